@@ -29,19 +29,19 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 )
 
-// Projection is how much of an object the hub holds.
+// Projection is how much of an object the hub caches.
 type Projection int
 
 const (
-	// FullObject: all but the managedFields.
+	// FullObject: everything but the managedFields.
 	FullObject Projection = iota
-	// MetadataOnly: as much as selection needs. No config of the mailbox selects the object.
+	// MetadataOnly: the fields that selection reads. No config of the mailbox selects the object.
 	MetadataOnly
-	// IdentityOnly: only which object it is. It is beyond a limit; whether a config selects the object is unknown.
+	// IdentityOnly: only the identity. The object is beyond a limit; whether a config selects it is unknown.
 	IdentityOnly
 )
 
-// exceededLimit says whose limits leave no room for more of an object than its [IdentityOnly].
+// exceededLimit is the limit that leaves room for no more of an object than its [IdentityOnly].
 type exceededLimit int
 
 const (
@@ -50,17 +50,17 @@ const (
 	resourceLimit
 )
 
-// projectionField marks an object that is not held whole. Transformation removes the field from objects of a server.
+// projectionField marks an object that is not cached whole. The transform removes the field from objects of a server.
 const projectionField = "synchub.dev/projection"
 
-// Values of the extentField. That of an identity says by whose limits no more is held.
+// Values of projectionField. That of an identity names the exceeded limit.
 const (
 	projectionMetadata           = "Metadata"
 	projectionIdentity           = "Identity"
 	projectionIdentityByResource = "IdentityByResource"
 )
 
-// ProjectionOf returns how much of an object of a cache is held.
+// ProjectionOf returns how much of a cached object there is.
 func ProjectionOf(object *unstructured.Unstructured) Projection {
 	switch object.Object[projectionField] {
 	case nil:
@@ -72,7 +72,7 @@ func ProjectionOf(object *unstructured.Unstructured) Projection {
 	}
 }
 
-// exceededLimitOf returns by whose limits no more is held of an object of a cache than its identity.
+// exceededLimitOf returns the limit that a cached identity exceeds.
 func exceededLimitOf(object *unstructured.Unstructured) exceededLimit {
 	switch {
 	case ProjectionOf(object) != IdentityOnly:
@@ -85,13 +85,13 @@ func exceededLimitOf(object *unstructured.Unstructured) exceededLimit {
 }
 
 const (
-	// lastAppliedAnnotation holds all of an object once more.
+	// lastAppliedAnnotation repeats the whole object.
 	lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
-	// maxIdentityText is how many bytes one annotation or all finalizers may have that are held of an [IdentityOnly].
+	// maxIdentityText bounds each annotation, and all finalizers together, of an [IdentityOnly], in bytes.
 	maxIdentityText = 4 << 10
 )
 
-// toMetadataOnly returns what selection needs of an object.
+// toMetadataOnly returns the fields of an object that selection reads.
 func toMetadataOnly(object *unstructured.Unstructured) *unstructured.Unstructured {
 	kept := newPartialObject(object, projectionMetadata)
 	from, to := metadataFields(object), metadataFields(kept)
@@ -115,8 +115,8 @@ func toMetadataOnly(object *unstructured.Unstructured) *unstructured.Unstructure
 	return kept
 }
 
-// toIdentityOnly returns which object it is, with those of the annotations given that are not long, and what keeps it from
-// being deleted.
+// toIdentityOnly returns the identity of an object, with the given annotations unless they are long, and with the fields that
+// keep the object from being deleted.
 func toIdentityOnly(object *unstructured.Unstructured, annotations []string) *unstructured.Unstructured {
 	kept := newPartialObject(object, projectionIdentity)
 	from, to := metadataFields(object), metadataFields(kept)
@@ -144,7 +144,7 @@ func newPartialObject(object *unstructured.Unstructured, projection string) *uns
 	kept := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": object.Object["apiVersion"], "kind": object.Object["kind"], "metadata": metadata, projectionField: projection,
 	}}
-	// Whether a Secret is a ServiceAccount's token, which no config selects.
+	// The type tells whether a Secret is a ServiceAccount's token, which no config selects.
 	if kind, ok := object.Object["type"].(string); ok && len(kind) <= maxIdentityText {
 		kept.Object["type"] = kind
 	}
@@ -163,26 +163,26 @@ func totalLength(texts []string) (length int) {
 	return length
 }
 
-// cachedObject is what the cache of a resource holds of one object.
+// cachedObject is the entry of one object in the cache of a resource.
 type cachedObject struct {
 	current atomic.Pointer[unstructured.Unstructured]
-	// fullSize is what the whole object takes.
+	// fullSize is the size of the whole object.
 	fullSize atomic.Int64
-	// identityBytes is what the object takes as an [IdentityOnly]; zero before a review asks.
+	// identityBytes is the size of the object as an [IdentityOnly]; zero before a review computes it.
 	identityBytes atomic.Int64
-	// listNumber is the number of the initial list that the object came with, zero if it came by an event.
+	// listNumber is the number of the initial list that had the object; zero if an event had it.
 	listNumber uint32
 	// requested is true if a reader needs the whole object although no config selects it.
 	requested atomic.Bool
 
-	// selectionUnknown is true if the object is held whole because the mailbox's configs were unknown.
+	// selectionUnknown is true if the object is cached whole because the mailbox's configs were unknown.
 	selectionUnknown bool
-	// What follows is guarded by the lock of the mailbox's account. charged is what the object counts for there; counted is
-	// false before it does and after it has left the cache.
+	// The lock of the mailbox's usage guards the following. countedBytes is what the object counts for there; counted is false
+	// before it counts and after it has left the cache.
 	countedBytes int64
 	counted      bool
 
-	// isPlaceholder is true of what stands for all objects of a closed mailbox.
+	// isPlaceholder is true for the entry that stands for all objects of an evicted mailbox.
 	isPlaceholder bool
 }
 
@@ -191,10 +191,10 @@ var (
 	_ runtime.Object            = &cachedObject{}
 )
 
-// GetObjectMeta makes indexes and keys of the object that is held.
+// GetObjectMeta lets informers index the current object.
 func (i *cachedObject) GetObjectMeta() metav1.Object { return i.current.Load() }
 
-// GetObjectKind implements [runtime.Object], so that an item can stand in a list.
+// GetObjectKind implements [runtime.Object], so that an entry can stand in a list.
 func (i *cachedObject) GetObjectKind() schema.ObjectKind { return i.current.Load() }
 
 // DeepCopyObject implements [runtime.Object].
@@ -211,7 +211,7 @@ func newCachedObject(object *unstructured.Unstructured, size int64) *cachedObjec
 	return made
 }
 
-// currentSize is what the item's object takes now.
+// currentSize returns the size of the entry's current object.
 func (i *cachedObject) currentSize() int64 {
 	object := i.current.Load()
 	if ProjectionOf(object) == FullObject {
@@ -220,7 +220,7 @@ func (i *cachedObject) currentSize() int64 {
 	return cachesize.SizeOf(object)
 }
 
-// toObject returns the object that an entry of a cache, or a tombstone of one, stands for.
+// toObject returns the object of a cache entry or of a tombstone.
 func toObject(entry any) *unstructured.Unstructured {
 	switch known := entry.(type) {
 	case cache.DeletedFinalStateUnknown:

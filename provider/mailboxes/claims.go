@@ -23,7 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// CountPendingClaims returns how many mailboxes there are whose binding lists one of these claims neither as accepted nor as rejected.
+// CountPendingClaims returns the number of mailboxes whose binding lists one of the claims neither as accepted nor as
+// rejected.
 func (m *Mailboxes) CountPendingClaims(claims []apisv1alpha2.PermissionClaim) (count int) {
 	m.lock.RLock()
 	defer m.lock.RUnlock()
@@ -37,7 +38,7 @@ func (m *Mailboxes) CountPendingClaims(claims []apisv1alpha2.PermissionClaim) (c
 	return count
 }
 
-// listsClaims tells whether a binding's spec has all the claims.
+// listsClaims reports whether a binding's spec has all the claims.
 func listsClaims(binding *unstructured.Unstructured, claims []apisv1alpha2.PermissionClaim) bool {
 	listed := nestedMaps(binding, "spec", "permissionClaims")
 	for _, claim := range claims {

@@ -26,19 +26,19 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 )
 
-// Configs are held within limits of their own, and in turn: which are in force must not depend on how large the younger ones
-// are, nor on the other objects of the mailbox. One beyond the limits is held as an [IdentityOnly] that also tells what its status
-// says of it.
+// Configs have limits of their own, and are admitted strictly by age: neither the size of younger configs nor the other
+// objects of the mailbox may decide which configs are in force. A config beyond the limits is cached as an [IdentityOnly] with
+// the condition that its status has about that.
 
-// maxConfigStatusBytes is how many bytes the status of a config may take that is held. The hub replaces a larger one.
+// maxConfigStatusBytes bounds the cached status of a config, in bytes. The hub replaces a larger one.
 const maxConfigStatusBytes = 64 << 10
 
-// isConfig tells whether the objects of a resource are configs. Without a policy they are held whole, like all others.
+// isConfig reports whether the objects of a resource are configs. Without a policy they are cached whole, like all others.
 func (m *Mailboxes) isConfig(resource schema.GroupVersionResource) bool {
 	return m.policy != nil && resource != bindingsResource && slices.Contains(m.alwaysWatched, resource)
 }
 
-// usage returns where the objects of a mailbox count.
+// usage returns the usage to which the objects of a mailbox count.
 func (w *wildcardInformer) usage(mailbox logicalcluster.Name) *usage {
 	return w.endpoint.owner.usageOf(mailbox, w.configs)
 }
@@ -47,7 +47,7 @@ func (w *wildcardInformer) limits(mailbox logicalcluster.Name) Limits {
 	return w.endpoint.owner.limits(mailbox, w.configs)
 }
 
-// selects tells whether an object may be needed whole, as [CachePolicy] does.
+// selects reports whether an object may be needed whole, as [CachePolicy] does.
 func (w *wildcardInformer) selects(mailbox logicalcluster.Name, object *unstructured.Unstructured) (selected, known bool) {
 	if w.configs {
 		return true, true
@@ -55,7 +55,7 @@ func (w *wildcardInformer) selects(mailbox logicalcluster.Name, object *unstruct
 	return w.endpoint.owner.policy.Selects(mailbox, w.resource, object)
 }
 
-// strip removes from an object that a server sent what is never held.
+// strip removes the fields that are never cached from an object of a server.
 func (w *wildcardInformer) strip(object *unstructured.Unstructured) *unstructured.Unstructured {
 	if w.configs {
 		return stripConfig(object)
@@ -66,7 +66,7 @@ func (w *wildcardInformer) strip(object *unstructured.Unstructured) *unstructure
 	return object
 }
 
-// toIdentityOnly returns which object it is, and by whose limits no more is held.
+// toIdentityOnly returns the identity of an object, with the limit that it exceeds.
 func (w *wildcardInformer) toIdentityOnly(object *unstructured.Unstructured, exceeded exceededLimit) *unstructured.Unstructured {
 	if w.configs {
 		return toConfigIdentity(object)
@@ -78,7 +78,7 @@ func (w *wildcardInformer) toIdentityOnly(object *unstructured.Unstructured, exc
 	return identity
 }
 
-// tieBreaker returns what decides which of two objects of one second is held first. Configs are compiled in this order.
+// tieBreaker orders objects that were created within one second. Configs are compiled in this order.
 func (w *wildcardInformer) tieBreaker(object *unstructured.Unstructured) string {
 	if w.configs {
 		return object.GetKind() + "/" + object.GetName()
@@ -86,7 +86,7 @@ func (w *wildcardInformer) tieBreaker(object *unstructured.Unstructured) string 
 	return string(object.GetUID())
 }
 
-// stripConfig returns what the hub needs of a config: what it asks for, and the status that the hub compares.
+// stripConfig returns the fields of a config that the hub reads: its spec, and the status that the hub compares.
 func stripConfig(object *unstructured.Unstructured) *unstructured.Unstructured {
 	kept := stripMetadata(object)
 	delete(kept.Object, projectionField)
@@ -99,12 +99,12 @@ func stripConfig(object *unstructured.Unstructured) *unstructured.Unstructured {
 	return kept
 }
 
-// emptyConfigStatus has a patch that is made from it replace the lists.
+// emptyConfigStatus makes a patch that is computed against it replace all lists.
 func emptyConfigStatus() map[string]any {
 	return map[string]any{"conditions": []any{}, "failures": []any{}}
 }
 
-// toConfigIdentity returns which config it is, with the condition that tells whether it is in force.
+// toConfigIdentity returns the identity of a config, with the condition that reports whether the config is in force.
 func toConfigIdentity(object *unstructured.Unstructured) *unstructured.Unstructured {
 	kept := toIdentityOnly(object, nil)
 	if generation, ok := metadataFields(object)["generation"]; ok {
@@ -127,7 +127,7 @@ func toConfigIdentity(object *unstructured.Unstructured) *unstructured.Unstructu
 	return kept
 }
 
-// stripMetadata returns an object without what neither the hub nor kcp says in it.
+// stripMetadata removes labels and annotations of others than the hub and kcp.
 func stripMetadata(object *unstructured.Unstructured) *unstructured.Unstructured {
 	metadata := metadataFields(object)
 	delete(metadata, "managedFields")

@@ -36,13 +36,13 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
-// discoverTimeout is how long one endpoint may take before another one is asked.
+// discoverTimeout is how long one endpoint may take before the next one is asked.
 const discoverTimeout = 10 * time.Second
 
-// ErrNotServed says that mailboxes do not have an API, or not yet, as far as the virtual workspace shows.
+// ErrNotServed means that the virtual workspace does not serve an API, or not yet.
 var ErrNotServed = errors.New("the virtual workspace of the mailbox export does not serve it")
 
-// ErrNoEndpoint says that there is no endpoint that could tell.
+// ErrNoEndpoint means that no endpoint is known that could be asked.
 var ErrNoEndpoint = errors.New("no endpoint is known")
 
 // Discover returns what the virtual workspace serves of an API, which is named by its resource (with a subresource, as
@@ -64,7 +64,7 @@ func (m *Mailboxes) Discover(ctx context.Context, group schema.GroupVersion, res
 	return metav1.APIResource{}, errors.Join(errs...)
 }
 
-// endpointsByRank returns all endpoints, those first that answered the last time.
+// endpointsByRank returns all endpoints, those that answered last time first.
 func (m *Mailboxes) endpointsByRank() []*endpoint {
 	m.lock.RLock()
 	defer m.lock.RUnlock()
@@ -111,8 +111,8 @@ func (e *endpoint) discover(ctx context.Context, group schema.GroupVersion, reso
 	return metav1.APIResource{}, ErrNotServed
 }
 
-// matchesAPI tells whether an entry has the resource's name, if that is given, and the kind, if that is given. Subresources
-// have the kind too.
+// matchesAPI reports whether a discovery entry has the resource name and the kind, as far as they are given. Subresources have
+// the kind too.
 func matchesAPI(entry metav1.APIResource, resource, kind string) bool {
 	if resource == "" {
 		return entry.Kind == kind && !strings.Contains(entry.Name, "/")
@@ -120,7 +120,7 @@ func matchesAPI(entry metav1.APIResource, resource, kind string) bool {
 	return entry.Name == resource && (kind == "" || entry.Kind == kind)
 }
 
-// versionsOf returns the versions of a group that may have what is looked for, the preferred one first.
+// versionsOf returns the versions of a group that may have the API, the preferred one first.
 func versionsOf(ctx context.Context, client rest.Interface, group schema.GroupVersion) (versions []schema.GroupVersion, err error) {
 	switch {
 	case group.Version != "":
@@ -145,7 +145,7 @@ func apiPath(version schema.GroupVersion) string {
 	return "/apis/" + version.String()
 }
 
-// discoverAt reads a discovery document. There is none of what is not served.
+// discoverAt reads a discovery document; it is absent if nothing is served there.
 func discoverAt(ctx context.Context, client rest.Interface, path string, into runtime.Object) error {
 	err := client.Get().AbsPath(path).Do(ctx).Into(into)
 	if apierrors.IsNotFound(err) {

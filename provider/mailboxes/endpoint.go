@@ -42,7 +42,7 @@ import (
 
 var bindingsResource = apisv1alpha2.SchemeGroupVersion.WithResource("apibindings")
 
-// endpoint is one URL of the virtual workspace: the mailboxes on one kcp shard.
+// endpoint is one URL of the virtual workspace: the mailboxes of one kcp shard.
 type endpoint struct {
 	owner   *Mailboxes
 	url     string
@@ -51,11 +51,11 @@ type endpoint struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	schemas *schemaTracker
-	// restarting are the watches that are being started anew.
+	// restarting are the informers that are being restarted.
 	restarting sync.WaitGroup
-	// pageSemaphore holds an entry for each page of a list that is being read.
+	// pageSemaphore has an entry for each page of a list that is being read.
 	pageSemaphore chan struct{}
-	// unresponsive is true while requests for bindings, which every endpoint serves, fail.
+	// unresponsive is true while requests for bindings fail, which every endpoint serves.
 	unresponsive atomic.Bool
 
 	lock      sync.RWMutex
@@ -67,7 +67,7 @@ func (e *endpoint) clientFor(mailbox logicalcluster.Name) dynamic.Interface {
 	return e.clients.ClusterOrDie(mailbox.Path())
 }
 
-// newEndpoint returns the endpoint of a URL that checkURL has accepted.
+// newEndpoint returns the endpoint of a URL that normalizeURL has accepted.
 func newEndpoint(ctx context.Context, owner *Mailboxes, url string) (*endpoint, error) {
 	config := owner.kcpConfig.ConfigFor(url, requestmetrics.Mailbox)
 	client, err := rest.HTTPClientFor(config)
@@ -75,7 +75,7 @@ func newEndpoint(ctx context.Context, owner *Mailboxes, url string) (*endpoint, 
 		return nil, fmt.Errorf("cannot make a client for the endpoint %s: %w", url, err)
 	}
 	clients := kcpclient.NewCache(config, client, &kcpclient.Constructor[dynamic.Interface]{NewForConfigAndClient: fastjson.NewDynamicClient})
-	// What can be said about one mailbox's client can be said about all.
+	// If one mailbox's client can be made, all can.
 	if _, err := clients.Cluster(logicalcluster.Wildcard); err != nil {
 		return nil, fmt.Errorf("cannot make a client for the endpoint %s: %w", url, err)
 	}
@@ -93,8 +93,7 @@ func newEndpoint(ctx context.Context, owner *Mailboxes, url string) (*endpoint, 
 	}, nil
 }
 
-// normalizeURL returns the URL in the form in which it is compared with others. The hub's credentials are sent there, so it
-// must be one at which they cannot be read on the way.
+// normalizeURL returns the URL in a comparable form. The hub sends its credentials there, so the connection must be encrypted.
 func normalizeURL(text string) (string, error) {
 	parsed, err := url.Parse(text)
 	if err != nil {
@@ -117,14 +116,14 @@ func (e *endpoint) stop() {
 	endpointUp.DeleteLabelValues(e.url)
 }
 
-// startInformer starts the watch of a resource.
+// startInformer starts the wildcard informer of a resource.
 func (e *endpoint) startInformer(resource schema.GroupVersionResource) {
 	e.lock.Lock()
 	defer e.lock.Unlock()
 	e.informers[resource] = startWildcardInformer(e, resource)
 }
 
-// removeInformer takes away the watch of a resource, for stopWatching.
+// removeInformer removes the informer of a resource, to be stopped.
 func (e *endpoint) removeInformer(resource schema.GroupVersionResource) *wildcardInformer {
 	e.lock.Lock()
 	defer e.lock.Unlock()
@@ -133,8 +132,8 @@ func (e *endpoint) removeInformer(resource schema.GroupVersionResource) *wildcar
 	return informer
 }
 
-// onCacheFilled makes subscribers look at a cache that has just been filled. Nothing can be seen before the bindings are, which
-// may come last.
+// onCacheFilled notifies subscribers of a cache that was just filled. Nothing is visible before the bindings are, which may
+// come last.
 func (e *endpoint) onCacheFilled(resource schema.GroupVersionResource) {
 	if resource != bindingsResource {
 		e.owner.enqueueLimitedReviews()
@@ -144,11 +143,11 @@ func (e *endpoint) onCacheFilled(resource schema.GroupVersionResource) {
 	for _, mailbox := range e.mailboxes() {
 		e.owner.notifyMailboxReset(mailbox)
 	}
-	// Before, it was not known which mailboxes are gone.
+	// Until now it was unknown which mailboxes are gone.
 	e.owner.forEachUsage(func(mailbox logicalcluster.Name, _ *usage, _ bool) { e.owner.deleteUnusedUsage(mailbox) })
 }
 
-// recordResult takes down how a request was answered, and tells when that shows that the endpoint is gone or back.
+// recordResult notes the result of a request, and reports when the endpoint ceases or begins to respond.
 func (e *endpoint) recordResult(resource schema.GroupVersionResource, err error) {
 	if resource != bindingsResource {
 		return
@@ -173,8 +172,7 @@ func (e *endpoint) informer(resource schema.GroupVersionResource) (kcpcache.Scop
 	return informer.informer, true
 }
 
-// limitedInformers returns the watches of the resources of which the limits of mailboxes bound what is held: of configs, or of all
-// others.
+// limitedInformers returns the informers whose objects count to one limit of the mailboxes: of configs, or of all others.
 func (e *endpoint) limitedInformers(configs bool) (all []*wildcardInformer) {
 	e.lock.RLock()
 	defer e.lock.RUnlock()
@@ -186,7 +184,7 @@ func (e *endpoint) limitedInformers(configs bool) (all []*wildcardInformer) {
 	return all
 }
 
-// isSyncing tells whether a cache is not filled yet and nothing is known that prevents it.
+// isSyncing reports whether a cache is still being filled, as far as the hub knows.
 func (e *endpoint) isSyncing() bool {
 	e.lock.RLock()
 	defer e.lock.RUnlock()
@@ -198,13 +196,13 @@ func (e *endpoint) isSyncing() bool {
 	return false
 }
 
-// hasSyncedBindings tells whether it is known which mailboxes the endpoint has.
+// hasSyncedBindings reports whether the mailboxes of the endpoint are known.
 func (e *endpoint) hasSyncedBindings() bool {
 	_, ok := e.informer(bindingsResource)
 	return ok
 }
 
-// mailboxes returns the mailboxes whose bindings have been seen.
+// mailboxes returns the mailboxes with a visible binding.
 func (e *endpoint) mailboxes() (all []logicalcluster.Name) {
 	e.lock.RLock()
 	defer e.lock.RUnlock()
@@ -216,13 +214,13 @@ func (e *endpoint) mailboxes() (all []logicalcluster.Name) {
 	return all
 }
 
-// binding returns the mailbox's binding of our export as this endpoint shows it, or nil.
+// binding returns the mailbox's binding of the hub's export as this endpoint shows it, or nil.
 func (e *endpoint) binding(mailbox logicalcluster.Name) *unstructured.Unstructured {
 	informer, ok := e.informer(bindingsResource)
 	if !ok {
 		return nil
 	}
-	// The virtual workspace shows only bindings of its own export unless bindings are claimed, which we do not do.
+	// The virtual workspace shows only bindings of its own export unless bindings are claimed, which the hub does not do.
 	found, err := informer.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
 	if err != nil || len(found) == 0 {
 		return nil

@@ -29,8 +29,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// runEndpointSliceInformer keeps one endpoint per URL of the export's APIExportEndpointSlice, which kcp names like the export.
-// The slice may be empty, and its URLs may come and go: kcp lists a shard only while a mailbox lives on it.
+// runEndpointSliceInformer keeps one endpoint for each URL of the export's APIExportEndpointSlice, which kcp gives the name of
+// the export. The slice may be empty, and URLs come and go: kcp lists a shard only while a mailbox lives on it.
 func (m *Mailboxes) runEndpointSliceInformer(ctx context.Context, client dynamic.Interface) error {
 	informer := dynamicinformer.NewFilteredDynamicInformer(client, endpointSliceResource, metav1.NamespaceAll, 0, cache.Indexers{},
 		func(options *metav1.ListOptions) {
@@ -72,8 +72,8 @@ func endpointURLs(object any) []string {
 	return urls
 }
 
-// setEndpoints starts the endpoints that are new and stops those that are gone. With an endpoint its caches go; its
-// mailboxes become Unknown, and nothing is deleted anywhere.
+// setEndpoints starts new endpoints and stops those that are gone, with their caches. The mailboxes of a stopped endpoint
+// become Unknown, and nothing is deleted anywhere.
 func (m *Mailboxes) setEndpoints(urls []string) {
 	wanted := m.validEndpoints(urls)
 	m.lock.Lock()
@@ -113,7 +113,7 @@ func (m *Mailboxes) validEndpoints(urls []string) (usable []string) {
 	return usable
 }
 
-// startEndpoint requires that the lock is held.
+// startEndpoint requires the lock.
 func (m *Mailboxes) startEndpoint(url string) {
 	endpoint, err := newEndpoint(m.ctx, m, url)
 	if err != nil {

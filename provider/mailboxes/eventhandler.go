@@ -24,7 +24,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// eventHandler routes the events of a resource to the subscribers of their mailboxes.
+// eventHandler routes the events of a resource to the subscribers of each mailbox.
 func (e *endpoint) eventHandler(resource schema.GroupVersionResource) cache.ResourceEventHandler {
 	if resource == bindingsResource {
 		return cache.ResourceEventHandlerFuncs{
@@ -54,7 +54,7 @@ func (e *endpoint) eventHandler(resource schema.GroupVersionResource) cache.Reso
 		DeleteFunc: func(obj any) {
 			object := toObject(obj)
 			if _, unseen := obj.(cache.DeletedFinalStateUnknown); unseen {
-				// The deletion itself was not seen: the object was missing from a list, which may have been partial.
+				// No delete event was observed: the object was missing from a list, which may have been partial.
 				e.owner.absence.requireRelist(mailboxOf(object), resource)
 			}
 			hand(object, Event{Old: object})
@@ -62,7 +62,7 @@ func (e *endpoint) eventHandler(resource schema.GroupVersionResource) cache.Reso
 	}
 }
 
-// mailboxOf returns the mailbox that an object is in. [logicalcluster.From] does so too, and copies all annotations for it.
+// mailboxOf returns the mailbox of an object. [logicalcluster.From] does the same, but copies all annotations.
 func mailboxOf(object *unstructured.Unstructured) logicalcluster.Name {
 	name, _, _ := unstructured.NestedString(object.Object, "metadata", "annotations", logicalcluster.AnnotationKey)
 	return logicalcluster.Name(name)
@@ -81,16 +81,16 @@ func (e *endpoint) onBindingChanged(old, object any) {
 	e.onSchemasChanged(e.schemas.update(before, binding))
 }
 
-// onSchemasChanged watches anew what all mailboxes have by another schema now.
+// onSchemasChanged restarts the informers of resources whose schema has changed in all mailboxes.
 func (e *endpoint) onSchemasChanged(resources []schema.GroupResource) {
 	if len(resources) > 0 {
 		e.log.Info("mailboxes have changed schemas", "resources", resources)
-		// It waits for handlers, of which this is one.
+		// The restart waits for handlers, and this is one.
 		e.restarting.Go(func() { e.restartInformers(resources) })
 	}
 }
 
-// onBindingDeleted drops what was known about a mailbox that is unbound or deleted. Its objects have become Unknown.
+// onBindingDeleted drops the state of a mailbox that is unbound or deleted. Its objects have become Unknown.
 func (e *endpoint) onBindingDeleted(object any) {
 	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
 		object = tombstone.Obj
@@ -101,8 +101,8 @@ func (e *endpoint) onBindingDeleted(object any) {
 	e.onSchemasChanged(e.schemas.update(binding, nil))
 }
 
-// releaseMailbox drops what was known about a mailbox that an endpoint does not show any more. Where it is seen by another one,
-// it is looked at anew.
+// releaseMailbox drops the state of a mailbox that an endpoint does not show any more, and resets it if another endpoint shows
+// it.
 func (m *Mailboxes) releaseMailbox(mailbox logicalcluster.Name) {
 	m.absence.forgetMailbox(mailbox)
 	for _, configs := range []bool{true, false} {

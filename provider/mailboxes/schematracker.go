@@ -25,11 +25,11 @@ import (
 
 // schemaTracker counts by which schemas the mailboxes of an endpoint have their resources.
 //
-// kcp serves a wildcard watch by the schema that one of the bindings has at that moment. A watch that began before all had
-// moved to a changed schema goes on without the fields that are new, and shows objects without them.
+// kcp serves a wildcard watch by the schema that one of the bindings has at that moment. A watch that began before all
+// bindings had a changed schema goes on without the new fields, and shows objects without them.
 type schemaTracker struct {
 	lock sync.Mutex
-	// counts holds, by resource, how many bindings have each schema; agreed is the last that all had.
+	// counts holds, for each resource, how many bindings have each schema; agreed is the last schema that all had.
 	counts        map[schema.GroupResource]map[string]int
 	agreedSchemas map[schema.GroupResource]string
 }
@@ -38,8 +38,8 @@ func newSchemaTracker() *schemaTracker {
 	return &schemaTracker{counts: map[schema.GroupResource]map[string]int{}, agreedSchemas: map[schema.GroupResource]string{}}
 }
 
-// update notes that a binding changed, from nil if it is new and to nil if it is gone, and returns the resources of which
-// all bindings have another schema now than all had before.
+// update notes that a binding changed, from nil if it is new and to nil if it is gone. It returns the resources of which all
+// bindings have another schema now than all had before.
 func (b *schemaTracker) update(before, after *unstructured.Unstructured) (changed []schema.GroupResource) {
 	if b == nil {
 		return nil
@@ -74,7 +74,7 @@ func (b *schemaTracker) update(before, after *unstructured.Unstructured) (change
 	return changed
 }
 
-// schemasOf returns, by resource, the UID of the schema by which a binding has it.
+// schemasOf returns, for each resource, the UID of the schema by which a binding has it.
 func schemasOf(binding *unstructured.Unstructured) map[schema.GroupResource]string {
 	if binding == nil {
 		return nil
@@ -92,7 +92,7 @@ func schemasOf(binding *unstructured.Unstructured) map[schema.GroupResource]stri
 	return found
 }
 
-// restartInformers watches the resources from the beginning. Until their caches are filled nothing is known of their objects.
+// restartInformers restarts the informers of resources. Until their caches are filled their objects are Unknown.
 func (e *endpoint) restartInformers(resources []schema.GroupResource) {
 	var ended []*wildcardInformer
 	e.lock.Lock()

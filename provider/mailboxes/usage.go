@@ -28,16 +28,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Limits bound what the hub holds of one mailbox, or of one resource in it. Zero stands for no limit.
+// Limits bound the cache of one mailbox, or of one resource in it. Zero means no bound.
 type Limits struct {
-	// Objects is how many objects are held with more than their identity.
+	// Objects bounds the objects of which more than the identity is cached.
 	Objects int64
-	// Bytes is how much memory all objects may take, by the estimate of package holdings. To a mailbox's limit the identities
-	// count of those of which no more is held, to a resource's they do not.
+	// Bytes bounds the memory of all objects, as package cachesize estimates it. Identities beyond the limit count to a
+	// mailbox's limit, and do not count to a resource's.
 	Bytes int64
 }
 
-// Min returns the limits, or those of others where they are lower.
+// Min returns the lower limits.
 func (l Limits) Min(others Limits) Limits {
 	lower := func(limit, other int64) int64 {
 		if limit == 0 || other != 0 && other < limit {
@@ -48,28 +48,29 @@ func (l Limits) Min(others Limits) Limits {
 	return Limits{Objects: lower(l.Objects, others.Objects), Bytes: lower(l.Bytes, others.Bytes)}
 }
 
-// CachePolicy says what of a mailbox is held. Its methods are called for each event, from several goroutines.
+// CachePolicy decides how much of a mailbox's objects is cached. Its methods are called for each event, from several
+// goroutines.
 type CachePolicy interface {
-	// Selects tells whether an object may be needed whole; known is false while the configs of its mailbox are unknown.
-	// Of an object that is held as [IdentityOnly] it is not asked.
+	// Selects reports whether an object may be needed whole; known is false while the configs of its mailbox are unknown. It
+	// is not called for an [IdentityOnly].
 	Selects(mailbox logicalcluster.Name, resource schema.GroupVersionResource, object *unstructured.Unstructured) (selected, known bool)
-	// Limits returns the limits of a mailbox, and ConfigLimits those of the configs of each mailbox, which do not count there.
+	// Limits returns the limits of a mailbox, ConfigLimits those of its configs, which do not count to the former.
 	Limits(mailbox logicalcluster.Name) Limits
 	ConfigLimits() Limits
-	// RetainedAnnotations are the annotations that are held of every object.
+	// RetainedAnnotations are cached of every object.
 	RetainedAnnotations() []string
 }
 
-// LimitError says that an object is not synced because it is beyond a limit.
+// LimitError means that an object is not synced because it exceeds a limit.
 type LimitError struct {
-	// Resource is that of which the mailbox has too much; zero if the limits are those of all it has.
+	// Resource is set if the limit is that of one resource.
 	Resource schema.GroupResource
 	Limits   Limits
-	// Objects and Bytes are what the mailbox has, of which Beyond objects are not held.
+	// Objects and Bytes are the mailbox's usage; of IdentityOnly objects only the identity is cached.
 	Objects, Bytes, IdentityOnly int64
-	// TotalLimit is how much all mailboxes may take together, if the limit of bytes follows from that; zero if it does not.
+	// TotalLimit is the limit for all mailboxes together, if the limit of bytes follows from that; else zero.
 	TotalLimit int64
-	// Evicted is true if nothing of the mailbox is held. It has more objects than that then, perhaps.
+	// Evicted is true if nothing of the mailbox is cached. It may have more objects then.
 	Evicted bool
 }
 
@@ -108,47 +109,46 @@ func (e *LimitError) remedy() string {
 	}
 }
 
-// usage counts what is held of one mailbox.
+// usage counts what the caches hold of one mailbox.
 type usage struct {
 	lock sync.Mutex
-	// deleted is true once nothing may be noted here any more.
+	// deleted is true once the usage must not be changed any more.
 	deleted bool
-	// counts are of all that the mailbox has, resources those of each resource that it has objects of.
+	// The counts are of all objects of the mailbox, resources those of each resource.
 	objectCounts
 	resources map[schema.GroupVersionResource]*objectCounts
-	// nextAdmissionBytes is how many bytes the mailbox would have to be allowed so that its last review admitted one more of those beyond;
-	// zero if that is not known.
+	// nextAdmissionBytes is the limit of bytes at which the last review would have admitted one object more; zero if unknown.
 	nextAdmissionBytes int64
-	// selectionUnknown is true while an object is held whole because the mailbox's configs were unknown.
+	// selectionUnknown is true while an object is cached whole because the mailbox's configs were unknown.
 	selectionUnknown bool
-	// evicted is true while nothing is held of the mailbox; closure says more.
+	// evicted is true while nothing of the mailbox is cached; eviction has the details.
 	evicted  atomic.Bool
 	eviction evictionState
-	// overLimitSince is when the mailbox was found to be over its limits last.
+	// overLimitSince is when the mailbox was last found to exceed its limits.
 	overLimitSince time.Time
 }
 
-// exceededBy tells whether the limits are too small for so many objects, that take so many bytes.
+// exceededBy reports whether so many objects, with so many bytes, exceed the limits.
 func (l Limits) exceededBy(objects, bytes int64) bool {
 	return l.Objects > 0 && objects > l.Objects || l.Bytes > 0 && bytes > l.Bytes
 }
 
-// cachedSize returns how many objects are held with more than their identity, and what all take.
+// cachedSize returns the number of objects of which more than the identity is cached, and the bytes of all.
 func (a *usage) cachedSize() (objects, bytes int64) {
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	return a.objects - a.identityOnly, a.bytes
 }
 
-// cachedSizeOf returns how many objects of a resource are held with more than their identity, and what those take.
+// cachedSizeOf returns the same for a resource, without the bytes of identities.
 func (a *usage) cachedSizeOf(resource schema.GroupVersionResource) (objects, bytes int64) {
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	return a.resources[resource].cached()
 }
 
-// replace counts an item of a resource instead of another; either may be nil. It returns by how much the number of objects and
-// their bytes have changed. It requires that the lock is held.
+// replace counts an entry instead of another; either may be nil. It returns the changes of the number of objects and of their
+// bytes. It requires the lock.
 func (a *usage) replace(resource schema.GroupVersionResource, before, after *cachedObject) (objects, bytes int64) {
 	var change objectCounts
 	if before != nil && before.counted {
@@ -164,7 +164,7 @@ func (a *usage) replace(resource schema.GroupVersionResource, before, after *cac
 	return change.objects, change.bytes
 }
 
-// addCounts requires that the lock is held.
+// addCounts requires the lock.
 func (a *usage) addCounts(resource schema.GroupVersionResource, by objectCounts) {
 	a.add(by, 1)
 	of := a.resources[resource]
@@ -181,8 +181,8 @@ func (a *usage) addCounts(resource schema.GroupVersionResource, by objectCounts)
 	}
 }
 
-// setObject has an item of a resource hold another extent of its object, or a newer one. It fails if the cache does not hold the
-// item.
+// setObject replaces the object of an entry by another projection, or a newer version. It fails if the entry is not in the
+// cache.
 func (a *usage) setObject(resource schema.GroupVersionResource, changed *cachedObject, object *unstructured.Unstructured, size int64) (bytes int64, ok bool) {
 	a.lock.Lock()
 	defer a.lock.Unlock()
@@ -199,7 +199,7 @@ func (a *usage) setObject(resource schema.GroupVersionResource, changed *cachedO
 	return change.bytes, true
 }
 
-// delayReview has the next review of a mailbox that is over its limits wait.
+// delayReview makes the next review of a mailbox beyond its limits wait.
 func (a *usage) delayReview(now time.Time) {
 	a.lock.Lock()
 	defer a.lock.Unlock()
@@ -212,8 +212,7 @@ func (a *usage) reviewDelay(now time.Time) time.Duration {
 	return reviewInterval - now.Sub(a.overLimitSince)
 }
 
-// needsReview tells whether an item of a resource, with limits of its own or none, that came or went may change what is to be
-// held of others.
+// needsReview reports whether an entry that was added or removed may change how much of other objects is cached.
 func (a *usage) needsReview(limits Limits, resource schema.GroupVersionResource, own Limits, went bool) bool {
 	a.lock.Lock()
 	defer a.lock.Unlock()
@@ -222,22 +221,22 @@ func (a *usage) needsReview(limits Limits, resource schema.GroupVersionResource,
 	return needed
 }
 
-// isLimited tells whether there is something that is not held because of the mailbox's limits. It requires that the lock is held.
+// isLimited reports whether the mailbox's limits keep objects out. It requires the lock.
 func (a *usage) isLimited() bool { return !a.evicted.Load() && a.identityOnly > a.resourceLimited }
 
-// resourceNeedsReview tells whether less must be held of a resource, or more may since an object of it went. It requires that the lock is
-// held.
+// resourceNeedsReview reports whether less of a resource must be cached, or more may be since one of its objects went. It
+// requires the lock.
 func (a *usage) resourceNeedsReview(resource schema.GroupVersionResource, own Limits, went bool) bool {
 	of := a.resources[resource]
 	return !a.evicted.Load() && of != nil && (own.exceededBy(of.cached()) || went && of.resourceLimited > 0)
 }
 
-// exceedsLimits tells whether there is something of which less must be held. It requires that the lock is held.
+// exceedsLimits reports whether less of something must be cached. It requires the lock.
 func (a *usage) exceedsLimits(limits Limits) bool {
 	return !a.evicted.Load() && a.identityOnly < a.objects && limits.exceededBy(a.objects-a.identityOnly, a.bytes)
 }
 
-// wantedBytes returns how much the mailbox would take if others took nothing.
+// wantedBytes returns how much the mailbox would take if it were alone.
 func (a *usage) wantedBytes(limits Limits) int64 {
 	a.lock.Lock()
 	defer a.lock.Unlock()
@@ -251,21 +250,21 @@ func (a *usage) wantedBytes(limits Limits) int64 {
 	return wanted
 }
 
-// totalIdentityBytes returns how many bytes the identities take of which no more is held.
+// totalIdentityBytes returns the bytes of identities beyond the limits.
 func (a *usage) totalIdentityBytes() int64 {
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	return a.identityBytes
 }
 
-// needsAdjustment tells whether less of the mailbox is held than these limits allow, or more.
+// needsAdjustment reports whether the cache holds less of the mailbox than these limits allow, or more.
 func (a *usage) needsAdjustment(limits Limits) bool {
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	return a.exceedsLimits(limits) || a.isLimited() && a.nextAdmissionBytes < math.MaxInt64 && (limits.Bytes == 0 || limits.Bytes >= a.nextAdmissionBytes)
 }
 
-// recordReview notes from how many bytes on more would be held. Should an object have come meanwhile, that is not known.
+// recordReview notes the limit at which more would be cached, unless objects came meanwhile.
 func (a *usage) recordReview(objects, admitsAt int64) {
 	a.lock.Lock()
 	defer a.lock.Unlock()
@@ -275,15 +274,15 @@ func (a *usage) recordReview(objects, admitsAt int64) {
 	}
 }
 
-// recordRefusal notes that an object was not held for a lack of room.
+// recordRefusal notes that an object was not cached for lack of room.
 func (a *usage) recordRefusal() {
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	a.nextAdmissionBytes = 0
 }
 
-// RequireFullObject returns why an object of a cache is not held whole; nil if it is. The error is a [LimitError], or
-// [ErrNotFetched] of an object that is being fetched by now.
+// RequireFullObject asks for the whole of a cached object and returns why it is not there; nil if it is. The error is a
+// [LimitError], or [ErrNotFetched] while the object is being fetched.
 func (m *Mailboxes) RequireFullObject(resource schema.GroupVersionResource, mailbox logicalcluster.Name, object *unstructured.Unstructured) error {
 	switch ProjectionOf(object) {
 	case FullObject:
@@ -296,7 +295,7 @@ func (m *Mailboxes) RequireFullObject(resource schema.GroupVersionResource, mail
 	}
 }
 
-// ObjectLimitError says which limit an object of a cache, which is held as [IdentityOnly], is beyond.
+// ObjectLimitError returns the limit that a cached identity exceeds.
 func (m *Mailboxes) ObjectLimitError(resource schema.GroupVersionResource, mailbox logicalcluster.Name, object *unstructured.Unstructured) *LimitError {
 	if object != nil && exceededLimitOf(object) == resourceLimit {
 		return m.usage(mailbox).resourceLimitError(resource, m.resourceLimitsFor(resource))
@@ -304,7 +303,7 @@ func (m *Mailboxes) ObjectLimitError(resource schema.GroupVersionResource, mailb
 	return m.MailboxLimitError(mailbox)
 }
 
-// MailboxLimitError says what a mailbox has, and may have, beside what is beyond the limits of resources.
+// MailboxLimitError returns the usage and limits of a mailbox, apart from the limits of resources.
 func (m *Mailboxes) MailboxLimitError(mailbox logicalcluster.Name) *LimitError {
 	return m.usageLimitError(mailbox, false)
 }
@@ -318,7 +317,7 @@ func (m *Mailboxes) usageLimitError(mailbox logicalcluster.Name, configs bool) *
 	return found
 }
 
-// ConfigLimitError says how many configs a mailbox has, and may have.
+// ConfigLimitError returns the usage and limits of a mailbox's configs.
 func (m *Mailboxes) ConfigLimitError(mailbox logicalcluster.Name) *LimitError {
 	return m.usageLimitError(mailbox, true)
 }
@@ -343,7 +342,7 @@ func (a *usage) resourceLimitError(resource schema.GroupVersionResource, own Lim
 	return found
 }
 
-// hasIdentityOnly tells whether not all that the mailbox has is held.
+// hasIdentityOnly reports whether the cache lacks a part of the mailbox.
 func (a *usage) hasIdentityOnly() bool {
 	a.lock.Lock()
 	defer a.lock.Unlock()

@@ -22,17 +22,17 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 )
 
-// An account is made when the first object of a mailbox counts, or when the mailbox is evicted. It is dropped when no object counts
-// any more and no endpoint shows the mailbox, so that those who make and delete mailboxes leave nothing behind. What counts has an
-// account that is not dropped; so it is taken off the account to which it was added.
+// A usage is created with the first counted object of a mailbox, or with its eviction. It is dropped when no object counts and
+// no endpoint shows the mailbox, so that tenants who create and delete mailboxes leave nothing behind. A counted object keeps
+// its usage, so it is subtracted from the one to which it was added.
 
-// usage returns the account of a mailbox.
+// usage returns the usage of a mailbox.
 func (m *Mailboxes) usage(mailbox logicalcluster.Name) *usage {
 	return m.usageOf(mailbox, false)
 }
 
-// usageOf returns the account of a mailbox's configs, or of its other objects, to be read. If there is none, the account that
-// is returned is empty, and what is noted there is forgotten.
+// usageOf returns the usage of a mailbox's configs, or of its other objects, for reading. If there is none, it returns an
+// empty one, and changes to that are lost.
 func (m *Mailboxes) usageOf(mailbox logicalcluster.Name, configs bool) *usage {
 	if found, ok := m.usagesOf(configs).Load(mailbox); ok {
 		return found.(*usage)
@@ -47,8 +47,8 @@ func (m *Mailboxes) usagesOf(configs bool) *sync.Map {
 	return &m.usages
 }
 
-// lockUsage returns the account of a mailbox's configs, or of its other objects, which is made if there is none. The caller must
-// release the account's lock; it is not dropped before.
+// lockUsage returns the usage of a mailbox's configs, or of its other objects, locked, and creates it if there is none. It is
+// not dropped before the caller releases the lock.
 func (m *Mailboxes) lockUsage(mailbox logicalcluster.Name, configs bool) *usage {
 	usages := m.usagesOf(configs)
 	for {
@@ -65,8 +65,8 @@ func (m *Mailboxes) lockUsage(mailbox logicalcluster.Name, configs bool) *usage 
 	}
 }
 
-// deleteUnusedUsage drops the accounts of a mailbox that no endpoint shows, as far as nothing counts there. It is called after the last
-// object has gone and after the binding has: whichever is later finds both gone.
+// deleteUnusedUsage drops the usages of a mailbox that no endpoint shows, if nothing counts there. It is called when the last
+// object has gone, and when the binding has: the later call finds both gone.
 func (m *Mailboxes) deleteUnusedUsage(mailbox logicalcluster.Name) {
 	if !m.isKnownGone(mailbox) {
 		return
@@ -87,7 +87,7 @@ func (m *Mailboxes) deleteUnusedUsage(mailbox logicalcluster.Name) {
 	}
 }
 
-// isKnownGone tells whether it is known which mailboxes the endpoints show, and this is none of them.
+// isKnownGone reports whether the endpoints' mailboxes are known and this is none of them.
 func (m *Mailboxes) isKnownGone(mailbox logicalcluster.Name) bool {
 	m.lock.RLock()
 	defer m.lock.RUnlock()
@@ -99,7 +99,7 @@ func (m *Mailboxes) isKnownGone(mailbox logicalcluster.Name) bool {
 	return true
 }
 
-// forEachUsage calls a function for the configs and for the other objects of each mailbox.
+// forEachUsage calls a function for the configs, and for the other objects, of each mailbox.
 func (m *Mailboxes) forEachUsage(call func(mailbox logicalcluster.Name, usage *usage, configs bool)) {
 	for _, configs := range []bool{false, true} {
 		m.usagesOf(configs).Range(func(mailbox, found any) bool {

@@ -46,9 +46,10 @@ import (
 )
 
 const (
-	// wildcardPageSize is how many objects one page of a wildcard list has at most.
+	// wildcardPageSize bounds the objects of one page of a wildcard list.
 	wildcardPageSize = 100
-	// maxConcurrentPages is how many pages of lists an endpoint is asked for at once: before an object is counted it takes memory, too.
+	// maxConcurrentPages bounds the pages that are requested from an endpoint at once: an object takes memory before it is
+	// counted, too.
 	maxConcurrentPages = 4
 )
 
@@ -61,17 +62,17 @@ type wildcardInformer struct {
 	cached   cachesize.Counter
 	// configs is true if the objects are configs.
 	configs bool
-	// items are those that count in the accounts of their mailboxes.
+	// countedObjects are the entries that count to the usages of their mailboxes.
 	countedLock    sync.Mutex
 	countedObjects map[types.UID]*cachedObject
-	// initialList is the list that is being read, and delivered the number of the last one of which something has come to the
-	// handler. The fill is the reflector's.
+	// initialList is the list that is being read, and lastDeliveredList the number of the last one whose objects reached the
+	// handler. Only the reflector uses the former.
 	initialList       initialList
 	lastDeliveredList atomic.Uint32
-	// pendingBytes is how much the list brings that is not counted yet; ended is set when the informer is stopped.
+	// pendingBytes is the size of the list that is not counted yet; ended is set when the informer is stopped.
 	pendingBytes atomic.Int64
 	ended        atomic.Bool
-	// unlisted are the mailboxes that were opened, and when, and of which no list has come since.
+	// awaitingRelist are mailboxes that were readmitted, and when, and that no list has covered since.
 	awaitingRelistLock sync.Mutex
 	awaitingRelist     map[logicalcluster.Name]uint64
 	// attempted is closed when the cache is filled, or an attempt to fill it has failed.
@@ -85,7 +86,7 @@ type wildcardInformer struct {
 	running sync.WaitGroup
 }
 
-// startWildcardInformer starts the wildcard watch of a resource, until stopWatching or the end of the endpoint.
+// startWildcardInformer starts the wildcard informer of a resource.
 func startWildcardInformer(endpoint *endpoint, resource schema.GroupVersionResource) *wildcardInformer {
 	w := &wildcardInformer{
 		endpoint: endpoint, resource: resource, log: endpoint.log.WithValues("resource", resource.String()),
@@ -100,7 +101,7 @@ func startWildcardInformer(endpoint *endpoint, resource schema.GroupVersionResou
 		0,
 		cache.Indexers{kcpcache.ClusterIndexName: kcpcache.ClusterIndexFunc},
 	)
-	// All of these fail only on an informer that has been started.
+	// These fail only on an informer that runs.
 	_ = w.informer.SetTransform(w.transform)
 	_ = w.informer.SetIgnoreFunc(kcp.NewUnlistedDeleter(w.informer))
 	_ = w.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
@@ -126,7 +127,7 @@ func startWildcardInformer(endpoint *endpoint, resource schema.GroupVersionResou
 	return w
 }
 
-// stopWildcardInformers returns when nothing of the watches is left.
+// stopWildcardInformers returns when everything of the informers has ended.
 func stopWildcardInformers(all []*wildcardInformer) {
 	for _, informer := range all {
 		informer.cancel()
@@ -136,12 +137,11 @@ func stopWildcardInformers(all []*wildcardInformer) {
 	}
 }
 
-// isSyncing tells whether the cache is not filled yet and nothing is known that prevents it.
+// isSyncing reports whether the cache is still being filled, as far as the hub knows.
 func (w *wildcardInformer) isSyncing() bool { return !w.informer.HasSynced() && !w.failed.Load() }
 
-// list lists as soon as the virtual workspace serves the resource, which takes it up to a few seconds after the first
-// mailbox was bound or the resource was published. A failed list would make the reflector wait for half a minute before
-// long.
+// list lists as soon as the virtual workspace serves the resource, which takes it up to a few seconds after the first mailbox
+// was bound or the resource was published. After a failed list the reflector would soon wait for half a minute.
 func (w *wildcardInformer) list(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
 	w.waitForConfigs(ctx)
 	untilServed := wait.Backoff{Duration: 250 * time.Millisecond, Factor: 1.2, Steps: 20, Cap: 5 * time.Second}.DelayFunc()
@@ -165,14 +165,14 @@ func (w *wildcardInformer) watch(ctx context.Context, options metav1.ListOptions
 		w.beginList()
 	}
 	stream, err := w.endpoint.clients.ClusterOrDie(logicalcluster.Wildcard).Resource(w.resource).Watch(ctx, options)
-	// A server that refuses a watch, perhaps because it does not list by watches, is asked for a list next.
+	// A server that refuses a watch may not support lists by watches, so it is asked for a list next.
 	if _, isRefused := errors.AsType[*apierrors.StatusError](err); !isRefused {
 		w.recordResult(err)
 	}
 	return stream, err
 }
 
-// recordResult takes down how a request was answered.
+// recordResult notes the result of a request.
 func (w *wildcardInformer) recordResult(err error) {
 	if w.ctx.Err() != nil {
 		return
@@ -185,8 +185,8 @@ func (w *wildcardInformer) recordResult(err error) {
 	w.endpoint.recordResult(w.resource, err)
 }
 
-// waitForConfigs waits until the configs of the mailboxes are known, as far as they can be: by them it is decided how much is
-// held of an object that a list brings.
+// waitForConfigs waits until the configs of the mailboxes are known, as far as they can be: they decide how much of the
+// objects of a list is cached.
 func (w *wildcardInformer) waitForConfigs(ctx context.Context) {
 	if w.isAlwaysWatched() || w.endpoint.owner.policy == nil {
 		return
@@ -205,10 +205,10 @@ func (w *wildcardInformer) waitForConfigs(ctx context.Context) {
 	}
 }
 
-// isAlwaysWatched tells whether the resource is one of those by which the hub works: bindings and configs.
+// isAlwaysWatched reports whether the hub itself needs the resource: bindings and configs.
 func (w *wildcardInformer) isAlwaysWatched() bool { return w.configs || w.resource == bindingsResource }
 
-// cachedObjectList are a list that holds no more of each object than the cache will.
+// cachedObjectList is a list with only as much of each object as the cache will hold.
 type cachedObjectList struct {
 	metav1.TypeMeta
 	metav1.ListMeta
@@ -223,14 +223,14 @@ func (l *cachedObjectList) DeepCopyObject() runtime.Object {
 // errInOrder makes the reflector list by pages.
 var errInOrder = errors.New("what a watch lists has no order, and so no end that could be told")
 
-// listPages reads a list in pages, of which only as much is kept as the cache will hold.
+// listPages reads a list in pages and keeps only as much of it as the cache will hold.
 func (w *wildcardInformer) listPages(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	w.beginList()
 	ends := w.endOfListMarkers()
 	client := w.endpoint.clients.ClusterOrDie(logicalcluster.Wildcard).Resource(w.resource)
 	options.Limit = wildcardPageSize
 	if options.ResourceVersion == "0" {
-		// From its cache a server answers with all at once.
+		// From its cache a server answers with all objects at once.
 		options.ResourceVersion = ""
 	}
 	all := &cachedObjectList{}
@@ -271,7 +271,7 @@ func (w *wildcardInformer) addPage(ctx context.Context, client dynamic.ResourceI
 	return nil
 }
 
-// transform makes of an object that a server sent what the cache holds. What it has made already it leaves as it is.
+// transform returns the cache entry of an object of a server. It leaves its own result as it is.
 func (w *wildcardInformer) transform(obj any) (any, error) {
 	object, ok := obj.(*unstructured.Unstructured)
 	switch {
@@ -286,13 +286,13 @@ func (w *wildcardInformer) transform(obj any) (any, error) {
 	}
 }
 
-// isEvicted tells whether an object, or an item, is of a closed mailbox.
+// isEvicted reports whether an object or an entry belongs to an evicted mailbox.
 func (w *wildcardInformer) isEvicted(object runtime.Object) bool {
 	owner := w.endpoint.owner
 	return owner.evictedCount.Load() > 0 && owner.isEvicted(mailboxOf(toObject(object)), w.configs)
 }
 
-// countingHandler returns a handler that counts what the cache holds, and passes on what it is told.
+// countingHandler returns a handler that counts the entries of the cache, and calls the other one.
 func (w *wildcardInformer) countingHandler(handler cache.ResourceEventHandler) cache.ResourceEventHandler {
 	if w.resource == bindingsResource {
 		return w.cached.CountingHandler(handler)
@@ -308,10 +308,10 @@ func (w *wildcardInformer) countingHandler(handler cache.ResourceEventHandler) c
 		},
 		DeleteFunc: func(obj any) {
 			object := toObject(obj)
-			// The last state of an object is another item than the cache held.
+			// The last state of a deleted object may be another entry than that of the cache.
 			w.updateUsage(w.countedObject(object.GetUID()), nil)
 			if !w.isEvicted(object) {
-				// A list lacks the objects of a closed mailbox because listPages and transform leave them out.
+				// A list lacks the objects of an evicted mailbox because listPages and transform leave them out.
 				handler.OnDelete(obj)
 			}
 		},
@@ -319,14 +319,14 @@ func (w *wildcardInformer) countingHandler(handler cache.ResourceEventHandler) c
 	return placeholderFilter{counting, w}
 }
 
-// countedObject returns the item of an object that counts; nil if none does.
+// countedObject returns the counted entry of an object; nil if there is none.
 func (w *wildcardInformer) countedObject(uid types.UID) *cachedObject {
 	w.countedLock.Lock()
 	defer w.countedLock.Unlock()
 	return w.countedObjects[uid]
 }
 
-// replaceCounted puts an item in the place of another among those that count.
+// replaceCounted replaces a counted entry.
 func (w *wildcardInformer) replaceCounted(before, after *cachedObject) {
 	w.countedLock.Lock()
 	defer w.countedLock.Unlock()
@@ -338,13 +338,13 @@ func (w *wildcardInformer) replaceCounted(before, after *cachedObject) {
 	}
 }
 
-// updateUsage counts an item of the cache instead of another; either may be nil.
+// updateUsage counts an entry of the cache instead of another; either may be nil.
 func (w *wildcardInformer) updateUsage(before, after *cachedObject) {
 	mailboxes, of := w.endpoint.owner, after
 	if after != nil {
 		w.lastDeliveredList.Store(after.listNumber)
 		if w.isEvicted(after) {
-			// It is about to be taken out.
+			// The entry is about to be removed.
 			after = nil
 		}
 	}
@@ -373,7 +373,7 @@ func (w *wildcardInformer) updateUsage(before, after *cachedObject) {
 	mailboxes.memory.onGrowth()
 }
 
-// releaseUsage takes all items out of the accounts of their mailboxes.
+// releaseUsage subtracts all entries from the usages of their mailboxes.
 func (w *wildcardInformer) releaseUsage() {
 	w.countedLock.Lock()
 	all := slices.Collect(maps.Values(w.countedObjects))

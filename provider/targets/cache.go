@@ -31,31 +31,30 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// CacheOptions say what a cache holds, and whom it tells.
+// CacheOptions configure a [Cache].
 type CacheOptions struct {
-	// Namespaced is true if the objects are in namespaces.
+	// Namespaced is true if the objects are namespaced.
 	Namespaced bool
-	// Selector is a label selector; "" chooses all objects.
+	// Selector is a label selector; "" selects all objects.
 	Selector string
-	// Transform makes of each object what is kept. It may change what it is given, and may be given its own result. Nil keeps
-	// all.
+	// Transform changes each object before it is cached, possibly in place, and may get its own result. Nil changes nothing.
 	Transform cache.TransformFunc
-	// Handler is told of every change.
+	// Handler is called for every change.
 	Handler cache.ResourceEventHandler
-	// Indexers make [Cache.ByIndex] find objects.
+	// Indexers are for [Cache.ByIndex].
 	Indexers cache.Indexers
-	// OnAvailability is called after each change of [Cache.Availability]. It must return at once.
+	// OnAvailability is called after each change of [Cache.Availability]. It must not block.
 	OnAvailability func()
 }
 
-// Cache holds the objects of one resource that a label selector chooses on one target. Where the connection is bound to
-// namespaces, each of these has a part of its own, in their order: one that cannot be read does not keep the others from being known.
+// Cache caches the objects of one resource on one target that a label selector selects. If the connection is bound to
+// namespaces, each has its own part, so that one which cannot be read holds up no other.
 type Cache struct {
 	parts []*informer
 }
 
-// NewCache returns a cache that is empty until [Cache.Run]. While the target is down, does not serve the resource or
-// does not let the hub read it, the cache waits and holds what it held.
+// NewCache returns a cache that is empty until [Cache.Run]. While the target is down, does not serve the resource, or does not
+// let the hub read it, the cache waits and keeps its content.
 func (c *Connection) NewCache(resource schema.GroupVersionResource, options CacheOptions) *Cache {
 	namespaces := c.WatchNamespaces(options.Namespaced)
 	made := &Cache{parts: make([]*informer, 0, len(namespaces))}
@@ -77,12 +76,12 @@ func (c *Cache) Run(ctx context.Context) {
 	c.parts[0].RunWithContext(ctx)
 }
 
-// HasSynced tells whether the cache was filled and the handler has been told of all that was there.
+// HasSynced reports whether the cache was filled and the handler was called for all initial objects.
 func (c *Cache) HasSynced() bool {
 	return !slices.ContainsFunc(c.parts, func(part *informer) bool { return !part.HasSynced() })
 }
 
-// Progress returns how many parts of the cache were filled, and of how many that is not known yet. The rest cannot be.
+// Progress returns how many parts of the cache were filled, and for how many that is still unknown. The rest cannot be filled.
 func (c *Cache) Progress() (filled, pending int) {
 	for _, part := range c.parts {
 		switch {
@@ -95,12 +94,12 @@ func (c *Cache) Progress() (filled, pending int) {
 	return filled, pending
 }
 
-// WaitForCacheSync returns true when the cache is synced, false when ctx ends first.
+// WaitForCacheSync returns true when the cache has synced, false when ctx ends first.
 func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
 	return !slices.ContainsFunc(c.parts, func(part *informer) bool { return !part.WaitForCacheSync(ctx) })
 }
 
-// OnProgress calls told whenever a part of the cache was filled, until all are or ctx ends.
+// OnProgress calls the function whenever a part of the cache was filled, until all are or ctx ends.
 func (c *Cache) OnProgress(ctx context.Context, told func()) {
 	tell := func(part *informer) {
 		if part.WaitForCacheSync(ctx) {
@@ -115,8 +114,8 @@ func (c *Cache) OnProgress(ctx context.Context, told func()) {
 	tell(c.parts[0])
 }
 
-// HasReached tells whether the cache shows all that happened in a namespace up to a resourceVersion of its resource. It is true,
-// too, where that cannot be told.
+// HasReached reports whether the cache shows everything that happened in a namespace up to a resourceVersion. It returns true
+// if that is unknown.
 func (c *Cache) HasReached(namespace, resourceVersion string) bool {
 	part := c.partOf(namespace)
 	if part == nil {
@@ -126,7 +125,7 @@ func (c *Cache) HasReached(namespace, resourceVersion string) bool {
 	return err != nil || order >= 0
 }
 
-// partOf returns what holds the objects of a namespace, nil if nothing does.
+// partOf returns the part for a namespace; nil if there is none.
 func (c *Cache) partOf(namespace string) *informer {
 	if len(c.parts) == 1 {
 		return c.parts[0]
@@ -138,10 +137,10 @@ func (c *Cache) partOf(namespace string) *informer {
 	return c.parts[position]
 }
 
-// Availability tells why the target does not let the cache be filled, or kept in sync; if it is only a part of it, why that is.
+// Availability returns why the target does not let the hub fill the cache, or a part of it.
 func (c *Cache) Availability() Availability { return availabilityOf(c.parts) }
 
-// Get returns an object as the cache holds it, which must not be changed, or nil.
+// Get returns a cached object, or nil. The caller must not change it.
 func (c *Cache) Get(key types.NamespacedName) *unstructured.Unstructured {
 	part := c.partOf(key.Namespace)
 	if part == nil {
@@ -154,10 +153,10 @@ func (c *Cache) Get(key types.NamespacedName) *unstructured.Unstructured {
 	return found.(*unstructured.Unstructured)
 }
 
-// storeKey is what informers call an object.
+// storeKey is the key of an object in an informer's store.
 func storeKey(key types.NamespacedName) string { return cache.ObjectName(key).String() }
 
-// ByIndex returns the objects that one of the Indexers gives the value, none if there is no such indexer.
+// ByIndex returns the objects that an indexer maps to the value; none if there is no such indexer.
 func (c *Cache) ByIndex(indexer, value string) (objects []*unstructured.Unstructured) {
 	for i, part := range c.parts {
 		items, err := part.ByIndex(indexer, value)
@@ -172,7 +171,7 @@ func (c *Cache) ByIndex(indexer, value string) (objects []*unstructured.Unstruct
 	return objects
 }
 
-// CountIndexValues returns how many values one of the Indexers gives the objects, none if there is no such indexer.
+// CountIndexValues returns the number of different values of an indexer; zero if there is no such indexer.
 func (c *Cache) CountIndexValues(indexer string) int {
 	if len(c.parts) == 1 {
 		return len(c.parts[0].ListIndexFuncValues(indexer))
@@ -184,7 +183,7 @@ func (c *Cache) CountIndexValues(indexer string) int {
 	return values.Len()
 }
 
-// List returns all objects as the cache holds them.
+// List returns all cached objects.
 func (c *Cache) List() []*unstructured.Unstructured {
 	objects := toUnstructured(c.parts[0].List())
 	for _, part := range c.parts[1:] {
@@ -193,7 +192,7 @@ func (c *Cache) List() []*unstructured.Unstructured {
 	return objects
 }
 
-// Len returns how many objects the cache holds.
+// Len returns the number of cached objects.
 func (c *Cache) Len() (count int) {
 	for _, part := range c.parts {
 		count += len(part.ListKeys())
@@ -209,8 +208,8 @@ func toUnstructured(items []any) []*unstructured.Unstructured {
 	return objects
 }
 
-// HasNoObjects asks the target whether it holds no object that the selector chooses in the namespaces; with none of these, in the
-// whole cluster.
+// HasNoObjects asks the target whether it has no object in the namespaces that the selector selects; without namespaces, in
+// the whole cluster.
 func (c *Connection) HasNoObjects(ctx context.Context, resource schema.GroupVersionResource, selector string, namespaces ...string) (bool, error) {
 	if len(namespaces) == 0 {
 		namespaces = allNamespaces

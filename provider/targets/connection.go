@@ -50,17 +50,17 @@ import (
 const (
 	dialTimeout = 10 * time.Second
 	keepAlive   = 30 * time.Second
-	// requestTimeout bounds every request but watches. A write that takes longer is looked up again.
+	// requestTimeout bounds every request but watches. A write that takes longer is reconciled again.
 	requestTimeout = 30 * time.Second
-	// readBytesPerSecond is how many bytes of lists and watches are read of a target in a second when it sends without an end: that
-	// takes less than a third of a processor. readingBurst is how many may come at once after a quiet time, as when all is listed.
+	// readBytesPerSecond is the rate at which the hub reads lists and watches of a target that sends without end; that takes
+	// less than a third of a processor. readBurstBytes may arrive at once after a quiet time, such as for the initial lists.
 	readBytesPerSecond = 8 << 20
 	readBurstBytes     = 256 << 20
-	// maxLargeAtOnce is how many large answers of a target are read and decoded at once.
+	// maxLargeAtOnce bounds the large responses of one target that are read and decoded at once.
 	maxLargeAtOnce = 4
 )
 
-// errClosed is what a request meets that is made through a connection of former times.
+// errClosed is the error of requests through a closed connection.
 var errClosed = closedError{}
 
 type closedError struct{}
@@ -70,13 +70,13 @@ func (closedError) Error() string { return "the hub's connection to the target w
 // Redacted implements [transport.Discreet].
 func (closedError) Redacted() {}
 
-// Connection is the hub's way to one target.
+// Connection is the hub's connection to one target.
 type Connection struct {
-	// SyncTarget is the UID of the target's SyncTarget.
+	// SyncTarget is the UID of the SyncTarget.
 	SyncTarget types.UID
 
 	fieldManager string
-	// namespaces are the only ones in which the hub lists and watches; empty stands for the whole cluster.
+	// namespaces are the only ones in which the hub lists and watches; empty means the whole cluster.
 	namespaces []string
 	// bearerToken is secret, and credentials hold all that is.
 	bearerToken string
@@ -89,7 +89,7 @@ type Connection struct {
 	clock       clock.WithTicker
 	log         logr.Logger
 	onChange    func(types.UID)
-	// onUnauthorized is called after each probe whose credentials were refused.
+	// onUnauthorized is called after each probe that was refused for its credentials.
 	onUnauthorized func(types.UID)
 	probeRequested chan struct{}
 	notifier       notifier
@@ -98,45 +98,45 @@ type Connection struct {
 	tokenRenewal   tokenRenewal
 	identity       clusterIdentity
 	creationProbes singleflight.Group
-	// clockSkew is how many nanoseconds the target's clock is ahead of the hub's.
+	// clockSkew is by how many nanoseconds the target's clock is ahead of the hub's.
 	clockSkew atomic.Int64
-	// versionCache is the probe's alone.
+	// versionCache belongs to the probe.
 	versionCache cachedVersion
-	// quarantine is why, and until when, the target is left alone.
+	// quarantine is why, and until when, the target is quarantined.
 	quarantine quarantine
-	// cached is what all informers hold together, of at most cacheLimits. It is part of the total of all targets.
+	// cached is the size of all informers, bounded by cacheLimits. It is part of the total of all targets.
 	cached cachesize.Counter
-	// watchBuffers is what watches keep for their events, as one object of held.
+	// watchBuffers is the size of the buffers of watches, counted as one object of cached.
 	watchBuffers cachesize.Counter
-	// dialPacer are how often a network connection was opened.
+	// dialPacer limits the rate of new network connections.
 	dialPacer   pacer
 	cacheLimits CacheLimits
 	memory      *memoryLimit
-	// pageSemaphore holds an entry for each page of a list that is being read.
+	// pageSemaphore has an entry for each page of a list that is being read.
 	pageSemaphore chan struct{}
-	// unregisterCredentials has the credentials shown again.
+	// unregisterCredentials ends the redaction of the credentials.
 	unregisterCredentials func()
 
-	// ctx owns what the connection runs by itself; done waits for that.
+	// ctx owns the goroutines of the connection; done waits for them.
 	ctx     context.Context
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
 	lock   sync.Mutex
 	health Health
-	// connectionEpoch is how often the target has come up.
+	// connectionEpoch counts how often the target has come up.
 	connectionEpoch uint64
 	// upSignal is closed while the target is up.
 	upSignal chan struct{}
-	// creation is nil until something was to be created.
+	// creation is nil until the first create.
 	creation *creationMode
-	// informers are those that run.
+	// informers are the running ones.
 	informers map[*informer]struct{}
 
 	permissions permissionChecker
 }
 
-// newConnection makes a connection and starts its probe, which ends with ctx or with close.
+// newConnection returns a connection and starts its probe, which ends with ctx or with close.
 func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Config, fingerprint [sha256.Size]byte, expected ExpectedCluster, options Options) (*Connection, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	if options.OnUnauthorized == nil {
@@ -169,7 +169,7 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 	}
 	_ = connection.watchBuffers.AddToParent(&connection.cached)
 	connection.watchBuffers.Add(1, 0)
-	// Each informer and each watch takes itself out of both.
+	// Each informer and each watch subtracts itself from both.
 	_ = connection.cached.AddToParent(&options.memory.cached)
 	options.memory.connections.Add(1)
 	context.AfterFunc(ctx, func() { options.memory.connections.Add(-1) })
@@ -183,7 +183,7 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 	return connection, nil
 }
 
-// makeClients makes clients that reach the target until ctx ends.
+// makeClients makes clients that work until ctx ends.
 func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limits kcp.Limits) error {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = limits.QPS, limits.Burst
@@ -221,7 +221,7 @@ func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limit
 	return nil
 }
 
-// limitDialRate has network connections opened no faster than they are needed.
+// limitDialRate limits the rate of new network connections.
 func (c *Connection) limitDialRate(dial connrotation.DialFunc) connrotation.DialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		if err := c.dialPacer.wait(ctx, c.clock, maxDials, dialInterval); err != nil {
@@ -231,7 +231,7 @@ func (c *Connection) limitDialRate(dial connrotation.DialFunc) connrotation.Dial
 	}
 }
 
-// dialUntilDone dials only until ctx ends: whoever still holds a closed connection must not open it again.
+// dialUntilDone dials only until ctx ends: an old client must not reopen a closed connection.
 func dialUntilDone(ctx context.Context, dial connrotation.DialFunc) connrotation.DialFunc {
 	return func(dialing context.Context, network, address string) (net.Conn, error) {
 		if ctx.Err() != nil {
@@ -239,7 +239,7 @@ func dialUntilDone(ctx context.Context, dial connrotation.DialFunc) connrotation
 		}
 		opened, err := dial(dialing, network, address)
 		if err == nil && ctx.Err() != nil {
-			// It may have been opened just after all others were closed.
+			// The connection may have been opened just after all others were closed.
 			_ = opened.Close()
 			return nil, errClosed
 		}
@@ -247,7 +247,7 @@ func dialUntilDone(ctx context.Context, dial connrotation.DialFunc) connrotation
 	}
 }
 
-// run starts work that ends with the connection; none is started once that has ended.
+// run starts work that ends with the connection. It starts nothing once the connection is closed.
 func (c *Connection) run(work func(ctx context.Context)) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -258,7 +258,7 @@ func (c *Connection) run(work func(ctx context.Context)) {
 
 // close ends the probe and every request and watch of the connection.
 func (c *Connection) close() {
-	// With the lock, so that nothing is started behind the back of the wait below.
+	// Under the lock, so that nothing starts while the wait below is under way.
 	c.lock.Lock()
 	c.cancel()
 	c.lock.Unlock()
@@ -267,7 +267,7 @@ func (c *Connection) close() {
 	c.unregisterCredentials()
 }
 
-// closeAfter closes the connection in a while.
+// closeAfter closes the connection after a delay.
 func (c *Connection) closeAfter(wait time.Duration) {
 	select {
 	case <-c.ctx.Done():
@@ -276,28 +276,28 @@ func (c *Connection) closeAfter(wait time.Duration) {
 	c.close()
 }
 
-// Options are what all connections of a hub have in common.
+// Options are shared by all connections of a hub.
 type Options struct {
-	// FieldManager is the hub's name as a writer.
+	// FieldManager is the hub's field manager.
 	FieldManager string
-	// Limits hold for each target by itself, unless its SyncTarget sets others.
+	// Limits are for each target, unless its SyncTarget sets others.
 	Limits kcp.Limits
 	Clock  clock.WithTicker
 	Log    logr.Logger
-	// Namespaces are the only ones of the target in which the hub lists and watches, sorted. Empty stands for the whole cluster.
+	// Namespaces are the only ones of the target in which the hub lists and watches, sorted; empty means the whole cluster.
 	Namespaces []string
-	// OnChange is called when a target comes up, goes down, or is connected anew. It must return at once.
+	// OnChange is called when a target comes up, goes down, or is connected again. It must not block.
 	OnChange func(syncTarget types.UID)
-	// OnUnauthorized is called after each probe whose credentials the target did not accept, and never more often. It must
-	// return at once. Nil does nothing.
+	// OnUnauthorized is called after each probe whose credentials the target refused, and never more often. It must not block.
+	// Nil does nothing.
 	OnUnauthorized func(syncTarget types.UID)
-	// DeniedNetworks are networks that no connection leads to.
+	// DeniedNetworks are networks that no connection dials.
 	DeniedNetworks DeniedNetworks
-	// CacheLimits bound what is held of each target by itself.
+	// CacheLimits bound the caches of each target.
 	CacheLimits CacheLimits
-	// TotalBytes bounds what is held of all targets together; zero stands for no limit.
+	// TotalBytes bounds the caches of all targets together; zero means no bound.
 	TotalBytes int64
 
-	// memory is made by the registry.
+	// memory is set by the registry.
 	memory *memoryLimit
 }

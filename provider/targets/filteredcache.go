@@ -29,51 +29,50 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Scope says where objects can be found: everywhere, or in the namespaces and under the names. Each of these costs a
-// watch. The zero value is nowhere.
+// Scope is where objects are watched: everywhere, or in namespaces and under names, each of which costs a watch. The zero
+// value is nowhere.
 type Scope struct {
 	All        bool
 	Namespaces []string
 	Names      []types.NamespacedName
 }
 
-// FilteredCacheOptions say what a feed holds, and whom it tells.
+// FilteredCacheOptions configure a [FilteredCache].
 type FilteredCacheOptions struct {
 	Scope Scope
-	// Filter tells whether an object is of interest; it sees it without managedFields. Nil keeps all.
+	// Filter selects the objects to cache; it gets them without managedFields. Nil selects all.
 	Filter func(*unstructured.Unstructured) bool
-	// KeepFilteredMetadata makes the feed remember labels and owners of what is not of interest, for [Feed.FilteredMetadata].
+	// KeepFilteredMetadata keeps labels and owners of filtered objects, for [FilteredCache.FilteredMetadata].
 	KeepFilteredMetadata bool
-	// OnFiltered is told of each object that is passed over, with labels and owners, if KeepFilteredMetadata are remembered: it may have
-	// become of interest a moment ago. It must return at once.
+	// OnFiltered is called for each filtered object if its metadata is kept, because the filter may have changed meanwhile. It
+	// must not block.
 	OnFiltered func(metav1.ObjectMeta)
-	// Transform makes of each object that is of interest what is kept. It may change what it is given. Nil keeps all but the
-	// managedFields.
+	// Transform changes each selected object before it is cached, possibly in place. Nil drops only the managedFields.
 	Transform cache.TransformFunc
-	// Handler is told of every change of what is kept. An object that begins to be of interest is added, one that ceases to
-	// be is deleted; one whose end was not seen is deleted with a tombstone. It is called from several goroutines, for one
-	// object always from the same.
+	// Handler is called for every change of a cached object. An object that the filter begins to select is added, one that it
+	// ceases to select is deleted; one whose deletion was not observed is deleted with a tombstone. Calls come from several
+	// goroutines, for one object always from the same.
 	Handler cache.ResourceEventHandler
-	// OnAvailability is called when [Feed.Availability] may have changed. It must return at once.
+	// OnAvailability is called when [FilteredCache.Availability] may have changed. It must not block.
 	OnAvailability func()
 }
 
-// FilteredCache holds whole objects of one resource of a target. Of those that are not of interest it remembers only that they
-// are there.
+// FilteredCache caches selected objects of one resource of a target whole. Of others it keeps the identity only.
 type FilteredCache struct {
 	options   FilteredCacheOptions
 	informers []*informer
-	// get asks the target for one object.
+	// get requests one object from the target.
 	get func(context.Context, types.NamespacedName) (*unstructured.Unstructured, error)
 
-	// handlerLock keeps the order of what the handler is told.
+	// handlerLock orders the calls of the handler.
 	handlerLock sync.Mutex
 
 	lock    sync.RWMutex
 	objects map[types.NamespacedName]*unstructured.Unstructured
 }
 
-// NewFilteredCache returns a feed that is empty until [Feed.Run]. Like a [Cache] it waits while the target cannot be read.
+// NewFilteredCache returns a cache that is empty until [FilteredCache.Run]. Like a [Cache] it waits while the target cannot be
+// read.
 func (c *Connection) NewFilteredCache(resource schema.GroupVersionResource, options FilteredCacheOptions) *FilteredCache {
 	filtered := &FilteredCache{options: options, objects: map[types.NamespacedName]*unstructured.Unstructured{}}
 	filtered.get = func(ctx context.Context, key types.NamespacedName) (*unstructured.Unstructured, error) {
@@ -86,7 +85,7 @@ func (c *Connection) NewFilteredCache(resource schema.GroupVersionResource, opti
 	return filtered
 }
 
-// sourcesFor returns sources that have no object in common.
+// sourcesFor returns disjoint sources for the scope.
 func (c *Connection) sourcesFor(resource schema.GroupVersionResource, scope Scope) []source {
 	if scope.All {
 		return []source{c.objectSource(resource, metav1.NamespaceAll)}
@@ -109,7 +108,7 @@ func (c *Connection) sourcesFor(resource schema.GroupVersionResource, scope Scop
 	return parts
 }
 
-// Run keeps the feed in sync with the target until ctx ends.
+// Run keeps the cache in sync with the target until ctx ends.
 func (f *FilteredCache) Run(ctx context.Context) {
 	var running sync.WaitGroup
 	for _, informer := range f.informers {
@@ -119,23 +118,22 @@ func (f *FilteredCache) Run(ctx context.Context) {
 	<-ctx.Done()
 }
 
-// HasSynced tells whether the feed was filled and the handler has been told of all that was there.
+// HasSynced reports whether the cache was filled and the handler was called for all initial objects.
 func (f *FilteredCache) HasSynced() bool {
 	return !slices.ContainsFunc(f.informers, func(informer *informer) bool { return !informer.HasSynced() })
 }
 
-// WaitForCacheSync returns true when the feed is synced, false when ctx ends first.
+// WaitForCacheSync returns true when the cache has synced, false when ctx ends first.
 func (f *FilteredCache) WaitForCacheSync(ctx context.Context) bool {
 	return !slices.ContainsFunc(f.informers, func(informer *informer) bool { return !informer.WaitForCacheSync(ctx) })
 }
 
-// Availability tells why the target does not let the feed be filled, or kept in sync; if it is only a part of it that
-// cannot be read, why that is.
+// Availability returns why the target does not let the hub fill the cache, or a part of it.
 func (f *FilteredCache) Availability() Availability {
 	return availabilityOf(f.informers)
 }
 
-// availabilityOf returns the first that says something.
+// availabilityOf returns the first reason.
 func availabilityOf(parts []*informer) Availability {
 	for _, part := range parts {
 		if state := part.Availability(); state != (Availability{}) {
@@ -145,14 +143,14 @@ func availabilityOf(parts []*informer) Availability {
 	return Availability{}
 }
 
-// Get returns an object as the feed holds it, which must not be changed, or nil.
+// Get returns a cached object, or nil. The caller must not change it.
 func (f *FilteredCache) Get(key types.NamespacedName) *unstructured.Unstructured {
 	f.lock.RLock()
 	defer f.lock.RUnlock()
 	return f.objects[key]
 }
 
-// List returns all objects as the feed holds them.
+// List returns all cached objects.
 func (f *FilteredCache) List() []*unstructured.Unstructured {
 	f.lock.RLock()
 	defer f.lock.RUnlock()
@@ -163,18 +161,18 @@ func (f *FilteredCache) List() []*unstructured.Unstructured {
 	return objects
 }
 
-// Len returns how many objects the feed holds.
+// Len returns the number of cached objects.
 func (f *FilteredCache) Len() int {
 	f.lock.RLock()
 	defer f.lock.RUnlock()
 	return len(f.objects)
 }
 
-// matchingObject is an object of interest that was stripped. It has a type of its own since an informer reduces some objects
-// twice, and what was stripped may be what made the object interesting.
+// matchingObject is a selected and transformed object. The type marks it, because an informer transforms some objects twice,
+// and the transformed one may not match the filter any more.
 type matchingObject struct{ *unstructured.Unstructured }
 
-// transform makes of an object what the informer is to remember: a reduced object, or a bare [metav1.ObjectMeta].
+// transform returns what the informer caches: a transformed object, or a bare [metav1.ObjectMeta].
 func (f *FilteredCache) transform(item any) (any, error) {
 	object, ok := item.(*unstructured.Unstructured)
 	if !ok {
@@ -201,8 +199,8 @@ func (f *FilteredCache) transform(item any) (any, error) {
 	return matchingObject{object}, nil
 }
 
-// handler translates what an informer tells. It decides by what the feed holds: the last state of an object that is
-// deleted need not be the one that was told before.
+// handler translates the events of an informer. It decides by the cached state, because the last state of a deleted object
+// need not be the one that was reported before.
 func (f *FilteredCache) handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc:    f.onAddOrUpdate,
@@ -211,7 +209,7 @@ func (f *FilteredCache) handler() cache.ResourceEventHandler {
 	}
 }
 
-// onAddOrUpdate takes over what a watch shows of an object.
+// onAddOrUpdate handles an object of a watch.
 func (f *FilteredCache) onAddOrUpdate(item any, initial bool) {
 	if partial, passed := item.(*metav1.ObjectMeta); passed && f.options.KeepFilteredMetadata && f.options.OnFiltered != nil {
 		defer f.options.OnFiltered(*partial)
@@ -225,7 +223,7 @@ func (f *FilteredCache) onAddOrUpdate(item any, initial bool) {
 	case interesting && before == nil:
 		f.options.Handler.OnAdd(after.Unstructured, initial)
 	case interesting && before.GetResourceVersion() == after.GetResourceVersion():
-		// A list made anew tells of all that it found again.
+		// A relist reports everything that it finds again.
 	case interesting:
 		f.options.Handler.OnUpdate(before, after.Unstructured)
 	case before != nil:
@@ -233,8 +231,8 @@ func (f *FilteredCache) onAddOrUpdate(item any, initial bool) {
 	}
 }
 
-// setObject keeps an object if it is of interest, and returns what was kept of its name before. It does nothing and returns
-// false if the object was fetched in a state that the watch has not come to.
+// setObject caches an object if it is selected, and returns the former one. It returns false if a fetched object is newer than
+// the watch.
 func (f *FilteredCache) setObject(item any) (before *unstructured.Unstructured, current bool) {
 	key := keyFor(item)
 	f.lock.Lock()
@@ -251,7 +249,7 @@ func (f *FilteredCache) setObject(item any) (before *unstructured.Unstructured, 
 	return before, true
 }
 
-// onDelete drops an object that is gone.
+// onDelete drops a deleted object.
 func (f *FilteredCache) onDelete(item any) {
 	key := keyFor(item)
 	f.handlerLock.Lock()

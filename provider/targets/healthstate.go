@@ -19,31 +19,31 @@ package targets
 import "time"
 
 const (
-	// probeInterval is how often a target is asked for its version; the probe of each target is shifted at random by up
-	// to a tenth of it, and to the next beat then.
+	// probeInterval is how often a target is probed. The probe of each target is shifted at random by up to a tenth of it, and
+	// aligned to probeAlignment.
 	probeInterval = 10 * time.Second
-	// probeAlignment is what probes fall on, so that the hub is woken for those of many targets together, and not for each.
+	// probeAlignment aligns probes to whole seconds, so that the hub wakes up once for many targets.
 	probeAlignment = time.Second
-	// uncertainProbeInterval is how soon it is asked again while one answer more would change what is thought of it.
+	// uncertainProbeInterval is the interval while one more result would change the state.
 	uncertainProbeInterval = time.Second
 	// failuresUntilDown is how many probes must fail in a row.
 	failuresUntilDown = 3
-	// successesUntilUp is how many must succeed in a row for a target that went down less than flapTime ago. Others come up
-	// with the first.
+	// successesUntilUp is how many probes must succeed in a row for a target that went down less than flapPeriod ago. Other
+	// targets come up with the first.
 	successesUntilUp = 2
 	flapPeriod       = 5 * time.Minute
 )
 
-// healthState is what the probes of a target have told so far.
+// healthState is the state of a target by its probes.
 type healthState struct {
 	up bool
-	// failures and successes are how many probes in a row have failed, or succeeded, until now.
+	// failures and successes count the last probes in a row that failed or succeeded.
 	failures, successes int
 	// downSince is when the target went down last; zero if it was never up.
 	downSince time.Time
 }
 
-// observe decides what another probe changes, and how soon the next one is due.
+// observe returns the state after another probe, and when the next one is due.
 func (c healthState) observe(succeeded bool, now time.Time) (next healthState, wait time.Duration) {
 	if !succeeded {
 		c.successes = 0
@@ -68,7 +68,7 @@ func (c healthState) observe(succeeded bool, now time.Time) (next healthState, w
 	return c, probeInterval
 }
 
-// alignToProbes returns for how long to wait if that is to end with a beat, and not earlier.
+// alignToProbes extends a wait to the next aligned time.
 func alignToProbes(now time.Time, wait time.Duration) time.Duration {
 	due := now.Add(wait)
 	if on := due.Truncate(probeAlignment); on.Before(due) {

@@ -41,35 +41,34 @@ import (
 )
 
 const (
-	// identityTimeout bounds the questions who a target is.
+	// identityTimeout bounds the requests for a target's identity.
 	identityTimeout = 5 * time.Second
-	// identityInterval is how often a target is asked again who it is, if nothing gives reason to ask sooner; up to a fifth
-	// of it is added at random.
+	// identityInterval is how often the identity is requested without a cause; up to a fifth of it is added at random.
 	identityInterval = 10 * time.Minute
-	// maxCertificates is how many serving certificates of one target are remembered: a highly available one has several.
+	// maxCertificates bounds the serving certificates of one target that are remembered: a highly available one has several.
 	maxCertificates = 32
-	// maxClusterID is how long an ID may be; a UID has 36 characters.
+	// maxClusterID bounds the length of an ID; a UID has 36 characters.
 	maxClusterID = 64
 )
 
-// Cluster is what tells one cluster from another.
+// Cluster identifies a cluster.
 type Cluster struct {
-	// ID is the UID of the namespace kube-system, or for a kcp workspace of its LogicalCluster: the same whatever the
-	// address. Empty if the cluster does not tell.
+	// ID is the UID of the namespace kube-system, or of the LogicalCluster of a kcp workspace: the same at every address.
+	// Empty if the cluster hides it.
 	ID string
-	// Server is the fingerprint of the kubeconfig's address, server name and authorities.
+	// Server is the fingerprint of the kubeconfig's address, server name and certificate authorities.
 	Server string
 }
 
-// ExpectedCluster is which cluster a connection must lead to. The zero value takes the first one that answers.
+// ExpectedCluster is the cluster that a connection must lead to. The zero value accepts the first one that answers.
 type ExpectedCluster struct {
 	Cluster
-	// TrustedUntil is until when the same server is taken for the same cluster without being asked.
+	// TrustedUntil is until when the same server counts as the same cluster without a request.
 	TrustedUntil time.Time
 }
 
-// matches tells whether the cluster that was observed can be the one that is expected. IDs decide where both are known; a
-// cluster that hides its ID, or did so before, must be reached at the same server.
+// matches reports whether the observed cluster can be the expected one. IDs decide if both are known; a cluster that hides its
+// ID, or did before, must have the same server.
 func (c Cluster) matches(observed Cluster) bool {
 	switch {
 	case c == Cluster{}:
@@ -81,7 +80,7 @@ func (c Cluster) matches(observed Cluster) bool {
 	}
 }
 
-// ClusterMismatchError is why a target that answers is not up: it is not the cluster that is expected.
+// ClusterMismatchError means that a target which answers is not the expected cluster, so it is not up.
 type ClusterMismatchError struct{ Expected, Observed Cluster }
 
 func (e *ClusterMismatchError) Error() string {
@@ -95,7 +94,7 @@ func (c Cluster) describe() string {
 	return "no ID, server " + c.Server
 }
 
-// ConfirmationID is what an operator writes down to confirm the cluster.
+// ConfirmationID is the value by which an operator confirms the cluster.
 func (c Cluster) ConfirmationID() string {
 	if c.ID != "" {
 		return c.ID
@@ -103,33 +102,33 @@ func (c Cluster) ConfirmationID() string {
 	return c.Server
 }
 
-// serverFingerprint returns what the kubeconfig alone says of which cluster it leads to.
+// serverFingerprint identifies the server by the kubeconfig alone.
 func serverFingerprint(config *rest.Config) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", config.Host, config.ServerName, config.CAData))
 	return hex.EncodeToString(sum[:16])
 }
 
-// clusterIdentity is what is known of which cluster a connection leads to.
+// clusterIdentity tracks which cluster a connection leads to.
 type clusterIdentity struct {
 	server string
-	// lastTLSState is that of the TLS connection used last, so that most responses are told to be no news without the lock.
+	// lastTLSState is that of the TLS connection used last. It spares the lock for responses on the same connection.
 	lastTLSState atomic.Pointer[tls.ConnectionState]
 
 	lock              sync.Mutex
 	expected          ExpectedCluster
 	knownCertificates map[[sha256.Size]byte]bool
-	// verifiedUntil is until when id counts, zero if it must be asked.
+	// verifiedUntil is until when id counts; zero if it must be requested.
 	verifiedUntil time.Time
 	id            string
-	// epoch counts what gave reason to ask again, so that an answer from before does not count.
+	// epoch counts the causes to request the ID again, so that an answer from before one does not count.
 	epoch int
-	// hasConnected is true once there was a network connection, open is how many there are, and multiplexed tells that one is enough
-	// for all requests.
+	// hasConnected is true once there was a network connection, open is their number, and multiplexed is true if one serves
+	// all requests.
 	hasConnected, multiplexed bool
 	openConnections           int
 }
 
-// clusterIDSources are where a cluster's ID stands, the surest first.
+// clusterIDSources are the objects whose UID is the ID of a cluster, the most reliable first.
 var clusterIDSources = []struct {
 	resource schema.GroupVersionResource
 	name     string
@@ -138,19 +137,19 @@ var clusterIDSources = []struct {
 	{schema.GroupVersionResource{Group: "core.kcp.io", Version: "v1alpha1", Resource: "logicalclusters"}, "cluster"},
 }
 
-// Cluster returns which cluster the connection leads to; known is false as long as that is not verified.
+// Cluster returns the cluster that the connection leads to; known is false until that is verified.
 func (c *Connection) Cluster() (cluster Cluster, known bool) {
 	return c.identity.get(c.clock.Now())
 }
 
-// SetExpectedCluster says which cluster the connection must lead to from now on.
+// SetExpectedCluster sets the cluster that the connection must lead to.
 func (c *Connection) SetExpectedCluster(expected ExpectedCluster) {
 	if c.identity.setExpected(expected) {
 		c.ProbeNow()
 	}
 }
 
-// verifyCluster returns an error unless the connection leads to the cluster that is expected. It asks the target if that may
+// verifyCluster returns an error unless the connection leads to the expected cluster. It requests the ID if the cluster may
 // have changed.
 func (c *Connection) verifyCluster(ctx context.Context) error {
 	now := c.clock.Now()
@@ -167,7 +166,7 @@ func (c *Connection) verifyCluster(ctx context.Context) error {
 	return c.identity.setVerified(id, epoch, now.Add(identityInterval+time.Duration(rand.Float64()*0.2*float64(identityInterval)))) //nolint:gosec // jitter needs no secrecy
 }
 
-// ClusterID asks a cluster for its ID; it is empty if the cluster does not tell.
+// ClusterID requests the ID of a cluster; empty if the cluster hides it.
 func ClusterID(ctx context.Context, from metadata.Interface) (string, error) {
 	for _, origin := range clusterIDSources {
 		object, err := from.Resource(origin.resource).Get(ctx, origin.name, metav1.GetOptions{})
@@ -181,7 +180,7 @@ func ClusterID(ctx context.Context, from metadata.Interface) (string, error) {
 	return "", nil
 }
 
-// printableClusterID returns what a target says of itself in a form that can be shown and compared, whatever that is.
+// printableClusterID makes the ID that a target sends safe to show and compare.
 func printableClusterID(result string) string {
 	if len(result) <= maxClusterID && len(validation.IsDNS1123Subdomain(result)) == 0 {
 		return result
@@ -190,7 +189,7 @@ func printableClusterID(result string) string {
 	return "sha256-" + hex.EncodeToString(sum[:16])
 }
 
-// get returns the cluster if it is verified, or trusted.
+// get returns the cluster if it is verified or trusted.
 func (i *clusterIdentity) get(now time.Time) (Cluster, bool) {
 	i.lock.Lock()
 	defer i.lock.Unlock()
@@ -214,7 +213,7 @@ func (i *clusterIdentity) currentEpoch() int {
 	return i.epoch
 }
 
-// setVerified takes over what the cluster says of itself, unless there has been reason to doubt that since.
+// setVerified sets the ID that the cluster sent, unless the ID was invalidated since the request.
 func (i *clusterIdentity) setVerified(id string, epoch int, until time.Time) error {
 	i.lock.Lock()
 	defer i.lock.Unlock()
@@ -231,8 +230,8 @@ func (i *clusterIdentity) setVerified(id string, epoch int, until time.Time) err
 	return nil
 }
 
-// setExpected takes over what is expected, and tells whether the cluster must be asked because of that. That nothing is expected
-// takes nothing away.
+// setExpected sets the expected cluster, and reports whether the ID must be requested because of that. Expecting nothing
+// invalidates nothing.
 func (i *clusterIdentity) setExpected(expected ExpectedCluster) bool {
 	i.lock.Lock()
 	defer i.lock.Unlock()
@@ -248,27 +247,27 @@ func (i *clusterIdentity) setExpected(expected ExpectedCluster) bool {
 	return true
 }
 
-// invalidate has the cluster asked before it is believed again.
+// invalidate makes the next probe request the ID.
 func (i *clusterIdentity) invalidate() {
 	i.lock.Lock()
 	defer i.lock.Unlock()
 	i.invalidateLocked()
 }
 
-// invalidateLocked is called with the lock held.
+// invalidateLocked requires the lock.
 func (i *clusterIdentity) invalidateLocked() {
 	i.verifiedUntil, i.expected.TrustedUntil = time.Time{}, time.Time{}
 	i.epoch++
 }
 
-// probeContextKey and asking mark the contexts of a probe, and of the question in it which cluster answers. Whoever dials gets them.
+// probeContextKey and identityContextKey mark the contexts of a probe, and of the ID request in it, for the dialer.
 type (
 	probeContextKey    struct{}
 	identityContextKey struct{}
 )
 
-// trackDials notes when a network connection takes the place of another: by the same certificate another cluster may serve, such
-// as behind a load balancer, and so it is asked. A probe asks by itself, and what was asked was answered by the new one.
+// trackDials observes when a network connection replaces another. Behind a load balancer another cluster may serve by the same
+// certificate, so the ID is requested. The probe requests it itself, and the ID request was answered by the new connection.
 func (c *Connection) trackDials(dial connrotation.DialFunc) connrotation.DialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		opened, err := dial(ctx, network, address)
@@ -285,7 +284,7 @@ func (c *Connection) trackDials(dial connrotation.DialFunc) connrotation.DialFun
 	}
 }
 
-// trackedConn tells of its end.
+// trackedConn reports its end.
 type trackedConn struct {
 	net.Conn
 	onClose func()
@@ -296,8 +295,8 @@ func (w *trackedConn) Close() error {
 	return w.Conn.Close()
 }
 
-// connectionOpened counts a network connection, and tells whether it takes the place of another: with HTTP/2 each one but the first does,
-// without only one that is alone.
+// connectionOpened counts a network connection, and reports whether it replaces another: with HTTP/2 every one but the first
+// does, without it only a single one.
 func (i *clusterIdentity) connectionOpened() (isNews bool) {
 	i.lock.Lock()
 	defer i.lock.Unlock()
@@ -313,8 +312,8 @@ func (i *clusterIdentity) connectionClosed() {
 	i.openConnections--
 }
 
-// trackCertificates notes by which certificates the target serves. With a new one it may be another cluster at the same
-// address, and is asked.
+// trackCertificates observes the serving certificates of the target. With a new one it may be another cluster at the same
+// address, so the ID is requested.
 func (c *Connection) trackCertificates(next http.RoundTripper) http.RoundTripper {
 	return roundTripperFunc(func(request *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(request)
@@ -326,7 +325,7 @@ func (c *Connection) trackCertificates(next http.RoundTripper) http.RoundTripper
 	})
 }
 
-// isNewCertificate tells whether a response came under a certificate that was not seen before; the first is none.
+// isNewCertificate reports whether a response came under a new certificate; the first one is not new.
 func (i *clusterIdentity) isNewCertificate(state *tls.ConnectionState) bool {
 	if state == nil || len(state.PeerCertificates) == 0 || i.lastTLSState.Swap(state) == state {
 		return false

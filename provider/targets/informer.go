@@ -42,13 +42,13 @@ import (
 type source struct {
 	list  func(context.Context, metav1.ListOptions) (runtime.Object, error)
 	watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
-	// example is of the type of the objects.
+	// example has the type of the objects.
 	example runtime.Object
-	// labelSelector and fields are selectors.
+	// labelSelector and fieldSelector are selectors.
 	labelSelector, fieldSelector string
 }
 
-// objectSource are all objects of the resource, as a whole, in a namespace or, if that is "", everywhere.
+// objectSource returns whole objects of the resource, in a namespace or, if that is "", everywhere.
 func (c *Connection) objectSource(resource schema.GroupVersionResource, namespace string) source {
 	client := c.resourceClient(resource, namespace)
 	return source{
@@ -60,7 +60,7 @@ func (c *Connection) objectSource(resource schema.GroupVersionResource, namespac
 	}
 }
 
-// metadataSource are the same as [metav1.PartialObjectMetadata].
+// metadataSource returns the same as [metav1.PartialObjectMetadata].
 func (c *Connection) metadataSource(resource schema.GroupVersionResource, namespace string) source {
 	client := c.metadata.Resource(resource).Namespace(namespace)
 	return source{
@@ -78,27 +78,27 @@ func (s source) withName(name string) source {
 	return s
 }
 
-// informer keeps objects in sync with a target.
+// informer keeps a store in sync with a target.
 type informer struct {
 	*store
 	*requestGate
 	reflector    *cache.Reflector
 	connection   *Connection
 	restartPacer pacer
-	// listProgress is what was read so far while all is read anew. Only the reflector uses it.
+	// listProgress is the size of the list that is being read. Only the reflector uses it.
 	listProgress listProgress
-	// pending is what that counts for in the total.
+	// pending is the part of the total that the list takes.
 	pending pendingBytes
 }
 
 type listProgress struct {
 	isListing      bool
 	objects, bytes int64
-	// listed are the objects in the form in which they are kept, if they come in pages.
+	// listed are the transformed objects of a list in pages.
 	listed []any
 }
 
-// newInformer returns an informer whose requests pass the gate. It does nothing until it is run.
+// newInformer returns an informer whose requests pass the gate. It does nothing until it runs.
 func (c *Connection) newInformer(from source, gate *requestGate, transform cache.TransformFunc, indexers cache.Indexers, handler cache.ResourceEventHandler) *informer {
 	log := c.log.WithValues("resource", gate.resource.String())
 	pass := func(ctx context.Context, request func() error) error {
@@ -139,7 +139,7 @@ func (c *Connection) newInformer(from source, gate *requestGate, transform cache
 				return err
 			})
 			if options.SendInitialEvents != nil && apierrors.IsTooManyRequests(err) {
-				// Were it to recognise this, the reflector would now wait without looking whether it should end.
+				// If the reflector recognised the error, it would wait without checking whether to end.
 				err = errors.New(err.Error())
 			}
 			return events, err
@@ -152,7 +152,7 @@ func (c *Connection) newInformer(from source, gate *requestGate, transform cache
 	return made
 }
 
-// beginList is called before a request that all is read with, or begun to be.
+// beginList is called before a request that starts or continues a list.
 func (i *informer) beginList(anew bool) {
 	if anew {
 		i.endList()
@@ -166,11 +166,11 @@ func (i *informer) endList() {
 	i.listProgress = listProgress{}
 }
 
-// errCacheLimitExceeded ends a list of more than may be held.
+// errCacheLimitExceeded ends a list that exceeds the cache limits.
 var errCacheLimitExceeded = errors.New("the target has more objects than the hub holds")
 
-// list reads all pages, of which it keeps only what the cache does, and returns a list without the objects: those go to
-// Replace another way. The reflector would hold all pages as they came.
+// list reads all pages, keeps only the transformed objects, and returns an empty list: the objects go to Replace another way.
+// The reflector would keep all pages as they came.
 func (i *informer) list(ctx context.Context, options metav1.ListOptions, next func(context.Context, metav1.ListOptions) (runtime.Object, error)) (runtime.Object, error) {
 	i.beginList(true)
 	version, empty := "", 0
@@ -210,7 +210,7 @@ func (i *informer) list(ctx context.Context, options metav1.ListOptions, next fu
 	}
 }
 
-// transformAndCount is the transform. It counts what is read anew.
+// transformAndCount transforms an object, and counts it if it belongs to a list.
 func (i *informer) transformAndCount(object any) (any, error) {
 	if err := i.checkName(object); err != nil {
 		return nil, err
@@ -226,17 +226,17 @@ func (i *informer) transformAndCount(object any) (any, error) {
 	return object, err
 }
 
-// exceedsCacheLimits tells whether more of the target is read anew than may be held, and has it quarantined then. That is beside what is held
-// until all is there, and takes its place then.
+// exceedsCacheLimits reports whether the list that is being read exceeds the cache limits, and quarantines the target then.
+// Until the list is complete its objects count beside the cached ones, which they replace.
 func (i *informer) exceedsCacheLimits() bool {
 	bytes := i.listProgress.bytes - i.cached.Bytes()
 	return i.connection.exceedsCacheLimits(i.listProgress.objects-i.cached.Objects(), bytes, bytes > 0)
 }
 
-// Transformer has the reflector reduce and weigh what it reads of a watch that begins with all objects.
+// Transformer makes the reflector transform and count the objects of a watch that begins with all objects.
 func (i *informer) Transformer() cache.TransformFunc { return i.transformAndCount }
 
-// Replace is called with all that there is, unless it came in pages.
+// Replace is called with the objects of a list, unless they came in pages.
 func (i *informer) Replace(objects []any, resourceVersion string) error {
 	i.UpdateResourceVersion(resourceVersion)
 	if i.listProgress.listed != nil {
@@ -246,11 +246,11 @@ func (i *informer) Replace(objects []any, resourceVersion string) error {
 	return i.store.Replace(objects, resourceVersion)
 }
 
-// Add is called for each object that appears.
+// Add is called for each new object.
 func (i *informer) Add(object any) error { return i.Update(object) }
 
-// Update is called for each object that changes. One too many is held all the same until the watch ends for it: the reflector
-// would not ask for it again.
+// Update is called for each changed object. An object beyond the limits is cached until the watch ends because of it: the
+// reflector would not request it again.
 func (i *informer) Update(object any) error {
 	before := i.cached.Bytes()
 	if err := i.checkName(object); err != nil {
@@ -261,8 +261,8 @@ func (i *informer) Update(object any) error {
 	return err
 }
 
-// RunWithContext keeps the objects in sync until ctx ends. For that long they count among what the hub holds. What the
-// reflector has to say is said by the requests already.
+// RunWithContext keeps the store in sync until ctx ends, and counts it for that long. The errors of the reflector are not
+// logged, because the requests report them.
 func (i *informer) RunWithContext(ctx context.Context) {
 	defer i.connection.trackInformer(i)()
 	// A list may go on for a moment after the reflector has ended.
@@ -270,7 +270,7 @@ func (i *informer) RunWithContext(ctx context.Context) {
 	i.reflector.RunWithContext(klog.NewContext(ctx, logr.Discard()))
 }
 
-// WaitForCacheSync returns true when the informer is synced, false when ctx ends first.
+// WaitForCacheSync returns true when the informer has synced, false when ctx ends first.
 func (i *informer) WaitForCacheSync(ctx context.Context) bool {
 	select {
 	case <-i.synced:
@@ -279,7 +279,7 @@ func (i *informer) WaitForCacheSync(ctx context.Context) bool {
 	return i.HasSynced()
 }
 
-// runAndNotify runs the informer until ctx ends, and calls synced once it is.
+// runAndNotify runs the informer until ctx ends, and calls synced once it has synced.
 func (i *informer) runAndNotify(ctx context.Context, synced func()) {
 	ended := make(chan struct{})
 	go func() {
@@ -292,7 +292,7 @@ func (i *informer) runAndNotify(ctx context.Context, synced func()) {
 	<-ended
 }
 
-// toIdentityOnly leaves of an object what tells it, and its states, from others.
+// toIdentityOnly reduces an object to its identity and resourceVersion.
 func toIdentityOnly(object any) (any, error) {
 	partial, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {
@@ -301,7 +301,7 @@ func toIdentityOnly(object any) (any, error) {
 	return &metav1.PartialObjectMetadata{ObjectMeta: identityMeta(partial)}, nil
 }
 
-// toIdentityAndLabels leaves the labels, too.
+// toIdentityAndLabels keeps the labels, too.
 func toIdentityAndLabels(object any) (any, error) {
 	partial, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {
@@ -318,7 +318,7 @@ func identityMeta(object metav1.Object) metav1.ObjectMeta {
 	}
 }
 
-// keyFor returns the key of what an informer tells, which may be a tombstone.
+// keyFor returns the key of an object or a tombstone.
 func keyFor(object any) types.NamespacedName {
 	name, err := cache.DeletionHandlingObjectToName(object)
 	if err != nil {

@@ -27,20 +27,20 @@ import (
 )
 
 const (
-	// initialQuarantine is how long a target is left alone after it went over a limit; each time that it does so again, it is twice
-	// as long, up to parkLongest. After it has behaved for parkForgotten it begins anew.
+	// initialQuarantine is how long a target is quarantined the first time. Each further time doubles it, up to maxQuarantine;
+	// after quarantineResetAfter without an incident it starts over.
 	initialQuarantine    = 30 * time.Second
 	maxQuarantine        = 10 * time.Minute
 	quarantineResetAfter = 30 * time.Minute
 )
 
-// CacheLimits bound what is held of one target. The zero value does not.
+// CacheLimits bound the cache of one target. The zero value bounds nothing.
 type CacheLimits struct {
 	Objects, Bytes int64
 }
 
-// quarantine remembers why a target is left alone: it sends more than the hub takes. Nothing is sent to it meanwhile, then it is
-// probed as any target that was away.
+// quarantine records why a target is quarantined: it sends more than the hub takes. The hub sends no request meanwhile, and
+// probes the target afterwards like one that was away.
 type quarantine struct {
 	lock     sync.Mutex
 	since    time.Time
@@ -68,7 +68,7 @@ func (p *quarantine) start(now time.Time, reason, message string) bool {
 	return true
 }
 
-// remaining returns why the target is quarantined, and for how long it still is; zero if it is not.
+// remaining returns why the target is quarantined, and for how much longer; zero if it is not.
 func (p *quarantine) remaining(now time.Time) (problem Health, left time.Duration) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -79,7 +79,7 @@ func (p *quarantine) remaining(now time.Time) (problem Health, left time.Duratio
 	return p.health, p.until.Sub(now)
 }
 
-// onMisbehaviour quarantines the target for what it has sent.
+// onMisbehaviour quarantines the target for a response.
 func (c *Connection) onMisbehaviour(err error) {
 	reason, what := ReasonTooLarge, "it sends more than the hub takes"
 	if _, ok := errors.AsType[*transport.ContentTypeError](err); ok {
@@ -88,19 +88,19 @@ func (c *Connection) onMisbehaviour(err error) {
 	c.startQuarantine(reason, fmt.Sprintf("The target is quarantined, because %s: %v.", what, err))
 }
 
-// Quarantine has the target left alone for a while, since it shows more than the hub takes.
+// Quarantine quarantines the target because it shows more than the hub takes.
 func (c *Connection) Quarantine(what string) {
 	c.startQuarantine(ReasonTooLarge, fmt.Sprintf("The target is quarantined, because %s.", what))
 }
 
-// startQuarantine leaves the target alone for a while. The probe, which ends itself, does what is to be done for that.
+// startQuarantine quarantines the target. The probe, which ends itself, does the rest.
 func (c *Connection) startQuarantine(reason, message string) {
 	if c.quarantine.start(c.clock.Now(), reason, message) {
 		c.ProbeNow()
 	}
 }
 
-// enterQuarantine tells that the target is quarantined, and ends all that is under way with it.
+// enterQuarantine reports the quarantine, and ends all requests to the target.
 func (c *Connection) enterQuarantine(problem Health) {
 	health := c.Health()
 	health.Up, health.Reason, health.Message = false, problem.Reason, problem.Message
@@ -114,7 +114,7 @@ func (c *Connection) enterQuarantine(problem Health) {
 	}
 }
 
-// addWatchBuffer counts the room that watches keep for their events as held.
+// addWatchBuffer counts the buffers of watches as cached.
 func (c *Connection) addWatchBuffer(bytes int64) {
 	c.watchBuffers.Add(0, bytes)
 	if bytes > 0 {
@@ -122,17 +122,17 @@ func (c *Connection) addWatchBuffer(bytes int64) {
 	}
 }
 
-// CountCache counts what is held of the target beside its informers, of which nothing is yet, among what may be; the result takes it
-// out again. Whoever holds more of it calls Grown.
+// CountCache adds memory outside the informers, empty so far, to the counted cache of the target; takeOut removes it. Its
+// owner calls [Connection.CheckCacheLimits] when it grows.
 func (c *Connection) CountCache(held *cachesize.Counter) (takeOut func()) {
 	return held.AddToParent(&c.cached)
 }
 
-// CheckCacheLimits has the target quarantined if too much of it is held.
+// CheckCacheLimits quarantines the target if its caches are too large.
 func (c *Connection) CheckCacheLimits() { c.exceedsCacheLimits(0, 0, true) }
 
-// exceedsCacheLimits tells whether more of the target is held, with what is being read beside that, than may be, and has it quarantined then. A
-// target that does not grow is not quarantined for what others take.
+// exceedsCacheLimits reports whether the caches of the target, with the lists being read, exceed a limit, and quarantines the
+// target then. A target that does not grow is not quarantined for the memory of others.
 func (c *Connection) exceedsCacheLimits(objects, bytes int64, grows bool) bool {
 	objects, bytes = objects+c.cached.Objects(), bytes+c.cached.Bytes()
 	limits := c.cacheLimits

@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package framework helps tests and the demo to work with the servers that package servers starts: it makes workspaces,
-// applies manifests, reads objects and metrics, and gives a test suite its servers and a named place for their logs.
+// Package framework helps tests and the demo to work with the servers that package servers starts. It creates workspaces,
+// applies manifests, reads objects and metrics, and gives a test suite its servers and a directory for their logs.
 //
 // Its functions take a context and return errors, so that they can be called directly or polled, for example by
 // Eventually(framework.Get).WithContext(ctx).WithArguments(config, resource, namespace, name).

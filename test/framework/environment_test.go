@@ -49,7 +49,7 @@ var (
 	widgets     = schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "widgets"}
 )
 
-// TestWorld starts the servers once, looks at each thing they are for, and then that nothing of them is left.
+// TestWorld starts the servers once, checks each of their features, and then that nothing of them is left.
 func TestWorld(t *testing.T) {
 	g := NewWithT(t)
 	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
@@ -77,7 +77,7 @@ func TestWorld(t *testing.T) {
 	t.Run("a killed API server comes back with its data", func(t *testing.T) { restart(t, target.Server, target.Config) })
 	t.Run("kcp comes back with its data", func(t *testing.T) { restart(t, suite.KCP.Server, suite.KCP.Workspace("root")) })
 
-	// Whatever happened before, and last of all.
+	// Last of all, whatever happened before.
 	t.Run("after a stop nothing is left", func(t *testing.T) { stop(t, suite.Environment) })
 }
 
@@ -174,7 +174,7 @@ func useWorkspaces(t *testing.T, kcp *servers.KCP) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(again.UID).To(Equal(parent.UID))
 
-	// A workspace can be reached by its path and by the name of its logical cluster, and from a file.
+	// A workspace can be reached by its path, by the name of its logical cluster, and with a kubeconfig file.
 	g.Expect(framework.Apply(ctx, kcp.Workspace("root:org"), "{apiVersion: v1, kind: ConfigMap, metadata: {name: note}}")).To(Succeed())
 	g.Expect(framework.Exists(ctx, kcp.Workspace(parent.Spec.Cluster), configMaps, "default", "note")).To(BeTrue())
 	g.Expect(framework.Exists(ctx, kcp.Workspace("root:org:team"), configMaps, "default", "note")).To(BeFalse())
@@ -182,7 +182,7 @@ func useWorkspaces(t *testing.T, kcp *servers.KCP) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(framework.Exists(ctx, load(t, file), configMaps, "default", "note")).To(BeTrue())
 
-	// The hubs' users are known and have no rights there.
+	// The hubs' users can authenticate and have no rights in the workspace.
 	g.Expect(kcp.HubKubeconfigOf(servers.HubUser)).To(Equal(kcp.HubKubeconfig))
 	for _, user := range []string{servers.HubUser, otherHub} {
 		hub := load(t, kcp.HubKubeconfigOf(user))
@@ -278,7 +278,7 @@ func stop(t *testing.T, world *servers.Environment) {
 		ports = append(ports, server.Ports()...)
 		pids = append(pids, server.Process().Pid())
 	}
-	// kcp with two ports of its etcd; etcd with two; API server, controller manager, scheduler and kwok.
+	// Ports: two of kcp's etcd, two of etcd, kcp, API server, controller manager, scheduler and kwok.
 	g.Expect(ports).To(HaveLen(9))
 	g.Expect(pids).To(HaveLen(6))
 	g.Expect(listening(t, ports)).To(HaveLen(9))

@@ -30,12 +30,12 @@ import (
 type Series struct {
 	Metric string
 	Labels map[string]string
-	// Value is that of a gauge or a counter, and of a histogram how much was observed.
+	// Value is the value of a gauge or a counter, or the number of observations of a histogram.
 	Value     float64
 	Histogram *dto.Histogram
 }
 
-// Gather returns all series that collectors have now.
+// Gather returns the present series of the collectors.
 func Gather(t testing.TB, collectors ...prometheus.Collector) []Series {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -58,8 +58,8 @@ func Gather(t testing.TB, collectors ...prometheus.Collector) []Series {
 	return all
 }
 
-// SeriesWithLabel returns the values of the series of which a label has the value, by the metric's name without the prefix and the
-// values of the other labels.
+// SeriesWithLabel returns the values of the series in which a label has the value. The keys are the metric's name without
+// the prefix, and the values of the other labels.
 func SeriesWithLabel(all []Series, label, value, prefix string) map[string]float64 {
 	found := map[string]float64{}
 	for _, one := range all {

@@ -23,7 +23,7 @@ import (
 	"strings"
 )
 
-// Machine says how many processors and how much memory there are, and which Go.
+// Machine describes the number of processors, the memory and the Go version.
 func Machine() string {
 	memory := "unknown memory"
 	if content, err := os.ReadFile("/proc/meminfo"); err == nil {

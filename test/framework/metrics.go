@@ -26,14 +26,14 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Scrape reads a Prometheus text endpoint. The keys of the result are sample names with their labels in alphabetical
-// order, as in `requests_total{code="200", verb="GET"}`; a histogram gives its _bucket, _sum and _count samples.
+// Scrape reads a Prometheus text endpoint. The keys of the result are sample names with their labels in alphabetical order,
+// as in `requests_total{code="200", verb="GET"}`. A histogram has _bucket, _sum and _count samples.
 func Scrape(ctx context.Context, url string) (map[string]float64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, fmt.Errorf("scrape %s: %w", url, err)
 	}
-	// What is asked is often being measured, and must not be busy with compressing its answer.
+	// The scraped process is often being measured, and must not spend time on compression.
 	request.Header.Set("Accept-Encoding", "identity")
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {

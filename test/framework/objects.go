@@ -39,12 +39,12 @@ import (
 const (
 	fieldManager = "synchub-framework"
 
-	// apiLimit is how long an API that was just created may take until it is served.
+	// apiLimit is how long a new API may take until it is served.
 	apiLimit = 30 * time.Second
 )
 
-// Apply applies all documents of a manifest with server-side apply, in their order. A namespaced object without a
-// namespace goes to "default". A document may use an API that an earlier one creates.
+// Apply applies all documents of a manifest in order, with server-side apply. A namespaced object without a namespace goes
+// to "default". A document may use an API that an earlier document creates.
 func Apply(ctx context.Context, config *rest.Config, manifest string) error {
 	objects, err := parse(manifest)
 	if err != nil {
@@ -111,7 +111,7 @@ func resourceOf(ctx context.Context, client dynamic.Interface, apis discovery.Se
 	return resource.Namespace(object.GetNamespace()), nil
 }
 
-// apiOf asks for the one version of the one group, since asking for all that is served is dozens of requests.
+// apiOf requests only one version of one group: discovery of all APIs takes dozens of requests.
 func apiOf(apis discovery.ServerResourcesInterface, kind schema.GroupVersionKind) (*metav1.APIResource, error) {
 	served, err := apis.ServerResourcesForGroupVersion(kind.GroupVersion().String())
 	if err != nil {
@@ -125,7 +125,7 @@ func apiOf(apis discovery.ServerResourcesInterface, kind schema.GroupVersionKind
 	return nil, fmt.Errorf("%s has no %s", kind.GroupVersion(), kind.Kind)
 }
 
-// Get reads one object; namespace is empty for a cluster-scoped one.
+// Get returns one object. namespace is empty for a cluster-scoped object.
 func Get(ctx context.Context, config *rest.Config, resource schema.GroupVersionResource, namespace, name string) (*unstructured.Unstructured, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -134,7 +134,8 @@ func Get(ctx context.Context, config *rest.Config, resource schema.GroupVersionR
 	return client.Resource(resource).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// List reads the objects that match a label selector; the empty namespace stands for all, the empty selector too.
+// List returns the objects that match a label selector. An empty namespace lists all namespaces, and an empty selector
+// matches all objects.
 func List(ctx context.Context, config *rest.Config, resource schema.GroupVersionResource, namespace, selector string) ([]unstructured.Unstructured, error) {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -147,7 +148,7 @@ func List(ctx context.Context, config *rest.Config, resource schema.GroupVersion
 	return list.Items, nil
 }
 
-// Delete deletes one object; that there is none is no error.
+// Delete deletes one object. It ignores NotFound.
 func Delete(ctx context.Context, config *rest.Config, resource schema.GroupVersionResource, namespace, name string) error {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -160,7 +161,7 @@ func Delete(ctx context.Context, config *rest.Config, resource schema.GroupVersi
 	return err
 }
 
-// Exists tells whether an object is there. Any other answer than yes or no is an error.
+// Exists reports whether an object exists. Errors other than NotFound are returned.
 func Exists(ctx context.Context, config *rest.Config, resource schema.GroupVersionResource, namespace, name string) (bool, error) {
 	_, err := Get(ctx, config, resource, namespace, name)
 	if apierrors.IsNotFound(err) {
@@ -169,7 +170,8 @@ func Exists(ctx context.Context, config *rest.Config, resource schema.GroupVersi
 	return err == nil, err
 }
 
-// Condition reads the status of one condition of an object: "True", "False", "Unknown", or "" when it has none of that type.
+// Condition returns the status of a condition of an object: "True", "False", "Unknown", or "" if there is no such
+// condition.
 func Condition(ctx context.Context, config *rest.Config, resource schema.GroupVersionResource, namespace, name, conditionType string) (string, error) {
 	object, err := Get(ctx, config, resource, namespace, name)
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"testing"
 )
 
-// RunInTest runs something until the test ends, waits for its end then, and fails the test if it fails.
+// RunInTest runs a function until the test ends, waits for its return, and fails the test if it returns an error.
 func RunInTest(t testing.TB, run func(context.Context) error) {
 	ended := make(chan error, 1)
 	go func() { ended <- run(t.Context()) }()

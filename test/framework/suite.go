@@ -27,15 +27,16 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
 
-// Suite is the world of one test suite: its specs share the servers and keep apart by workspaces and namespaces.
+// Suite is the environment of one test suite. Its specs share the servers and use different workspaces and namespaces.
 type Suite struct {
 	*servers.Environment
-	// Options are those of the servers; use them to start the hub too, so that its log is kept with theirs.
+	// Options are the options of the servers; start the hub with them too, so that its log is kept beside theirs.
 	Options servers.Options
 }
 
-// StartSuite starts a kcp and targets below <repository>/logs/<name>, where it first removes what an earlier run left.
-// The folders of options are filled in; see servers.StartKCP for moreHubUsers. When it fails nothing runs, and the logs stay.
+// StartSuite starts a kcp and targets below <repository>/logs/<name>, where it first removes the files of an earlier run.
+// It fills in the directories of options. For moreHubUsers see servers.StartKCP. After an error nothing runs, and the logs
+// stay.
 func StartSuite(ctx context.Context, name string, options servers.Options, targets map[string]servers.TargetOptions, moreHubUsers ...string) (*Suite, error) {
 	options, err := inRepository(name, options)
 	if err != nil {
@@ -51,7 +52,7 @@ func StartSuite(ctx context.Context, name string, options servers.Options, targe
 	return &Suite{Environment: world, Options: options}, nil
 }
 
-// OpenSuite returns a suite that another process started, for use as a client of its servers; see servers.OpenWorld.
+// OpenSuite returns a suite that another process started, for clients of its servers; see servers.OpenEnvironment.
 func OpenSuite(name string, targets []string, log func(string)) (*Suite, error) {
 	options, err := inRepository(name, servers.Options{Log: log})
 	if err != nil {
@@ -70,7 +71,7 @@ func inRepository(name string, options servers.Options) (servers.Options, error)
 	return options, err
 }
 
-// Finish stops the servers. Of a failed suite the logs stay, in the folder that it returns; all else is removed.
+// Finish stops the servers. If the suite failed, it keeps the logs and returns their directory; it removes all other files.
 func (s *Suite) Finish(failed bool) (logs string, err error) {
 	err = s.Stop()
 	if !failed {
@@ -86,7 +87,7 @@ func (s *Suite) Finish(failed bool) (logs string, err error) {
 	return filepath.Join(s.Options.Dir, "logs"), err
 }
 
-// RepositoryRoot returns the directory with the go.mod file that the working directory belongs to.
+// RepositoryRoot returns the directory with the go.mod file above the working directory.
 func RepositoryRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

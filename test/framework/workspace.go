@@ -45,9 +45,9 @@ func InWorkspace(config *rest.Config, path string) *rest.Config {
 	return config
 }
 
-// CreateWorkspace makes a workspace and returns it when it is Ready; one that exists already is returned too.
-// config has no workspace in its Host. workspaceType is a name ("universal") or a path with a name ("root:synchub:mailbox");
-// the empty string leaves the choice to kcp.
+// CreateWorkspace creates a workspace unless it exists, and returns it when it is Ready. The Host of config must have no
+// workspace in it. workspaceType is a name ("universal") or a path with a name ("root:synchub:mailbox"). With an empty type
+// kcp chooses.
 func CreateWorkspace(ctx context.Context, config *rest.Config, parentPath, name, workspaceType string) (*tenancyv1alpha1.Workspace, error) {
 	client, err := kcpclient.NewForConfig(InWorkspace(config, parentPath))
 	if err != nil {
@@ -100,7 +100,7 @@ func typeReference(workspaceType string) *tenancyv1alpha1.WorkspaceTypeReference
 	return reference
 }
 
-// explain says how far a workspace came and what it waits for.
+// explain describes the phase of a workspace and the conditions that are not True.
 func explain(workspace *tenancyv1alpha1.Workspace) string {
 	if workspace == nil {
 		return ""

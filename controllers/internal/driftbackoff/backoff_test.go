@@ -135,7 +135,7 @@ func TestBackoffWithinTheWindow(t *testing.T) {
 	}
 }
 
-// A drift that disappears during its wait does not count as a repair.
+// The window starts at the last repair, not at a drift that disappeared during its wait.
 func TestRepairThatWasNotNeeded(t *testing.T) {
 	writer := newFakeWriter(t)
 	writer.repaired()

@@ -14,6 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package benchenv sets up what measurements are made on: kcp, a hosting cluster, further clusters, a second kcp whose
-// workspaces stand for hundreds of targets, and a hub that runs as the chart runs it.
+// Package benchenv sets up the environment of benchmarks: kcp, a hosting cluster, further clusters, a second kcp whose
+// workspaces stand for hundreds of targets, and a hub with the flags of the chart.
 package benchenv

@@ -34,29 +34,29 @@ import (
 const (
 	// Hosting is the name of the hosting cluster.
 	Hosting = "hosting"
-	// stopTimeout bounds the end of a hub.
+	// stopTimeout is the timeout for stopping a hub.
 	stopTimeout = time.Minute
 )
 
-// chartFlags is how the chart runs the hub, where the framework would have it lead and log more eagerly.
+// chartFlags are the chart's flags where the framework's defaults differ: shorter leases and more logs.
 var chartFlags = []string{
 	"--leader-election-lease-duration", "15s", "--leader-election-renew-deadline", "10s", "--leader-election-retry-period", "2s",
 	"--log-level", "info", "--log-format", "json",
 }
 
-// Options are what a stage is made of.
+// Options configure an environment.
 type Options struct {
-	// Name is that of the folder below logs.
+	// Name is the name of the directory below logs.
 	Name string
-	// Clusters are clusters beside the hosting cluster.
+	// Clusters are clusters in addition to the hosting cluster.
 	Clusters map[string]servers.TargetOptions
-	// IdleRequests is what the targets of the fleet are usually asked.
+	// IdleRequests are the requests to targets of the fleet that count as idle.
 	IdleRequests fleet.IdleRequests
-	// Progress is told what happens.
+	// Progress receives progress messages.
 	Progress func(string)
 }
 
-// Env is a synchub with one replica, which is ready, and no SyncTargets. Fleet has no members yet.
+// Env is an installation with one ready replica and no SyncTargets. Its fleet has no members yet.
 type Env struct {
 	*framework.Suite
 	Installation *installation.Installation
@@ -70,7 +70,7 @@ type Env struct {
 	dir        string
 }
 
-// New returns a stage, to be closed by [Stage.Close] also after an error.
+// New returns an environment. Call [Env.Close] even after an error.
 func New(ctx context.Context, options Options) (*Env, error) {
 	s := &Env{}
 	clusters := map[string]servers.TargetOptions{Hosting: {}}
@@ -114,7 +114,7 @@ func (s *Env) StartHub(ctx context.Context) error {
 	return hub.AwaitReady(ctx)
 }
 
-// StopHub ends the replica, which releases its lease.
+// StopHub stops the replica, which releases its lease.
 func (s *Env) StopHub(ctx context.Context) error {
 	if s.Hub == nil {
 		return nil
@@ -126,7 +126,7 @@ func (s *Env) StopHub(ctx context.Context) error {
 	return err
 }
 
-// ProcessorTime returns what the servers have taken so far, the hub not counted.
+// ProcessorTime returns the CPU time of all servers so far, without the hub.
 func (s *Env) ProcessorTime() (total time.Duration, err error) {
 	for _, server := range append(s.Servers(), s.targetsKCP.Server) {
 		used, err := server.Process().ProcessorTime()
@@ -138,7 +138,7 @@ func (s *Env) ProcessorTime() (total time.Duration, err error) {
 	return total, nil
 }
 
-// Close ends everything. Of a stage that failed the logs stay, in the folder that it returns.
+// Close stops all servers. If the benchmark failed, it keeps the logs and returns their directory.
 func (s *Env) Close(ctx context.Context, failed bool) (logs string, err error) {
 	errs := []error{s.StopHub(context.WithoutCancel(ctx))}
 	if s.Fleet != nil {

@@ -35,10 +35,10 @@ import (
 )
 
 const (
-	// Release is the name under which Install installs the chart, and so the name of the hub's objects.
+	// Release is the name of the Helm release in Install, and therefore the name of the hub's objects.
 	Release = "synchub"
 
-	// ServiceAccount is the name of the account with the hub's rights, in the namespace given to Install.
+	// ServiceAccount is the name of the hub's ServiceAccount, in the namespace given to Install.
 	ServiceAccount = "synchub"
 
 	kind = "PublishedResource"
@@ -50,15 +50,15 @@ const (
 
 // Helm runs the helm program against one cluster.
 type Helm struct {
-	// Path is the program's.
+	// Path is the path of the helm program.
 	Path string
-	// Kubeconfig is the path of the kubeconfig of the cluster; empty for what needs no cluster.
+	// Kubeconfig is the path of the cluster's kubeconfig; empty for commands that need no cluster.
 	Kubeconfig string
 }
 
-// Run runs helm and returns what it printed. When helm fails, the error holds what it said.
+// Run runs helm and returns its standard output. If helm fails, the error contains its messages.
 func (h Helm) Run(ctx context.Context, args ...string) (string, error) {
-	// Nothing of the user's own helm and kubectl may be read, and no cached discovery outlive its cluster.
+	// helm must not read the user's own helm and kubectl files, and no cached discovery may outlive its cluster.
 	home, err := os.MkdirTemp("", "synchub-helm-")
 	if err != nil {
 		return "", fmt.Errorf("make a directory for helm: %w", err)
@@ -77,7 +77,7 @@ func (h Helm) Run(ctx context.Context, args ...string) (string, error) {
 	return stdout.String(), errors.Join(err, os.RemoveAll(home))
 }
 
-// Set turns values into arguments of helm, in a steady order. A value reads as in --set: true and 3 are no strings.
+// Set converts values to arguments of helm, in a stable order. A value is parsed as in --set: true and 3 are no strings.
 func Set(values map[string]string) []string {
 	var args []string
 	for _, key := range slices.Sorted(maps.Keys(values)) {
@@ -86,12 +86,13 @@ func Set(values map[string]string) []string {
 	return args
 }
 
-// Install installs or upgrades the chart in the namespace, which it creates when needed, and returns when the chart's
-// objects are there. It does not wait for Pods: the cluster needs no controllers. The values must name a
-// kcp.kubeconfigSecret.name, which need not exist when no Pod is to start.
+// Install installs or upgrades the chart in the namespace, and creates the namespace if needed. It returns when the chart's
+// objects exist, without waiting for Pods: the cluster needs no controllers. The values must contain
+// kcp.kubeconfigSecret.name; that Secret need not exist if no Pod is to start.
 //
-// The chart's PublishedResources are there too. As there may be nothing that makes the hub's Pods ready, and the chart
-// needs that to install everything at once on a cluster that does not know their kind, it is installed in two steps.
+// The chart's PublishedResources are installed too. On a cluster without their kind, the chart waits for a ready hub Pod
+// before it creates them, and there may be no controller that makes one ready. Install therefore installs the chart in two
+// steps.
 func Install(ctx context.Context, helmPath, chartDir, kubeconfig, namespace string, set map[string]string) error {
 	helm := Helm{Path: helmPath, Kubeconfig: kubeconfig}
 	upgrade := append([]string{"upgrade", "--install", Release, chartDir, "--namespace", namespace, "--create-namespace"}, Set(set)...)
@@ -105,7 +106,7 @@ func Install(ctx context.Context, helmPath, chartDir, kubeconfig, namespace stri
 	return err
 }
 
-// awaitKind waits until the cluster tells clients of the kind PublishedResource.
+// awaitKind waits until discovery shows the kind PublishedResource.
 func awaitKind(ctx context.Context, kubeconfig string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {

@@ -14,6 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package chart installs the hub's Helm chart into a cluster that a test has started, with the helm program itself, so
-// that tests work with the rights and the objects that a user gets.
+// Package chart installs the hub's Helm chart into a cluster of a test. It runs the helm program, so that tests use the
+// rights and the objects that a user gets.
 package chart

@@ -14,6 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package faults stands between a client and a server that is well, and has it fail in ways that a real server cannot be made
-// to fail in: what a network does to it, and what a broken machine answers.
+// Package faults provides a proxy between a client and a healthy server. The proxy fails in ways in which a real server
+// cannot be made to fail: faults of the network, and answers of a broken machine.
 package faults

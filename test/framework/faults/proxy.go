@@ -39,47 +39,47 @@ import (
 
 const loopback = "127.0.0.1"
 
-// Fault is how a server fails.
+// Fault is a way in which a server fails.
 type Fault string
 
 // Faults that a [Proxy] can have.
 const (
-	// None passes everything on.
+	// None passes everything through.
 	None Fault = "none"
 	// Refused closes all connections, and accepts no more.
 	Refused Fault = "refused"
-	// BlackHole accepts connections, and reads without ever answering; those that are open fare the same.
+	// BlackHole accepts connections and reads from them without ever answering, also on connections that are already open.
 	BlackHole Fault = "black hole"
-	// Slow begins each answer late, by [Delay].
+	// Slow starts each answer late, by [Delay].
 	Slow Fault = "slow"
-	// Trickle gives each answer in pieces of [Piece] bytes, one in [Pause].
+	// Trickle sends each answer in pieces of [Piece] bytes, one per [Pause].
 	Trickle Fault = "trickle"
 	// Failing answers every request with a 500.
 	Failing Fault = "500s"
 )
 
 const (
-	// Delay is less than a client waits, and long enough to be felt.
+	// Delay is shorter than the timeouts of clients, and long enough to be noticeable.
 	Delay = 2 * time.Second
-	// Piece and Pause have a version of Kubernetes, of about 400 bytes, take over 20 seconds.
+	// With Piece and Pause, the version of Kubernetes, of about 400 bytes, takes over 20 seconds.
 	Piece = 16
 	Pause = time.Second
 )
 
-// Proxy serves what a server behind it does, at its own address and with its own certificate, unless it has a fault.
+// Proxy is a reverse proxy at its own address with its own certificate, which may have a fault.
 type Proxy struct {
 	upstream    *rest.Config
 	address     string
 	authority   []byte
 	certificate tls.Certificate
 	proxy       *httputil.ReverseProxy
-	// fault is read by every connection; changing guards the rest.
+	// fault is read by every connection; changing guards the other fields.
 	fault    atomic.Value
 	changing sync.Mutex
 	server   *http.Server
 }
 
-// NewProxy returns a proxy of the server that a configuration leads to. It listens until [Proxy.Close].
+// NewProxy returns a proxy for the server of a client config. It listens until [Proxy.Close].
 func NewProxy(ctx context.Context, upstream *rest.Config) (*Proxy, error) {
 	host, err := url.Parse(upstream.Host)
 	if err != nil {
@@ -107,10 +107,10 @@ func NewProxy(ctx context.Context, upstream *rest.Config) (*Proxy, error) {
 	return p, p.open(ctx)
 }
 
-// discardLogger is for a server whose clients break off, and are meant to.
+// discardLogger is for a server whose clients break connections on purpose.
 func discardLogger() *log.Logger { return log.New(io.Discard, "", 0) }
 
-// Kubeconfig returns a kubeconfig by which the proxy is reached, with the token of the configuration that it was made for.
+// Kubeconfig returns a kubeconfig for the proxy, with the token of the upstream config.
 func (p *Proxy) Kubeconfig() ([]byte, error) {
 	config := clientcmdapi.NewConfig()
 	config.Clusters["proxy"] = &clientcmdapi.Cluster{Server: "https://" + p.address, CertificateAuthorityData: p.authority}
@@ -120,7 +120,7 @@ func (p *Proxy) Kubeconfig() ([]byte, error) {
 	return clientcmd.Write(*config)
 }
 
-// Set gives the proxy a fault, or takes it away. Connections stay open where the fault leaves them so.
+// Set sets the fault, or removes it with None. Connections stay open unless the fault closes them.
 func (p *Proxy) Set(ctx context.Context, fault Fault) error {
 	p.changing.Lock()
 	defer p.changing.Unlock()
@@ -131,21 +131,21 @@ func (p *Proxy) Set(ctx context.Context, fault Fault) error {
 	case p.server == nil:
 		return p.open(ctx)
 	case before == BlackHole:
-		// What was swallowed is missing in every connection.
+		// Requests that were swallowed are missing in every connection, so all are closed.
 		return errors.Join(p.closeServer(), p.open(ctx))
 	default:
 		return nil
 	}
 }
 
-// Close ends the proxy.
+// Close stops the proxy.
 func (p *Proxy) Close() error {
 	p.changing.Lock()
 	defer p.changing.Unlock()
 	return p.closeServer()
 }
 
-// open makes the proxy listen, at the same address each time.
+// open starts listening, at the same address each time.
 func (p *Proxy) open(ctx context.Context) error {
 	listening, err := new(net.ListenConfig).Listen(ctx, "tcp", p.address)
 	if err != nil {
@@ -175,7 +175,7 @@ func (p *Proxy) closeServer() error {
 
 func (p *Proxy) has(fault Fault) bool { return p.fault.Load() == fault }
 
-// ServeHTTP passes a request on, as far as the fault lets it.
+// ServeHTTP passes a request through as far as the fault allows.
 func (p *Proxy) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 	switch p.fault.Load() {
 	case Failing:
@@ -191,7 +191,7 @@ func (p *Proxy) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 	p.proxy.ServeHTTP(writer, request)
 }
 
-// sleep returns false if ctx ends before the time is over.
+// sleep reports whether the time has passed before ctx ended.
 func sleep(ctx context.Context, length time.Duration) bool {
 	timer := time.NewTimer(length)
 	defer timer.Stop()
@@ -203,13 +203,13 @@ func sleep(ctx context.Context, length time.Duration) bool {
 	}
 }
 
-// trickleWriter writes in pieces.
+// trickleWriter writes in small pieces.
 type trickleWriter struct {
 	http.ResponseWriter
 	ctx context.Context
 }
 
-// Unwrap lets the pieces be flushed.
+// Unwrap lets http.ResponseController flush the pieces.
 func (t *trickleWriter) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 
 func (t *trickleWriter) Write(content []byte) (written int, err error) {
@@ -229,7 +229,7 @@ func (t *trickleWriter) Write(content []byte) (written int, err error) {
 	return written, nil
 }
 
-// listener makes connections that the proxy can turn into black holes.
+// listener accepts connections that the proxy can turn into black holes.
 type listener struct {
 	net.Listener
 	proxy *Proxy

@@ -34,7 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/faults"
 )
 
-// Each fault is what its name says, and ends with it.
+// The proxy shows each fault until the fault is removed.
 func TestProxy(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 		if request.Header.Get("Authorization") != "Bearer x" {
@@ -61,7 +61,7 @@ func TestProxy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A client that has been there before may not have noticed yet that its connection was closed.
+	// A client with an older connection may not have noticed yet that the proxy closed it.
 	connect := func() *http.Client {
 		transport := &http.Transport{TLSClientConfig: trusted, ForceAttemptHTTP2: true}
 		t.Cleanup(transport.CloseIdleConnections)
@@ -70,7 +70,7 @@ func TestProxy(t *testing.T) {
 	before := connect()
 	for _, test := range []struct {
 		fault faults.Fault
-		// longest is how long an answer is waited for.
+		// longest is the timeout of the request.
 		longest time.Duration
 		is      func(code int, body string, err error) bool
 	}{
@@ -106,7 +106,7 @@ func answered(code int, body string, err error) bool {
 
 func timedOut(_ int, _ string, err error) bool { return errors.Is(err, context.DeadlineExceeded) }
 
-// ask returns the answer of the server, and how it failed, if it did before all of it was read.
+// ask returns the status code and the body, and the error if reading the body failed.
 func ask(ctx context.Context, client *http.Client, config *rest.Config, longest time.Duration) (code int, body string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()

@@ -34,20 +34,20 @@ import (
 	"time"
 )
 
-// IdleRequests says what is asked of a target at rest: the last part of a path, and the least time between two such requests.
+// IdleRequests maps the last part of the path of a request to the minimum time between two such requests of an idle hub.
 type IdleRequests map[string]time.Duration
 
-// RequestCounts is what has passed a gate.
+// RequestCounts counts connections and requests of a proxy.
 type RequestCounts struct {
-	// Connections is how many connections were made.
+	// Connections is the number of connections that clients opened.
 	Connections int
-	// Idle are the requests of the rhythm, and watches in place of one that the server has ended.
+	// Idle counts the idle requests, and the watches that replace one that the server has ended.
 	Idle map[string]int
-	// Caused are all others: something must have brought the client to them.
+	// Caused counts all other requests: they must have a cause.
 	Caused map[string]int
 }
 
-// Since returns what has passed after the tally before.
+// Since returns the difference to earlier counts.
 func (t RequestCounts) Since(before RequestCounts) RequestCounts {
 	return RequestCounts{
 		Connections: t.Connections - before.Connections,
@@ -56,7 +56,7 @@ func (t RequestCounts) Since(before RequestCounts) RequestCounts {
 	}
 }
 
-// HasActivity tells whether anything has passed that is not usual.
+// HasActivity reports whether there were new connections or requests with a cause.
 func (t RequestCounts) HasActivity() bool { return t.Connections > 0 || len(t.Caused) > 0 }
 
 func difference(before, after map[string]int) map[string]int {
@@ -69,7 +69,7 @@ func difference(before, after map[string]int) map[string]int {
 	return changed
 }
 
-// CountingProxy serves what a server behind it does, and counts. It listens on the loopback address with TLS.
+// CountingProxy is a counting reverse proxy. It listens on the loopback address with TLS. It is safe for concurrent use.
 type CountingProxy struct {
 	address      string
 	certificate  tls.Certificate
@@ -79,15 +79,15 @@ type CountingProxy struct {
 	lock   sync.Mutex
 	server *http.Server
 	counts RequestCounts
-	// open is how many connections there are now, watching how many watches.
+	// open is the number of present connections, and watching the number of present watches.
 	open, watching int
-	// last is when something of the rhythm was asked last.
+	// last is the time of the last idle request, by the last part of its path.
 	last map[string]time.Time
-	// ended counts the watches of a path that the server has ended, each of which may be followed by another.
+	// ended counts the watches per path that the server has ended, each of which may be followed by another.
 	ended map[string]int
 }
 
-// NewCountingProxy returns a gate at a port, which is shut. Requests go on to the server upstream.
+// NewCountingProxy returns a closed proxy for a port. It passes requests to upstream.
 func NewCountingProxy(port int, certificate tls.Certificate, upstream *url.URL, transport http.RoundTripper, rhythm IdleRequests) *CountingProxy {
 	return &CountingProxy{
 		address:      net.JoinHostPort("127.0.0.1", fmt.Sprint(port)),
@@ -105,13 +105,13 @@ func NewCountingProxy(port int, certificate tls.Certificate, upstream *url.URL, 
 	}
 }
 
-// discardLogger is for servers whose clients may break off, and are meant to.
+// discardLogger is for servers whose clients may break connections.
 func discardLogger() *log.Logger { return log.New(io.Discard, "", 0) }
 
-// URL is where the gate listens while it is open.
+// URL returns the address of the proxy while it is open.
 func (g *CountingProxy) URL() string { return "https://" + g.address }
 
-// Open makes the gate listen, at the same address each time.
+// Open starts listening, at the same address each time.
 func (g *CountingProxy) Open(ctx context.Context) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", g.address)
 	if err != nil {
@@ -131,7 +131,7 @@ func (g *CountingProxy) Open(ctx context.Context) error {
 	return nil
 }
 
-// Close closes all connections; new ones are refused until the gate is opened again.
+// Close closes all connections, and refuses new ones until Open is called.
 func (g *CountingProxy) Close() error {
 	g.lock.Lock()
 	server := g.server
@@ -146,21 +146,21 @@ func (g *CountingProxy) Close() error {
 	return nil
 }
 
-// Counts returns what has passed so far.
+// Counts returns the counts so far.
 func (g *CountingProxy) Counts() RequestCounts {
 	g.lock.Lock()
 	defer g.lock.Unlock()
 	return RequestCounts{Connections: g.counts.Connections, Idle: maps.Clone(g.counts.Idle), Caused: maps.Clone(g.counts.Caused)}
 }
 
-// Connections returns how many connections there are now.
+// Connections returns the number of present connections.
 func (g *CountingProxy) Connections() int {
 	g.lock.Lock()
 	defer g.lock.Unlock()
 	return g.open
 }
 
-// Watches returns how many watches there are now.
+// Watches returns the number of present watches.
 func (g *CountingProxy) Watches() int {
 	g.lock.Lock()
 	defer g.lock.Unlock()
@@ -187,7 +187,7 @@ func (g *CountingProxy) ServeHTTP(writer http.ResponseWriter, request *http.Requ
 	g.countRequest(what, path.Base(request.URL.Path), isWatch, time.Now())
 	if isWatch {
 		g.watchStarted()
-		// Also when the proxy panics because a client has broken off.
+		// Also if the proxy panics because a client closed its connection.
 		defer func() { g.watchEnded(what, request.Context().Err() == nil) }()
 	}
 	g.proxy.ServeHTTP(writer, request)

@@ -35,7 +35,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
 
-// upstream answers at once; a watch only when told, or when its client goes.
+// upstream answers at once, and ends a watch only when end is closed or the client leaves.
 func upstream(t *testing.T, end <-chan struct{}) *httptest.Server {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 		writer.WriteHeader(http.StatusOK)

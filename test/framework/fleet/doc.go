@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package fleet makes many targets of one kcp: each is a workspace, behind a [CountingProxy] of its own.
+// Package fleet provides many targets on one kcp: each is a workspace behind a [CountingProxy] of its own.
 //
-// A gate is the target's server as far as the hub knows. It counts connections and requests, tells what the hub asks at rest
-// from what something must have caused, and can be shut and opened again while all other targets stay as they are.
+// For the hub, the proxy is the server of the target. It counts connections and requests, and distinguishes idle requests
+// from those that have a cause. A test can close and open each proxy without an effect on other targets.
 package fleet

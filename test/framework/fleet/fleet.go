@@ -36,10 +36,10 @@ import (
 )
 
 const (
-	// maxConcurrentCreations is how many workspaces are made at once.
+	// maxConcurrentCreations is how many workspaces are created at a time.
 	maxConcurrentCreations = 8
 
-	// workspaceType has nothing that a target would need, so that a workspace of it costs little.
+	// workspaceType binds no APIs beyond those of a target, so that a workspace costs little.
 	workspaceType = `
 apiVersion: tenancy.kcp.io/v1alpha1
 kind: WorkspaceType
@@ -48,9 +48,9 @@ spec: {}
 `
 )
 
-// Fleet is a number of targets.
+// Fleet is a number of targets on one kcp.
 type Fleet struct {
-	// Members are the targets, in the order in which they were made.
+	// Members are the targets in the order of their creation.
 	Members []*Member
 
 	kcp          *servers.KCP
@@ -66,13 +66,13 @@ type Fleet struct {
 type Member struct {
 	*CountingProxy
 	Name string
-	// Config is an administrator's, past the gate.
+	// Config is an administrator's client config that bypasses the proxy.
 	Config *rest.Config
-	// Kubeconfig leads through the gate, Straight past it.
+	// Kubeconfig uses the proxy, and DirectKubeconfig bypasses it.
 	Kubeconfig, DirectKubeconfig []byte
 }
 
-// New makes a fleet without members, whose workspaces will be children of the workspace root:<name>.
+// New returns a fleet without members. Their workspaces will be children of the workspace root:<name>.
 func New(ctx context.Context, kcp *servers.KCP, name string, rhythm IdleRequests) (*Fleet, error) {
 	f := &Fleet{kcp: kcp, parent: "root:" + name, idleRequests: rhythm}
 	bundle, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
@@ -97,7 +97,7 @@ func New(ctx context.Context, kcp *servers.KCP, name string, rhythm IdleRequests
 	return f, framework.Apply(ctx, kcp.Workspace(f.parent), workspaceType)
 }
 
-// Grow makes that many more members, with their gates open.
+// Grow adds count members with open proxies.
 func (f *Fleet) Grow(ctx context.Context, count int) ([]*Member, error) {
 	made := make([]*Member, count)
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -131,7 +131,7 @@ func (f *Fleet) newMember(ctx context.Context, name string) (*Member, error) {
 		Name:          name,
 		Config:        f.kcp.Workspace(f.parent + ":" + name),
 	}
-	// Every cluster has it; by it the hub finds out how a target creates.
+	// Every cluster has this namespace; the hub uses it to find out how a target handles creates.
 	if err := framework.Apply(ctx, member.Config, "{apiVersion: v1, kind: Namespace, metadata: {name: default}}"); err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (f *Fleet) kubeconfig(server string, ca []byte) ([]byte, error) {
 	return content, nil
 }
 
-// Close shuts all gates. The workspaces stay.
+// Close closes all proxies. The workspaces stay.
 func (f *Fleet) Close() error {
 	var errs []error
 	for _, member := range f.Members {

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package installation sets up a whole synchub on servers of the framework, as an operator would: the provider workspace
-// by `synchub init`, the hosting cluster by Helm, and the hub as the real binary with the rights of the chart's
+// Package installation installs synchub on servers of the framework, as an operator would: the provider workspace by
+// `synchub init`, the hosting cluster by Helm, and the hub as the real binary with the rights of the chart's
 // ServiceAccount.
 package installation

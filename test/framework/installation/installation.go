@@ -34,20 +34,20 @@ import (
 )
 
 const (
-	// Namespace is where the chart is installed in the hosting cluster.
+	// Namespace is the namespace of the chart in the hosting cluster.
 	Namespace = "synchub-system"
-	// ServiceAccount is the one the chart makes.
+	// ServiceAccount is the name of the chart's ServiceAccount.
 	ServiceAccount = "synchub"
 
-	// stepTimeout is generous: several installations may be made at once on few processors.
+	// stepTimeout is generous: several installations may run at once on few processors.
 	stepTimeout = 4 * time.Minute
 )
 
-// Installation is a synchub without a running replica.
+// Installation is synchub without a running replica.
 type Installation struct {
 	// Workspace is the path of the provider workspace.
 	Workspace string
-	// HubUser is the kcp user of the hub, HubKubeconfig the path of its kubeconfig.
+	// HubUser is the kcp user of the hub, and HubKubeconfig is the path of its kubeconfig.
 	HubUser, HubKubeconfig string
 
 	opts              servers.Options
@@ -58,10 +58,10 @@ type Installation struct {
 	replicas          int
 }
 
-// HubUser is the kcp user of an installation's hub. kcp must know it, see servers.StartKCP.
+// HubUser returns the kcp user of an installation's hub. kcp must know the user; see servers.StartKCP.
 func HubUser(number int) string { return numbered(servers.HubUser, number) }
 
-// numbered gives the first installation a plain name.
+// numbered returns the name with the number; the first installation has no number.
 func numbered(name string, number int) string {
 	if number == 1 {
 		return name
@@ -69,9 +69,9 @@ func numbered(name string, number int) string {
 	return fmt.Sprintf("%s-%d", name, number)
 }
 
-// New prepares a provider workspace and a hosting cluster. Installations with different numbers, counted from 1, have
-// nothing in common but kcp when each has a hosting cluster of its own. binary is the hub to run. Of the PublishedResources
-// that the chart brings, the named ones are left out.
+// New prepares a provider workspace and a hosting cluster. Installations with different numbers, counted from 1, share only
+// kcp if each has its own hosting cluster. binary is the path of the hub. without names PublishedResources of the chart to
+// leave out.
 func New(ctx context.Context, opts servers.Options, kcp *servers.KCP, hosting *servers.Target, binary string, number int, without ...string) (*Installation, error) {
 	installation := &Installation{
 		Workspace: numbered("root:synchub", number),
@@ -89,7 +89,7 @@ func New(ctx context.Context, opts servers.Options, kcp *servers.KCP, hosting *s
 	return installation, nil
 }
 
-// installChart installs the chart and keeps a kubeconfig with the rights of its ServiceAccount.
+// installChart installs the chart and writes a kubeconfig with the rights of its ServiceAccount.
 func (i *Installation) installChart(ctx context.Context, hosting *servers.Target, without []string) error {
 	root, err := framework.RepositoryRoot()
 	if err != nil {
@@ -134,7 +134,7 @@ type Hub struct {
 	metricsPort, healthPort int
 }
 
-// StartHub starts one more replica and returns without waiting for it.
+// StartHub starts one more replica, without waiting until it is ready.
 func (i *Installation) StartHub(args ...string) (*Hub, error) {
 	i.replicas++
 	metrics, err := servers.FreePort()
@@ -152,7 +152,7 @@ func (i *Installation) StartHub(args ...string) (*Hub, error) {
 		"--namespace", Namespace,
 		"--metrics-bind-address", fmt.Sprintf("127.0.0.1:%d", metrics),
 		"--health-probe-bind-address", fmt.Sprintf("127.0.0.1:%d", health),
-		// Short, since the next replica waits that long when one was killed, but not so short that busy processors end one.
+		// After a kill the next replica waits for the lease duration, so it is short, but long enough for busy processors.
 		"--leader-election-lease-duration", "8s", "--leader-election-renew-deadline", "7s", "--leader-election-retry-period", "1s",
 		"--log-level", "debug", "--log-format", "console",
 	}, args...), nil)
@@ -162,7 +162,7 @@ func (i *Installation) StartHub(args ...string) (*Hub, error) {
 	return &Hub{Process: process, metricsPort: metrics, healthPort: health}, nil
 }
 
-// AwaitReady returns when the replica's /readyz says so, and it tells its metrics, which may be a moment later.
+// AwaitReady returns when the replica's /readyz succeeds and its metrics can be read, which may be a moment later.
 func (h *Hub) AwaitReady(ctx context.Context) error {
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, stepTimeout, true, func(ctx context.Context) (bool, error) {
 		if h.Ended() {
@@ -198,5 +198,5 @@ func (h *Hub) Metrics(ctx context.Context) (map[string]float64, error) {
 	return framework.Scrape(ctx, fmt.Sprintf("http://127.0.0.1:%d/metrics", h.metricsPort))
 }
 
-// InWorkspace returns an administrator's configuration for a workspace.
+// InWorkspace returns an administrator's client config for a workspace.
 func (i *Installation) InWorkspace(path string) *rest.Config { return i.kcp.Workspace(path) }

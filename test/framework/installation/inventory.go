@@ -34,8 +34,9 @@ import (
 // SyncTargets is the resource of SyncTargets.
 var SyncTargets = edgev2alpha1.GroupVersion.WithResource("synctargets")
 
-// inventoryContent is what an inventory workspace needs: the namespace for its Secrets, the one by whose UID kubectl synchub
-// knows a cluster, and the binding to the hub, which shows it no Secret but those with the credential label.
+// inventoryContent is the manifest of an inventory workspace: the namespace for its Secrets, the namespace by whose UID
+// kubectl synchub identifies a cluster, and the binding to the hub's export. The binding shows the hub only Secrets with
+// the credential label.
 const inventoryContent = `
 apiVersion: v1
 kind: Namespace
@@ -58,8 +59,8 @@ spec:
   - {group: core.kcp.io, resource: logicalclusters, verbs: ["*"], state: Accepted, selector: {matchAll: true}}
 `
 
-// inventoryType is that of inventory workspaces. To one whose type kcp chooses it brings APIs that no inventory needs, by
-// hundreds of requests.
+// inventoryType is the type of inventory workspaces. By default kcp would choose a type with APIs that no inventory needs,
+// which costs hundreds of requests.
 const inventoryType = `
 apiVersion: tenancy.kcp.io/v1alpha1
 kind: WorkspaceType
@@ -70,12 +71,12 @@ spec: {}
 // Inventory is an inventory workspace.
 type Inventory struct {
 	installation *Installation
-	// Path is the workspace's path, Config an administrator's configuration for it.
+	// Path is the path of the workspace, and Config is an administrator's client config for it.
 	Path   string
 	Config *rest.Config
 }
 
-// NewInventory makes an inventory workspace below root.
+// NewInventory creates an inventory workspace below root.
 func (i *Installation) NewInventory(ctx context.Context, name string) (*Inventory, error) {
 	if _, err := framework.CreateWorkspace(ctx, i.kcp.Config, "root", name, "inventory"); err != nil {
 		return nil, err
@@ -85,12 +86,13 @@ func (i *Installation) NewInventory(ctx context.Context, name string) (*Inventor
 	return inventory, framework.Apply(ctx, inventory.Config, manifest)
 }
 
-// Register makes a SyncTarget for the cluster of the kubeconfig. Others may stand for the same cluster: specs share few.
+// Register creates a SyncTarget for the cluster of the kubeconfig. Other SyncTargets may use the same cluster, since specs
+// share a few clusters.
 func (i *Inventory) Register(ctx context.Context, name string, kubeconfig []byte, labels map[string]string) error {
 	return i.register(ctx, name, kubeconfig, labels, true)
 }
 
-// RegisterExclusive makes a SyncTarget for a cluster that no other may stand for.
+// RegisterExclusive creates a SyncTarget for a cluster that no other SyncTarget may use.
 func (i *Inventory) RegisterExclusive(ctx context.Context, name string, kubeconfig []byte) error {
 	return i.register(ctx, name, kubeconfig, nil, false)
 }
@@ -122,7 +124,7 @@ func (i *Inventory) register(ctx context.Context, name string, kubeconfig []byte
 	return nil
 }
 
-// SyncTarget reads a SyncTarget.
+// SyncTarget returns a SyncTarget.
 func (i *Inventory) SyncTarget(ctx context.Context, name string) (*edgev2alpha1.SyncTarget, error) {
 	object, err := framework.Get(ctx, i.Config, SyncTargets, "", name)
 	if err != nil {
@@ -132,7 +134,7 @@ func (i *Inventory) SyncTarget(ctx context.Context, name string) (*edgev2alpha1.
 	return syncTarget, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, syncTarget)
 }
 
-// Mailbox returns a configuration for the mailbox of a SyncTarget, and an error until the SyncTarget is ready.
+// Mailbox returns a client config for the mailbox of a SyncTarget, or an error until the SyncTarget is ready.
 func (i *Inventory) Mailbox(ctx context.Context, name string) (*rest.Config, error) {
 	syncTarget, err := i.SyncTarget(ctx, name)
 	if err != nil {

@@ -36,12 +36,13 @@ const (
 	fakeNodeAnnotation = "kwok.x-k8s.io/node"
 )
 
-// kwokStages tell kwok how the fake node and its pods behave.
+// kwokStages configures the behaviour of kwok's fake node and its pods.
 //
 //go:embed stages.yaml
 var kwokStages []byte
 
-// startControllers adds what makes a workload run: controllers, scheduler, kwok in place of kubelets, and a node.
+// startControllers starts the processes that make a workload run: controller manager, scheduler, kwok in place of kubelets,
+// and adds a node.
 func (t *Target) startControllers(ctx context.Context, opts Options) error {
 	starts := []func(context.Context, Options) (*Server, error){t.startControllerManager, t.startScheduler, t.startKwok}
 	for _, start := range starts {
@@ -102,7 +103,7 @@ func (t *Target) startKwok(ctx context.Context, opts Options) (*Server, error) {
 	})
 }
 
-// addNode registers the fake node and returns when pods can be placed on it and namespaces have their service account.
+// addNode registers the fake node. It returns when pods can be scheduled on it and namespaces have their ServiceAccount.
 func (t *Target) addNode(ctx context.Context) error {
 	client, err := kubernetes.NewForConfig(t.Config)
 	if err != nil {

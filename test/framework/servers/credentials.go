@@ -36,7 +36,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// Clients of tests and of the demo are never throttled; client-go's own default is five requests per second.
+// Clients of tests and of the demo are never throttled; client-go's default is five requests per second.
 const (
 	clientQPS   = 2000
 	clientBurst = 4000
@@ -52,10 +52,10 @@ func newUser(name string, groups ...string) user {
 	return user{name: name, token: rand.Text(), groups: groups}
 }
 
-// pki holds the paths of what a server needs to prove who it is, and the bundle with which clients check that.
+// pki holds the paths of a server's certificate and keys, and the CA bundle for its clients.
 type pki struct {
 	certFile, keyFile string
-	// saKeyFile signs the tokens of service accounts.
+	// saKeyFile is the key that signs ServiceAccount tokens.
 	saKeyFile string
 	ca        []byte
 }
@@ -106,7 +106,7 @@ func restConfig(host string, ca []byte, token string) *rest.Config {
 	}
 }
 
-// kubeconfig returns a kubeconfig that is complete in itself: it names no file.
+// kubeconfig returns a kubeconfig that refers to no other file.
 func kubeconfig(cluster, host string, ca []byte, userName, token string) ([]byte, error) {
 	config := clientcmdapi.NewConfig()
 	config.Clusters[cluster] = &clientcmdapi.Cluster{Server: host, CertificateAuthorityData: ca}
@@ -131,14 +131,14 @@ func writeKubeconfig(path, cluster, host string, ca []byte, u user) error {
 	return nil
 }
 
-// p256 is how many bytes each half of a signature has by the keys of service accounts.
+// p256 is the size in bytes of each half of a signature with a ServiceAccount key.
 const p256 = 32
 
-// leeway is for how long API servers take a token that has ended.
+// leeway is how long API servers accept an expired token.
 const leeway = time.Minute
 
-// signTokenUntil returns a service account's token that an hour ago was issued for so long that it is accepted until the end,
-// signed by the key in the file.
+// signTokenUntil returns a ServiceAccount token that API servers accept until end. It was issued an hour ago, and is signed
+// with the key in the file.
 func signTokenUntil(token string, end time.Time, keyFile string) (string, error) {
 	header, rest, _ := strings.Cut(token, ".")
 	payload, _, _ := strings.Cut(rest, ".")

@@ -18,10 +18,10 @@ limitations under the License.
 // (kube-apiserver on an etcd, and optionally the controllers, scheduler and fake nodes that make workloads
 // become Available), and the hub's own binary.
 //
-// A [Process] is one run of a program. A [Server] is a process with an address: it is ready when its start returns,
-// and it can be paused, killed and started again with the same ports and data. [KCP], [Etcd] and [Target] are made of
-// servers, and a [Environment] is one of each kind, started and stopped together.
+// A [Process] is one run of a program. A [Server] is a process with an address. It is ready when its start function
+// returns, and it can be paused, killed and started again with the same ports and data. [KCP], [Etcd] and [Target] consist
+// of servers, and an [Environment] is one kcp with targets, started and stopped together.
 //
-// Nothing here depends on a test library, nothing listens anywhere but on 127.0.0.1, and nothing outlives the program
-// that started it, however that program ends.
+// The package depends on no test library. All servers listen only on 127.0.0.1, and none outlives the program that started
+// it, however that program ends.
 package servers

@@ -34,7 +34,7 @@ type Environment struct {
 	mu   sync.Mutex
 }
 
-// StartEnvironment starts a kcp, with more users for hubs if given, and the named targets at the same time. After an error
+// StartEnvironment starts a kcp, with additional hub users if given, and the named targets in parallel. After an error
 // nothing runs.
 func StartEnvironment(ctx context.Context, opts Options, targets map[string]TargetOptions, moreHubUsers ...string) (*Environment, error) {
 	w := &Environment{Targets: map[string]*Target{}}
@@ -73,7 +73,7 @@ func (w *Environment) startTargets(ctx context.Context, opts Options, targets ma
 	return group.Wait()
 }
 
-// Servers lists everything that the world started, in the order in which it is stopped.
+// Servers returns all servers of the environment, in the order in which they are stopped.
 func (w *Environment) Servers() []*Server {
 	var all []*Server
 	for _, target := range w.Targets {
@@ -88,7 +88,7 @@ func (w *Environment) Servers() []*Server {
 	return all
 }
 
-// Stop ends all servers, those that need others before those others. Stopping twice does no harm.
+// Stop stops all servers, each before the servers that it needs. Calling it twice is harmless.
 func (w *Environment) Stop() error {
 	var errs []error
 	for _, server := range w.Servers() {

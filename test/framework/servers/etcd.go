@@ -26,13 +26,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Etcd is one etcd server; it can hold the data of many targets.
+// Etcd is one etcd server, which can hold the data of many targets.
 type Etcd struct {
 	*Server
 	url string
 }
 
-// StartEtcd starts an etcd. It does not sync its files to the disk: its data survives a kill, not a power cut.
+// StartEtcd starts an etcd without fsync: its data survives a kill, but not a power cut.
 func StartEtcd(ctx context.Context, opts Options, name string) (*Etcd, error) {
 	dir, err := opts.dataDir(name)
 	if err != nil {
@@ -59,14 +59,14 @@ func StartEtcd(ctx context.Context, opts Options, name string) (*Etcd, error) {
 	return e, nil
 }
 
-// SetFull raises or lowers the alarm with which an etcd refuses writes when its database has no space left. It goes on
-// answering reads and watches.
+// SetFull raises or clears the alarm with which etcd refuses writes when its database has no space left. etcd still answers
+// reads and watches.
 func (e *Etcd) SetFull(ctx context.Context, full bool) error {
 	action := "DEACTIVATE"
 	if full {
 		action = "ACTIVATE"
 	}
-	// An alarm is that of a member, which need not be there.
+	// An alarm belongs to a member, which need not exist.
 	body := fmt.Sprintf(`{"action": %q, "alarm": "NOSPACE", "memberID": "1"}`, action)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url+"/v3/maintenance/alarm", strings.NewReader(body))
 	if err != nil {

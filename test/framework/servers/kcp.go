@@ -28,21 +28,21 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The kcp user that a hub runs as. Nothing is granted to it yet.
+// The kcp user of a hub. It has no rights yet.
 const (
 	HubUser  = "synchub-hub"
 	HubGroup = "synchub:hub"
 )
 
-// newAdmin may do everything in every workspace. The admin that kcp itself makes gets a new token at each start, ours keeps
+// newAdmin returns a user with all rights in every workspace. kcp's own admin gets a new token at each start; ours keeps
 // its token across a restart.
 func newAdmin() user { return newUser("admin", "system:kcp:admin") }
 
-// newMaster may do everything too, and more at once than a kcp allows others. kcp leaves much undone that it does for others
-// who make workspaces.
+// newMaster returns a user with all rights and without kcp's limit on concurrent requests. kcp omits several steps for
+// workspaces that such a user creates.
 func newMaster() user { return newUser("master", "system:kcp:admin", "system:masters") }
 
-// kcp's environment where it runs as installed, and in tests, where its etcd does not wait for the disk either.
+// kcp's environment as installed, and in tests, where its etcd does not call fsync either.
 var (
 	installedKCPEnv = []string{"GOGC=200"}
 	testKCPEnv      = []string{"GOMEMLIMIT=3GiB", "UNSAFE_E2E_HACK_DISABLE_ETCD_FSYNC=true"}
@@ -55,7 +55,7 @@ type KCP struct {
 	Kubeconfig string
 	// HubKubeconfig is the path of the kubeconfig of HubUser. Its server has no workspace in it.
 	HubKubeconfig string
-	// Config is the admin's, HubConfig that of HubUser; the Host of both has no workspace in it.
+	// Config is the admin's client config, and HubConfig that of HubUser. The Host of both has no workspace in it.
 	Config    *rest.Config
 	HubConfig *rest.Config
 
@@ -64,8 +64,8 @@ type KCP struct {
 	ca            []byte
 }
 
-// StartKCP starts a kcp and returns when workspaces can be made in it, which takes 10 to 90 seconds. moreHubUsers are the
-// names of users like HubUser, for hubs that are to have nothing in common.
+// StartKCP starts a kcp and returns when it can create workspaces, which takes 10 to 90 seconds. moreHubUsers are names of
+// users like HubUser, for hubs that share nothing.
 func StartKCP(ctx context.Context, opts Options, moreHubUsers ...string) (*KCP, error) {
 	hubs := []user{newUser(HubUser, HubGroup)}
 	for _, name := range moreHubUsers {
@@ -74,9 +74,8 @@ func StartKCP(ctx context.Context, opts Options, moreHubUsers ...string) (*KCP, 
 	return startKCP(ctx, opts, newAdmin(), hubs...)
 }
 
-// StartKCPs starts a kcp for each of the options, all at the same time, that know the same users by the same tokens, as
-// the shards of one kcp would. Else they have nothing in common; each has its own serving certificate. After an error
-// nothing runs.
+// StartKCPs starts a kcp for each of the options, in parallel. All know the same users by the same tokens, as the shards of
+// one kcp would. They share nothing else; each has its own serving certificate. After an error nothing runs.
 func StartKCPs(ctx context.Context, opts ...Options) ([]*KCP, error) {
 	admin, hub := newAdmin(), newUser(HubUser, HubGroup)
 	all := make([]*KCP, len(opts))
@@ -124,7 +123,7 @@ func startKCP(ctx context.Context, opts Options, admin user, hubs ...user) (*KCP
 		if err := k.writeKubeconfigs(hubs); err != nil {
 			return launch{}, err
 		}
-		// kcp says "ready" a moment before the root workspace is fully there.
+		// kcp reports ready a moment before the root workspace is complete.
 		ready, err := all(
 			probe{k.Config, "/readyz"},
 			probe{k.Workspace("root"), "/apis/tenancy.kcp.io/v1alpha1/workspacetypes/universal"},
@@ -171,14 +170,14 @@ func (k *KCP) writeKubeconfigs(hubs []user) error {
 
 func (k *KCP) masterKubeconfig() string { return filepath.Join(k.dir, "kcp-master.kubeconfig") }
 
-// MasterToken is for the workspaces of a kcp that stands for many clusters, each of which would have a limit of its own of how
-// many requests it answers at once.
+// MasterToken returns the token of newMaster's user. Use it for workspaces of a kcp that stands for many clusters, each of
+// which would have its own limit of concurrent requests.
 func (k *KCP) MasterToken() string { return k.master.token }
 
 // HubKubeconfigOf returns the path of the kubeconfig of HubUser or of another hub's user.
 func (k *KCP) HubKubeconfigOf(user string) string { return filepath.Join(k.dir, user+".kubeconfig") }
 
-// Workspace returns the admin's config for a workspace, given by path ("root:org") or by logical cluster name.
+// Workspace returns the admin's client config for a workspace, given by path ("root:org") or by logical cluster name.
 func (k *KCP) Workspace(path string) *rest.Config {
 	config := rest.CopyConfig(k.Config)
 	config.Host += "/clusters/" + path

@@ -28,7 +28,7 @@ import (
 	"time"
 )
 
-// The test binary plays the programs that tests start: this variable says which.
+// Tests start the test binary itself as a program; this variable selects its role.
 const roleVariable = "SERVERS_TEST_ROLE"
 
 const (

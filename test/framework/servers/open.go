@@ -23,8 +23,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// OpenEnvironment returns a world that another process started in opts.Dir, with the targets of these names, for use as a
-// client of it. Only the process that started a server can pause, kill, stop and start it; elsewhere that is an error.
+// OpenEnvironment returns an environment that another process started in opts.Dir, with the named targets, for clients of
+// its servers. Only the process that started a server can pause, kill, stop and start it; elsewhere these methods return an
+// error.
 func OpenEnvironment(opts Options, targets ...string) (*Environment, error) {
 	kcp, err := openKCP(opts)
 	if err != nil {

@@ -22,17 +22,17 @@ import (
 	"path/filepath"
 )
 
-// Options say where servers find their programs and keep what they write.
+// Options configure the directories of servers.
 type Options struct {
 	// Dir holds data, credentials and, in its directory "logs", one log file per server.
 	// Two servers of one name must not share a Dir.
 	Dir string
-	// Bin is the directory with the programs that hack/buildtools builds.
+	// Bin is the directory of the programs that hack/buildtools builds.
 	Bin string
-	// Log receives one line of progress at a time. It may be nil, and must allow concurrent calls.
+	// Log receives progress messages of one line. It may be nil, and must be safe for concurrent use.
 	Log func(string)
-	// AsInstalled runs servers as others run them, for measurements. Else they take more memory and less of the processors,
-	// and what they store survives their end, but not that of the machine.
+	// AsInstalled runs servers with the settings of a normal installation, for benchmarks. Otherwise they use more memory
+	// and less CPU time, and their data survives their end, but not a crash of the machine.
 	AsInstalled bool
 }
 
@@ -54,7 +54,7 @@ func (o Options) program(name string) (string, error) {
 	return path, nil
 }
 
-// dataDir returns a directory for one server below Dir, as an absolute path, creating it when needed.
+// dataDir returns the absolute path of a directory for one server below Dir, and creates it if needed.
 func (o Options) dataDir(elem ...string) (string, error) {
 	dir, err := filepath.Abs(filepath.Join(append([]string{o.Dir}, elem...)...))
 	if err != nil {

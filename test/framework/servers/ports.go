@@ -27,11 +27,11 @@ import (
 	"sync"
 )
 
-// Ports are taken from below the range that the kernel gives to outgoing connections. A client that keeps dialing a
-// stopped server could otherwise be given that very port as its own, and the server could not come back.
+// Ports are from below the range that the kernel uses for outgoing connections. Otherwise a client that keeps dialing a
+// stopped server could get that very port as its local port, and the server could not start again.
 //
-// Several processes may look for ports at the same time, and nothing tells them what another is about to listen on. So each
-// of them looks in one of several slots.
+// Several processes may look for ports at the same time, and none knows the ports that another is about to use. Each
+// process therefore uses one of several slots.
 const (
 	firstPort = 15000
 	portCount = 15000
@@ -43,7 +43,7 @@ var allocatedPorts = struct {
 	ports map[int]bool
 }{ports: map[int]bool{}}
 
-// FreePort returns a TCP port on 127.0.0.1 on which nothing listens. The same port is never returned twice.
+// FreePort returns a TCP port on 127.0.0.1 on which nothing listens. It never returns a port twice.
 func FreePort() (int, error) {
 	allocatedPorts.Lock()
 	defer allocatedPorts.Unlock()

@@ -24,13 +24,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// probe is a GET that succeeds once a server serves.
+// probe is a GET request that succeeds once a server is ready.
 type probe struct {
 	config *rest.Config
 	path   string
 }
 
-// all returns a function that runs the probes one after the other and returns the first failure.
+// all returns a function that runs the probes in order and returns the first failure.
 func all(probes ...probe) (func(context.Context) error, error) {
 	clients := make([]rest.Interface, len(probes))
 	for i, p := range probes {

@@ -27,19 +27,19 @@ import (
 	"syscall"
 )
 
-// Process is one run of a program in its own process group: a Ctrl-C in the terminal does not reach it, so whoever
-// started it decides when it ends. It is killed when this program ends, even if this program is killed.
+// Process is one run of a program in its own process group: a Ctrl-C in the terminal does not reach it, so the program that
+// started it decides when it ends. It is killed when that program ends, even if that program is killed.
 type Process struct {
 	name    string
 	command *exec.Cmd
 	logFile string
-	// logStart is where this run begins in the log file, which earlier runs of the same name may have begun.
+	// logStart is the offset of this run in the log file, which earlier runs of the same name may share.
 	logStart int64
 	done     chan struct{}
 }
 
-// Start runs a program in the background. Its standard output and error are appended to Dir/logs/<name>.log.
-// env is added to the environment of this program.
+// Start starts a program in the background. It appends its standard output and error to Dir/logs/<name>.log. env is added
+// to the environment of the calling program.
 func Start(opts Options, name, path string, args, env []string) (*Process, error) {
 	logs, err := opts.dataDir("logs")
 	if err != nil {
@@ -71,13 +71,13 @@ func Start(opts Options, name, path string, args, env []string) (*Process, error
 // Pid returns the process id.
 func (p *Process) Pid() int { return p.command.Process.Pid }
 
-// LogFile returns the path of the file with everything the process prints.
+// LogFile returns the path of the file with the output of the process.
 func (p *Process) LogFile() string { return p.logFile }
 
-// Done is closed when the process has ended.
+// Done returns a channel that is closed when the process has ended.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Ended tells whether the process has ended.
+// Ended reports whether the process has ended.
 func (p *Process) Ended() bool {
 	select {
 	case <-p.done:
@@ -87,7 +87,7 @@ func (p *Process) Ended() bool {
 	}
 }
 
-// Wait returns the exit code once the process has ended, -1 if a signal ended it. An error means that ctx was done first.
+// Wait returns the exit code after the process has ended, or -1 if a signal ended it. An error means that ctx ended first.
 func (p *Process) Wait(ctx context.Context) (exitCode int, err error) {
 	select {
 	case <-p.done:
@@ -97,10 +97,10 @@ func (p *Process) Wait(ctx context.Context) (exitCode int, err error) {
 	}
 }
 
-// Terminate sends SIGTERM and returns the exit code. If the process has not ended when ctx is done it is killed, and
-// the error says so.
+// Terminate sends SIGTERM and returns the exit code. If ctx ends before the process, Terminate kills the process and
+// returns an error.
 func (p *Process) Terminate(ctx context.Context) (exitCode int, err error) {
-	// A stopped process would sleep through the signal.
+	// A stopped process would not handle the signal.
 	if err := errors.Join(p.signal(syscall.SIGTERM), p.Resume()); err != nil {
 		return 0, err
 	}
@@ -120,7 +120,8 @@ func (p *Process) Kill9() error {
 	return nil
 }
 
-// Pause stops the process with SIGSTOP, and returns when it stands still: it keeps its connections and answers none of them.
+// Pause stops the process with SIGSTOP and returns when all its threads have stopped. It keeps its connections and answers
+// none of them.
 func (p *Process) Pause() error {
 	if err := p.signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -131,7 +132,7 @@ func (p *Process) Pause() error {
 // Resume continues a paused process.
 func (p *Process) Resume() error { return p.signal(syscall.SIGCONT) }
 
-// signal sends a signal; to a process that has ended it does nothing.
+// signal sends a signal. It does nothing if the process has ended.
 func (p *Process) signal(s syscall.Signal) error {
 	if err := p.command.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("send %s to %s (pid %d): %w", s, p.name, p.Pid(), err)

@@ -29,8 +29,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// starter runs functions on one OS thread that is never given back. The kernel sends a child its parent-death signal
-// when the thread that started it ends, which for any other thread of a Go program may be sooner than the program.
+// starter runs functions on one OS thread that is never released. The kernel sends a child its parent-death signal when the
+// thread that started it ends. Any other thread of a Go program may end before the program.
 var starter = sync.OnceValue(func() chan<- func() {
 	work := make(chan func())
 	go func() {
@@ -42,7 +42,7 @@ var starter = sync.OnceValue(func() chan<- func() {
 	return work
 })
 
-// startTied starts a command that is killed when this program ends and that no signal from a terminal reaches.
+// startTied starts a command that is killed when this program ends and that receives no signals from a terminal.
 func startTied(command *exec.Cmd) error {
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
@@ -50,7 +50,7 @@ func startTied(command *exec.Cmd) error {
 	return <-started
 }
 
-// awaitStop returns when all threads of a process that was told to stop have, or when it has ended. Until then any of them may
+// awaitStop returns when all threads of a paused process have stopped, or when it has ended. Until then any thread may
 // still answer a request.
 func (p *Process) awaitStop() error {
 	for {
@@ -64,7 +64,7 @@ func (p *Process) awaitStop() error {
 	}
 }
 
-// ProcessorTime returns what the process has taken so far.
+// ProcessorTime returns the CPU time of the process so far.
 func (p *Process) ProcessorTime() (time.Duration, error) {
 	running, err := procfs.NewProc(p.Pid())
 	if err != nil {

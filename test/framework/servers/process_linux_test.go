@@ -128,11 +128,11 @@ func TestNothingOutlivesAKilledStarter(t *testing.T) {
 	g.Expect(alive(child)).To(BeTrue())
 
 	g.Expect(starter.Kill9()).To(Succeed())
-	// The orphan is reaped by whoever adopts it, so a corpse counts as dead.
+	// Another process reaps the orphan, so a zombie counts as dead.
 	g.Eventually(stateOf).WithArguments(strconv.Itoa(child)).WithTimeout(patience).Should(BeElementOf("", "Z"))
 }
 
-// stateOf returns the one-letter state of a process or a thread, or "" when there is none.
+// stateOf returns the one-letter state of a process or a thread, or "" if it does not exist.
 func stateOf(process string) string {
 	content, err := os.ReadFile("/proc/" + process + "/stat")
 	if err != nil {

@@ -25,15 +25,15 @@ import (
 	"time"
 )
 
-// startGuarded starts a command that no signal from a terminal reaches. Only Linux can end it together with this program
-// when this program is killed.
+// startGuarded starts a command that receives no signals from a terminal. Only on Linux can the command be killed together
+// with this program.
 func startGuarded(command *exec.Cmd) error {
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return command.Start()
 }
 
-// awaitStop does nothing where it cannot be known when all threads of a process have stopped.
+// awaitStop does nothing: on this platform the states of threads are unknown.
 func (p *Process) awaitStop() error { return nil }
 
-// ProcessorTime is known only on Linux.
+// ProcessorTime returns an error: it is supported only on Linux.
 func (p *Process) ProcessorTime() (time.Duration, error) { return 0, errors.ErrUnsupported }

@@ -31,17 +31,17 @@ import (
 const (
 	loopback = "127.0.0.1"
 
-	// startLimit is generous: a kcp on busy cores was seen to need 90 seconds.
+	// startLimit is generous: a kcp on busy cores has needed 90 seconds.
 	startLimit = 4 * time.Minute
 	stopLimit  = 30 * time.Second
 	pollEvery  = 100 * time.Millisecond
 	logLines   = 25
 
-	// startAttempts bounds how often a server is started with other ports because somebody took one meanwhile.
+	// startAttempts limits how often a server is started with other ports because another process took one meanwhile.
 	startAttempts = 5
 )
 
-// relaxedGC lets a server take more memory for less collecting of garbage, which was a fifth of kcp's time in a test suite.
+// relaxedGC trades memory for less garbage collection, which was a fifth of kcp's CPU time in a test suite.
 const relaxedGC = "GOGC=400"
 
 var (
@@ -49,20 +49,20 @@ var (
 	errExternal  = errors.New("another process started this server, and only that one can signal or start it")
 )
 
-// Server is a process with an address. Its ports, its data and its credentials stay the same when it is started again.
+// Server is a process with an address. It keeps its ports, its data and its credentials when it is started again.
 type Server struct {
 	name   string
 	opts   Options
 	ports  []int
 	launch launch
-	// external tells that another process started it, see OpenWorld.
+	// external is true if another process started the server; see OpenEnvironment.
 	external bool
 
 	mu      sync.Mutex
 	process *Process
 }
 
-// launch says how a server is started and how to see that it serves.
+// launch is the command of a server, and how to check that it is ready.
 type launch struct {
 	program string
 	args    []string
@@ -70,7 +70,7 @@ type launch struct {
 	ready   func(context.Context) error
 }
 
-// startServer chooses free ports, asks plan what to run on them, and returns when the server is ready.
+// startServer chooses free ports, calls plan for the command, and returns when the server is ready.
 func startServer(ctx context.Context, opts Options, name string, ports int, plan func(ports []int) (launch, error)) (*Server, error) {
 	for attempt := 1; ; attempt++ {
 		chosen, err := freePorts(ports)
@@ -97,7 +97,7 @@ func startServer(ctx context.Context, opts Options, name string, ports int, plan
 	}
 }
 
-// Start runs a stopped server again and returns when it is ready. After an error nothing runs.
+// Start starts a stopped server again and returns when it is ready. After an error nothing runs.
 func (s *Server) Start(ctx context.Context) error {
 	if s.external {
 		return fmt.Errorf("start %s: %w", s.name, errExternal)
@@ -148,7 +148,7 @@ func (s *Server) deathReason() error {
 	return fmt.Errorf("it ended with exit code %d", s.process.command.ProcessState.ExitCode())
 }
 
-// Stop ends the server with SIGTERM, and with SIGKILL when that is not enough. Stopping twice does no harm.
+// Stop ends the server with SIGTERM, or with SIGKILL if that does not suffice. Calling it twice is harmless.
 func (s *Server) Stop() error {
 	process, err := s.running()
 	if process == nil {
@@ -169,7 +169,7 @@ func (s *Server) Kill9() error {
 	return process.Kill9()
 }
 
-// Restart stops the server and starts it on the same ports and data. It returns when the server is ready again.
+// Restart stops the server, starts it with the same ports and data, and returns when it is ready.
 func (s *Server) Restart(ctx context.Context) error {
 	if err := s.Stop(); err != nil {
 		return err
@@ -177,7 +177,7 @@ func (s *Server) Restart(ctx context.Context) error {
 	return s.Start(ctx)
 }
 
-// Pause makes the server a black hole: connections stay open, new ones are accepted, nothing is answered.
+// Pause makes the server a black hole: connections stay open, new ones are accepted, and no request is answered.
 func (s *Server) Pause() error {
 	process, err := s.running()
 	if process == nil {
@@ -205,7 +205,7 @@ func (s *Server) Process() *Process {
 	return s.process
 }
 
-// running returns the process of a server that runs, nil of one that does not.
+// running returns the process of a running server, or nil.
 func (s *Server) running() (*Process, error) {
 	if s.external {
 		return nil, fmt.Errorf("%s: %w", s.name, errExternal)

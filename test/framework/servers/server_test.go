@@ -26,7 +26,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// serverOptions return options whose Bin holds a program "fake" that plays roleServer.
+// serverOptions returns options whose Bin holds a program "fake" that plays roleServer.
 func serverOptions(t *testing.T) Options {
 	t.Helper()
 	opts := Options{Dir: t.TempDir(), Bin: t.TempDir(), Log: func(line string) { t.Log(line) }}

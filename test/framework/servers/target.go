@@ -31,22 +31,22 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// TargetOptions say what a target consists of besides its API server.
+// TargetOptions configure a target.
 type TargetOptions struct {
-	// Controllers adds the controllers, the scheduler and a fake node, so that workloads become Available.
+	// Controllers adds the controller manager, the scheduler and a fake node, so that workloads become Available.
 	Controllers bool
-	// Etcd holds the target's data; it may be shared and is not stopped with the target. Nil gives the target its own.
+	// Etcd holds the target's data. It may be shared and is not stopped with the target. With nil the target has its own.
 	Etcd *Etcd
 }
 
-// Target is a Kubernetes cluster. The embedded Server is its API server: pausing, killing, stopping and starting that
-// one is what a client sees of a cluster's trouble, while the rest of the cluster waits. Target.Stop ends everything.
+// Target is a Kubernetes cluster. The embedded Server is its API server. Pausing, killing, stopping and starting it
+// simulates a cluster in trouble, while the other servers of the cluster wait. Target.Stop stops all of them.
 type Target struct {
 	*Server
 	Name string
-	// Kubeconfig is the path of the admin's kubeconfig; it contains a token and the certificates, and names no file.
+	// Kubeconfig is the path of the admin's kubeconfig, which refers to no other file.
 	Kubeconfig string
-	// Config is the admin's.
+	// Config is the admin's client config.
 	Config *rest.Config
 
 	dir         string
@@ -56,7 +56,8 @@ type Target struct {
 	controllers []*Server
 }
 
-// StartTarget starts a Kubernetes cluster with RBAC and returns when it serves and, with Controllers, can run pods.
+// StartTarget starts a Kubernetes cluster with RBAC. It returns when the API server is ready and, with Controllers, pods
+// can run.
 func StartTarget(ctx context.Context, opts Options, name string, options TargetOptions) (*Target, error) {
 	dir, err := opts.dataDir(name)
 	if err != nil {
@@ -105,7 +106,7 @@ func (t *Target) startAPIServer(ctx context.Context, opts Options, etcd *Etcd, c
 		if err := writeKubeconfig(t.Kubeconfig, t.Name, t.Config.Host, t.pki.ca, t.admin); err != nil {
 			return launch{}, err
 		}
-		// The namespace "default" is made a moment after the server says that it is ready.
+		// The namespace "default" exists a moment after the server reports ready.
 		ready, err := all(probe{t.Config, "/readyz"}, probe{t.Config, "/api/v1/namespaces/default"})
 		args := []string{
 			"--etcd-servers=" + etcd.url,
@@ -124,7 +125,8 @@ func (t *Target) startAPIServer(ctx context.Context, opts Options, etcd *Etcd, c
 			"--endpoint-reconciler-type=none", // nothing routes to the service "kubernetes"
 		}
 		if !controllers {
-			// Nobody makes the account "default" of a namespace, without which this plugin refuses every pod.
+			// No controller creates the ServiceAccount "default" of a namespace, without which this plugin refuses every
+			// pod.
 			args = append(args, "--disable-admission-plugins=ServiceAccount")
 		}
 		return launch{program: "kube-apiserver", args: args, ready: ready}, err
@@ -133,7 +135,7 @@ func (t *Target) startAPIServer(ctx context.Context, opts Options, etcd *Etcd, c
 	return err
 }
 
-// Stop ends all servers of the target. Stopping twice does no harm.
+// Stop stops all servers of the target. Calling it twice is harmless.
 func (t *Target) Stop() error {
 	var errs []error
 	for _, s := range t.allServers() {
@@ -142,7 +144,7 @@ func (t *Target) Stop() error {
 	return errors.Join(errs...)
 }
 
-// allServers lists the servers of the target in the order in which they are stopped.
+// allServers returns the servers of the target in the order in which they are stopped.
 func (t *Target) allServers() []*Server {
 	all := append([]*Server{}, t.controllers...)
 	if t.Server != nil {
@@ -154,12 +156,13 @@ func (t *Target) allServers() []*Server {
 	return all
 }
 
-// SetReadOnly has the etcd that the target has for itself refuse all writes, or take them again.
+// SetReadOnly makes the target's own etcd refuse all writes, or accept them again.
 func (t *Target) SetReadOnly(ctx context.Context, readOnly bool) error {
 	return t.ownEtcd.SetFull(ctx, readOnly)
 }
 
-// ServiceAccountKubeconfig returns the content of a kubeconfig for a service account, with a token good for one hour.
+// ServiceAccountKubeconfig returns the content of a kubeconfig for a ServiceAccount, with a token that is valid for one
+// hour.
 func (t *Target) ServiceAccountKubeconfig(ctx context.Context, namespace, serviceAccount string) ([]byte, error) {
 	client, err := kubernetes.NewForConfig(t.Config)
 	if err != nil {
@@ -175,8 +178,8 @@ func (t *Target) ServiceAccountKubeconfig(ctx context.Context, namespace, servic
 	return kubeconfig(t.Name, t.Config.Host, t.pki.ca, serviceAccount, answer.Status.Token)
 }
 
-// ShortLivedKubeconfig returns a kubeconfig like [Target.ServiceAccountKubeconfig] whose token is not accepted any more after its
-// life, which may be seconds. No API server issues one for less than ten minutes, so it is signed with the API server's key.
+// ShortLivedKubeconfig returns a kubeconfig like [Target.ServiceAccountKubeconfig] whose token expires after life, which
+// may be seconds. API servers issue no token for less than ten minutes, so this one is signed with the API server's key.
 func (t *Target) ShortLivedKubeconfig(ctx context.Context, namespace, serviceAccount string, life time.Duration) ([]byte, error) {
 	issued, err := t.ServiceAccountKubeconfig(ctx, namespace, serviceAccount)
 	if err != nil {
