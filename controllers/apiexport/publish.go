@@ -39,7 +39,7 @@ func (p *plan) exportEntries() []exportEntry {
 	return entries
 }
 
-// markRefused records the refused entries as problems, and drops what depends on them from the plan.
+// markRefused records the refused entries as problems, and removes their resources from the plan.
 func (p *plan) markRefused(refused map[exportEntry]error) {
 	for _, resource := range p.resources {
 		if resource.entry == nil {

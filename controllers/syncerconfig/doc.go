@@ -14,12 +14,12 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package syncerconfig writes the status of the SyncerConfigs and EdgeSyncConfigs in mailboxes: how many objects a config
-// selects, how many are in sync and how many fail, the first failures by name, the entries that cannot work and why, and
-// the entries that another rule overrides.
+// Package syncerconfig writes the status of the SyncerConfigs and EdgeSyncConfigs in mailboxes: the numbers of selected,
+// synced and failed objects, and the first failures by name. The status also lists the entries that cannot work, with the
+// reason, and the entries that another rule overrides.
 //
-// [NewController] returns the controller. The sync manager calls its Changed method for a mailbox, and the controller then
-// writes the status of all configs of that mailbox together, at most once in [writeInterval]. [NextStatus] is the pure
-// part: it computes a status from an [ObservedConfig]. The package decides nothing about sync; packages selection and
+// [NewController] returns the controller. The sync manager calls its Changed method for a mailbox. The controller then
+// writes the status of all configs of that mailbox together, with a few seconds between two writes. [NextStatus] is the
+// pure part: it computes a status from an [ObservedConfig]. The package decides nothing about sync; packages selection and
 // objectsync do.
 package syncerconfig

@@ -95,8 +95,8 @@ func withVersionReasons(unavailable []objectsync.UnavailableResource, fits map[s
 	return unavailable
 }
 
-// overruledVersions returns the entries of a config that name another version than the one in which the hub writes the
-// resource, with the entry that names that one.
+// overruledVersions describes the entries of a config whose version differs from the one in which the hub writes the
+// resource. The description names the entry that decides.
 func (r report) overruledVersions(id string) (overruled []string) {
 	for _, resource := range r.Published {
 		if resource.RelatedOnly || !resource.HasMultipleTargetVersions() {

@@ -14,9 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package bootstrap prepares the provider workspace for a hub: the two exports with the schemas of our own kinds, the
-// workspace type of mailboxes, the RBAC of the hub's user, and the key of the hashes in marks. `synchub init` calls [Run].
-// The hub calls [ReadIdentity] at its start.
+// Package bootstrap prepares the provider workspace for a hub. It creates the two exports with the schemas of our own
+// kinds, and the workspace type of mailboxes. It also creates the RBAC of the hub's user, and the key of the hashes in
+// marks. `synchub init` calls [Run]. The hub calls [ReadIdentity] at its start.
 //
 // Run is idempotent. It adds to existing objects and removes nothing: the hub itself later adds the published resources to
 // the mailbox export.

@@ -74,8 +74,8 @@ func (c *Credentials) Truncate(text string, limit int) string {
 	return text[:head] + ellipsis + text[tail:]
 }
 
-// SingleLine is [Text] without a maximum length, for texts that are mostly the hub's own. Of a text over 64 KiB it keeps at
-// most the first 32 KiB.
+// SingleLine is [Text] without a maximum length, for texts that are mostly the hub's own. Of a text over 64 KiB it keeps about
+// the first 32 KiB.
 func SingleLine(text string) string { return (*Credentials)(nil).singleLine(text) }
 
 func (c *Credentials) singleLine(text string) string {

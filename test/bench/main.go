@@ -86,11 +86,11 @@ func run(ctx context.Context, args []string) error {
 		return fmt.Errorf("--scenario: no scenario matches %q as a whole; there are %s", *chosen, strings.Join(names, ", "))
 	}
 	report := &report.Report{Commit: *commit, Machine: framework.Machine(), Date: time.Now().UTC(), Quick: *quick}
-	// What was measured before something failed was measured.
+	// Measurements before a failure are valid, so the report is written in any case.
 	return errors.Join(measure(ctx, scenarios, *quick, report), write(report))
 }
 
-// measure runs scenarios one after the other, and adds to the report what they find.
+// measure runs the scenarios in order, and adds their results to the report.
 func measure(ctx context.Context, scenarios []scenario.Scenario, quick bool, report *report.Report) error {
 	size := scenario.Full
 	if quick {
@@ -104,7 +104,7 @@ func measure(ctx context.Context, scenarios []scenario.Scenario, quick bool, rep
 	return nil
 }
 
-// measureGroup runs scenarios in the same world.
+// measureGroup runs scenarios in the same environment.
 func measureGroup(ctx context.Context, scenarios []scenario.Scenario, size scenario.Size, report *report.Report) (err error) {
 	progress := func(format string, args ...any) {
 		fmt.Fprintf(os.Stderr, "%s %s\n", time.Now().Format(time.TimeOnly), fmt.Sprintf(format, args...))
@@ -131,7 +131,7 @@ func measureGroup(ctx context.Context, scenarios []scenario.Scenario, size scena
 	return nil
 }
 
-// write prints the table, and leaves it and the same as JSON below logs.
+// write prints the table, and writes the table and JSON below logs.
 func write(report *report.Report) error {
 	root, err := framework.RepositoryRoot()
 	if err != nil {

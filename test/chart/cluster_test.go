@@ -40,7 +40,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
 
-// operationLimit is more than helm is given to wait for the hub.
+// operationLimit is longer than the timeout that helm gets for the hub.
 const operationLimit = 3 * time.Minute
 
 var (
@@ -48,7 +48,7 @@ var (
 	crds               = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 )
 
-// cluster is the one target that all tests share; it runs controllers, so that a Deployment rolls out.
+// cluster is the target that all tests share. It has controllers, so that a Deployment rolls out.
 type cluster struct {
 	*servers.Target
 	kubernetes kubernetes.Interface
@@ -94,7 +94,7 @@ func startCluster() (*cluster, error) {
 	return c, errors.Join(errs[0], errs[1])
 }
 
-// finish stops the cluster if a test started one. The logs of a failed run stay.
+// finish stops the cluster if a test started one. It keeps the logs of a failed run.
 func finish(failed bool) error {
 	if !begun {
 		return nil
@@ -120,7 +120,7 @@ func sharedCluster(t *testing.T) *cluster {
 	return c
 }
 
-// helm runs helm against the cluster and fails the test when helm fails.
+// helm runs helm against the cluster and fails the test if helm fails.
 func (c *cluster) helm(t *testing.T, args ...string) string {
 	t.Helper()
 	output, err := c.tryHelm(t, args...)
@@ -137,14 +137,14 @@ func (c *cluster) tryHelm(t *testing.T, args ...string) (string, error) {
 	return helm.Run(contextFor(t), append(args, "--namespace", namespace)...)
 }
 
-// upgradeArgs are the arguments of the documented command, which installs as well.
+// upgradeArgs returns the arguments of the documented command, which also installs.
 func upgradeArgs(t *testing.T, more ...string) []string {
 	t.Helper()
 	_, chartDir, _ := paths(t)
 	return append([]string{"upgrade", "--install", chart.Release, chartDir, "--timeout", "2m", "--set", required}, more...)
 }
 
-// prepareNamespace makes the release's namespace with the strictest Pod security, and the Secret that the chart needs.
+// prepareNamespace creates the release's namespace with the strictest Pod security, and the Secret that the chart needs.
 func (c *cluster) prepareNamespace(t *testing.T) {
 	t.Helper()
 	ctx := contextFor(t)
@@ -159,7 +159,7 @@ func (c *cluster) prepareNamespace(t *testing.T) {
 	}
 }
 
-// identities maps the objects that must outlive a release to their UIDs.
+// identities returns the UIDs of the objects that must outlive a release.
 func (c *cluster) identities(t *testing.T) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -189,7 +189,7 @@ func nested(t *testing.T, object *unstructured.Unstructured, path ...string) str
 	return value
 }
 
-// contextFor gives one cluster operation as much time as a busy machine may need.
+// contextFor returns a context with a timeout for one cluster operation on a busy machine.
 func contextFor(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), operationLimit)

@@ -14,6 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package chart tests the Helm chart: what it renders and refuses, and what happens in a real cluster when it is
-// installed, upgraded, uninstalled and installed again.
+// Package chart tests the Helm chart: the manifests that it renders, the values that it refuses, and in a real cluster
+// installing, upgrading, uninstalling and installing again.
 package chart

@@ -104,7 +104,7 @@ func TestPublishedFilesHoldWhatTheirKindsKnow(t *testing.T) {
 	}
 }
 
-// checkSchema expects a schema that can be exported, of just the version that is published.
+// checkSchema checks that the schema can be exported and has only the published version.
 func checkSchema(t *testing.T, spec v1alpha1.PublishedResourceSpec, configMaps map[string]corev1.ConfigMap) {
 	t.Helper()
 	resource := spec.Resource

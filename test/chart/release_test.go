@@ -33,7 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/chart"
 )
 
-// TestRelease takes one release through its life. Its steps build on each other, as those of a release do.
+// TestRelease takes one release through its life. The steps build on each other.
 func TestRelease(t *testing.T) {
 	c := sharedCluster(t)
 	c.prepareNamespace(t)
@@ -100,7 +100,7 @@ func TestRelease(t *testing.T) {
 	})
 }
 
-// checkPodSecurity creates a Pod of the hub itself, and one that differs by a privilege.
+// checkPodSecurity creates a Pod like the hub's, and one with an additional privilege.
 func (c *cluster) checkPodSecurity(t *testing.T) {
 	ctx := contextFor(t)
 	deployment, err := c.kubernetes.AppsV1().Deployments(namespace).Get(ctx, chart.Release, metav1.GetOptions{})
@@ -126,8 +126,8 @@ func podOf(deployment *appsv1.Deployment) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
 }
 
-// checkReleaseSize wants the Secret in which Helm keeps the release, with the chart and all it rendered, to stay well below
-// the 1 MiB that a Secret can hold.
+// checkReleaseSize checks that the Secret in which Helm stores the release, with the chart and the manifests, stays well
+// below the 1 MiB that a Secret can hold.
 func (c *cluster) checkReleaseSize(t *testing.T) {
 	secrets, err := c.kubernetes.CoreV1().Secrets(namespace).List(contextFor(t), metav1.ListOptions{LabelSelector: "owner=helm,name=" + chart.Release})
 	if err != nil || len(secrets.Items) == 0 {
@@ -179,7 +179,7 @@ func (c *cluster) adoption(t *testing.T, name string) string {
 	return nested(t, object, "spec", "adoption")
 }
 
-// removeAll leaves the cluster as if the chart had never been installed.
+// removeAll restores the cluster to the state before the first installation.
 func (c *cluster) removeAll(t *testing.T) {
 	t.Helper()
 	c.helm(t, "uninstall", chart.Release, "--wait")
@@ -205,7 +205,7 @@ func (c *cluster) removeAll(t *testing.T) {
 	}
 }
 
-// forgotten tells whether the cluster no longer tells clients of the API group.
+// forgotten reports whether discovery no longer shows the API group.
 func (c *cluster) forgotten() bool {
 	groups, err := c.kubernetes.Discovery().ServerGroups()
 	if err != nil {

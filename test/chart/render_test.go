@@ -40,19 +40,19 @@ const (
 	required      = requiredValue + "=synchub-kcp"
 )
 
-// defaults are the PublishedResources that the chart brings.
+// defaults are the PublishedResources of the chart.
 var defaults = []string{
 	"clusterrolebindings", "clusterroles", "configmaps", "cronjobs", "customresourcedefinitions", "daemonsets", "deployments", "ingresses",
 	"jobs", "namespaces", "pods", "rolebindings", "roles", "secrets", "serviceaccounts", "services", "statefulsets",
 }
 
-// withSchemas are those of them that kcp does not serve, so that the chart brings a schema.
+// withSchemas are the defaults that kcp does not serve, so that the chart contains a schema.
 var withSchemas = []string{"cronjobs", "daemonsets", "deployments", "ingresses", "jobs", "pods", "services", "statefulsets"}
 
-// schemaOf is the name of the ConfigMap with the schema.
+// schemaOf returns the name of the ConfigMap with the schema.
 func schemaOf(name string) string { return "synchub-schema-" + name }
 
-// paths are those of the program and of the chart.
+// paths returns the helm program, the directory of the chart, and the root of the repository.
 func paths(t *testing.T) (helm chart.Helm, chartDir, root string) {
 	t.Helper()
 	root, err := framework.RepositoryRoot()
@@ -66,7 +66,7 @@ func paths(t *testing.T) (helm chart.Helm, chartDir, root string) {
 	return helm, filepath.Join(root, "charts", "synchub"), root
 }
 
-// template renders the chart for a cluster that does not know PublishedResources yet, unless args say otherwise.
+// template renders the chart for a cluster without the kind PublishedResource, unless args say otherwise.
 func template(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	helm, chartDir, _ := paths(t)
@@ -75,7 +75,7 @@ func template(t *testing.T, args ...string) (string, error) {
 	}, args...)...)
 }
 
-// objects maps what was rendered by "<kind>/<name>".
+// objects returns the rendered objects by "<kind>/<name>".
 func objects(t *testing.T, args ...string) map[string]*unstructured.Unstructured {
 	t.Helper()
 	rendered, err := template(t, append([]string{"--set", required}, args...)...)
@@ -142,7 +142,8 @@ func TestDefaultsRenderExactlyTheseObjects(t *testing.T) {
 	}
 }
 
-// Of two renderings each has half of the defaults, so that each is left out once, and once stays though its neighbours go.
+// Each of two renderings has half of the defaults, so that each default is left out once, and stays once without its
+// neighbours.
 func TestEachDefaultCanBeLeftOut(t *testing.T) {
 	all := objects(t)
 	for half := range 2 {
@@ -171,7 +172,7 @@ func TestPublishedResourcesAreHooksOnlyWhereTheKindIsUnknown(t *testing.T) {
 		name string
 		args []string
 		hook string
-		// policy is not Helm's default, which would delete a PublishedResource before it is created again.
+		// policy avoids Helm's default, which would delete a PublishedResource before it creates the object again.
 		policy string
 	}{
 		{name: "unknown", hook: "post-install,post-upgrade", policy: "hook-failed"},
@@ -195,7 +196,7 @@ func TestPublishedResourcesAreHooksOnlyWhereTheKindIsUnknown(t *testing.T) {
 	}
 }
 
-// A kubeconfig must not lead to the ports of the hub's own Pod.
+// A kubeconfig must not reach the ports of the hub's own Pod.
 func TestLoopbackIsDenied(t *testing.T) {
 	rendered, err := template(t, "--set", required)
 	if err != nil {
@@ -236,7 +237,7 @@ func TestAllValuesAreUsed(t *testing.T) {
 	}
 }
 
-// missing lists the keys of one tree of values that another does not have.
+// missing returns the keys of one tree of values that another does not have.
 func missing(prefix string, all, some map[string]any) (keys []string) {
 	for key, value := range all {
 		other, ok := some[key]

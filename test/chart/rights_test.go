@@ -32,10 +32,10 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/chart"
 )
 
-// leaseName is the Lease that the leader holds. All questions are about objects of this name.
+// leaseName is the leader's Lease. All access reviews are about objects of this name.
 const leaseName = "synchub"
 
-// hubRights is all that the hub may do, as "<verb> <group>/<resource> in <scope>".
+// hubRights returns all permissions of the hub, as "<verb> <group>/<resource> in <scope>".
 func hubRights() map[string]bool {
 	rights := map[string]bool{}
 	grant := func(scopes []string, resource string, verbs ...string) {
@@ -57,8 +57,8 @@ func hubRights() map[string]bool {
 	return rights
 }
 
-// checkRights asks the API server for every verb on every resource that it serves, in the hub's namespace, in another
-// one, and in the whole cluster. What every account may do does not count.
+// checkRights reviews every verb on every resource that the API server serves, in the hub's namespace, in another
+// namespace, and in the whole cluster. Permissions that every account has do not count.
 func (c *cluster) checkRights(t *testing.T) {
 	ctx := contextFor(t)
 	var lock sync.Mutex

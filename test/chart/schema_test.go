@@ -36,10 +36,10 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-// schemaGroup stands for apps, whose place is taken in a Kubernetes cluster.
+// schemaGroup replaces the group apps, which a Kubernetes cluster already serves.
 const schemaGroup = "apps.synchub.example"
 
-// deploymentExample uses every field of a Deployment's own, and some of its Pods'.
+// deploymentExample sets every field of a Deployment, and some fields of its Pods.
 const deploymentExample = `
 apiVersion: apps.synchub.example/v1
 kind: Deployment
@@ -79,7 +79,7 @@ spec:
       - {name: data, emptyDir: {}}
 `
 
-// TestSchemaOfDeployments tries the schema that mailboxes get in a real API server, under another group.
+// TestSchemaOfDeployments checks the schema for mailboxes in a real API server, under another group.
 func TestSchemaOfDeployments(t *testing.T) {
 	c := sharedCluster(t)
 	definition := deploymentDefinition(t)
@@ -132,7 +132,7 @@ func TestSchemaOfDeployments(t *testing.T) {
 	}
 }
 
-// checkStatus fills every field of a Deployment's status with the types of Kubernetes, and finds them all again.
+// checkStatus sets every field of a Deployment's status with the types of Kubernetes, and reads all of them back.
 func checkStatus(t *testing.T, deployments dynamic.ResourceInterface) {
 	ctx := contextFor(t)
 	now := metav1.Now().Rfc3339Copy()

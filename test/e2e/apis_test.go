@@ -37,12 +37,12 @@ import (
 
 var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// custom returns an API of namespaced custom resources with a status of its own.
+// custom returns an API of namespaced custom resources with a status subresource.
 func custom(group, version, resource, kind string) api {
 	return api{GroupVersionResource: schema.GroupVersionResource{Group: group, Version: version, Resource: resource}, kind: kind}
 }
 
-// object is an object of the API. Its content is YAML in flow style, such as "spec: {size: 1}".
+// object returns the manifest of an object. Its content is YAML in flow style, such as "spec: {size: 1}".
 func (a api) object(namespace, name, content string) string {
 	if namespace != "" {
 		namespace = ", namespace: " + namespace
@@ -50,7 +50,7 @@ func (a api) object(namespace, name, content string) string {
 	return fmt.Sprintf("apiVersion: %s\nkind: %s\nmetadata: {name: %q%s}\n%s\n", a.GroupVersion(), a.kind, name, namespace, content)
 }
 
-// define installs the definitions of APIs on a cluster, and returns when they are served.
+// define installs the CRDs of APIs on a cluster, and returns when the APIs are served.
 func define(ctx context.Context, config *rest.Config, apis ...api) {
 	GinkgoHelper()
 	for _, api := range apis {
@@ -62,14 +62,14 @@ func define(ctx context.Context, config *rest.Config, apis ...api) {
 	}
 }
 
-// history is when, in the order of a server's revisions, objects came and went.
+// history records the revisions at which objects came and went.
 type history struct {
 	lock        sync.Mutex
 	came, ended map[string]int
 }
 
-// follow records the comings and goings of resources, which the server must serve, until the spec ends. Revisions of
-// different resources compare, since the servers of the suite keep all of them in one etcd.
+// follow records creations and deletions of served resources until the spec ends. Revisions of different resources are
+// comparable, since the servers of the suite store all of them in one etcd.
 func follow(ctx context.Context, config *rest.Config, namespace string, resources ...schema.GroupVersionResource) *history {
 	GinkgoHelper()
 	client, err := dynamic.NewForConfig(config)
@@ -108,7 +108,7 @@ func (h *history) record(resource string, events watch.Interface) {
 	}
 }
 
-// cameAt and endedAt return zero for an object that has not, "<resource>/<name>".
+// cameAt and endedAt return the revision for "<resource>/<name>", or zero.
 func (h *history) cameAt(object string) int  { return h.at(h.came, object) }
 func (h *history) endedAt(object string) int { return h.at(h.ended, object) }
 
@@ -118,7 +118,7 @@ func (h *history) at(revisions map[string]int, object string) int {
 	return revisions[object]
 }
 
-// expectMoved expects that an object came before the other, which it replaces, went.
+// expectMoved expects that the object to was created before the object from, which it replaces, was deleted.
 func (h *history) expectMoved(ctx context.Context, from, to string) {
 	GinkgoHelper()
 	Eventually(h.endedAt).WithContext(ctx).WithArguments(from).ShouldNot(BeZero(), from)

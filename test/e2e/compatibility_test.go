@@ -35,7 +35,7 @@ var _ = Describe("compatibility", func() {
 		const narrow, wide = "{size: {type: integer, maximum: 5}}", "{size: {type: integer, maximum: 9}}"
 		widgets, warned, gadgets := custom(group, "v1", "widgets", "Widget"), custom(group, "v1", "warned", "Warning"), custom(group, "v1", "gadgets", "Gadget")
 		apply(ctx, target("florin"), documents(widgets.with(narrow), warned.with(narrow),
-			// The target serves it, but not in the version that mailboxes have.
+			// The target serves the resource, but not in the version that mailboxes have.
 			strings.ReplaceAll(gadgets.with(wide), "name: v1\n", "name: v2\n")))
 		for _, published := range []api{widgets, warned, gadgets} {
 			name := ns + "-" + published.Resource
@@ -81,13 +81,13 @@ var _ = Describe("compatibility", func() {
 	}, NodeTimeout(3*time.Minute))
 })
 
-// with is the definition of the API with these properties of a spec, in YAML's flow style, and no others.
+// with returns the API's CRD with only these properties in the spec, in YAML's flow style.
 func (a api) with(properties string) string {
 	return strings.Replace(a.definition(), "{type: object, x-kubernetes-preserve-unknown-fields: true}",
 		"{type: object, properties: {spec: {type: object, properties: "+properties+"}}}", 1)
 }
 
-// syncedResource returns what the hub says of a resource, as "state reason: message".
+// syncedResource returns the hub's state of a resource, as "state reason: message".
 func syncedResource(ctx context.Context, inventory *installation.Inventory, syncTarget, resource string) string {
 	GinkgoHelper()
 	found, err := inventory.SyncTarget(ctx, syncTarget)

@@ -44,7 +44,7 @@ var _ = Describe("renaturing, without interruption and waste", func() {
 		eventuallyExists(ctx, hosting, configMaps, ns, "renamed")
 
 		Expect(hub.Kill9()).To(Succeed())
-		// Notices are selected no more; the others get their own names back.
+		// Notices are no longer selected; the others get their own names back.
 		apply(ctx, mailbox, config(ns, goingDown(ns, parcels, configMapAPI)))
 		startHub(ctx)
 		eventuallyExists(ctx, hosting, parcels.GroupVersionResource, ns, "first")

@@ -30,7 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-// Mailboxes have Parcels and Notices. On targets there are Packages instead, in a group for each spec.
+// Mailboxes have Parcels and Notices. Targets have Packages instead, in a separate group for each spec.
 var (
 	parcels = custom("above.example.com", "v1", "parcels", "Parcel")
 	notices = custom("above.example.com", "v1", "notices", "Notice")
@@ -38,12 +38,12 @@ var (
 
 func packages(group string) api { return custom(group, "v1beta1", "packages", "Package") }
 
-// renaming is an item of spec.conversions; either side is YAML in flow style.
+// renaming returns an item of spec.conversions; both sides are YAML in flow style.
 func renaming(upstream, downstream string) string {
 	return fmt.Sprintf("\n  - {upstream: {%s}, downstream: {%s}}", upstream, downstream)
 }
 
-// toPackages gives Parcels their name on a target; "" stands for all that have no other.
+// toPackages returns the conversion of Parcels to Packages by name; "" matches all that have no other conversion.
 func toPackages(group, above, below string) string {
 	name := func(name string) string {
 		if name == "" {
@@ -59,7 +59,7 @@ func configMapsCalled(above, below string) string {
 	return renaming("version: v1, kind: ConfigMap, name: "+above, "version: v1, kind: ConfigMap, name: "+below)
 }
 
-// config is a SyncerConfig; entries and conversions are YAML below spec.
+// config returns a SyncerConfig; entries and conversions are YAML below spec.
 func config(name, entries string, conversions ...string) string {
 	manifest := fmt.Sprintf("apiVersion: edge.kubestellar.io/v2alpha1\nkind: SyncerConfig\nmetadata: {name: %s}\nspec:%s", name, entries)
 	if len(conversions) > 0 {
@@ -71,7 +71,7 @@ func config(name, entries string, conversions ...string) string {
 	return manifest
 }
 
-// goingDown selects all objects of some resources in a namespace.
+// goingDown returns the entries that select all objects of some resources in a namespace.
 func goingDown(namespace string, apis ...api) string {
 	entries := "\n  namespacedObjects:"
 	for _, api := range apis {

@@ -27,8 +27,8 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
-// These specs prove the design's first rule: one write per change, nothing at rest. The hub counts its own requests at
-// the HTTP transport; see provider/metrics/requestmetrics. The target has no controllers, so nothing changes but by the test.
+// These specs prove the first rule of the design: one write per change, nothing at rest. The hub counts its own requests in
+// the HTTP transport; see provider/metrics/requestmetrics. The target has no controllers, so only the test makes changes.
 var _ = Describe("rule 1: requests per change", func() {
 	It("makes one write per change, on both sides", func(ctx SpecContext) {
 		const ns = "counted"
@@ -86,7 +86,7 @@ var _ = Describe("rule 1: requests per change", func() {
 	}, NodeTimeout(4*time.Minute))
 })
 
-// counting returns a function that makes a change, waits until it has arrived, and compares the requests that it took.
+// counting returns a function that makes a change, waits until the change has arrived, and compares the requests.
 func counting(ctx context.Context) func(what string, act, arrived func(), expected map[string]float64) {
 	GinkgoHelper()
 	quiet(ctx)
@@ -101,8 +101,8 @@ func counting(ctx context.Context) func(what string, act, arrived func(), expect
 	}
 }
 
-// expectIdleStart starts a hub and expects it to look at that many objects of a SyncTarget, to make no request for any, and to
-// read nothing of the target but lists.
+// expectIdleStart starts a hub. It expects the hub to reconcile the given number of objects of a SyncTarget without a
+// request for any, and to read nothing of the target but lists.
 func expectIdleStart(ctx context.Context, inventory *installation.Inventory, name string, objects int) {
 	GinkgoHelper()
 	startHub(ctx)
@@ -114,8 +114,8 @@ func expectIdleStart(ctx context.Context, inventory *installation.Inventory, nam
 	Expect(readsOfTargets(ctx)).To(BeEmpty(), "which cluster it is was known before")
 }
 
-// readsOfTargets returns how often the hub has read something of a target otherwise than by lists, watches, discovery, to see
-// whether it is well, and to compare the definitions that it brings.
+// readsOfTargets returns the hub's reads from targets by kind, except lists, watches, discovery, health probes, and reads
+// of the CRDs that the hub installs.
 func readsOfTargets(ctx context.Context) map[string]float64 {
 	GinkgoHelper()
 	requests, err := hub.Requests(ctx)
@@ -129,10 +129,10 @@ func readsOfTargets(ctx context.Context) map[string]float64 {
 	return reads
 }
 
-// boundedByTime is what the hub writes not more often than so, however much changes.
+// boundedByTime are the writes whose rate the hub limits, however much changes.
 const boundedByTime = "syncerconfigs/status"
 
-// requestCounts returns the requests that the hub has made for changes, by side, class, verb and resource.
+// requestCounts returns the hub's requests for changes, by destination, class, verb and resource.
 func requestCounts(ctx context.Context) map[string]float64 {
 	GinkgoHelper()
 	requests, err := hub.Requests(ctx)
@@ -158,7 +158,7 @@ func quiet(ctx context.Context) {
 	Expect(hub.WaitIdle(ctx, time.Second, boundedByTime)).To(Succeed())
 }
 
-// looked returns how many objects were looked at for a SyncTarget.
+// looked returns how many objects of a SyncTarget the hub has reconciled.
 func looked(ctx context.Context, syncTarget string) (total float64) {
 	samples, err := hub.Metrics(ctx)
 	if err != nil {
@@ -172,7 +172,7 @@ func looked(ctx context.Context, syncTarget string) (total float64) {
 	return total
 }
 
-// seriesOf returns how many series the hub has for a SyncTarget.
+// seriesOf returns the number of the hub's metric series for a SyncTarget.
 func seriesOf(ctx context.Context, syncTarget string) (series int) {
 	samples, err := hub.Metrics(ctx)
 	if err != nil {
@@ -186,7 +186,7 @@ func seriesOf(ctx context.Context, syncTarget string) (series int) {
 	return series
 }
 
-// goroutines returns how many goroutines the hub has.
+// goroutines returns the number of the hub's goroutines.
 func goroutines(ctx context.Context) float64 {
 	samples, err := hub.Metrics(ctx)
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-// Coming up costs the mailbox one write per change, and one more for a status that is a subresource; the target only its
+// Upsync costs the mailbox one write per change, and one more for a status that is a subresource; it costs the target only
 // watches. As in the other counting specs the target has no controllers.
 var _ = Describe("rule 1: requests per change that comes up", func() {
 	It("makes one write per change and none at rest, on both sides", SpecPriority(1), func(ctx SpecContext) {

@@ -65,7 +65,7 @@ var _ = Describe("credentials of a target", func() {
 	}, NodeTimeout(4*time.Minute))
 })
 
-// writesOfConfigMaps returns how many ConfigMaps the hub has created on targets, and how often it has changed one.
+// writesOfConfigMaps returns how many ConfigMaps the hub has created on targets, and how many updates it has made.
 func writesOfConfigMaps(ctx context.Context) (created, changed float64) {
 	GinkgoHelper()
 	samples, err := hub.Metrics(ctx)

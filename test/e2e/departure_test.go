@@ -241,7 +241,7 @@ spec:
 	}, NodeTimeout(4*time.Minute))
 })
 
-// publishWaiting publishes widgets of a group whose objects stay in the mailbox until they are gone from the target.
+// publishWaiting publishes widgets of a group with spec.deletion.waitForTarget.
 func publishWaiting(ctx context.Context, cluster, group, name string) schema.GroupVersionResource {
 	GinkgoHelper()
 	widgets := custom(group, "v1", "widgets", "Widget")
@@ -276,7 +276,7 @@ func noticesOf(ctx context.Context, inventory *installation.Inventory, syncTarge
 	return notices
 }
 
-// eventuallyObserved returns when the hub acts by the spec of a SyncTarget as it is now.
+// eventuallyObserved waits until the hub has observed the present spec of a SyncTarget.
 func eventuallyObserved(ctx context.Context, inventory *installation.Inventory, name string) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {
@@ -290,7 +290,7 @@ func eventuallyObserved(ctx context.Context, inventory *installation.Inventory, 
 	}).WithContext(ctx).Should(Succeed())
 }
 
-// selectingNamespace is a SyncerConfig for the namespace itself.
+// selectingNamespace returns a SyncerConfig that selects the namespace itself.
 func selectingNamespace(name string) string {
 	return fmt.Sprintf(`
 apiVersion: edge.kubestellar.io/v2alpha1

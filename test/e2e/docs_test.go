@@ -43,7 +43,7 @@ var (
 	yamlBlock  = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
 )
 
-// The pages share the names of what they make, so they take turns.
+// The pages use the same names for their objects, so they run one after the other.
 var _ = Describe("the documentation", Ordered, ContinueOnFailure, SpecPriority(2), func() {
 	It("has commands in getting started that work as they stand", func(ctx SpecContext) {
 		run(ctx, "getting-started", nil, blocks(page("getting-started.md"), shellBlock))
@@ -120,7 +120,7 @@ func page(name string) string {
 	return string(content)
 }
 
-// blocks returns the blocks of one kind on a page, in their order.
+// blocks returns the blocks of one kind on a page, in order.
 func blocks(page string, kind *regexp.Regexp) []string {
 	GinkgoHelper()
 	var found []string
@@ -131,8 +131,8 @@ func blocks(page string, kind *regexp.Regexp) []string {
 	return found
 }
 
-// run executes blocks of commands in one bash session, which must succeed. They find synchub and kubectl, and the
-// variables that getting started asks for.
+// run executes blocks of commands in one bash session, which must succeed. synchub and kubectl are in its PATH, and the
+// variables of the getting-started page are set.
 func run(ctx context.Context, name string, variables map[string]string, blocks []string) {
 	GinkgoHelper()
 	root, err := framework.RepositoryRoot()
@@ -163,7 +163,7 @@ func run(ctx context.Context, name string, variables map[string]string, blocks [
 	Expect(code).To(BeZero(), process.LogTail(40))
 }
 
-// The APIs of an installation of KubeStellar. Its mailboxes leave open what an object says.
+// The APIs of an installation of KubeStellar. Its mailboxes do not validate objects.
 var (
 	oldPolicies    = custom("example.com", "v1", "policies", "Policy")
 	oldDeployments = custom("apps", "v1", "deployments", "Deployment")
@@ -173,8 +173,8 @@ var (
 	}
 )
 
-// leaveAsKubeStellar makes a mailbox root:old-mailbox, with what KubeStellar's syncer has placed from it on guilder, and the
-// syncer.
+// leaveAsKubeStellar creates a mailbox root:old-mailbox, the objects that KubeStellar's syncer has copied from it to
+// guilder, and the syncer itself.
 func leaveAsKubeStellar(ctx context.Context, ns, syncer string) {
 	GinkgoHelper()
 	const reader = `
@@ -245,11 +245,12 @@ spec:
 	}
 }
 
-// checkMigration are commands that fail unless what the page says has come true. They run when it is through.
+// checkMigration returns commands that fail unless the result is as the page describes. They run after all steps of the
+// page.
 func checkMigration(ns string) []string {
 	above, below := `ws "$MAILBOX" --namespace `+ns, `kubectl --kubeconfig "$TARGET_KUBECONFIG" --namespace `+ns
 	return []string{
-		// Some are there at once, others when the hub has gone on.
+		// Some results exist at once, others only after the hub has reconciled.
 		above + ` wait --for=jsonpath='{.metadata.annotations.synchub\.dev/mark}' configmap/report --timeout=60s`,
 		`test -z "$(` + above + ` get configmap report --output 'jsonpath={.metadata.annotations.edge\.kubestellar\.io/upsynced}')"`,
 		`test -n "$(` + above + ` get configmap lost --output 'jsonpath={.metadata.annotations.edge\.kubestellar\.io/upsynced}')"`,

@@ -35,7 +35,8 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
-// fatten gives a SyncTarget and a Secret of its workspace all that API servers take beside what the hub reads.
+// fatten adds data that the hub does not need, close to the API server's limits: a long annotation to the SyncTarget, and a
+// large Secret to its workspace.
 func fatten(ctx context.Context, inventory *installation.Inventory, name string) {
 	GinkgoHelper()
 	patch(ctx, inventory.Config, syncTargets, "", name, fmt.Sprintf(`{"metadata": {"annotations": {"example.com/long": %q}}}`, strings.Repeat("x", 200<<10)))

@@ -32,7 +32,7 @@ import (
 var pods = api{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, kind: "Pod"}
 
 var _ = Describe("marks", Label("escapes"), func() {
-	// Two SyncTargets, a and b, stand for one cluster.
+	// Two SyncTargets, a and b, use the same cluster.
 	It("count only if the hub wrote them, on the very object", func(ctx SpecContext) {
 		const ns = "marks-forged"
 		inventory := newInventory(ctx, ns)
@@ -180,7 +180,7 @@ spec:
 	}, NodeTimeout(3*time.Minute))
 })
 
-// pod is a Pod that a fake node runs.
+// pod returns a Pod that a fake node runs.
 func pod(namespace, name string) string {
 	return pods.object(namespace, name, "spec: {containers: [{name: x, image: x:1}]}")
 }

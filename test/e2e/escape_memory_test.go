@@ -31,12 +31,12 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
 )
 
-// large is a ConfigMap of about so many bytes.
+// large returns a ConfigMap of about so many bytes.
 func large(namespace, name string, size int) string {
 	return configMap(namespace, name, strings.Repeat("x", size))
 }
 
-// fillWithLarge creates ConfigMaps of a size, named by their number, in a namespace that is there.
+// fillWithLarge creates ConfigMaps of a size, with numbers as names, in an existing namespace.
 func fillWithLarge(ctx context.Context, mailbox *rest.Config, namespace string, count, size int) {
 	GinkgoHelper()
 	for number := range count {
@@ -250,7 +250,7 @@ spec:
 		for number := range limit {
 			create(number)
 		}
-		// An age is known to the second.
+		// Creation timestamps have a resolution of one second.
 		first := time.Now()
 		Eventually(time.Now).WithContext(ctx).Should(BeTemporally(">=", first.Truncate(time.Second).Add(time.Second)))
 		for number := limit; number < count; number++ {
@@ -269,7 +269,7 @@ spec:
 		placed := onTarget()
 		Expect(placed).To(HaveLen(limit))
 		By("saying so on the SyncTarget, of each kind, and to whoever asks")
-		// It is looked at anew when it changes, and not only with its next heartbeat.
+		// The change itself causes a reconcile, not only the next heartbeat.
 		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"spec": {"limits": {"mailboxObjects": 1000}}}`)
 		Eventually(func(g Gomega) {
 			syncTarget, err := inventory.SyncTarget(ctx, "florin")

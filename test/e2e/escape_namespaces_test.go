@@ -32,7 +32,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
-// hubKubeconfig writes the kubeconfig that the hub has of a SyncTarget into a file of the user.
+// hubKubeconfig writes the hub's kubeconfig for a SyncTarget to a file of the user.
 func hubKubeconfig(ctx context.Context, inventory *installation.Inventory, user *user, name string) string {
 	GinkgoHelper()
 	content, err := base64.StdEncoding.DecodeString(value(ctx, inventory.Config, secrets, "default", name+"-kubeconfig", "data", "kubeconfig"))
@@ -42,7 +42,7 @@ func hubKubeconfig(ctx context.Context, inventory *installation.Inventory, user 
 	return file
 }
 
-// What somebody can do who may write everything in a mailbox, on a cluster that let the hub into a few namespaces.
+// Attacks of a user who may write everything in a mailbox, on a cluster where the hub may use only a few namespaces.
 var _ = Describe("a registration for namespaces", Label("escapes"), func() {
 	It("keeps the hub within them, where it syncs as ever, and follows when they change or end", func(ctx SpecContext) {
 		const ns, one, two, three = "bounded", "bounded-one", "bounded-two", "bounded-three"

@@ -29,10 +29,10 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-// grantsUse is the command in a condition that lets a SyncTarget use a Secret.
+// grantsUse matches the command in a condition that lets a SyncTarget use a Secret.
 var grantsUse = regexp.MustCompile("`kubectl (annotate secret [^`]+)`")
 
-// What a user of an inventory workspace tries who may create SyncTargets and write their status, but not read Secrets.
+// Attacks of a user of an inventory workspace who may create SyncTargets and write their status, but not read Secrets.
 var _ = Describe("a registration", Label("escapes"), func() {
 	It("gives rights for nothing that a status asks for", func(ctx SpecContext) {
 		const ns = "forged-status"

@@ -27,7 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
-// What the administrator of a target, or who writes to a mailbox, tries to reach on the other side.
+// Attempts of a target's administrator, or of a user of a mailbox, to reach the other side.
 var _ = Describe("routes that nobody was given", Label("escapes"), func() {
 	It("lead no rights from a target into its mailbox, unless the PublishedResource says so in so many words", func(ctx SpecContext) {
 		const ns = "escape-rights"

@@ -34,10 +34,11 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// hostileToken is what the hub authenticates with at a hostile target.
+// hostileToken is the hub's token for a hostile target.
 const hostileToken = "hostile-target-bearer-token-0123456789"
 
-// hostile serves a cluster that inflates whatever it is asked for but its version, and quotes the credentials it got.
+// hostile starts a server that sends huge responses to all requests but the one for its version, and quotes the credentials
+// of requests.
 func hostile() *httptest.Server {
 	return httptest.NewTLSServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 		writer.Header().Set("Content-Type", "application/json")
@@ -45,7 +46,7 @@ func hostile() *httptest.Server {
 		case request.URL.Path == "/version":
 			_, _ = writer.Write([]byte(`{"gitVersion":"v1.35.4"}`))
 		case strings.HasSuffix(request.URL.Path, "/kube-system") || strings.Contains(request.URL.Path, "/logicalclusters/"):
-			// It does not tell which cluster it is, and so it is taken for one at first.
+			// Without an identity, the hub at first takes the server for a new cluster.
 			writer.WriteHeader(http.StatusNotFound)
 			_, _ = writer.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`))
 		case request.Method != http.MethodGet:
@@ -106,7 +107,7 @@ var _ = Describe("escapes: a hostile target", Label("escapes"), func() {
 	}, NodeTimeout(4*time.Minute))
 })
 
-// residentMemory is what the hub takes of the machine's memory, in bytes.
+// residentMemory returns the resident memory of the hub in bytes.
 func residentMemory(ctx context.Context) float64 {
 	GinkgoHelper()
 	samples, err := hub.Metrics(ctx)

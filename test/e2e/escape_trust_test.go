@@ -195,7 +195,7 @@ func setKubeconfig(ctx context.Context, inventory *installation.Inventory, name 
 	patch(ctx, inventory.Config, secrets, "default", name+"-kubeconfig", string(content))
 }
 
-// impostor serves, until the spec ends, what makes the hub take it for a cluster of the suite, and returns a kubeconfig for it.
+// impostor serves, until the spec ends, the identity of a cluster of the suite, and returns a kubeconfig for the server.
 func impostor(ctx context.Context, cluster string) []byte {
 	GinkgoHelper()
 	genuine, err := framework.Get(ctx, target(cluster), namespaces, "", "kube-system")

@@ -30,7 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
-// Variations of the other attacks, and of what operators do by mistake.
+// Variations of the other attacks, and mistakes of operators.
 var _ = Describe("variations", Label("escapes"), func() {
 	It("of what a tenant writes into his mailbox, and a target's administrator brings up, lead nowhere else", func(ctx SpecContext) {
 		const ns, kcpSystem = "variations", "kcp-system"

@@ -26,7 +26,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-// A workspace below a mailbox would be one that nobody gave its user, and that no limit of the mailbox counts.
+// Nobody granted its user a workspace below a mailbox, and no limit of the mailbox would count it.
 var _ = Describe("the administrator of a mailbox", Label("escapes"), func() {
 	It("has its namespace default, and can make no workspaces below it", func(ctx SpecContext) {
 		inventory := newInventory(ctx, "childless")

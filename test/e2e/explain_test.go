@@ -30,7 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
-// explained is what the plugin tells of an object, with all that an administrator can read.
+// explained returns the plugin's explanation of an object, with an administrator's permissions.
 func explained(ctx context.Context, inventory *installation.Inventory, args ...string) (explain.Result, error) {
 	kubeconfig, err := suite.KCP.WorkspaceKubeconfig(inventory.Path)
 	if err != nil {

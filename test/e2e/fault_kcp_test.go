@@ -85,7 +85,7 @@ var _ = Describe("mailboxes in trouble", Label("faults"), func() {
 		apply(ctx, mailbox, selecting(ns, configMaps))
 		patch(ctx, mailbox, configMaps, ns, "item-0", `{"data": {"number": "bound"}}`)
 		Eventually(entry("item-0")).WithContext(ctx).Should(Equal("bound"))
-		// For longer than a proof takes after a binding has changed.
+		// Longer than the verification of an absence takes after a binding has changed.
 		Consistently(framework.Exists).WithContext(ctx).WithArguments(florin, gvr, ns, "one").WithTimeout(12 * time.Second).WithPolling(time.Second).Should(BeTrue())
 
 		By("unpublishing an API")
@@ -111,7 +111,7 @@ var _ = Describe("mailboxes in trouble", Label("faults"), func() {
 	}, NodeTimeout(5*time.Minute))
 })
 
-// bindAgain makes a binding like a former one.
+// bindAgain creates a binding equal to a former one.
 func bindAgain(ctx context.Context, mailbox *rest.Config, former unstructured.Unstructured) {
 	GinkgoHelper()
 	client, err := dynamic.NewForConfig(mailbox)

@@ -90,7 +90,8 @@ var _ = Describe("a definition that reaches a mailbox before its API is publishe
 	}, NodeTimeout(3*time.Minute))
 })
 
-// withTakenName registers florin, which has APIs, as the hosting cluster does, and has a definition take its names in the mailbox.
+// withTakenName registers florin with APIs that the hosting cluster has too, and creates a CRD in the mailbox that takes
+// their names.
 func withTakenName(ctx context.Context, name string, taken api, apis ...api) (*installation.Inventory, *rest.Config) {
 	GinkgoHelper()
 	define(ctx, target("hosting"), apis...)
@@ -98,7 +99,7 @@ func withTakenName(ctx context.Context, name string, taken api, apis ...api) (*i
 	inventory := newInventory(ctx, name)
 	mailbox := register(ctx, inventory, "florin", "florin")
 	define(ctx, mailbox, taken)
-	// kcp notes a little later to whom a name belongs.
+	// kcp records the owner of a name a little later.
 	Eventually(value).WithContext(ctx).WithArguments(mailbox, logicalClusters, "", "cluster", "metadata", "annotations", namelock.Annotation).
 		Should(ContainSubstring(`%q:{"c":true}`, taken.GroupResource().String()))
 	return inventory, mailbox
@@ -106,14 +107,15 @@ func withTakenName(ctx context.Context, name string, taken api, apis ...api) (*i
 
 var logicalClusters = schema.GroupVersionResource{Group: "core.kcp.io", Version: "v1alpha1", Resource: "logicalclusters"}
 
-// publishOwn publishes an API by the schema that the hosting cluster has.
+// publishOwn publishes an API with the schema of the hosting cluster.
 func publishOwn(ctx context.Context, name string, api api) {
 	GinkgoHelper()
 	publishAs(ctx, name, fmt.Sprintf("\n  resource: {group: %s, resource: %s}\n", api.Group, api.Resource))
 	eventuallyPublished(ctx, name)
 }
 
-// eventuallyCounted wants a PublishedResource to tell of that many mailboxes. The hub counts once a minute, and when one changes.
+// eventuallyCounted waits until a PublishedResource reports the numbers of mailboxes. The hub counts once a minute, and at
+// each change of the PublishedResource.
 func eventuallyCounted(ctx context.Context, name string, missing, mailboxes OmegaMatcher) {
 	GinkgoHelper()
 	Eventually(func(g Gomega) {

@@ -66,7 +66,7 @@ var _ = Describe("a SyncTarget whose server accepts connections and never answer
 	}, NodeTimeout(time.Minute))
 })
 
-// silentKubeconfig is that of florin with a server that accepts connections and says nothing.
+// silentKubeconfig returns florin's kubeconfig with a server that accepts connections and never answers.
 func silentKubeconfig(ctx context.Context) []byte {
 	GinkgoHelper()
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")

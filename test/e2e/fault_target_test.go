@@ -32,10 +32,10 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
 
-// mostRequests is how many requests a target may cost the hub in the minute or so that its trouble lasts.
+// mostRequests is the maximum number of requests to a target during its trouble, which lasts about a minute.
 const mostRequests = 40
 
-// All stand for one cluster, each by a way of its own.
+// All SyncTargets use one cluster, each in its own way.
 var _ = Describe("targets in trouble", Label("faults"), func() {
 	It("are told by a condition, cost the others nothing, and catch up without a loss", func(ctx SpecContext) {
 		const ns = "ailing"
@@ -64,7 +64,7 @@ var _ = Describe("targets in trouble", Label("faults"), func() {
 		arrived := followStates(ctx, target(ns))
 		before, rounds := requestsToTargets(ctx), others.rounds
 
-		// Each lasts until all of them are there.
+		// Each fault lasts until all of them are set.
 		expire(ctx, inventory, "expired", cluster)
 		for _, fault := range []struct {
 			name string
@@ -142,7 +142,7 @@ func kubeconfigBy(proxy *faults.Proxy) []byte {
 	return kubeconfig
 }
 
-// changeAll changes a ConfigMap twice, adds one and removes another.
+// changeAll updates a ConfigMap twice, adds one and deletes another.
 func changeAll(ctx context.Context, mailbox *rest.Config, namespace string) {
 	GinkgoHelper()
 	patch(ctx, mailbox, configMaps, namespace, "settings", `{"data": {"entry": "one"}}`)
@@ -151,7 +151,7 @@ func changeAll(ctx context.Context, mailbox *rest.Config, namespace string) {
 	patch(ctx, mailbox, configMaps, namespace, "settings", `{"data": {"entry": "two"}}`)
 }
 
-// eventuallyChanged returns when all that changeAll does has arrived.
+// eventuallyChanged waits until all changes of changeAll have arrived.
 func eventuallyChanged(ctx context.Context, arrived *arrivals, namespace string) {
 	GinkgoHelper()
 	Eventually(arrived.last).WithContext(ctx).WithArguments(types.NamespacedName{Namespace: namespace, Name: "settings"}).Should(Equal("two"), namespace)
@@ -159,7 +159,7 @@ func eventuallyChanged(ctx context.Context, arrived *arrivals, namespace string)
 	Eventually(arrived.gone).WithContext(ctx).WithArguments(namespace).Should(ConsistOf("unwanted"))
 }
 
-// expire gives a SyncTarget a token that ends in a few seconds, and that its service account may not renew.
+// expire gives a SyncTarget a token that expires in a few seconds, and that its ServiceAccount may not renew.
 func expire(ctx context.Context, inventory *installation.Inventory, name string, cluster *servers.Target) {
 	GinkgoHelper()
 	apply(ctx, cluster.Config, fmt.Sprintf(`
@@ -184,7 +184,7 @@ subjects: [{kind: ServiceAccount, name: %[1]s, namespace: default}]
 	Expect(inventory.Register(ctx, name, kubeconfig, nil)).To(Succeed())
 }
 
-// requestsToTargets returns how many requests of all kinds the hub has made to targets.
+// requestsToTargets returns the number of all requests of the hub to targets.
 func requestsToTargets(ctx context.Context) (total float64) {
 	GinkgoHelper()
 	requests, err := hub.Requests(ctx)

@@ -37,7 +37,7 @@ import (
 
 var daemonSets = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}
 
-// publishShipped publishes an API by the files of the chart, also where another spec has published it otherwise.
+// publishShipped publishes an API with the files of the chart, even if another spec has published it differently.
 func publishShipped(ctx SpecContext, resource string) {
 	GinkgoHelper()
 	root, err := framework.RepositoryRoot()
@@ -54,7 +54,7 @@ func publishShipped(ctx SpecContext, resource string) {
 	configMap.Namespace = installation.Namespace
 	text, err := yaml.Marshal(configMap)
 	Expect(err).NotTo(HaveOccurred())
-	// Other specs publish the resource in their own way, under the same name.
+	// Other specs publish the resource differently, under the same name.
 	withdraw := func(ctx SpecContext) {
 		remove(ctx, target("hosting"), publishedResources, "", resource)
 		eventuallyGone(ctx, target("hosting"), publishedResources, "", resource)
@@ -67,8 +67,8 @@ func publishShipped(ctx SpecContext, resource string) {
 	Eventually(framework.Condition).WithContext(ctx).WithArguments(target("hosting"), publishedResources, "", resource, "Ready").Should(Equal("True"))
 }
 
-// workload is a StatefulSet, its Service and a DaemonSet as an installer brings them: neither says how it is updated, nor of
-// which type it is.
+// workload returns a StatefulSet, its Service and a DaemonSet as an installer writes them: without an update strategy and
+// without a type.
 func workload(namespace string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -198,7 +198,7 @@ func mailboxPath(ctx context.Context, inventory *installation.Inventory, name st
 	return syncTarget.Status.Mailbox.Workspace
 }
 
-// kubectlIn returns what runs kubectl in a workspace, and returns what it prints, an error before it.
+// kubectlIn returns a function that runs kubectl in a workspace and returns its output, preceded by an error if it fails.
 func kubectlIn(ctx context.Context, workspace string) func(args ...string) string {
 	GinkgoHelper()
 	kubeconfig, err := suite.KCP.WorkspaceKubeconfig(workspace)

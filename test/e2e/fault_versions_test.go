@@ -30,11 +30,11 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-// lampsIn is the namespace of what goes to several targets in several versions.
+// lampsIn is the namespace of objects that go to several targets in several versions.
 const lampsIn = "several"
 
-// namingVersion is a config that selects the API and names a version for it, if one is given. What is called
-// "theirs" on the target comes up.
+// namingVersion returns a config that selects the API, with a version if one is given. It upsyncs the object "theirs" of
+// the target.
 func (a api) namingVersion(name, version string) string {
 	return fmt.Sprintf(`
 apiVersion: edge.kubestellar.io/v2alpha1
@@ -46,12 +46,12 @@ spec:
 `, name, lampsIn, a.Group, a.Resource, version)
 }
 
-// withoutServing is the definition in which one of the versions is there but not served any more.
+// withoutServing returns the CRD with one of its versions no longer served.
 func withoutServing(definition, version string) string {
 	return strings.Replace(definition, "- name: "+version+"\n    served: true", "- name: "+version+"\n    served: false", 1)
 }
 
-// appliedAs returns the version in which the hub last wrote an object on a target.
+// appliedAs returns the version in which the hub last applied an object on a target.
 func appliedAs(ctx context.Context, config *rest.Config, kind api, namespace, name string) string {
 	object, err := framework.Get(ctx, config, kind.GroupVersionResource, namespace, name)
 	if err != nil {
@@ -159,7 +159,7 @@ var _ = Describe("an API in several versions", Label("faults"), func() {
 	}, NodeTimeout(4*time.Minute))
 })
 
-// uids returns the UIDs of all lamps by their names.
+// uids returns the UIDs of all lamps by name.
 func uids(ctx context.Context, config *rest.Config, kind api) map[string]string {
 	GinkgoHelper()
 	found := identities(ctx, config, kind.GroupVersionResource, lampsIn, "")

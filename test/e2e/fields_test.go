@@ -35,7 +35,7 @@ var (
 	widgets            = schema.GroupVersionResource{Group: "fields.example.com", Version: "v1", Resource: "widgets"}
 )
 
-// What they change of the chart's PublishedResources they put back.
+// The specs restore the chart's PublishedResources that they change.
 var _ = Describe("fields of the API", func() {
 	It("reads the kubeconfig from the namespace and key that the SyncTarget names", func(ctx SpecContext) {
 		inventory := newInventory(ctx, "named-credentials")
@@ -95,7 +95,7 @@ spec: {allowSharedCluster: true, kubeconfigSecretRef: {namespace: vault, name: f
 		apply(ctx, mailbox, documents(namespace(ns), deployment(ns, "web"), everythingIn(ns)))
 		patch(ctx, mailbox, syncerConfigs, "", ns, `{"spec": {"statusReturn": false}}`)
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(target("florin"), deployments, ns, "web", "Available").Should(Equal("True"))
-		// What came back before the config said so stays; a new Deployment's must not.
+		// A status that was returned before the change stays; the status of a new Deployment must not be returned.
 		apply(ctx, mailbox, deployment(ns, "other"))
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(target("florin"), deployments, ns, "other", "Available").Should(Equal("True"))
 		staysFor(ctx, func() string { return value(ctx, mailbox, deployments, ns, "other", "status") }, "")
@@ -208,14 +208,14 @@ spec:
 	}, NodeTimeout(3*time.Minute))
 })
 
-// change patches a PublishedResource, and puts it back after the spec.
+// change patches a PublishedResource, and restores it after the spec.
 func change(ctx context.Context, name, content, back string) {
 	GinkgoHelper()
 	patch(ctx, target("hosting"), publishedResources, "", name, content)
 	DeferCleanup(func(ctx SpecContext) { patch(ctx, target("hosting"), publishedResources, "", name, back) })
 }
 
-// staysFor expects a value not to change for longer than the hub takes to act.
+// staysFor expects that a value does not change for longer than the hub takes to act.
 func staysFor(ctx context.Context, actual func() string, want string) {
 	GinkgoHelper()
 	Consistently(actual).WithContext(ctx).WithTimeout(3 * time.Second).WithPolling(200 * time.Millisecond).Should(Equal(want))
@@ -226,7 +226,7 @@ func eventuallyMarked(ctx context.Context, resource schema.GroupVersionResource,
 	Eventually(value).WithContext(ctx).WithArguments(target("florin"), resource, namespace, name, "metadata", "annotations", "synchub.dev/mark").Should(ContainSubstring(part))
 }
 
-// eventuallyReleased expects an object on florin to lose its marks and to stay.
+// eventuallyReleased expects that an object on florin loses its marks and stays.
 func eventuallyReleased(ctx context.Context, resource schema.GroupVersionResource, namespace, name string) {
 	GinkgoHelper()
 	Eventually(value).WithContext(ctx).WithArguments(target("florin"), resource, namespace, name, "metadata", "annotations", "synchub.dev/mark").Should(BeEmpty())

@@ -34,10 +34,10 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-// target returns an administrator's configuration for one of the clusters.
+// target returns an administrator's client config for one of the clusters.
 func target(name string) *rest.Config { return clusters[name].Config }
 
-// value reads a field of an object; it is empty while there is no such object or field.
+// value returns a field of an object; it is empty if the object or the field does not exist.
 func value(ctx context.Context, config *rest.Config, resource schema.GroupVersionResource, namespace, name string, path ...string) string {
 	object, err := framework.Get(ctx, config, resource, namespace, name)
 	if err != nil {
@@ -93,7 +93,7 @@ func identities(ctx context.Context, config *rest.Config, resource schema.GroupV
 	return found
 }
 
-// configMap is a ConfigMap with one entry.
+// configMap returns a ConfigMap with one entry.
 func configMap(namespace, name, entry string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -111,7 +111,7 @@ metadata: {name: %s}
 `, name)
 }
 
-// fill creates ConfigMaps in a mailbox, in a namespace that is there.
+// fill creates ConfigMaps in a mailbox, in an existing namespace.
 func fill(ctx context.Context, mailbox *rest.Config, namespace, prefix string, count int) {
 	GinkgoHelper()
 	client, err := dynamic.NewForConfig(mailbox)
@@ -127,5 +127,5 @@ func fill(ctx context.Context, mailbox *rest.Config, namespace, prefix string, c
 	}
 }
 
-// yaml documents as one manifest.
+// documents joins YAML documents to one manifest.
 func documents(manifests ...string) string { return strings.Join(manifests, "\n---\n") }

@@ -34,8 +34,8 @@ import (
 
 var roles = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "roles"}
 
-// unlikely is the spec of a Deployment that a cluster writes in another form nearly everywhere: quantities, numbers that
-// may be text, and what has a default.
+// unlikely is the spec of a Deployment of which a cluster writes nearly every field in another form: quantities, numbers
+// that may be text, and defaulted fields.
 const unlikely = `
 replicas: 1
 strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 1}}
@@ -58,7 +58,7 @@ template:
     - {name: settings, configMap: {name: settings}}
 `
 
-// mixture is how many objects of each resource there are, a thousand together, and what makes them, in flow style.
+// mixture is the number of objects per resource, a thousand together, with their content in flow style.
 var mixture = []struct {
 	schema.GroupVersionResource
 	kind    string
@@ -115,7 +115,7 @@ var _ = Describe("rule 1: at rest", func() {
 	}, NodeTimeout(4*time.Minute))
 })
 
-// mix makes a thousand objects in a mailbox, several at once.
+// mix creates the thousand objects in a mailbox, several at a time.
 func mix(ctx context.Context, mailbox *rest.Config, namespace string) {
 	GinkgoHelper()
 	const writers = 16

@@ -30,13 +30,14 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
-// Gauges have a namespace and their status as a subresource, Meters have neither.
+// Gauges are namespaced and have a status subresource. Meters are cluster-scoped and have none.
 var (
 	gauges = schema.GroupVersionResource{Group: "up.example.com", Version: "v1", Resource: "gauges"}
 	meters = schema.GroupVersionResource{Group: "up.example.com", Version: "v1", Resource: "meters"}
 )
 
-// publishInstruments gives some targets and the mailboxes Gauges and Meters. Specs may do so at once; they stay.
+// publishInstruments installs Gauges and Meters on some targets and publishes them. Specs may call it concurrently; the
+// APIs stay.
 func publishInstruments(ctx context.Context, targets ...string) {
 	GinkgoHelper()
 	published := []struct {
@@ -107,7 +108,7 @@ spec: {size: %d}
 `, name, size)
 }
 
-// syncerConfig is a SyncerConfig with the spec given in YAML's flow style.
+// syncerConfig returns a SyncerConfig with the spec in YAML's flow style.
 func syncerConfig(name, spec string) string {
 	return fmt.Sprintf(`
 apiVersion: edge.kubestellar.io/v2alpha1
@@ -117,7 +118,7 @@ spec: %s
 `, name, strings.ReplaceAll(spec, "\t", " "))
 }
 
-// readerOf returns a function that makes readers of fields of objects on one side, for Eventually.
+// readerOf returns a function whose results read fields of objects on one side, for Eventually.
 func readerOf(ctx context.Context, config *rest.Config) func(resource schema.GroupVersionResource, namespace, name string, path ...string) func() string {
 	return func(resource schema.GroupVersionResource, namespace, name string, path ...string) func() string {
 		return func() string { return value(ctx, config, resource, namespace, name, path...) }

@@ -29,7 +29,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// Serial: the other processes' hubs live on the same kcp.
+// Serial: the hubs of the other processes use the same kcp.
 var _ = Describe("mailboxes", Serial, Label("faults"), func() {
 	It("delete and lose nothing when kcp is killed while there is much to do", func(ctx SpecContext) {
 		const ns, count, more = "kcp-killed", 200, 100

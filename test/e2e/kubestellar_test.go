@@ -29,9 +29,9 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
-// These specs do with the hub what KubeStellar tests of its syncer, as far as no other spec does. Mailboxes know the
-// custom resources from PublishedResources, and targets from definitions that somebody installed there; definitions in a
-// mailbox travel as objects.
+// These specs repeat KubeStellar's tests of its syncer with the hub, where no other spec covers them. Mailboxes have the
+// custom resources from PublishedResources, and targets from CRDs that somebody installed there; CRDs in a mailbox are
+// synced as objects.
 var _ = Describe("what KubeStellar's syncer does", func() {
 	It("follows an EdgeSyncConfig down and up", func(ctx SpecContext) {
 		const ns = "edge-sync-config"
@@ -174,7 +174,7 @@ spec:
 	It("returns each status, and keeps the namespace when the config is emptied and the objects go", func(ctx SpecContext) {
 		const ns = "emptied"
 		inventory := newInventory(ctx, ns)
-		// The target has no controllers: nobody but the spec writes a status.
+		// The target has no controllers: only the spec writes a status.
 		hosting, mailbox := target("hosting"), register(ctx, inventory, "hosting", "hosting")
 		apply(ctx, mailbox, documents(namespace(ns), deployment(ns, "web"), everythingIn(ns)))
 		eventuallyExists(ctx, hosting, deployments, ns, "web")
@@ -191,7 +191,7 @@ spec:
 	}, NodeTimeout(2*time.Minute))
 })
 
-// registerAll makes a SyncTarget for each of some of the suite's clusters, called like the cluster.
+// registerAll creates SyncTargets for some clusters of the suite, with the names of the clusters.
 func registerAll(ctx context.Context, inventory *installation.Inventory, targets ...string) {
 	GinkgoHelper()
 	for _, name := range targets {

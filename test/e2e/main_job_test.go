@@ -36,7 +36,7 @@ var (
 	syncerConfigs = schema.GroupVersionResource{Group: "edge.kubestellar.io", Version: "v2alpha1", Resource: "syncerconfigs"}
 )
 
-// deployment is a Deployment with a defaulted port protocol and a quantity that the target writes in another form.
+// deployment returns a Deployment with a defaulted port protocol and a quantity that the target writes in another form.
 func deployment(namespace, name string) string {
 	return fmt.Sprintf(`
 apiVersion: apps/v1
@@ -67,7 +67,7 @@ stringData: {token: hunter2}
 `, name, namespace)
 }
 
-// everythingIn is a config that selects the ConfigMaps, Secrets and Deployments of a namespace.
+// everythingIn returns a config that selects the ConfigMaps, Secrets and Deployments of a namespace.
 func everythingIn(namespace string) string {
 	return fmt.Sprintf(`
 apiVersion: edge.kubestellar.io/v2alpha1

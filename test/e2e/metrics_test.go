@@ -89,7 +89,7 @@ var (
 	sampleLabel      = regexp.MustCompile(`(\w+)="`)
 )
 
-// expectOnPage expects each series of the hub to have the labels that docs/metrics.md says.
+// expectOnPage expects each series of the hub to have the labels that docs/metrics.md documents.
 func expectOnPage(ctx context.Context) {
 	GinkgoHelper()
 	labelsOf := map[string][]string{}

@@ -30,9 +30,9 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-// The policy engine warden is 30 objects: those of testdata/warden.yaml, and eight definitions. Mailboxes know rules and
-// findings from PublishedResources, so the definitions of those are in the mailbox under denatured names; those of what
-// the engine keeps to itself are there as they are.
+// The policy engine warden has 30 objects: those of testdata/warden.yaml, and eight CRDs. Mailboxes have rules and findings
+// from PublishedResources, so their CRDs are in the mailbox under denatured names. The CRDs that only the engine uses are
+// there under their own names.
 var (
 	rules           = custom("warden.example.com", "v1", "rules", "Rule")
 	clusterRules    = api{GroupVersionResource: rules.GroupVersion().WithResource("clusterrules"), kind: "ClusterRule", clusterScoped: true}
@@ -47,7 +47,7 @@ var (
 
 	accessV1 = schema.GroupVersion{Group: "rbac.authorization.k8s.io", Version: "v1"}
 
-	// wardensResources are those of its objects in namespaces.
+	// wardensResources are the resources of the engine's namespaced objects.
 	wardensResources = []schema.GroupVersionResource{
 		serviceAccounts.GroupVersionResource, configMaps, services.GroupVersionResource, deployments,
 		accessV1.WithResource("roles"), accessV1.WithResource("rolebindings"), rules.GroupVersionResource,
@@ -72,7 +72,8 @@ func warden() string {
 	return documents(manifests...)
 }
 
-// wardensConfig selects the policy engine, and its findings for coming up. What is in namespaces is left to the caller.
+// wardensConfig returns a config that selects the policy engine, and its findings for upsync. The caller selects the
+// namespaced objects.
 func wardensConfig(inNamespaces string) string {
 	var names, conversions []string
 	for _, api := range wardensPublic {
@@ -101,7 +102,7 @@ func wardensConfig(inNamespaces string) string {
   - {apiGroup: warden.example.com, resources: [findings, clusterfindings], namespaces: [warded], names: ["*"]}`, strings.Join(names, ", ")), conversions...)
 }
 
-// byScope selects all objects of some resources in namespaces, and byObject does so with an entry for each resource.
+// byScope selects all objects of some resources in namespaces. byObject does the same with an entry for each resource.
 func byScope(namespaces string, resources ...schema.GroupVersionResource) string {
 	entries := fmt.Sprintf("\n  namespaceScope:\n    namespaces: [%s]\n    resources:", namespaces)
 	for _, resource := range resources {
@@ -126,7 +127,7 @@ func publishWarden(ctx context.Context) {
 	publish(ctx, append([]api{services}, wardensPublic...)...)
 }
 
-// wardensObjects is how many objects of the policy engine go down.
+// wardensObjects is the number of downsynced objects of the policy engine.
 const wardensObjects = "30"
 
 var _ = Describe("a policy engine", func() {

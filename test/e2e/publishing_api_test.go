@@ -41,14 +41,14 @@ var (
 	cronJobs           = api{GroupVersionResource: schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "cronjobs"}, kind: "CronJob"}
 )
 
-// sized is what the definitions of these specs say of a spec. More properties may follow.
+// sized are properties of a spec in the CRDs of these specs. More properties may follow.
 const sized = `
   size: {type: integer, minimum: 1}
   port: {x-kubernetes-int-or-string: true}
   memory: {x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}], pattern: "^[0-9.]+(Ki|Mi|Gi)?$"}`
 
-// withSpec is a definition of the API that allows nothing but some properties in the spec. The first of the versions, which
-// are all alike, is the one that objects are stored in.
+// withSpec returns a CRD of the API that allows only some properties in the spec. All versions are equal, and the first is
+// the storage version.
 func (a api) withSpec(properties string, versions ...string) string {
 	var text strings.Builder
 	text.WriteString(a.definition()[:strings.Index(a.definition(), "  versions:")])
@@ -87,7 +87,7 @@ func readyCondition(ctx context.Context, name string) string {
 	return ""
 }
 
-// specOf returns the spec of an object with the types that its numbers have; nil while there is no such object.
+// specOf returns the spec of an object with the types of its numbers; nil if the object does not exist.
 func specOf(ctx context.Context, config *rest.Config, resource schema.GroupVersionResource, namespace, name string) any {
 	object, err := framework.Get(ctx, config, resource, namespace, name)
 	if err != nil {
@@ -96,13 +96,13 @@ func specOf(ctx context.Context, config *rest.Config, resource schema.GroupVersi
 	return object.Object["spec"]
 }
 
-// eventuallyApplied applies a manifest as soon as the mailbox has all APIs of it.
+// eventuallyApplied applies a manifest as soon as the mailbox has all its APIs.
 func eventuallyApplied(ctx context.Context, mailbox *rest.Config, manifest string) {
 	GinkgoHelper()
 	Eventually(framework.Apply).WithContext(ctx).WithArguments(mailbox, manifest).Should(Succeed())
 }
 
-// expectRefused expects that the schema of a mailbox does not allow an object.
+// expectRefused expects that the mailbox's schema rejects an object.
 func expectRefused(ctx context.Context, mailbox *rest.Config, manifest, field string) {
 	GinkgoHelper()
 	err := framework.Apply(ctx, mailbox, manifest)
@@ -233,7 +233,7 @@ spec: {resources: [{group: versions.example.org, name: strangers, schema: v1.str
 			paint("red")
 			paint("green")
 		}
-		// Each pair of controllers has more than one goroutine; idle connections come and go.
+		// Each pair of controllers has more goroutines than this; the goroutines of idle connections come and go.
 		const others = 8
 		Eventually(goroutines).WithContext(ctx).Should(BeNumerically("<=", running+others))
 		Expect(identities(ctx, florin, gvr, ns, "plain")).To(HaveKeyWithValue("plain", placed["plain"]), "the changes make no difference to it")
@@ -304,7 +304,7 @@ spec: {resources: [{group: versions.example.org, name: strangers, schema: v1.str
 		define(ctx, florin, gizmos)
 		inventory := newInventory(ctx, ns)
 		mailbox := register(ctx, inventory, "florin", "florin")
-		// The inventory workspace is as good as any other for an export.
+		// Any workspace can have an export, so the spec uses the inventory workspace.
 		apply(ctx, inventory.Config, `
 apiVersion: apis.kcp.io/v1alpha1
 kind: APIResourceSchema

@@ -28,7 +28,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-// publishAs makes a PublishedResource, whose spec is YAML, until the spec ends.
+// publishAs creates a PublishedResource with a YAML spec, until the spec of the test ends.
 func publishAs(ctx context.Context, name, spec string) {
 	GinkgoHelper()
 	hosting := target("hosting")

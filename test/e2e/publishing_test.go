@@ -29,14 +29,14 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
-// api is an API of the targets that specs publish beside those of the chart.
+// api is an API of the targets that specs publish in addition to those of the chart.
 type api struct {
 	schema.GroupVersionResource
 	kind string
-	// claimed is true for what kcp serves itself.
+	// claimed is true for APIs that kcp itself serves.
 	claimed       bool
 	clusterScoped bool
-	// plainStatus makes the status a field like any other.
+	// plainStatus makes the status a normal field, without a subresource.
 	plainStatus bool
 }
 
@@ -47,18 +47,18 @@ var (
 	statefulSets    = api{GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "statefulsets"}, kind: "StatefulSet"}
 )
 
-// ownNames are PublishedResources that specs bring themselves, so that the suite's installations go without the chart's.
+// ownNames are PublishedResources that specs create themselves, so that the suite installs the chart without them.
 var ownNames = []string{"cronjobs", "ingresses", "jobs", "services", "statefulsets"}
 
-// publish gives mailboxes APIs under their own names. Specs may publish the same ones; they stay. What an object says is
-// not checked in the mailbox, so that it is the target that refuses it.
+// publish publishes APIs under their own names. Specs may publish the same APIs; they stay. The mailbox does not validate
+// objects, so that the target rejects invalid ones.
 func publish(ctx context.Context, apis ...api) {
 	GinkgoHelper()
 	publishCalled(ctx, func(api api) string { return api.Resource }, apis...)
 }
 
-// publishOnTarget publishes APIs that conversions make on targets. They are called by their whole names, since specs have them
-// in groups of their own.
+// publishOnTarget publishes APIs that only conversions produce on targets. Their PublishedResources have the full names of
+// the APIs, since each spec has a group of its own.
 func publishOnTarget(ctx context.Context, apis ...api) {
 	GinkgoHelper()
 	publishCalled(ctx, func(api api) string { return api.GroupResource().String() }, apis...)
@@ -97,7 +97,7 @@ spec:
 	}
 }
 
-// definition is a CustomResourceDefinition of the API that leaves open what an object says.
+// definition returns a CRD of the API that does not validate objects.
 func (a api) definition() string {
 	scope, subresources := "Namespaced", "{status: {}}"
 	if a.clusterScoped {
@@ -123,7 +123,7 @@ spec:
 `, a.Resource, a.Group, a.Version, a.kind, strings.ToLower(a.kind), scope, subresources, a.GroupResource())
 }
 
-// selecting is a config, called like the namespace, that selects all objects of some resources in it.
+// selecting returns a config, with the name of the namespace, that selects all objects of some resources in it.
 func selecting(namespace string, resources ...schema.GroupVersionResource) string {
 	var entries strings.Builder
 	for _, resource := range resources {

@@ -42,7 +42,7 @@ import (
 
 var (
 	roleBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
-	// registers is what a registration makes, as kubectl names it.
+	// registers are the objects of a registration, as kubectl prints them.
 	registers = []string{"synctarget.edge.kubestellar.io", "namespace/synchub", "serviceaccount", "clusterrole.", "clusterrolebinding.", "role.", "rolebinding.", "secret"}
 )
 
@@ -199,17 +199,17 @@ var _ = Describe("the kubectl plugin", func() {
 	}, NodeTimeout(4*time.Minute))
 })
 
-// pluginCommand is a command on a page, in a line of its own or within the text.
+// pluginCommand matches a command on a page, on a line of its own or within text.
 var pluginCommand = regexp.MustCompile("(?m)(?:^    |`)(kubectl synchub [^`\n]+)")
 
-// user is somebody who runs kubectl in an inventory workspace.
+// user is a user who runs kubectl in an inventory workspace.
 type user struct {
-	// home is where its files are.
+	// home is the user's home directory.
 	home        string
 	environment []string
 }
 
-// output is what a command printed, and how it ended.
+// output is the output of a command and its error.
 type output struct {
 	out, errs string
 	err       error
@@ -217,7 +217,7 @@ type output struct {
 
 func userOf(ctx context.Context, inventory *installation.Inventory) *user {
 	GinkgoHelper()
-	// The workspace is an inventory a moment after it has bound the export.
+	// The workspace becomes an inventory a moment after it has bound the export.
 	Eventually(func() error {
 		_, err := framework.List(ctx, inventory.Config, syncTargets, "", "")
 		return err
@@ -226,7 +226,7 @@ func userOf(ctx context.Context, inventory *installation.Inventory) *user {
 	Expect(err).NotTo(HaveOccurred())
 	home := filepath.Join(suite.Options.Dir, "user-"+filepath.Base(kubeconfig))
 	Expect(os.MkdirAll(home, 0o755)).To(Succeed())
-	// kubectl finds its plugins there.
+	// kubectl finds its plugins in Bin.
 	return &user{home, []string{"KUBECONFIG=" + kubeconfig, "HOME=" + home, "PATH=" + suite.Options.Bin + ":" + os.Getenv("PATH")}}
 }
 
@@ -239,7 +239,7 @@ func (u *user) command(ctx context.Context, args []string) (*exec.Cmd, *bytes.Bu
 	return command, out
 }
 
-// runs kubectl in a pipe.
+// runs runs kubectl with pipes.
 func (u *user) runs(ctx context.Context, args ...string) output {
 	var errs bytes.Buffer
 	command, out := u.command(ctx, args)
@@ -255,13 +255,13 @@ func (u *user) succeeds(ctx context.Context, args ...string) output {
 	return got
 }
 
-// onTerminal runs kubectl with a terminal for what is no result.
+// onTerminal runs kubectl with a terminal as its standard error.
 func (u *user) onTerminal(ctx context.Context, args ...string) output {
 	GinkgoHelper()
 	return u.onTerminalSaying(ctx, "", args...)
 }
 
-// onTerminalSaying has the user type something there.
+// onTerminalSaying types text on that terminal.
 func (u *user) onTerminalSaying(ctx context.Context, said string, args ...string) output {
 	GinkgoHelper()
 	screen, terminal, err := openTerminal()
@@ -276,7 +276,7 @@ func (u *user) onTerminalSaying(ctx context.Context, said string, args ...string
 	}
 	Expect(command.Start()).To(Succeed())
 	_ = terminal.Close()
-	// Reading ends with an error when nobody has the terminal any more.
+	// Reading ends with an error when no process has the terminal open any more.
 	shown, _ := io.ReadAll(screen)
 	err = command.Wait()
 	got := output{out.String(), strings.ReplaceAll(string(shown), "\r\n", "\n"), err}
@@ -284,7 +284,7 @@ func (u *user) onTerminalSaying(ctx context.Context, said string, args ...string
 	return got
 }
 
-// madeFor returns what the registration of a name has made on a target, by kind, with UIDs.
+// madeFor returns the objects that the registration of a name has created on a target, by kind, with UIDs.
 func madeFor(ctx context.Context, cluster, name string) map[string]string {
 	GinkgoHelper()
 	made := map[string]string{}
@@ -300,8 +300,8 @@ func madeFor(ctx context.Context, cluster, name string) map[string]string {
 	return made
 }
 
-// watchTarget records the states of a SyncTarget from now on. What it returns ends that, and returns their conditions, at
-// least one.
+// watchTarget records the states of a SyncTarget from now on. The returned function stops recording and returns their
+// conditions, at least one.
 func watchTarget(ctx context.Context, inventory *installation.Inventory, name string) func() []string {
 	GinkgoHelper()
 	client, err := dynamic.NewForConfig(inventory.Config)

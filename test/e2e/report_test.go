@@ -32,13 +32,13 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-// Ledgers are on the target from the start and published late, Receipts the other way round.
+// Ledgers are on the target from the start and published late; Receipts are published first and come to the target late.
 var (
 	ledgers  = custom("report.example.com", "v1", "ledgers", "Ledger")
 	receipts = custom("report.example.com", "v1", "receipts", "Receipt")
 )
 
-// clerk is a service account of a namespace with some more rules than the hub needs anywhere.
+// clerk returns a ServiceAccount of a namespace with some more rules than the hub needs anywhere.
 func clerk(namespace, rules string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -206,7 +206,7 @@ spec:
 	}, NodeTimeout(3*time.Minute))
 })
 
-// everythingSaid is what users of a mailbox are told about a config and its objects.
+// everythingSaid returns all text that users of a mailbox can read about a config and its objects.
 func everythingSaid(ctx context.Context, mailbox *rest.Config, config string) string {
 	GinkgoHelper()
 	said, err := framework.List(ctx, mailbox, events, "", "")
@@ -218,7 +218,7 @@ func everythingSaid(ctx context.Context, mailbox *rest.Config, config string) st
 	return string(text)
 }
 
-// samples is the sum of the hub's samples of a name that have all of these labels.
+// samples returns the sum of the hub's samples with a name and all of these labels.
 func samples(ctx context.Context, name string, labels ...string) (sum float64) {
 	all, err := hub.Metrics(ctx)
 	if err != nil {

@@ -121,7 +121,7 @@ var _ = Describe("restarts and removals", func() {
 	It("removes the mailbox and the controllers of a SyncTarget that is deleted, and leaves its target alone", func(ctx SpecContext) {
 		const ns = "removed"
 		inventory := newInventory(ctx, ns)
-		// Another one stays, and with it what all of them share.
+		// Another SyncTarget stays, and with it the state that all of them share.
 		other := register(ctx, inventory, "guilder", "guilder")
 		apply(ctx, other, documents(namespace(ns), configMap(ns, "settings", "green"), everythingIn(ns)))
 		eventuallyExists(ctx, target("guilder"), configMaps, ns, "settings")
@@ -141,7 +141,7 @@ var _ = Describe("restarts and removals", func() {
 		eventuallyGone(ctx, provider, workspaces, "", mailboxName)
 		Eventually(seriesOf).WithContext(ctx).WithArguments(string(syncTarget.UID)).Should(BeZero())
 		By("leaving no goroutine of its controllers behind")
-		// One sync controller has more goroutines than this; idle connections come and go.
+		// One sync controller has more goroutines than this; the goroutines of idle connections come and go.
 		const others = 8
 		Eventually(goroutines).WithContext(ctx).Should(BeNumerically("<=", before+others))
 		Expect(value(ctx, target("florin"), configMaps, ns, "settings", "data", "entry")).To(Equal("green"))
@@ -149,7 +149,7 @@ var _ = Describe("restarts and removals", func() {
 	}, NodeTimeout(4*time.Minute))
 })
 
-// leaveTimes sets all times by which a replica tells others what its clock said.
+// leaveTimes sets all timestamps that a replica writes by its own clock and others read.
 func leaveTimes(ctx context.Context, inventory *installation.Inventory, syncTarget string, now time.Time) {
 	GinkgoHelper()
 	micro, second := now.Format("2006-01-02T15:04:05.000000Z07:00"), now.Format(time.RFC3339)

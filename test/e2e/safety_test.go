@@ -50,7 +50,7 @@ var _ = Describe("safety", func() {
 
 		for range flips {
 			answer(ctx, mailbox, "Rejected")
-			// kcp takes the objects out of the hub's sight, unless it has accepted the claim again by itself before.
+			// kcp hides the objects from the hub, unless it has already accepted the claim again.
 			Eventually(inForce).WithContext(ctx).WithArguments(mailbox, "configmaps", "Rejected").Should(BeTrue())
 			answer(ctx, mailbox, "Accepted")
 			Eventually(inForce).WithContext(ctx).WithArguments(mailbox, "configmaps", "Accepted").Should(BeTrue())
@@ -135,8 +135,8 @@ func answer(ctx context.Context, mailbox *rest.Config, state string) {
 	patch(ctx, mailbox, apiBindings, "", binding.GetName(), string(content))
 }
 
-// inForce tells whether the answer to a claim has taken effect, or the claim was accepted again meanwhile, as the
-// workspace type's bindings are when kcp notices.
+// inForce reports whether the state of a claim has taken effect, or kcp has accepted the claim again meanwhile, as it does
+// for the workspace type's bindings when it notices.
 func inForce(ctx context.Context, mailbox *rest.Config, resource, state string) bool {
 	binding := bindingOf(ctx, mailbox)
 	applied, _, _ := unstructured.NestedSlice(binding.Object, "status", "appliedPermissionClaims")

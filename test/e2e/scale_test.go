@@ -27,9 +27,9 @@ import (
 	"github.com/synchub-dev/synchub/test/scale"
 )
 
-// `make test-scale` does the same with hundreds of targets, and measures. Here the targets are workspaces of the suite's kcp:
-// the hub cannot tell, and another kcp takes long to start. It runs by itself, since so many mailboxes at once keep kcp from
-// all others' for minutes.
+// `make test-scale` does the same with hundreds of targets, and measures. Here the targets are workspaces of the suite's
+// kcp: the hub cannot tell the difference, and starting another kcp takes long. The spec is serial, since so many new
+// mailboxes delay those of all other specs for minutes.
 var _ = Describe("a fleet", Serial, func() {
 	It("is registered and synced, and none of its targets has a part in what happens to another", func(ctx SpecContext) {
 		const name, targets = "fleet", 20

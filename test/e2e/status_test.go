@@ -37,7 +37,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-// Readings have their status as a subresource, Tellings as a field like any other. Stickers are not published.
+// Readings have a status subresource, Tellings a status without one. Stickers are not published.
 var (
 	readings = custom("status.example.com", "v1", "readings", "Reading")
 	tellings = api{GroupVersionResource: schema.GroupVersionResource{Group: "status.example.com", Version: "v1", Resource: "tellings"}, kind: "Telling", plainStatus: true}
@@ -49,7 +49,7 @@ var _ = Describe("status", func() {
 		const ns = "status-returned"
 		inventory := newInventory(ctx, ns)
 		florin := target("florin")
-		// The target knows better what a Reading may be than the mailbox does.
+		// The target validates Readings more strictly than the mailbox.
 		apply(ctx, florin, strings.Replace(readings.definition(), "schema: {openAPIV3Schema: {",
 			"schema: {openAPIV3Schema: {properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {size: {type: integer, maximum: 10}}}}, ", 1))
 		define(ctx, florin, tellings)
@@ -155,7 +155,7 @@ var _ = Describe("status", func() {
 		Expect(before).To(And(ContainSubstring("Active"), ContainSubstring("Established")))
 		for resource, name := range map[schema.GroupVersionResource]string{namespaces: ns, definitions: stickersName} {
 			patch(ctx, florin, resource, "", name, `{"status": {"conditions": [{"type": "Told", "status": "True", "reason": "R", "message": "m", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}}`, "status")
-			// What is applied after that shows that the hub has seen it.
+			// The arrival of this later change shows that the hub has observed the status.
 			patch(ctx, mailbox, resource, "", name, `{"metadata": {"labels": {"told": "yes"}}}`)
 			Eventually(value).WithContext(ctx).WithArguments(florin, resource, "", name, "metadata", "labels", "told").Should(Equal("yes"))
 		}
@@ -215,7 +215,7 @@ var _ = Describe("status", func() {
 	}, NodeTimeout(3*time.Minute))
 })
 
-// followCount returns a function that returns all values that an object's status.count has had, until the spec ends.
+// followCount returns a function that returns all values of an object's status.count so far, until the spec ends.
 func followCount(ctx context.Context, config *rest.Config, resource schema.GroupVersionResource, namespace, name string) func() []int64 {
 	GinkgoHelper()
 	client, err := dynamic.NewForConfig(config)

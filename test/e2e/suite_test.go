@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package e2e tests the hub as a whole: real kcp, real clusters, the real binary with the rights the chart gives it.
+// Package e2e tests the whole hub: real kcp, real clusters, and the real binary with the rights of the chart.
 package e2e
 
 import (
@@ -37,17 +37,17 @@ import (
 
 const suiteName = "e2e"
 
-// Several processes run the specs. They share kcp and the targets florin and guilder. Each has an installation of its own,
-// that is a hub, a provider workspace, a kcp user and a hosting cluster: a spec may kill and start its hub, count what
-// it does, and change PublishedResources. What it makes on shared servers, and its inventory workspace, has names of its own.
-// Ginkgo's process 1 has started the servers, and runs the specs marked Serial after all others, when no other hub runs:
-// only those may signal kcp or a shared target.
+// Several processes run the specs. They share kcp and the targets florin and guilder. Each process has its own
+// installation: a hub, a provider workspace, a kcp user and a hosting cluster. A spec may kill and start its hub, count the
+// hub's requests, and change PublishedResources. Its objects on shared servers, and its inventory workspace, have unique
+// names. Ginkgo's process 1 has started the servers. It runs the specs marked Serial after all others, when no other hub
+// runs: only those may signal kcp or a shared target.
 var (
 	suite   *framework.Suite
 	synchub *installation.Installation
 	hub     *installation.Hub
-	// clusters are what target and register know: "florin" and "guilder" with controllers, and "hosting", the process's own
-	// hosting cluster. That has no controllers, so nothing in it changes but by the spec.
+	// clusters are the clusters for target and register: "florin" and "guilder" with controllers, and "hosting", the
+	// process's own hosting cluster. The latter has no controllers, so only the spec makes changes.
 	clusters = map[string]*servers.Target{}
 )
 
@@ -106,7 +106,7 @@ var _ = SynchronizedAfterSuite(func(ctx SpecContext) {
 	}
 }, NodeTimeout(2*time.Minute))
 
-// unsound is what a hub's log says of a data race or a panic. A replica that was killed takes its exit status with it.
+// unsound matches a data race or a panic in a hub's log. The exit status of a killed replica would not tell.
 var unsound = regexp.MustCompile(`(?m)^WARNING: DATA RACE|^panic: |^fatal error: |Observed a panic`)
 
 func expectSoundHubs() {
@@ -143,7 +143,7 @@ func startHub(ctx context.Context) {
 	Expect(hub.AwaitReady(ctx)).To(Succeed())
 }
 
-// newInventory makes an inventory workspace whose SyncTargets go with the spec.
+// newInventory creates an inventory workspace whose SyncTargets are deleted after the spec.
 func newInventory(ctx context.Context, name string) *installation.Inventory {
 	GinkgoHelper()
 	inventory, err := synchub.NewInventory(ctx, name)
@@ -156,7 +156,7 @@ func newInventory(ctx context.Context, name string) *installation.Inventory {
 		syncTargets, err := framework.List(ctx, inventory.Config, installation.SyncTargets, "", "")
 		Expect(err).NotTo(HaveOccurred())
 		for _, syncTarget := range syncTargets {
-			// Its target may be gone.
+			// The target may be gone.
 			patch(ctx, inventory.Config, installation.SyncTargets, "", syncTarget.GetName(), `{"metadata": {"annotations": {"synchub.dev/force-removal": "true"}}}`)
 			Expect(framework.Delete(ctx, inventory.Config, installation.SyncTargets, "", syncTarget.GetName())).To(Succeed())
 		}
@@ -165,15 +165,15 @@ func newInventory(ctx context.Context, name string) *installation.Inventory {
 	return inventory
 }
 
-// register makes a SyncTarget for one of the suite's clusters and returns its mailbox.
+// register creates a SyncTarget for one of the suite's clusters and returns a client config for its mailbox.
 func register(ctx context.Context, inventory *installation.Inventory, name, target string) *rest.Config {
 	GinkgoHelper()
 	Expect(inventory.Register(ctx, name, kubeconfigOf(target), nil)).To(Succeed())
 	return mailboxOf(ctx, inventory, name)
 }
 
-// newCluster starts a cluster without controllers that the spec has for itself, and may kill: target and register know it
-// by its name. Call it before newInventory, since it goes with the spec, after what was made later.
+// newCluster starts a cluster without controllers that only this spec uses and may kill; target and register know its name.
+// Call it before newInventory: cleanup runs in reverse order.
 func newCluster(ctx context.Context, name string) *servers.Target {
 	GinkgoHelper()
 	cluster, err := servers.StartTarget(ctx, suite.Options, name, servers.TargetOptions{})
@@ -203,7 +203,7 @@ func mailboxOf(ctx context.Context, inventory *installation.Inventory, name stri
 	return mailbox
 }
 
-// mailboxConfig returns a configuration for the mailbox of a SyncTarget, ready or not.
+// mailboxConfig returns a client config for the mailbox of a SyncTarget, ready or not.
 func mailboxConfig(ctx context.Context, inventory *installation.Inventory, name string) *rest.Config {
 	GinkgoHelper()
 	syncTarget, err := inventory.SyncTarget(ctx, name)

@@ -38,7 +38,7 @@ var (
 	policyBindings    = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicybindings"}
 )
 
-// noPoison is an admission policy that denies some ConfigMaps of a namespace.
+// noPoison returns an admission policy that denies some ConfigMaps of a namespace.
 func noPoison(namespace string) string {
 	return fmt.Sprintf(`
 apiVersion: admissionregistration.k8s.io/v1
@@ -86,7 +86,7 @@ kind: Service
 metadata: {name: not.a.label, namespace: %s}
 spec: {ports: [{port: 80}]}
 `, ns), selecting(ns, configMaps, deployments, services.GroupVersionResource)))
-		// The mailbox has room for this annotation, the target has not, since the hub's mark comes on top of it.
+		// The mailbox accepts this annotation. The target does not, since the hub's mark is added to it.
 		patch(ctx, mailbox, configMaps, ns, "large", fmt.Sprintf(`{"metadata": {"annotations": {"note": %q}}}`, strings.Repeat("x", 261900)))
 		patch(ctx, mailbox, deployments, ns, "invalid", `{"spec": {"template": {"metadata": {"labels": {"app": "unlike the selector"}}}}}`)
 		refused := ConsistOf("AdmissionDenied denied", "TooLarge large", "Invalid invalid", "Invalid not.a.label")

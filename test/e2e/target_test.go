@@ -33,14 +33,14 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-// Three kinds, so that each can be taken over by another rule.
+// Three kinds, so that each can have another adoption rule.
 var (
 	relics = custom("adoption.example.com", "v1", "relics", "Relic")
 	twins  = custom("adoption.example.com", "v1", "twins", "Twin")
 	spoils = custom("adoption.example.com", "v1", "spoils", "Spoil")
 )
 
-// front is a Service with some ports, as the items of a list.
+// front returns a Service with some ports, as the items of a list.
 func front(namespace, ports string) string {
 	return fmt.Sprintf(`
 apiVersion: v1
@@ -192,8 +192,8 @@ spec:
 	}, NodeTimeout(3*time.Minute))
 })
 
-// placeAsKubeStellar puts an object on a target as KubeStellar's syncer does: it creates it, then writes it again as a
-// whole, with no managedFields and an annotation that names the object, or another one.
+// placeAsKubeStellar writes an object to a target as KubeStellar's syncer does: it creates the object, then updates the
+// whole object, without managedFields and with an annotation that names this or another object.
 func placeAsKubeStellar(ctx context.Context, config *rest.Config, resource api, manifest, downsynced string) {
 	GinkgoHelper()
 	object := &unstructured.Unstructured{}
@@ -213,7 +213,7 @@ func placeAsKubeStellar(ctx context.Context, config *rest.Config, resource api, 
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// failureMessage returns what the status of a config says of an object of the name that failed.
+// failureMessage returns the message of a failed object in the status of a config.
 func failureMessage(ctx context.Context, mailbox *rest.Config, config, name string) string {
 	object, err := framework.Get(ctx, mailbox, syncerConfigs, "", config)
 	if err != nil {

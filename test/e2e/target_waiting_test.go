@@ -57,8 +57,8 @@ var _ = Describe("targets: what has to wait", func() {
 		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ending).Should(BeEmpty())
 
 		By("trying a name again as soon as it is free, when the next attempt would be long in coming")
-		// Without the watch, attempts would come 0.1, 0.3, ... 25.5 and 51.1 seconds after the first, which was at most five
-		// seconds before it was reported.
+		// Without the watch, retries would follow 0.1, 0.3, ... 25.5 and 51.1 seconds after the first attempt, which was at
+		// most five seconds before the report.
 		Eventually(func() time.Duration { return time.Since(refused) }).WithContext(ctx).Should(BeNumerically(">", 26*time.Second))
 		Expect(entry(taken)).To(Equal("theirs"))
 		remove(ctx, florin, configMaps, taken, "settings")

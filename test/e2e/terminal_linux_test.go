@@ -24,7 +24,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openTerminal makes a terminal, and returns what is to be seen on it besides.
+// openTerminal opens a pseudo terminal, and returns its screen side and its terminal side.
 func openTerminal() (screen, terminal *os.File, err error) {
 	if screen, err = os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0); err != nil {
 		return nil, nil, err

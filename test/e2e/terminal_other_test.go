@@ -23,7 +23,7 @@ import (
 	"os"
 )
 
-// openTerminal is only known to work on Linux.
+// openTerminal returns an error: it is implemented only for Linux.
 func openTerminal() (screen, terminal *os.File, err error) {
 	return nil, nil, errors.New("the tests make a terminal on Linux only")
 }

@@ -36,7 +36,7 @@ var _ = Describe("what is selected for coming up", func() {
 		inventory := newInventory(ctx, ns)
 		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
 		above := readerOf(ctx, mailbox)
-		// The label keeps other specs' objects out; Kubernetes' own have it too.
+		// The label excludes objects of other specs; the spec also sets it on Kubernetes' own objects.
 		const labelled = `{"metadata": {"labels": {"spec": "up-wildcard"}}}`
 		apply(ctx, florin, documents(namespace(ns), namespace(empty), configMap(ns, "settings", "green"), secret(ns, "token"),
 			configMap("kube-public", ns, "system"), fmt.Sprintf(`

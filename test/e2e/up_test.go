@@ -172,7 +172,7 @@ var _ = Describe("up", func() {
 		apply(ctx, florin, documents(namespace(ns), configMap(ns, "settings", "theirs"), configMap(ns, "other", "fine"),
 			gauge(ns, "brought", 3), gauge(ns, "copied", 3), gauge(ns, "made", 3)))
 		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "mine"), gauge(ns, "brought", 1), gauge(ns, "copied", 1), gauge(ns, "made", 1)))
-		// What KubeStellar's syncer brought up names itself; the second is a copy of it under another name.
+		// An object that KubeStellar's syncer has upsynced names itself; the second is a copy under another name.
 		for _, name := range []string{"brought", "copied"} {
 			patch(ctx, mailbox, gauges, ns, name, fmt.Sprintf(`{"metadata": {"annotations": {"edge.kubestellar.io/upsynced": "Gauge/%s/brought"}}}`, ns))
 		}
@@ -207,7 +207,7 @@ var _ = Describe("up", func() {
 	}, NodeTimeout(3*time.Minute))
 })
 
-// create makes an object as it is given.
+// create creates an object without changes.
 func create(ctx context.Context, config *rest.Config, resource schema.GroupVersionResource, object *unstructured.Unstructured) {
 	GinkgoHelper()
 	client, err := dynamic.NewForConfig(config)

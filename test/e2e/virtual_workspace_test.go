@@ -37,7 +37,7 @@ import (
 
 var endpointSlices = schema.GroupVersionResource{Group: "apis.kcp.io", Version: "v1alpha1", Resource: "apiexportendpointslices"}
 
-// The hub's safety upwards rests on these answers.
+// The safety of upsync depends on these answers.
 var _ = Describe("kcp's virtual workspace", func() {
 	It("refuses to write over or to delete an object that is not the one that was seen", func(ctx SpecContext) {
 		const ns = "up-fenced"
@@ -74,7 +74,7 @@ var _ = Describe("kcp's virtual workspace", func() {
 	}, NodeTimeout(2*time.Minute))
 })
 
-// throughVirtualWorkspace returns a client with the hub's rights for a mailbox, as the hub reaches it.
+// throughVirtualWorkspace returns a client for a mailbox with the hub's rights, through the virtual workspace.
 func throughVirtualWorkspace(ctx context.Context, cluster string) dynamic.Interface {
 	GinkgoHelper()
 	slice, err := framework.Get(ctx, synchub.InWorkspace(synchub.Workspace), endpointSlices, "", bootstrap.MailboxExport)

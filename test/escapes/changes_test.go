@@ -34,7 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// What a server says when it ends a watch is shown nowhere: neither by the hub nor, see TestMain, by what it watches with.
+// The text with which a server ends a watch is shown nowhere: neither by the hub nor, see TestMain, by client-go.
 func TestTextsOfWatchesThatEnd(t *testing.T) {
 	for name, text := range map[string]string{
 		"with the token": "you sent " + token,
@@ -60,7 +60,7 @@ func TestTextsOfWatchesThatEnd(t *testing.T) {
 				await(t, connection, targets.ReasonConnected)
 				watching := connection.NewCache(configMaps, targets.CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}})
 				go watching.Run(t.Context())
-				// It asks again after it has taken note of how the first one ended.
+				// The hub watches again after it has handled the end of the first watch.
 				for range 3 {
 					<-asked
 				}
@@ -73,8 +73,8 @@ func TestTextsOfWatchesThatEnd(t *testing.T) {
 	}
 }
 
-// A server whose certificate changes while it is being talked to is sent nothing more unless it can prove that it is the same
-// one: by an authority that the kubeconfig names, and by being the same cluster.
+// After a server's certificate changes, the hub sends no request unless the server proves its identity: by an authority
+// that the kubeconfig names, and by being the same cluster.
 func TestCertificateThatChanges(t *testing.T) {
 	for name, test := range map[string]struct {
 		trusted bool
@@ -141,7 +141,7 @@ func TestCertificateThatChanges(t *testing.T) {
 	}
 }
 
-// certificate is one for the loopback address, with the authority that has signed it.
+// certificate is a certificate for the loopback address, with the authority that signed it.
 type certificate struct {
 	pair      tls.Certificate
 	authority string

@@ -29,8 +29,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// What a target calls its APIs comes back only if an API can be called so, and however many versions it says there are, few are
-// asked for.
+// The hub uses only valid API names from a target's discovery. However many versions the target lists, the hub requests
+// only a few.
 func TestHostileDiscovery(t *testing.T) {
 	long := strings.Repeat("x", 100_000)
 	versions := fmt.Sprintf(`{"groupVersion":"example.org/..","version":".."},{"groupVersion":"example.org/%[1]s","version":"%[1]s"}`, long)

@@ -14,5 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package escapes tries what a hostile server or kubeconfig can do to the hub. Each row says what it must give.
+// Package escapes tests attacks of a hostile server or kubeconfig on the hub. Each row of its tables is one attack with the
+// expected result.
 package escapes

@@ -30,12 +30,12 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// initial is an event that ends what a watch begins with.
+// initial returns the event that ends the initial list of a watch.
 func initial(resourceVersion string) string {
 	return `{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"` + resourceVersion + `","annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n"
 }
 
-// asksForAll tells whether a watch is to begin with all objects.
+// asksForAll reports whether a watch request asks for initial events.
 func asksForAll(request *http.Request) bool {
 	return request.URL.Query().Get("sendInitialEvents") != ""
 }
@@ -47,7 +47,7 @@ const (
 	noObjects = `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`
 )
 
-// However a server ends lists and watches, it is not asked again without a pause.
+// However a server ends lists and watches, the hub pauses before the next request.
 func TestNobodyIsAskedWithoutAPause(t *testing.T) {
 	for name, serve := range map[string]http.HandlerFunc{
 		"410 to all":         answer(410, "application/json", expired),
@@ -91,7 +91,7 @@ func TestNobodyIsAskedWithoutAPause(t *testing.T) {
 	}
 }
 
-// eventsAfter serves no objects at first, and then watches that end after one event.
+// eventsAfter serves an empty list, and then watches that end after one event.
 func eventsAfter(event string) http.HandlerFunc {
 	return func(writer http.ResponseWriter, request *http.Request) {
 		switch {
@@ -105,7 +105,7 @@ func eventsAfter(event string) http.HandlerFunc {
 	}
 }
 
-// A server that never comes to an end with what it lists, or says of where it is more than any API server does, is quarantined.
+// A server whose list never ends, or whose continue token or resourceVersion is too long, is quarantined.
 func TestEndlessPositions(t *testing.T) {
 	long := strings.Repeat("9", mib)
 	list := func(metadata, items string) string {
@@ -151,7 +151,7 @@ func paged(page string) http.HandlerFunc {
 			answer(400, "text/plain", "no watch begins with a list here")(writer, request)
 			return
 		}
-		// Each object has a name of its own.
+		// Each object has its own name.
 		answer(200, "application/json", strings.ReplaceAll(page, `"name":"b"`, fmt.Sprintf(`"name":"b%d"`, time.Now().UnixNano())))(writer, request)
 	}
 }

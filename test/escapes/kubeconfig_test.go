@@ -34,14 +34,14 @@ func kubeconfigFor(server *httptest.Server, authority string) string {
 	return kubeconfigOf(fmt.Sprintf("server: '%s', certificate-authority-data: %s", server.URL, base64.StdEncoding.EncodeToString([]byte(authority))), "token: "+token)
 }
 
-// kubeconfigOf returns a kubeconfig of one cluster and one user, each given as the fields of a YAML map.
+// kubeconfigOf returns a kubeconfig with one cluster and one user, each given as the fields of a YAML map.
 func kubeconfigOf(cluster, user string) string {
 	return fmt.Sprintf("{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], "+
 		"clusters: [{name: c, cluster: {%s}}], users: [{name: u, user: {%s}}]}", cluster, user)
 }
 
-// Servers that a kubeconfig may not name: what looks like an address and is not plainly one, and what is more than a host and
-// a path.
+// Servers that a kubeconfig may not name: text that resembles an address without being a plain one, and more than a host
+// with a path.
 func TestHostileServerNames(t *testing.T) {
 	for _, server := range []string{
 		"https://localhost.", "https://localhost.:6443", "https://127.1", "https://127.0.1", "https://0x7f000001", "https://0x7f.1", "https://0X7F000001",
@@ -73,7 +73,7 @@ func TestHostileServerNames(t *testing.T) {
 	}
 }
 
-// Users that a kubeconfig may not be of, and documents that are none. More of them are beside the parser.
+// Users that a kubeconfig may not have, and invalid documents. More of them are in the tests of the parser.
 func TestHostileKubeconfigs(t *testing.T) {
 	const cluster = "server: 'https://127.0.0.1'"
 	for name, kubeconfig := range map[string]string{

@@ -26,7 +26,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// TestMain fails if the libraries by which the hub talks to servers log what could hurt whoever reads it.
+// TestMain fails if the libraries that talk to servers log text that could harm its readers.
 func TestMain(m *testing.M) {
 	var shown atomic.Int64
 	klog.SetLogger(funcr.New(func(_, args string) {

@@ -33,12 +33,12 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// mostAtOnce is what may be in use at one moment, beside what was before, while a server sends much that is allowed by itself. The
-// server's own copy is in it.
+// mostAtOnce limits the additional heap in use at any time while a server sends many responses, each of which is allowed.
+// It includes the server's own copy.
 const mostAtOnce = 1024 * mib
 
-// peak returns how much of the heap is in use at most while something works. Garbage does not count, but for what is made while it is
-// collected.
+// peak returns the maximum heap in use while work runs. Garbage does not count, except garbage that is created during a
+// collection.
 func peak(work func()) (most uint64) {
 	var stats runtime.MemStats
 	inUse := func() uint64 {
@@ -76,10 +76,10 @@ func versionOr(serve http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// manyMaps is an object of as many values as it may have, each of which takes a hundred times what it is long.
+// manyMaps returns an object with the maximum number of values, each of which takes a hundred times its length in memory.
 func manyMaps() string { return object + `},"x":[` + strings.Repeat(`{"":0},`, 250_000) + `{}]}` }
 
-// Each answer is within the limits, and many come at once: what they take together is bounded all the same.
+// Many concurrent responses, each within the limits, take a limited amount of memory together.
 func TestManyLargeAnswersAtOnce(t *testing.T) {
 	const atOnce = 24
 	heavy := manyMaps()
@@ -115,7 +115,7 @@ func TestManyLargeAnswersAtOnce(t *testing.T) {
 			for i := range atOnce {
 				once := sync.OnceFunc(seen.Done)
 				seen.Add(1)
-				// What it would keep is not what is asked about.
+				// The test is about the memory while decoding, so the cache keeps nothing.
 				watch := connection.NewCache(schema.GroupVersionResource{Version: "v1", Resource: strings.Repeat("a", i+1)}, targets.CacheOptions{
 					Handler: cache.ResourceEventHandlerFuncs{}, Transform: func(any) (any, error) { once(); return nil, errors.New("dropped") },
 				})
@@ -131,7 +131,8 @@ func TestManyLargeAnswersAtOnce(t *testing.T) {
 	})
 }
 
-// Who reads a watch keeps room for an event like the largest so far. That counts as held, though nothing of the event is.
+// The reader of a watch keeps a buffer for an event like the largest so far. The buffer counts as cached, even without an
+// event in it.
 func TestRoomForEventsCounts(t *testing.T) {
 	connection := connectTo(t, true, versionOr(func(writer http.ResponseWriter, request *http.Request) {
 		writer.Header().Set("Content-Type", "application/json")

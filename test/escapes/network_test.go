@@ -31,20 +31,20 @@ import (
 	"time"
 )
 
-// frame is one of HTTP/2.
+// frame returns a frame of HTTP/2.
 func frame(kind, flags byte, stream uint32, payload string) string {
 	header := binary.BigEndian.AppendUint32(nil, uint32(len(payload))<<8|uint32(kind)) //nolint:gosec // it is short
 	header = append(header, flags)
 	return string(binary.BigEndian.AppendUint32(header, stream)) + payload
 }
 
-// Frames of HTTP/2, by their numbers in RFC 9113.
+// Types of HTTP/2 frames, by their numbers in RFC 9113.
 const (
 	data, headers, settings, ping, goAway, windowUpdate, continuation = 0, 1, 4, 6, 7, 8, 9
 	endHeaders, ack                                                   = 4, 1
 )
 
-// wires are what a server does with a connection of which TLS was agreed on, but for the first, where it was not.
+// wires are behaviours of a server on a connection after the TLS handshake; the first breaks the handshake itself.
 var wires = map[string]struct {
 	http2 bool
 	serve func(io.ReadWriter)
@@ -103,7 +103,7 @@ func slowly(begin string) func(io.ReadWriter) {
 	}
 }
 
-// Whatever comes over the network, a request ends with its deadline at the latest, takes little, and connections do not pile up.
+// Whatever the network sends, a request ends at its deadline, takes little memory, and connections do not accumulate.
 func TestHostileNetworks(t *testing.T) {
 	pair := newCertificate(t)
 	for name, test := range wires {
@@ -158,7 +158,8 @@ func TestHostileNetworks(t *testing.T) {
 	}
 }
 
-// hold agrees on TLS, reads what the client sends first, and then does as it is told, until the client goes.
+// hold performs the TLS handshake, reads the client's first bytes, and then runs serve until the client closes the
+// connection.
 func hold(accepted net.Conn, pair tls.Certificate, http2 bool, serve func(io.ReadWriter)) {
 	if serve == nil {
 		_, _ = io.Copy(io.Discard, accepted)

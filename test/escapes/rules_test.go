@@ -24,7 +24,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/expression"
 )
 
-// large is a value of an object as large as API servers take one.
+// large returns a value as large as the largest object that API servers accept.
 func large() map[string]any {
 	items := make([]any, 5_000)
 	for i := range items {
@@ -33,7 +33,7 @@ func large() map[string]any {
 	return map[string]any{"object": map[string]any{"items": items, "text": strings.Repeat("a", mib/8), "nested": map[string]any{"a": "b"}}}
 }
 
-// templates are what somebody could write to make a template read, reach or use up what it should not, each with what it gives.
+// templates are attempts to make a template read, reach or exhaust a forbidden resource, each with the expected result.
 var templates = map[string]struct{ text, want string }{
 	"the environment":           {`{{ env "PATH" }}`, `function "env" not defined`},
 	"an expansion":              {`{{ expandenv "$HOME" }}`, `function "expandenv" not defined`},
@@ -64,7 +64,7 @@ var templates = map[string]struct{ text, want string }{
 	"a deep nesting":            {strings.Repeat("{{ if true }}", 20_000) + strings.Repeat("{{ end }}", 20_000), ""},
 }
 
-// doubling is a template that doubles a text so many times.
+// doubling returns a template that doubles a text the given number of times.
 func doubling(times int) string {
 	return `{{ $x := "aaaaaaaaaaaaaaaa" }}` + strings.Repeat(`{{ $x = print $x $x }}`, times) + "{{ $x }}"
 }
@@ -86,7 +86,7 @@ func TestHostileTemplates(t *testing.T) {
 	}
 }
 
-// rulesInCEL are the same in CEL.
+// rulesInCEL are the same attempts in CEL.
 var rulesInCEL = map[string]struct{ text, want string }{
 	"an unknown variable":       {`secret.data`, "undeclared reference"},
 	"the environment":           {`env("PATH")`, "undeclared reference"},
@@ -123,8 +123,8 @@ func TestHostileCEL(t *testing.T) {
 	}
 }
 
-// expectRefused fails unless the error says what is wanted, or if it took too much. An empty want takes a result, too: what
-// counts is that there is an end.
+// expectRefused fails unless the error contains want, or if the rule used too much memory. With an empty want a result is
+// fine too: the rule only has to end.
 func expectRefused(t *testing.T, err error, want string, before uint64) {
 	t.Helper()
 	switch {

@@ -33,14 +33,14 @@ import (
 
 type props = apiextensionsv1.JSONSchemaProps
 
-// spec is a definition's version with a field spec.
+// spec returns a version of a CRD with a field spec.
 func spec(content props) *apiextensionsv1.CustomResourceDefinitionVersion {
 	content.Type = "object"
 	root := &props{Type: "object", Properties: map[string]props{"spec": content}}
 	return &apiextensionsv1.CustomResourceDefinitionVersion{Name: "v1", Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: root}}
 }
 
-// fields are so many fields of one kind.
+// fields returns the given number of fields of one kind.
 func fields(count int, field func(index int) props) map[string]props {
 	all := make(map[string]props, count)
 	for i := range count {
@@ -51,7 +51,7 @@ func fields(count int, field func(index int) props) map[string]props {
 
 func text(int) props { return props{Type: "string"} }
 
-// nested are fields within each other.
+// nested returns fields that are nested in each other.
 func nested(levels int, innermost props) props {
 	for range levels {
 		innermost = props{Type: "object", Properties: map[string]props{"a": innermost}}
@@ -73,14 +73,14 @@ func values(count int) (all []apiextensionsv1.JSON) {
 	return all
 }
 
-// Whatever a target says of its kinds, it is judged in bounded time, or the limit is named that it is beyond.
+// Any schema of a target is either compared in limited time, or rejected with the name of the exceeded limit.
 func TestHostileSchemas(t *testing.T) {
 	numbered := func(format string) func(int) string {
 		return func(i int) string { return fmt.Sprintf(format, i) }
 	}
 	for name, test := range map[string]struct {
 		content props
-		// limit is what there is too much of; empty if it is judged.
+		// limit is the name of the exceeded limit; empty if the schema is compared.
 		limit string
 	}{
 		"nothing":                      {props{}, ""},
@@ -135,7 +135,7 @@ func TestHostileSchemas(t *testing.T) {
 	}
 }
 
-// expensiveSchema is a list with a rule that is just about cheap enough by itself.
+// expensiveSchema returns a list with a rule whose cost alone is just within the limit.
 func expensiveSchema(index int) props {
 	items := &apiextensionsv1.JSONSchemaPropsOrArray{Schema: &props{Type: "string", MaxLength: new(int64(20))}}
 	return props{Type: "array", MaxItems: new(int64(100_000)), Items: items, XValidations: rules(1, func(int) string {
@@ -143,7 +143,7 @@ func expensiveSchema(index int) props {
 	})}
 }
 
-// manyLevels has a rule at every level, each of which looks at all that is at the bottom.
+// manyLevels returns a schema with a rule at every level, each of which iterates over all leaves.
 func manyLevels(levels, count int) props {
 	node := props{Type: "object", Properties: fields(count, text)}
 	for range levels {
@@ -180,7 +180,8 @@ func pattern(text string) func(int) props {
 	return func(int) props { return props{Type: "string", Pattern: text} }
 }
 
-// Where one side names fields and the other takes any, the same is compared with each of them; that ends, too.
+// If one side names fields and the other allows any, the same schema is compared with each field; that comparison is
+// limited too.
 func TestHostileComparisons(t *testing.T) {
 	branches := alternatives(300)
 	for i := range branches {
@@ -211,7 +212,7 @@ func TestHostileComparisons(t *testing.T) {
 	}
 }
 
-// Documents are read within limits of size, depth, and of what small ones unfold to.
+// Documents are limited in size, in depth, and in the size to which small ones expand.
 func TestHostileDocuments(t *testing.T) {
 	kind := structural.Kind{GroupVersionKind: schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Thing"}, Plural: "things"}
 	document := func(thing string, more ...string) []byte {

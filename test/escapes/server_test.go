@@ -45,7 +45,7 @@ import (
 
 const (
 	token = "a-bearer-token-that-nobody-may-see-0123456789" //nolint:gosec // it opens nothing
-	// mostAllocated is what the test's process, with the server in it, may allocate altogether for one row.
+	// mostAllocated limits the total allocations of the test process, including the server, in one row.
 	mostAllocated = 256 << 20
 	mib           = 1 << 20
 	uid           = types.UID("hostile")
@@ -53,8 +53,8 @@ const (
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// bomb is gzip of 256 MiB of a text over and over. Its parts are compressed each by itself, since one stream of all would take
-// longer than a request may.
+// bomb is gzip of 256 MiB of repeated text. Each part is compressed separately: a single stream would take longer than the
+// timeout of a request.
 var bomb = sync.OnceValue(func() []byte {
 	return append(packed([]byte(`{"gitVersion":"`)), bytes.Repeat(packed(bytes.Repeat([]byte("x"), mib)), 256)...)
 })
@@ -73,7 +73,7 @@ func inflating(writer http.ResponseWriter, _ *http.Request) {
 	_, _ = writer.Write(bomb())
 }
 
-// endless writes a beginning, and then a part for ever.
+// endless writes a beginning, and then repeats a part for ever.
 func endless(begin, part string) http.HandlerFunc {
 	return func(writer http.ResponseWriter, _ *http.Request) {
 		writer.Header().Set("Content-Type", "application/json")
@@ -97,7 +97,7 @@ func status(code int, message string) http.HandlerFunc {
 	return answer(code, "application/json", fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":%d,"message":%q}`, code, message))
 }
 
-// hanging writes nothing more until the client goes. It may come to end its answer in the moment in which that goes.
+// hanging writes nothing more until the client closes the request. It may finish its response at that same moment.
 func hanging(begin string) http.HandlerFunc {
 	return func(writer http.ResponseWriter, request *http.Request) {
 		if begin != "" {
@@ -108,7 +108,7 @@ func hanging(begin string) http.HandlerFunc {
 	}
 }
 
-// reset breaks off in the middle of an answer: HTTP/2 by RST_STREAM, HTTP/1.1 by closing the connection.
+// reset breaks off in the middle of a response: HTTP/2 by RST_STREAM, HTTP/1.1 by closing the connection.
 func reset(begin string) http.HandlerFunc {
 	return func(writer http.ResponseWriter, request *http.Request) {
 		answer(http.StatusOK, "application/json", begin)(writer, request)
@@ -117,7 +117,7 @@ func reset(begin string) http.HandlerFunc {
 	}
 }
 
-// Ways to ask a target.
+// Kinds of requests to a target.
 var (
 	get = func(ctx context.Context, c *targets.Connection) error {
 		_, err := c.Get(ctx, configMaps, types.NamespacedName{Namespace: "a", Name: "b"})
@@ -167,15 +167,15 @@ var (
 
 const object = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"b","namespace":"a","uid":"u","resourceVersion":"1"`
 
-// behaviours are what a server does where it is asked for something else than its version.
+// behaviours are the responses of a server to all requests except the one for its version.
 var behaviours = map[string]struct {
 	serve http.HandlerFunc
 	ask   func(context.Context, *targets.Connection) error
-	// want is in the error; reason is why the target is quarantined, empty if it is not.
+	// want is a part of the error. reason is why the target is quarantined; empty if it is not.
 	want, reason string
 	// brief ends the request after a moment.
 	brief bool
-	// headers says that it depends on the protocol whether the target is quarantined, or the request just fails.
+	// headers is true if it depends on the protocol whether the target is quarantined or only the request fails.
 	headers bool
 }{
 	"an object that inflates":  {inflating, get, "has more than 4194304 bytes", targets.ReasonTooLarge, false, false},
@@ -315,7 +315,7 @@ func TestHostileVersions(t *testing.T) {
 	}
 }
 
-// A target with more objects than may be held is quarantined, however it shows them.
+// A target with more objects than the limit is quarantined, whichever way it lists them.
 func TestMoreObjectsThanMayBeHeld(t *testing.T) {
 	for name, serve := range map[string]http.HandlerFunc{
 		"in a watch": func(writer http.ResponseWriter, request *http.Request) {
@@ -350,7 +350,7 @@ func TestMoreObjectsThanMayBeHeld(t *testing.T) {
 	}
 }
 
-// A server whose certificate changes is not talked to any more, and its new certificate is not quoted.
+// The hub sends no request to a server whose certificate changes, and does not quote the new certificate.
 func TestAnotherCertificate(t *testing.T) {
 	server := newServer(t, false, answer(200, "application/json", `{"gitVersion":"v1.35.4"}`))
 	kubeconfig := kubeconfigFor(server, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
@@ -368,7 +368,7 @@ func allocated() uint64 {
 	return stats.TotalAlloc
 }
 
-// expectHarmless fails if a text could hurt whoever reads it.
+// expectHarmless fails if a text could harm its readers.
 func expectHarmless(t *testing.T, text string) {
 	t.Helper()
 	if !isHarmless(text) {
@@ -393,7 +393,7 @@ func newServer(t *testing.T, http2 bool, serve http.HandlerFunc) *httptest.Serve
 	return server
 }
 
-// newRegistry returns a registry that runs. totalBytes bounds what is held of all targets together.
+// newRegistry returns a running registry. totalBytes limits the caches of all targets together.
 func newRegistry(t *testing.T, totalBytes int64) *targets.Registry {
 	t.Helper()
 	registry := targets.NewRegistry(targets.Options{
@@ -421,7 +421,7 @@ func connect(t *testing.T, kubeconfig string) *targets.Connection {
 	return connectBy(t, newRegistry(t, 0), uid, kubeconfig)
 }
 
-// connectBy waits for the registry to have started.
+// connectBy connects after the registry has started.
 func connectBy(t *testing.T, registry *targets.Registry, uid types.UID, kubeconfig string) *targets.Connection {
 	t.Helper()
 	for {
@@ -440,12 +440,12 @@ func connectTo(t *testing.T, http2 bool, serve http.HandlerFunc) *targets.Connec
 	return connect(t, serveTarget(t, http2, serve))
 }
 
-// serveTarget starts a server that does not tell which cluster it is, and returns a kubeconfig for it.
+// serveTarget starts a server that does not reveal its cluster identity, and returns a kubeconfig for it.
 func serveTarget(t *testing.T, http2 bool, serve http.HandlerFunc) (kubeconfig string) {
 	t.Helper()
 	server := newServer(t, http2, func(writer http.ResponseWriter, request *http.Request) {
 		if strings.HasSuffix(request.URL.Path, "/kube-system") || strings.Contains(request.URL.Path, "/logicalclusters/") {
-			// It does not tell which cluster it is, and so it is taken for one at first.
+			// Without an identity, the hub at first takes the server for a new cluster.
 			answer(404, "application/json", `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)(writer, request)
 			return
 		}

@@ -35,13 +35,13 @@ import (
 
 const allListed = `{"type":"BOOKMARK","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"resourceVersion":"1","annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n"
 
-// added is the event of a ConfigMap of so many bytes.
+// added returns the event of a ConfigMap of so many bytes.
 func added(name string, size int) string {
 	return fmt.Sprintf(`{"type":"ADDED","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":%q,"namespace":"a","uid":%q,"resourceVersion":"1"},"data":{"x":%q}}}`+"\n",
 		name, name, strings.Repeat("x", size))
 }
 
-// watched serves a version, and watches that tell what tell writes.
+// watched serves a version, and watches that send the output of tell.
 func watched(tell func(writer io.Writer, ctx context.Context) error) http.HandlerFunc {
 	return func(writer http.ResponseWriter, request *http.Request) {
 		if request.URL.Path == "/version" {
@@ -60,7 +60,7 @@ func watched(tell func(writer io.Writer, ctx context.Context) error) http.Handle
 	}
 }
 
-// held is what is held of all targets together.
+// held returns the bytes in the caches of all targets together.
 func held(t *testing.T) float64 {
 	t.Helper()
 	for _, series := range framework.Gather(t, targets.Collectors()...) {
@@ -72,8 +72,8 @@ func held(t *testing.T) float64 {
 	return 0
 }
 
-// Targets that each keep within their limits, and together do not, are quarantined, and the others go on: those that take little, and
-// those that do not grow.
+// Targets that each stay within their limits but together exceed the total are quarantined. Targets with small caches, and
+// those that do not grow, stay connected.
 func TestTargetsTakeTooMuchTogether(t *testing.T) {
 	const limit, size, hostile = 24 * mib, 16 << 10, 8
 	registry := newRegistry(t, limit)
@@ -146,7 +146,8 @@ func TestTargetsTakeTooMuchTogether(t *testing.T) {
 	if !small.IsUp() {
 		t.Errorf("got %+v", small.Health())
 	}
-	// Equal shares, and what is under way until a connection is closed, come on top. Without a total it would be 512 MiB.
+	// Equal shares, and data in flight until a connection is closed, add to the total. Without the total it would be 512
+	// MiB.
 	if after := held(t); max(peak, after) > limit*3/2 {
 		t.Errorf("%.0f bytes were held, and %.0f in the end", peak, after)
 	}

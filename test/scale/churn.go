@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
-// churn has one target start, go away, come back and leave for good, and sees that the others have no part in it.
+// churn starts, disconnects, reconnects and removes one target, and asserts that the other targets are not affected.
 func (r *run) churn(ctx context.Context) {
 	others := slices.Clone(r.Fleet.Members)
 	before := r.observe(ctx).counts
@@ -46,7 +46,7 @@ func (r *run) churn(ctx context.Context) {
 	for _, step := range steps {
 		step.do()
 		r.waitIdle(ctx)
-		// All are compared with the beginning, so what happens late is seen too.
+		// Each comparison is with the counts at the beginning, so late requests are counted too.
 		r.Expect(activity(before, countsOf(others))).To(gomega.BeEmpty(), "%s must make no request to another, nor connect to it again", step.what)
 		r.Progress("%s left all others alone", step.what)
 	}
@@ -76,7 +76,7 @@ func (r *run) disconnect(ctx context.Context, one *fleet.Member) {
 	r.Expect(one.Connections()).To(gomega.BeZero())
 }
 
-// reconnect opens the gate again, after something has been made in the mailbox meanwhile.
+// reconnect opens the proxy again, after a change in the mailbox.
 func (r *run) reconnect(ctx context.Context, one *fleet.Member) {
 	all, err := r.syncTargets(ctx)
 	r.Expect(err).NotTo(gomega.HaveOccurred())

@@ -14,9 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package scale tests the hub with many targets: that registration, mailboxes and first sync complete, that a quiet fleet
-// costs little, and that what happens to one target makes no request to another.
+// Package scale tests the hub with many targets: registration, mailboxes and the first sync complete, an idle fleet costs
+// little, and an event at one target causes no request to another. [Run] is the test; its result is a [Measurements].
 //
-// `make test-scale` runs it with hundreds, measures, and writes a report. The end-to-end tests run the same with twenty,
-// without asserting anything about time.
+// `make test-scale` runs it with hundreds of targets, measures, and writes a report. The end-to-end tests run it with
+// twenty, without assertions on time.
 package scale

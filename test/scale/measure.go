@@ -26,7 +26,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
-// observation is what is known of the hub at one time.
+// observation is the state of the hub at one time.
 type observation struct {
 	at      time.Time
 	cpu     float64
@@ -49,7 +49,7 @@ func countsOf(members []*fleet.Member) map[string]fleet.RequestCounts {
 	return tallies
 }
 
-// requests returns how many requests there were by what key returns for each kind.
+// requests returns the number of requests by the key of their kind.
 func (o observation) requests(key func(installation.Request) string) map[string]float64 {
 	counts := map[string]float64{}
 	for kind, count := range installation.RequestsIn(o.samples) {
@@ -58,7 +58,7 @@ func (o observation) requests(key func(installation.Request) string) map[string]
 	return counts
 }
 
-// caused returns how many requests there were that something must have caused.
+// caused returns the number of requests that have a cause.
 func (o observation) caused() map[string]float64 {
 	return installation.Caused(installation.RequestsIn(o.samples))
 }
@@ -69,8 +69,7 @@ func byKind(kind installation.Request) string {
 	return kind.Destination + " " + kind.Verb + " " + kind.Resource
 }
 
-// waitIdle returns when the hub has made no request for a while that something must have caused, and none that is not usual
-// has passed the gates.
+// waitIdle returns when the hub has made no request with a cause for a while, and the proxies have seen only idle requests.
 func (r *run) waitIdle(ctx context.Context) {
 	r.Eventually(func() (map[string]fleet.RequestCounts, error) {
 		before := countsOf(r.Fleet.Members)
@@ -79,7 +78,7 @@ func (r *run) waitIdle(ctx context.Context) {
 	}).WithContext(ctx).Should(gomega.BeEmpty(), "the hub must come to rest")
 }
 
-// activity returns what has passed the gates that is not usual.
+// activity returns the proxies' counts that are not idle requests.
 func activity(before, after map[string]fleet.RequestCounts) map[string]fleet.RequestCounts {
 	found := map[string]fleet.RequestCounts{}
 	for name, tally := range after {
@@ -90,7 +89,7 @@ func activity(before, after map[string]fleet.RequestCounts) map[string]fleet.Req
 	return found
 }
 
-// measure looks at the fleet while nothing happens.
+// measure measures the idle fleet.
 func (r *run) measure(ctx context.Context) {
 	r.waitIdle(ctx)
 	r.finishStep(&r.measurements.Settled, "the hub is at rest")

@@ -27,30 +27,31 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-// Measurements are what a run has measured. Steps that were not reached are zero.
+// Measurements are the results of a run. Steps that were not reached are zero.
 type Measurements struct {
 	Targets, Objects, Resources int
-	// How long each step took, from the end of the one before.
+	// The duration of each step, from the end of the previous one.
 	Workspaces, Registered, Mailboxes, Ready, Filled, Synced, Settled time.Duration
-	// IdleCPU is the part of one processor that the hub takes while nothing happens.
+	// IdleCPU is the share of one processor that the idle hub uses.
 	IdleCPU float64
 	// ResidentBytes and Heap are in bytes.
 	ResidentBytes, HeapBytes float64
 	Goroutines, Files        float64
-	// Connections is how many connections to targets there are, Connected how many there have been.
+	// Connections is the number of present connections to targets, and Connected the number of all connections so far.
 	Connections, Connected int
-	// Requests and Kinds are the hub's requests per minute at rest, by side, and by side, verb and resource.
+	// Requests are the hub's requests per minute at rest by destination, and RequestsByKind by destination, verb and
+	// resource.
 	Requests, RequestsByKind map[string]float64
-	// Isolated is true once targets have come and gone while no other target was asked anything.
+	// Isolated is true once targets have come and gone without any request to other targets.
 	Isolated bool
 }
 
-// StatusWrites returns how many statuses of SyncTargets were written per minute at rest.
+// StatusWrites returns the number of status writes to SyncTargets per minute at rest.
 func (f Measurements) StatusWrites() float64 {
 	return f.RequestsByKind["control patch synctargets/status"]
 }
 
-// rows are the figures in the order of the report.
+// rows returns the rows of the report in order.
 func (f Measurements) rows() [][2]string {
 	seconds := func(d time.Duration) string {
 		if d == 0 {
@@ -82,7 +83,7 @@ func (f Measurements) rows() [][2]string {
 
 const mebi = 1 << 20
 
-// Report writes the figures as a table, with the commit that was tested and the machine.
+// Report writes the measurements as a table, with the tested commit and the machine.
 func (f Measurements) Report(to io.Writer, commit string) error {
 	out := tabwriter.NewWriter(to, 0, 0, 1, ' ', 0)
 	fmt.Fprintf(out, "| figure\t| value\t|\n| ---\t| ---\t|\n")

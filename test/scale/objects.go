@@ -25,13 +25,13 @@ import (
 
 const (
 	namespace = "fleet"
-	// objectLabel is the label of what the test makes: a workspace has ConfigMaps of its own in each namespace.
+	// objectLabel selects the objects of the test: a workspace also has ConfigMaps of its own in each namespace.
 	objectLabel = "fleet=scale"
 )
 
 var configMaps = corev1.SchemeGroupVersion.WithResource("configmaps")
 
-// Publication is what the chart does not publish of the resources that can be synced, in the hosting cluster.
+// Publication publishes, in the hosting cluster, the resources of the test that the chart does not publish.
 const Publication = `
 apiVersion: synchub.dev/v1alpha1
 kind: PublishedResource
@@ -39,17 +39,17 @@ metadata: {name: resourcequotas}
 spec: {resource: {group: "", resource: resourcequotas}, api: {source: Auto}}
 `
 
-// namespaced and clusterScoped are what a workspace serves and the hub can sync. All but the ConfigMaps are synced without an
-// object of theirs being selected.
+// namespaced and clusterScoped are the resources that a workspace serves and the hub can sync. Objects are selected only of
+// ConfigMaps; the others are synced without objects.
 var (
 	namespaced    = []string{"configmaps", "secrets", "serviceaccounts", "roles.rbac.authorization.k8s.io", "rolebindings.rbac.authorization.k8s.io", "resourcequotas"}
 	clusterScoped = []string{"clusterroles.rbac.authorization.k8s.io", "clusterrolebindings.rbac.authorization.k8s.io", "customresourcedefinitions.apiextensions.k8s.io", "namespaces"}
 )
 
-// MostResources is how many resources can be synced.
+// MostResources is the number of resources that can be synced.
 var MostResources = len(namespaced) + len(clusterScoped)
 
-// selection selects what the test makes, of so many resources.
+// selection returns a config for the objects of the test, with so many resources.
 func selection(resources int) string {
 	inNamespaces := min(resources, len(namespaced))
 	return `

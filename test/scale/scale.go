@@ -36,30 +36,30 @@ import (
 )
 
 const (
-	// writers is how many clients write at once.
+	// writers is the number of concurrent writing clients.
 	writers = 8
-	// idleDuration is for how long nothing may happen before the hub counts as quiet.
+	// idleDuration is how long the hub must make no requests with a cause to count as idle.
 	idleDuration = 5 * time.Second
 )
 
-// IdleRequests is what the hub asks of a target at rest; see provider/targets.
+// IdleRequests are the requests of an idle hub to a target; see provider/targets.
 var IdleRequests = fleet.IdleRequests{
 	"version":                 8 * time.Second,
 	"selfsubjectrulesreviews": 10 * time.Minute,
 }
 
-// Config is what is tested. Nothing else may be going on at its hub.
+// Config configures a run. Nothing else may use the hub.
 type Config struct {
 	Installation *installation.Installation
 	Hub          *installation.Hub
 	Inventory    *installation.Inventory
 	Fleet        *fleet.Fleet
-	// Targets is how many targets are registered at the beginning, Objects how many objects each of them gets, Resources of how
-	// many resources objects are synced, at least 1 and at most [MostResources].
+	// Targets is the number of targets at the beginning, and Objects the number of objects for each. Resources is the
+	// number of resources to sync, at least 1 and at most [MostResources].
 	Targets, Objects, Resources int
-	// Quiet is for how long the quiet fleet is measured.
+	// Quiet is how long the idle fleet is measured.
 	Quiet time.Duration
-	// Profile is called while the fleet is quiet, after it was measured; nil does nothing.
+	// Profile is called after the measurement, while the fleet is still idle. It may be nil.
 	Profile  func(ctx context.Context) error
 	Progress func(format string, args ...any)
 }
@@ -72,8 +72,8 @@ type run struct {
 	measurements  Measurements
 }
 
-// Run registers a fleet, has it synced, measures it while it is quiet, and has targets come and go. It returns the figures
-// that it has, also when an assertion panics.
+// Run registers a fleet, syncs objects, measures the idle fleet, and lets targets come and go. It calls figures with the
+// measurements so far, even if an assertion panics.
 func Run(ctx context.Context, g gomega.Gomega, subject Config, figures func(Measurements)) {
 	r := &run{Config: subject, Gomega: g, stepStartedAt: time.Now(), measurements: Measurements{Targets: subject.Targets, Objects: subject.Objects, Resources: subject.Resources}}
 	defer func() { figures(r.measurements) }()
@@ -86,14 +86,14 @@ func Run(ctx context.Context, g gomega.Gomega, subject Config, figures func(Meas
 	r.churn(ctx)
 }
 
-// finishStep notes how long a step took, and begins the next.
+// finishStep records the duration of a step and starts the next.
 func (r *run) finishStep(took *time.Duration, what string) {
 	*took = time.Since(r.stepStartedAt)
 	r.stepStartedAt = time.Now()
 	r.Progress("%s after %s", what, took.Round(time.Millisecond))
 }
 
-// register makes the SyncTargets and returns when all are ready.
+// register creates the SyncTargets and returns when all are ready.
 func (r *run) register(ctx context.Context) {
 	members := slices.Clone(r.Fleet.Members)
 	r.each(ctx, members, r.registerOne)
@@ -106,7 +106,7 @@ func (r *run) register(ctx context.Context) {
 	r.finishStep(&r.measurements.Ready, "all targets are ready")
 }
 
-// registerOne says nothing about sharing a cluster: each workspace must count as a cluster.
+// registerOne creates a SyncTarget that shares no cluster: each workspace must count as a cluster.
 func (r *run) registerOne(ctx context.Context, member *fleet.Member) error {
 	return r.Inventory.RegisterExclusive(ctx, member.Name, member.Kubeconfig)
 }
@@ -115,7 +115,7 @@ func isReady(syncTarget *edgev2alpha1.SyncTarget) bool {
 	return meta.IsStatusConditionTrue(syncTarget.Status.Conditions, edgev2alpha1.ConditionReady)
 }
 
-// waitSyncTargets returns when so many SyncTargets are as they should be.
+// waitSyncTargets returns when is returns true for count SyncTargets.
 func (r *run) waitSyncTargets(ctx context.Context, what string, count int, is func(*edgev2alpha1.SyncTarget) bool) {
 	last := -1
 	r.Eventually(func() (int, error) {
@@ -147,7 +147,7 @@ func (r *run) syncTargets(ctx context.Context) (map[string]*edgev2alpha1.SyncTar
 	return all, err
 }
 
-// each does something for all members, several at once.
+// each calls do for all members, with several calls at a time.
 func (r *run) each(ctx context.Context, members []*fleet.Member, do func(context.Context, *fleet.Member) error) {
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
@@ -162,7 +162,7 @@ func (r *run) each(ctx context.Context, members []*fleet.Member, do func(context
 	r.Expect(group.Wait()).To(gomega.Succeed())
 }
 
-// sync puts objects into all mailboxes and returns when each of them is on its target.
+// sync creates objects in all mailboxes and returns when each is on its target.
 func (r *run) sync(ctx context.Context) {
 	all, err := r.syncTargets(ctx)
 	r.Expect(err).NotTo(gomega.HaveOccurred())
@@ -177,7 +177,7 @@ func (r *run) sync(ctx context.Context) {
 	r.finishStep(&r.measurements.Synced, "all objects are on their targets")
 }
 
-// fill makes the objects of a SyncTarget's mailbox, and what selects them.
+// fill creates the objects and the config in a SyncTarget's mailbox.
 func (r *run) fill(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) error {
 	manifests := []string{selection(r.Resources)}
 	for i := range r.Objects {
@@ -186,7 +186,7 @@ func (r *run) fill(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) err
 	return framework.Apply(ctx, r.Installation.InWorkspace(syncTarget.Status.Mailbox.Workspace), strings.Join(manifests, ""))
 }
 
-// waitObjects returns when a target has so many objects.
+// waitObjects returns when a target has count objects.
 func (r *run) waitObjects(ctx context.Context, member *fleet.Member, count int) {
 	r.Eventually(func() (int, error) {
 		objects, err := framework.List(ctx, member.Config, configMaps, namespace, objectLabel)
@@ -194,7 +194,7 @@ func (r *run) waitObjects(ctx context.Context, member *fleet.Member, count int) 
 	}).WithContext(ctx).WithPolling(100*time.Millisecond).Should(gomega.Equal(count), "objects on %s", member.Name)
 }
 
-// readiness returns the status of a SyncTarget's condition Ready, empty if there is no such SyncTarget.
+// readiness returns the status of a SyncTarget's condition Ready; empty if the SyncTarget does not exist.
 func (r *run) readiness(ctx context.Context, name string) (metav1.ConditionStatus, error) {
 	all, err := r.syncTargets(ctx)
 	if err != nil || all[name] == nil {

@@ -45,13 +45,14 @@ var (
 )
 
 const (
-	// idleLimit is the part of a core that a hub may take while nothing happens.
+	// idleLimit is the maximum share of a core that an idle hub may use.
 	idleLimit = 0.05
-	// moreWrites is how much a minute's status writes may exceed one per target, since they do not begin with the minute.
+	// moreWrites is how much the status writes of a minute may exceed one per target, since they do not start with the
+	// minute.
 	moreWrites = 1.1
 )
 
-// TestScale is not part of `make test`: it takes long, wants the machine for itself, and asserts how much time the hub takes.
+// TestScale is not part of `make test`: it takes long, needs the machine for itself, and asserts the hub's CPU time.
 func TestScale(t *testing.T) {
 	g := NewWithT(t)
 	if *synced < 1 || *synced > scale.MostResources {
@@ -59,7 +60,7 @@ func TestScale(t *testing.T) {
 	}
 	ctx := t.Context()
 	if deadline, ok := t.Deadline(); ok {
-		// What is left is for the report and the servers' end.
+		// The remaining minute is for the report and for stopping the servers.
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-time.Minute))
 		defer cancel()
@@ -94,7 +95,7 @@ func prepare(ctx context.Context, t *testing.T) scale.Config {
 	}
 }
 
-// reportPath is where the report is written; the profiles are beside it.
+// reportPath returns the path of the report; the profiles are in the same directory.
 func reportPath(t *testing.T) string {
 	t.Helper()
 	if *report != "" {
@@ -105,7 +106,7 @@ func reportPath(t *testing.T) string {
 	return filepath.Join(root, "logs", "scale.md")
 }
 
-// profile writes what a quiet hub's time and memory go to.
+// profile writes the CPU and memory profiles of an idle hub.
 func profile(ctx context.Context, t *testing.T, address string) error {
 	t.Helper()
 	for name, query := range map[string]string{"cpu": fmt.Sprintf("profile?seconds=%.0f", quiet.Seconds()), "heap": "heap"} {
@@ -116,7 +117,7 @@ func profile(ctx context.Context, t *testing.T, address string) error {
 	return nil
 }
 
-// fetch writes what a URL gives into a file.
+// fetch writes the response of a URL to a file.
 func fetch(ctx context.Context, url, path string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

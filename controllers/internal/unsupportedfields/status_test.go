@@ -78,8 +78,8 @@ var reportedFields = map[string]map[string]testReference{
 	},
 }
 
-// leaves calls found with the path of each field below a schema that has no fields itself, and with whether its
-// description, or that of a field above it, says that it is deprecated.
+// leaves calls found with the path of each leaf field of a schema. deprecated is true if the description of the field, or
+// of a field above it, contains the deprecation.
 func leaves(path string, of apiextensionsv1.JSONSchemaProps, deprecated bool, found func(path string, deprecated bool)) {
 	deprecated = deprecated || strings.Contains(of.Description, deprecation)
 	if of.Items != nil && of.Items.Schema != nil && len(of.Items.Schema.Properties) > 0 {

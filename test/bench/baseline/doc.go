@@ -14,11 +14,11 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package baseline is what the hub is compared with: the least that does the same work. It lists and watches the mailboxes
-// through the same virtual workspace and the targets by a label, as the hub does, and writes what it is told to by the same
-// server-side applies and status patches, with as many requests in flight. It knows no configs, no marks, no conflicts and
-// no failures, and decides nothing.
+// Package baseline is the syncer that the hub is compared with: the minimum that does the same work. It lists and watches
+// mailboxes through the same virtual workspace, and targets by a label, as the hub does. It writes the objects that it is
+// told to by the same server-side applies and status patches, with the same concurrency. It has no configs, marks,
+// conflicts or retries, and makes no decisions.
 //
-// It is a process of its own, so that its processor time can be told from the rest; [Start] starts it and [Serve] is what
-// it does.
+// It runs as a separate process, so that its CPU time can be measured separately. [Start] starts the process, and [Serve]
+// is its main loop.
 package baseline

@@ -27,12 +27,12 @@ import (
 	"os/exec"
 )
 
-// ProcessArgument is what the program is started with to be a bare syncer.
+// ProcessArgument is the argument that runs the program as a baseline syncer.
 const ProcessArgument = "bare"
 
-// Process is a bare syncer that has been started.
+// Process is a running baseline syncer.
 type Process struct {
-	// Ready says how long it took until all lists were there.
+	// Ready holds the time until all lists were complete.
 	Ready Response
 
 	command   *exec.Cmd
@@ -40,7 +40,8 @@ type Process struct {
 	responses *bufio.Reader
 }
 
-// Start starts this program as a bare syncer, and returns when that knows all mailboxes and targets. It ends with ctx.
+// Start starts this program as a baseline syncer. It returns when the syncer has listed all mailboxes and targets. The
+// process ends with ctx.
 func Start(ctx context.Context, plan Config) (*Process, error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -65,7 +66,7 @@ func Start(ctx context.Context, plan Config) (*Process, error) {
 	return p, nil
 }
 
-// Send has an order carried out.
+// Send sends a request and returns its response.
 func (p *Process) Send(order Request) (Response, error) { return p.exchange(order) }
 
 func (p *Process) exchange(message any) (answer Response, err error) {
@@ -85,7 +86,7 @@ func (p *Process) exchange(message any) (answer Response, err error) {
 	return answer, nil
 }
 
-// Stop ends the process.
+// Stop stops the process.
 func (p *Process) Stop() error {
 	if err := p.requests.Close(); err != nil {
 		return fmt.Errorf("stop the bare syncer: %w", err)

@@ -23,63 +23,64 @@ import (
 )
 
 const (
-	// Label is on all that the bare syncer writes to targets, with the value true.
+	// Label is on all objects that the baseline syncer writes to targets, with the value true.
 	Label = "bench.synchub.dev/bare"
-	// markAnnotation is as long as a hub's mark.
+	// markAnnotation has a value as long as a hub's mark.
 	markAnnotation = "bench.synchub.dev/mark"
 	fieldManager   = "bare"
 )
 
-// Config is what a bare syncer works with.
+// Config configures a baseline syncer.
 type Config struct {
-	// Kubeconfig is the file of the hub's kcp user, Endpoint the URL of the mailboxes' virtual workspace.
+	// Kubeconfig is the path of the kubeconfig of the hub's kcp user, and Endpoint is the URL of the mailboxes' virtual
+	// workspace.
 	Kubeconfig, Endpoint string
 	// Resources are listed and watched in all mailboxes.
 	Resources []schema.GroupVersionResource
 	Targets   []Target
-	// ExtraLists is listed and watched as well, for nothing: so that a start takes as many lists as another does.
+	// ExtraLists are listed and watched without a use, so that a start needs as many lists as a hub's start.
 	ExtraLists []Lists
 }
 
-// Lists are resources of all workspaces of a virtual workspace, whose URL Endpoint is.
+// Lists are resources in all workspaces of a virtual workspace; Endpoint is its URL.
 type Lists struct {
 	Endpoint  string
 	Resources []schema.GroupVersionResource
 }
 
-// Target is one target, with the logical cluster of its mailbox, and what is listed and watched there.
+// Target is one target, with the logical cluster of its mailbox, and the resources to list and watch on the target.
 type Target struct {
 	Mailbox    string
 	Kubeconfig []byte
 	Resources  []schema.GroupVersionResource
 }
 
-// Operation is what a bare syncer can be told to do.
+// Operation is a command to a baseline syncer.
 type Operation string
 
 const (
-	// Burst applies all objects of a namespace to their targets, and answers when all are applied.
+	// Burst applies all objects of a namespace to their targets, and responds when all are applied.
 	Burst Operation = "burst"
-	// Follow applies each object of a namespace when it changes, and returns its status when that changes, until another
-	// namespace is followed.
+	// Follow applies each object of a namespace when it changes, and returns its status when that changes. It ends when
+	// another namespace is followed.
 	Follow Operation = "follow"
-	// Noop only has it answer.
+	// Noop only returns a response.
 	Noop Operation = "nothing"
 )
 
-// Request tells a bare syncer to do something.
+// Request is a request to a baseline syncer.
 type Request struct {
 	Operation Operation
 	Resource  schema.GroupVersionResource
 	Namespace string
-	// Workers is how many requests for one target are in flight at once, for [Burst].
+	// Workers is the number of concurrent requests to one target, for [Burst].
 	Workers int
 }
 
-// Response says how it went.
+// Response is the result of a request.
 type Response struct {
 	Error   string
 	Objects int
-	// Elapsed is how long it took, CPU the processor time that the process has taken since it began.
+	// Elapsed is the duration of the request, and CPU the CPU time of the process since its start.
 	Elapsed, CPU time.Duration
 }

@@ -26,8 +26,8 @@ import (
 	"time"
 )
 
-// Serve is the bare syncer: it reads a [Config], says when it knows all there is, and carries out [Request]s until there are no
-// more.
+// Serve runs the baseline syncer: it reads a [Config], responds when all lists are complete, and handles [Request]s until
+// the input ends.
 func Serve(ctx context.Context, input io.Reader, output io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -55,7 +55,7 @@ func Serve(ctx context.Context, input io.Reader, output io.Writer) error {
 	}
 }
 
-// measure does something and says how it went.
+// measure runs a function and returns its result as a response.
 func measure(do func() (objects int, err error)) Response {
 	started := time.Now()
 	objects, err := do()
@@ -66,7 +66,7 @@ func measure(do func() (objects int, err error)) Response {
 	return answer
 }
 
-// processorTime is what the process has taken so far.
+// processorTime returns the CPU time of the process so far.
 func processorTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

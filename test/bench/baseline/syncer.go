@@ -45,11 +45,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// syncer writes what is in mailboxes to targets, and statuses back.
+// syncer writes mailbox objects to targets, and their status back.
 type syncer struct {
-	// mailboxes is a client for all of them together.
+	// mailboxes is a client for all mailboxes together.
 	mailboxes dynamic.Interface
-	// mailboxObjects holds what is in all mailboxes, targets the targets by the logical clusters of their mailboxes.
+	// mailboxObjects caches the objects of all mailboxes. targets holds the targets by the logical clusters of their
+	// mailboxes.
 	mailboxObjects map[schema.GroupVersionResource]kcpcache.ScopeableSharedIndexInformer
 	targets        map[logicalcluster.Name]*target
 	// followed is the namespace that is followed.
@@ -62,7 +63,7 @@ type target struct {
 	mailboxClient, client dynamic.Interface
 }
 
-// newSyncer returns a syncer that knows all there is.
+// newSyncer returns a syncer with complete caches.
 func newSyncer(ctx context.Context, plan Config) (*syncer, error) {
 	content, err := os.ReadFile(plan.Kubeconfig)
 	if err != nil {
@@ -119,7 +120,7 @@ func newSyncer(ctx context.Context, plan Config) (*syncer, error) {
 	return s, nil
 }
 
-// unlimited returns a configuration for a connection of its own, without a limit of its rate.
+// unlimited returns a client config for a connection of its own, without a rate limit.
 func unlimited(kubeconfig []byte) (*rest.Config, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	if err != nil {
@@ -141,7 +142,7 @@ func newTarget(plan Target) (*target, error) {
 
 func (s *syncer) watchMailboxes(ctx context.Context, resource schema.GroupVersionResource) cache.InformerSynced {
 	informer := newInformer(s.mailboxes.Resource(resource))
-	// It fails only on an informer that has been started.
+	// AddEventHandler fails only on a stopped informer.
 	_, _ = informer.AddEventHandler(s.handler(ctx, func(ctx context.Context, object *unstructured.Unstructured) error {
 		if to := s.targets[logicalcluster.From(object)]; to != nil {
 			return to.apply(ctx, resource, object)
@@ -153,7 +154,7 @@ func (s *syncer) watchMailboxes(ctx context.Context, resource schema.GroupVersio
 	return informer.HasSynced
 }
 
-// newInformer returns an informer of all workspaces that a client reaches.
+// newInformer returns an informer for all workspaces that a client reaches.
 func newInformer(client dynamic.ResourceInterface) kcpcache.ScopeableSharedIndexInformer {
 	return kcpinformers.NewSharedIndexInformer(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -175,7 +176,7 @@ func (s *syncer) watchTarget(ctx context.Context, of *target, resource schema.Gr
 	return informer.HasSynced
 }
 
-// handler does something about each object of the followed namespace that changes. What fails is told and left.
+// handler calls do for each updated object of the followed namespace. It logs errors and does not retry.
 func (s *syncer) handler(ctx context.Context, do func(context.Context, *unstructured.Unstructured) error) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, changed any) {
 		object := changed.(*unstructured.Unstructured)
@@ -204,7 +205,7 @@ func (s *syncer) handle(ctx context.Context, order Request) (objects int, err er
 	}
 }
 
-// burst applies all objects of a namespace, each target by its own workers.
+// burst applies all objects of a namespace, with separate workers for each target.
 func (s *syncer) burst(ctx context.Context, order Request) (objects int, err error) {
 	found, err := s.mailboxObjects[order.Resource].GetIndexer().ByIndex(cache.NamespaceIndex, order.Namespace)
 	if err != nil {
@@ -240,10 +241,10 @@ func (t *target) applyAll(ctx context.Context, resource schema.GroupVersionResou
 	return group.Wait()
 }
 
-// mark is as long as what a hub says of an object.
+// mark is as long as a hub's mark.
 var mark = strings.Repeat("m", 520)
 
-// apply writes what a user wrote, with a label and an annotation.
+// apply applies the user's fields, with a label and an annotation.
 func (t *target) apply(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
 	content := map[string]any{"apiVersion": object.GetAPIVersion(), "kind": object.GetKind(), "metadata": map[string]any{
 		"name": object.GetName(), "namespace": object.GetNamespace(),

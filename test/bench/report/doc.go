@@ -14,6 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package report holds what a benchmark has measured: values of the hub, of the same work done directly, and what is to
-// be reached, as a table for people and as JSON.
+// Package report holds the results of a benchmark: values of the hub, values of the baseline, and limits. A [Report] is
+// written as a table and as JSON.
 package report

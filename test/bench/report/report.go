@@ -26,9 +26,9 @@ import (
 	"time"
 )
 
-// Report is what a run has measured.
+// Report holds the results of a run.
 type Report struct {
-	// Commit is what was measured, Machine where, Quick whether with few objects and rounds.
+	// Commit is the measured commit, Machine the machine, and Quick is true for a run with few objects and rounds.
 	Commit  string    `json:"commit"`
 	Machine string    `json:"machine"`
 	Date    time.Time `json:"date"`
@@ -36,7 +36,7 @@ type Report struct {
 	Rows    []Row     `json:"rows"`
 }
 
-// WriteJSON writes the report for programs.
+// WriteJSON writes the report as JSON.
 func (r Report) WriteJSON(to io.Writer) error {
 	encoder := json.NewEncoder(to)
 	encoder.SetIndent("", "  ")
@@ -46,7 +46,7 @@ func (r Report) WriteJSON(to io.Writer) error {
 	return nil
 }
 
-// WriteTable writes the report for people: ratios first, the raw figures beside them.
+// WriteTable writes the report as a table: ratios first, then the raw values.
 func (r Report) WriteTable(to io.Writer) error {
 	out := tabwriter.NewWriter(to, 0, 0, 1, ' ', 0)
 	how := ""
@@ -97,7 +97,7 @@ func (r Row) verdict() string {
 	}
 }
 
-// spread returns the median of the values and, if there are several, the least and the greatest.
+// spread returns the median of the values and, if there are several, the minimum and the maximum.
 func spread(values []float64, unit string) string {
 	switch len(values) {
 	case 0:
@@ -109,7 +109,7 @@ func spread(values []float64, unit string) string {
 	}
 }
 
-// number writes a value with three digits, or all of those before the point.
+// number formats a value with three digits, or with all digits before the point.
 func number(value float64, unit string) string {
 	digits := 2
 	switch size := math.Abs(value); {

@@ -22,21 +22,20 @@ import (
 	"time"
 )
 
-// Row is what one scenario found out about one thing.
+// Row is one result of one scenario.
 type Row struct {
 	Scenario string `json:"scenario"`
-	// What was measured, in which unit: "s", "ms", "KiB", or empty for a plain number.
+	// What is the measured quantity, and Unit its unit: "s", "ms", "KiB", or empty for a plain number.
 	What string `json:"what"`
 	Unit string `json:"unit,omitempty"`
-	// Hub and Direct hold a value for each round. Where nothing is compared, Direct is empty.
+	// Hub and Direct hold a value for each round. Without a comparison, Direct is empty.
 	Hub    []float64 `json:"hub"`
 	Direct []float64 `json:"direct,omitempty"`
-	// Limit is what is to be reached: the most that the ratio may be or, where nothing is compared, the value itself. It is
-	// nil for what is only reported.
+	// Limit is the maximum of the ratio or, without a comparison, of the value. It is nil if the row is only reported.
 	Limit *float64 `json:"limit,omitempty"`
 }
 
-// Ratios returns the hub's value by the direct one of the same round, for each.
+// Ratios returns, for each round, the hub's value divided by the direct one.
 func (r Row) Ratios() []float64 {
 	ratios := make([]float64, 0, len(r.Direct))
 	for round, direct := range r.Direct {
@@ -45,7 +44,7 @@ func (r Row) Ratios() []float64 {
 	return ratios
 }
 
-// Result is what the limit is for: the median of the ratios or, where nothing is compared, the greatest value.
+// Result returns the value that the limit applies to: the median of the ratios or, without a comparison, the maximum value.
 func (r Row) Result() float64 {
 	if len(r.Direct) > 0 {
 		return Median(r.Ratios())
@@ -53,7 +52,7 @@ func (r Row) Result() float64 {
 	return Percentile(r.Hub, 100)
 }
 
-// Met tells whether the limit is kept; ok is false if there is none.
+// Met reports whether the result is within the limit; ok is false if there is no limit.
 func (r Row) Met() (met, ok bool) {
 	if r.Limit == nil {
 		return false, false
@@ -61,7 +60,7 @@ func (r Row) Met() (met, ok bool) {
 	return r.Result() <= *r.Limit, true
 }
 
-// Median returns the value in the middle, the mean of both that are there if their number is even; NaN if there are none.
+// Median returns the median, which is the mean of the two middle values if their number is even; NaN if there are none.
 func Median(values []float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -71,7 +70,8 @@ func Median(values []float64) float64 {
 	return (sorted[last/2] + sorted[(last+1)/2]) / 2
 }
 
-// Percentile returns the smallest of the values that is not exceeded by that part of them in percent; NaN if there are none.
+// Percentile returns the smallest value that is at least as large as the given percentage of all values; NaN if there are
+// none.
 func Percentile(values []float64, percent float64) float64 {
 	if len(values) == 0 {
 		return math.NaN()
@@ -81,7 +81,7 @@ func Percentile(values []float64, percent float64) float64 {
 	return sorted[max(rank, 1)-1]
 }
 
-// In returns durations as numbers of a unit.
+// In converts durations to numbers of a unit.
 func In(unit time.Duration, durations ...time.Duration) []float64 {
 	values := make([]float64, len(durations))
 	for i, duration := range durations {

@@ -26,13 +26,13 @@ import (
 	"github.com/synchub-dev/synchub/test/bench/report"
 )
 
-// inFlight is how many requests for one resource of one target the hub has in flight at once; see controllers/objectsync.
+// inFlight is the hub's number of concurrent requests per resource and target; see controllers/objectsync.
 const inFlight = 4
 
-// runCost is what something cost: the time of who did it, and of the servers.
+// runCost is the cost of a run: elapsed time, CPU time of the syncer, and CPU time of the servers.
 type runCost struct{ elapsed, cpu, servers time.Duration }
 
-// costRows has a row for each part of what many objects took.
+// costRows has a row for each part of the cost of a burst.
 type costRows struct {
 	elapsed, cpu, servers report.Row
 	objects               int
@@ -56,7 +56,7 @@ func (b *costRows) rows() []report.Row {
 	return rows
 }
 
-// column is whose figures of a row.
+// column selects the values of the hub or of the baseline in a row.
 type column func(*report.Row) *[]float64
 
 func hubColumn(row *report.Row) *[]float64    { return &row.Hub }
@@ -79,7 +79,7 @@ func clusterBurst(ctx context.Context, w *Env) ([]report.Row, error) {
 	return w.runBursts(ctx, "clusters", w.clusters)
 }
 
-// runBursts has many objects synced, by the hub and directly in turn.
+// runBursts syncs many objects, by the hub and by the baseline in alternation.
 func (w *Env) runBursts(ctx context.Context, name string, places []*testTarget) ([]report.Row, error) {
 	each := w.Burst / len(places)
 	objects := each * len(places)
@@ -103,7 +103,7 @@ func (w *Env) runBursts(ctx context.Context, name string, places []*testTarget) 
 				return err
 			},
 		}
-		// Neither is always the one that finds the servers warm.
+		// The order alternates, so that neither always finds the servers warm.
 		for i := range runs {
 			if err := w.waitIdle(ctx); err != nil {
 				return nil, err
@@ -118,7 +118,7 @@ func (w *Env) runBursts(ctx context.Context, name string, places []*testTarget) 
 	return costs.rows(), nil
 }
 
-// fillSuspended makes so many objects in each mailbox, which the hub, if they are its own, syncs when that is resumed.
+// fillSuspended creates objects in each mailbox. In a hub namespace, their config is suspended until resume.
 func (w *Env) fillSuspended(ctx context.Context, places []*testTarget, namespace string, each int) error {
 	started := time.Now()
 	defer func() { w.progress("%d objects made in %.1f s", each*len(places), time.Since(started).Seconds()) }()
@@ -135,7 +135,7 @@ func (w *Env) fillSuspended(ctx context.Context, places []*testTarget, namespace
 	})
 }
 
-// withServers adds what the servers took, until they are at rest again, to what somebody took.
+// withServers adds the CPU time of the servers, until they are idle again, to the cost of a run.
 func (w *Env) withServers(do func() (runCost, error)) (runCost, error) {
 	before, err := w.serversTime()
 	if err != nil {
@@ -162,7 +162,7 @@ func (w *Env) burstDirectly(ctx context.Context, namespace string, objects int) 
 	if answer.Objects != objects {
 		return runCost{}, fmt.Errorf("the bare syncer sees %d objects of %d", answer.Objects, objects)
 	}
-	// The watches of the targets tell of what was written.
+	// The watches on the targets still deliver events of the writes.
 	if err := w.waitIdle(ctx); err != nil {
 		return runCost{}, err
 	}
@@ -186,7 +186,7 @@ func (w *Env) burstByHub(ctx context.Context, namespace string, places []*testTa
 	return runCost{elapsed: elapsed, cpu: total - used}, err
 }
 
-// resume takes away the suspension of mailboxes, and returns how long it took until their objects were created.
+// resume resumes the configs of mailboxes, and returns how long the hub took to create their objects.
 func (w *Env) resume(ctx context.Context, namespace string, places []*testTarget, objects int) (time.Duration, error) {
 	before, err := w.created(ctx)
 	if err != nil {

@@ -26,8 +26,8 @@ import (
 	"github.com/synchub-dev/synchub/test/bench/report"
 )
 
-// busy edits an object of one mailbox while nothing else happens, while many objects of another mailbox are synced, and while
-// many of its own are. In turn with the hub's, an object of the bare syncer is edited.
+// busy edits an object of one mailbox while the hub is idle, while it syncs many objects of another mailbox, and while it
+// syncs many of the same mailbox. An object of the baseline syncer is edited in alternation.
 func busy(ctx context.Context, w *Env) ([]report.Row, error) {
 	own, other := w.clusters[0], w.clusters[1]
 	tracks, err := w.tracksOfBoth(ctx, "busy", []*testTarget{own}, configMaps, mailboxToTarget)
@@ -67,7 +67,7 @@ func busy(ctx context.Context, w *Env) ([]report.Row, error) {
 
 func p99(latencies []float64) float64 { return report.Percentile(latencies, 99) }
 
-// editsDuring edits while the hub syncs many objects of a mailbox.
+// editsDuring edits objects while the hub syncs many objects of a mailbox.
 func (w *Env) editsDuring(ctx context.Context, edited *editPair, at *testTarget, namespace string) (taken latencies, err error) {
 	places := []*testTarget{at}
 	if err := w.fillSuspended(ctx, places, namespace, w.Busy); err != nil {
@@ -94,10 +94,10 @@ func (w *Env) editsDuring(ctx context.Context, edited *editPair, at *testTarget,
 	return taken, w.waitIdle(ctx)
 }
 
-// latencies are how many milliseconds edits took to arrive.
+// latencies are the latencies of edits in milliseconds.
 type latencies struct{ hub, baseline []float64 }
 
-// editPair edits an object of the hub's and one of the bare syncer's in turn.
+// editPair edits an object of the hub and one of the baseline syncer in alternation.
 type editPair struct {
 	hub, baseline *track
 	number        int
@@ -127,7 +127,7 @@ func (e *editPair) times(ctx context.Context, count int) (taken latencies, err e
 	return taken, nil
 }
 
-// until edits at least once.
+// until edits until done is closed, but at least once.
 func (e *editPair) until(ctx context.Context, done <-chan struct{}) (taken latencies, err error) {
 	for {
 		if err := e.once(ctx, &taken); err != nil {

@@ -32,41 +32,42 @@ import (
 )
 
 const (
-	// churnTargets is how many targets come and go, most how many of them are away at once.
+	// churnTargets is the number of targets that come and go, and maxDisconnected how many of them are away at a time.
 	churnTargets, maxDisconnected = 8, 3
-	// maxConfigMaps is how many ConfigMaps each of their mailboxes has at most.
+	// maxConfigMaps is the maximum number of ConfigMaps in each of their mailboxes.
 	maxConfigMaps = 50
-	// changeInterval is the time between two changes, each change of a target's being there among so many.
+	// changeInterval is the time between two changes. One in disconnectOdds changes connects or disconnects a target.
 	changeInterval, disconnectOdds = 50 * time.Millisecond, 100
-	// workerIdleTimeout is after how long idle workers have ended; see docs/design/0012-at-rest.md.
+	// workerIdleTimeout is the time after which idle workers have ended; see docs/design/0012-at-rest.md.
 	workerIdleTimeout = 75 * time.Second
 
 	longNamespace = "hub-long"
 )
 
-// churnTarget is a place that the hub can be kept from.
+// churnTarget is a target that can be disconnected from the hub.
 type churnTarget struct {
 	*testTarget
 	proxy          *fleet.CountingProxy
 	isDisconnected bool
-	// directClient is a client for the target past the gate.
+	// directClient is a client for the target that bypasses the proxy.
 	directClient dynamic.Interface
 }
 
-// long changes what mailboxes have at random while targets come and go, and measures from time to time what the hub holds
-// when all targets are there, have the same objects, and nothing happens.
+// long changes mailboxes at random while targets come and go. From time to time it measures the hub's memory while all
+// targets are connected, have the same objects, and the hub is idle.
 func long(ctx context.Context, w *Env) ([]report.Row, error) {
 	comers, err := w.newChurnTargets(ctx)
 	if err != nil {
 		return nil, err
 	}
-	// The same changes in each run.
+	// Every run makes the same changes.
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // nothing is kept secret by it
 	what := fmt.Sprintf("%s of changes while targets come and go, looked at %d times, against the beginning: ", w.Long, w.Parts)
 	heap := report.Row{What: what + "heap", Unit: "MiB", Limit: new(1.1)}
 	goroutines := report.Row{What: what + "goroutines", Limit: new(1.05)}
 	watches := report.Row{What: what + "watches of these targets", Limit: new(1.0)}
-	// What is made once and stays, such as a series of a metric, is made before the beginning.
+	// The first changes create everything that is created once and stays, such as series of metrics, before the first
+	// measurement.
 	if err := w.churn(ctx, random, comers, w.Long/time.Duration(2*w.Parts)); err != nil {
 		return nil, err
 	}
@@ -91,7 +92,7 @@ func long(ctx context.Context, w *Env) ([]report.Row, error) {
 	return []report.Row{heap, goroutines, watches}, nil
 }
 
-// newChurnTargets registers targets that can be shut.
+// newChurnTargets registers targets that can be disconnected.
 func (w *Env) newChurnTargets(ctx context.Context) ([]*churnTarget, error) {
 	members, err := w.Fleet.Grow(ctx, churnTargets)
 	if err != nil {
@@ -117,7 +118,7 @@ func (w *Env) newChurnTargets(ctx context.Context) ([]*churnTarget, error) {
 	})
 }
 
-// churn makes one change after the other.
+// churn makes changes until the duration is over.
 func (w *Env) churn(ctx context.Context, random *rand.Rand, comers []*churnTarget, duration time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, duration+limit)
 	defer cancel()
@@ -153,7 +154,7 @@ func countDisconnected(comers []*churnTarget) (count int) {
 	return count
 }
 
-// toggleConnection shuts or opens the way to a target.
+// toggleConnection closes or opens the proxy of a target.
 func (c *churnTarget) toggleConnection(ctx context.Context, _ *rand.Rand) error {
 	if c.isDisconnected {
 		c.isDisconnected = false
@@ -163,7 +164,7 @@ func (c *churnTarget) toggleConnection(ctx context.Context, _ *rand.Rand) error 
 	return c.proxy.Close()
 }
 
-// changeObject makes, changes or deletes an object of the mailbox, or has it drift on the target.
+// changeObject creates, updates or deletes an object in the mailbox, or makes it drift on the target.
 func (c *churnTarget) changeObject(ctx context.Context, random *rand.Rand) error {
 	name := fmt.Sprintf("object-%d", random.IntN(maxConfigMaps))
 	mailbox, target := c.mailbox.Resource(configMaps).Namespace(longNamespace), c.directClient.Resource(configMaps).Namespace(longNamespace)
@@ -183,11 +184,11 @@ func (c *churnTarget) changeObject(ctx context.Context, random *rand.Rand) error
 	return ignoreNotFound(err)
 }
 
-// steadyState is what is held while nothing happens.
+// steadyState holds the measurements of an idle hub.
 type steadyState struct{ heap, goroutines, watches float64 }
 
-// measureSteady brings all targets back and all mailboxes to the same content, waits until the targets have it and the hub has
-// been at rest long enough for its workers to end, and measures.
+// measureSteady reconnects all targets and restores the same content in all mailboxes. It waits until the targets have this
+// content and the hub has been idle long enough for its workers to end. Then it measures.
 func (w *Env) measureSteady(ctx context.Context, comers []*churnTarget) (now steadyState, err error) {
 	for _, one := range comers {
 		if one.isDisconnected {
@@ -217,7 +218,7 @@ func (w *Env) measureSteady(ctx context.Context, comers []*churnTarget) (now ste
 	return now, nil
 }
 
-// restoreObjects has the mailbox hold all objects, with one content, and returns when the target has the same.
+// restoreObjects restores all objects in the mailbox with the same content, and returns when the target has them.
 func (c *churnTarget) restoreObjects(ctx context.Context) error {
 	mailbox, target := c.mailbox.Resource(configMaps).Namespace(longNamespace), c.directClient.Resource(configMaps).Namespace(longNamespace)
 	for i := range maxConfigMaps {

@@ -14,9 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package scenario holds what is measured: each scenario has the hub do something on real servers and, where the figure is a
-// ratio, has the same done directly on the same servers in turn with it.
+// Package scenario holds the benchmarks. Each [Scenario] lets the hub do a task on real servers. If its result is a ratio,
+// the baseline syncer does the same task on the same servers in alternation.
 //
-// All scenarios share one [Env], in which namespaces that begin with "hub" are selected for the hub, and those that begin
-// with "bare" are left to the bare syncer. Each scenario waits until the hub is at rest before it measures.
+// All scenarios share one [Env]. Namespaces with the prefix "hub" are selected for the hub, and those with the prefix
+// "bare" are for the baseline syncer. Each scenario waits until the hub is idle before it measures.
 package scenario

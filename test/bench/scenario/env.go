@@ -42,29 +42,30 @@ import (
 )
 
 const (
-	// workers is how many places the world does something with at once, fillers how many objects it makes at once in a place.
+	// workers is the number of targets that are set up at a time, and fillers the number of concurrent creations in one
+	// mailbox.
 	workers, fillers = 16, 8
-	// limit is how long anything may take that is waited for.
+	// limit is the timeout of all waits.
 	limit = 10 * time.Minute
 )
 
-// clusters are targets with an API server and an etcd of their own. They have no controllers, whose writes would be measured.
+// clusters are targets with their own API server and etcd. They have no controllers, whose writes would be measured too.
 var clusters = []string{"florin", "guilder"}
 
-// Env is where scenarios are run.
+// Env is the environment of scenarios.
 type Env struct {
 	*benchenv.Env
 	Size
 
-	// fleet are workspaces of the second kcp, clusters whole clusters.
+	// fleet are targets in workspaces of the second kcp, and clusters are targets in whole clusters.
 	fleet, clusters []*testTarget
 	baseline        *baseline.Process
-	// synced is how many objects the hub keeps in sync, but for those that it makes itself.
+	// synced is the number of objects that the hub keeps in sync, without those that it creates itself.
 	synced   int
 	progress func(format string, args ...any)
 }
 
-// testTarget is a target with its mailbox, as an administrator reaches them.
+// testTarget is a target with its mailbox and an administrator's clients for both.
 type testTarget struct {
 	name       string
 	kubeconfig []byte
@@ -73,8 +74,8 @@ type testTarget struct {
 	mailbox, target dynamic.Interface
 }
 
-// NewEnv returns a world for the scenarios, to be closed also after an error. All targets are connected, if any of the scenarios
-// wants targets.
+// NewEnv returns an environment for the scenarios, with all targets connected if any scenario needs targets. Call
+// [Env.Close] even after an error.
 func NewEnv(ctx context.Context, scenarios []Scenario, size Size, progress func(format string, args ...any)) (*Env, error) {
 	w := &Env{Size: size, progress: progress}
 	options := benchenv.Options{Name: "bench", IdleRequests: scale.IdleRequests, Clusters: map[string]servers.TargetOptions{}, Progress: func(line string) { progress("%s", line) }}
@@ -91,7 +92,7 @@ func NewEnv(ctx context.Context, scenarios []Scenario, size Size, progress func(
 	return w, w.populate(ctx)
 }
 
-// populate makes the targets, and returns when all are connected.
+// populate creates the targets, and returns when all are connected.
 func (w *Env) populate(ctx context.Context) error {
 	for _, name := range clusters {
 		kubeconfig, err := os.ReadFile(w.Env.Targets[name].Kubeconfig)
@@ -116,13 +117,13 @@ func (w *Env) populate(ctx context.Context) error {
 
 func (w *Env) all() []*testTarget { return slices.Concat(w.fleet, w.clusters) }
 
-// register makes a SyncTarget, and returns when it is ready.
+// register creates a SyncTarget, and returns when it is ready.
 func (w *Env) register(ctx context.Context, at *testTarget) error {
 	if err := w.Inventory.RegisterExclusive(ctx, at.name, at.kubeconfig); err != nil {
 		return err
 	}
 	var mailbox *rest.Config
-	// It is an error until the SyncTarget is ready.
+	// Mailbox returns an error until the SyncTarget is ready.
 	err := poll(ctx, time.Second, func() (done bool, err error) {
 		mailbox, err = w.Inventory.Mailbox(ctx, at.name)
 		return err == nil, nil
@@ -152,7 +153,7 @@ func client(config *rest.Config) (dynamic.Interface, error) {
 	return dynamic.NewForConfig(config)
 }
 
-// startBaseline starts a bare syncer, in the place of the one there was. It lists something else as well.
+// startBaseline starts a baseline syncer in place of the previous one. The syncer also lists the extra resources.
 func (w *Env) startBaseline(ctx context.Context, also ...baseline.Lists) error {
 	if err := w.stopBaseline(); err != nil {
 		return err
@@ -199,7 +200,7 @@ func (w *Env) endpoint(ctx context.Context, export string) (string, error) {
 	return slice.Status.APIExportEndpoints[0].URL, nil
 }
 
-// each does something for all places, several at once.
+// each calls do for all targets, with several calls at a time.
 func (w *Env) each(ctx context.Context, places []*testTarget, do func(context.Context, *testTarget) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(workers)
@@ -214,12 +215,12 @@ func (w *Env) each(ctx context.Context, places []*testTarget, do func(context.Co
 	return group.Wait()
 }
 
-// poll returns when something is done.
+// poll calls done at the interval until it returns true or an error.
 func poll(ctx context.Context, every time.Duration, done func() (bool, error)) error {
 	return wait.PollUntilContextTimeout(ctx, every, limit, true, func(context.Context) (bool, error) { return done() })
 }
 
-// Close ends everything. Of a world that failed the logs stay, in the folder that it returns.
+// Close stops everything. If the benchmark failed, it keeps the logs and returns their directory.
 func (w *Env) Close(ctx context.Context, failed bool) (logs string, err error) {
 	err = w.stopBaseline()
 	logs, closing := w.Env.Close(ctx, failed)

@@ -30,15 +30,15 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-// benchmarkLine is how a benchmark tells what an event costs with so many mailboxes, of which so many are real.
+// benchmarkLine matches the output of a benchmark of the cost per event, with the numbers of all and of real mailboxes.
 var benchmarkLine = regexp.MustCompile(`(?m)^BenchmarkEvents/fleet=(\d+)/real=(\d+)\S*\s+\d+\s+([\d.]+) ns/op`)
 
-// repetitions is how often each of the two is measured in a round, in turn and for a short time only: an event takes less than a
-// microsecond, and a machine that does something else for a second would be all that is seen.
+// repetitions is how often each of the two is measured in a round, alternating and briefly. An event takes less than a
+// microsecond, and one busy second of the machine would otherwise dominate the result.
 const repetitions = 15
 
-// events feeds events to the hub's router, which is reached from its own package only. The mailboxes of the fleet are there, and
-// watched as the hub watches them; the others are made up.
+// events feeds events to the hub's router, which only its own package can reach. The mailboxes of the fleet are real and
+// watched as the hub watches them; the others are fake.
 func events(ctx context.Context, w *Env) ([]report.Row, error) {
 	folder, err := os.MkdirTemp("", "synchub-bench-")
 	if err != nil {
@@ -68,13 +68,13 @@ func events(ctx context.Context, w *Env) ([]report.Row, error) {
 	return []report.Row{row}, nil
 }
 
-// eventCost is what an event took each time, with so many real mailboxes.
+// eventCost holds the cost per event of each repetition, with the number of real mailboxes.
 type eventCost struct {
 	nanoseconds []float64
 	real        string
 }
 
-// feed returns what an event takes, by the number of mailboxes.
+// feed runs the benchmark and returns the costs by the number of mailboxes.
 func feed(ctx context.Context, feeder, kubeconfig string) (map[string]eventCost, error) {
 	output, err := exec.CommandContext(ctx, feeder, "-test.run", "^$", "-test.bench", "^BenchmarkEvents$", "-test.benchtime", "100ms",
 		"-kcp-kubeconfig", kubeconfig, "-turns", strconv.Itoa(repetitions)).CombinedOutput()

@@ -34,13 +34,13 @@ import (
 )
 
 const (
-	// idleObjects is how many objects each target of an idle fleet has.
+	// idleObjects is the number of objects of each target in an idle fleet.
 	idleObjects = 10
-	// idleFor is for how long it is measured.
+	// idleFor is how long the idle fleet is measured.
 	idleFor = time.Minute
 )
 
-// fleetIdle measures a fleet that is in sync while nothing happens. It is the test of a fleet's scale, whose assertions hold here too.
+// fleetIdle measures an idle fleet that is in sync. It runs the scale test, including its assertions.
 func fleetIdle(ctx context.Context, w *Env) ([]report.Row, error) {
 	if err := framework.Apply(ctx, w.Env.Targets[benchenv.Hosting].Config, scale.Publication); err != nil {
 		return nil, err
@@ -63,7 +63,8 @@ func fleetIdle(ctx context.Context, w *Env) ([]report.Row, error) {
 	}, nil
 }
 
-// asserted runs something that asserts, and returns the first assertion that fails. That ends the goroutine in which it is made.
+// asserted runs a function with assertions, and returns the first that fails. A failed assertion ends the goroutine of the
+// function.
 func asserted(run func(gomega.Gomega)) error {
 	var first error
 	var lock gosync.Mutex

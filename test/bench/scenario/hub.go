@@ -29,19 +29,19 @@ import (
 )
 
 const (
-	// idleDuration is for how long the hub may have made no request for a change to count as at rest.
+	// idleDuration is how long the hub must have made no request with a cause to count as idle.
 	idleDuration = 3 * time.Second
-	// idleServerShare is how much of a processor all servers together may take over the time of a breath to count as at rest.
-	// With a hundred targets they take a fifth when nobody asks for anything.
+	// idleServerShare is the maximum share of a processor that all servers together may use over idleSampleInterval to
+	// count as idle. With a hundred targets they use a fifth without any requests.
 	idleServerShare    = 0.5
 	idleSampleInterval = 2 * time.Second
-	// gcRuns is how often garbage is collected: what was pooled goes with the second, and each halves stacks that are
-	// larger than they need be.
+	// gcRuns is the number of garbage collections before a measurement. The second collection frees pooled objects, and
+	// each halves stacks that are too large.
 	gcRuns = 8
 )
 
-// waitIdle returns when neither the servers nor the hub have anything left to do. For half a minute after ten thousand objects
-// were made a kcp takes a whole processor, of which whoever came first would be robbed.
+// waitIdle returns when both the servers and the hub are idle. For half a minute after ten thousand objects were created, a
+// kcp uses a whole processor, which would falsify the first measurement.
 func (w *Env) waitIdle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -68,7 +68,7 @@ func (w *Env) waitServersIdle(ctx context.Context) error {
 	return err
 }
 
-// serversTime returns the processor time that the servers have taken so far, zero where nobody tells.
+// serversTime returns the CPU time of the servers so far, or zero on platforms that do not report it.
 func (w *Env) serversTime() (time.Duration, error) {
 	used, err := w.ProcessorTime()
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -77,13 +77,13 @@ func (w *Env) serversTime() (time.Duration, error) {
 	return used, err
 }
 
-// created returns how many objects the hub has created on targets.
+// created returns the number of objects that the hub has created on targets.
 func (w *Env) created(ctx context.Context) (float64, error) { return w.decided(ctx, "Create") }
 
-// foundInSync returns how many objects the hub has found in sync.
+// foundInSync returns the number of objects that the hub has found in sync.
 func (w *Env) foundInSync(ctx context.Context) (float64, error) { return w.decided(ctx, "None") }
 
-// decided returns how often the hub has carried out a decision.
+// decided returns how often the hub has executed an action.
 func (w *Env) decided(ctx context.Context, action string) (count float64, err error) {
 	samples, err := w.Hub.Metrics(ctx)
 	for sample, made := range samples {
@@ -94,9 +94,9 @@ func (w *Env) decided(ctx context.Context, action string) (count float64, err er
 	return count, err
 }
 
-// await returns how long it took from the start until the hub has done something so often. Once the hub has begun it asks
-// seldom while much is missing, since to answer takes the hub time: after a tenth of the time so far, or what is given if that
-// is more.
+// await returns how long after started the count of done reached often. Once the count rises, await polls less often, since
+// each poll costs the hub time: after half of the estimated remaining time, but at most after a tenth of the elapsed time or
+// after latest, whichever is longer.
 func (w *Env) await(ctx context.Context, started time.Time, done func(context.Context) (float64, error), often float64, latest time.Duration) (time.Duration, error) {
 	const soonest = 50 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -123,16 +123,16 @@ func (w *Env) await(ctx context.Context, started time.Time, done func(context.Co
 	return 0, err
 }
 
-// processorTime returns what the hub has taken so far.
+// processorTime returns the CPU time of the hub so far.
 func (w *Env) processorTime(ctx context.Context) (time.Duration, error) {
 	samples, err := w.Hub.Metrics(ctx)
 	return time.Duration(samples["process_cpu_seconds_total"] * float64(time.Second)), err
 }
 
-// footprint is what the hub holds; memory is in bytes.
+// footprint is the hub's memory in bytes, and its number of goroutines.
 type footprint struct{ heap, stacks, resident, goroutines float64 }
 
-// footprint collects garbage first.
+// footprint collects garbage before it measures.
 func (w *Env) footprint(ctx context.Context) (footprint, error) {
 	for range gcRuns {
 		if err := w.collectGarbage(ctx); err != nil {
@@ -163,8 +163,8 @@ func (w *Env) collectGarbage(ctx context.Context) error {
 	return err
 }
 
-// readsAndWrites returns, by kind, the hub's requests so far that read something other than by a list, a watch, discovery, or to see whether a
-// target is well, and writes those that write an object of a mailbox or a target.
+// readsAndWrites returns the hub's requests so far by kind. Reads exclude lists, watches, discovery and health probes of
+// targets. Writes are writes to objects in mailboxes and on targets.
 func readsAndWrites(requests map[installation.Request]float64) (reads, writes map[string]float64) {
 	reads, writes = map[string]float64{}, map[string]float64{}
 	for kind, count := range requests {

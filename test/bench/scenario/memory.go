@@ -32,7 +32,7 @@ const kibi, mebi = 1 << 10, 1 << 20
 
 const idleNamespace = "hub-idle"
 
-// idle are resources of which no mailbox of the fleet has an object that is selected.
+// idle are resources of which no mailbox of the fleet has a selected object.
 var idle = []schema.GroupVersionResource{
 	corev1.SchemeGroupVersion.WithResource("secrets"),
 	corev1.SchemeGroupVersion.WithResource("serviceaccounts"),
@@ -40,7 +40,7 @@ var idle = []schema.GroupVersionResource{
 	rbacv1.SchemeGroupVersion.WithResource("rolebindings"),
 }
 
-// memory measures what the hub holds before and after it got something to hold.
+// memory measures the hub's memory before and after idle pairs and objects are added.
 func memory(ctx context.Context, w *Env) ([]report.Row, error) {
 	if err := w.prepareIdle(ctx); err != nil {
 		return nil, err
@@ -80,8 +80,9 @@ func memory(ctx context.Context, w *Env) ([]report.Row, error) {
 	return []report.Row{base, pair, object}, nil
 }
 
-// prepareIdle makes what idle pairs need and is no part of them: namespaces, configs, and what the hub holds of a target only while
-// something is synced with it, for which each has a first pair, of ConfigMaps that it has not.
+// prepareIdle creates the prerequisites of idle pairs that are not part of their cost: namespaces, configs, and the hub's
+// state of a target that exists only while some resource is synced. For the latter, each target gets a first pair, of
+// ConfigMaps, without objects.
 func (w *Env) prepareIdle(ctx context.Context) error {
 	err := w.each(ctx, w.fleet, func(ctx context.Context, at *testTarget) error {
 		if err := at.prepare(ctx, idleNamespace); err != nil {
@@ -95,7 +96,7 @@ func (w *Env) prepareIdle(ctx context.Context) error {
 	return w.waitIdle(ctx)
 }
 
-// idlePairs has resources synced of which there are no objects.
+// idlePairs selects resources without objects and waits until the hub watches them on all targets.
 func (w *Env) idlePairs(ctx context.Context) error {
 	before, err := w.watches(ctx)
 	if err != nil {
@@ -117,7 +118,7 @@ func (w *Env) idlePairs(ctx context.Context) error {
 	return w.waitIdle(ctx)
 }
 
-// watches returns how often the hub has begun to watch one of the idle resources on a target.
+// watches returns how often the hub has started a watch of an idle resource on a target.
 func (w *Env) watches(ctx context.Context) (count float64, err error) {
 	requests, err := w.Hub.Requests(ctx)
 	for kind, made := range requests {
@@ -130,7 +131,7 @@ func (w *Env) watches(ctx context.Context) (count float64, err error) {
 	return count, err
 }
 
-// syncObjects has so many objects put in sync on each of the whole clusters.
+// syncObjects creates objects for each of the whole clusters and waits until they are in sync.
 func (w *Env) syncObjects(ctx context.Context, each int) error {
 	const namespace = "hub-memory"
 	before, err := w.created(ctx)

@@ -45,10 +45,10 @@ var (
 	endpointSlices = apisv1alpha1.SchemeGroupVersion.WithResource("apiexportendpointslices")
 )
 
-// payload makes a ConfigMap one of 2 KB.
+// payload is the data of a ConfigMap of 2 KB.
 var payload = strings.Repeat("0123456789abcdef", 112)
 
-// configMap is an object of 2 KB.
+// configMap returns a ConfigMap of 2 KB.
 func configMap(namespace, name string) *unstructured.Unstructured {
 	return parse(fmt.Sprintf(`
 apiVersion: v1
@@ -58,7 +58,7 @@ data: {entry: "0", payload: %s}
 `, name, namespace, payload))
 }
 
-// deployment is as one is written.
+// deployment returns a typical Deployment.
 func deployment(namespace, name string) *unstructured.Unstructured {
 	return parse(fmt.Sprintf(`
 apiVersion: apps/v1
@@ -93,7 +93,7 @@ spec:
 `, namespace, name))
 }
 
-// config selects all of a namespace that is of the resources.
+// config returns a SyncerConfig that selects all objects of the resources in a namespace.
 func config(namespace string, suspended bool, resources ...schema.GroupVersionResource) *unstructured.Unstructured {
 	var selected strings.Builder
 	for _, resource := range resources {
@@ -111,7 +111,7 @@ spec:
 %[3]s`, namespace, suspended, selected.String()))
 }
 
-// parse reads a manifest that is part of the program.
+// parse decodes a manifest of this program.
 func parse(manifest string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal([]byte(manifest), &object.Object); err != nil {
@@ -120,7 +120,7 @@ func parse(manifest string) *unstructured.Unstructured {
 	return object
 }
 
-// prepare makes namespaces in the mailbox and on the target.
+// prepare creates namespaces in the mailbox and on the target.
 func (at *testTarget) prepare(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		namespace := parse("{apiVersion: v1, kind: Namespace, metadata: {name: " + name + "}}")
@@ -135,7 +135,7 @@ func (at *testTarget) prepare(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// fill makes objects in the mailbox.
+// fill creates objects in the mailbox.
 func (at *testTarget) fill(ctx context.Context, resource schema.GroupVersionResource, objects ...*unstructured.Unstructured) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(fillers)
@@ -148,13 +148,13 @@ func (at *testTarget) fill(ctx context.Context, resource schema.GroupVersionReso
 	return group.Wait()
 }
 
-// configure makes a SyncerConfig in the mailbox.
+// configure creates a SyncerConfig in the mailbox.
 func (at *testTarget) configure(ctx context.Context, config *unstructured.Unstructured) error {
 	_, err := at.mailbox.Resource(syncerConfigs).Create(ctx, config, metav1.CreateOptions{})
 	return err
 }
 
-// reconfigure changes a SyncerConfig.
+// reconfigure patches a SyncerConfig.
 func (at *testTarget) reconfigure(ctx context.Context, config *unstructured.Unstructured) error {
 	patch, err := config.MarshalJSON()
 	if err != nil {
@@ -164,13 +164,13 @@ func (at *testTarget) reconfigure(ctx context.Context, config *unstructured.Unst
 	return err
 }
 
-// resume takes away a SyncerConfig's suspension.
+// resume sets spec.suspend of a SyncerConfig to false.
 func (at *testTarget) resume(ctx context.Context, name string) error {
 	_, err := at.mailbox.Resource(syncerConfigs).Patch(ctx, name, types.MergePatchType, []byte(`{"spec": {"suspend": false}}`), metav1.PatchOptions{})
 	return err
 }
 
-// configMapsOf are so many of one namespace.
+// configMapsOf returns ConfigMaps of one namespace.
 func configMapsOf(namespace string, count int) []*unstructured.Unstructured {
 	objects := make([]*unstructured.Unstructured, count)
 	for i := range objects {
@@ -179,7 +179,7 @@ func configMapsOf(namespace string, count int) []*unstructured.Unstructured {
 	return objects
 }
 
-// newObject is an object of a resource.
+// newObject returns an object of a resource.
 func newObject(resource schema.GroupVersionResource, namespace, name string) *unstructured.Unstructured {
 	if resource == deployments {
 		return deployment(namespace, name)
@@ -187,7 +187,7 @@ func newObject(resource schema.GroupVersionResource, namespace, name string) *un
 	return configMap(namespace, name)
 }
 
-// isHubNamespace tells whether a namespace is selected for the hub.
+// isHubNamespace reports whether a namespace is selected for the hub.
 func isHubNamespace(namespace string) bool { return strings.HasPrefix(namespace, "hub-") }
 
 func ignoreNotFound(err error) error {

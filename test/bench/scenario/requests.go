@@ -29,8 +29,8 @@ import (
 	"github.com/synchub-dev/synchub/test/bench/report"
 )
 
-// requests counts what one change of one object costs. The first deletion of a mailbox, for which its objects are listed
-// once, is made before.
+// requests counts the requests for one change of one object. It first makes one deletion, because the first deletion in a
+// mailbox lists the mailbox's objects once.
 func requests(ctx context.Context, w *Env) ([]report.Row, error) {
 	const namespace = "hub-requests"
 	at := w.clusters[0]
@@ -118,8 +118,8 @@ func requests(ctx context.Context, w *Env) ([]report.Row, error) {
 	return rows, nil
 }
 
-// caused returns the requests that something causes: of the class object all together, which may be one, and each other kind
-// but the statuses of SyncerConfigs, which are bounded by time.
+// caused returns the requests that a change causes: the sum of class object, which may be one, and each other kind. The
+// status writes of SyncerConfigs do not count, since they are limited by time.
 func (w *Env) caused(ctx context.Context, do func() error, done func() (bool, error)) ([]report.Row, error) {
 	before, err := w.Hub.Requests(ctx)
 	if err != nil {

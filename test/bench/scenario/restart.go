@@ -30,7 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/test/bench/report"
 )
 
-// restarts starts the hub again with more and more objects in sync, one in ten of them a Deployment.
+// restarts restarts the hub with more and more objects in sync, one in ten of them a Deployment.
 func restarts(ctx context.Context, w *Env) (rows []report.Row, err error) {
 	same, err := w.lists(ctx)
 	if err != nil {
@@ -70,7 +70,7 @@ func restarts(ctx context.Context, w *Env) (rows []report.Row, err error) {
 	return rows, w.startBaseline(ctx)
 }
 
-// split tells how many requests are about the hub's own workspaces, and how many about mailboxes and targets.
+// split returns the number of requests to the hub's own workspaces, and to mailboxes and targets.
 func split(requests map[string]float64) (own, others float64) {
 	for kind, count := range requests {
 		if strings.HasPrefix(kind, "control ") {
@@ -82,7 +82,8 @@ func split(requests map[string]float64) (own, others float64) {
 	return own, others
 }
 
-// lists returns what the hub has listed in all mailboxes and inventory workspaces, beside what a bare syncer lists by itself.
+// lists returns the resources that the hub lists in all mailboxes and inventory workspaces, except those that a baseline
+// syncer lists anyway.
 func (w *Env) lists(ctx context.Context) ([]baseline.Lists, error) {
 	requests, err := w.Hub.Requests(ctx)
 	if err != nil {
@@ -126,7 +127,7 @@ func (w *Env) lists(ctx context.Context) ([]baseline.Lists, error) {
 	return []baseline.Lists{mailboxes, inventories}, err
 }
 
-// addObjects has so many more objects put in sync on the whole clusters.
+// addObjects adds objects on the whole clusters and waits until they are in sync.
 func (w *Env) addObjects(ctx context.Context, namespace string, objects int) error {
 	each := objects / len(w.clusters)
 	err := w.each(ctx, w.clusters, func(ctx context.Context, at *testTarget) error {
@@ -154,8 +155,7 @@ func (w *Env) addObjects(ctx context.Context, namespace string, objects int) err
 	return w.waitIdle(ctx)
 }
 
-// restart ends the hub and starts it again, and returns how long it took until it had looked at all there is, when it is at
-// rest.
+// restart restarts the idle hub, and returns how long the hub took until it had reconciled all objects.
 func (w *Env) restart(ctx context.Context) (time.Duration, error) {
 	if err := w.StopHub(ctx); err != nil {
 		return 0, err

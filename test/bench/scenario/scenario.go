@@ -23,21 +23,22 @@ import (
 	"github.com/synchub-dev/synchub/test/bench/report"
 )
 
-// Scenario is one thing that is measured.
+// Scenario is one benchmark.
 type Scenario struct {
-	// Name is how it is selected, About what it measures.
+	// Name selects the scenario, and About describes it.
 	Name, About string
-	// LongRunning is left out of a quick run unless it is named: most of it is waiting until the hub has been idle for long.
+	// LongRunning scenarios are left out of a quick run unless they are named: they mostly wait until the hub has been idle
+	// for long.
 	LongRunning bool
-	// FreshServers is run with servers of its own: two kcps that hold 200,000 objects take more than 20 GiB.
+	// FreshServers scenarios run with servers of their own: two kcps with 200,000 objects take more than 20 GiB.
 	FreshServers bool
-	// NoTargets is run in a world of its own in which there is no target yet.
+	// NoTargets scenarios run in an environment of their own, without targets.
 	NoTargets bool
 
 	run func(context.Context, *Env) ([]report.Row, error)
 }
 
-// Run measures, and returns what was found.
+// Run runs the scenario on an idle environment and returns its results.
 func (s Scenario) Run(ctx context.Context, world *Env) ([]report.Row, error) {
 	if err := world.waitIdle(ctx); err != nil {
 		return nil, err
@@ -49,7 +50,7 @@ func (s Scenario) Run(ctx context.Context, world *Env) ([]report.Row, error) {
 	return rows, err
 }
 
-// All are the scenarios in the order in which they are run: those that want few objects come first.
+// All are the scenarios in the order in which they run: those with few objects first.
 var All = []Scenario{
 	{Name: "requests", About: "what the hub asks for a create, an update, a status and a delete of one object", run: requests},
 	{Name: "edit", About: "from a mailbox to its target, one change at a time", run: edits},
@@ -64,33 +65,33 @@ var All = []Scenario{
 	{Name: "fleet-idle", About: "what hundreds of targets cost while nothing happens", LongRunning: true, NoTargets: true, run: fleetIdle},
 }
 
-// Size is how much is done.
+// Size is the size of a run.
 type Size struct {
-	// Targets is how many targets the fleet has, Rounds how often each comparison is made: an even number, since hub and bare
-	// syncer take turns in who comes first, and the second finds servers with more to do.
+	// Targets is the number of targets in the fleet. Rounds is the number of rounds of each comparison. It is even, since
+	// hub and baseline alternate in the order, and the second finds busier servers.
 	Targets, Rounds int
-	// Burst is how many objects a burst has, over all targets; Edits how many single changes a round has.
+	// Burst is the number of objects of a burst over all targets, and Edits the number of single changes in a round.
 	Burst, Edits int
-	// Restarts are the numbers of objects in sync with which the hub is started again.
+	// Restarts are the numbers of objects in sync at restarts of the hub.
 	Restarts []int
-	// Memory is how many objects are made to see what one takes, Busy how many are synced while one of them is edited.
+	// Memory is the number of objects for the memory per object. Busy is the number of objects to sync while another object
+	// is edited.
 	Memory, Busy int
-	// Long is how long targets come and go in the long run, Parts how often it is looked at meanwhile.
+	// Long is the duration of the long run, and Parts the number of its measurements.
 	Long  time.Duration
 	Parts int
-	// Idle is how many targets are measured while nothing happens.
+	// Idle is the number of targets of the idle fleet.
 	Idle int
 }
 
 var (
-	// Full is what figures are quoted from.
+	// Full is the size of published results.
 	Full = Size{Targets: 100, Rounds: 4, Burst: 10_000, Edits: 200, Restarts: []int{1_000, 10_000}, Memory: 5_000, Busy: 10_000, Long: 20 * time.Minute, Parts: 4, Idle: 300}
-	// Quick ends within ten minutes.
+	// Quick takes less than ten minutes.
 	Quick = Size{Targets: 20, Rounds: 2, Burst: 2_000, Edits: 100, Restarts: []int{1_000}, Memory: 2_000, Busy: 2_000, Long: time.Minute, Parts: 1, Idle: 20}
 )
 
-// GroupByEnv parts scenarios into those that are run in the same world. Where there are few objects, none has to be run afresh for
-// their sake.
+// GroupByEnv groups scenarios that run in the same environment. With few objects, FreshServers has no effect.
 func GroupByEnv(scenarios []Scenario, few bool) (parts [][]Scenario) {
 	for i, one := range scenarios {
 		if i == 0 || one.FreshServers && !few || one.NoTargets || scenarios[i-1].NoTargets {

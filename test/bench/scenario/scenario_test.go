@@ -29,7 +29,7 @@ import (
 )
 
 func TestGroupByEnv(t *testing.T) {
-	// Capitals are run afresh, what begins with a dash in an empty world.
+	// Capitals need fresh servers, and names with a dash need an environment without targets.
 	for given, want := range map[string][2]string{
 		"":          {"", ""},
 		"a":         {"a", "a"},

@@ -31,14 +31,14 @@ import (
 	"github.com/synchub-dev/synchub/test/bench/report"
 )
 
-// track is one object that is changed on one side, and watched on the other.
+// track is one object that is changed on one side and watched on the other.
 type track struct {
 	from     dynamic.ResourceInterface
 	name     string
 	arrivals *watcher
 }
 
-// change is how an object is changed to show a number, and where it shows it.
+// change is how to write a number into an object, and where to read it.
 type change struct {
 	resource    schema.GroupVersionResource
 	patch       func(number int) string
@@ -62,7 +62,7 @@ func edits(ctx context.Context, w *Env) ([]report.Row, error) {
 	return w.singles(ctx, "edit", w.fleet[:min(10, len(w.fleet))], edit, mailboxToTarget)
 }
 
-// statuses are changes of Deployments' statuses on targets.
+// statuses changes the status of Deployments on targets.
 func statuses(ctx context.Context, w *Env) ([]report.Row, error) {
 	change := change{
 		resource: deployments,
@@ -78,8 +78,8 @@ func statuses(ctx context.Context, w *Env) ([]report.Row, error) {
 	return w.singles(ctx, "status", w.clusters, change, func(at *testTarget) (from, to dynamic.Interface) { return at.target, at.mailbox })
 }
 
-// singles makes one change after the other, for the hub and for the bare syncer in turn, and measures from the answer on one
-// side to the event on the other.
+// singles makes one change after the other, for the hub and for the baseline in alternation. It measures from the response
+// on one side to the event on the other.
 func (w *Env) singles(ctx context.Context, name string, places []*testTarget, change change, sides func(*testTarget) (from, to dynamic.Interface)) ([]report.Row, error) {
 	tracks, err := w.tracksOfBoth(ctx, name, places, change.resource, sides)
 	defer stopAll(tracks)
@@ -109,7 +109,7 @@ func (w *Env) singles(ctx context.Context, name string, places []*testTarget, ch
 	return []report.Row{half, most}, nil
 }
 
-// tracksOfBoth makes tracks for the hub and for the bare syncer, which must be stopped after an error, too.
+// tracksOfBoth returns tracks for the hub and for the baseline. They must be stopped even after an error.
 func (w *Env) tracksOfBoth(ctx context.Context, name string, places []*testTarget, resource schema.GroupVersionResource, sides func(*testTarget) (from, to dynamic.Interface)) (map[string][]*track, error) {
 	tracks := map[string][]*track{}
 	for _, syncer := range []string{"hub", "bare"} {
@@ -125,7 +125,7 @@ func (w *Env) tracksOfBoth(ctx context.Context, name string, places []*testTarge
 	return tracks, w.waitIdle(ctx)
 }
 
-// tracks makes an object in each mailbox, has it synced, and watches it on the other side.
+// tracks creates an object in each mailbox, waits until it is in sync, and watches it on the other side.
 func (w *Env) tracks(ctx context.Context, namespace string, places []*testTarget, resource schema.GroupVersionResource, sides func(*testTarget) (from, to dynamic.Interface)) ([]*track, error) {
 	err := w.each(ctx, places, func(ctx context.Context, at *testTarget) error {
 		if err := at.prepare(ctx, namespace); err != nil {
@@ -170,7 +170,7 @@ func stopAll(tracks map[string][]*track) {
 	}
 }
 
-// applyAll has the bare syncer write all objects of a namespace once it sees them.
+// applyAll lets the baseline apply all objects of a namespace once its cache has them.
 func (w *Env) applyAll(ctx context.Context, resource schema.GroupVersionResource, namespace string, objects int) error {
 	return poll(ctx, 100*time.Millisecond, func() (bool, error) {
 		answer, err := w.baseline.Send(baseline.Request{Operation: baseline.Burst, Resource: resource, Namespace: namespace, Workers: inFlight})
@@ -178,7 +178,7 @@ func (w *Env) applyAll(ctx context.Context, resource schema.GroupVersionResource
 	})
 }
 
-// exists returns when an object is there.
+// exists returns when the object exists.
 func exists(ctx context.Context, client dynamic.ResourceInterface, name string) error {
 	return poll(ctx, 50*time.Millisecond, func() (bool, error) {
 		_, err := client.Get(ctx, name, metav1.GetOptions{})
@@ -186,7 +186,7 @@ func exists(ctx context.Context, client dynamic.ResourceInterface, name string) 
 	})
 }
 
-// measure makes a change, and returns how long it took to arrive: less than nothing if its event overtook the answer.
+// measure makes a change and returns its latency, which is negative if the event overtook the response.
 func (t *track) measure(ctx context.Context, change change, number int) (time.Duration, error) {
 	_, err := t.from.Patch(ctx, t.name, types.MergePatchType, []byte(change.patch(number)), metav1.PatchOptions{}, change.subresource...)
 	answered := time.Now()

@@ -28,13 +28,13 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// observedObject is an object that a watch has told of.
+// observedObject is an object of a watch event.
 type observedObject struct {
 	at     time.Time
 	object *unstructured.Unstructured
 }
 
-// watcher tells what happens in one namespace.
+// watcher watches the objects of one namespace.
 type watcher struct {
 	events chan observedObject
 	stream watch.Interface
@@ -57,7 +57,7 @@ func newWatcher(ctx context.Context, client dynamic.Interface, resource schema.G
 	return w, nil
 }
 
-// until returns when an object was told of that is as it should be.
+// until returns the time of the first event whose object satisfies the condition.
 func (w *watcher) until(ctx context.Context, is func(*unstructured.Unstructured) bool) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -25,9 +25,9 @@ import (
 	"time"
 )
 
-// startGuarded starts a command that receives no signals from a terminal. Only on Linux can the command be killed together
+// startTied starts a command that receives no signals from a terminal. Only on Linux can the command be killed together
 // with this program.
-func startGuarded(command *exec.Cmd) error {
+func startTied(command *exec.Cmd) error {
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return command.Start()
 }
