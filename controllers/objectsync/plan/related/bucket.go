@@ -24,19 +24,20 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// bucket is what all contributors together say about one API: an index of their claims, by what an object is found by.
+// bucket indexes the claims of all PublishedResources about one API by the attributes that an object is looked up by.
 type bucket struct {
 	key    bucketKey
 	groups map[lookupKey]map[matchConstraints]*claimGroup
 	scopes scopeCounter
-	// incomplete holds the contributors that are not complete, failed counts the words of primaries that failed.
+	// incomplete holds the PublishedResources whose initial sync is not complete; unresolved counts the claims that could not
+	// be resolved.
 	incomplete map[string]struct{}
 	unresolved int
 
 	subscriptions map[*subscription]struct{}
 }
 
-// claim is what one primary wants by one relation. It does not change.
+// claim is the query of one primary by one relation. It is immutable.
 type claim struct {
 	publishedResource string
 	primary           types.NamespacedName
@@ -44,7 +45,7 @@ type claim struct {
 	query             Query
 }
 
-// claimGroup holds the claims of a drawer that ask the same of an object, in the order in which they count.
+// claimGroup holds the claims with one index key in order of precedence.
 type claimGroup struct {
 	claims []*claim
 }
@@ -59,10 +60,10 @@ func newBucket(of bucketKey) *bucket {
 	}
 }
 
-// isComplete tells whether all is known that is wanted.
+// isComplete reports whether all claims about the API are known.
 func (b *bucket) isComplete() bool { return len(b.incomplete) == 0 && b.unresolved == 0 }
 
-// firstClaim returns the claim that counts among those that are filed alike, or nil.
+// firstClaim returns the claim of highest precedence under an index key, or nil.
 func (b *bucket) firstClaim(key indexKey) *claim {
 	if group := b.groups[key.lookup][key.constraints]; group != nil {
 		return group.claims[0]
@@ -70,7 +71,7 @@ func (b *bucket) firstClaim(key indexKey) *claim {
 	return nil
 }
 
-// matchingGroups yields the first claim of each group that the candidate may meet.
+// matchingGroups yields the first claim of each group that can match the object.
 func (b *bucket) matchingGroups(object Object) iter.Seq2[indexKey, *claim] {
 	return func(yield func(indexKey, *claim) bool) {
 		for drawer := range object.lookupKeys() {
@@ -116,7 +117,7 @@ func (b *bucket) remove(key indexKey, claim *claim) {
 	}
 }
 
-// compareClaims puts the claim first that counts. No two claims in a book are equal in this.
+// compareClaims orders claims by precedence. No two claims of a bucket are equal.
 func compareClaims(a, b *claim) int {
 	return cmp.Or(
 		a.relation.Created.Compare(b.relation.Created),

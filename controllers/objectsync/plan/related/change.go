@@ -27,16 +27,16 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
 
-// Change says for which objects another answer may be given than before. All includes that absence means something again,
-// which it did not before.
+// Change lists the objects for which a look-up may answer differently than before. All is set when the bucket became complete,
+// since absence of a claim then means something again.
 type Change struct {
 	Names      []types.NamespacedName
 	Namespaces []string
 	All        bool
 }
 
-// Affects tells whether an object of this name may have another answer. For what is in no namespace the names count without
-// their namespaces.
+// Affects reports whether the answer for an object of this name may have changed. For cluster-scoped objects the names count
+// without their namespaces.
 func (c Change) Affects(key types.NamespacedName) bool {
 	if key.Namespace == "" {
 		return c.All || len(c.Namespaces) > 0 ||
@@ -45,14 +45,13 @@ func (c Change) Affects(key types.NamespacedName) bool {
 	return c.All || slices.Contains(c.Namespaces, key.Namespace) || slices.Contains(c.Names, key)
 }
 
-// subscription is somebody who wants to know of changes.
+// subscription is one subscriber of changes.
 type subscription struct {
 	onChange func(Change)
 }
 
-// Subscribe lets changed be called after each change of the answers about an API, on the goroutine that caused it and
-// without a lock held: the register can be asked and told from there. Calls may overlap, and one that has begun is not
-// waited for by unsubscribe.
+// Subscribe calls onChange after each change of the answers about an API, on the goroutine that caused the change. The
+// registry holds no lock then, so onChange may call it. Calls may overlap, and unsubscribe does not wait for a running call.
 func (g *Registry) Subscribe(side synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, changed func(Change)) (unsubscribe func()) {
 	added := &subscription{changed}
 	g.lock.Lock()
@@ -66,14 +65,14 @@ func (g *Registry) Subscribe(side synchubv1alpha1.RelatedOrigin, resource schema
 	}
 }
 
-// transaction is one change of the register. It remembers what was true of all that it touches, so that only what is different in
-// the end is announced.
+// transaction is one change of the registry. It remembers the state before the change, so that subscribers hear only of real
+// differences.
 type transaction struct {
 	wasComplete map[*bucket]bool
 	firstClaims map[*bucket]map[indexKey]*claim
 }
 
-// update makes a change under the lock and announces it afterwards.
+// update makes a change under the lock and notifies the subscribers afterwards.
 func (g *Registry) update(do func(*transaction)) {
 	made := &transaction{wasComplete: map[*bucket]bool{}, firstClaims: map[*bucket]map[indexKey]*claim{}}
 	for _, call := range g.applyLocked(made, do) {
@@ -81,7 +80,7 @@ func (g *Registry) update(do func(*transaction)) {
 	}
 }
 
-// applyLocked returns the announcements that are to be made.
+// applyLocked makes the change and returns the calls that notify the subscribers.
 func (g *Registry) applyLocked(made *transaction, do func(*transaction)) []func() {
 	g.lock.Lock()
 	defer g.lock.Unlock()
@@ -102,7 +101,7 @@ func (g *Registry) applyLocked(made *transaction, do func(*transaction)) []func(
 	return calls
 }
 
-// snapshot remembers what is true of a book, before it is changed for the first time.
+// snapshot remembers whether a bucket was complete before its first change.
 func (e *transaction) snapshot(book *bucket) {
 	if _, ok := e.wasComplete[book]; !ok {
 		e.wasComplete[book] = book.isComplete()
@@ -110,7 +109,7 @@ func (e *transaction) snapshot(book *bucket) {
 	}
 }
 
-// setUnresolved notes whether a word's primary failed.
+// setUnresolved records whether the claim of a primary could not be resolved.
 func (e *transaction) setUnresolved(book *bucket, said *claimState, failed bool) {
 	e.snapshot(book)
 	if failed && !said.unresolved {
@@ -121,7 +120,7 @@ func (e *transaction) setUnresolved(book *bucket, said *claimState, failed bool)
 	said.unresolved = failed
 }
 
-// addClaim puts a claim into force that a word has not had yet.
+// addClaim adds a claim to a state that has none.
 func (e *transaction) addClaim(book *bucket, said *claimState, made *claim) {
 	e.snapshot(book)
 	said.claim = made
@@ -132,7 +131,7 @@ func (e *transaction) addClaim(book *bucket, said *claimState, made *claim) {
 	}
 }
 
-// removeClaim takes a word's claim back, if it has one.
+// removeClaim removes the claim of a state, if there is one.
 func (e *transaction) removeClaim(book *bucket, said *claimState) {
 	if said.claim == nil {
 		return
@@ -146,7 +145,7 @@ func (e *transaction) removeClaim(book *bucket, said *claimState) {
 	said.claim = nil
 }
 
-// removeClaimState forgets what a primary said.
+// removeClaimState forgets the claim of a primary.
 func (e *transaction) removeClaimState(resource *publishedResource, primary types.NamespacedName, at subject) {
 	said := resource.claims[primary][at]
 	e.setUnresolved(at.bucket, said, false)
@@ -160,7 +159,7 @@ func (e *transaction) snapshotFirst(book *bucket, key indexKey) {
 	}
 }
 
-// diff returns what is different in a book; ok is false if nothing is.
+// diff returns the differences in a bucket; ok is false if there are none.
 func (e *transaction) diff(book *bucket) (change Change, ok bool) {
 	if !e.wasComplete[book] && book.isComplete() {
 		return Change{All: true}, true
@@ -174,7 +173,7 @@ func (e *transaction) diff(book *bucket) (change Change, ok bool) {
 		case place.kind == selectedNamespaces:
 			return Change{All: true}, true
 		case place.kind == clusterScope:
-			// What comes first among all that ask the same comes first where it is filed besides, too.
+			// Every claim is indexed here in addition, so another key reports the difference already.
 		case trait.kind == byName:
 			names[types.NamespacedName{Namespace: place.namespace, Name: trait.value}] = struct{}{}
 		default:
@@ -194,7 +193,7 @@ func (e *transaction) diff(book *bucket) (change Change, ok bool) {
 	return change, len(names)+len(namespaces) > 0
 }
 
-// sameMatch tells whether two claims, or none, make for the same answer.
+// sameMatch reports whether two claims, or none, lead to the same answer.
 func sameMatch(a, b *claim) bool {
 	if a == nil || b == nil {
 		return a == b

@@ -27,7 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/naming"
 )
 
-// Compile reads what a PublishedResource says about related objects. Its error names the field of each mistake, as in
+// Compile compiles the relations of a PublishedResource. Its error names the field of each mistake, as in
 // related[1].object.reference.path.
 func Compile(spec []synchubv1alpha1.RelatedResource) ([]*Relation, error) {
 	var relations []*Relation
@@ -48,7 +48,7 @@ func Compile(spec []synchubv1alpha1.RelatedResource) ([]*Relation, error) {
 	return relations, nil
 }
 
-// prefixErrors puts a field's name before each of the errors that were joined.
+// prefixErrors puts the name of a field before each of the joined errors.
 func prefixErrors(field string, err error) error {
 	if err == nil {
 		return nil
@@ -64,7 +64,7 @@ func prefixErrors(field string, err error) error {
 	return errors.Join(errs...)
 }
 
-// compile reads one entry. Its errors begin with a field's path, as do those of all that it calls.
+// compile compiles one entry. Its errors begin with the path of a field, as do those of the functions that it calls.
 func compile(entry synchubv1alpha1.RelatedResource) (*Relation, error) {
 	relation := &Relation{
 		Identifier:   entry.Identifier,
@@ -78,7 +78,8 @@ func compile(entry synchubv1alpha1.RelatedResource) (*Relation, error) {
 	)
 }
 
-// validateEntry refuses what the API server refuses, because a PublishedResource may be older than its rules, or come from a file.
+// validateEntry repeats the validation of the API server, because a PublishedResource may be older than those rules, or come
+// from a file.
 func validateEntry(entry synchubv1alpha1.RelatedResource) error {
 	up := entry.Origin == synchubv1alpha1.RelatedOriginTarget
 	switch {

@@ -27,7 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 )
 
-// facts are what a relation says of itself.
+// facts are the fields of a relation that the tests compare.
 type facts struct {
 	original, copy       schema.GroupVersionResource
 	kind, identity       string
@@ -119,7 +119,7 @@ func TestCompileErrors(t *testing.T) {
 	}
 }
 
-// Each mistake is told, with its field.
+// The error names every mistake, with its field.
 func TestAllErrorsAreReported(t *testing.T) {
 	_, err := related.Compile([]synchubv1alpha1.RelatedResource{
 		entry(t, "{origin: '', object: {reference: {path: ''}}, mutation: {down: [{}, {}]}}"), entry(t, "{}"),

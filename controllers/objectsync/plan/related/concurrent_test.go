@@ -27,7 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 )
 
-// requerier is a subscriber that asks again whenever something is announced, as a controller does.
+// requerier is a subscriber that looks objects up again on every notification, as a controller does.
 type requerier struct {
 	lock     sync.Mutex
 	registry *related.Registry
@@ -44,14 +44,14 @@ func (m *requerier) changed(change related.Change) {
 	}
 }
 
-// ask keeps the latest answer: that of two that overlap is not the older one.
+// ask keeps the latest answer: of two calls that overlap, the older one never wins.
 func (m *requerier) ask(index int) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	m.results[index] = ask(m.registry, m.of, m.objects[index])
 }
 
-// Several contributors speak at once, while others ask. In the end every mirror shows what a naive register says.
+// Several PublishedResources change their claims while others look objects up. In the end every mirror equals the model.
 func TestConcurrency(t *testing.T) {
 	register, g := related.NewRegistry(), seeded(1)
 	var mirrors []*requerier
@@ -88,7 +88,7 @@ func TestConcurrency(t *testing.T) {
 		final := &modelComparison{t: t, registry: register, model: whole, objects: mirror.objects, tried: map[string]int{}}
 		for index, want := range final.ask(mirror.of) {
 			got := mirror.results[index]
-			// That absence means nothing any more is not announced: nothing is to be done about it.
+			// Subscribers do not hear that absence means nothing any more: they need not act on that.
 			if got.unrelated && !want.unrelated && want.relation == nil {
 				got.unrelated = false
 			}
@@ -103,7 +103,7 @@ func TestConcurrency(t *testing.T) {
 	}
 }
 
-// askAll asks all there is to ask until it is stopped.
+// askAll looks up every object until it is stopped.
 func askAll(mirrors []*requerier) (stop func()) {
 	done := make(chan struct{})
 	var askers sync.WaitGroup
@@ -128,7 +128,7 @@ func askAll(mirrors []*requerier) (stop func()) {
 	}
 }
 
-// What moves from one contributor to another is never unrelated in between.
+// An object that moves from one PublishedResource to another is never unrelated in between.
 func TestNeverUnrelatedInBetween(t *testing.T) {
 	register, creds := related.NewRegistry(), newRelation("creds")
 	relations := []*related.Relation{creds}
@@ -146,7 +146,7 @@ func TestNeverUnrelatedInBetween(t *testing.T) {
 			register.RemovePublishedResource(from)
 			register.SetClaim(to, primaries[round%3%2], creds, named("a", "password"))
 			register.CompleteInitialSync(to)
-			// It begins again, its primary fails and comes back, and another takes over.
+			// The PublishedResource begins again, its primary fails and recovers, and another one takes over.
 			register.BeginInitialSync(to, relations)
 			register.MarkUnresolved(to, primaries[round%3%2], creds)
 			register.CompleteInitialSync(to)

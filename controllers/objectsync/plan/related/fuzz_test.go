@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 )
 
-// relations are of all sorts, for the fuzz test.
+// relations has one relation of each kind, for the fuzz test.
 var relations = []string{
 	"{object: {reference: {path: spec.secret}}}",
 	"{object: {reference: {path: 'spec.users[*].secret', regex: {pattern: '[^a-z]+', replacement: '${0}-'}}}}",
@@ -40,7 +40,7 @@ var relations = []string{
 	"{object: {reference: {path: 'spec[*]'}}, namespace: {template: '{{ index .Primary.spec 0 }}'}}",
 }
 
-// FuzzResolve tries primaries that no API server would let pass.
+// FuzzResolve tries primaries that no API server would admit.
 func FuzzResolve(f *testing.F) {
 	var compiled []*related.Relation
 	for _, text := range relations {
@@ -77,7 +77,7 @@ func FuzzResolve(f *testing.F) {
 	})
 }
 
-// checkNames tries what is true of everything that is wanted.
+// checkNames checks that every name in a query is valid.
 func checkNames(t *testing.T, query related.Query) {
 	sorted := slices.IsSortedFunc(query.Names, func(a, b types.NamespacedName) int {
 		return strings.Compare(a.Namespace+"\x00"+a.Name, b.Namespace+"\x00"+b.Name)

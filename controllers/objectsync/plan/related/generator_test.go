@@ -31,7 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 )
 
-// source gives the choices of a generator: random numbers, or what a fuzzer makes up.
+// source makes the choices of a generator: by random numbers, or from the bytes of a fuzzer.
 type source interface{ IntN(int) int }
 
 type generator struct{ source }
@@ -40,10 +40,10 @@ func seeded(seed uint64) generator {
 	return generator{rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // the same world in every run
 }
 
-// seed returns one for another generator.
+// seed returns a seed for another generator.
 func (g generator) seed() uint64 { return uint64(g.IntN(1000)) } //nolint:gosec // it is not negative
 
-// choices come from a fuzzer.
+// choices makes its choices from the bytes of a fuzzer.
 type choices struct{ bytes []byte }
 
 func (c *choices) IntN(n int) int {
@@ -63,16 +63,16 @@ const (
 var (
 	secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	users   = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "users"}
-	// abouts are all that the generated relations are about.
+	// abouts are the keys of all buckets that the generated relations concern.
 	abouts = []bucketKey{{inMailbox, secrets.GroupResource()}, {onTarget, secrets.GroupResource()}, {inMailbox, users.GroupResource()}}
-	// namespaceLabels are those of the namespaces where they are known.
+	// namespaceLabels are the labels of the namespaces that are known.
 	namespaceLabels = map[string]map[string]string{"a": {"team": "x"}, "b": {"team": "y"}}
 	contributors    = []string{"apps", "databases", "zones"}
 )
 
 func pick[T any](g generator, from ...T) T { return from[g.IntN(len(from))] }
 
-// some returns a sorted part of what there is.
+// some returns a sorted part of the given strings.
 func some(g generator, from ...string) []string {
 	var result []string
 	for range g.IntN(3) {
@@ -118,7 +118,7 @@ func (g generator) query(home string) related.Query {
 		g.where(&query)
 	}
 	if g.IntN(20) == 0 {
-		// No relation asks for all of it at once, but it could be said.
+		// No relation asks for all of this at once, but the registry accepts it.
 		query.Owner, query.Selector = "one", g.selector()
 		g.where(&query)
 	}

@@ -25,19 +25,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// indexKey is where a claim is found in a book, and what must be true besides of an object that is looked up there.
+// indexKey is the position of a claim in a bucket, and the constraints that an object found there must meet in addition.
 type indexKey struct {
 	lookup      lookupKey
 	constraints matchConstraints
 }
 
-// lookupKey is what an object is looked up by: something it has, and a place.
+// lookupKey is the key by which an object is looked up: one of its attributes, and a scope.
 type lookupKey struct {
 	attribute attribute
 	scope     namespaceScope
 }
 
-// attribute is a name, a label or an owner. It is an object's own, so a look-up goes to few drawers.
+// attribute is a name, a label or an owner. An object has few of them, so a look-up visits few groups.
 type attribute struct {
 	kind       attributeKind
 	key, value string
@@ -47,12 +47,12 @@ type attributeKind int
 
 const (
 	byName attributeKind = iota
-	// byLabel is a label that the claim's selector asks for, or none if there is no such label.
+	// byLabel is a label that the claim's selector requires, or empty if it requires none.
 	byLabel
 	byOwner
 )
 
-// namespaceScope is where a claim reaches.
+// namespaceScope is the set of namespaces that a claim covers.
 type namespaceScope struct {
 	kind      scopeKind
 	namespace string
@@ -67,17 +67,17 @@ const (
 	namedNamespace
 	// selectedNamespaces: all namespaces that the claim's selector selects.
 	selectedNamespaces
-	// clusterScope: what is in no namespace. Every claim is filed there too.
+	// clusterScope: cluster-scoped objects. Every claim has a key of this scope too.
 	clusterScope
 )
 
-// matchConstraints is what must be true besides, as text, so that equal claims share a group.
+// matchConstraints are the further constraints as text, so that equal claims share a group.
 type matchConstraints struct {
 	namespaces, labels string
 	controllerOnly     bool
 }
 
-// indexKeys yields all filings of what is wanted. Some may come twice.
+// indexKeys yields all keys under which a query is indexed. A key may come twice.
 func (w Query) indexKeys() iter.Seq[indexKey] {
 	return func(yield func(indexKey) bool) {
 		for _, name := range w.Names {
@@ -103,7 +103,7 @@ func (w Query) indexKeys() iter.Seq[indexKey] {
 	}
 }
 
-// namespaceSearches yields what is looked for in whole namespaces.
+// namespaceSearches yields the parts of a query that search whole namespaces.
 func (w Query) namespaceSearches() iter.Seq2[attribute, matchConstraints] {
 	return func(yield func(attribute, matchConstraints) bool) {
 		if canSelect(w.Selector) && !yield(requiredLabel(w.Selector), matchConstraints{labels: selectorKey(w.Selector)}) {
@@ -115,7 +115,7 @@ func (w Query) namespaceSearches() iter.Seq2[attribute, matchConstraints] {
 	}
 }
 
-// keysInNamespace yields the filings of what is wanted in one namespace.
+// keysInNamespace yields the keys of a query for one namespace.
 func (w Query) keysInNamespace(trait attribute, test matchConstraints, namespace string, yield func(indexKey) bool) bool {
 	reach := namedNamespace
 	if namespace == w.SourceNamespace {
@@ -125,7 +125,7 @@ func (w Query) keysInNamespace(trait attribute, test matchConstraints, namespace
 		yield(indexKey{lookupKey{trait, namespaceScope{kind: clusterScope}}, test})
 }
 
-// keysInSelectedNamespaces yields the filings of what is wanted in the namespaces that are selected.
+// keysInSelectedNamespaces yields the keys of a query for the namespaces that its selector selects.
 func (w Query) keysInSelectedNamespaces(trait attribute, test matchConstraints, yield func(indexKey) bool) bool {
 	if !canSelect(w.NamespaceSelector) {
 		return true
@@ -139,7 +139,7 @@ func (w Query) keysInSelectedNamespaces(trait attribute, test matchConstraints, 
 // equalityOperators are the operators by which an object must have one of the values.
 var equalityOperators = []selection.Operator{selection.Equals, selection.DoubleEquals, selection.In}
 
-// requiredLabel returns a label that every object has which the selector selects, or the trait without key if there is none.
+// requiredLabel returns a label that all selected objects have, or an attribute without a key if there is none.
 func requiredLabel(selector labels.Selector) attribute {
 	requirements, _ := selector.Requirements()
 	for _, requirement := range requirements {
@@ -151,7 +151,7 @@ func requiredLabel(selector labels.Selector) attribute {
 	return attribute{kind: byLabel}
 }
 
-// lookupKeys yields all drawers with claims that the candidate may meet.
+// lookupKeys yields all keys under which claims on the object may be indexed.
 func (c Object) lookupKeys() iter.Seq[lookupKey] {
 	return func(yield func(lookupKey) bool) {
 		for _, place := range c.scopes() {
@@ -193,15 +193,15 @@ func (c Object) attributes() iter.Seq[attribute] {
 	}
 }
 
-// objectView is a candidate whose namespace's labels may have been looked up.
+// objectView is an object with the labels of its namespace, once they were looked up.
 type objectView struct {
 	Object
 	namespaceLabels labels.Set
 	labelsKnown     bool
 }
 
-// matches tells whether the candidate is what a claim asks for that was found by a filing. It is open if that hangs on labels
-// of the namespace that are not known.
+// matches reports whether the object meets a query that an index key led to. open is true if that depends on labels of the
+// namespace that are not known.
 func (v objectView) matches(key indexKey, query Query) (met, open bool) {
 	switch {
 	case key.lookup.attribute.kind == byLabel && !query.Selector.Matches(labels.Set(v.Labels)),

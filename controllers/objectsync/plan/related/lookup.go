@@ -26,34 +26,33 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
 
-// Object is an object of which is asked whether it is related. A side and a resource that go with it always are those
-// of the originals.
+// Object is an object whose relation is looked up. The side and the resource that accompany it are those of the originals.
 type Object struct {
 	Key             types.NamespacedName
 	Labels          map[string]string
 	OwnerReferences []metav1.OwnerReference
 
-	// NamespaceSelected says that a SyncerConfig of the mailbox selects the candidate's namespace. Without, only primaries of that
-	// same namespace can be related to it. It says nothing about what is in no namespace.
+	// NamespaceSelected is true if a SyncerConfig of the mailbox selects the object's namespace. Otherwise only primaries of
+	// that same namespace can claim the object. It does not matter for cluster-scoped objects.
 	NamespaceSelected bool
-	// NamespaceLabels returns the labels of the candidate's namespace, if they are known. It is called at most once, and
-	// only where the answer hangs on them, without a lock held. Absent means that they are not known. Where they are not,
-	// the namespace counts as not selected by its labels, but [Register.IsUnrelated] is not sure of that.
+	// NamespaceLabels returns the labels of the object's namespace, if they are known; nil means that they are not. The
+	// registry calls it at most once, without a lock held, and only where the answer depends on it. A namespace of unknown
+	// labels counts as not selected, but [Registry.IsUnrelated] then returns false.
 	NamespaceLabels func() (labels map[string]string, known bool)
 }
 
-// Match says by which relation an object is related, and to which primary of which contributor.
+// Match names the relation by which an object is related, and the primary and PublishedResource that claim it.
 type Match struct {
 	Relation          *Relation
 	PublishedResource string
 	Primary           types.NamespacedName
-	// Query is what that primary wants.
+	// Query is the query of that primary.
 	Query Query
 }
 
-// Find returns by which relation a candidate is related. Of several the oldest contributor counts, then the first contributor
-// and the first primary by name: the choice stays when the hub starts again. That it is not related may mean that nobody has
-// said so yet: only [Register.IsUnrelated] tells.
+// Find returns the relation by which an object is related. Among several, the one of the oldest PublishedResource counts, then
+// the first PublishedResource and the first primary by name: a restarted hub chooses the same. An object that is not related
+// may only lack claims so far: use [Registry.IsUnrelated] to be sure.
 func (g *Registry) Find(side synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, object Object) (Match, bool) {
 	found := g.lookup(bucketKey{side, resource}, object).claim
 	if found == nil {
@@ -62,7 +61,7 @@ func (g *Registry) Find(side synchubv1alpha1.RelatedOrigin, resource schema.Grou
 	return Match{Relation: found.relation, PublishedResource: found.publishedResource, Primary: found.primary, Query: found.query}, true
 }
 
-// IsWantedBy tells whether a primary of one contributor is known to want a candidate, whoever else does.
+// IsWantedBy reports whether a known primary of one PublishedResource claims the object, whatever others claim.
 func (g *Registry) IsWantedBy(contributor string, side synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, object Object) bool {
 	seen := objectView{Object: object}
 	if object.NamespaceLabels != nil {
@@ -83,15 +82,15 @@ func (g *Registry) IsWantedBy(contributor string, side synchubv1alpha1.RelatedOr
 	return false
 }
 
-// IsUnrelated tells whether it is sure that no primary wants a candidate, so that a copy of it can go. Find and Settled
-// cannot tell that together, because the register may change between one question and the other.
+// IsUnrelated reports whether certainly no primary claims the object, so that its copy can be deleted. A caller could not
+// combine Find and IsComplete, because the registry may change between the two calls.
 func (g *Registry) IsUnrelated(side synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, object Object) bool {
 	answer := g.lookup(bucketKey{side, resource}, object)
 	return answer.claim == nil && answer.complete && !answer.undetermined
 }
 
-// HasSuspended tells whether any primary of a contributor whose copies are to be left as they are wants something by a
-// relation.
+// HasSuspended reports whether a primary of the PublishedResource that is selected only by suspended configs claims objects by
+// this relation.
 func (g *Registry) HasSuspended(contributor, identifier string) bool {
 	g.lock.RLock()
 	defer g.lock.RUnlock()
@@ -109,8 +108,8 @@ func (g *Registry) HasSuspended(contributor, identifier string) bool {
 	return false
 }
 
-// IsComplete tells whether absence of a relation means something: all contributors that speak of the resource are complete,
-// and none of their primaries failed.
+// IsComplete reports whether the absence of a claim means something: all PublishedResources with relations about the resource
+// completed their initial sync, and none of their primaries failed.
 func (g *Registry) IsComplete(side synchubv1alpha1.RelatedOrigin, resource schema.GroupResource) bool {
 	g.lock.RLock()
 	defer g.lock.RUnlock()
@@ -118,10 +117,9 @@ func (g *Registry) IsComplete(side synchubv1alpha1.RelatedOrigin, resource schem
 	return bucket == nil || bucket.isComplete()
 }
 
-// SourceScope returns where originals can be, in no order: under names, in namespaces that are looked through, or anywhere. The
-// lists need not be whole: one that is longer than 8 stands for more. When there are more than 8 names, their namespaces are
-// among the namespaces. For an API that is in no namespace, a name counts without its namespace, and any namespace stands
-// for all objects.
+// SourceScope returns where originals can be, in no order: under names, in namespaces that are searched, or anywhere. The
+// lists may be cut: one that is longer than 8 stands for more. When there are more than 8 names, their namespaces are among
+// the namespaces. For a cluster-scoped API a name counts without its namespace, and any namespace stands for all objects.
 func (g *Registry) SourceScope(side synchubv1alpha1.RelatedOrigin, resource schema.GroupResource) (names []types.NamespacedName, namespaces []string, all bool) {
 	g.lock.RLock()
 	defer g.lock.RUnlock()
@@ -132,12 +130,12 @@ func (g *Registry) SourceScope(side synchubv1alpha1.RelatedOrigin, resource sche
 	return bucket.scopes.list()
 }
 
-// lookupResult is what a book says of a candidate.
+// lookupResult is the answer of a bucket about an object.
 type lookupResult struct {
-	// claim is the one that counts, or nil.
+	// claim is the claim of highest precedence, or nil.
 	claim    *claim
 	complete bool
-	// undetermined is true if a claim hangs on labels of the namespace that are not known.
+	// undetermined is true if a claim depends on labels of the namespace that are not known.
 	undetermined bool
 }
 
@@ -147,8 +145,8 @@ func (g *Registry) lookup(of bucketKey, object Object) lookupResult {
 	if !first.undetermined || object.NamespaceLabels == nil {
 		return first
 	}
-	// The caller's function may need locks of its own, so it is called without ours. Then all is asked again, because only
-	// an answer from one look is true of some moment.
+	// The function may take locks of its own, so it is called without ours. Then the whole look-up is repeated, because only
+	// one look-up under the lock is consistent.
 	seen.namespaceLabels, seen.labelsKnown = object.NamespaceLabels()
 	return g.lookupOnce(of, seen)
 }

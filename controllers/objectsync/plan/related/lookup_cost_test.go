@@ -29,7 +29,7 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
 
-// kinds are relations of primaries by their number.
+// kinds are the queries of primaries by the primary's number.
 var kinds = map[string]func(number int) Query{
 	"names": func(number int) Query {
 		return Query{SourceNamespace: "a", Names: []types.NamespacedName{{Namespace: "a", Name: fmt.Sprintf("x%d", number)}, {Namespace: "a", Name: "shared"}}}
@@ -52,7 +52,7 @@ var kinds = map[string]func(number int) Query{
 	},
 }
 
-// newFilledRegistry returns a register in which so many primaries want something.
+// newFilledRegistry returns a registry with this number of primaries that claim something.
 func newFilledRegistry(number int, query func(int) Query) (*Registry, *bucket) {
 	resource := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 	relation := &Relation{Identifier: "creds", Origin: synchubv1alpha1.RelatedOriginMailbox, OnTarget: resource, InMailbox: resource}
@@ -79,7 +79,7 @@ func someObjects() []Object {
 	return all
 }
 
-// A look-up considers as many claims when there are many primaries as when there are few.
+// A look-up considers as many claims with many primaries as with few.
 func TestLookupsDoNotGrow(t *testing.T) {
 	for title, query := range kinds {
 		t.Run(title, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestLookupsDoNotGrow(t *testing.T) {
 	}
 }
 
-// Nothing is left of what is gone.
+// Removed claims leave nothing behind.
 func TestNothingIsLeft(t *testing.T) {
 	for title, query := range kinds {
 		t.Run(title, func(t *testing.T) {

@@ -26,30 +26,30 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 )
 
-// modelComparison is a register and a naive one that are told the same.
+// modelComparison is a registry and a model that get the same calls.
 type modelComparison struct {
 	t        *testing.T
 	registry *related.Registry
 	model    *model
-	// changes is what the subscribers heard of the last step.
+	// changes are the notifications of the last step.
 	changes map[bucketKey][]related.Change
-	// objects are those that are asked about, answers the last ones.
+	// objects are the objects that are looked up, answers the last answers.
 	objects []related.Object
 	results map[bucketKey][]result
 	tried   map[string]int
 }
 
-// result is all that can be answered about a candidate.
+// result has every answer about an object.
 type result struct {
 	relation          *related.Relation
 	publishedResource string
 	primary           types.NamespacedName
-	// destinationNamespace stands for all that is said about it.
+	// destinationNamespace stands for the whole PrimaryInfo.
 	destinationNamespace string
 	unrelated            bool
 }
 
-// ask returns what a register says of a candidate.
+// ask returns every answer of a registry about an object.
 func ask(register *related.Registry, of bucketKey, object related.Object) result {
 	answer, _ := register.Find(of.origin, of.resource, object)
 	return result{
@@ -69,7 +69,7 @@ func newModelComparison(t *testing.T, g generator, candidates int) *modelCompari
 	for _, of := range abouts {
 		w.registry.Subscribe(of.origin, of.resource, func(change related.Change) {
 			w.changes[of] = append(w.changes[of], change)
-			// The register can be changed from here.
+			// A subscriber may change the registry.
 			w.registry.Subscribe(of.origin, of.resource, func(related.Change) { t.Error("called after the end of a subscription") })()
 		})
 		w.results[of] = w.ask(of)
@@ -77,7 +77,7 @@ func newModelComparison(t *testing.T, g generator, candidates int) *modelCompari
 	return w
 }
 
-// step does something at random, and compares everything.
+// step makes a random change and compares everything.
 func (w *modelComparison) step(g generator) {
 	w.t.Helper()
 	former, wasSettled := slices.Clone(w.model.claims), map[bucketKey]bool{}
@@ -95,7 +95,7 @@ func (w *modelComparison) step(g generator) {
 	}
 }
 
-// act lets a contributor say something.
+// act makes a random change to one PublishedResource.
 func (w *modelComparison) act(g generator, name string) (done string) {
 	primary := g.primary()
 	switch g.IntN(40) {
@@ -132,7 +132,7 @@ func (w *modelComparison) act(g generator, name string) (done string) {
 	return fmt.Sprintf("%s wants for %s by %s: %+v", name, primary, of.Identifier, query)
 }
 
-// someRelation returns one that a contributor may speak about, and sometimes one that it may not.
+// someRelation returns a relation of the PublishedResource, and sometimes one that is not its own.
 func (w *modelComparison) someRelation(g generator, name string) *related.Relation {
 	if resource := w.model.publishedResources[name]; resource != nil && g.IntN(50) > 0 {
 		return pick(g, resource.relations...)
@@ -140,7 +140,7 @@ func (w *modelComparison) someRelation(g generator, name string) *related.Relati
 	return g.relation("creds")
 }
 
-// claimAllAgain makes a contributor say, in a new round, what it said in the last.
+// claimAllAgain repeats all claims of the last epoch in a new one.
 func (w *modelComparison) claimAllAgain(g generator, name string) {
 	resource := w.model.publishedResources[name]
 	if resource == nil {
@@ -148,7 +148,7 @@ func (w *modelComparison) claimAllAgain(g generator, name string) {
 	}
 	relations := slices.Clone(resource.relations)
 	if g.IntN(2) == 0 {
-		// What a PublishedResource says is compiled anew.
+		// The PublishedResource is compiled again.
 		for index, former := range relations {
 			relations[index] = new(*former)
 		}
@@ -165,7 +165,7 @@ func (w *modelComparison) claimAllAgain(g generator, name string) {
 	}
 }
 
-// ask asks both about all candidates.
+// ask looks all objects up in both.
 func (w *modelComparison) ask(of bucketKey) []result {
 	w.t.Helper()
 	settled := w.model.isComplete(of)

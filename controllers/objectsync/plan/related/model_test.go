@@ -28,13 +28,13 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 )
 
-// model is a register that goes through all it was ever told.
+// model is a registry that searches all claims it ever got.
 type model struct {
 	publishedResources map[string]*modelPublishedResource
 	claims             []modelClaim
 }
 
-// modelPublishedResource is what is known of a contributor.
+// modelPublishedResource is the state of one PublishedResource.
 type modelPublishedResource struct {
 	relations []*related.Relation
 	// keys are its primaries with claims since its initial sync.
@@ -43,7 +43,7 @@ type modelPublishedResource struct {
 	complete bool
 }
 
-// modelClaim is what a primary has said, or that it failed after it.
+// modelClaim is the claim of a primary, which may have failed since.
 type modelClaim struct {
 	publishedResource string
 	primary           types.NamespacedName
@@ -51,7 +51,7 @@ type modelClaim struct {
 	identifier        string
 	epoch             int
 	unresolved        bool
-	// relation is nil if nothing is known of what it wants.
+	// relation is nil if the claim is not known.
 	relation *related.Relation
 	query    related.Query
 }
@@ -82,13 +82,13 @@ func (n *model) begin(name string, relations []*related.Relation) {
 	n.publishedResources[name] = resource
 }
 
-// hasRelation tells whether a contributor may speak about a relation.
+// hasRelation reports whether the relation belongs to the PublishedResource.
 func (n *model) hasRelation(name string, of *related.Relation) bool {
 	resource := n.publishedResources[name]
 	return resource != nil && slices.Contains(resource.relations, of)
 }
 
-// take removes and returns what was said about the same.
+// take removes and returns the claim of a primary by a relation.
 func (n *model) take(name string, primary types.NamespacedName, of *related.Relation) modelClaim {
 	former := modelClaim{publishedResource: name, primary: primary, key: keyOf(of), identifier: of.Identifier}
 	n.claims = slices.DeleteFunc(n.claims, func(word modelClaim) bool {
@@ -145,7 +145,7 @@ func (n *model) isComplete(of bucketKey) bool {
 	return !slices.ContainsFunc(n.claims, func(word modelClaim) bool { return word.key == of && word.unresolved })
 }
 
-// related returns the word that counts for a candidate, or nil. open is true if a word hangs on what is not known.
+// related returns the claim of highest precedence on an object, or nil. open is true if a claim depends on something unknown.
 func (n *model) related(of bucketKey, object related.Object) (first *modelClaim, open bool) {
 	for index, word := range n.claims {
 		if word.key != of || word.relation == nil {
@@ -170,7 +170,7 @@ func before(a, b modelClaim) bool {
 	) < 0
 }
 
-// queryMatches says of one object whether a primary wants it, in so many words.
+// queryMatches reports whether a query selects the object, without any index.
 func queryMatches(query related.Query, object related.Object) (is, open bool) {
 	key, none := object.Key, object.Key.Namespace == ""
 	if !none && key.Namespace != query.SourceNamespace && !object.NamespaceSelected {
@@ -188,7 +188,7 @@ func queryMatches(query related.Query, object related.Object) (is, open bool) {
 	return spread && selected || found && (listed || selected), (spread || found) && unknown
 }
 
-// isSelected tells whether a selector of namespaces selects that of a candidate.
+// isSelected reports whether a selector selects the object's namespace.
 func isSelected(selector labels.Selector, object related.Object) (is, unknown bool) {
 	if selector == nil || selectsNothing(selector) {
 		return false, false
@@ -200,7 +200,7 @@ func isSelected(selector labels.Selector, object related.Object) (is, unknown bo
 	return known && selector.Matches(labels.Set(namespaceLabels)), !known
 }
 
-// hasLabelsOrOwner tells whether a candidate has the labels or the owner.
+// hasLabelsOrOwner reports whether the object has the labels or the owner of a query.
 func hasLabelsOrOwner(query related.Query, object related.Object) bool {
 	for _, owner := range object.OwnerReferences {
 		if owner.UID == query.Owner && (!query.ControllerOnly || owner.Controller != nil && *owner.Controller) {

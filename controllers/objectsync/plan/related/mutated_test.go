@@ -24,8 +24,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 )
 
-// A mutation of the field by which a primary names related objects leaves it naming others on its other side, unless a naming
-// makes up for that.
+// A mutation of the field by which a primary names related objects is an error, unless a naming template renames the copies.
 func TestMutatedReference(t *testing.T) {
 	const (
 		byField  = "object: {reference: {path: 'spec.users[*].secret'}}"
@@ -33,7 +32,7 @@ func TestMutatedReference(t *testing.T) {
 	)
 	for name, test := range map[string]struct {
 		entry, path string
-		// want is empty if all is well.
+		// want is empty if there is no error.
 		want string
 	}{
 		"no mutation":                       {byField, "", ""},

@@ -21,27 +21,26 @@ import (
 	"slices"
 )
 
-// PrimaryInfo is what travels with an answer: what the copies' names and reports depend on besides the original.
+// PrimaryInfo accompanies each answer: everything besides the original that names and reports of copies depend on.
 type PrimaryInfo struct {
 	// DestinationNamespace is the primary's namespace on the side of the copies.
 	DestinationNamespace string
-	// Configs are those that select the primary, and Suspended is true if all of them are suspended.
+	// Configs select the primary; Suspended is true if all of them are suspended.
 	Configs   []string
 	Suspended bool
-	// Object is the primary, where the names of copies are made of it (see [Relation.NamingUsesPrimary]). It must not be
-	// changed.
+	// Object is the primary if naming templates read it (see [Relation.NamingUsesPrimary]). Callers must not change it.
 	Object map[string]any
 }
 
-// Equal tells whether two say the same.
+// Equal reports whether two values are the same.
 func (a PrimaryInfo) Equal(other PrimaryInfo) bool {
 	return a.DestinationNamespace == other.DestinationNamespace && a.Suspended == other.Suspended && slices.Equal(a.Configs, other.Configs) && reflect.DeepEqual(a.Object, other.Object)
 }
 
-// NamingUsesPrimary tells whether the names of copies depend on the primary.
+// NamingUsesPrimary reports whether the names of copies depend on the primary.
 func (r *Relation) NamingUsesPrimary() bool { return r.Naming.Uses("Primary") }
 
-// SelectsNamespaces tells whether it hangs on the labels of namespaces which objects are related.
+// SelectsNamespaces reports whether the labels of namespaces decide which objects are related.
 func (r *Relation) SelectsNamespaces() bool {
 	return r.namespaceFinder != nil && r.namespaceFinder.selector != nil
 }

@@ -26,13 +26,13 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 )
 
-// checkChanged tries that every answer that is different is announced.
+// checkChanged checks that every changed answer is notified.
 func (w *modelComparison) checkChanged(of bucketKey, done string, before, after []result) {
 	w.t.Helper()
 	heard := w.changes[of]
 	for index, object := range w.objects {
 		was, is := before[index], after[index]
-		// That absence means nothing any more need not be known: nothing is to be done about it.
+		// Nobody acts on absence that means nothing any more, so no notification is needed.
 		different := is
 		different.unrelated = is.unrelated || was.unrelated
 		differs := different != was
@@ -43,7 +43,7 @@ func (w *modelComparison) checkChanged(of bucketKey, done string, before, after 
 	}
 }
 
-// checkCaused tries that nothing else is announced.
+// checkCaused checks that nothing else is notified.
 func (w *modelComparison) checkCaused(of bucketKey, done string, former []modelClaim, settling bool) {
 	w.t.Helper()
 	changed := slices.Concat(w.without(of, former, w.model.claims), w.without(of, w.model.claims, former))
@@ -57,7 +57,7 @@ func (w *modelComparison) checkCaused(of bucketKey, done string, former []modelC
 	}
 }
 
-// without returns what only the first was told about an API.
+// without returns the claims about an API that only the first list has.
 func (w *modelComparison) without(of bucketKey, words, others []modelClaim) []modelClaim {
 	return slices.DeleteFunc(slices.Clone(words), func(word modelClaim) bool {
 		return word.key != of || word.relation == nil || slices.ContainsFunc(others, func(other modelClaim) bool {
@@ -67,7 +67,7 @@ func (w *modelComparison) without(of bucketKey, words, others []modelClaim) []mo
 	})
 }
 
-// uncaused returns what of a change has no cause in what is said otherwise than before.
+// uncaused returns the part of a change that no changed claim explains.
 func uncaused(change related.Change, changed []modelClaim, settling bool) string {
 	if !change.All && len(change.Names)+len(change.Namespaces) == 0 {
 		return "it is empty"
@@ -95,7 +95,7 @@ func uncaused(change related.Change, changed []modelClaim, settling bool) string
 	return ""
 }
 
-// checkScope compares where the register says that originals are with where they are wanted.
+// checkScope compares the registry's source scope with that of the model.
 func (w *modelComparison) checkScope(of bucketKey, done string) {
 	w.t.Helper()
 	wantNames, wantNamespaces, wantAll := w.sourceScope(of)
@@ -105,7 +105,7 @@ func (w *modelComparison) checkScope(of bucketKey, done string) {
 		for name := range wantNames {
 			wantNamespaces[name.Namespace] = struct{}{}
 		}
-		// As many as show that there are too many.
+		// The lists are long enough to show that there are too many.
 		maps.DeleteFunc(wantNames, func(name types.NamespacedName, _ struct{}) bool {
 			return len(names) >= 9 && !slices.Contains(names, name)
 		})
@@ -118,7 +118,7 @@ func (w *modelComparison) checkScope(of bucketKey, done string) {
 	}
 }
 
-// sourceScope returns where what is wanted can be.
+// sourceScope returns where claimed objects can be, by the model.
 func (w *modelComparison) sourceScope(of bucketKey) (names map[types.NamespacedName]struct{}, namespaces map[string]struct{}, all bool) {
 	names, namespaces = map[types.NamespacedName]struct{}{}, map[string]struct{}{}
 	for _, word := range w.model.claims {

@@ -23,18 +23,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Query says which objects one primary wants, on the side where the originals are: those that have one of the names, are
-// selected by their labels, or have the owner. Lists are sorted. It is not changed once it is made. The zero Wanted is
-// nothing.
+// Query selects the objects that one primary claims, on the side of the originals: those with one of the names, with matching
+// labels, or with the owner. Lists are sorted. A Query is immutable; the zero Query selects nothing.
 //
-// Objects that are in no namespace are wanted by their name, labels or owner alone, whatever is said about namespaces,
-// because neither the primary nor its PublishedResource need know how the API is scoped.
+// Cluster-scoped objects match by name, labels or owner alone, whatever the namespaces of the query, because neither the
+// primary nor its PublishedResource need know the scope of the API.
 type Query struct {
-	// SourceNamespace is the primary's namespace on that side. Elsewhere only objects in namespaces that the mailbox's SyncerConfigs
-	// select are related, see [Object].
+	// SourceNamespace is the primary's namespace on that side. In other namespaces, the query matches only objects whose
+	// namespace the mailbox's SyncerConfigs select, see [Object].
 	SourceNamespace string
 
-	// PrimaryInfo is said besides; it does not change what is wanted.
+	// PrimaryInfo accompanies the query; it does not change which objects match.
 	PrimaryInfo PrimaryInfo
 
 	// Names are the names of objects.
@@ -45,16 +44,16 @@ type Query struct {
 	Selector labels.Selector
 	// Owner is the UID of an owner of objects, in Namespaces and those that NamespaceSelector selects.
 	Owner types.UID
-	// ControllerOnly counts the owner only where it is the controller.
+	// ControllerOnly counts the owner only if it is the controller.
 	ControllerOnly bool
 
-	// Namespaces are the namespaces where Selector and Owner look.
+	// Namespaces are the namespaces that Selector and Owner search.
 	Namespaces []string
-	// NamespaceSelector selects more namespaces by their labels. One without requirements selects all.
+	// NamespaceSelector selects more namespaces by their labels. A selector without requirements selects all.
 	NamespaceSelector labels.Selector
 }
 
-// Equal tells whether two primaries want the same.
+// Equal reports whether two queries match the same objects and have the same PrimaryInfo.
 func (w Query) Equal(other Query) bool {
 	if w.IsEmpty() && other.IsEmpty() {
 		return true
@@ -68,20 +67,20 @@ func (w Query) Equal(other Query) bool {
 		selectorKey(w.NamespaceSelector) == selectorKey(other.NamespaceSelector)
 }
 
-// IsEmpty tells whether nothing is wanted, whatever there is.
+// IsEmpty reports whether the query can match no object at all.
 func (w Query) IsEmpty() bool {
 	return len(w.Names) == 0 && !w.usesNamespaceSelector() && (!w.searchesNamespaces() || len(w.Namespaces) == 0)
 }
 
-// searchesNamespaces tells whether whole namespaces are looked through.
+// searchesNamespaces reports whether the query searches whole namespaces.
 func (w Query) searchesNamespaces() bool { return canSelect(w.Selector) || w.Owner != "" }
 
-// usesNamespaceSelector tells whether what is wanted can be in namespaces that are not named.
+// usesNamespaceSelector reports whether matching objects can be in namespaces that the query does not name.
 func (w Query) usesNamespaceSelector() bool {
 	return canSelect(w.NamespaceSelector) && (len(w.NamesInSelectedNamespaces) > 0 || w.searchesNamespaces())
 }
 
-// canSelect tells whether a selector can select something.
+// canSelect reports whether a selector can select something.
 func canSelect(selector labels.Selector) bool {
 	if selector == nil {
 		return false
@@ -90,7 +89,7 @@ func canSelect(selector labels.Selector) bool {
 	return selectable
 }
 
-// selectorKey is equal for selectors that say the same. The text of a selector itself does not tell all from nothing.
+// selectorKey returns equal keys for equal selectors. The text of a selector does not distinguish "everything" from "nothing".
 func selectorKey(selector labels.Selector) string {
 	if !canSelect(selector) {
 		return ""

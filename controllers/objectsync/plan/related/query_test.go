@@ -25,7 +25,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 )
 
-// What is equal is wanted alike, and only that.
+// Two queries are equal exactly if they match the same objects.
 func TestEqual(t *testing.T) {
 	base := related.Query{
 		SourceNamespace: "a", Names: []types.NamespacedName{key("a", "x")}, NamesInSelectedNamespaces: []string{"y"}, Selector: parse("k=1"),

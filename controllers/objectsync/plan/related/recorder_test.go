@@ -27,7 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 )
 
-// newRelation is about secrets in the mailbox.
+// newRelation returns a relation about secrets in the mailbox.
 func newRelation(identifier string) *related.Relation {
 	return &related.Relation{Identifier: identifier, Origin: inMailbox, OnTarget: secrets, InMailbox: secrets}
 }
@@ -36,7 +36,7 @@ func key(namespace, name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: namespace, Name: name}
 }
 
-// named wants objects in the primary's namespace.
+// named returns a query by name in the primary's namespace.
 func named(namespace string, names ...string) related.Query {
 	query := related.Query{SourceNamespace: namespace}
 	for _, name := range names {
@@ -45,7 +45,7 @@ func named(namespace string, names ...string) related.Query {
 	return query
 }
 
-// recorder is a register about secrets in the mailbox, and what it announced.
+// recorder is a registry about secrets in the mailbox, with its notifications.
 type recorder struct {
 	*related.Registry
 	t       *testing.T
@@ -58,7 +58,7 @@ func newRecorder(t *testing.T) *recorder {
 	return register
 }
 
-// takeChanges returns what was announced since it was called last.
+// takeChanges returns the notifications since the last call.
 func (r *recorder) takeChanges() []related.Change {
 	heard := r.changes
 	r.changes = nil
@@ -93,7 +93,7 @@ var (
 	password = related.Object{Key: key("a", "password")}
 	app      = key("a", "app")
 	database = key("a", "database")
-	// all is announced where absence means something again.
+	// all is the notification when absence means something again.
 	all = related.Change{All: true}
 )
 

@@ -29,7 +29,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/fieldpath"
 )
 
-// maxTextBytes is how long a text in a primary may be, in bytes, of which a name is made. Some names are cut out of a URL.
+// maxTextBytes is the maximum length in bytes of a text in a primary from which a name is taken. Some names are a part of a
+// URL.
 const maxTextBytes = 4096
 
 // reference reads texts from fields of a primary.
@@ -63,7 +64,7 @@ func newReference(field string, from synchubv1alpha1.FieldPath, rewrite *synchub
 	return made, nil
 }
 
-// values returns what the fields say. A field that is missing or empty says nothing.
+// values returns the texts in the fields. A missing or empty field yields none.
 func (r *reference) values(primary primaryObject, check func(string) error) ([]string, error) {
 	var found []string
 	err := r.forEach(primary, check, func(name string, _ any) error {
@@ -73,8 +74,8 @@ func (r *reference) values(primary primaryObject, check func(string) error) ([]s
 	return found, err
 }
 
-// names returns the names that the fields say, sorted and each once. Each has the namespace that is said with it, else the
-// primary's.
+// names returns the names in the fields, sorted, without duplicates. Each has the namespace that the primary gives beside it,
+// else the primary's own.
 func (r *reference) names(primary primaryObject) ([]types.NamespacedName, error) {
 	var found []types.NamespacedName
 	err := r.forEach(primary, validateName, func(name string, value any) error {
@@ -115,7 +116,8 @@ func (r *reference) forEach(primary primaryObject, check func(string) error, fou
 	return nil
 }
 
-// stringField returns the text in a field of a value, or with no field the value itself. Where there is nothing it is empty.
+// stringField returns the text in a field of a value, or the value itself if field is empty. It is empty if the field is
+// missing.
 func (r *reference) stringField(value any, field string) (string, error) {
 	if field != "" && value != nil {
 		object, ok := value.(map[string]any)
@@ -145,12 +147,12 @@ func (r *reference) rewrite(text string) string {
 	return r.pattern.ReplaceAllString(text, r.replacement)
 }
 
-// errorf says what is wrong where the path leads.
+// errorf returns an error that names the field of the relation and its path.
 func (r *reference) errorf(format string, values ...any) error {
 	return fmt.Errorf("%s.path: %s: %w", r.field, r.path, fmt.Errorf(format, values...))
 }
 
-// describeType says what a JSON value is.
+// describeType names the type of a JSON value.
 func describeType(value any) string {
 	switch value.(type) {
 	case string:
@@ -166,7 +168,7 @@ func describeType(value any) string {
 	}
 }
 
-// validateName tells what no object can be called.
+// validateName returns an error for a text that cannot be the name of an object.
 func validateName(text string) error {
 	if len(text) > content.DNS1123SubdomainMaxLength {
 		return fmt.Errorf("a name of %d characters is too long", len(text))
@@ -174,12 +176,12 @@ func validateName(text string) error {
 	return invalidError("name of an object", content.IsPathSegmentName(text))
 }
 
-// validateNamespace tells what no namespace can be called.
+// validateNamespace returns an error for a text that cannot be the name of a namespace.
 func validateNamespace(text string) error {
 	return invalidError("name of a namespace", content.IsDNS1123Label(text))
 }
 
-// invalidError does not repeat the text, which may be a part of a Secret where a path leads astray.
+// invalidError does not repeat the text: a wrong path may lead to a part of a Secret.
 func invalidError(what string, messages []string) error {
 	if len(messages) == 0 {
 		return nil

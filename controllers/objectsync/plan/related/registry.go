@@ -25,57 +25,57 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
 
-// Registry knows, for one SyncTarget, which objects are related to which primaries. It is safe for concurrent use.
+// Registry holds, for one SyncTarget, the claims of all primaries on related objects. It is safe for concurrent use.
 //
-// A contributor is a PublishedResource, by its name. It begins with its relations, says for each of its primaries and each
-// relation what is wanted, and is complete when it has said so for all there are. Every contributor must have begun before
-// the first question is asked, because the register cannot miss one that it never heard of. What a contributor says about
-// a relation that it did not begin with is a late word of its former self, and not heard.
+// Each PublishedResource begins with its relations, sets one claim for each of its primaries and relations, and then completes
+// its initial sync. Every PublishedResource must have begun before the first look-up, because the registry cannot miss one
+// that it does not know. The registry ignores claims by a relation that the PublishedResource did not begin with: they are
+// late calls of its previous controller.
 type Registry struct {
 	lock               sync.RWMutex
 	publishedResources map[string]*publishedResource
 	buckets            map[bucketKey]*bucket
 }
 
-// bucketKey is what a book is about: one API on the side where the originals are.
+// bucketKey is the API of a bucket, on the side of the originals.
 type bucketKey struct {
 	origin   synchubv1alpha1.RelatedOrigin
 	resource schema.GroupResource
 }
 
-// publishedResource is what one PublishedResource has said.
+// publishedResource is the state of one PublishedResource.
 type publishedResource struct {
 	name string
-	// relations are those it began with.
+	// relations are the relations that it began with.
 	relations map[*Relation]struct{}
 	// epoch counts how often it has begun.
 	epoch int
-	// buckets are those that it has said something in, or may.
+	// buckets are the buckets that its relations concern, and those with claims of it.
 	buckets map[*bucket]struct{}
 	claims  map[types.NamespacedName]map[subject]*claimState
 }
 
-// subject is what a primary can say one thing about.
+// subject identifies one claim of a primary.
 type subject struct {
 	bucket     *bucket
 	identifier string
 }
 
-// claimState is the last that a primary has said about a topic, and in which round.
+// claimState is the last claim of a primary about a subject, and the epoch in which it was set.
 type claimState struct {
-	// claim is what it wants; nil if nothing is known of that.
+	// claim is nil if the query of the primary is not known.
 	claim *claim
 	epoch int
-	// unresolved is true if what it wants now cannot be told.
+	// unresolved is true if the current query of the primary cannot be resolved.
 	unresolved bool
 }
 
-// NewRegistry returns an empty register.
+// NewRegistry returns an empty registry.
 func NewRegistry() *Registry {
 	return &Registry{publishedResources: map[string]*publishedResource{}, buckets: map[bucketKey]*bucket{}}
 }
 
-// BeginInitialSync starts a contributor, or starts it again. What it said before stays in force until it is complete.
+// BeginInitialSync starts a PublishedResource, or starts it again. Its former claims stay until the initial sync is complete.
 func (g *Registry) BeginInitialSync(name string, relations []*Relation) {
 	g.update(func(tx *transaction) {
 		resource := g.publishedResources[name]
@@ -93,7 +93,7 @@ func (g *Registry) BeginInitialSync(name string, relations []*Relation) {
 	})
 }
 
-// SetClaim says what a primary wants by a relation, instead of what it wanted before. The primary's name is that in the mailbox.
+// SetClaim replaces the claim of a primary by a relation. The primary's name is that in the mailbox.
 func (g *Registry) SetClaim(name string, primary types.NamespacedName, relation *Relation, query Query) {
 	g.withRelation(name, relation, func(tx *transaction, resource *publishedResource, at subject) {
 		said := resource.claims[primary][at]
@@ -118,8 +118,8 @@ func (g *Registry) SetClaim(name string, primary types.NamespacedName, relation 
 	})
 }
 
-// MarkUnresolved says that what a primary wants by a relation cannot be told now. What it said before stays in force, and until it
-// says more nothing can be concluded from absence.
+// MarkUnresolved records that the query of a primary cannot be resolved now. Its former claim stays, and absence means nothing
+// until the primary sets another claim.
 func (g *Registry) MarkUnresolved(name string, primary types.NamespacedName, relation *Relation) {
 	g.withRelation(name, relation, func(tx *transaction, resource *publishedResource, at subject) {
 		said := resource.claims[primary][at]
@@ -132,7 +132,7 @@ func (g *Registry) MarkUnresolved(name string, primary types.NamespacedName, rel
 	})
 }
 
-// withRelation lets a contributor that has not ended speak about one of its relations.
+// withRelation calls do if the PublishedResource exists and the relation is one of its own.
 func (g *Registry) withRelation(name string, relation *Relation, do func(tx *transaction, resource *publishedResource, at subject)) {
 	g.update(func(tx *transaction) {
 		resource := g.publishedResources[name]
@@ -145,7 +145,7 @@ func (g *Registry) withRelation(name string, relation *Relation, do func(tx *tra
 	})
 }
 
-// RemovePrimary says that a primary is gone: it wants nothing any more.
+// RemovePrimary removes all claims of a deleted primary.
 func (g *Registry) RemovePrimary(name string, primary types.NamespacedName) {
 	g.update(func(tx *transaction) {
 		if resource := g.publishedResources[name]; resource != nil {
@@ -156,7 +156,8 @@ func (g *Registry) RemovePrimary(name string, primary types.NamespacedName) {
 	})
 }
 
-// CompleteInitialSync notes that every primary has published all its claims since Begin. Claims that were not renewed are dropped.
+// CompleteInitialSync records that every primary has set all its claims since BeginInitialSync. Claims that were not renewed
+// are dropped.
 func (g *Registry) CompleteInitialSync(name string) {
 	g.update(func(tx *transaction) {
 		resource := g.publishedResources[name]
@@ -178,7 +179,7 @@ func (g *Registry) CompleteInitialSync(name string) {
 	})
 }
 
-// RemovePublishedResource says that a contributor is gone: what it said is dropped.
+// RemovePublishedResource removes a PublishedResource and all its claims.
 func (g *Registry) RemovePublishedResource(name string) {
 	g.update(func(tx *transaction) {
 		resource := g.publishedResources[name]
@@ -195,7 +196,7 @@ func (g *Registry) RemovePublishedResource(name string) {
 	})
 }
 
-// markIncomplete marks all that the contributor speaks about as not fully known.
+// markIncomplete marks all buckets of the PublishedResource as incomplete.
 func (c *publishedResource) markIncomplete(tx *transaction) {
 	for bucket := range c.buckets {
 		tx.snapshot(bucket)
@@ -203,7 +204,7 @@ func (c *publishedResource) markIncomplete(tx *transaction) {
 	}
 }
 
-// markComplete takes that mark off.
+// markComplete removes the mark of markIncomplete.
 func (c *publishedResource) markComplete(tx *transaction) {
 	for bucket := range c.buckets {
 		tx.snapshot(bucket)
@@ -227,7 +228,7 @@ func (c *publishedResource) deleteClaim(primary types.NamespacedName, at subject
 	}
 }
 
-// bucket returns the book about an API.
+// bucket returns the bucket of an API, and creates it if necessary.
 func (g *Registry) bucket(of bucketKey) *bucket {
 	found := g.buckets[of]
 	if found == nil {

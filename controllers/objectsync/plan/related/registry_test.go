@@ -121,7 +121,7 @@ func TestClaimsStayUntilTheInitialSyncIsComplete(t *testing.T) {
 	register.CompleteInitialSync("apps")
 	register.takeChanges()
 
-	// One relation goes, another comes.
+	// One relation is removed, another is added.
 	more := newRelation("more")
 	register.BeginInitialSync("apps", []*related.Relation{more})
 	register.expect(password, "creds a/app")
@@ -165,7 +165,7 @@ func TestSharedObjectsStayUntilTheLastClaimEnds(t *testing.T) {
 	register.expectChanges()
 }
 
-// Nobody looks at an object again whose answer is the same.
+// Subscribers hear nothing about an object whose answer is the same.
 func TestOnlyDifferencesAreNotified(t *testing.T) {
 	creds, renewed := newRelation("creds"), newRelation("creds")
 	selected := func(namespaces ...string) related.Query {

@@ -28,7 +28,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/naming"
 )
 
-// Relation is one entry of a PublishedResource about related objects. It does not change.
+// Relation is one compiled entry of a PublishedResource's related objects. It is immutable.
 type Relation struct {
 	// Identifier names the entry within its PublishedResource.
 	Identifier string
@@ -40,20 +40,20 @@ type Relation struct {
 	// InMailbox is that API in mailboxes. MailboxKind is its kind there, empty unless the projection says it.
 	InMailbox   schema.GroupVersionResource
 	MailboxKind string
-	// IdentityHash is that of the export which provides the API in mailboxes, when it is neither kcp nor the hub.
+	// IdentityHash is the identity of the export that provides the API in mailboxes, if that is neither kcp nor the hub.
 	IdentityHash string
 
-	// Naming gives the copies their names. Its templates see .Object, .Primary, .Mailbox and .SyncTarget.
+	// Naming computes the names of copies. Its templates see .Object, .Primary, .Mailbox and .SyncTarget.
 	Naming *naming.Namer
-	// Down and Up change the objects on their way.
+	// Down and Up mutate the objects in each direction.
 	Down, Up *mutation.Program
-	// StatusReturn says whether the status of a copy on the target goes back to the original in the mailbox.
+	// StatusReturn is true if the status of a copy on the target is returned to the original in the mailbox.
 	StatusReturn bool
-	// Orphan says that copies stay when they are not wanted any more.
+	// Orphan is true if copies stay when no primary claims them any more.
 	Orphan bool
 
-	// Created is when the PublishedResource was made, as far as its reader says so. Of several relations that want one
-	// object, that of the oldest PublishedResource counts, then that of the first by name.
+	// Created is the creation time of the PublishedResource, if known. Among several relations that match one object, the one
+	// of the oldest PublishedResource counts, then that of the first by name.
 	Created time.Time
 
 	objectFinder    objectFinder
@@ -76,9 +76,9 @@ func (r *Relation) DestinationResource() schema.GroupVersionResource {
 	return r.OnTarget
 }
 
-// MutatedReference returns the field by which primaries name related objects if one of the programs, which change the primaries
-// on their way, changes it, and no naming makes up for that: the copies keep the originals' names, so the primary does not
-// name them on the other side. It is empty if all is well.
+// MutatedReference returns the field by which primaries name related objects, if one of the programs mutates that field in the
+// primaries. The copies would keep the names of the originals, so the primary would not name them on the other side. It
+// returns "" if no program does, or if naming templates rename the copies.
 func (r *Relation) MutatedReference(programs ...*mutation.Program) string {
 	reference := r.objectFinder.reference
 	if reference == nil {

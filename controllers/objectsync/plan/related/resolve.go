@@ -28,16 +28,16 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
 
-// maxNames is how many objects one primary can name. Names in namespaces multiply, and each is kept in memory.
+// maxNames is the maximum number of objects that one primary can name. Names multiply with namespaces, and each takes memory.
 const maxNames = 1000
 
-// Environment is what templates see besides the primary.
+// Environment holds the template variables besides the primary.
 type Environment struct {
 	// Mailbox is the name of the mailbox's logical cluster, SyncTarget that of its SyncTarget.
 	Mailbox, SyncTarget string
 }
 
-// objectFinder is how a primary says which objects it wants. One of its fields is set.
+// objectFinder finds the names, labels or owner of related objects in a primary. One of its fields is set.
 type objectFinder struct {
 	reference *reference
 	selector  *selector
@@ -45,7 +45,7 @@ type objectFinder struct {
 	owner     *synchubv1alpha1.RelatedOwner
 }
 
-// namespaceFinder is how a primary says in which namespaces they are. One of its fields is set. The nil locator stands for the
+// namespaceFinder finds the namespaces of related objects in a primary. One of its fields is set. A nil finder stands for the
 // primary's own namespace.
 type namespaceFinder struct {
 	reference *reference
@@ -53,7 +53,7 @@ type namespaceFinder struct {
 	template  *textTemplate
 }
 
-// primaryObject is a primary that is asked what it wants.
+// primaryObject is a primary that is being resolved.
 type primaryObject struct {
 	sourceNamespace string
 	uid             types.UID
@@ -61,15 +61,15 @@ type primaryObject struct {
 	variables       map[string]any
 }
 
-// LacksNamespace tells whether a cluster-scoped primary does not say in which namespaces the originals are. It wants only
-// what is in no namespace then.
+// LacksNamespace reports whether a cluster-scoped primary names no namespaces of the originals. It then claims only
+// cluster-scoped objects.
 func (r *Relation) LacksNamespace() bool {
 	byItself := r.objectFinder.owner != nil || r.objectFinder.reference != nil && r.objectFinder.reference.namespaceField != ""
 	return r.namespaceFinder == nil && !byItself
 }
 
-// Resolve returns what a primary wants. The primary is that on the side of the originals, and is not changed. An error names
-// the field of the relation, and says what is wrong in the primary.
+// Resolve returns the query of a primary. The primary is the object on the side of the originals; Resolve does not change it.
+// An error names the field of the relation and the mistake in the primary.
 func (r *Relation) Resolve(primary *unstructured.Unstructured, environment Environment) (Query, error) {
 	query, err := r.resolve(primaryObject{
 		sourceNamespace: primary.GetNamespace(),
@@ -114,7 +114,7 @@ func (r *Relation) resolve(primary primaryObject) (Query, error) {
 	return query, err
 }
 
-// addNames adds the names that a primary reads or renders, in each of the namespaces.
+// addNames adds the names that a primary contains or renders, in each of the namespaces.
 func (r *Relation) addNames(query *Query, primary primaryObject, namespaces []string) error {
 	names, err := resolveTexts(r.objectFinder.reference, r.objectFinder.template, primary, validateName)
 	if err != nil {
@@ -135,11 +135,11 @@ func (r *Relation) addNames(query *Query, primary primaryObject, namespaces []st
 	return nil
 }
 
-// resolveNamespaces returns where to look: the names of namespaces, or how they are selected.
+// resolveNamespaces returns the namespaces to search: their names, or a selector.
 func (r *Relation) resolveNamespaces(primary primaryObject) ([]string, labels.Selector, error) {
 	switch {
 	case r.namespaceFinder == nil && r.objectFinder.owner != nil && primary.sourceNamespace == "":
-		// An owner that is in no namespace may own objects in any.
+		// A cluster-scoped owner may own objects in any namespace.
 		return nil, labels.Everything(), nil
 	case r.namespaceFinder == nil:
 		return []string{primary.sourceNamespace}, nil, nil
@@ -152,7 +152,7 @@ func (r *Relation) resolveNamespaces(primary primaryObject) ([]string, labels.Se
 	}
 }
 
-// resolveTexts returns what a reference leads to or a template yields, sorted and each once.
+// resolveTexts returns the texts of a reference or a template, sorted, without duplicates.
 func resolveTexts(reference *reference, template *textTemplate, primary primaryObject, check func(string) error) ([]string, error) {
 	var found []string
 	var err error
@@ -165,7 +165,7 @@ func resolveTexts(reference *reference, template *textTemplate, primary primaryO
 	return slices.Compact(found), err
 }
 
-// checkCount refuses more than a primary may name.
+// checkCount returns an error if a primary names too many objects.
 func checkCount(count int, what string) error {
 	if count > maxNames {
 		return fmt.Errorf("the primary names %d %s, of which it may name %d", count, what, maxNames)

@@ -29,10 +29,10 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 )
 
-// environment is what all templates of these tests see.
+// environment is the environment of all templates in these tests.
 var environment = related.Environment{Mailbox: "box", SyncTarget: "florin"}
 
-// compile reads an entry about secrets, of which the given text says more.
+// compile compiles an entry about secrets with the given fields.
 func compile(t testing.TB, text string) *related.Relation {
 	t.Helper()
 	relations, err := related.Compile([]synchubv1alpha1.RelatedResource{entry(t, text)})
@@ -59,7 +59,7 @@ func read(t testing.TB, text string, into any) {
 	}
 }
 
-// newPrimary returns one called a/app, or app if it is in no namespace.
+// newPrimary returns the primary a/app, or app if it is cluster-scoped.
 func newPrimary(t testing.TB, namespace, spec string) *unstructured.Unstructured {
 	t.Helper()
 	primary := &unstructured.Unstructured{}
@@ -70,7 +70,7 @@ func newPrimary(t testing.TB, namespace, spec string) *unstructured.Unstructured
 	return primary
 }
 
-// write writes down what is wanted, without the home.
+// write formats a query, without its source namespace.
 func write(query related.Query) string {
 	var parts []string
 	add := func(format string, value any) { parts = append(parts, fmt.Sprintf(format, value)) }
@@ -216,7 +216,7 @@ func TestResolveErrors(t *testing.T) {
 	}
 }
 
-// numbered lists so many names.
+// numbered lists this many names.
 func numbered(count int) string {
 	var names []string
 	for index := range count {

@@ -22,14 +22,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// maxListedScopes is how many names or namespaces are listed: one more than are worth a watch each.
+// maxListedScopes is the maximum length of a list of names or namespaces: one more than are worth a watch each.
 const maxListedScopes = 9
 
-// scopeCounter counts the claims on each place, to tell where originals can be.
+// scopeCounter counts the claims for each name and namespace, to find where originals can be.
 type scopeCounter struct {
 	names              map[types.NamespacedName]int
 	searchedNamespaces map[string]int
-	// namespacesOfNames are those of the names.
+	// namespacesOfNames are the namespaces of names.
 	namespacesOfNames map[string]int
 	selectedCount     int
 }
@@ -38,7 +38,7 @@ func newScopeCounter() scopeCounter {
 	return scopeCounter{names: map[types.NamespacedName]int{}, searchedNamespaces: map[string]int{}, namespacesOfNames: map[string]int{}}
 }
 
-// add adds a claim, or takes it off if change is -1.
+// add adds a query, or removes it if change is -1.
 func (p *scopeCounter) add(query Query, change int) {
 	for _, name := range query.Names {
 		addCount(p.names, name, change)
@@ -69,7 +69,7 @@ func addCount[K comparable](counts map[K]int, key K, change int) {
 	}
 }
 
-// appendKeys returns keys that are counted, after those that are listed already, until there are enough.
+// appendKeys appends counted keys to the list until it is long enough.
 func appendKeys[K comparable](counts map[K]int, listed []K) []K {
 	for key := range counts {
 		if len(listed) >= maxListedScopes {

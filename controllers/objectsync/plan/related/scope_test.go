@@ -30,7 +30,7 @@ import (
 func TestWhatIsReached(t *testing.T) {
 	for title, test := range map[string]struct {
 		wanted related.Query
-		// yes and no are candidates in selected namespaces, unselected ones in others.
+		// yes and no are objects in selected namespaces; unselected are objects in other namespaces.
 		yes, no []related.Object
 	}{
 		"names": {
@@ -100,7 +100,7 @@ func inTeam(name string) func() (map[string]string, bool) {
 	return func() (map[string]string, bool) { return map[string]string{"team": name}, true }
 }
 
-// Labels of a namespace that are not known, and matter, leave the answer open.
+// Unknown labels of a namespace leave the answer open if they matter.
 func TestUnknownNamespaces(t *testing.T) {
 	register, creds := newRecorder(t), newRelation("creds")
 	register.BeginInitialSync("apps", []*related.Relation{creds})

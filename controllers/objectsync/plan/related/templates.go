@@ -32,7 +32,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/expression"
 )
 
-// textTemplate is a template over a primary.
+// textTemplate is a template whose variable is a primary.
 type textTemplate struct {
 	// field of the relation, for errors.
 	field    string
@@ -71,7 +71,7 @@ func (t *textTemplate) values(primary primaryObject, check func(string) error) (
 type selector struct {
 	// labels are sorted by key.
 	labels []labelTemplate
-	// fixed are the requirements that do not depend on it.
+	// fixed are the requirements that do not depend on the primary.
 	fixed labels.Requirements
 }
 
@@ -104,7 +104,7 @@ func newSelector(field string, spec synchubv1alpha1.RelatedSelector) (*selector,
 	return made, nil
 }
 
-// resolve returns the selector as it is for a primary. Where a value comes out empty it selects nothing.
+// resolve returns the selector for a primary. If a value is empty, the selector selects nothing.
 func (s *selector) resolve(primary primaryObject) (labels.Selector, error) {
 	requirements := slices.Clone(s.fixed)
 	for _, label := range s.labels {
