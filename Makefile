@@ -80,10 +80,11 @@ e2e_tests = go run github.com/onsi/ginkgo/v2/ginkgo -v -race -timeout=$(E2E_TIME
 test: test-tools ## Run all tests on real servers, building what they need
 	@mkdir -p logs
 	@nice -n 10 $(unit_tests) >logs/unit.log 2>&1 & beside=$$!; unit=0; e2e=0; \
-	$(e2e_tests) || e2e=$$?; \
+	$(e2e_tests) 2>&1 | tee logs/e2e.log || e2e=$$?; \
 	wait $$beside || unit=$$?; \
 	cat logs/unit.log; \
-	if ((unit)); then echo "Failed beside the code:"; grep -E '^(panic: |FAIL| *--- FAIL)' logs/unit.log || true; fi; \
+	if ((e2e)); then echo "Failed end to end:"; grep -aE '\[(FAIL|FAILED|PANICKED|TIMEDOUT)\]|Timed out after|^Ran |^DATA RACE' logs/e2e.log | cut -c1-200 | sort -u | tail -n 20; fi; \
+	if ((unit)); then echo "Failed beside the code:"; grep -aE '^(panic: |FAIL| *--- FAIL|WARNING: DATA RACE)|^ +[a-z_]+_test.go:' logs/unit.log | cut -c1-200 | tail -n 20; fi; \
 	exit $$((e2e + unit > 0))
 
 .PHONY: test-tools
