@@ -41,7 +41,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/controllers/schemacheck"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
@@ -76,8 +76,8 @@ type Mailboxes interface {
 // Syncer is the part of [syncmanager.Manager] that the controller uses.
 type Syncer interface {
 	// Publish replaces the list of synced resources, and Published returns the list.
-	Publish(resources []objectsync.Resource)
-	Published() []objectsync.Resource
+	Publish(resources []plan.Resource)
+	Published() []plan.Resource
 	// SetSchemas replaces the schemas that the hub exports to mailboxes, by resource.
 	SetSchemas(schemas map[schema.GroupResource]schemacheck.Schema)
 	// HasPublished reports whether Publish was ever called.
@@ -177,26 +177,26 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if err := c.Provider.GetClient().Get(ctx, types.NamespacedName{Name: c.Export}, &export); err != nil {
 		return reconcile.Result{}, fmt.Errorf("cannot get the APIExport %s (run `synchub init`): %w", c.Export, err)
 	}
-	plan, err := c.planner.newPlan(ctx, list.Items, &export.Spec)
+	made, err := c.planner.newPlan(ctx, list.Items, &export.Spec)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	refused, err := c.updateExport(ctx, &export, plan.exportEntries())
+	refused, err := c.updateExport(ctx, &export, made.exportEntries())
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	plan.markRefused(refused)
-	gone := c.findUnpublished(plan)
-	if err := c.updateSchemas(ctx, plan); err != nil {
+	made.markRefused(refused)
+	gone := c.findUnpublished(made)
+	if err := c.updateSchemas(ctx, made); err != nil {
 		return reconcile.Result{}, err
 	}
-	c.applyPlan(plan)
-	c.rememberPlan(plan)
+	c.applyPlan(made)
+	c.rememberPlan(made)
 	for _, left := range gone {
 		left.recordEvent(ctx, c.Recorder)
 	}
 	result := reconcile.Result{RequeueAfter: statusInterval}
-	if plan.needsPolling {
+	if made.needsPolling {
 		result.RequeueAfter = pollInterval
 	}
 	requeueAfter, err := c.retryClaims(ctx, &export)
@@ -204,7 +204,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if requeueAfter > 0 {
 		result.RequeueAfter = min(result.RequeueAfter, requeueAfter)
 	}
-	for _, candidate := range plan.resources {
+	for _, candidate := range made.resources {
 		errs = append(errs, c.reconcileFinalizer(ctx, candidate))
 		if candidate.isUnpublishing() {
 			result.RequeueAfter = unpublishInterval
@@ -259,7 +259,7 @@ func isRefusal(err error) bool {
 }
 
 // applyPlan sets the watched resources of the mailboxes and publishes the synced resources.
-func (c *Controller) applyPlan(made *plan) {
+func (c *Controller) applyPlan(made *exportPlan) {
 	c.Mailboxes.SetResourceLimits(made.resourceLimits())
 	c.Mailboxes.SetResources(made.watchedResources())
 	if resources := made.syncedResources(); !c.Sync.HasPublished() || !slices.Equal(resources, c.Sync.Published()) {
@@ -268,7 +268,7 @@ func (c *Controller) applyPlan(made *plan) {
 }
 
 // rememberPlan keeps the published states for the next plan.
-func (c *Controller) rememberPlan(made *plan) {
+func (c *Controller) rememberPlan(made *exportPlan) {
 	c.planner.previous = made.publishedStates()
 	names := map[string]bool{}
 	for _, resource := range made.resources {

@@ -81,17 +81,17 @@ func newFixture(t *testing.T) *fixture {
 // schema adds the schema s-<resource>.
 func (w *fixture) schema(resource, kind string, namespaced bool, versions ...string) {
 	group := schema.ParseGroupResource(resource)
-	plan := &apisv1alpha1.APIResourceSchema{}
-	plan.Name = "s-" + resource
-	plan.Spec.Group, plan.Spec.Names.Plural, plan.Spec.Names.Kind = group.Group, group.Resource, kind
-	plan.Spec.Scope = apiextensionsv1.ClusterScoped
+	made := &apisv1alpha1.APIResourceSchema{}
+	made.Name = "s-" + resource
+	made.Spec.Group, made.Spec.Names.Plural, made.Spec.Names.Kind = group.Group, group.Resource, kind
+	made.Spec.Scope = apiextensionsv1.ClusterScoped
 	if namespaced {
-		plan.Spec.Scope = apiextensionsv1.NamespaceScoped
+		made.Spec.Scope = apiextensionsv1.NamespaceScoped
 	}
 	for _, version := range versions {
-		plan.Spec.Versions = append(plan.Spec.Versions, apisv1alpha1.APIResourceVersion{Name: version, Served: true})
+		made.Spec.Versions = append(made.Spec.Versions, apisv1alpha1.APIResourceVersion{Name: version, Served: true})
 	}
-	w.schemas[plan.Name] = plan
+	w.schemas[made.Name] = made
 }
 
 // serve makes mailboxes serve version v1 of an API from another export.
@@ -104,14 +104,14 @@ func (w *fixture) serve(resource, kind string, namespaced bool) {
 // resource returns a PublishedResource. Higher generations are younger by one second each.
 func resource(t *testing.T, name, schemaName, spec string) synchubv1alpha1.PublishedResource {
 	t.Helper()
-	plan := synchubv1alpha1.PublishedResource{}
-	plan.Name, plan.UID, plan.Generation = name, types.UID("uid-"+name), 1
-	if err := yaml.UnmarshalStrict([]byte(spec), &plan.Spec); err != nil {
+	made := synchubv1alpha1.PublishedResource{}
+	made.Name, made.UID, made.Generation = name, types.UID("uid-"+name), 1
+	if err := yaml.UnmarshalStrict([]byte(spec), &made.Spec); err != nil {
 		t.Fatalf("%s: %v", spec, err)
 	}
-	plan.Status.SchemaName = schemaName
-	schemaReady(&plan, 1, metav1.ConditionTrue, "Created")
-	return plan
+	made.Status.SchemaName = schemaName
+	schemaReady(&made, 1, metav1.ConditionTrue, "Created")
+	return made
 }
 
 func schemaReady(resource *synchubv1alpha1.PublishedResource, generation int64, status metav1.ConditionStatus, reason string) {
@@ -138,17 +138,17 @@ func (w *fixture) plan(resources ...synchubv1alpha1.PublishedResource) outcome {
 		resources[i].CreationTimestamp = metav1.Unix(int64(i), 0)
 	}
 	previous := w.export.DeepCopy()
-	plan, err := w.planner.newPlan(w.t.Context(), slices.Clone(resources), &w.export)
+	made, err := w.planner.newPlan(w.t.Context(), slices.Clone(resources), &w.export)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	if !slices.EqualFunc(w.export.Resources, previous.Resources, func(a, b apisv1alpha2.ResourceSchema) bool { return a.Schema == b.Schema }) {
 		w.t.Error("a plan changed the export")
 	}
-	return w.execute(plan)
+	return w.execute(made)
 }
 
-func (w *fixture) execute(made *plan) outcome {
+func (w *fixture) execute(made *exportPlan) outcome {
 	w.t.Helper()
 	got := outcome{messages: map[string]string{}, waits: made.needsPolling}
 	mergeAll(&w.export, made.exportEntries())

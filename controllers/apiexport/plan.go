@@ -29,7 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
@@ -56,11 +56,11 @@ type publishedState struct {
 	entry exportEntry
 	// api is the API that mailboxes had. synced is nil if the objects were not synced.
 	api    *publishedresource.API
-	synced *objectsync.Resource
+	synced *plan.Resource
 }
 
-// plan holds the entries of the export and the resources to sync, and the problems to report.
-type plan struct {
+// exportPlan holds the entries of the export and the resources to sync, and the problems to report.
+type exportPlan struct {
 	resources   []*resourcePlan
 	relatedAPIs []*relatedAPI
 	// needsPolling is true if something is missing whose arrival may cause no event.
@@ -68,9 +68,9 @@ type plan struct {
 }
 
 // newPlan returns the plan for all PublishedResources on top of the export's present spec, which it does not change.
-func (p *planner) newPlan(ctx context.Context, resources []synchubv1alpha1.PublishedResource, export *apisv1alpha2.APIExportSpec) (*plan, error) {
+func (p *planner) newPlan(ctx context.Context, resources []synchubv1alpha1.PublishedResource, export *apisv1alpha2.APIExportSpec) (*exportPlan, error) {
 	slices.SortFunc(resources, oldestFirst)
-	made := &plan{}
+	made := &exportPlan{}
 	draft := export.DeepCopy()
 	owners := map[schema.GroupResource]*resourcePlan{}
 	for i := range resources {

@@ -192,14 +192,14 @@ func TestRefused(t *testing.T) {
 	resources := []synchubv1alpha1.PublishedResource{
 		resource(t, "a", "s-as.a.io", specWithRelated("resource: {version: v1, resource: secrets}")), resource(t, "b", "s-bs.b.io", bSpec), resource(t, "n", "", nativeSpec),
 	}
-	plan, err := w.planner.newPlan(t.Context(), resources, &w.export)
+	made, err := w.planner.newPlan(t.Context(), resources, &w.export)
 	if err != nil {
 		t.Fatal(err)
 	}
 	refusal := errors.New("no\nway")
-	plan.markRefused(map[exportEntry]error{entryFor("bs.b.io", "s-bs.b.io"): refusal, entryFor("secrets", ""): refusal})
-	plan.relatedAPIs = slices.DeleteFunc(plan.relatedAPIs, func(c *relatedAPI) bool { return c.resource == nil })
-	got := w.execute(plan)
+	made.markRefused(map[exportEntry]error{entryFor("bs.b.io", "s-bs.b.io"): refusal, entryFor("secrets", ""): refusal})
+	made.relatedAPIs = slices.DeleteFunc(made.relatedAPIs, func(c *relatedAPI) bool { return c.resource == nil })
+	got := w.execute(made)
 	w.want(got, "a Exported/RelatedInvalid, b Refused/Refused, n Exported/Ready", "s-as.a.io configmaps", "as.a.io/v2 configmaps/v1", "as.a.io configmaps")
 	w.says(got, "a", "spec.related[0].resource: kcp refuses the claim on secrets", "no; way")
 	w.says(got, "b", "kcp refuses the schema s-bs.b.io", "no; way")
@@ -233,7 +233,7 @@ func TestLimits(t *testing.T) {
 		plan.Spec.Limits = &synchubv1alpha1.ResourceLimits{MailboxObjects: &objects}
 		return plan
 	}
-	plan, err := w.planner.newPlan(t.Context(), []synchubv1alpha1.PublishedResource{
+	made, err := w.planner.newPlan(t.Context(), []synchubv1alpha1.PublishedResource{
 		limit(resource(t, "a", "s-as.a.io", specWithRelated("resource: {version: v1, resource: secrets}")), 3), limit(resource(t, "b", "", "resource: {group: b.io, resource: bs}"), 4),
 		limit(resource(t, "f", "", foreignSpec), 5), resource(t, "n", "", nativeSpec),
 	}, &w.export)
@@ -243,7 +243,7 @@ func TestLimits(t *testing.T) {
 	want := map[schema.GroupVersionResource]mailboxes.Limits{
 		{Group: "a.io", Version: "v2", Resource: "as"}: {Objects: 3}, {Group: "f.io", Version: "v1", Resource: "fs"}: {Objects: 5},
 	}
-	if got := plan.resourceLimits(); !maps.Equal(got, want) {
+	if got := made.resourceLimits(); !maps.Equal(got, want) {
 		t.Errorf("want %v, got %v", want, got)
 	}
 }

@@ -21,12 +21,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
 // exportEntries returns the entries that the export must have.
-func (p *plan) exportEntries() []exportEntry {
+func (p *exportPlan) exportEntries() []exportEntry {
 	var entries []exportEntry
 	for _, resource := range p.resources {
 		if resource.entry != nil {
@@ -40,7 +40,7 @@ func (p *plan) exportEntries() []exportEntry {
 }
 
 // markRefused records the refused entries as problems, and removes their resources from the plan.
-func (p *plan) markRefused(refused map[exportEntry]error) {
+func (p *exportPlan) markRefused(refused map[exportEntry]error) {
 	for _, resource := range p.resources {
 		if resource.entry == nil {
 			continue
@@ -63,7 +63,7 @@ func (p *plan) markRefused(refused map[exportEntry]error) {
 
 // watchedResources returns the resources to watch in mailboxes. The resource of an invalid PublishedResource stays watched,
 // so that fixing the PublishedResource costs no new list.
-func (p *plan) watchedResources() []schema.GroupVersionResource {
+func (p *exportPlan) watchedResources() []schema.GroupVersionResource {
 	watched := []schema.GroupVersionResource{namespaces}
 	add := func(resource schema.GroupVersionResource) {
 		if resource != namespaces {
@@ -84,7 +84,7 @@ func (p *plan) watchedResources() []schema.GroupVersionResource {
 }
 
 // resourceLimits returns the limits that PublishedResources set for the cache of each mailbox.
-func (p *plan) resourceLimits() map[schema.GroupVersionResource]mailboxes.Limits {
+func (p *exportPlan) resourceLimits() map[schema.GroupVersionResource]mailboxes.Limits {
 	limits := map[schema.GroupVersionResource]mailboxes.Limits{}
 	for _, resource := range p.resources {
 		set := resource.published.Spec.Limits
@@ -96,8 +96,8 @@ func (p *plan) resourceLimits() map[schema.GroupVersionResource]mailboxes.Limits
 }
 
 // syncedResources returns the resources to sync.
-func (p *plan) syncedResources() []objectsync.Resource {
-	var synced []objectsync.Resource
+func (p *exportPlan) syncedResources() []plan.Resource {
+	var synced []plan.Resource
 	for _, resource := range p.resources {
 		if resource.isInForce() {
 			synced = append(synced, *resource.synced)
@@ -112,7 +112,7 @@ func (p *plan) syncedResources() []objectsync.Resource {
 }
 
 // publishedStates returns the states that the next plan needs, by the UID of the PublishedResource.
-func (p *plan) publishedStates() map[types.UID]publishedState {
+func (p *exportPlan) publishedStates() map[types.UID]publishedState {
 	memories := map[types.UID]publishedState{}
 	for _, resource := range p.resources {
 		if resource.notExported == nil && resource.entry != nil && resource.api != nil {

@@ -25,7 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
@@ -34,7 +34,7 @@ import (
 type relatedAPI struct {
 	entry exportEntry
 	// resource is nil while it is not known which API mailboxes serve.
-	resource *objectsync.Resource
+	resource *plan.Resource
 	// discoveryFailed is true if discovery failed, so that it is unknown whether mailboxes serve the API.
 	discoveryFailed bool
 	// refs are the entries of PublishedResources that need the API.
@@ -49,7 +49,7 @@ type relatedRef struct {
 }
 
 // planRelated adds the APIs of the related objects of a PublishedResource to the plan, or records why that is not possible.
-func (p *planner) planRelated(ctx context.Context, made *plan, c *resourcePlan, owners map[schema.GroupResource]*resourcePlan, draft *apisv1alpha2.APIExportSpec) {
+func (p *planner) planRelated(ctx context.Context, made *exportPlan, c *resourcePlan, owners map[schema.GroupResource]*resourcePlan, draft *apisv1alpha2.APIExportSpec) {
 	for i, related := range c.synced.Related() {
 		ref := relatedRef{c, fmt.Sprintf("spec.related[%d]", i), related}
 		if owner, ok := owners[related.InMailbox.GroupResource()]; ok {
@@ -72,7 +72,7 @@ func (s relatedRef) checkPublisher(owner *resourcePlan) {
 }
 
 // checkNamespace records a problem if the relation needs a namespace to find objects of the resource and has none.
-func (s relatedRef) checkNamespace(resource *objectsync.Resource) {
+func (s relatedRef) checkNamespace(resource *plan.Resource) {
 	if resource.Namespaced && !s.synced.Namespaced && s.relation.LacksNamespace() {
 		s.setProblem(ReasonRelatedInvalid, "%s.namespace: required, because objects of %s are in namespaces and those of %s are not.",
 			s.field, resource.GroupResource(), s.group)
@@ -80,7 +80,7 @@ func (s relatedRef) checkNamespace(resource *objectsync.Resource) {
 }
 
 // addRelatedAPI adds the related API to the plan, or records why mailboxes cannot have it.
-func (p *planner) addRelatedAPI(ctx context.Context, made *plan, ref relatedRef, draft *apisv1alpha2.APIExportSpec) {
+func (p *planner) addRelatedAPI(ctx context.Context, made *exportPlan, ref relatedRef, draft *apisv1alpha2.APIExportSpec) {
 	mailboxResource := ref.relation.InMailbox
 	claim := exportEntry{GroupResource: mailboxResource.GroupResource(), identity: ref.relation.IdentityHash}
 	native, isNative := publishedresource.NativeAPI(synchubv1alpha1.ResourceDescriptor{Group: mailboxResource.Group, Resource: mailboxResource.Resource})
@@ -97,7 +97,7 @@ func (p *planner) addRelatedAPI(ctx context.Context, made *plan, ref relatedRef,
 		return
 	}
 	addEntry(draft, claim)
-	found := made.relatedAPIFor(claim, func() (*objectsync.Resource, error) {
+	found := made.relatedAPIFor(claim, func() (*plan.Resource, error) {
 		api, err := native, error(nil)
 		if claim.identity != "" {
 			api, err = p.discover(ctx, mailboxResource)
@@ -118,7 +118,7 @@ func (p *planner) addRelatedAPI(ctx context.Context, made *plan, ref relatedRef,
 }
 
 // relatedAPIFor returns the plan's related API for a claim. For a new claim it calls found to get the resource.
-func (p *plan) relatedAPIFor(claim exportEntry, found func() (*objectsync.Resource, error)) *relatedAPI {
+func (p *exportPlan) relatedAPIFor(claim exportEntry, found func() (*plan.Resource, error)) *relatedAPI {
 	known := slices.IndexFunc(p.relatedAPIs, func(other *relatedAPI) bool { return other.entry == claim })
 	if known >= 0 {
 		return p.relatedAPIs[known]

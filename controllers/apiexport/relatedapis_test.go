@@ -142,14 +142,14 @@ related: [{identifier: password, origin: Mailbox, resource: {version: v1, resour
 		", naming: {name: 'acme-{{ .Object.metadata.name }}'}": "",
 	} {
 		w := newFixture(t)
-		plan, err := w.planner.newPlan(t.Context(), []synchubv1alpha1.PublishedResource{resource(t, "a", "s-as.a.io", strings.Replace(mutated, "NAMING", naming, 1))}, &w.export)
+		made, err := w.planner.newPlan(t.Context(), []synchubv1alpha1.PublishedResource{resource(t, "a", "s-as.a.io", strings.Replace(mutated, "NAMING", naming, 1))}, &w.export)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(plan.resources) != 1 || !plan.resources[0].isInForce() {
-			t.Fatalf("%q: it is not in force: %+v", naming, plan.resources)
+		if len(made.resources) != 1 || !made.resources[0].isInForce() {
+			t.Fatalf("%q: it is not in force: %+v", naming, made.resources)
 		}
-		condition, ok := plan.resources[0].mutatedReferenceCondition()
+		condition, ok := made.resources[0].mutatedReferenceCondition()
 		if ok != (want != "") || ok && !strings.Contains(condition.Message, want) {
 			t.Errorf("%q: got %v %s", naming, ok, condition.Message)
 		}

@@ -123,7 +123,7 @@ type unpublished struct {
 
 // findUnpublished returns the PublishedResources that are in the last plan but not in this one. Call it before the sync
 // controllers stop, since it counts the objects that stay.
-func (c *Controller) findUnpublished(made *plan) []unpublished {
+func (c *Controller) findUnpublished(made *exportPlan) []unpublished {
 	here := map[types.UID]bool{}
 	for _, resource := range made.resources {
 		here[resource.published.UID] = true

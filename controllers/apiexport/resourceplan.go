@@ -26,7 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
@@ -69,7 +69,7 @@ type resourcePlan struct {
 	// api is the API that mailboxes have, or nil while unknown.
 	api *publishedresource.API
 	// synced is the resource to sync, or nil if the objects must not be synced.
-	synced *objectsync.Resource
+	synced *plan.Resource
 	// notExported is why mailboxes do not have the API from this PublishedResource. problem is any other problem. Both may
 	// be nil.
 	notExported, problem *problem

@@ -34,7 +34,7 @@ type schemas map[schema.GroupResource]schemacheck.Schema
 
 // updateSchemas passes the schemas of the synced resources to the sync manager, which compares them with the APIs of
 // targets.
-func (c *Controller) updateSchemas(ctx context.Context, made *plan) error {
+func (c *Controller) updateSchemas(ctx context.Context, made *exportPlan) error {
 	next := schemas{}
 	for _, resource := range made.resources {
 		if !resource.isInForce() || resource.isUnpublishing() || resource.entry.schema == "" {

@@ -25,7 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/schemacheck"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 )
@@ -40,7 +40,7 @@ func (s *schemaSink) SetSchemas(schemas map[schema.GroupResource]schemacheck.Sch
 	s.taken = append(s.taken, schemas)
 }
 
-func (s *schemaSink) Published() []objectsync.Resource { return nil }
+func (s *schemaSink) Published() []plan.Resource { return nil }
 
 // describe gives each version of each schema its own description.
 func (w *fixture) describe() {
@@ -62,11 +62,11 @@ func TestSetSchemas(t *testing.T) {
 	controller := &Controller{Options: Options{Sync: sink}, planner: w.planner}
 	set := func(resources ...synchubv1alpha1.PublishedResource) {
 		t.Helper()
-		plan, err := w.planner.newPlan(t.Context(), slices.Clone(resources), &w.export)
+		made, err := w.planner.newPlan(t.Context(), slices.Clone(resources), &w.export)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := controller.updateSchemas(t.Context(), plan); err != nil {
+		if err := controller.updateSchemas(t.Context(), made); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -42,16 +42,16 @@ func TestPlanOfUnpublishing(t *testing.T) {
 			going := resource(t, "a", "s-as.a.io", spec)
 			going.DeletionTimestamp, going.Finalizers = &metav1.Time{}, []string{Finalizer}
 			test.change(&going)
-			plan, err := w.planner.newPlan(t.Context(), []synchubv1alpha1.PublishedResource{going}, &w.export)
+			made, err := w.planner.newPlan(t.Context(), []synchubv1alpha1.PublishedResource{going}, &w.export)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, synced := range plan.syncedResources() {
+			for _, synced := range made.syncedResources() {
 				if !synced.Unpublishing || !synced.Exported || synced.Rules != nil {
 					t.Errorf("got %+v", synced)
 				}
 			}
-			w.want(w.execute(plan), test.said, "s-as.a.io secrets", test.watched, test.synced)
+			w.want(w.execute(made), test.said, "s-as.a.io secrets", test.watched, test.synced)
 		})
 	}
 }

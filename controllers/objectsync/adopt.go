@@ -35,16 +35,16 @@ import (
 
 // reclaim takes back the object that has the name if it is the hub's, adopts it if that is allowed, and else returns a
 // conflict.
-func (c *Controller) reclaim(ctx context.Context, current targetCopy, desired *transform.Desired, refused error) error {
-	object, err := c.Connection.Get(ctx, current.target.GroupVersionResource, current.key)
+func (c *Controller) reclaim(ctx context.Context, current plan.Copy, desired *transform.Desired, refused error) error {
+	object, err := c.Connection.Get(ctx, current.API.GroupVersionResource, current.Key)
 	if err != nil {
 		return fmt.Errorf("the target refused to create the object: %w; and reading it failed: %w", refused, err)
 	}
 	observed, reason := c.observeObject(object)
-	current.object = object
+	current.Object = object
 	switch {
 	case reason == nil && !plan.SameSource(observed.Mark, desired.Mark):
-		return &nameTakenError{ref: current.ref(), reason: "it came from " + describeSource(observed.Mark.Source)}
+		return &nameTakenError{ref: current.Ref(), reason: "it came from " + describeSource(observed.Mark.Source)}
 	case reason == nil:
 		return c.reapplyOwned(ctx, current, desired, observed, c.applyToTarget)
 	case c.isEnsured(object, reason):
@@ -58,17 +58,17 @@ func (c *Controller) reclaim(ctx context.Context, current targetCopy, desired *t
 	case err != nil:
 		return fmt.Errorf("cannot find out whether the object may be adopted: %w", err)
 	case !allowed:
-		return &nameTakenError{ref: current.ref(), reason: reason.Error(), adoptable: ownership.IsAdoptable(reason), unverified: errors.Is(reason, ownership.ErrUnverified)}
+		return &nameTakenError{ref: current.Ref(), reason: reason.Error(), adoptable: ownership.IsAdoptable(reason), unverified: errors.Is(reason, ownership.ErrUnverified)}
 	default:
 		return c.adopt(ctx, current, object, desired.AsAdopted())
 	}
 }
 
 // applyFunc applies to the object of a UID.
-type applyFunc func(ctx context.Context, here targetCopy, desired *transform.Desired, uid types.UID) error
+type applyFunc func(ctx context.Context, here plan.Copy, desired *transform.Desired, uid types.UID) error
 
 // reapplyOwned brings an object that the hub wrote in sync.
-func (c *Controller) reapplyOwned(ctx context.Context, current targetCopy, desired *transform.Desired, observed *plan.TargetObject, write applyFunc) error {
+func (c *Controller) reapplyOwned(ctx context.Context, current plan.Copy, desired *transform.Desired, observed *plan.TargetObject, write applyFunc) error {
 	switch {
 	case desired.Mark.Policy == ownership.PolicyCreateOnly:
 		return c.updateMark(ctx, current, desired, observed)
@@ -85,7 +85,7 @@ func (c *Controller) unsealedMark(object *unstructured.Unstructured, direction o
 	if !errors.Is(reason, ownership.ErrUnsealed) {
 		return ownership.Mark{}, false
 	}
-	text, _ := annotation(object, ownership.MarkAnnotation)
+	text, _ := plan.Annotation(object, ownership.MarkAnnotation)
 	mark, proven := c.Owner.VerifyUnsealed(text, transform.SelfOf(object), direction, desired.Mark.Hash)
 	return mark, proven && plan.SameSource(mark, desired.Mark)
 }
@@ -93,13 +93,13 @@ func (c *Controller) unsealedMark(object *unstructured.Unstructured, direction o
 // isEnsured reports whether an unmarked object is a namespace that this hub created for its contents, or an object that it
 // released.
 func (c *Controller) isEnsured(object *unstructured.Unstructured, reason error) bool {
-	value, ok := annotation(object, ownership.EnsuredAnnotation)
+	value, ok := plan.Annotation(object, ownership.EnsuredAnnotation)
 	return ok && errors.Is(reason, ownership.ErrUnmarked) && c.Owner.HasEnsured(value, transform.SelfOf(object))
 }
 
 // mayAdopt reports whether the adoption policy of the PublishedResource or the SyncTarget lets the hub take over an object.
 // The hub never adopts an object with another hub's mark, or with a mark that cannot be parsed.
-func (c *Controller) mayAdopt(ctx context.Context, current targetCopy, object *unstructured.Unstructured, desired *transform.Desired, reason error) (bool, error) {
+func (c *Controller) mayAdopt(ctx context.Context, current plan.Copy, object *unstructured.Unstructured, desired *transform.Desired, reason error) (bool, error) {
 	if !ownership.IsAdoptable(reason) {
 		return false, nil
 	}
@@ -112,7 +112,7 @@ func (c *Controller) mayAdopt(ctx context.Context, current targetCopy, object *u
 	case allowed(synchubv1alpha1.AdoptionKubeStellar) && ownership.IsFromKubeStellar(object.GetAnnotations(), ownership.KubeStellarDownsynced, transform.SelfOf(object)):
 		return true, nil
 	case allowed(synchubv1alpha1.AdoptionIfIdentical):
-		dryRun, err := c.Connection.DryRunApply(ctx, current.target.GroupVersionResource, desired.Object, object.GetUID())
+		dryRun, err := c.Connection.DryRunApply(ctx, current.API.GroupVersionResource, desired.Object, object.GetUID())
 		if apierrors.IsInvalid(err) {
 			// An object that cannot even become the desired one is not identical to it.
 			return false, nil
@@ -153,7 +153,7 @@ func nilIfEmpty(entries map[string]string) map[string]string {
 
 // adopt makes the hub the only owner of the fields that it applies: a field that is removed in the mailbox later must
 // disappear from the target, although the object's creator applied it too. Other fields stay with their owners.
-func (c *Controller) adopt(ctx context.Context, current targetCopy, object *unstructured.Unstructured, desired *transform.Desired) error {
+func (c *Controller) adopt(ctx context.Context, current plan.Copy, object *unstructured.Unstructured, desired *transform.Desired) error {
 	if desired.Mark.Policy == ownership.PolicyCreateOnly {
 		mark := desired.Mark
 		mark.Hash = "" // nothing was applied
@@ -164,13 +164,13 @@ func (c *Controller) adopt(ctx context.Context, current targetCopy, object *unst
 		})
 	}
 	// Take the ownership before the mark: if the hub ends in between, it begins again.
-	dryRun, err := c.Connection.DryRunApply(ctx, current.target.GroupVersionResource, desired.Object, object.GetUID())
+	dryRun, err := c.Connection.DryRunApply(ctx, current.API.GroupVersionResource, desired.Object, object.GetUID())
 	if err != nil {
 		return asImmutableError(err)
 	}
 	if entries, shared := ownership.TakeOwnership(dryRun.GetManagedFields(), c.fieldManager); shared {
 		edits := targets.MetadataPatch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()}
-		if _, err := c.Connection.PatchMetadata(ctx, current.target.GroupVersionResource, current.key, object.GetUID(), edits); err != nil {
+		if _, err := c.Connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, object.GetUID(), edits); err != nil {
 			return fmt.Errorf("cannot become the only owner of the fields: %w", err)
 		}
 	}

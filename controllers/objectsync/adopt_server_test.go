@@ -30,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -79,7 +80,7 @@ func TestAdoption(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			name := unique(name)
 			createForeign(t, name, strings.ReplaceAll(test.annotations, "SELF", name), test.there)
-			hand := newTargetHarness(t, connection, configMapsV1, "ConfigMap", Resource{Adoption: test.policy})
+			hand := newTargetHarness(t, connection, configMapsV1, "ConfigMap", plan.Resource{Adoption: test.policy})
 			source := configMap(t, name, "data: {a: x}")
 			before := hand.get(source)
 			err := hand.applySource(source, ownership.PolicyDelete)
@@ -130,7 +131,7 @@ func checkAdopted(t *testing.T, hand *targetHarness, object *unstructured.Unstru
 func TestAdoptionOfWhatIsLeftAlone(t *testing.T) {
 	name := unique("left-alone")
 	createForeign(t, name, "edge.kubestellar.io/downsynced: ConfigMap/default/"+name, "data: {a: theirs}")
-	hand := newTargetHarness(t, connect(t), configMapsV1, "ConfigMap", Resource{Adoption: synchubv1alpha1.AdoptionKubeStellar})
+	hand := newTargetHarness(t, connect(t), configMapsV1, "ConfigMap", plan.Resource{Adoption: synchubv1alpha1.AdoptionKubeStellar})
 	source := configMap(t, name, "data: {a: ours}")
 	if err := hand.applySource(source, ownership.PolicyCreateOnly); err != nil {
 		t.Fatal(err)
@@ -153,7 +154,7 @@ func loseLabel(t *testing.T, hand *targetHarness, object *unstructured.Unstructu
 
 // Our own objects are taken back though the label was taken off.
 func TestReclaim(t *testing.T) {
-	hand, name := newTargetHarness(t, connect(t), configMapsV1, "ConfigMap", Resource{}), unique("reclaimed")
+	hand, name := newTargetHarness(t, connect(t), configMapsV1, "ConfigMap", plan.Resource{}), unique("reclaimed")
 	if err := hand.applySource(configMap(t, name, "data: {a: x}"), ownership.PolicyDelete); err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +199,7 @@ func TestReclaimByOtherMarks(t *testing.T) {
 		}, "data: {a: x}", false, "before its hash key was replaced"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			hand, name := newTargetHarness(t, connection, configMapsV1, "ConfigMap", Resource{Adoption: test.adoption}), unique(name)
+			hand, name := newTargetHarness(t, connection, configMapsV1, "ConfigMap", plan.Resource{Adoption: test.adoption}), unique(name)
 			if err := hand.applySource(configMap(t, name, "data: {a: x}"), ownership.PolicyDelete); err != nil {
 				t.Fatal(err)
 			}
@@ -211,7 +212,7 @@ func TestReclaimByOtherMarks(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := hand.get(first)
-			err = hand.createOnTarget(t.Context(), targetCopy{target: hand.target, key: keyOf(first)}, hand.desired(configMap(t, name, test.source), ownership.PolicyDelete))
+			err = hand.createOnTarget(t.Context(), plan.Copy{API: hand.target.TargetAPI, Key: keyOf(first)}, hand.desired(configMap(t, name, test.source), ownership.PolicyDelete))
 			after := hand.get(first)
 			if test.taken {
 				if _, unverified := hand.observeObject(after); err != nil || unverified != nil || after.GetUID() != first.GetUID() {
@@ -246,13 +247,13 @@ func TestReclaimsReleasedObjects(t *testing.T) {
 		"adopted":  {ownership.PolicyDelete, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			hand := newTargetHarness(t, connection, namespaces, "Namespace", Resource{Container: true, Retain: true})
+			hand := newTargetHarness(t, connection, namespaces, "Namespace", plan.Resource{Container: true, Retain: true})
 			source := manifestOf(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+unique(name)+", uid: source}}")
 			desired := hand.desired(source, test.policy)
 			if test.adopted {
 				desired = desired.AsAdopted()
 			}
-			if err := hand.createOnTarget(t.Context(), targetCopy{target: hand.target, key: keyOf(source)}, desired); err != nil {
+			if err := hand.createOnTarget(t.Context(), plan.Copy{API: hand.target.TargetAPI, Key: keyOf(source)}, desired); err != nil {
 				t.Fatal(err)
 			}
 			first := hand.observeTarget(hand.get(source))
@@ -261,11 +262,11 @@ func TestReclaimsReleasedObjects(t *testing.T) {
 			}
 			released := hand.get(source)
 			_, reason := hand.observeObject(released)
-			if !errors.Is(reason, ownership.ErrUnmarked) || hasOwnerLabel(released, hand.Owner) || hand.isEnsured(released, reason) != test.back {
+			if !errors.Is(reason, ownership.ErrUnmarked) || released.GetLabels()[ownership.OwnerLabel] == hand.Owner.LabelValue() || hand.isEnsured(released, reason) != test.back {
 				t.Fatalf("%v of %v", reason, released)
 			}
 			source.SetUID("again")
-			checkTakenBack(t, hand, source, first.observed.UID, test.back)
+			checkTakenBack(t, hand, source, first.Observed.UID, test.back)
 		})
 	}
 }
@@ -288,16 +289,16 @@ func checkTakenBack(t *testing.T, hand *targetHarness, source *unstructured.Unst
 
 // What came from another object of the mailbox is not taken, whatever may be adopted.
 func TestReclaimsNothingOfAnotherSource(t *testing.T) {
-	hand := newTargetHarness(t, connect(t), configMapsV1, "ConfigMap", Resource{Adoption: synchubv1alpha1.AdoptionAlways})
+	hand := newTargetHarness(t, connect(t), configMapsV1, "ConfigMap", plan.Resource{Adoption: synchubv1alpha1.AdoptionAlways})
 	source := configMap(t, unique("of-another"), "data: {a: x}")
 	if err := hand.applySource(source, ownership.PolicyDelete); err != nil {
 		t.Fatal(err)
 	}
 	desired := hand.desired(source, ownership.PolicyDelete)
 	desired.Mark.Source.Name = "another"
-	err := hand.createOnTarget(t.Context(), targetCopy{target: hand.target, key: keyOf(source)}, desired)
+	err := hand.createOnTarget(t.Context(), plan.Copy{API: hand.target.TargetAPI, Key: keyOf(source)}, desired)
 	var taken *nameTakenError
-	if !errors.As(err, &taken) || taken.ref != hand.target.ref(keyOf(source)) {
+	if !errors.As(err, &taken) || taken.ref != hand.target.Ref(keyOf(source)) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -311,15 +312,15 @@ func TestReplace(t *testing.T) {
 		return manifestOf(t, "{apiVersion: example.org/v1, kind: Gauge, metadata: {name: "+name+", namespace: default, uid: source}, spec: {"+spec+"}}")
 	}
 	for name, test := range map[string]struct {
-		resource Resource
+		resource plan.Resource
 		next     string
 		replaced bool
 	}{
-		"replaced":          {Resource{Replace: true}, "class: b", true},
-		"not-to-be":         {Resource{}, "class: b", false},
-		"not-valid":         {Resource{Replace: true}, "class: b, limit: 10", false},
-		"not-a-container":   {Resource{Replace: true, Container: true}, "class: b", false},
-		"retained-and-more": {Resource{Replace: true, Container: true, Retain: true}, "class: b", false},
+		"replaced":          {plan.Resource{Replace: true}, "class: b", true},
+		"not-to-be":         {plan.Resource{}, "class: b", false},
+		"not-valid":         {plan.Resource{Replace: true}, "class: b, limit: 10", false},
+		"not-a-container":   {plan.Resource{Replace: true, Container: true}, "class: b", false},
+		"retained-and-more": {plan.Resource{Replace: true, Container: true, Retain: true}, "class: b", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hand, name := newTargetHarness(t, connection, gauges, "Gauge", test.resource), unique(name)
@@ -336,7 +337,7 @@ func TestReplace(t *testing.T) {
 				if _, err := connection.Get(t.Context(), gauges, keyOf(first)); !apierrors.IsNotFound(err) {
 					t.Fatalf("it is still there: %v", err)
 				}
-				if _, deleted := hand.targetExpectations.current(hand.target.ref(keyOf(first)), first); !deleted {
+				if _, deleted := hand.targetExpectations.current(hand.target.Ref(keyOf(first)), first); !deleted {
 					t.Error("that it was deleted is not remembered")
 				}
 				if err := hand.applySource(gauge(name, test.next), ownership.PolicyDelete); err != nil {
@@ -357,7 +358,7 @@ func TestReplace(t *testing.T) {
 // A missing namespace is made for its contents, and says so; the rest of the names is left to whoever has them.
 func TestEnsureNamespace(t *testing.T) {
 	connection := connect(t)
-	hand := newTargetHarness(t, connection, configMapsV1, "ConfigMap", Resource{})
+	hand := newTargetHarness(t, connection, configMapsV1, "ConfigMap", plan.Resource{})
 	source := configMap(t, "first", "data: {a: x}")
 	ensured, other := unique("ensured"), unique("theirs")
 	source.SetNamespace(ensured)
@@ -368,7 +369,7 @@ func TestEnsureNamespace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	owner := newTargetHarness(t, connection, namespaces, "Namespace", Resource{Container: true})
+	owner := newTargetHarness(t, connection, namespaces, "Namespace", plan.Resource{Container: true})
 	_, reason := owner.observeObject(namespace)
 	if !owner.isEnsured(namespace, reason) {
 		t.Fatalf("%v of %v", reason, namespace)
@@ -386,7 +387,7 @@ func TestEnsureNamespace(t *testing.T) {
 	if err := owner.applySource(found, ownership.PolicyDelete); reasonFor(err) != ReasonConflict {
 		t.Errorf("a namespace of somebody else: %v", err)
 	}
-	adopting := newTargetHarness(t, connection, namespaces, "Namespace", Resource{Container: true, Adoption: synchubv1alpha1.AdoptionAlways})
+	adopting := newTargetHarness(t, connection, namespaces, "Namespace", plan.Resource{Container: true, Adoption: synchubv1alpha1.AdoptionAlways})
 	if err := adopting.applySource(found, ownership.PolicyDelete); err != nil {
 		t.Fatal(err)
 	}
@@ -397,7 +398,7 @@ func TestEnsureNamespace(t *testing.T) {
 
 // Marks that are written or taken off leave the rest as it is.
 func TestRemarkAndRelease(t *testing.T) {
-	hand := newTargetHarness(t, connect(t), configMapsV1, "ConfigMap", Resource{})
+	hand := newTargetHarness(t, connect(t), configMapsV1, "ConfigMap", plan.Resource{})
 	name := unique("released")
 	source := configMap(t, name, "data: {a: x}")
 	if err := hand.applySource(source, ownership.PolicyDelete); err != nil {
@@ -405,15 +406,15 @@ func TestRemarkAndRelease(t *testing.T) {
 	}
 	here := hand.observeTarget(hand.get(source))
 	desired := hand.desired(configMap(t, name, "data: {a: w}"), ownership.PolicyCreateOnly)
-	if err := hand.updateMark(t.Context(), here, desired, here.observed); err != nil {
+	if err := hand.updateMark(t.Context(), here, desired, here.Observed); err != nil {
 		t.Fatal(err)
 	}
 	marked := hand.observeTarget(hand.get(source))
-	data, _, _ := unstructured.NestedStringMap(marked.object.Object, "data")
+	data, _, _ := unstructured.NestedStringMap(marked.Object.Object, "data")
 	want := desired.Mark
-	want.Hash = here.observed.Mark.Hash
-	if marked.observed == nil || marked.observed.Mark != want || data["a"] != "x" || marked.object.GetAnnotations()[ownership.OverwriteAnnotation] != "false" {
-		t.Errorf("%+v of %v", marked.observed, marked.object)
+	want.Hash = here.Observed.Mark.Hash
+	if marked.Observed == nil || marked.Observed.Mark != want || data["a"] != "x" || marked.Object.GetAnnotations()[ownership.OverwriteAnnotation] != "false" {
+		t.Errorf("%+v of %v", marked.Observed, marked.Object)
 	}
 	if err := hand.releaseOnTarget(t.Context(), marked); err != nil {
 		t.Fatal(err)
@@ -423,8 +424,8 @@ func TestRemarkAndRelease(t *testing.T) {
 		t.Errorf("%v of %v", err, released)
 	}
 	// An object that was replaced meanwhile is not touched.
-	marked.observed.UID = "00000000-0000-0000-0000-000000000000"
-	if err := hand.editTarget(t.Context(), marked, marked.observed.UID, targets.MetadataPatch{SetLabels: map[string]string{"a": "b"}}); err == nil {
+	marked.Observed.UID = "00000000-0000-0000-0000-000000000000"
+	if err := hand.editTarget(t.Context(), marked, marked.Observed.UID, targets.MetadataPatch{SetLabels: map[string]string{"a": "b"}}); err == nil {
 		t.Error("another object was edited")
 	}
 	if labels := hand.get(source).GetLabels(); len(labels) > 0 {
@@ -438,7 +439,7 @@ func TestAdoptionReplacesNothing(t *testing.T) {
 	for _, policy := range []synchubv1alpha1.AdoptionPolicy{synchubv1alpha1.AdoptionAlways, synchubv1alpha1.AdoptionIfIdentical} {
 		name := unique("unchangeable")
 		createForeign(t, name, "", "data: {a: w}, immutable: true")
-		hand := newTargetHarness(t, connect(t), configMapsV1, "ConfigMap", Resource{Adoption: policy, Replace: true})
+		hand := newTargetHarness(t, connect(t), configMapsV1, "ConfigMap", plan.Resource{Adoption: policy, Replace: true})
 		source := configMap(t, name, "data: {a: x}, immutable: true")
 		before := hand.get(source)
 		want := map[synchubv1alpha1.AdoptionPolicy]string{synchubv1alpha1.AdoptionAlways: ReasonImmutable, synchubv1alpha1.AdoptionIfIdentical: ReasonConflict}[policy]

@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
@@ -78,20 +79,20 @@ func TestMayAdopt(t *testing.T) {
 				"": false, synchubv1alpha1.AdoptionNever: false, "Sometimes": false,
 				synchubv1alpha1.AdoptionAlways: test.always, synchubv1alpha1.AdoptionKubeStellar: test.kubeStellar,
 			} {
-				controller := newObserver(Resource{Adoption: policy})
+				controller := newObserver(plan.Resource{Adoption: policy})
 				_, reason := controller.observeObject(object)
 				if reason == nil {
 					t.Fatal("the object is ours")
 				}
-				got, err := controller.mayAdopt(t.Context(), targetCopy{}, object, nil, reason)
+				got, err := controller.mayAdopt(t.Context(), plan.Copy{}, object, nil, reason)
 				if err != nil || got != want {
 					t.Errorf("%q: want %v, got %v, %v", policy, want, got, err)
 				}
 			}
 			if !test.always {
-				controller := newObserver(Resource{Adoption: synchubv1alpha1.AdoptionIfIdentical})
+				controller := newObserver(plan.Resource{Adoption: synchubv1alpha1.AdoptionIfIdentical})
 				_, reason := controller.observeObject(object)
-				if got, err := controller.mayAdopt(t.Context(), targetCopy{}, object, nil, reason); err != nil || got {
+				if got, err := controller.mayAdopt(t.Context(), plan.Copy{}, object, nil, reason); err != nil || got {
 					t.Errorf("if it is identical: got %v, %v", got, err)
 				}
 			}
@@ -101,9 +102,9 @@ func TestMayAdopt(t *testing.T) {
 
 // A reason that nobody has thought of is no permission.
 func TestMayNotAdoptForAnyReason(t *testing.T) {
-	controller := newObserver(Resource{Adoption: synchubv1alpha1.AdoptionAlways})
+	controller := newObserver(plan.Resource{Adoption: synchubv1alpha1.AdoptionAlways})
 	for _, reason := range []error{errors.New("no"), ownership.ErrForeign, fmt.Errorf("x: %w", ownership.ErrUnknownVersion)} {
-		if got, err := controller.mayAdopt(t.Context(), targetCopy{}, unowned(t, nil), nil, reason); err != nil || got {
+		if got, err := controller.mayAdopt(t.Context(), plan.Copy{}, unowned(t, nil), nil, reason); err != nil || got {
 			t.Errorf("%v: got %v, %v", reason, got, err)
 		}
 	}

@@ -62,7 +62,7 @@ func steps(tb testing.TB, kind fixtures.Fixture) map[string]func() {
 	}
 	controller := &Controller{
 		Options: Options{Resource: resource, Owner: testOwner, Mailbox: "mailbox", Clock: clock.RealClock{}}, fieldManager: testFieldManager,
-		planner: planner{resource: resource, owner: testOwner, down: down},
+		planner: plan.Planner{Resource: resource, Owner: testOwner, Down: down},
 	}
 	matcher := matcherOf(tb, selectingFixtures)
 	source := kind.MailboxObject(tb)
@@ -77,7 +77,7 @@ func steps(tb testing.TB, kind fixtures.Fixture) map[string]func() {
 	mark := testOwner.Seal(desired.Mark)
 	return map[string]func(){
 		"select":             func() { _, _ = resource.Selects(matcher, source) },
-		"look why it stays":  func() { _ = WhyNotDownsynced(testOwner, source) },
+		"look why it stays":  func() { _ = plan.WhyNotDownsynced(testOwner, source) },
 		"transform down":     func() { _, _ = down.Desired(source, wish) },
 		"transform up":       func() { _, _ = up.Desired(below, kind.Resource.GroupResource(), wish) },
 		"hash":               func() { _, _ = down.Hasher.Hash(desired.Object.Object) },
@@ -93,8 +93,8 @@ func steps(tb testing.TB, kind fixtures.Fixture) map[string]func() {
 }
 
 // resourceOfKind is the resource of a specimen as a PublishedResource that says nothing special publishes it.
-func resourceOfKind(kind fixtures.Fixture) Resource {
-	return Resource{
+func resourceOfKind(kind fixtures.Fixture) plan.Resource {
+	return plan.Resource{
 		PublishedResource: kind.Resource.Resource, GroupVersionResource: kind.Resource, Kind: kind.Kind, Namespaced: true, Exported: true,
 		StatusReturn: true, StatusSubresource: kind == fixtures.Deployment,
 	}
@@ -195,7 +195,7 @@ func BenchmarkReconcileInStep(b *testing.B) {
 func reconcileInSync(tb testing.TB, kind fixtures.Fixture) (reconcile func()) {
 	tb.Helper()
 	resource := resourceOfKind(kind)
-	h := newHub(tb, []Resource{resource}, strings.ReplaceAll(selectingFixtures, "shop", "NS"))
+	h := newHub(tb, []plan.Resource{resource}, strings.ReplaceAll(selectingFixtures, "shop", "NS"))
 	source := kind.MailboxObject(tb)
 	source.SetNamespace(h.namespace)
 	manifest := must(yaml.Marshal(source.Object))(tb)

@@ -33,6 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
@@ -54,10 +55,10 @@ const (
 
 // Options configure a [Controller].
 type Options struct {
-	Resource Resource
+	Resource plan.Resource
 	// TargetAPIs are the APIs that mailbox objects can have on the target: the resource itself first, then the results of
 	// conversions that are, or were, in force.
-	TargetAPIs []TargetAPI
+	TargetAPIs []plan.TargetAPI
 	// UnresolvedKinds are results of conversions that the target does not serve, or that the hub denies.
 	UnresolvedKinds []UnavailableResource
 	// Mailbox is the logical cluster of the mailbox.
@@ -100,13 +101,13 @@ type Options struct {
 // with [Controller.Run].
 type Controller struct {
 	Options
-	planner
+	planner         plan.Planner
 	selector        string
 	fieldManager    string
 	matcher         atomic.Pointer[selection.Matcher]
 	targetResources []*targetResource
 	// targetExpectations and mailboxExpectations remember the hub's writes until the caches show them.
-	targetExpectations  *expectations[targetRef]
+	targetExpectations  *expectations[plan.Ref]
 	mailboxExpectations *expectations[types.NamespacedName]
 	pendingRenames      *pendingRenames
 	upsyncIndex         *upsyncIndex
@@ -148,10 +149,10 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 	}
 	c := &Controller{
 		Options: options,
-		planner: planner{resource: options.Resource, owner: options.Owner, down: transform.Down{
+		planner: plan.Planner{Resource: options.Resource, Owner: options.Owner, Down: transform.Down{
 			Owner: options.Owner, Hasher: options.Hasher, Mailbox: options.Mailbox.String(), SyncTarget: options.SyncTarget,
 			Resource: options.Resource.GroupResource(), Namespaced: options.Resource.Namespaced,
-		}, up: transform.Up{
+		}, Up: transform.Up{
 			Owner: options.Owner, Hasher: options.Hasher, Mailbox: options.Mailbox.String(), SyncTarget: options.SyncTarget,
 			Resource: options.Resource.GroupResource(), Namespaced: options.Resource.Namespaced,
 			Version: options.Resource.Version, Kind: options.Resource.Kind, Pruner: options.Pruner,
@@ -168,14 +169,14 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 		firstPass:      newFirstPass(),
 		startSignal:    make(chan struct{}, 1),
 	}
-	c.targetExpectations = newExpectations(options.Clock, func(at targetRef, resourceVersion string) bool {
-		return c.targetResourceFor(at.resource).cache.HasReached(at.key.Namespace, resourceVersion)
+	c.targetExpectations = newExpectations(options.Clock, func(at plan.Ref, resourceVersion string) bool {
+		return c.targetResourceFor(at.Resource).cache.HasReached(at.Key.Namespace, resourceVersion)
 	})
 	c.targetExpectations.onGrowth = options.Connection.CheckCacheLimits
 	// The caches of mailboxes do not report a resourceVersion for the whole cache.
 	c.mailboxExpectations = newExpectations(options.Clock, func(types.NamespacedName, string) bool { return true })
 	c.cachesWholeObjects = needsWholeTargetObjects(options)
-	c.upsyncReadsMailbox = options.Resource.rules().Up.UsesOther() ||
+	c.upsyncReadsMailbox = options.Resource.GetRules().Up.UsesOther() ||
 		slices.ContainsFunc(options.Relations, func(r *related.Relation) bool { return r.Up.UsesOther() })
 	c.events = &events{mailboxes: options.Mailboxes, mailbox: options.Mailbox, clock: options.Clock}
 	c.matcher.Store(matcher)
@@ -187,7 +188,7 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 
 // needsWholeTargetObjects reports whether a rule reads values of target objects, and not only their metadata and status.
 func needsWholeTargetObjects(options Options) bool {
-	rules := options.Resource.rules()
+	rules := options.Resource.GetRules()
 	if rules.Down.UsesOther() || rules.Up != nil && options.Resource.StatusReturn {
 		return true
 	}

@@ -28,6 +28,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
@@ -107,7 +108,7 @@ func (c *Controller) targetHandler(target *targetResource) cache.ResourceEventHa
 				obj = tombstone.Obj
 			}
 			object := obj.(*unstructured.Unstructured)
-			ref := target.ref(keyOf(object))
+			ref := target.Ref(keyOf(object))
 			c.targetExpectations.deletionObserved(ref, object.GetUID())
 			c.enqueueChanged(originTarget, changePriority, c.sourceKeysOf(object)...)
 			c.enqueueNameWaiters(ref)
@@ -117,8 +118,8 @@ func (c *Controller) targetHandler(target *targetResource) cache.ResourceEventHa
 }
 
 func markChanged(old, object *unstructured.Unstructured) bool {
-	before, _ := annotation(old, ownership.MarkAnnotation)
-	after, _ := annotation(object, ownership.MarkAnnotation)
+	before, _ := plan.Annotation(old, ownership.MarkAnnotation)
+	after, _ := plan.Annotation(object, ownership.MarkAnnotation)
 	return before != after
 }
 
@@ -136,7 +137,7 @@ func (c *Controller) upsyncHandler(ctx context.Context, target *targetResource) 
 	raise := func(obj any) (keys []types.NamespacedName) {
 		object := obj.(*unstructured.Unstructured)
 		key, ok := c.upsyncKey(target, c.matcher.Load(), object)
-		if ok && whileCurrent(func() { c.upsyncIndex.add(key, target.ref(keyOf(object))) }) {
+		if ok && whileCurrent(func() { c.upsyncIndex.add(key, target.Ref(keyOf(object))) }) {
 			keys = append(keys, key)
 		}
 		return keys
@@ -150,7 +151,7 @@ func (c *Controller) upsyncHandler(ctx context.Context, target *targetResource) 
 				obj = tombstone.Obj
 			}
 			object := obj.(*unstructured.Unstructured)
-			ref, uid := target.ref(keyOf(object)), object.GetUID()
+			ref, uid := target.Ref(keyOf(object)), object.GetUID()
 			var keys []types.NamespacedName
 			current := whileCurrent(func() {
 				keys = c.upsyncIndex.move(ref, types.NamespacedName{}, false)
@@ -203,13 +204,13 @@ func (c *Controller) enqueueNamespace(namespace string) {
 
 // usesNamespaceLabels reports whether a rule reads the labels of namespaces.
 func (c *Controller) usesNamespaceLabels() bool {
-	return c.Resource.rules().Filter.UsesNamespaceLabels() ||
+	return c.Resource.GetRules().Filter.UsesNamespaceLabels() ||
 		slices.ContainsFunc(c.Relations, (*related.Relation).SelectsNamespaces)
 }
 
 // mayChangeNamespace reports whether objects may have another namespace on the target.
 func (c *Controller) mayChangeNamespace() bool {
-	return c.Resource.rules().Naming != nil || len(c.Relations) > 0
+	return c.Resource.GetRules().Naming != nil || len(c.Relations) > 0
 }
 
 // mayBeUpsynced reports whether the mailbox has, or may have, an upsynced object of a key.
@@ -252,7 +253,7 @@ func (c *Controller) targetListener(ctx context.Context) targets.Listener {
 }
 
 // enqueueNameWaiters enqueues the objects that wait for a name on the target.
-func (c *Controller) enqueueNameWaiters(ref targetRef) {
+func (c *Controller) enqueueNameWaiters(ref plan.Ref) {
 	c.enqueue(changePriority, c.nameWaiters.waitingFor(ref)...)
 }
 
@@ -262,7 +263,7 @@ func keyOf(object *unstructured.Unstructured) types.NamespacedName {
 
 // sourceKeysOf returns the key of the mailbox object of a copy. A copy that lost its mark is taken for that of the same name.
 func (c *Controller) sourceKeysOf(object *unstructured.Unstructured) []types.NamespacedName {
-	mark, err := targetMark(c.Owner, object)
+	mark, err := plan.TargetMark(c.Owner, object)
 	switch {
 	case err != nil:
 		return []types.NamespacedName{keyOf(object)}
@@ -282,7 +283,7 @@ func (c *Controller) indexBySource(obj any) ([]string, error) {
 	if !ok {
 		return nil, nil
 	}
-	mark, err := targetMark(c.Owner, object)
+	mark, err := plan.TargetMark(c.Owner, object)
 	if errors.Is(err, ownership.ErrUnverified) {
 		return []string{unverifiedIndexValue}, nil
 	}
@@ -302,7 +303,7 @@ func (c *Controller) SetMatcher(matcher *selection.Matcher) {
 		before, was := c.selectDown(old, source)
 		after, is := c.selectDown(matcher, source)
 		// Suspension and policies of upsynced objects change without another cache, and there are few such objects.
-		if was != is || !before.equal(after) || upChanged && is || c.isUpsynced(source) {
+		if was != is || !before.SameEffect(after) || upChanged && is || c.isUpsynced(source) {
 			c.enqueue(createPriority, keyOf(source))
 		}
 	}

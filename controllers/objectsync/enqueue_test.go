@@ -33,6 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
@@ -66,8 +67,8 @@ type enqueueHarness struct {
 func newEnqueueHarness(t *testing.T, matcher *selection.Matcher) *enqueueHarness {
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
 	controller := New(Options{
-		Resource: Resource{GroupVersionResource: mailboxWidgets, Kind: "Widget", Namespaced: true},
-		TargetAPIs: []TargetAPI{
+		Resource: plan.Resource{GroupVersionResource: mailboxWidgets, Kind: "Widget", Namespaced: true},
+		TargetAPIs: []plan.TargetAPI{
 			{GroupVersionResource: mailboxWidgets, Kind: "Widget"}, {GroupVersionResource: targetWidgets, Kind: "Widget"},
 		},
 		Mailbox: "mailbox", Mailboxes: mailboxes.New(nil, "root:synchub", "mailbox", nil, clock, logr.Discard()),
@@ -156,13 +157,13 @@ func TestUpsyncHandlerEnqueues(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	handler := r.upsyncHandler(ctx, r.widgetsOnTarget())
 	till, safe, other := widget(t, "till", nil), widget(t, "safe", nil), widget(t, "other", nil)
-	at := func(name string) targetRef { return r.widgetsOnTarget().ref(shop(name)) }
+	at := func(name string) plan.Ref { return r.widgetsOnTarget().Ref(shop(name)) }
 
 	handler.OnAdd(till, true)
 	handler.OnAdd(safe, false)
 	handler.OnAdd(other, false)
 	r.expectEnqueued("till", "vault")
-	if got := r.upsyncIndex.refsOf(shop("vault")); !slices.Equal(got, []targetRef{at("safe")}) {
+	if got := r.upsyncIndex.refsOf(shop("vault")); !slices.Equal(got, []plan.Ref{at("safe")}) {
 		t.Errorf("as vault come up %v", got)
 	}
 	handler.OnUpdate(safe, safe)
@@ -209,8 +210,8 @@ func TestSetMatcherEnqueuesUpsyncedObjects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newEnqueueHarness(t, first)
 			before := r.widgetsOnTarget().currentUpsyncCache()
-			r.upsyncIndex.add(shop("till"), r.widgetsOnTarget().ref(shop("till")))
-			r.upsyncIndex.add(shop("vault"), r.widgetsOnTarget().ref(shop("safe")))
+			r.upsyncIndex.add(shop("till"), r.widgetsOnTarget().Ref(shop("till")))
+			r.upsyncIndex.add(shop("vault"), r.widgetsOnTarget().Ref(shop("safe")))
 			r.SetMatcher(test.next)
 			r.expectEnqueued("till", "vault")
 			after := r.widgetsOnTarget().currentUpsyncCache()
@@ -269,7 +270,7 @@ func TestEventsRequeueFailedObjects(t *testing.T) {
 	listener.OnCRD(targetWidgets.GroupResource())
 	r.expectEnqueued("unserved")
 
-	till, safe := r.widgetsOnTarget().ref(shop("till")), r.widgetsOnTarget().ref(shop("safe"))
+	till, safe := r.widgetsOnTarget().Ref(shop("till")), r.widgetsOnTarget().Ref(shop("safe"))
 	r.updateNameWaiter(shop("a"), &nameTakenError{ref: till})
 	r.updateNameWaiter(shop("b"), &nameTakenError{ref: till})
 	r.updateNameWaiter(shop("c"), &nameTakenError{ref: safe})

@@ -31,6 +31,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
@@ -50,7 +51,7 @@ type events struct {
 
 // warn writes a warning about a failure of the object. If that fails it is only logged, because the status of the SyncerConfig
 // reports the failure too.
-func (e *events) warn(ctx context.Context, resource Resource, object *unstructured.Unstructured, failure Failure) {
+func (e *events) warn(ctx context.Context, resource plan.Resource, object *unstructured.Unstructured, failure Failure) {
 	client, ok := e.mailboxes.Client(e.mailbox)
 	if !ok {
 		return

@@ -30,52 +30,52 @@ import (
 )
 
 // executeDown carries out the plan for a mailbox object and its copies.
-func (c *Controller) executeDown(ctx context.Context, s *snapshot, p syncPlan) (outcome, error) {
-	if s.source == nil {
-		c.failures.forgetHistory(s.key)
+func (c *Controller) executeDown(ctx context.Context, s *plan.Snapshot, p plan.Plan) (outcome, error) {
+	if s.Source == nil {
+		c.failures.forgetHistory(s.Key)
 	}
-	if p.finalizer == setFinalizer {
-		if err := c.ensureFinalizer(ctx, s.key, s.source); err != nil {
+	if p.Finalizer == plan.SetFinalizer {
+		if err := c.ensureFinalizer(ctx, s.Key, s.Source); err != nil {
 			return requeueIfStale(outcome{}, err)
 		}
 	}
-	claims := c.executeClaims(s, p.claims)
-	result := outcome{decision: p.decision, deferred: p.deferred, requeueAfter: p.requeueAfter}
-	if p.verifyAbsence != "" {
-		c.Mailboxes.VerifyAbsence(c.Mailbox, c.absenceCandidate(s.key, p.verifyAbsence))
+	claims := c.executeClaims(s, p.Claims)
+	result := outcome{decision: p.Decision, deferred: p.Deferred, requeueAfter: p.RequeueAfter}
+	if p.VerifyAbsence != "" {
+		c.Mailboxes.VerifyAbsence(c.Mailbox, c.absenceCandidate(s.Key, p.VerifyAbsence))
 	}
-	if p.err != nil {
-		return result, errors.Join(p.err, claims)
+	if p.Err != nil {
+		return result, errors.Join(p.Err, claims)
 	}
 	var errs []error
-	for _, operation := range p.operations {
+	for _, operation := range p.Operations {
 		errs = append(errs, c.executeOperation(ctx, s, operation, &result))
 	}
-	if p.returnStatus {
-		returned, err := c.returnStatus(ctx, s, p.desired)
+	if p.ReturnStatus {
+		returned, err := c.returnStatus(ctx, s, p.Desired)
 		result.statusReturned = returned
 		errs = append(errs, err)
 	}
 	err := errors.Join(append(errs, claims)...)
-	if err == nil && p.finalizer == dropFinalizer {
-		err = c.removeFinalizer(ctx, s.key, s.source)
+	if err == nil && p.Finalizer == plan.DropFinalizer {
+		err = c.removeFinalizer(ctx, s.Key, s.Source)
 	}
 	return requeueIfStale(result, err)
 }
 
 // executeOperation makes one write to the target. A repair waits if somebody keeps undoing it.
-func (c *Controller) executeOperation(ctx context.Context, s *snapshot, o operation, result *outcome) error {
-	if o.repair {
-		if wait := c.failures.driftBackoff(s.key); wait > 0 {
+func (c *Controller) executeOperation(ctx context.Context, s *plan.Snapshot, o plan.Operation, result *outcome) error {
+	if o.Repair {
+		if wait := c.failures.driftBackoff(s.Key); wait > 0 {
 			result.requeueAfter = wait
 			return errors.Join(c.fieldConflictError(ctx, o), c.returnStatusAnyway(ctx, s, o))
 		}
 	}
 	err := c.write(ctx, o)
 	switch {
-	case err == nil && o.desired != nil && s.down.spec.Mutation.UsesOther():
-		c.failures.recordWrite(s.key, s.source.GetResourceVersion())
-	case err != nil && o.decision.Action == plan.Apply:
+	case err == nil && o.Desired != nil && s.Down.Spec.Mutation.UsesOther():
+		c.failures.recordWrite(s.Key, s.Source.GetResourceVersion())
+	case err != nil && o.Decision.Action == plan.Apply:
 		// The copy lives on although it could not be changed.
 		return errors.Join(err, c.returnStatusAnyway(ctx, s, o))
 	}
@@ -83,36 +83,36 @@ func (c *Controller) executeOperation(ctx context.Context, s *snapshot, o operat
 }
 
 // returnStatusAnyway returns the status of a copy that could not be brought in sync.
-func (c *Controller) returnStatusAnyway(ctx context.Context, s *snapshot, o operation) error {
-	_, err := c.returnStatus(ctx, s, o.desired)
+func (c *Controller) returnStatusAnyway(ctx context.Context, s *plan.Snapshot, o plan.Operation) error {
+	_, err := c.returnStatus(ctx, s, o.Desired)
 	return err
 }
 
 // write makes one write to the target.
-func (c *Controller) write(ctx context.Context, o operation) error {
+func (c *Controller) write(ctx context.Context, o plan.Operation) error {
 	var err error
-	switch o.decision.Action {
+	switch o.Decision.Action {
 	case plan.None:
 		return nil
 	case plan.Create:
-		err = c.createOnTarget(ctx, o.copy, o.desired)
+		err = c.createOnTarget(ctx, o.Copy, o.Desired)
 	case plan.Apply:
-		err = c.applyToTarget(ctx, o.copy, o.desired, o.copy.observed.UID)
-		if err == nil && o.copy.observed.Mark.Policy == ownership.PolicyCreateOnly {
-			err = c.removeOverwriteAnnotation(ctx, o.copy, o.desired)
+		err = c.applyToTarget(ctx, o.Copy, o.Desired, o.Copy.Observed.UID)
+		if err == nil && o.Copy.Observed.Mark.Policy == ownership.PolicyCreateOnly {
+			err = c.removeOverwriteAnnotation(ctx, o.Copy, o.Desired)
 		}
 	case plan.UpdateMark:
-		err = c.updateMark(ctx, o.copy, o.desired, o.copy.observed)
+		err = c.updateMark(ctx, o.Copy, o.Desired, o.Copy.Observed)
 	case plan.Delete:
-		err = c.deleteFromTarget(ctx, o.copy, o.copy.observed.UID)
+		err = c.deleteFromTarget(ctx, o.Copy, o.Copy.Observed.UID)
 	case plan.Release:
-		err = c.releaseOnTarget(ctx, o.copy)
+		err = c.releaseOnTarget(ctx, o.Copy)
 	case plan.Conflict:
-		err = &nameTakenError{ref: o.copy.ref(), reason: "it came from " + describeSource(o.copy.observed.Mark.Source)}
+		err = &nameTakenError{ref: o.Copy.Ref(), reason: "it came from " + describeSource(o.Copy.Observed.Mark.Source)}
 	case plan.VerifyAbsence, plan.Update:
-		err = fmt.Errorf("%s is no action on the target", o.decision)
+		err = fmt.Errorf("%s is no action on the target", o.Decision)
 	}
-	log.FromContext(ctx).V(1).Info("wrote to the target", "decision", o.decision.String(), "resource", o.copy.target.GroupResource(), "name", o.copy.key)
+	log.FromContext(ctx).V(1).Info("wrote to the target", "decision", o.Decision.String(), "resource", o.Copy.API.GroupResource(), "name", o.Copy.Key)
 	if err == nil {
 		c.OnChange()
 	}
@@ -120,19 +120,19 @@ func (c *Controller) write(ctx context.Context, o operation) error {
 }
 
 // fieldConflictError names the field managers that keep changing the fields that the hub applies.
-func (c *Controller) fieldConflictError(ctx context.Context, o operation) error {
-	if len(o.decision.Fields) == 0 {
+func (c *Controller) fieldConflictError(ctx context.Context, o plan.Operation) error {
+	if len(o.Decision.Fields) == 0 {
 		return fmt.Errorf("%w: spec.mutation.down of the PublishedResource makes another object of it each time", errFieldConflict)
 	}
-	object, err := c.Connection.Get(requestmetrics.WithClass(ctx, requestmetrics.Extra), o.copy.target.GroupVersionResource, o.copy.key)
+	object, err := c.Connection.Get(requestmetrics.WithClass(ctx, requestmetrics.Extra), o.Copy.API.GroupVersionResource, o.Copy.Key)
 	if err != nil {
 		return err
 	}
-	managers, err := ownership.ManagersOf(o.desired.Object.Object, object.GetManagedFields(), o.decision.Fields)
+	managers, err := ownership.ManagersOf(o.Desired.Object.Object, object.GetManagedFields(), o.Decision.Fields)
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: %v keeps changing %v", errFieldConflict, managers, o.decision.Fields)
+	return fmt.Errorf("%w: %v keeps changing %v", errFieldConflict, managers, o.Decision.Fields)
 }
 
 func describeSource(source ownership.Source) string {
@@ -140,26 +140,26 @@ func describeSource(source ownership.Source) string {
 }
 
 // executeClaims publishes which related objects travel with the object. The error is why a relation cannot be resolved.
-func (c *Controller) executeClaims(s *snapshot, claims claimsPlan) error {
+func (c *Controller) executeClaims(s *plan.Snapshot, claims plan.ClaimsPlan) error {
 	switch claims {
-	case keepClaims:
+	case plan.KeepClaims:
 		return nil
-	case setClaims:
+	case plan.SetClaims:
 		return c.updateRelated(s)
-	case unresolveClaims:
-		c.primaryTracker.markUnresolved(s.key)
-	case removeClaims:
-		c.primaryTracker.remove(s.key)
-	case processClaims:
+	case plan.UnresolveClaims:
+		c.primaryTracker.markUnresolved(s.Key)
+	case plan.RemoveClaims:
+		c.primaryTracker.remove(s.Key)
+	case plan.ProcessClaims:
 	}
-	c.primaryProcessed(s.key)
+	c.primaryProcessed(s.Key)
 	return nil
 }
 
 // requeueIfStale makes a write that came too late no failure: the cache is about to show the newer object.
 func requeueIfStale(result outcome, err error) (outcome, error) {
 	if errors.Is(err, errStale) {
-		result.requeueAfter, result.stale, err = expectationTimeout, true, nil
+		result.requeueAfter, result.stale, err = plan.CacheTimeout, true, nil
 	}
 	return result, err
 }

@@ -34,20 +34,20 @@ import (
 
 // createOnTarget creates the desired object, and first its namespace if that is missing. If the name is taken, it reads the
 // object there once: the hub may own it, without its label, or may adopt it.
-func (c *Controller) createOnTarget(ctx context.Context, current targetCopy, desired *transform.Desired) error {
+func (c *Controller) createOnTarget(ctx context.Context, current plan.Copy, desired *transform.Desired) error {
 	if c.isCordoned() {
 		return errCordoned
 	}
-	ref := current.ref()
+	ref := current.Ref()
 	c.targetExpectations.writeStarted(ref)
-	created, err := c.Connection.Create(ctx, current.target.GroupVersionResource, desired.ForCreate())
-	if isMissingNamespace(err, current.key.Namespace) {
+	created, err := c.Connection.Create(ctx, current.API.GroupVersionResource, desired.ForCreate())
+	if isMissingNamespace(err, current.Key.Namespace) {
 		extra := requestmetrics.WithClass(ctx, requestmetrics.Extra)
-		if err := c.Connection.EnsureNamespace(extra, current.key.Namespace, map[string]string{ownership.EnsuredAnnotation: c.Owner.EnsuredValue(namespaceSelf(current.key.Namespace))}); err != nil {
+		if err := c.Connection.EnsureNamespace(extra, current.Key.Namespace, map[string]string{ownership.EnsuredAnnotation: c.Owner.EnsuredValue(namespaceSelf(current.Key.Namespace))}); err != nil {
 			c.targetExpectations.writeFinished(ref, nil)
-			return fmt.Errorf("cannot create the namespace %s: %w", current.key.Namespace, err)
+			return fmt.Errorf("cannot create the namespace %s: %w", current.Key.Namespace, err)
 		}
-		created, err = c.Connection.Create(extra, current.target.GroupVersionResource, desired.ForCreate())
+		created, err = c.Connection.Create(extra, current.API.GroupVersionResource, desired.ForCreate())
 	}
 	if errors.Is(err, targets.ErrAlreadyExists) {
 		c.targetExpectations.writeFinished(ref, nil)
@@ -62,7 +62,7 @@ func (c *Controller) createOnTarget(ctx context.Context, current targetCopy, des
 
 // applyToTarget applies to the hub's copy of that UID. A copy that refuses the change is replaced if the PublishedResource
 // allows it.
-func (c *Controller) applyToTarget(ctx context.Context, current targetCopy, desired *transform.Desired, uid types.UID) error {
+func (c *Controller) applyToTarget(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID) error {
 	err := c.applyInPlace(ctx, current, desired, uid)
 	if refused, ok := errors.AsType[*immutableError](err); ok {
 		return c.replaceOnTarget(ctx, current, desired, uid, refused)
@@ -71,11 +71,11 @@ func (c *Controller) applyToTarget(ctx context.Context, current targetCopy, desi
 }
 
 // applyInPlace applies to the object of that UID and never replaces it, so the object need not be the hub's yet.
-func (c *Controller) applyInPlace(ctx context.Context, current targetCopy, desired *transform.Desired, uid types.UID) error {
+func (c *Controller) applyInPlace(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID) error {
 	if err := c.relinquishFields(ctx, current, desired, uid); err != nil {
 		return err
 	}
-	ref := current.ref()
+	ref := current.Ref()
 	c.targetExpectations.writeStarted(ref)
 	applied, err := c.applyMigratingVersion(ctx, current, desired, uid)
 	if err != nil {
@@ -87,7 +87,7 @@ func (c *Controller) applyInPlace(ctx context.Context, current targetCopy, desir
 
 // replaceOnTarget deletes a copy that has immutable fields to change; the delete event leads to a create. A dry run first
 // makes sure that the target accepts the new object.
-func (c *Controller) replaceOnTarget(ctx context.Context, current targetCopy, desired *transform.Desired, uid types.UID, refused *immutableError) error {
+func (c *Controller) replaceOnTarget(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID, refused *immutableError) error {
 	if !c.Resource.Replace || c.Resource.Container {
 		return refused
 	}
@@ -95,14 +95,14 @@ func (c *Controller) replaceOnTarget(ctx context.Context, current targetCopy, de
 		return fmt.Errorf("%w; it is not replaced: %w", refused, errCordoned)
 	}
 	ctx = requestmetrics.WithClass(ctx, requestmetrics.Extra)
-	if err := c.Connection.DryRunCreate(ctx, current.target.GroupVersionResource, desired.ForCreate()); err != nil {
+	if err := c.Connection.DryRunCreate(ctx, current.API.GroupVersionResource, desired.ForCreate()); err != nil {
 		return fmt.Errorf("%w; it was not replaced, since the target refuses the new one as well: %w", refused, err)
 	}
 	return c.deleteFromTarget(ctx, current, uid)
 }
 
 // updateMark updates the marks of a copy whose content is left to the target. The mark keeps the hash of the last apply.
-func (c *Controller) updateMark(ctx context.Context, current targetCopy, desired *transform.Desired, observed *plan.TargetObject) error {
+func (c *Controller) updateMark(ctx context.Context, current plan.Copy, desired *transform.Desired, observed *plan.TargetObject) error {
 	mark := desired.Mark
 	mark.Hash, mark.Adopted = observed.Mark.Hash, observed.Mark.Adopted
 	return c.editTarget(ctx, current, observed.UID, targets.MetadataPatch{
@@ -113,18 +113,18 @@ func (c *Controller) updateMark(ctx context.Context, current targetCopy, desired
 
 // removeOverwriteAnnotation removes the annotation that [Controller.updateMark] set. An apply without it would not remove it,
 // because no apply has set it.
-func (c *Controller) removeOverwriteAnnotation(ctx context.Context, current targetCopy, desired *transform.Desired) error {
+func (c *Controller) removeOverwriteAnnotation(ctx context.Context, current plan.Copy, desired *transform.Desired) error {
 	if _, ok := desired.Object.GetAnnotations()[ownership.OverwriteAnnotation]; ok {
 		return nil
 	}
 	extra := requestmetrics.WithClass(ctx, requestmetrics.Extra)
-	return c.Connection.RemoveMetadata(extra, current.target.GroupVersionResource, current.key, current.observed.UID, nil, []string{ownership.OverwriteAnnotation})
+	return c.Connection.RemoveMetadata(extra, current.API.GroupVersionResource, current.Key, current.Observed.UID, nil, []string{ownership.OverwriteAnnotation})
 }
 
-func (c *Controller) editTarget(ctx context.Context, current targetCopy, uid types.UID, edits targets.MetadataPatch) error {
-	ref := current.ref()
+func (c *Controller) editTarget(ctx context.Context, current plan.Copy, uid types.UID, edits targets.MetadataPatch) error {
+	ref := current.Ref()
 	c.targetExpectations.writeStarted(ref)
-	edited, err := c.Connection.PatchMetadata(ctx, current.target.GroupVersionResource, current.key, uid, edits)
+	edited, err := c.Connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, uid, edits)
 	if err != nil {
 		c.targetExpectations.writeFinished(ref, nil)
 		return err
@@ -135,7 +135,7 @@ func (c *Controller) editTarget(ctx context.Context, current targetCopy, uid typ
 
 // recordTargetWrite remembers the response until the cache shows it. It also notes the desired fields that the target dropped,
 // so that they are not taken for drift for ever.
-func (c *Controller) recordTargetWrite(ref targetRef, answer, desired *unstructured.Unstructured) error {
+func (c *Controller) recordTargetWrite(ref plan.Ref, answer, desired *unstructured.Unstructured) error {
 	kept := c.strippedObject(answer)
 	c.targetExpectations.writeFinished(ref, kept)
 	observed, err := c.observeObject(kept)
@@ -150,10 +150,10 @@ func (c *Controller) recordTargetWrite(ref targetRef, answer, desired *unstructu
 	return nil
 }
 
-func (c *Controller) deleteFromTarget(ctx context.Context, current targetCopy, uid types.UID) error {
-	ref := current.ref()
+func (c *Controller) deleteFromTarget(ctx context.Context, current plan.Copy, uid types.UID) error {
+	ref := current.Ref()
 	c.targetExpectations.writeStarted(ref)
-	if err := c.Connection.Delete(ctx, current.target.GroupVersionResource, current.key, uid); err != nil {
+	if err := c.Connection.Delete(ctx, current.API.GroupVersionResource, current.Key, uid); err != nil {
 		c.targetExpectations.writeFinished(ref, nil)
 		return err
 	}
@@ -162,15 +162,15 @@ func (c *Controller) deleteFromTarget(ctx context.Context, current targetCopy, u
 }
 
 // releaseOnTarget removes the hub's marks from an object, which stays.
-func (c *Controller) releaseOnTarget(ctx context.Context, current targetCopy) error {
-	ref, observed := current.ref(), current.observed
-	labels, annotations := c.Owner.MarkKeys(current.object.GetLabels(), current.object.GetAnnotations())
+func (c *Controller) releaseOnTarget(ctx context.Context, current plan.Copy) error {
+	ref, observed := current.Ref(), current.Observed
+	labels, annotations := c.Owner.MarkKeys(current.Object.GetLabels(), current.Object.GetAnnotations())
 	edits := targets.MetadataPatch{RemoveLabels: labels, RemoveAnnotations: annotations}
 	if mayReclaim(observed.Mark) {
 		edits.SetAnnotations = map[string]string{ownership.EnsuredAnnotation: c.Owner.EnsuredValue(observed.Mark.Self)}
 	}
 	c.targetExpectations.writeStarted(ref)
-	if _, err := c.Connection.PatchMetadata(ctx, current.target.GroupVersionResource, current.key, observed.UID, edits); err != nil && !apierrors.IsNotFound(err) {
+	if _, err := c.Connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, observed.UID, edits); err != nil && !apierrors.IsNotFound(err) {
 		c.targetExpectations.writeFinished(ref, nil)
 		return err
 	}

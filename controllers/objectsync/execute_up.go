@@ -57,13 +57,13 @@ func (c *Controller) mailboxClient(namespace string) (dynamic.ResourceInterface,
 }
 
 // createInMailbox creates the desired object, and first its namespace if that is missing.
-func (c *Controller) createInMailbox(ctx context.Context, s *snapshot, desired *transform.Desired) error {
-	key := s.key
+func (c *Controller) createInMailbox(ctx context.Context, s *plan.Snapshot, desired *transform.Desired) error {
+	key := s.Key
 	client, err := c.mailboxClient(key.Namespace)
 	if err != nil {
 		return err
 	}
-	toWrite := c.withStatus(desired.Object, s.up.object)
+	toWrite := c.withStatus(desired.Object, s.Up.Object)
 	c.mailboxExpectations.writeStarted(key)
 	created, err := client.Create(ctx, toWrite, metav1.CreateOptions{FieldManager: c.fieldManager})
 	if isMissingNamespace(err, key.Namespace) {
@@ -112,14 +112,14 @@ func (c *Controller) ensureMailboxNamespace(ctx context.Context, name string) er
 }
 
 // updateInMailbox replaces the content of the mailbox object if nobody has changed it since the pass observed it.
-func (c *Controller) updateInMailbox(ctx context.Context, s *snapshot, desired *transform.Desired) error {
-	key := s.key
+func (c *Controller) updateInMailbox(ctx context.Context, s *plan.Snapshot, desired *transform.Desired) error {
+	key := s.Key
 	client, err := c.mailboxClient(key.Namespace)
 	if err != nil {
 		return err
 	}
 	c.mailboxExpectations.writeStarted(key)
-	updated, err := client.Update(ctx, mergeIntoMailboxObject(s.source, c.withStatus(desired.Object, s.up.object)), metav1.UpdateOptions{FieldManager: c.fieldManager})
+	updated, err := client.Update(ctx, mergeIntoMailboxObject(s.Source, c.withStatus(desired.Object, s.Up.Object)), metav1.UpdateOptions{FieldManager: c.fieldManager})
 	if apierrors.IsConflict(err) {
 		err = errStale
 	}
@@ -127,8 +127,8 @@ func (c *Controller) updateInMailbox(ctx context.Context, s *snapshot, desired *
 }
 
 // recordMailboxWrite remembers the response until the cache shows it, and writes the status.
-func (c *Controller) recordMailboxWrite(ctx context.Context, s *snapshot, answer *unstructured.Unstructured, desired *transform.Desired, err error) error {
-	key := s.key
+func (c *Controller) recordMailboxWrite(ctx context.Context, s *plan.Snapshot, answer *unstructured.Unstructured, desired *transform.Desired, err error) error {
+	key := s.Key
 	if err != nil {
 		c.mailboxExpectations.writeFinished(key, nil)
 		return fmt.Errorf("%w: %w", errMailboxRefused, err)
@@ -205,7 +205,7 @@ func (c *Controller) releaseInMailbox(ctx context.Context, key types.NamespacedN
 		return err
 	}
 	annotations := map[string]any{ownership.MarkAnnotation: nil}
-	if mark, err := mailboxMark(c.Owner, inMailbox); err == nil && mayReclaim(mark) {
+	if mark, err := plan.MailboxMark(c.Owner, inMailbox); err == nil && mayReclaim(mark) {
 		annotations[ownership.EnsuredAnnotation] = c.Owner.EnsuredValue(mark.Self)
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
@@ -230,99 +230,103 @@ func (c *Controller) releaseInMailbox(ctx context.Context, key types.NamespacedN
 }
 
 func (c *Controller) forgetSourceDeletion(inMailbox *unstructured.Unstructured) {
-	if mark, err := mailboxMark(c.Owner, inMailbox); err == nil {
+	if mark, err := plan.MailboxMark(c.Owner, inMailbox); err == nil {
 		c.upsyncIndex.forgetDeleted(upsyncSourceRef(mark))
 	}
 }
 
 // executeUp carries out a plan for a mailbox object that is, or was, upsynced.
-func (c *Controller) executeUp(ctx context.Context, s *snapshot, p syncPlan) (outcome, error) {
-	u := s.up
-	result := outcome{decision: p.decision, up: true, requeueAfter: p.requeueAfter}
-	c.recordDroppedFields(u.selection.Configs, p.droppedFields)
-	if p.err != nil {
-		return result, p.err
+func (c *Controller) executeUp(ctx context.Context, s *plan.Snapshot, p plan.Plan) (outcome, error) {
+	u := s.Up
+	result := outcome{decision: p.Decision, up: true, requeueAfter: p.RequeueAfter}
+	c.recordDroppedFields(u.Selection.Configs, p.DroppedFields)
+	if p.Err != nil {
+		return result, p.Err
 	}
-	if p.repair {
-		if wait := c.failures.driftBackoff(s.key); wait > 0 {
+	if p.Repair {
+		if wait := c.failures.driftBackoff(s.Key); wait > 0 {
 			result.requeueAfter = wait
-			return result, fmt.Errorf("%w: somebody in the mailbox, or spec.mutation.up of the PublishedResource, keeps changing it %v", errFieldConflict, p.decision.Fields)
+			return result, fmt.Errorf("%w: somebody in the mailbox, or spec.mutation.up of the PublishedResource, keeps changing it %v", errFieldConflict, p.Decision.Fields)
 		}
 	}
-	log.FromContext(ctx).V(1).Info("decided about an upsync", "decision", p.decision.String())
+	log.FromContext(ctx).V(1).Info("decided about an upsync", "decision", p.Decision.String())
 	err := c.writeToMailbox(ctx, s, p, &result)
-	if err == nil && c.upsyncReadsMailbox && p.decision.Action == plan.Update {
-		c.failures.recordWrite(s.key, u.object.GetResourceVersion())
+	if err == nil && c.upsyncReadsMailbox && p.Decision.Action == plan.Update {
+		c.failures.recordWrite(s.Key, u.Object.GetResourceVersion())
 	}
 	return requeueIfStale(result, err)
 }
 
 // writeToMailbox makes the write that the plan decided on. An object in sync gets its status, and publishes its claims.
-func (c *Controller) writeToMailbox(ctx context.Context, s *snapshot, p syncPlan, result *outcome) error {
-	switch p.decision.Action {
+func (c *Controller) writeToMailbox(ctx context.Context, s *plan.Snapshot, p plan.Plan, result *outcome) error {
+	switch p.Decision.Action {
 	case plan.None:
-		if p.decision.Cause != plan.InSync {
+		if p.Decision.Cause != plan.InSync {
 			return nil
 		}
-		returned, err := c.writeUpsyncedStatus(ctx, s, s.source)
+		returned, err := c.writeUpsyncedStatus(ctx, s, s.Source)
 		result.statusReturned = returned
-		return errors.Join(err, c.updateUpsyncedRelated(s), c.nameConflict(s.up))
+		return errors.Join(err, c.updateUpsyncedRelated(s), c.nameConflict(s.Up))
 	case plan.Create:
-		return c.createInMailbox(ctx, s, p.desired)
+		return c.createInMailbox(ctx, s, p.Desired)
 	case plan.Update:
-		return c.updateInMailbox(ctx, s, p.desired)
+		return c.updateInMailbox(ctx, s, p.Desired)
 	case plan.Conflict:
-		return c.resolveMailboxConflict(ctx, s, p.desired)
+		return c.resolveMailboxConflict(ctx, s, p.Desired)
 	case plan.VerifyAbsence:
-		c.Mailboxes.VerifyAbsence(c.Mailbox, c.absenceCandidate(s.key, p.verifyAbsence))
+		c.Mailboxes.VerifyAbsence(c.Mailbox, c.absenceCandidate(s.Key, p.VerifyAbsence))
 		return nil
 	case plan.Delete:
-		return c.deleteFromMailbox(ctx, s.key, s.source)
+		return c.deleteFromMailbox(ctx, s.Key, s.Source)
 	case plan.Release:
-		return c.releaseInMailbox(ctx, s.key, s.source)
+		return c.releaseInMailbox(ctx, s.Key, s.Source)
 	default:
-		return fmt.Errorf("%s is no decision about an object of the mailbox", p.decision)
+		return fmt.Errorf("%s is no decision about an object of the mailbox", p.Decision)
 	}
 }
 
 // confirmMissingSource asks the target about an object whose deletion nobody observed: it may have been deleted while the hub
 // was away. The answer goes into the snapshot.
-func (c *Controller) confirmMissingSource(ctx context.Context, s *snapshot) {
-	u, asked := s.up, s.up.unconfirmed
-	u.unconfirmed = nil
-	object, err := c.Connection.Get(requestmetrics.WithClass(ctx, requestmetrics.Extra), asked.target.GroupVersionResource, asked.ref.key)
+func (c *Controller) confirmMissingSource(ctx context.Context, s *plan.Snapshot) {
+	u, asked := s.Up, s.Up.Unconfirmed
+	u.Unconfirmed = nil
+	target := c.targetResourceFor(asked.Resource)
+	if target == nil {
+		return
+	}
+	object, err := c.Connection.Get(requestmetrics.WithClass(ctx, requestmetrics.Extra), target.GroupVersionResource, asked.Key)
 	var status apierrors.APIStatus
 	switch {
 	case err == nil:
-		if name, ok := c.upsyncKey(asked.target, s.matcher, object); ok && name == s.key {
+		if name, ok := c.upsyncKey(target, s.Matcher, object); ok && name == s.Key {
 			// The upsync cache is about to show it.
 			return
 		}
-		if IsNeverUpsynced(c.Owner, object) || c.isUnrelatedOnTarget(s.matcher, asked.target, object) {
-			u.state, u.absenceVerified = plan.Deselected, true
+		if plan.IsNeverUpsynced(c.Owner, object) || c.isUnrelatedOnTarget(s.Matcher, target, object) {
+			u.State, u.AbsenceVerified = plan.Deselected, true
 		}
-	case apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name == asked.ref.key.Name:
-		u.state, u.absenceVerified = plan.SourceNotFound, true
+	case apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name == asked.Key.Name:
+		u.State, u.AbsenceVerified = plan.SourceNotFound, true
 	default:
 		// An API that is not served says nothing about its objects.
-		u.err = fmt.Errorf("cannot find out whether %s %s is gone from the target: %w", asked.ref.resource, asked.ref.key, err)
+		u.Err = fmt.Errorf("cannot find out whether %s %s is gone from the target: %w", asked.Resource, asked.Key, err)
 	}
 }
 
 // nameConflict reports that another target object would have the same name in the mailbox.
-func (c *Controller) nameConflict(u *upSnapshot) error {
-	if u.conflicting == nil {
+func (c *Controller) nameConflict(u *plan.UpSnapshot) error {
+	if u.Conflicting == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %s %s of the target would have the same name", errNameTakenInMailbox, u.conflicting.resource, u.conflicting.key)
+	return fmt.Errorf("%w: %s %s of the target would have the same name", errNameTakenInMailbox, u.Conflicting.Resource, u.Conflicting.Key)
 }
 
 // resolveMailboxConflict takes over the mailbox object that has the name if the hub created it as a namespace for upsynced
 // objects, or if KubeStellar's syncer upsynced it and the PublishedResource allows its adoption. Else it returns the conflict.
-func (c *Controller) resolveMailboxConflict(ctx context.Context, s *snapshot, desired *transform.Desired) error {
-	inMailbox := s.source
+func (c *Controller) resolveMailboxConflict(ctx context.Context, s *plan.Snapshot, desired *transform.Desired) error {
+	inMailbox := s.Source
 	ctx = requestmetrics.WithClass(ctx, requestmetrics.Extra)
-	_, reason := mailboxMark(c.Owner, inMailbox)
+	_, reason := plan.MailboxMark(c.Owner, inMailbox)
 	if mark, proven := c.unsealedMark(inMailbox, ownership.DirectionUp, desired, reason); proven {
 		if mark.Adopted {
 			desired = desired.AsAdopted()

@@ -24,6 +24,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
 
@@ -126,15 +127,15 @@ func TestWithKCPs(t *testing.T) {
 func TestWithStatus(t *testing.T) {
 	status := map[string]any{"ready": true}
 	for name, test := range map[string]struct {
-		resource Resource
+		resource plan.Resource
 		status   map[string]any
 		want     bool
 	}{
-		"a part of the object":       {Resource{}, status, true},
-		"there is none":              {Resource{}, nil, false},
-		"a subresource":              {Resource{StatusSubresource: true}, status, false},
-		"kept by kcp":                {Resource{Native: true}, status, false},
-		"whatever goes the way back": {Resource{StatusReturn: true}, status, true},
+		"a part of the object":       {plan.Resource{}, status, true},
+		"there is none":              {plan.Resource{}, nil, false},
+		"a subresource":              {plan.Resource{StatusSubresource: true}, status, false},
+		"kept by kcp":                {plan.Resource{Native: true}, status, false},
+		"whatever goes the way back": {plan.Resource{StatusReturn: true}, status, true},
 	} {
 		object := &unstructured.Unstructured{Object: map[string]any{"spec": "theirs"}}
 		if test.status != nil {
@@ -179,8 +180,8 @@ func TestObserveInMailbox(t *testing.T) {
 			if test.mark != "" {
 				object.SetAnnotations(map[string]string{ownership.MarkAnnotation: test.mark})
 			}
-			controller := newObserver(Resource{Retain: true})
-			got := controller.observeInMailbox(object, desired)
+			controller := newObserver(plan.Resource{Retain: true})
+			got := controller.Resource.ObserveInMailbox(testOwner, object, desired)
 			if got.Owned != test.ours || got.UID != "u" || !got.Terminating || !got.Retain || (len(got.Missing) > 0) != test.ours || controller.isUpsynced(object) != test.ours {
 				t.Errorf("got %+v", got)
 			}
@@ -189,7 +190,7 @@ func TestObserveInMailbox(t *testing.T) {
 			}
 		})
 	}
-	if got := newObserver(Resource{}).observeInMailbox(nil, desired); got != nil {
+	if got := (plan.Resource{}).ObserveInMailbox(testOwner, nil, desired); got != nil {
 		t.Errorf("of nothing there is %+v", got)
 	}
 }

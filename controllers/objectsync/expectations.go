@@ -26,17 +26,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
 
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 )
 
-// expectationTimeout bounds the wait for a created object to appear in the cache. The object never appears if the watch breaks
-// and somebody deletes the object before the next list; without a timeout nobody would recreate it. While the cache has not
-// reached the create's resourceVersion, the wait lasts up to maxExpectationTimeout: a server that is too busy to send events
-// must not be asked to create again. That ends too, because a restored server may count resourceVersions anew.
-const (
-	expectationTimeout    = 30 * time.Second
-	maxExpectationTimeout = 5 * time.Minute
-)
+// maxExpectationTimeout bounds the wait for a created object while the cache has not reached the create's resourceVersion: a server
+// that is too busy to send events must not be asked to create again. The wait ends all the same, because a restored server may count
+// resourceVersions anew.
+const maxExpectationTimeout = 5 * time.Minute
 
 // expectations remember writes to one side until its cache shows them. Without them, an event between a write and its watch
 // event would be decided by the state before the write.
@@ -164,7 +161,7 @@ func (m *expectations[K]) current(key K, cached *unstructured.Unstructured) (obj
 // isExpired reports whether a created object is not expected in the cache any longer.
 func (m *expectations[K]) isExpired(key K, entry *pendingWrite) bool {
 	waited := m.clock.Since(entry.at)
-	return waited >= expectationTimeout && (waited >= maxExpectationTimeout || m.cacheHasReached(key, entry.object.GetResourceVersion()))
+	return waited >= plan.CacheTimeout && (waited >= maxExpectationTimeout || m.cacheHasReached(key, entry.object.GetResourceVersion()))
 }
 
 // anyWritten reports whether a written object that the cache does not show yet has a property.

@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 )
 
@@ -162,9 +163,9 @@ func TestExpectationsOfDroppedPaths(t *testing.T) {
 
 // One object of the mailbox may be several on the target, all of one name.
 func TestExpectationsPerTargetRef(t *testing.T) {
-	memory := newExpectations(clocktesting.NewFakeClock(time.Unix(0, 0)), reached[targetRef])
+	memory := newExpectations(clocktesting.NewFakeClock(time.Unix(0, 0)), reached[plan.Ref])
 	here, there := someRefs[0], someRefs[0]
-	there.resource.Group = "another"
+	there.Resource.Group = "another"
 	memory.writeStarted(here)
 	memory.writeFinished(here, version("a", "7"))
 	memory.setDroppedPaths(here, []string{".spec.x"})
@@ -184,7 +185,7 @@ func TestExpectationOfACreateThatTheCacheNeverShows(t *testing.T) {
 		reached bool
 		limit   time.Duration
 	}{
-		"the cache has got that far": {true, expectationTimeout},
+		"the cache has got that far": {true, plan.CacheTimeout},
 		"the cache is behind":        {false, maxExpectationTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -215,7 +216,7 @@ func TestExpectationsCountTheirSize(t *testing.T) {
 		"it is gone":             func(m *expectations[types.NamespacedName]) { m.deletionObserved(someKey, "a") },
 		"it is deleted":          func(m *expectations[types.NamespacedName]) { m.writeStarted(someKey); m.deleteAccepted(someKey, "a") },
 		"the next write fails":   func(m *expectations[types.NamespacedName]) { m.writeStarted(someKey); m.writeFinished(someKey, nil) },
-		"it is never shown":      func(m *expectations[types.NamespacedName]) { clock.Step(expectationTimeout); m.current(someKey, nil) },
+		"it is never shown":      func(m *expectations[types.NamespacedName]) { clock.Step(plan.CacheTimeout); m.current(someKey, nil) },
 		"the next write goes on": func(m *expectations[types.NamespacedName]) { m.writeStarted(someKey) },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -24,10 +24,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 )
 
 func TestFilterByNamespaces(t *testing.T) {
-	h := newHub(t, []Resource{resourceNamed(t, configMapsV1, "filter: {namespace: {matchLabels: {team: a}}}")}, configMapsTravel)
+	h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, "filter: {namespace: {matchLabels: {team: a}}}")}, configMapsTravel)
 	team := func(name string) {
 		h.put(namespaces, "{apiVersion: v1, kind: Namespace, metadata: {name: "+h.namespace+", labels: {team: "+name+"}}}")
 	}
@@ -51,7 +53,7 @@ func TestFilterByNamespaces(t *testing.T) {
 
 // An object that does not pass any more goes; one of which that cannot be told stays, and says why.
 func TestFilterByContent(t *testing.T) {
-	h := newHub(t, []Resource{resourceNamed(t, configMapsV1, "filter: {resource: {matchLabels: {go: down}}, cel: \"self.data.flag == 'yes'\"}")}, configMapsTravel)
+	h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, "filter: {resource: {matchLabels: {go: down}}, cel: \"self.data.flag == 'yes'\"}")}, configMapsTravel)
 	box := func(name, label, data string) {
 		h.put(configMapsV1, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "+name+", namespace: "+h.namespace+", labels: {go: "+label+"}}, data: {"+data+"}}")
 	}
@@ -85,7 +87,7 @@ func TestMutationsThatNeverConverge(t *testing.T) {
 		return number
 	}
 	t.Run("down", func(t *testing.T) {
-		h := newHub(t, []Resource{resourceNamed(t, configMapsV1, "mutation: {down: ["+counting+"]}")}, configMapsTravel)
+		h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, "mutation: {down: ["+counting+"]}")}, configMapsTravel)
 		h.putConfigMap("first", "a: b")
 		h.expectFailure(configMapsV1, "first", ReasonContended)
 		if made := h.onTarget(configMapsV1, "first"); count(made) > 5 {
@@ -96,7 +98,7 @@ func TestMutationsThatNeverConverge(t *testing.T) {
 		h.expectOnTarget(configMapsV1, "first", holds("a", "c"))
 	})
 	t.Run("up", func(t *testing.T) {
-		h := newHub(t, []Resource{resourceNamed(t, configMapsV1, "mutation: {up: ["+counting+"]}")}, "upsync: [{apiGroup: '', resources: [configmaps], namespaces: [NS], names: [first]}]")
+		h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, "mutation: {up: ["+counting+"]}")}, "upsync: [{apiGroup: '', resources: [configmaps], namespaces: [NS], names: [first]}]")
 		put(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: first, namespace: "+h.namespace+"}, data: {a: b}}")
 		h.expectInMailbox(configMapsV1, "first")
 		h.expectFailure(configMapsV1, "first", ReasonContended)
@@ -109,7 +111,7 @@ func TestMutationsThatNeverConverge(t *testing.T) {
 // A mutation that looks at the other side and comes to rest costs nothing at rest, and what the target refuses is reported as
 // what it is, however often it is tried.
 func TestMutationsThatLookAtTheOtherSide(t *testing.T) {
-	h := newHub(t, []Resource{resourceNamed(t, configMapsV1, "mutation: {down: [{cel: {path: data.uid, expression: \"other == null ? '' : other.metadata.uid\"}}]}")}, configMapsTravel)
+	h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, "mutation: {down: [{cel: {path: data.uid, expression: \"other == null ? '' : other.metadata.uid\"}}]}")}, configMapsTravel)
 	h.putConfigMap("first", "a: b")
 	made := h.expectOnTarget(configMapsV1, "first", func(object *unstructured.Unstructured) bool {
 		return holds("uid", string(object.GetUID()))(object)
@@ -137,10 +139,10 @@ func TestProjection(t *testing.T) {
 	boxes := schema.GroupVersionResource{Group: "shop.example", Version: "v2", Resource: "boxes"}
 	projected := resourceNamed(t, boxes, "naming: {name: 'the-{{ .Object.metadata.name }}'}")
 	projected.PublishedResource, projected.Kind = "boxes", "Box"
-	projected.Projected = TargetAPI{GroupVersionResource: configMapsV1, Kind: "ConfigMap"}
+	projected.Projected = plan.TargetAPI{GroupVersionResource: configMapsV1, Kind: "ConfigMap"}
 	const travel = "namespacedObjects: [{group: shop.example, resource: boxes, objectsByNamespace: [{namespace: NS, names: [first, second]}]}]\n" +
 		"upsync: [{apiGroup: '', resources: [configmaps], namespaces: [NS], names: [theirs]}]"
-	h := newHub(t, []Resource{projected}, travel)
+	h := newHub(t, []plan.Resource{projected}, travel)
 	box := func(name, data string) {
 		h.put(boxes, "{apiVersion: shop.example/v2, kind: Box, metadata: {name: "+name+", namespace: "+h.namespace+"}, data: {"+data+"}}")
 	}
@@ -157,14 +159,14 @@ func TestProjection(t *testing.T) {
 	// Under another name it is made before the former goes.
 	renamed := projected
 	renamed.Rules = rulesOf(t, "naming: {name: 'a-{{ .Object.metadata.name }}'}")
-	h.resources = []Resource{renamed}
+	h.resources = []plan.Resource{renamed}
 	h.publish(renamed)
 	h.expectOnTarget(configMapsV1, "a-first")
 	h.expectGoneFromTarget(configMapsV1, "the-first")
 	// Two that come to one name: the first keeps it.
 	same := projected
 	same.Rules = rulesOf(t, "naming: {name: same}")
-	h.resources = []Resource{same}
+	h.resources = []plan.Resource{same}
 	h.publish(same)
 	kept := h.expectOnTarget(configMapsV1, "same")
 	box("second", "a: c")
@@ -183,12 +185,12 @@ func TestProjectionAndConversion(t *testing.T) {
 	boxes := schema.GroupVersionResource{Group: "shop.example", Version: "v2", Resource: "boxes"}
 	projected := resourceNamed(t, boxes, "naming: {name: 'the-{{ .Object.metadata.name }}'}")
 	projected.PublishedResource, projected.Kind = "boxes", "Box"
-	projected.Projected = TargetAPI{GroupVersionResource: configMapsV1, Kind: "ConfigMap"}
+	projected.Projected = plan.TargetAPI{GroupVersionResource: configMapsV1, Kind: "ConfigMap"}
 	const converted = `
 namespacedObjects: [{group: shop.example, resource: boxes, objectsByNamespace: [{namespace: NS, names: ['*']}]}]
 conversions: [{upstream: {group: shop.example, version: v2, kind: Box, name: first}, downstream: {group: '', version: v1, kind: ConfigMap, name: converted}}]
 `
-	h := newHub(t, []Resource{projected}, converted)
+	h := newHub(t, []plan.Resource{projected}, converted)
 	for _, name := range []string{"first", "second"} {
 		h.put(boxes, "{apiVersion: shop.example/v2, kind: Box, metadata: {name: "+name+", namespace: "+h.namespace+"}, data: {a: b}}")
 	}

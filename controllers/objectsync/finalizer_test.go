@@ -25,6 +25,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 )
 
 // newWaitingHub publishes ConfigMaps that wait in the mailbox until they are gone from the target.
@@ -32,7 +34,7 @@ func newWaitingHub(t *testing.T, configs ...string) *testHub {
 	t.Helper()
 	boxes := resourceNamed(t, configMapsV1, "")
 	boxes.WaitForTarget = true
-	return newHub(t, []Resource{boxes}, configs...)
+	return newHub(t, []plan.Resource{boxes}, configs...)
 }
 
 // configMapInMailbox returns a ConfigMap of the mailbox, or nil.
@@ -128,7 +130,7 @@ func TestWaitEnds(t *testing.T) {
 		"it need not wait any more": func(h *testHub) {
 			relaxed := h.resources[0]
 			relaxed.WaitForTarget = false
-			h.resources = []Resource{relaxed}
+			h.resources = []plan.Resource{relaxed}
 			h.publish(relaxed)
 		},
 		"it need not wait any more, since a restart": func(h *testHub) {
@@ -271,8 +273,8 @@ func TestWaitOfWhatIsBeingDeleted(t *testing.T) {
 // let the object go.
 func TestWaitForATargetThatDoesNotServe(t *testing.T) {
 	gadgets := schema.GroupVersionResource{Group: "none.example.org", Version: "v1", Resource: "gadgets"}
-	gadget := Resource{PublishedResource: "gadgets", GroupVersionResource: gadgets, Kind: "Gadget", Namespaced: true, Exported: true, WaitForTarget: true}
-	h := newHub(t, []Resource{gadget}, "namespaceScope: {namespaces: [NS], resources: [{group: none.example.org, resource: gadgets}]}")
+	gadget := plan.Resource{PublishedResource: "gadgets", GroupVersionResource: gadgets, Kind: "Gadget", Namespaced: true, Exported: true, WaitForTarget: true}
+	h := newHub(t, []plan.Resource{gadget}, "namespaceScope: {namespaces: [NS], resources: [{group: none.example.org, resource: gadgets}]}")
 	h.stop()
 	h.put(gadgets, "{apiVersion: none.example.org/v1, kind: Gadget, metadata: {name: a, namespace: "+h.namespace+", finalizers: [example.org/theirs, "+Finalizer+"]}}")
 	h.drop(gadgets, h.namespace, "a")
@@ -313,7 +315,7 @@ func TestUnpublishing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			boxes := resourceNamed(t, configMapsV1, keyed)
 			boxes.WaitForTarget = true
-			h := newHub(t, []Resource{boxes, resourceNamed(t, secretsV1, "")}, configMapsTravel)
+			h := newHub(t, []plan.Resource{boxes, resourceNamed(t, secretsV1, "")}, configMapsTravel)
 			h.putSecret("one", "a: eA==")
 			h.putConfigMap("first", "key: one")
 			h.putConfigMap("second", "a: b")
@@ -326,7 +328,7 @@ func TestUnpublishing(t *testing.T) {
 			h.waitUntilIdle()
 			leaving := boxes
 			leaving.Unpublishing, leaving.WaitForTarget, leaving.Rules = true, false, nil
-			h.resources = []Resource{leaving, h.resources[1]}
+			h.resources = []plan.Resource{leaving, h.resources[1]}
 			if restart {
 				h.restart()
 			} else {

@@ -38,6 +38,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/provider/kcp"
@@ -166,11 +167,11 @@ func (h *bench) connect(target types.UID) *targets.Connection {
 // control starts a controller and returns once it has tried everything there is.
 func (h *bench) control(connection *targets.Connection, resource schema.GroupVersionResource, kind string, matcher *selection.Matcher) *Controller {
 	h.b.Helper()
-	synced := Resource{
+	synced := plan.Resource{
 		PublishedResource: resource.Resource, GroupVersionResource: resource, Kind: kind, Namespaced: true, StatusReturn: true, StatusSubresource: true, Exported: true,
 	}
 	controller := New(Options{
-		Resource: synced, TargetAPIs: []TargetAPI{synced.TargetAPI()}, Mailbox: theMailbox, Mailboxes: h.mailboxes, Connection: connection,
+		Resource: synced, TargetAPIs: []plan.TargetAPI{synced.TargetAPI()}, Mailbox: theMailbox, Mailboxes: h.mailboxes, Connection: connection,
 		Owner:  ownership.Owner{Hub: testOwner.Hub, SyncTarget: connection.SyncTarget, Sealer: testOwner.Sealer},
 		Hasher: ownership.NewHasher([]byte("key")), SyncTarget: "florin", OnChange: func() {}, Clock: h.now, Log: logr.Discard(),
 	}, matcher)

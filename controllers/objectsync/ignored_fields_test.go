@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 )
 
 const (
@@ -33,13 +34,13 @@ const (
 	replicasIgnored   = "ignoreFields: [{path: spec.replicas}]"
 )
 
-func newScalingHub(t *testing.T, spec string, change ...func(*Resource)) *testHub {
+func newScalingHub(t *testing.T, spec string, change ...func(*plan.Resource)) *testHub {
 	t.Helper()
 	deployments := resourceNamed(t, deploymentsV1, spec)
 	for _, change := range change {
 		change(&deployments)
 	}
-	return newHub(t, []Resource{deployments}, deploymentsTravel)
+	return newHub(t, []plan.Resource{deployments}, deploymentsTravel)
 }
 
 // deployment makes the Deployment web in the mailbox; more is added to its spec.
@@ -140,7 +141,7 @@ func TestIgnoringIsTurnedOnAndOff(t *testing.T) {
 				t.Helper()
 				changed := plain
 				changed.Rules = rulesOf(t, spec)
-				h.resources = []Resource{changed}
+				h.resources = []plan.Resource{changed}
 				if restart {
 					h.restart()
 				} else {
@@ -181,7 +182,7 @@ func TestDriftAfterIgnoringWasTurnedOff(t *testing.T) {
 	h.scale(7)
 	plain := h.resources[0]
 	plain.Rules = nil
-	h.resources = []Resource{plain}
+	h.resources = []plan.Resource{plain}
 	h.publish(plain)
 	if _, err := administrator(t).Resource(deploymentsV1).Namespace(h.namespace).Patch(t.Context(), "web", types.MergePatchType,
 		[]byte(`{"spec": {"template": {"spec": {"containers": [{"name": "app", "image": "theirs"}]}}}}`), metav1.PatchOptions{}); err != nil {
@@ -198,7 +199,7 @@ func TestDriftAfterIgnoringWasTurnedOff(t *testing.T) {
 func TestIgnoredFieldsAndAdoption(t *testing.T) {
 	for _, policy := range []synchubv1alpha1.AdoptionPolicy{synchubv1alpha1.AdoptionAlways, synchubv1alpha1.AdoptionIfIdentical} {
 		t.Run(string(policy), func(t *testing.T) {
-			h := newScalingHub(t, replicasIgnored, func(resource *Resource) { resource.Adoption = policy })
+			h := newScalingHub(t, replicasIgnored, func(resource *plan.Resource) { resource.Adoption = policy })
 			h.configure("deletionPolicy: Orphan\n" + deploymentsTravel)
 			h.deployment("web:1", "replicas: 2, ")
 			h.expectOnTarget(deploymentsV1, "web")
@@ -214,7 +215,7 @@ func TestIgnoredFieldsAndAdoption(t *testing.T) {
 		})
 	}
 	t.Run("somebody else's", func(t *testing.T) {
-		h := newScalingHub(t, replicasIgnored, func(resource *Resource) { resource.Adoption = synchubv1alpha1.AdoptionAlways })
+		h := newScalingHub(t, replicasIgnored, func(resource *plan.Resource) { resource.Adoption = synchubv1alpha1.AdoptionAlways })
 		put(t, deploymentIn(h.namespace, "web", "theirs", "replicas: 5, "))
 		h.deployment("web:1", "replicas: 2, ")
 		adopted := h.expectOnTarget(deploymentsV1, "web", runsAs("web:1", 5))
@@ -224,7 +225,7 @@ func TestIgnoredFieldsAndAdoption(t *testing.T) {
 
 // What is replaced is made anew, and then has its first value again.
 func TestIgnoredFieldsAndReplacement(t *testing.T) {
-	h := newScalingHub(t, replicasIgnored, func(resource *Resource) { resource.Replace = true })
+	h := newScalingHub(t, replicasIgnored, func(resource *plan.Resource) { resource.Replace = true })
 	h.deployment("web:1", "replicas: 2, ")
 	first := h.expectOnTarget(deploymentsV1, "web", runsAs("web:1", 2))
 	h.scale(7)
@@ -244,7 +245,7 @@ func TestIgnoredFieldsOfWhatIsLeftAlone(t *testing.T) {
 	for _, spec := range []string{"", replicasIgnored, "ignoreFields: [{path: spec.paused}]"} {
 		changed := h.resources[0]
 		changed.Rules = rulesOf(t, spec)
-		h.resources = []Resource{changed}
+		h.resources = []plan.Resource{changed}
 		h.publish(changed)
 		h.waitUntilIdle()
 		if after := h.onTarget(deploymentsV1, "web"); !runsAs("web:1", 4)(after) || !h.isOwned(after) {

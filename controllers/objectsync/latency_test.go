@@ -60,7 +60,7 @@ func TestWhichLatencyIsMeasured(t *testing.T) {
 		"a status that was undone":  {outcome{decision: plan.Decision{Action: plan.None}, statusReturned: true}, pendingChange{mailbox: above}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newMetrics(types.UID(unique("target")), Resource{GroupVersionResource: configMapsV1})
+			m := newMetrics(types.UID(unique("target")), plan.Resource{GroupVersionResource: configMapsV1})
 			defer m.remove()
 			m.observeLatency(test.outcome, test.seen, now)
 			got := map[string]float64{}
@@ -164,7 +164,7 @@ func (h *testHub) reportStatus(observed int) {
 }
 
 func TestLatencyOfWhatComesUp(t *testing.T) {
-	h := newHub(t, []Resource{resourceNamed(t, configMapsV1, "")}, "upsync: [{apiGroup: '', resources: [configmaps], namespaces: [NS], names: ['*']}]")
+	h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, "")}, "upsync: [{apiGroup: '', resources: [configmaps], namespaces: [NS], names: ['*']}]")
 	h.waitUntilIdle()
 	put(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: first, namespace: "+h.namespace+"}, data: {a: b}}")
 	h.expectInMailbox(configMapsV1, "first")
@@ -181,7 +181,7 @@ func TestLatencyOfWhatComesUp(t *testing.T) {
 
 // What runs is read at each scrape, and leaves nothing.
 func TestQueueStats(t *testing.T) {
-	h := newHub(t, []Resource{resourceNamed(t, configMapsV1, "")}, configMapsTravel)
+	h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, "")}, configMapsTravel)
 	syncTarget := string(h.owner.SyncTarget)
 	read := func() (values []float64) {
 		for _, one := range gather(t, collector, syncTarget, "configmaps") {

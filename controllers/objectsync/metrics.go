@@ -80,7 +80,7 @@ type controllerMetrics struct {
 	syncTarget, resource string
 }
 
-func newMetrics(syncTarget types.UID, resource Resource) *controllerMetrics {
+func newMetrics(syncTarget types.UID, resource plan.Resource) *controllerMetrics {
 	return &controllerMetrics{syncTarget: string(syncTarget), resource: resource.GroupResource().String()}
 }
 

@@ -33,7 +33,7 @@ func seriesOf(t testing.TB, syncTarget string) map[string]float64 {
 }
 
 func TestMetrics(t *testing.T) {
-	resource := Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}}
+	resource := plan.Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}}
 	florin, guilder := newMetrics("florin", resource), newMetrics("guilder", resource)
 	florin.observeReconcile(outcome{decision: plan.Decision{Action: plan.Create, Cause: plan.Missing}}, time.Second, nil)
 	florin.observeReconcile(outcome{decision: plan.Decision{Action: plan.Create, Cause: plan.Missing}, up: true}, time.Second, errFieldConflict)

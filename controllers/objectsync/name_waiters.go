@@ -20,22 +20,24 @@ import (
 	gosync "sync"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 )
 
 // nameWaiters tracks which objects wait until a name on the target becomes free.
 type nameWaiters struct {
 	lock gosync.Mutex
-	refs map[types.NamespacedName]targetRef
-	keys map[targetRef]map[types.NamespacedName]struct{}
+	refs map[types.NamespacedName]plan.Ref
+	keys map[plan.Ref]map[types.NamespacedName]struct{}
 }
 
 func newNameWaiters() *nameWaiters {
-	return &nameWaiters{refs: map[types.NamespacedName]targetRef{}, keys: map[targetRef]map[types.NamespacedName]struct{}{}}
+	return &nameWaiters{refs: map[types.NamespacedName]plan.Ref{}, keys: map[plan.Ref]map[types.NamespacedName]struct{}{}}
 }
 
 // set notes the name that an object waits for, nil for none. It returns the name that it waited for before, if nobody waits
 // for that one any more.
-func (w *nameWaiters) set(key types.NamespacedName, ref *targetRef) (left *targetRef) {
+func (w *nameWaiters) set(key types.NamespacedName, ref *plan.Ref) (left *plan.Ref) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	before, waited := w.refs[key]
@@ -61,7 +63,7 @@ func (w *nameWaiters) set(key types.NamespacedName, ref *targetRef) (left *targe
 }
 
 // waitingFor returns the keys of the objects that wait for a name.
-func (w *nameWaiters) waitingFor(place targetRef) []types.NamespacedName {
+func (w *nameWaiters) waitingFor(place plan.Ref) []types.NamespacedName {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	keys := make([]types.NamespacedName, 0, len(w.keys[place]))

@@ -38,7 +38,7 @@ func (c *Controller) selectionObject(source *unstructured.Unstructured) selectio
 // selectionObjectByName returns the same for a mailbox object that does not exist.
 func (c *Controller) selectionObjectByName(key types.NamespacedName) selection.Object {
 	return selection.Object{
-		Resource: c.Resource.GroupVersionResource, Kind: c.Resource.Kind, Versions: c.Resource.rules().Versions,
+		Resource: c.Resource.GroupVersionResource, Kind: c.Resource.Kind, Versions: c.Resource.GetRules().Versions,
 		Namespace: key.Namespace, Name: key.Name,
 	}
 }
@@ -51,8 +51,8 @@ func (c *Controller) targetSelectionObject(target *targetResource, object *unstr
 		Kind:        target.Kind,
 		Namespace:   object.GetNamespace(),
 		Name:        object.GetName(),
-		Labels:      metadataMap(object, "labels"),
-		Annotations: metadataMap(object, "annotations"),
+		Labels:      plan.MetadataMap(object, "labels"),
+		Annotations: plan.MetadataMap(object, "annotations"),
 	}
 	if target.Group == "" && target.Resource == "secrets" {
 		described.SecretType, _, _ = unstructured.NestedString(object.Object, "type")
@@ -65,7 +65,7 @@ func (c *Controller) isUpsynced(object *unstructured.Unstructured) bool {
 	if object == nil {
 		return false
 	}
-	return isUpsyncedBy(c.Owner, object)
+	return plan.IsUpsyncedBy(c.Owner, object)
 }
 
 // transformForCache reduces a target object to its identity, the hub's marks, the hub's managedFields entry and the status.
@@ -97,7 +97,7 @@ func (c *Controller) strippedObject(object *unstructured.Unstructured) *unstruct
 			content["status"] = status
 		}
 	}
-	if fields := appliedFields(object, c.fieldManager); fields != nil {
+	if fields := plan.AppliedFields(object, c.fieldManager); fields != nil {
 		// As text the fields take a fraction of the memory that maps take, and only text can be parsed.
 		metadata["managedFields"] = []any{map[string]any{
 			"manager": c.fieldManager, "operation": string(metav1.ManagedFieldsOperationApply), "fieldsV1": string(fields),
@@ -120,17 +120,17 @@ func subset(all map[string]any, keys ...string) map[string]any {
 
 // observeNamed returns the place on the target of that name, with the copy that is there. Copies that were observed before are
 // reused.
-func (c *Controller) observeNamed(name conversion.Name, existing []targetCopy) (targetCopy, error) {
+func (c *Controller) observeNamed(name conversion.Name, existing []plan.Copy) (plan.Copy, error) {
 	if err := c.checkConvertedKind(name.GVK.GroupKind()); err != nil {
-		return targetCopy{}, err
+		return plan.Copy{}, err
 	}
 	target := c.targetResourceForKind(name.GVK.GroupKind())
 	if target == nil {
-		return targetCopy{}, fmt.Errorf("%w: %s, which the object is to be there", errNotServed, name.GVK.GroupKind())
+		return plan.Copy{}, fmt.Errorf("%w: %s, which the object is to be there", errNotServed, name.GVK.GroupKind())
 	}
 	key := types.NamespacedName{Namespace: name.Namespace, Name: name.Name}
 	for _, placed := range existing {
-		if placed.ref() == target.ref(key) {
+		if placed.Ref() == target.Ref(key) {
 			return placed, nil
 		}
 	}
@@ -138,11 +138,11 @@ func (c *Controller) observeNamed(name conversion.Name, existing []targetCopy) (
 }
 
 // observeTargetsOf returns all copies of a mailbox object.
-func (c *Controller) observeTargetsOf(source types.NamespacedName) []targetCopy {
-	var all []targetCopy
+func (c *Controller) observeTargetsOf(source types.NamespacedName) []plan.Copy {
+	var all []plan.Copy
 	for _, target := range c.targetResources {
 		for _, object := range target.cache.ByIndex(bySource, source.String()) {
-			if found := c.observeCopy(target, keyOf(object)); found.observed != nil && sourceKey(found.observed.Mark) == source {
+			if found := c.observeCopy(target, keyOf(object)); found.Observed != nil && sourceKey(found.Observed.Mark) == source {
 				all = append(all, found)
 			}
 		}
@@ -155,11 +155,11 @@ func (c *Controller) targetMarksOf(source types.NamespacedName) []ownership.Mark
 	var marks []ownership.Mark
 	for _, target := range c.targetResources {
 		for _, cached := range target.cache.ByIndex(bySource, source.String()) {
-			object, _ := c.targetExpectations.current(target.ref(keyOf(cached)), cached)
+			object, _ := c.targetExpectations.current(target.Ref(keyOf(cached)), cached)
 			if object == nil {
 				continue
 			}
-			if mark, err := targetMark(c.Owner, object); err == nil && sourceKey(mark) == source {
+			if mark, err := plan.TargetMark(c.Owner, object); err == nil && sourceKey(mark) == source {
 				marks = append(marks, mark)
 			}
 		}
@@ -170,7 +170,7 @@ func (c *Controller) targetMarksOf(source types.NamespacedName) []ownership.Mark
 // hasUncachedTarget reports whether the hub wrote a copy of a mailbox object that the cache does not show yet.
 func (c *Controller) hasUncachedTarget(source types.NamespacedName) bool {
 	return c.targetExpectations.anyWritten(func(object *unstructured.Unstructured) bool {
-		mark, err := targetMark(c.Owner, object)
+		mark, err := plan.TargetMark(c.Owner, object)
 		return err == nil && sourceKey(mark) == source
 	})
 }
@@ -181,10 +181,10 @@ func sourceKey(mark ownership.Mark) types.NamespacedName {
 
 // observeCopy returns a place on the target with the copy that is there, if it is the hub's. The hub's own last write counts
 // although the cache may not show it yet.
-func (c *Controller) observeCopy(target *targetResource, key types.NamespacedName) targetCopy {
-	found := targetCopy{target: target, key: key}
+func (c *Controller) observeCopy(target *targetResource, key types.NamespacedName) plan.Copy {
+	found := plan.Copy{API: target.TargetAPI, Key: key}
 	cached := target.cache.Get(key)
-	object, deleted := c.targetExpectations.current(found.ref(), cached)
+	object, deleted := c.targetExpectations.current(found.Ref(), cached)
 	if object == nil {
 		return found
 	}
@@ -193,7 +193,7 @@ func (c *Controller) observeCopy(target *targetResource, key types.NamespacedNam
 		return found
 	}
 	observed.Terminating = observed.Terminating || deleted
-	found.object, found.observed, found.uncached = object, observed, cached == nil
+	found.Object, found.Observed, found.Uncached = object, observed, cached == nil
 	return found
 }
 

@@ -30,39 +30,39 @@ import (
 )
 
 // observeDown reads all copies of the mailbox object, and the place where the object belongs.
-func (c *Controller) observeDown(s *snapshot) *downSnapshot {
-	d := &downSnapshot{copies: c.observeTargetsOf(s.key)}
-	d.state, d.selection, d.err = c.downState(s, d.copies)
+func (c *Controller) observeDown(s *plan.Snapshot) *plan.DownSnapshot {
+	d := &plan.DownSnapshot{Copies: c.observeTargetsOf(s.Key)}
+	d.State, d.Selection, d.Err = c.downState(s, d.Copies)
 	switch {
-	case d.err != nil:
-	case d.state == plan.InSync:
-		c.observeDestination(s, d, d.copies)
-		if d.destinationErr == nil {
-			d.excluded = len(d.copies) == 0 && c.isExcludedByUpsync(s.matcher, s.source, d.destination)
-			d.tolerated = c.targetExpectations.droppedPaths(d.destination.ref())
-			d.writtenBefore = c.failures.hasWritten(s.key, s.source.GetResourceVersion())
+	case d.Err != nil:
+	case d.State == plan.InSync:
+		c.observeDestination(s, d, d.Copies)
+		if d.DestinationErr == nil {
+			d.Excluded = len(d.Copies) == 0 && c.isExcludedByUpsync(s.Matcher, s.Source, d.Destination)
+			d.DroppedPaths = c.targetExpectations.droppedPaths(d.Destination.Ref())
+			d.WrittenBefore = c.failures.hasWritten(s.Key, s.Source.GetResourceVersion())
 		}
-	case d.state == plan.Suspended:
+	case d.State == plan.Suspended:
 		c.observeSuspendedDestination(s, d)
-	case d.state.IsAbsence():
+	case d.State.IsAbsence():
 		c.observeAbsence(s, d)
 	}
 	return d
 }
 
 // observeDestination finds the place on the target where the object belongs.
-func (c *Controller) observeDestination(s *snapshot, d *downSnapshot, copies []targetCopy) {
-	d.destination, d.spec, d.destinationErr = c.destinationOf(s.matcher, s.source, d.selection, copies)
+func (c *Controller) observeDestination(s *plan.Snapshot, d *plan.DownSnapshot, copies []plan.Copy) {
+	d.Destination, d.Spec, d.DestinationErr = c.destinationOf(s.Matcher, s.Source, d.Selection, copies)
 }
 
 // observeSuspendedDestination finds where a suspended object is: the related objects stay suspended with it.
-func (c *Controller) observeSuspendedDestination(s *snapshot, d *downSnapshot) {
-	d.selection.Suspended = true
+func (c *Controller) observeSuspendedDestination(s *plan.Snapshot, d *plan.DownSnapshot) {
+	d.Selection.Suspended = true
 	switch {
-	case s.source == nil:
-		d.destinationErr = errNotReadable
-	case len(d.copies) > 0:
-		d.destination = d.copies[0]
+	case s.Source == nil:
+		d.DestinationErr = errNotReadable
+	case len(d.Copies) > 0:
+		d.Destination = d.Copies[0]
 	default:
 		c.observeDestination(s, d, nil)
 	}
@@ -70,70 +70,70 @@ func (c *Controller) observeSuspendedDestination(s *snapshot, d *downSnapshot) {
 
 // observeAbsence finds out what may be concluded from the absence of the object. A verified absence counts once, so it is taken only
 // where something depends on it.
-func (c *Controller) observeAbsence(s *snapshot, d *downSnapshot) {
-	d.mayClaim = s.up == nil && len(c.primaryTracker.relations) > 0 && c.primaryTracker.mayClaim(s.key)
-	if len(d.copies) > 0 || d.mayClaim {
-		d.absenceVerified = c.Mailboxes.TakeVerifiedAbsence(c.Mailbox, c.absenceCandidate(s.key, d.state))
+func (c *Controller) observeAbsence(s *plan.Snapshot, d *plan.DownSnapshot) {
+	d.MayClaim = s.Up == nil && len(c.primaryTracker.relations) > 0 && c.primaryTracker.mayClaim(s.Key)
+	if len(d.Copies) > 0 || d.MayClaim {
+		d.AbsenceVerified = c.Mailboxes.TakeVerifiedAbsence(c.Mailbox, c.absenceCandidate(s.Key, d.State))
 	}
-	d.settled = c.HasSynced() && !c.hasUncachedTarget(s.key)
+	d.Settled = c.HasSynced() && !c.hasUncachedTarget(s.Key)
 }
 
 // destinationOf returns the place on the target where a mailbox object belongs, and how the object changes on its way there. The copies
 // have been observed before.
-func (c *Controller) destinationOf(matcher *selection.Matcher, source *unstructured.Unstructured, selected objectSelection, copies []targetCopy) (targetCopy, transform.SyncSpec, error) {
+func (c *Controller) destinationOf(matcher *selection.Matcher, source *unstructured.Unstructured, selected plan.ObjectSelection, copies []plan.Copy) (plan.Copy, transform.SyncSpec, error) {
 	spec, err := c.downSpec(selected, source)
 	if err != nil {
-		return targetCopy{}, spec, err
+		return plan.Copy{}, spec, err
 	}
-	name, err := c.down.Name(source, spec)
+	name, err := c.planner.Down.Name(source, spec)
 	if err != nil {
-		return targetCopy{}, spec, err
+		return plan.Copy{}, spec, err
 	}
 	destination, err := c.observeNamed(name, copies)
 	if err != nil {
 		return destination, spec, err
 	}
-	spec.Version = destination.target.Version
-	if err := c.checkTargetNamespace(destination.target, destination.key); err != nil {
+	spec.Version = destination.API.Version
+	if err := c.checkTargetNamespace(destination.API, destination.Key); err != nil {
 		return destination, spec, err
 	}
-	if destination.object != nil && c.cachesWholeObjects {
-		spec.Other = destination.object.Object
+	if destination.Object != nil && c.cachesWholeObjects {
+		spec.Other = destination.Object.Object
 	}
-	if destination.observed != nil && spec.Relation != "" {
+	if destination.Observed != nil && spec.Relation != "" {
 		candidate := c.relatedObjectInMailbox(matcher, source)
-		spec.Relation = c.relationForMark(synchubv1alpha1.RelatedOriginMailbox, c.Resource.GroupResource(), candidate, spec.Relation, destination.observed.Mark.Relation)
+		spec.Relation = c.relationForMark(synchubv1alpha1.RelatedOriginMailbox, c.Resource.GroupResource(), candidate, spec.Relation, destination.Observed.Mark.Relation)
 	}
 	return destination, spec, nil
 }
 
 // downState returns whether the mailbox object belongs on the target, and how it is selected. The error is why the object fails.
-func (c *Controller) downState(s *snapshot, copies []targetCopy) (plan.Cause, objectSelection, error) {
-	if s.source == nil {
-		if c.isSuspended(s.matcher, c.selectionObjectByName(s.key)) || c.isRelatedSuspended(s.matcher, s.key, copies) {
-			return plan.Suspended, objectSelection{}, nil
+func (c *Controller) downState(s *plan.Snapshot, copies []plan.Copy) (plan.Cause, plan.ObjectSelection, error) {
+	if s.Source == nil {
+		if c.isSuspended(s.Matcher, c.selectionObjectByName(s.Key)) || c.isRelatedSuspended(s.Matcher, s.Key, copies) {
+			return plan.Suspended, plan.ObjectSelection{}, nil
 		}
-		return plan.SourceNotFound, objectSelection{}, nil
+		return plan.SourceNotFound, plan.ObjectSelection{}, nil
 	}
-	selected, ok := c.selectDown(s.matcher, s.source)
-	if !ok && s.matcher.IsPartial() {
-		selected.unresolved = errPartialMatcher
+	selected, ok := c.selectDown(s.Matcher, s.Source)
+	if !ok && s.Matcher.IsPartial() {
+		selected.Unresolved = errPartialMatcher
 	}
-	if !ok || s.source.GetDeletionTimestamp() != nil {
+	if !ok || s.Source.GetDeletionTimestamp() != nil {
 		return c.unselectedState(s, selected, ok, copies), selected, nil
 	}
 	switch {
-	case errors.Is(selected.unresolved, errNotReadable):
-		missing := c.incompleteReason(s.source)
+	case errors.Is(selected.Unresolved, errNotReadable):
+		missing := c.incompleteReason(s.Source)
 		if !isLimitError(missing) {
 			return plan.Unknown, selected, nil
 		}
-		if _, byConfig := c.selectedByConfig(s.matcher, s.source); byConfig || selected.related != nil {
+		if _, byConfig := c.selectedByConfig(s.Matcher, s.Source); byConfig || selected.Related != nil {
 			return plan.Unknown, selected, missing
 		}
 		return plan.Unknown, selected, nil
-	case selected.unresolved != nil:
-		return plan.Unknown, selected, selected.unresolved
+	case selected.Unresolved != nil:
+		return plan.Unknown, selected, selected.Unresolved
 	case selected.Suspended:
 		return plan.Suspended, selected, nil
 	default:
@@ -142,13 +142,13 @@ func (c *Controller) downState(s *snapshot, copies []targetCopy) (plan.Cause, ob
 }
 
 // unselectedState returns the state of an object that nothing selects, or that is being deleted.
-func (c *Controller) unselectedState(s *snapshot, selected objectSelection, ok bool, copies []targetCopy) plan.Cause {
-	switch terminating := s.source.GetDeletionTimestamp() != nil; {
-	case c.isSuspended(s.matcher, c.selectionObject(s.source)), terminating && ok && selected.related != nil && selected.Suspended:
+func (c *Controller) unselectedState(s *plan.Snapshot, selected plan.ObjectSelection, ok bool, copies []plan.Copy) plan.Cause {
+	switch terminating := s.Source.GetDeletionTimestamp() != nil; {
+	case c.isSuspended(s.Matcher, c.selectionObject(s.Source)), terminating && ok && selected.Related != nil && selected.Suspended:
 		return plan.Suspended
 	case terminating:
 		return plan.Terminating
-	case s.matcher.IsPartial(), len(copies) > 0 && c.mayBeRelated(s.matcher, s.source, copies):
+	case s.Matcher.IsPartial(), len(copies) > 0 && c.mayBeRelated(s.Matcher, s.Source, copies):
 		return plan.Unknown
 	default:
 		return plan.Deselected
@@ -164,8 +164,8 @@ func (c *Controller) isSuspended(matcher *selection.Matcher, object selection.Ob
 }
 
 // isExcludedByUpsync reports whether the destination of an object is selected for upsync.
-func (c *Controller) isExcludedByUpsync(matcher *selection.Matcher, source *unstructured.Unstructured, destination targetCopy) bool {
-	return c.Resource.IsExcludedByUpsync(matcher, source, destination.target.TargetAPI, destination.key)
+func (c *Controller) isExcludedByUpsync(matcher *selection.Matcher, source *unstructured.Unstructured, destination plan.Copy) bool {
+	return c.Resource.IsExcludedByUpsync(matcher, source, destination.API, destination.Key)
 }
 
 func (c *Controller) absenceCandidate(key types.NamespacedName, cause plan.Cause) mailboxes.AbsenceCandidate {

@@ -44,9 +44,9 @@ var (
 )
 
 // newObserver is a controller as far as it looks at the target's objects.
-func newObserver(resource Resource) *Controller {
+func newObserver(resource plan.Resource) *Controller {
 	resource.GroupVersionResource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	return &Controller{Options: Options{Resource: resource, Owner: testOwner, Mailbox: "mailbox"}, planner: planner{resource: resource, owner: testOwner}, fieldManager: testFieldManager}
+	return &Controller{Options: Options{Resource: resource, Owner: testOwner, Mailbox: "mailbox"}, planner: plan.Planner{Resource: resource, Owner: testOwner}, fieldManager: testFieldManager}
 }
 
 // fromTarget is an object as a target shows it, with much that does not concern us.
@@ -89,7 +89,7 @@ func withEntry(set func(map[string]string), entries map[string]string, key, valu
 func TestStrippedObject(t *testing.T) {
 	for name, statusReturn := range map[string]bool{"with the status": true, "without the status": false} {
 		t.Run(name, func(t *testing.T) {
-			controller := newObserver(Resource{StatusReturn: statusReturn})
+			controller := newObserver(plan.Resource{StatusReturn: statusReturn})
 			object := fromTarget(t)
 			before := object.DeepCopy()
 			want := map[string]any{
@@ -129,7 +129,7 @@ func TestStrippedObject(t *testing.T) {
 // An object that lacks everything lacks it afterwards too: nothing is made up.
 func TestStrippedOfLittle(t *testing.T) {
 	object := &unstructured.Unstructured{Object: decode(t, `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": {"a": "b"}, "annotations": {"a": "b"}}}`)}
-	got := newObserver(Resource{StatusReturn: true}).strippedObject(object)
+	got := newObserver(plan.Resource{StatusReturn: true}).strippedObject(object)
 	want := decode(t, `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}`)
 	if !reflect.DeepEqual(got.Object, want) {
 		t.Errorf("want %v, got %v", want, got.Object)
@@ -137,7 +137,7 @@ func TestStrippedOfLittle(t *testing.T) {
 }
 
 func TestStripTakesWhatComes(t *testing.T) {
-	controller := newObserver(Resource{})
+	controller := newObserver(plan.Resource{})
 	tombstone := cache.DeletedFinalStateUnknown{Key: "a/b"}
 	if got, err := controller.transformForCache(tombstone); err != nil || got != tombstone {
 		t.Errorf("want the tombstone, got %v, %v", got, err)
@@ -151,21 +151,21 @@ func TestStripTakesWhatComes(t *testing.T) {
 func TestVerify(t *testing.T) {
 	const ours = `{"f:spec":{"f:replicas":{}}}`
 	for name, test := range map[string]struct {
-		resource Resource
+		resource plan.Resource
 		change   func(*unstructured.Unstructured)
 		want     plan.TargetObject
 	}{
-		"as it is":      {Resource{}, func(*unstructured.Unstructured) {}, plan.TargetObject{HasOwnerLabel: true, Terminating: true, AppliedFields: []byte(ours)}},
-		"retained":      {Resource{Retain: true}, func(*unstructured.Unstructured) {}, plan.TargetObject{HasOwnerLabel: true, Terminating: true, AppliedFields: []byte(ours), Retain: true}},
-		"a container":   {Resource{Container: true}, func(*unstructured.Unstructured) {}, plan.TargetObject{HasOwnerLabel: true, Terminating: true, AppliedFields: []byte(ours)}},
-		"there to stay": {Resource{}, func(o *unstructured.Unstructured) { o.SetDeletionTimestamp(nil) }, plan.TargetObject{HasOwnerLabel: true, AppliedFields: []byte(ours)}},
-		"without label": {Resource{}, func(o *unstructured.Unstructured) { o.SetLabels(nil) }, plan.TargetObject{Terminating: true, AppliedFields: []byte(ours)}},
+		"as it is":      {plan.Resource{}, func(*unstructured.Unstructured) {}, plan.TargetObject{HasOwnerLabel: true, Terminating: true, AppliedFields: []byte(ours)}},
+		"retained":      {plan.Resource{Retain: true}, func(*unstructured.Unstructured) {}, plan.TargetObject{HasOwnerLabel: true, Terminating: true, AppliedFields: []byte(ours), Retain: true}},
+		"a container":   {plan.Resource{Container: true}, func(*unstructured.Unstructured) {}, plan.TargetObject{HasOwnerLabel: true, Terminating: true, AppliedFields: []byte(ours)}},
+		"there to stay": {plan.Resource{}, func(o *unstructured.Unstructured) { o.SetDeletionTimestamp(nil) }, plan.TargetObject{HasOwnerLabel: true, AppliedFields: []byte(ours)}},
+		"without label": {plan.Resource{}, func(o *unstructured.Unstructured) { o.SetLabels(nil) }, plan.TargetObject{Terminating: true, AppliedFields: []byte(ours)}},
 		"with another's label": {
-			Resource{}, func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{ownership.OwnerLabel: "x"}) },
+			plan.Resource{}, func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{ownership.OwnerLabel: "x"}) },
 			plan.TargetObject{Terminating: true, AppliedFields: []byte(ours)},
 		},
-		"without our entry": {Resource{}, func(o *unstructured.Unstructured) { o.SetManagedFields(o.GetManagedFields()[:3]) }, plan.TargetObject{HasOwnerLabel: true, Terminating: true}},
-		"without any entry": {Resource{}, func(o *unstructured.Unstructured) { o.SetManagedFields(nil) }, plan.TargetObject{HasOwnerLabel: true, Terminating: true}},
+		"without our entry": {plan.Resource{}, func(o *unstructured.Unstructured) { o.SetManagedFields(o.GetManagedFields()[:3]) }, plan.TargetObject{HasOwnerLabel: true, Terminating: true}},
+		"without any entry": {plan.Resource{}, func(o *unstructured.Unstructured) { o.SetManagedFields(nil) }, plan.TargetObject{HasOwnerLabel: true, Terminating: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := fromTarget(t)
@@ -187,16 +187,16 @@ func TestVerifyThePast(t *testing.T) {
 	adopted, former := someMark, someMark
 	adopted.Adopted, former.Mailbox = true, "another"
 	for name, test := range map[string]struct {
-		resource       Resource
+		resource       plan.Resource
 		mark           ownership.Mark
 		former, retain bool
 	}{
-		"made by the hub":             {Resource{}, someMark, false, false},
-		"adopted":                     {Resource{}, adopted, false, false},
-		"a container that was made":   {Resource{Container: true}, someMark, false, false},
-		"a container to be kept":      {Resource{Container: true, Retain: true}, someMark, false, true},
-		"a container that was there":  {Resource{Container: true}, adopted, false, true},
-		"from a mailbox that is lost": {Resource{}, former, true, false},
+		"made by the hub":             {plan.Resource{}, someMark, false, false},
+		"adopted":                     {plan.Resource{}, adopted, false, false},
+		"a container that was made":   {plan.Resource{Container: true}, someMark, false, false},
+		"a container to be kept":      {plan.Resource{Container: true, Retain: true}, someMark, false, true},
+		"a container that was there":  {plan.Resource{Container: true}, adopted, false, true},
+		"from a mailbox that is lost": {plan.Resource{}, former, true, false},
 	} {
 		object := fromTarget(t)
 		addMark(object, test.mark)
@@ -239,7 +239,7 @@ func TestWhatIsNotOurs(t *testing.T) {
 		}, ownership.ErrForeign, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			controller, object := newObserver(Resource{}), fromTarget(t)
+			controller, object := newObserver(plan.Resource{}), fromTarget(t)
 			test.change(object)
 			observed, err := controller.observeObject(object)
 			if observed != nil || !errors.Is(err, test.want) {
@@ -281,7 +281,7 @@ func TestIsNeverUpsynced(t *testing.T) {
 		object := fromTarget(t)
 		object.SetLabels(test.labels)
 		object.SetAnnotations(test.annotations)
-		if got := IsNeverUpsynced(testOwner, object); got != test.want {
+		if got := plan.IsNeverUpsynced(testOwner, object); got != test.want {
 			t.Errorf("%s: want %t, got %t", name, test.want, got)
 		}
 	}
@@ -302,7 +302,7 @@ func TestIndexOfWhatDoesNotVerify(t *testing.T) {
 		testOwner.Seal(copyOf(someMark)): nil,
 	} {
 		object.SetAnnotations(map[string]string{ownership.MarkAnnotation: mark})
-		if got, err := newObserver(Resource{}).indexBySource(object); err != nil || !slices.Equal(got, want) {
+		if got, err := newObserver(plan.Resource{}).indexBySource(object); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: want %v, got %v, %v", mark, want, got, err)
 		}
 	}
@@ -342,7 +342,7 @@ func TestDescribeSecrets(t *testing.T) {
 		{Version: "v1", Resource: "configmaps"}:                    "",
 		{Group: "example.com", Version: "v1", Resource: "secrets"}: "",
 	} {
-		controller := &Controller{Options: Options{Resource: Resource{GroupVersionResource: resource, Kind: "K"}}}
+		controller := &Controller{Options: Options{Resource: plan.Resource{GroupVersionResource: resource, Kind: "K"}}}
 		got := controller.selectionObject(object)
 		if got.SecretType != want || got.Resource != resource || got.Kind != "K" || got.Namespace != "a" || got.Name != "x" ||
 			got.Labels["l"] != "1" || got.Annotations["n"] != "2" {

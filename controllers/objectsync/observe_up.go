@@ -27,57 +27,61 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
 // observeUp reads the object of the target that is upsynced under the key, or finds out why none is any more.
-func (c *Controller) observeUp(s *snapshot) *upSnapshot {
-	u := &upSnapshot{tolerated: c.mailboxExpectations.droppedPaths(s.key)}
-	u.mark = c.upsyncMark(s.source)
-	u.target, u.object = c.upsyncSource(s.key, u.mark)
-	if u.object == nil || c.isReplacement(s.key, u) {
+func (c *Controller) observeUp(s *plan.Snapshot) *plan.UpSnapshot {
+	u := &plan.UpSnapshot{DroppedPaths: c.mailboxExpectations.droppedPaths(s.Key)}
+	u.Mark = c.upsyncMark(s.Source)
+	target, object := c.upsyncSource(s.Key, u.Mark)
+	if object == nil || c.isReplacement(s.Key, u.Mark, target.Ref(keyOf(object))) {
 		// What was upsynced before is decided about first; its end lets the other come.
-		u.target, u.object = nil, nil
 		c.observeMissingSource(s, u)
 		return u
 	}
+	u.API, u.Object = target.TargetAPI, object
 	var ok bool
-	u.selection, ok = c.selectUp(s.matcher, u.target, u.object)
+	u.Selection, ok = c.selectUp(s.Matcher, target, object)
 	switch {
 	case !ok:
 		// The matcher was replaced a moment ago; the upsync cache that follows it decides.
-		u.state = plan.Unknown
-	case u.selection.Suspended:
-		u.state = plan.Suspended
+		u.State = plan.Unknown
+	case u.Selection.Suspended:
+		u.State = plan.Suspended
 	default:
-		u.state = plan.InSync
+		u.State = plan.InSync
 		c.observeUpsyncedObject(s, u)
 	}
 	return u
 }
 
 // observeUpsyncedObject finds out what becomes of the object in the mailbox.
-func (c *Controller) observeUpsyncedObject(s *snapshot, u *upSnapshot) {
-	u.incomplete = c.incompleteReason(s.source)
-	u.spec = c.upSpec(u.selection, u.object)
-	if s.source != nil {
-		u.spec.Other = s.source.Object
+func (c *Controller) observeUpsyncedObject(s *plan.Snapshot, u *plan.UpSnapshot) {
+	if incomplete := c.incompleteReason(s.Source); incomplete != nil {
+		u.Incomplete = true
+		if isLimitError(incomplete) {
+			u.IncompleteErr = incomplete
+		}
 	}
-	if u.mark != nil {
-		candidate := c.relatedObjectOnTarget(s.matcher, u.object)
-		u.spec.Relation = c.relationForMark(synchubv1alpha1.RelatedOriginTarget, u.target.GroupResource(), candidate, u.spec.Relation, u.mark.Relation)
+	u.Spec = c.upSpec(u.Selection, u.Object)
+	if s.Source != nil {
+		u.Spec.Other = s.Source.Object
 	}
-	if name, err := c.up.Name(u.object, u.spec); err == nil {
-		u.name = types.NamespacedName{Namespace: name.Namespace, Name: name.Name}
-		u.denied = c.checkUpsync(u.target, keyOf(u.object), u.name)
+	if u.Mark != nil {
+		candidate := c.relatedObjectOnTarget(s.Matcher, u.Object)
+		u.Spec.Relation = c.relationForMark(synchubv1alpha1.RelatedOriginTarget, u.API.GroupResource(), candidate, u.Spec.Relation, u.Mark.Relation)
 	}
-	for _, ref := range c.upsyncIndex.refsOf(s.key) {
-		if ref != u.target.ref(keyOf(u.object)) {
-			u.conflicting = &ref
+	if name, err := c.planner.Up.Name(u.Object, u.Spec); err == nil {
+		u.Name = types.NamespacedName{Namespace: name.Namespace, Name: name.Name}
+		u.Denied = c.checkUpsync(u.API, keyOf(u.Object), u.Name)
+	}
+	for _, ref := range c.upsyncIndex.refsOf(s.Key) {
+		if ref != u.Ref() {
+			u.Conflicting = &ref
 			break
 		}
 	}
-	u.writtenBefore = c.upsyncReadsMailbox && c.failures.hasWritten(s.key, u.object.GetResourceVersion())
+	u.WrittenBefore = c.upsyncReadsMailbox && c.failures.hasWritten(s.Key, u.Object.GetResourceVersion())
 }
 
 // upsyncMark returns the mark of a mailbox object, which may be nil; nil if the hub did not upsync it.
@@ -85,7 +89,7 @@ func (c *Controller) upsyncMark(inMailbox *unstructured.Unstructured) *ownership
 	if inMailbox == nil {
 		return nil
 	}
-	mark, err := mailboxMark(c.Owner, inMailbox)
+	mark, err := plan.MailboxMark(c.Owner, inMailbox)
 	if err != nil {
 		return nil
 	}
@@ -102,12 +106,12 @@ func (c *Controller) upsyncSource(key types.NamespacedName, mark *ownership.Mark
 		}
 	}
 	for _, ref := range refs {
-		target := c.targetResourceFor(ref.resource)
+		target := c.targetResourceFor(ref.Resource)
 		if target == nil {
 			continue
 		}
 		if upsynced := target.currentUpsyncCache(); upsynced != nil {
-			if object := upsynced.Get(ref.key); object != nil {
+			if object := upsynced.Get(ref.Key); object != nil {
 				return target, object
 			}
 		}
@@ -116,29 +120,29 @@ func (c *Controller) upsyncSource(key types.NamespacedName, mark *ownership.Mark
 }
 
 // isReplacement reports whether another object of the target was upsynced under the key before, and is not any more.
-func (c *Controller) isReplacement(key types.NamespacedName, u *upSnapshot) bool {
-	if u.mark == nil {
+func (c *Controller) isReplacement(key types.NamespacedName, mark *ownership.Mark, now plan.Ref) bool {
+	if mark == nil {
 		return false
 	}
-	before := upsyncSourceRef(*u.mark)
-	return before != u.target.ref(keyOf(u.object)) && !slices.Contains(c.upsyncIndex.refsOf(key), before)
+	before := upsyncSourceRef(*mark)
+	return before != now && !slices.Contains(c.upsyncIndex.refsOf(key), before)
 }
 
 // upsyncSourceRef returns where the source of an upsynced object is, or was.
-func upsyncSourceRef(mark ownership.Mark) targetRef {
-	return targetRef{schema.GroupResource{Group: mark.Source.Group, Resource: mark.Source.Resource}, sourceKey(mark)}
+func upsyncSourceRef(mark ownership.Mark) plan.Ref {
+	return plan.Ref{Resource: schema.GroupResource{Group: mark.Source.Group, Resource: mark.Source.Resource}, Key: sourceKey(mark)}
 }
 
 // observeMissingSource finds out why the source of an upsynced object is not upsynced any more. A cache that has not synced proves
 // nothing, so the state is Unknown then.
-func (c *Controller) observeMissingSource(s *snapshot, u *upSnapshot) {
+func (c *Controller) observeMissingSource(s *plan.Snapshot, u *plan.UpSnapshot) {
 	switch {
-	case s.source == nil:
-		u.state = plan.SourceNotFound
-	case u.mark == nil:
+	case s.Source == nil:
+		u.State = plan.SourceNotFound
+	case u.Mark == nil:
 		// It was not upsynced: it is not the hub's.
-		u.state = plan.Unknown
-	case u.mark.Relation != "":
+		u.State = plan.Unknown
+	case u.Mark.Relation != "":
 		c.observeMissingRelated(s, u)
 	default:
 		c.observeMissingSelected(s, u)
@@ -146,47 +150,47 @@ func (c *Controller) observeMissingSource(s *snapshot, u *upSnapshot) {
 }
 
 // observeMissingSelected does so for an object that a config selected.
-func (c *Controller) observeMissingSelected(s *snapshot, u *upSnapshot) {
-	ref := upsyncSourceRef(*u.mark)
-	target := c.targetResourceFor(ref.resource)
-	selected, ok := c.selectsUpsynced(s.matcher, target, *u.mark, s.source)
+func (c *Controller) observeMissingSelected(s *plan.Snapshot, u *plan.UpSnapshot) {
+	ref := upsyncSourceRef(*u.Mark)
+	target := c.targetResourceFor(ref.Resource)
+	selected, ok := c.selectsUpsynced(s.Matcher, target, *u.Mark, s.Source)
 	switch {
-	case !ok && s.matcher.IsPartial():
-		u.state = plan.Unknown
+	case !ok && s.Matcher.IsPartial():
+		u.State = plan.Unknown
 		return
 	case !ok:
 		c.observeDeselected(s, u)
 		return
 	case selected.Suspended:
-		u.state = plan.Suspended
+		u.State = plan.Suspended
 		return
 	}
-	u.state = plan.Unknown
-	if u.err = c.checkUpsync(target, ref.key, s.key); u.err != nil {
+	u.State = plan.Unknown
+	if u.Err = c.checkUpsync(target.TargetAPI, ref.Key, s.Key); u.Err != nil {
 		// That upsync is denied now is no reason to remove what was upsynced before.
 		return
 	}
 	upsynced := target.currentUpsyncCache()
 	switch {
 	case upsynced == nil, !upsynced.HasSynced(), upsynced.Availability().Reason != "":
-	case upsynced.Get(ref.key) != nil && slices.Contains(c.upsyncIndex.refsOf(s.key), ref):
+	case upsynced.Get(ref.Key) != nil && slices.Contains(c.upsyncIndex.refsOf(s.Key), ref):
 		// It appeared after the index was read; its event enqueues the key again.
-	case upsynced.Get(ref.key) != nil:
+	case upsynced.Get(ref.Key) != nil:
 		// A conversion gives it another name by now.
-		if !c.awaitsRename(s, target, upsynced.Get(ref.key)) {
-			u.state, u.absenceVerified = plan.Deselected, true
+		if !c.awaitsRename(s, target, upsynced.Get(ref.Key)) {
+			u.State, u.AbsenceVerified = plan.Deselected, true
 		}
-	case c.upsyncIndex.isDeleted(ref, u.mark.Source.UID):
-		u.state, u.absenceVerified = plan.SourceNotFound, true
+	case c.upsyncIndex.isDeleted(ref, u.Mark.Source.UID):
+		u.State, u.AbsenceVerified = plan.SourceNotFound, true
 	default:
-		u.unconfirmed = &unconfirmedSource{target, ref}
+		u.Unconfirmed = &ref
 	}
 }
 
 // observeDeselected takes the verified absence of the config that selected the object. It counts once.
-func (c *Controller) observeDeselected(s *snapshot, u *upSnapshot) {
-	u.state = plan.Deselected
-	u.absenceVerified = c.Mailboxes.TakeVerifiedAbsence(c.Mailbox, c.absenceCandidate(s.key, plan.Deselected))
+func (c *Controller) observeDeselected(s *plan.Snapshot, u *plan.UpSnapshot) {
+	u.State = plan.Deselected
+	u.AbsenceVerified = c.Mailboxes.TakeVerifiedAbsence(c.Mailbox, c.absenceCandidate(s.Key, plan.Deselected))
 }
 
 // selectsUpsynced returns how the source of an upsynced object is selected, by what the mailbox object shows of it.
@@ -196,15 +200,15 @@ func (c *Controller) selectsUpsynced(matcher *selection.Matcher, target *targetR
 	}
 	return matcher.MatchUp(selection.Object{
 		Resource: target.configResource(), Versions: target.versions, Kind: target.Kind, Namespace: mark.Source.Namespace, Name: mark.Source.Name,
-		Labels: metadataMap(inMailbox, "labels"), Annotations: metadataMap(inMailbox, "annotations"),
+		Labels: plan.MetadataMap(inMailbox, "labels"), Annotations: plan.MetadataMap(inMailbox, "annotations"),
 	})
 }
 
 // awaitsRename reports whether the object is to be created under another name, which is free: the new one comes before the old one
 // goes. The key is enqueued again when the new one is there.
-func (c *Controller) awaitsRename(s *snapshot, target *targetResource, object *unstructured.Unstructured) bool {
-	to, ok := c.upsyncKey(target, s.matcher, object)
-	if !ok || to == s.key {
+func (c *Controller) awaitsRename(s *plan.Snapshot, target *targetResource, object *unstructured.Unstructured) bool {
+	to, ok := c.upsyncKey(target, s.Matcher, object)
+	if !ok || to == s.Key {
 		return false
 	}
 	isFree := func() bool {
@@ -214,40 +218,40 @@ func (c *Controller) awaitsRename(s *snapshot, target *targetResource, object *u
 	if !isFree() {
 		return false
 	}
-	c.pendingRenames.add(s.key, to)
+	c.pendingRenames.add(s.Key, to)
 	// It may have been created just before.
 	return isFree()
 }
 
 // observeMissingRelated does so for an object that a relation brought up. As long as a primary may still claim it, the state is
 // Unknown.
-func (c *Controller) observeMissingRelated(s *snapshot, u *upSnapshot) {
-	ref := upsyncSourceRef(*u.mark)
-	target := c.targetResourceFor(ref.resource)
-	u.state = plan.Unknown
-	if c.hasUnpublishedRelation(*u.mark) || target == nil || !c.relatedSynced(target) {
+func (c *Controller) observeMissingRelated(s *plan.Snapshot, u *plan.UpSnapshot) {
+	ref := upsyncSourceRef(*u.Mark)
+	target := c.targetResourceFor(ref.Resource)
+	u.State = plan.Unknown
+	if c.hasUnpublishedRelation(*u.Mark) || target == nil || !c.relatedSynced(target) {
 		return
 	}
-	if u.err = c.checkUpsync(target, ref.key, s.key); u.err != nil {
+	if u.Err = c.checkUpsync(target.TargetAPI, ref.Key, s.Key); u.Err != nil {
 		return
 	}
 	switch {
-	case !c.Registry.IsComplete(synchubv1alpha1.RelatedOriginTarget, ref.resource):
+	case !c.Registry.IsComplete(synchubv1alpha1.RelatedOriginTarget, ref.Resource):
 		// An upsync cache that is being filled, because a primary claims more by now, enqueues the key when it has synced; and an object that
 		// it had filtered, and a primary claims by now, is being fetched.
-		c.RequestCompleteness(func() bool { return !c.relatedSynced(target) || c.isRelatedOnTarget(s.matcher, target, ref.key) })
+		c.RequestCompleteness(func() bool { return !c.relatedSynced(target) || c.isRelatedOnTarget(s.Matcher, target, ref.Key) })
 		return
-	case c.upsyncIndex.isDeleted(ref, u.mark.Source.UID):
-		u.state, u.absenceVerified = plan.SourceNotFound, true
+	case c.upsyncIndex.isDeleted(ref, u.Mark.Source.UID):
+		u.State, u.AbsenceVerified = plan.SourceNotFound, true
 		return
 	}
-	if upsynced := target.currentUpsyncCache(); upsynced != nil && upsynced.Get(ref.key) != nil {
-		if c.isUnrelatedOnTarget(s.matcher, target, upsynced.Get(ref.key)) {
+	if upsynced := target.currentUpsyncCache(); upsynced != nil && upsynced.Get(ref.Key) != nil {
+		if c.isUnrelatedOnTarget(s.Matcher, target, upsynced.Get(ref.Key)) {
 			c.observeDeselected(s, u)
 		}
 		return
 	}
-	u.unconfirmed = &unconfirmedSource{target, ref}
+	u.Unconfirmed = &ref
 }
 
 // relatedSynced reports whether the hub sees all related objects of a resource of the target.
@@ -276,23 +280,4 @@ func (c *Controller) isRelatedOnTarget(matcher *selection.Matcher, target *targe
 // isUnrelatedOnTarget reports whether no primary claims an object of the target, for certain.
 func (c *Controller) isUnrelatedOnTarget(matcher *selection.Matcher, target *targetResource, object *unstructured.Unstructured) bool {
 	return c.Registry.IsUnrelated(synchubv1alpha1.RelatedOriginTarget, target.GroupResource(), c.relatedObjectOnTarget(matcher, object))
-}
-
-// observeInMailbox returns the facts about the mailbox object that plan.Up decides by; nil if there is no object.
-func (p planner) observeInMailbox(object *unstructured.Unstructured, desired *transform.Desired) *plan.MailboxObject {
-	if object == nil {
-		return nil
-	}
-	held := &plan.MailboxObject{UID: object.GetUID(), Terminating: object.GetDeletionTimestamp() != nil, Retain: p.resource.Retain}
-	mark, err := mailboxMark(p.owner, object)
-	if held.Owned = err == nil; !held.Owned {
-		return held
-	}
-	held.Mark = mark
-	// Only what the hub created goes with all that it holds.
-	held.Retain = held.Retain || p.resource.Container && mark.Adopted
-	if desired != nil {
-		held.Missing = transform.MissingPaths(desired.Object.Object, object.Object)
-	}
-	return held
 }

@@ -21,6 +21,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 )
 
 // renamingConfig is a config by which the ConfigMaps one and two come up under other names.
@@ -33,7 +35,7 @@ func renamingConfig(one, two string) string {
 }
 
 func newRenamingHub(t *testing.T) *testHub {
-	h := newHub(t, []Resource{resourceNamed(t, configMapsV1, "")}, renamingConfig("first", "second"))
+	h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, "")}, renamingConfig("first", "second"))
 	put(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: "+h.namespace+"}, data: {number: '1'}}")
 	put(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: two, namespace: "+h.namespace+"}, data: {number: '2'}}")
 	h.expectInMailbox(configMapsV1, "first", holds("number", "1"))

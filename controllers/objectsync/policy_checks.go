@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 )
 
@@ -68,7 +69,7 @@ func (u UnavailableResource) IsDenied() bool {
 
 // checkTargetNamespace returns why the hub does not use a place on the target; nil if it does. A Namespace counts as inside
 // itself.
-func (c *Controller) checkTargetNamespace(target *targetResource, key types.NamespacedName) error {
+func (c *Controller) checkTargetNamespace(target plan.TargetAPI, key types.NamespacedName) error {
 	namespace := effectiveNamespace(target.GroupResource(), key)
 	if namespace == "" {
 		return nil
@@ -85,15 +86,15 @@ func effectiveNamespace(resource schema.GroupResource, key types.NamespacedName)
 }
 
 // checkUpsyncSource returns why nothing of a target API is upsynced; nil if something may be.
-func (c *Controller) checkUpsyncSource(target *targetResource) error {
+func (c *Controller) checkUpsyncSource(target plan.TargetAPI) error {
 	if err := c.checkConvertedKind(schema.GroupKind{Group: target.Group, Kind: target.Kind}); err != nil {
 		return err
 	}
-	return c.Resource.CheckUpsync(target.TargetAPI)
+	return c.Resource.CheckUpsync(target)
 }
 
 // checkUpsync returns why a target object is not upsynced under a name; nil if it may be.
-func (c *Controller) checkUpsync(target *targetResource, from, to types.NamespacedName) error {
+func (c *Controller) checkUpsync(target plan.TargetAPI, from, to types.NamespacedName) error {
 	if err := c.checkUpsyncSource(target); err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -41,43 +42,43 @@ func TestCheckUpsync(t *testing.T) {
 	for name, test := range map[string]struct {
 		mailbox, target, kind string
 		from, to              string
-		allows                Allowed
+		allows                plan.Allowed
 		want                  string
 	}{
-		"a plain object":                         {"secrets", "secrets", "Secret", "shop/x", "shop/x", Allowed{}, ""},
-		"out of a protected namespace":           {"secrets", "secrets", "Secret", "kube-system/x", "kube-system/x", Allowed{}, policy.ReasonNamespaceProtected},
-		"the PublishedResource allows it":        {"secrets", "secrets", "Secret", "kube-system/x", "kube-system/x", Allowed{ProtectedNamespaces: true}, ""},
-		"the SyncTarget allows it":               {"secrets", "secrets", "Secret", "kube-public/x", "kube-public/x", Allowed{}, ""},
-		"out of another namespace than bound to": {"secrets", "secrets", "Secret", "till/x", "shop/x", Allowed{ProtectedNamespaces: true}, policy.ReasonNamespaceNotAllowed},
-		"into a protected namespace":             {"secrets", "secrets", "Secret", "shop/x", "kube-system/x", Allowed{}, policy.ReasonNamespaceProtected},
-		"into another namespace":                 {"secrets", "secrets", "Secret", "shop/x", "till/x", Allowed{}, ""},
-		"a protected Namespace":                  {"namespaces", "namespaces", "Namespace", "kube-system", "x", Allowed{}, policy.ReasonNamespaceProtected},
-		"as a protected Namespace":               {"namespaces", "namespaces", "Namespace", "shop", "kube-extra", Allowed{}, policy.ReasonNamespaceProtected},
-		"something else of that name":            {"nodes", "nodes", "Node", "kube-system", "kube-system", Allowed{}, ""},
-		"rights":                                 {"roles.rbac.authorization.k8s.io", "roles.rbac.authorization.k8s.io", "Role", "shop/x", "shop/x", Allowed{}, policy.ReasonPrivilegedUpsync},
-		"disguised rights":                       {"roles.rbac.authorization.k8s.io", "things.down.io", "Thing", "shop/x", "shop/x", Allowed{}, policy.ReasonPrivilegedUpsync},
-		"rights under another name":              {"roles.example.com", "roles.rbac.authorization.k8s.io", "Role", "shop/x", "shop/x", Allowed{}, policy.ReasonPrivilegedUpsync},
-		"rights that are allowed":                {"roles.rbac.authorization.k8s.io", "roles.rbac.authorization.k8s.io", "Role", "shop/x", "shop/x", Allowed{PrivilegedUpsync: true}, ""},
-		"rights of a name that is kept":          {"roles.rbac.authorization.k8s.io", "roles.rbac.authorization.k8s.io", "Role", "shop/x", "shop/system:x", Allowed{PrivilegedUpsync: true}, policy.ReasonNameReserved},
-		"a name that is kept only there":         {"configmaps.example.com", "configmaps", "ConfigMap", "shop/kube-root-ca.crt", "shop/kube-root-ca.crt", Allowed{}, ""},
-		"by a conversion that is refused":        {"secrets", "skids.down.io", "Skid", "shop/x", "shop/x", Allowed{}, policy.ReasonConversionNotPublished},
-		"by one of former times that is refused": {"secrets", "skids.down.io", "", "shop/x", "shop/x", Allowed{}, policy.ReasonConversionNotPublished},
-		"by one that is only not served":         {"secrets", "crates.down.io", "Crate", "shop/x", "shop/x", Allowed{}, ""},
+		"a plain object":                         {"secrets", "secrets", "Secret", "shop/x", "shop/x", plan.Allowed{}, ""},
+		"out of a protected namespace":           {"secrets", "secrets", "Secret", "kube-system/x", "kube-system/x", plan.Allowed{}, policy.ReasonNamespaceProtected},
+		"the PublishedResource allows it":        {"secrets", "secrets", "Secret", "kube-system/x", "kube-system/x", plan.Allowed{ProtectedNamespaces: true}, ""},
+		"the SyncTarget allows it":               {"secrets", "secrets", "Secret", "kube-public/x", "kube-public/x", plan.Allowed{}, ""},
+		"out of another namespace than bound to": {"secrets", "secrets", "Secret", "till/x", "shop/x", plan.Allowed{ProtectedNamespaces: true}, policy.ReasonNamespaceNotAllowed},
+		"into a protected namespace":             {"secrets", "secrets", "Secret", "shop/x", "kube-system/x", plan.Allowed{}, policy.ReasonNamespaceProtected},
+		"into another namespace":                 {"secrets", "secrets", "Secret", "shop/x", "till/x", plan.Allowed{}, ""},
+		"a protected Namespace":                  {"namespaces", "namespaces", "Namespace", "kube-system", "x", plan.Allowed{}, policy.ReasonNamespaceProtected},
+		"as a protected Namespace":               {"namespaces", "namespaces", "Namespace", "shop", "kube-extra", plan.Allowed{}, policy.ReasonNamespaceProtected},
+		"something else of that name":            {"nodes", "nodes", "Node", "kube-system", "kube-system", plan.Allowed{}, ""},
+		"rights":                                 {"roles.rbac.authorization.k8s.io", "roles.rbac.authorization.k8s.io", "Role", "shop/x", "shop/x", plan.Allowed{}, policy.ReasonPrivilegedUpsync},
+		"disguised rights":                       {"roles.rbac.authorization.k8s.io", "things.down.io", "Thing", "shop/x", "shop/x", plan.Allowed{}, policy.ReasonPrivilegedUpsync},
+		"rights under another name":              {"roles.example.com", "roles.rbac.authorization.k8s.io", "Role", "shop/x", "shop/x", plan.Allowed{}, policy.ReasonPrivilegedUpsync},
+		"rights that are allowed":                {"roles.rbac.authorization.k8s.io", "roles.rbac.authorization.k8s.io", "Role", "shop/x", "shop/x", plan.Allowed{PrivilegedUpsync: true}, ""},
+		"rights of a name that is kept":          {"roles.rbac.authorization.k8s.io", "roles.rbac.authorization.k8s.io", "Role", "shop/x", "shop/system:x", plan.Allowed{PrivilegedUpsync: true}, policy.ReasonNameReserved},
+		"a name that is kept only there":         {"configmaps.example.com", "configmaps", "ConfigMap", "shop/kube-root-ca.crt", "shop/kube-root-ca.crt", plan.Allowed{}, ""},
+		"by a conversion that is refused":        {"secrets", "skids.down.io", "Skid", "shop/x", "shop/x", plan.Allowed{}, policy.ReasonConversionNotPublished},
+		"by one of former times that is refused": {"secrets", "skids.down.io", "", "shop/x", "shop/x", plan.Allowed{}, policy.ReasonConversionNotPublished},
+		"by one that is only not served":         {"secrets", "crates.down.io", "Crate", "shop/x", "shop/x", plan.Allowed{}, ""},
 	} {
 		above, below := schema.ParseGroupResource(test.mailbox), schema.ParseGroupResource(test.target)
 		controller := &Controller{Options: Options{
-			Resource:        Resource{GroupVersionResource: above.WithVersion("v1")},
+			Resource:        plan.Resource{GroupVersionResource: above.WithVersion("v1")},
 			Connection:      &targets.Connection{},
 			UnresolvedKinds: refused, NamespacePolicy: func() *policy.NamespacePolicy { return bounds },
 		}}
-		from := &targetResource{TargetAPI: TargetAPI{GroupVersionResource: below.WithVersion("v1"), Kind: test.kind, Allowed: test.allows}}
+		from := plan.TargetAPI{GroupVersionResource: below.WithVersion("v1"), Kind: test.kind, Allowed: test.allows}
 		err := controller.checkUpsync(from, named(test.from), named(test.to))
 		refusal, isRefused := errors.AsType[*policy.DeniedError](err)
 		if isRefused != (test.want != "") || isRefused && (refusal.Reason != test.want || reasonFor(err) != test.want) {
 			t.Errorf("%s: want %q, got %v", name, test.want, err)
 		}
 	}
-	if err := (&Controller{Options: Options{Connection: &targets.Connection{}}}).checkTargetNamespace(&targetResource{}, types.NamespacedName{Namespace: "kube-system"}); err != nil {
+	if err := (&Controller{Options: Options{Connection: &targets.Connection{}}}).checkTargetNamespace(plan.TargetAPI{}, types.NamespacedName{Namespace: "kube-system"}); err != nil {
 		t.Errorf("without rules: %v", err)
 	}
 }
@@ -99,8 +100,8 @@ func TestSelectedScope(t *testing.T) {
 		"roles.rbac.authorization.k8s.io": {},
 	} {
 		api := schema.ParseGroupResource(resource).WithVersion("v1")
-		controller := &Controller{Options: Options{Resource: Resource{GroupVersionResource: api, Namespaced: true}, Connection: &targets.Connection{}, NamespacePolicy: func() *policy.NamespacePolicy { return bounds }}}
-		got := controller.selectedScope(matcher, &targetResource{TargetAPI: TargetAPI{GroupVersionResource: api}})
+		controller := &Controller{Options: Options{Resource: plan.Resource{GroupVersionResource: api, Namespaced: true}, Connection: &targets.Connection{}, NamespacePolicy: func() *policy.NamespacePolicy { return bounds }}}
+		got := controller.selectedScope(matcher, &targetResource{TargetAPI: plan.TargetAPI{GroupVersionResource: api}})
 		if got.All || !slices.Equal(got.Namespaces, want.Namespaces) || !slices.Equal(got.Names, want.Names) {
 			t.Errorf("%s: want %+v, got %+v", resource, want, got)
 		}

@@ -67,7 +67,7 @@ const (
 	completenessVerified
 )
 
-func newPrimaryTracker(register *related.Registry, resource Resource) *primaryTracker {
+func newPrimaryTracker(register *related.Registry, resource plan.Resource) *primaryTracker {
 	return &primaryTracker{
 		registry: register, publishedResource: resource.PublishedResource, relations: resource.Related(),
 		processed: map[types.NamespacedName]struct{}{}, claiming: map[types.NamespacedName]struct{}{},
@@ -241,11 +241,11 @@ func (c *Controller) primaryProcessed(key types.NamespacedName) {
 }
 
 // updateRelated publishes the claims of a primary that is on the target, or is about to be.
-func (c *Controller) updateRelated(s *snapshot) error {
-	destination := s.down.destination
-	inMailbox := primaryObject{object: s.source, sourceNamespace: s.source.GetNamespace(), destinationNamespace: destination.key.Namespace}
-	onTarget := primaryObject{object: destination.object, sourceNamespace: destination.key.Namespace, destinationNamespace: s.source.GetNamespace()}
-	return c.updateClaims(s, s.down.selection, inMailbox, onTarget)
+func (c *Controller) updateRelated(s *plan.Snapshot) error {
+	destination := s.Down.Destination
+	inMailbox := primaryObject{object: s.Source, sourceNamespace: s.Source.GetNamespace(), destinationNamespace: destination.Key.Namespace}
+	onTarget := primaryObject{object: destination.Object, sourceNamespace: destination.Key.Namespace, destinationNamespace: s.Source.GetNamespace()}
+	return c.updateClaims(s, s.Down.Selection, inMailbox, onTarget)
 }
 
 // EnqueueRelated enqueues all objects that travelled by a relation.
@@ -262,8 +262,8 @@ type primaryObject struct {
 	sourceNamespace, destinationNamespace string
 }
 
-func (c *Controller) updateClaims(s *snapshot, selected objectSelection, inMailbox, onTarget primaryObject) error {
-	key := s.key
+func (c *Controller) updateClaims(s *plan.Snapshot, selected plan.ObjectSelection, inMailbox, onTarget primaryObject) error {
+	key := s.Key
 	var errs []error
 	for i, relation := range c.primaryTracker.relations {
 		on := inMailbox
@@ -284,8 +284,8 @@ func (c *Controller) updateClaims(s *snapshot, selected objectSelection, inMailb
 	return errors.Join(errs...)
 }
 
-func (c *Controller) updateClaim(s *snapshot, selected objectSelection, relation *related.Relation, on primaryObject) error {
-	key := s.key
+func (c *Controller) updateClaim(s *plan.Snapshot, selected plan.ObjectSelection, relation *related.Relation, on primaryObject) error {
+	key := s.Key
 	wanted, err := relation.Resolve(on.object, related.Environment{Mailbox: c.Mailbox.String(), SyncTarget: c.SyncTarget})
 	if err != nil {
 		c.Registry.MarkUnresolved(c.Resource.PublishedResource, key, relation)
@@ -298,7 +298,7 @@ func (c *Controller) updateClaim(s *snapshot, selected objectSelection, relation
 	c.primaryTracker.markClaiming(key)
 	c.Registry.SetClaim(c.Resource.PublishedResource, key, relation, wanted)
 	for _, name := range wanted.Names {
-		if name.Namespace != on.sourceNamespace && !s.matcher.SelectsInNamespace(name.Namespace) {
+		if name.Namespace != on.sourceNamespace && !s.Matcher.SelectsInNamespace(name.Namespace) {
 			return fmt.Errorf("the namespace %s is neither that of the object nor selected by a SyncerConfig: %s is left out", name.Namespace, name)
 		}
 	}
@@ -306,12 +306,12 @@ func (c *Controller) updateClaim(s *snapshot, selected objectSelection, relation
 }
 
 // updateUpsyncedRelated publishes the claims of a primary that was upsynced.
-func (c *Controller) updateUpsyncedRelated(s *snapshot) error {
+func (c *Controller) updateUpsyncedRelated(s *plan.Snapshot) error {
 	if len(c.primaryTracker.relations) == 0 {
 		return nil
 	}
-	object := s.up.object
-	inMailbox := primaryObject{object: s.source, sourceNamespace: s.key.Namespace, destinationNamespace: object.GetNamespace()}
-	onTarget := primaryObject{object: object, sourceNamespace: object.GetNamespace(), destinationNamespace: s.key.Namespace}
-	return c.updateClaims(s, s.up.selection, inMailbox, onTarget)
+	object := s.Up.Object
+	inMailbox := primaryObject{object: s.Source, sourceNamespace: s.Key.Namespace, destinationNamespace: object.GetNamespace()}
+	onTarget := primaryObject{object: object, sourceNamespace: object.GetNamespace(), destinationNamespace: s.Key.Namespace}
+	return c.updateClaims(s, s.Up.Selection, inMailbox, onTarget)
 }

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 )
 
@@ -107,7 +108,7 @@ func TestInitialSyncOfPrimariesMissingFromTheCache(t *testing.T) {
 // A relation of a resource to itself leads round in circles; what nobody wants in the end goes none the less.
 func TestInitialSyncOfAResourceThatIsRelatedToItself(t *testing.T) {
 	const chained = "related: [{identifier: next, origin: Mailbox, resource: {version: v1, resource: configmaps}, object: {reference: {path: data.next}}}]"
-	h := newHub(t, []Resource{resourceNamed(t, configMapsV1, chained)}, "namespacedObjects: [{group: '', resource: configmaps, objectsByNamespace: [{namespace: NS, names: [first]}]}]")
+	h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, chained)}, "namespacedObjects: [{group: '', resource: configmaps, objectsByNamespace: [{namespace: NS, names: [first]}]}]")
 	h.putConfigMap("first", "next: second")
 	h.putConfigMap("second", "next: third")
 	h.putConfigMap("third", "next: second")

@@ -28,7 +28,7 @@ func TestAChangeComesFirst(t *testing.T) {
 	for name, cause := range map[string]func(*enqueueHarness){
 		"a config changes": func(r *enqueueHarness) {
 			for name := range many {
-				r.upsyncIndex.add(shop(name), r.widgetsOnTarget().ref(shop(name)))
+				r.upsyncIndex.add(shop(name), r.widgetsOnTarget().Ref(shop(name)))
 			}
 			r.SetMatcher(upsyncMatcher(nil))
 		},

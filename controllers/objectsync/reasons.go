@@ -29,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
@@ -82,7 +83,7 @@ func isLimitError(err error) bool {
 
 // nameTakenError means that another object has the name on the target.
 type nameTakenError struct {
-	ref    targetRef
+	ref    plan.Ref
 	reason string
 	// adoptable is true if the object has no mark, so that it could be adopted.
 	adoptable bool

@@ -31,6 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
@@ -187,7 +188,7 @@ func TestReasonsOfRefusedChanges(t *testing.T) {
 			}
 			put(t, text(test.before))
 			after := manifestOf(t, text(test.after))
-			hand := newTargetHarness(t, connection, resourceOf(after), after.GetKind(), Resource{})
+			hand := newTargetHarness(t, connection, resourceOf(after), after.GetKind(), plan.Resource{})
 			found := hand.get(after)
 			desired := desiredOf(t, "{}", someMark)
 			desired.Object = after

@@ -143,37 +143,37 @@ func retryAfter(failure Failure, outcome outcome) time.Duration {
 func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (outcome, error) {
 	s := c.observe(key)
 	switch {
-	case !s.readable:
+	case !s.Readable:
 		return outcome{decision: plan.Decision{Action: plan.None, Cause: plan.Unknown}}, nil
 	case c.Resource.Unpublishing:
-		return requeueIfStale(outcome{decision: plan.Decision{Action: plan.None, Cause: plan.Suspended}}, c.removeFinalizer(ctx, key, s.source))
+		return requeueIfStale(outcome{decision: plan.Decision{Action: plan.None, Cause: plan.Suspended}}, c.removeFinalizer(ctx, key, s.Source))
 	}
 	var result outcome
-	if s.down != nil {
+	if s.Down != nil {
 		var err error
-		if result, err = c.executeDown(ctx, s, c.planDown(s.down, s)); err != nil || s.up == nil {
+		if result, err = c.executeDown(ctx, s, c.planner.PlanDown(s)); err != nil || s.Up == nil {
 			return result, err
 		}
 	}
-	if s.up.unconfirmed != nil {
+	if s.Up.Unconfirmed != nil {
 		c.confirmMissingSource(ctx, s)
 	}
-	return c.executeUp(ctx, s, c.planUp(s.up, s))
+	return c.executeUp(ctx, s, c.planner.PlanUp(s))
 }
 
 // observe reads everything that one pass needs to know about a key.
-func (c *Controller) observe(key types.NamespacedName) *snapshot {
-	s := &snapshot{key: key, matcher: c.matcher.Load()}
-	s.source, s.readable = c.mailboxObject(key)
+func (c *Controller) observe(key types.NamespacedName) *plan.Snapshot {
+	s := &plan.Snapshot{Key: key, Matcher: c.matcher.Load()}
+	s.Source, s.Readable = c.mailboxObject(key)
 	switch {
-	case !s.readable, c.Resource.Unpublishing:
-	case c.isUpsynced(s.source):
-		s.up = c.observeUp(s)
+	case !s.Readable, c.Resource.Unpublishing:
+	case c.isUpsynced(s.Source):
+		s.Up = c.observeUp(s)
 	default:
 		if len(c.upsyncIndex.refsOf(key)) > 0 {
-			s.up = c.observeUp(s)
+			s.Up = c.observeUp(s)
 		}
-		s.down = c.observeDown(s)
+		s.Down = c.observeDown(s)
 	}
 	return s
 }
@@ -208,7 +208,7 @@ func (c *Controller) warn(ctx context.Context, key types.NamespacedName, failure
 // updateNameWaiter starts to watch the name on the target that the object did not get, or stops when the object was reconciled
 // without that conflict.
 func (c *Controller) updateNameWaiter(key types.NamespacedName, err error) {
-	var ref *targetRef
+	var ref *plan.Ref
 	if taken, ok := errors.AsType[*nameTakenError](err); ok {
 		ref = &taken.ref
 	}
@@ -225,15 +225,15 @@ func (c *Controller) updateNameWaiter(key types.NamespacedName, err error) {
 }
 
 // watchName starts or stops the watch of a name on the target.
-func (c *Controller) watchName(ref targetRef, wanted bool) {
-	target := c.targetResourceFor(ref.resource)
+func (c *Controller) watchName(ref plan.Ref, wanted bool) {
+	target := c.targetResourceFor(ref.Resource)
 	switch {
 	case target == nil:
 	case wanted:
-		target.takenNames.Add(ref.key)
+		target.takenNames.Add(ref.Key)
 		c.runNameWatch(target)
 	default:
-		target.takenNames.Remove(ref.key)
+		target.takenNames.Remove(ref.Key)
 	}
 }
 

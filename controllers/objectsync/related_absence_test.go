@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
 
@@ -181,7 +182,7 @@ func TestRelatedObjectsOfTwoPublishedResources(t *testing.T) {
 		h.put(serviceAccounts, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: "+name+", namespace: "+h.namespace+"}, imagePullSecrets: ["+secrets+"]}")
 	}
 	start := func(t *testing.T) *testHub {
-		h := newHub(t, []Resource{resourceNamed(t, configMapsV1, keyed), resourceNamed(t, serviceAccounts, pulling), resourceNamed(t, secretsV1, "")}, travel)
+		h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, keyed), resourceNamed(t, serviceAccounts, pulling), resourceNamed(t, secretsV1, "")}, travel)
 		h.putSecret("both", "a: eA==")
 		h.putConfigMap("first", "key: both")
 		h.expectOnTarget(secretsV1, "both", hasRelation("configmaps/key"))
@@ -218,7 +219,7 @@ func TestRelatedObjectsOfTwoPublishedResources(t *testing.T) {
 		h := start(t)
 		h.putConfigMap("first", "")
 		both := h.expectOnTarget(secretsV1, "both", hasRelation("serviceaccounts/pull"))
-		h.resources = []Resource{h.resources[0], h.resources[2]}
+		h.resources = []plan.Resource{h.resources[0], h.resources[2]}
 		h.publish(h.resources...)
 		h.expectUnchangedOnTarget(secretsV1, both)
 		h.restart()

@@ -24,6 +24,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 )
 
 // What travels with an object that is in another namespace on the other side goes to that namespace, and follows it.
@@ -130,7 +132,7 @@ func TestStatusOfRelatedObjects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := "related: [{identifier: app, origin: Mailbox, resource: {group: apps, version: v1, resource: deployments}, object: {reference: {path: data.app}}, " + test.more + "}]"
-			h := newHub(t, []Resource{resourceNamed(t, configMapsV1, strings.Replace(spec, ", }]", "}]", 1)), resourceNamed(t, deploymentsV1, "")}, configMapsTravel)
+			h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, strings.Replace(spec, ", }]", "}]", 1)), resourceNamed(t, deploymentsV1, "")}, configMapsTravel)
 			h.deployment("web:1", "")
 			h.putConfigMap("box", "app: web")
 			h.expectOnTarget(deploymentsV1, "web")

@@ -29,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
@@ -37,16 +38,13 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
-// relatedMatch is a relation, and the primary because of which an object travels.
-type relatedMatch = related.Match
-
 // selectRelatedDown returns how a mailbox object is downsynced because a primary claims it.
-func (c *Controller) selectRelatedDown(matcher *selection.Matcher, source *unstructured.Unstructured) (objectSelection, bool) {
+func (c *Controller) selectRelatedDown(matcher *selection.Matcher, source *unstructured.Unstructured) (plan.ObjectSelection, bool) {
 	return relatedSelection(c.Registry.Find(synchubv1alpha1.RelatedOriginMailbox, c.Resource.GroupResource(), c.relatedObjectInMailbox(matcher, source)))
 }
 
 // selectRelatedUp returns how a target object is upsynced because a primary claims it.
-func (c *Controller) selectRelatedUp(matcher *selection.Matcher, target *targetResource, object metav1.Object) (objectSelection, bool) {
+func (c *Controller) selectRelatedUp(matcher *selection.Matcher, target *targetResource, object metav1.Object) (plan.ObjectSelection, bool) {
 	found, ok := c.Registry.Find(synchubv1alpha1.RelatedOriginTarget, target.GroupResource(), c.relatedObjectOnTarget(matcher, object))
 	// The object may be upsynced as another resource of the mailbox.
 	return relatedSelection(found, ok && found.Relation.InMailbox.GroupResource() == c.Resource.GroupResource())
@@ -73,11 +71,11 @@ func (c *Controller) relatedObjectOnTarget(matcher *selection.Matcher, object me
 }
 
 // relatedSelection returns how a related object travels.
-func relatedSelection(found related.Match, ok bool) (objectSelection, bool) {
+func relatedSelection(found related.Match, ok bool) (plan.ObjectSelection, bool) {
 	if !ok {
-		return objectSelection{}, false
+		return plan.ObjectSelection{}, false
 	}
-	selected := objectSelection{related: &found, Selection: selection.Selection{
+	selected := plan.ObjectSelection{Related: &found, Selection: selection.Selection{
 		Policy: ownership.PolicyDelete, StatusReturn: found.Relation.StatusReturn,
 		Configs: found.Query.PrimaryInfo.Configs, Suspended: found.Query.PrimaryInfo.Suspended,
 	}}
@@ -88,8 +86,8 @@ func relatedSelection(found related.Match, ok bool) (objectSelection, bool) {
 }
 
 // relatedDownSpec returns how a related mailbox object changes on its way down.
-func (c *Controller) relatedDownSpec(selected objectSelection, source *unstructured.Unstructured) (transform.SyncSpec, error) {
-	related := selected.related.Relation
+func (c *Controller) relatedDownSpec(selected plan.ObjectSelection, source *unstructured.Unstructured) (transform.SyncSpec, error) {
+	related := selected.Related.Relation
 	spec := relatedSpec(selected, source)
 	spec.Mutation = related.Down
 	if spec.Kind = c.targetKind(related.OnTarget.GroupResource()); spec.Kind.Kind == "" {
@@ -99,14 +97,14 @@ func (c *Controller) relatedDownSpec(selected objectSelection, source *unstructu
 }
 
 // relatedUpSpec returns how a related target object changes on its way up.
-func relatedUpSpec(selected objectSelection, object *unstructured.Unstructured) transform.SyncSpec {
+func relatedUpSpec(selected plan.ObjectSelection, object *unstructured.Unstructured) transform.SyncSpec {
 	spec := relatedSpec(selected, object)
-	spec.Mutation = selected.related.Relation.Up
+	spec.Mutation = selected.Related.Relation.Up
 	return spec
 }
 
-func relatedSpec(selected objectSelection, object *unstructured.Unstructured) transform.SyncSpec {
-	kin := selected.related
+func relatedSpec(selected plan.ObjectSelection, object *unstructured.Unstructured) transform.SyncSpec {
+	kin := selected.Related
 	spec := transform.SyncSpec{
 		Policy:    selected.Policy,
 		Naming:    kin.Relation.Naming,
@@ -121,8 +119,8 @@ func relatedSpec(selected objectSelection, object *unstructured.Unstructured) tr
 
 // mayBeRelated reports whether a primary that was not processed yet may claim the object: then its deselection is unknown. It
 // asks for the initial sync of the primaries.
-func (c *Controller) mayBeRelated(matcher *selection.Matcher, source *unstructured.Unstructured, existing []targetCopy) bool {
-	if slices.ContainsFunc(existing, func(p targetCopy) bool { return c.hasUnpublishedRelation(p.observed.Mark) }) {
+func (c *Controller) mayBeRelated(matcher *selection.Matcher, source *unstructured.Unstructured, existing []plan.Copy) bool {
+	if slices.ContainsFunc(existing, func(p plan.Copy) bool { return c.hasUnpublishedRelation(p.Observed.Mark) }) {
 		return true
 	}
 	if c.Registry.IsUnrelated(synchubv1alpha1.RelatedOriginMailbox, c.Resource.GroupResource(), c.relatedObjectInMailbox(matcher, source)) {
@@ -136,7 +134,7 @@ func (c *Controller) mayBeRelated(matcher *selection.Matcher, source *unstructur
 }
 
 // isRelatedSuspended reports whether the primaries of an absent object are suspended.
-func (c *Controller) isRelatedSuspended(matcher *selection.Matcher, key types.NamespacedName, existing []targetCopy) bool {
+func (c *Controller) isRelatedSuspended(matcher *selection.Matcher, key types.NamespacedName, existing []plan.Copy) bool {
 	found, ok := c.Registry.Find(synchubv1alpha1.RelatedOriginMailbox, c.Resource.GroupResource(), related.Object{
 		Key: key, NamespaceSelected: matcher.SelectsInNamespace(key.Namespace),
 	})
@@ -144,8 +142,8 @@ func (c *Controller) isRelatedSuspended(matcher *selection.Matcher, key types.Na
 		return found.Query.PrimaryInfo.Suspended
 	}
 	// The labels and owners of an absent object are unknown, so the relation of its mark has to do.
-	return slices.ContainsFunc(existing, func(p targetCopy) bool {
-		contributor, identifier, related := strings.Cut(p.observed.Mark.Relation, "/")
+	return slices.ContainsFunc(existing, func(p plan.Copy) bool {
+		contributor, identifier, related := strings.Cut(p.Observed.Mark.Relation, "/")
 		return related && c.Registry.HasSuspended(contributor, identifier)
 	})
 }
@@ -241,7 +239,7 @@ func (c *Controller) relatedChangedOnTarget(ctx context.Context, target *targetR
 		return
 	}
 	for _, object := range feed.List() {
-		if at := target.ref(keyOf(object)); change.Affects(at.key) {
+		if at := target.Ref(keyOf(object)); change.Affects(at.Key) {
 			c.updateUpsyncName(target, matcher, at, object)
 		}
 	}
@@ -278,11 +276,11 @@ func (c *Controller) fetchIfRelated(ctx context.Context, target *targetResource,
 func (c *Controller) upsyncedRelatedKeys(target *targetResource, change related.Change) (keys []types.NamespacedName) {
 	inMailbox, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
 	for _, object := range inMailbox {
-		mark, err := mailboxMark(c.Owner, object)
+		mark, err := plan.MailboxMark(c.Owner, object)
 		if err != nil || mark.Relation == "" {
 			continue
 		}
-		if at := upsyncSourceRef(mark); at.resource == target.GroupResource() && change.Affects(at.key) {
+		if at := upsyncSourceRef(mark); at.Resource == target.GroupResource() && change.Affects(at.Key) {
 			keys = append(keys, keyOf(object))
 		}
 	}
@@ -290,7 +288,7 @@ func (c *Controller) upsyncedRelatedKeys(target *targetResource, change related.
 }
 
 // updateUpsyncName indexes a target object under its present mailbox key, if it is upsynced.
-func (c *Controller) updateUpsyncName(target *targetResource, matcher *selection.Matcher, at targetRef, object *unstructured.Unstructured) {
+func (c *Controller) updateUpsyncName(target *targetResource, matcher *selection.Matcher, at plan.Ref, object *unstructured.Unstructured) {
 	key, ok := c.upsyncKey(target, matcher, object)
 	c.enqueue(createPriority, c.upsyncIndex.move(at, key, ok)...)
 }

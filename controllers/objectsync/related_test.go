@@ -20,6 +20,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 )
 
 // keyed lets ConfigMaps travel with the Secrets that they name by themselves, or in a list.
@@ -40,7 +42,7 @@ const configMapsTravel = "namespaceScope: {namespaces: [NS], resources: [{group:
 
 func newKeyedHub(t *testing.T, spec string, configs ...string) *testHub {
 	t.Helper()
-	return newHub(t, []Resource{resourceNamed(t, configMapsV1, spec), resourceNamed(t, secretsV1, "")}, configs...)
+	return newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, spec), resourceNamed(t, secretsV1, "")}, configs...)
 }
 
 // putConfigMap is a ConfigMap of the mailbox; secret a Secret.

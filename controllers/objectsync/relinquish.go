@@ -23,6 +23,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/fieldpath"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
@@ -32,19 +33,19 @@ import (
 
 // relinquishFields gives up the ownership of fields that the hub applied before and ignores from now on. An apply without
 // those fields would delete them from the object.
-func (c *Controller) relinquishFields(ctx context.Context, current targetCopy, desired *transform.Desired, uid types.UID) error {
-	if current.object == nil || len(desired.IgnoredFields) == 0 {
+func (c *Controller) relinquishFields(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID) error {
+	if current.Object == nil || len(desired.IgnoredFields) == 0 {
 		return nil
 	}
 	paths := make([]fieldpath.Path, 0, len(desired.IgnoredFields))
 	for _, field := range desired.IgnoredFields {
 		paths = append(paths, field.Path)
 	}
-	if !ownership.OwnsAny(appliedFields(current.object, c.fieldManager), paths) {
+	if !ownership.OwnsAny(plan.AppliedFields(current.Object, c.fieldManager), paths) {
 		return nil
 	}
 	extra := requestmetrics.WithClass(ctx, requestmetrics.Extra)
-	object, err := c.Connection.Get(extra, current.target.GroupVersionResource, current.key)
+	object, err := c.Connection.Get(extra, current.API.GroupVersionResource, current.Key)
 	if err != nil {
 		return fmt.Errorf("cannot give up what is to be ignored: %w", err)
 	}
@@ -53,7 +54,7 @@ func (c *Controller) relinquishFields(ctx context.Context, current targetCopy, d
 		return nil
 	}
 	edits := targets.MetadataPatch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()}
-	_, err = c.Connection.PatchMetadata(extra, current.target.GroupVersionResource, current.key, uid, edits)
+	_, err = c.Connection.PatchMetadata(extra, current.API.GroupVersionResource, current.Key, uid, edits)
 	if apierrors.IsConflict(err) {
 		return errStale
 	}

@@ -25,58 +25,29 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
-func lamps(projected TargetAPI, versions ...string) Resource {
-	return Resource{
+func lamps(projected plan.TargetAPI, versions ...string) plan.Resource {
+	return plan.Resource{
 		PublishedResource:    "lamps",
 		GroupVersionResource: schema.GroupVersionResource{Group: "shop", Version: "v1", Resource: "lamps"}, Kind: "Lamp", Namespaced: true,
-		Projected: projected, Rules: &Rules{Versions: versions},
-	}
-}
-
-func TestTargetVersions(t *testing.T) {
-	elsewhere := func(version string) TargetAPI {
-		return TargetAPI{GroupVersionResource: schema.GroupVersionResource{Group: "light", Version: version, Resource: "lamps"}, Kind: "Lamp"}
-	}
-	type names = []string
-	for name, test := range map[string]struct {
-		resource Resource
-		want     names
-	}{
-		"without rules":                  {Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}}, names{"v1"}},
-		"one":                            {lamps(TargetAPI{}, "v1"), names{"v1"}},
-		"several":                        {lamps(TargetAPI{}, "v1", "v1beta1"), names{"v1", "v1beta1"}},
-		"several, the synced one first":  {lamps(TargetAPI{}, "v2", "v1", "v1beta1"), names{"v1", "v2", "v1beta1"}},
-		"several, in another group":      {lamps(elsewhere("v1"), "v1", "v1beta1"), names{"v1", "v1beta1"}},
-		"one that is called otherwise":   {lamps(elsewhere("v7"), "v1"), names{"v7"}},
-		"several, in one that is chosen": {lamps(TargetAPI{}, "v1", "v1beta1").WithTargetVersion("v1beta1"), names{"v1", "v1beta1"}},
-	} {
-		if got := test.resource.TargetVersions(); !slices.Equal(got, test.want) || test.resource.HasMultipleTargetVersions() != (len(test.want) > 1) {
-			t.Errorf("%s: want %v, got %v", name, test.want, got)
-		}
-	}
-	published := lamps(TargetAPI{}, "v1", "v1beta1")
-	if published.WithTargetVersion("v1") != published || published.WithTargetVersion("v1beta1").WithTargetVersion("v1") != published {
-		t.Error("with a target that is given the preferred version it is another resource")
-	}
-	if got := published.WithTargetVersion("v1beta1"); got.TargetAPI().Version != "v1beta1" || got.Version != "v1" || !got.publishes(schema.GroupVersionKind{Group: "shop", Version: "v1", Kind: "Lamp"}) {
-		t.Errorf("got %+v", got)
+		Projected: projected, Rules: &plan.Rules{Versions: versions},
 	}
 }
 
 // Configs speak of an object of the target by any version, whichever it is read in.
 func TestVersionsInConfigs(t *testing.T) {
-	controller := &Controller{Options: Options{Resource: lamps(TargetAPI{}, "v1", "v1beta1").WithTargetVersion("v1beta1")}}
+	controller := &Controller{Options: Options{Resource: lamps(plan.TargetAPI{}, "v1", "v1beta1").WithTargetVersion("v1beta1")}}
 	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "shop/v1beta1", "kind": "Lamp"}}
 	own := &targetResource{TargetAPI: controller.Resource.TargetAPI(), versions: controller.Resource.TargetVersions()}
 	if got := controller.targetSelectionObject(own, object); got.Resource.Version != "v1" || !slices.Equal(got.Versions, own.versions) {
 		t.Errorf("got %+v", got)
 	}
-	other := &targetResource{TargetAPI: TargetAPI{GroupVersionResource: schema.GroupVersionResource{Group: "light", Version: "v7", Resource: "lights"}}}
+	other := &targetResource{TargetAPI: plan.TargetAPI{GroupVersionResource: schema.GroupVersionResource{Group: "light", Version: "v7", Resource: "lights"}}}
 	if got := controller.targetSelectionObject(other, object); got.Resource != other.GroupVersionResource || got.Versions != nil {
 		t.Errorf("got %+v", got)
 	}

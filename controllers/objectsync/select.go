@@ -24,25 +24,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
-
-// objectSelection is why and how an object travels.
-type objectSelection struct {
-	selection.Selection
-	// related is set if the object travels because a primary claims it.
-	related *relatedMatch
-	// unresolved is why the hub cannot tell whether the object travels. Nothing may be done about the object then.
-	unresolved error
-}
-
-// equal reports whether two selections have the same effect on an object.
-func (c objectSelection) equal(other objectSelection) bool {
-	return c.Equal(other.Selection) && (c.related == nil) == (other.related == nil)
-}
 
 // errNotReadable means that a cache cannot answer now; an event follows when it can.
 var errNotReadable = errors.New("it cannot be seen now")
@@ -52,24 +39,24 @@ var errPartialMatcher = errors.New("it is unknown what all configs select")
 
 // selectDown returns how a mailbox object is downsynced; ok is false if it is not. Upsynced objects never are, nor namespaces
 // that exist only for those, nor objects that grant access to the mailbox.
-func (c *Controller) selectDown(matcher *selection.Matcher, source *unstructured.Unstructured) (chosen objectSelection, ok bool) {
-	if WhyNotDownsynced(c.Owner, source) != "" {
-		return objectSelection{}, false
+func (c *Controller) selectDown(matcher *selection.Matcher, source *unstructured.Unstructured) (chosen plan.ObjectSelection, ok bool) {
+	if plan.WhyNotDownsynced(c.Owner, source) != "" {
+		return plan.ObjectSelection{}, false
 	}
 	byConfig, ok := c.selectedByConfig(matcher, source)
 	if extent := mailboxes.ProjectionOf(source); extent != mailboxes.FullObject {
-		chosen := objectSelection{Selection: byConfig}
+		chosen := plan.ObjectSelection{Selection: byConfig}
 		if !ok {
 			chosen, ok = c.selectRelatedDown(matcher, source)
 		}
-		chosen.unresolved = errNotReadable
+		chosen.Unresolved = errNotReadable
 		// The cache holds only the identity of an object beyond the mailbox's limits, and no labels: nothing may be concluded.
 		return chosen, ok || extent == mailboxes.IdentityOnly
 	}
 	if ok {
 		passes, err := c.matchesFilter(source)
 		if passes || err != nil {
-			return objectSelection{Selection: byConfig, unresolved: err}, true
+			return plan.ObjectSelection{Selection: byConfig, Unresolved: err}, true
 		}
 	}
 	return c.selectRelatedDown(matcher, source)
@@ -90,7 +77,7 @@ func (c *Controller) selectedByConfig(matcher *selection.Matcher, source *unstru
 
 // matchesFilter reports whether the PublishedResource's filter lets a mailbox object be downsynced.
 func (c *Controller) matchesFilter(source *unstructured.Unstructured) (bool, error) {
-	filter := c.Resource.rules().Filter
+	filter := c.Resource.GetRules().Filter
 	if filter == nil {
 		return true, nil
 	}
@@ -119,29 +106,29 @@ func (c *Controller) mailboxNamespaceLabels(name string) (labels map[string]stri
 }
 
 // downSpec returns how a mailbox object changes on its way down.
-func (c *Controller) downSpec(selected objectSelection, source *unstructured.Unstructured) (transform.SyncSpec, error) {
-	if selected.related != nil {
+func (c *Controller) downSpec(selected plan.ObjectSelection, source *unstructured.Unstructured) (transform.SyncSpec, error) {
+	if selected.Related != nil {
 		return c.relatedDownSpec(selected, source)
 	}
 	return c.Resource.DownSpec(selected.Policy, selected.Conversion), nil
 }
 
 // selectUp returns how a target object is upsynced; ok is false if it is not.
-func (c *Controller) selectUp(matcher *selection.Matcher, target *targetResource, object *unstructured.Unstructured) (chosen objectSelection, ok bool) {
+func (c *Controller) selectUp(matcher *selection.Matcher, target *targetResource, object *unstructured.Unstructured) (chosen plan.ObjectSelection, ok bool) {
 	if !c.Resource.RelatedOnly {
 		if selected, ok := matcher.MatchUp(c.targetSelectionObject(target, object)); ok {
-			return objectSelection{Selection: selected}, true
+			return plan.ObjectSelection{Selection: selected}, true
 		}
 	}
 	return c.selectRelatedUp(matcher, target, object)
 }
 
 // upSpec returns how a target object changes on its way up.
-func (c *Controller) upSpec(selected objectSelection, object *unstructured.Unstructured) transform.SyncSpec {
-	if selected.related != nil {
+func (c *Controller) upSpec(selected plan.ObjectSelection, object *unstructured.Unstructured) transform.SyncSpec {
+	if selected.Related != nil {
 		return relatedUpSpec(selected, object)
 	}
-	spec := transform.SyncSpec{Policy: selected.Policy, Conversion: selected.Conversion, Mutation: c.Resource.rules().Up}
+	spec := transform.SyncSpec{Policy: selected.Policy, Conversion: selected.Conversion, Mutation: c.Resource.GetRules().Up}
 	if c.Resource.Orphan {
 		spec.Policy = ownership.PolicyOrphan
 	}

@@ -56,13 +56,13 @@ related:
   statusReturn: false
 `
 
-func newSelectionHarness(t *testing.T, spec string, change func(*Resource), configs ...string) *selectionHarness {
+func newSelectionHarness(t *testing.T, spec string, change func(*plan.Resource), configs ...string) *selectionHarness {
 	t.Helper()
 	resource := resourceNamed(t, secretsV1, spec)
 	if change != nil {
 		change(&resource)
 	}
-	h := newHub(t, []Resource{resource}, configs...)
+	h := newHub(t, []plan.Resource{resource}, configs...)
 	h.put(namespaces, "{apiVersion: v1, kind: Namespace, metadata: {name: team, labels: {team: a}}}")
 	h.put(namespaces, "{apiVersion: v1, kind: Namespace, metadata: {name: other, labels: {team: b}}}")
 	c := &selectionHarness{Controller: h.controllers[secretsV1], hub: h, boxes: rulesOf(t, boxesRelate).Related}
@@ -103,7 +103,7 @@ func TestSelectDown(t *testing.T) {
 	// what is chosen is given as the reason, the policy, and whether the status returns and it is suspended.
 	for name, test := range map[string]struct {
 		spec   string
-		change func(*Resource)
+		change func(*plan.Resource)
 		object func(*testHub) *unstructured.Unstructured
 		want   string
 	}{
@@ -117,7 +117,7 @@ func TestSelectDown(t *testing.T) {
 		"it is labelled elsewhere":       {"", relatedOnly, at("other", "x", ", labels: {box: first}"), ""},
 		"it is labelled where none sees": {"", relatedOnly, at("unseen", "x", ", labels: {box: first}"), ""},
 		"a companion is not selected":    {"", relatedOnly, at("NS", "selected", ""), ""},
-		"nor if all are":                 {"", func(r *Resource) { r.RelatedOnly, r.SelectAll = true, true }, at("NS", "selected", ""), ""},
+		"nor if all are":                 {"", func(r *plan.Resource) { r.RelatedOnly, r.SelectAll = true, true }, at("NS", "selected", ""), ""},
 		"all":                            {"", all, at("unseen", "x", ""), "itself Delete status"},
 		"all, and a config does":         {"", all, at("NS", "selected", ""), "itself Delete status"},
 		"all, and a suspended one does":  {"", all, at("NS", "suspended", ""), "itself Orphan status"},
@@ -161,15 +161,15 @@ func TestSelectDown(t *testing.T) {
 			if fmt.Sprint(object) != fmt.Sprint(before) {
 				t.Errorf("the object was changed: %v", object)
 			}
-			if ok && chosen.related != nil && !slices.Equal(chosen.Configs, []string{"SyncerConfig/of-first"}) {
+			if ok && chosen.Related != nil && !slices.Equal(chosen.Configs, []string{"SyncerConfig/of-first"}) {
 				t.Errorf("it counts for %v", chosen.Configs)
 			}
 		})
 	}
 }
 
-func all(resource *Resource)         { resource.SelectAll = true }
-func relatedOnly(resource *Resource) { resource.RelatedOnly = true }
+func all(resource *plan.Resource)         { resource.SelectAll = true }
+func relatedOnly(resource *plan.Resource) { resource.RelatedOnly = true }
 
 // at is a Secret in a namespace, NS that of the test.
 func at(namespace, name, metadata string) func(*testHub) *unstructured.Unstructured {
@@ -187,13 +187,13 @@ func marked(h *testHub, mark ownership.Mark, name string) *unstructured.Unstruct
 }
 
 // describeSelection says why an object travels, and how.
-func describeSelection(selected objectSelection, ok bool) string {
+func describeSelection(selected plan.ObjectSelection, ok bool) string {
 	if !ok {
 		return ""
 	}
 	text := "itself"
-	if selected.related != nil {
-		text = selected.related.PublishedResource + "/" + selected.related.Relation.Identifier
+	if selected.Related != nil {
+		text = selected.Related.PublishedResource + "/" + selected.Related.Relation.Identifier
 	}
 	text += " " + string(selected.Policy)
 	for _, trait := range []struct {
@@ -201,7 +201,7 @@ func describeSelection(selected objectSelection, ok bool) string {
 		is   bool
 	}{
 		{"status", selected.StatusReturn}, {"suspended", selected.Suspended},
-		{"unseen", errors.Is(selected.unresolved, errNotReadable)}, {"doubt", selected.unresolved != nil && !errors.Is(selected.unresolved, errNotReadable)},
+		{"unseen", errors.Is(selected.Unresolved, errNotReadable)}, {"doubt", selected.Unresolved != nil && !errors.Is(selected.Unresolved, errNotReadable)},
 	} {
 		if trait.is {
 			text += " " + trait.name
@@ -222,7 +222,7 @@ func TestDownState(t *testing.T) {
 		// begun says that a contributor speaks of Secrets and is not complete; lost that what is there came by a relation of
 		// what is not published any more.
 		spec        string
-		change      func(*Resource)
+		change      func(*plan.Resource)
 		begun, lost bool
 		// present, terminating and gone are the states of the object as it is, being deleted, and not there; placed and
 		// nothing tell whether something of it is on the target.
@@ -311,7 +311,7 @@ func TestDownStateBeyondLimits(t *testing.T) {
 	const selected = "namespacedObjects: [{group: '', resource: secrets, objectsByNamespace: [{namespace: NS, names: [selected]}]}]"
 	for _, extent := range []string{"Identity", "IdentityByResource"} {
 		for _, test := range []struct {
-			change            func(*Resource)
+			change            func(*plan.Resource)
 			object, situation string
 			want              plan.Cause
 		}{
@@ -350,11 +350,11 @@ func (c *selectionHarness) observeDownState(situation string, object *unstructur
 	case "present":
 		source = object
 	}
-	var seen []targetCopy
+	var seen []plan.Copy
 	if there == "placed" {
-		seen = []targetCopy{{target: c.targetResources[0], key: keyOf(object), observed: &plan.TargetObject{Mark: mark}}}
+		seen = []plan.Copy{{API: c.targetResources[0].TargetAPI, Key: keyOf(object), Observed: &plan.TargetObject{Mark: mark}}}
 	}
-	cause, _, err := c.downState(&snapshot{key: keyOf(object), matcher: c.matcher.Load(), source: source}, seen)
+	cause, _, err := c.downState(&plan.Snapshot{Key: keyOf(object), Matcher: c.matcher.Load(), Source: source}, seen)
 	return cause, err
 }
 
@@ -377,7 +377,7 @@ func TestDownStateDuringInitialSync(t *testing.T) {
 		}
 	}
 	c.hub.lock.Lock()
-	c.hub.published = append(slices.Clone(c.hub.published), Resource{PublishedResource: "boxes"})
+	c.hub.published = append(slices.Clone(c.hub.published), plan.Resource{PublishedResource: "boxes"})
 	c.hub.lock.Unlock()
 	c.Registry.BeginInitialSync("boxes", c.boxes)
 	expect("before anybody has spoken", plan.Unknown, plan.Unknown)

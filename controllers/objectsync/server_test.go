@@ -35,6 +35,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/utils/clock"
 
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/provider/kcp"
@@ -181,21 +182,21 @@ type targetHarness struct {
 	target *targetResource
 }
 
-func newTargetHarness(t *testing.T, connection *targets.Connection, resource schema.GroupVersionResource, kind string, policies Resource) *targetHarness {
+func newTargetHarness(t *testing.T, connection *targets.Connection, resource schema.GroupVersionResource, kind string, policies plan.Resource) *targetHarness {
 	policies.GroupVersionResource, policies.Kind = resource, kind
 	controller := &Controller{
 		Options:            Options{Resource: policies, Owner: testOwner, Mailbox: "mailbox", Connection: connection, OnChange: func() {}},
 		fieldManager:       testFieldManager,
-		planner:            planner{resource: policies, owner: testOwner, down: transform.Down{Owner: testOwner, Mailbox: "mailbox", Resource: resource.GroupResource(), Hasher: ownership.NewHasher([]byte("key"))}},
-		targetExpectations: newExpectations(clock.RealClock{}, reached[targetRef]),
+		planner:            plan.Planner{Resource: policies, Owner: testOwner, Down: transform.Down{Owner: testOwner, Mailbox: "mailbox", Resource: resource.GroupResource(), Hasher: ownership.NewHasher([]byte("key"))}},
+		targetExpectations: newExpectations(clock.RealClock{}, reached[plan.Ref]),
 	}
-	return &targetHarness{controller, t, &targetResource{TargetAPI: TargetAPI{GroupVersionResource: resource, Kind: kind}}}
+	return &targetHarness{controller, t, &targetResource{TargetAPI: plan.TargetAPI{GroupVersionResource: resource, Kind: kind}}}
 }
 
 // observeTarget returns where an object is, with what there is to decide by.
-func (h *targetHarness) observeTarget(object *unstructured.Unstructured) targetCopy {
-	here := targetCopy{target: h.target, key: keyOf(object), object: object}
-	here.observed, _ = h.observeObject(object)
+func (h *targetHarness) observeTarget(object *unstructured.Unstructured) plan.Copy {
+	here := plan.Copy{API: h.target.TargetAPI, Key: keyOf(object), Object: object}
+	here.Observed, _ = h.observeObject(object)
 	return here
 }
 
@@ -203,13 +204,13 @@ func (h *targetHarness) observeTarget(object *unstructured.Unstructured) targetC
 func (h *targetHarness) applySource(source *unstructured.Unstructured, policy ownership.Policy) error {
 	h.t.Helper()
 	desired := h.desired(source, policy)
-	return h.createOnTarget(h.t.Context(), targetCopy{target: h.target, key: keyOf(desired.Object)}, desired)
+	return h.createOnTarget(h.t.Context(), plan.Copy{API: h.target.TargetAPI, Key: keyOf(desired.Object)}, desired)
 }
 
 // desired returns what the target must hold for a source in the mailbox.
 func (h *targetHarness) desired(source *unstructured.Unstructured, policy ownership.Policy) *transform.Desired {
 	h.t.Helper()
-	desired, err := h.down.Desired(source, transform.SyncSpec{Policy: policy})
+	desired, err := h.planner.Down.Desired(source, transform.SyncSpec{Policy: policy})
 	if err != nil {
 		h.t.Fatal(err)
 	}

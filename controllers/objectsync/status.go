@@ -28,28 +28,29 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
 // returnStatus writes the status of the copy to the mailbox object if they differ, and if the selection asks for it.
-func (c *Controller) returnStatus(ctx context.Context, s *snapshot, desired *transform.Desired) (written bool, err error) {
-	d := s.down
-	if !d.selection.StatusReturn || !c.Resource.StatusReturn {
+func (c *Controller) returnStatus(ctx context.Context, s *plan.Snapshot, desired *transform.Desired) (written bool, err error) {
+	d := s.Down
+	if !d.Selection.StatusReturn || !c.Resource.StatusReturn {
 		return false, nil
 	}
-	onTarget, err := c.mutatedStatus(d.destination.object, s.source, d.selection)
+	onTarget, err := c.mutatedStatus(d.Destination.Object, s.Source, d.Selection)
 	if err != nil {
 		return false, err
 	}
-	return c.writeStatus(ctx, s.key, s.source, onTarget, d.destination.observed.Mark.Hash == desired.Mark.Hash, d.selection.Configs)
+	return c.writeStatus(ctx, s.Key, s.Source, onTarget, d.Destination.Observed.Mark.Hash == desired.Mark.Hash, d.Selection.Configs)
 }
 
 // mutatedStatus returns the target object with its status as spec.mutation.up changes it.
-func (c *Controller) mutatedStatus(onTarget, inMailbox *unstructured.Unstructured, selected objectSelection) (*unstructured.Unstructured, error) {
+func (c *Controller) mutatedStatus(onTarget, inMailbox *unstructured.Unstructured, selected plan.ObjectSelection) (*unstructured.Unstructured, error) {
 	program, field := c.upMutation(), "spec.mutation.up"
-	if selected.related != nil {
-		program, field = selected.related.Relation.Up, "spec.related mutation.up"
+	if selected.Related != nil {
+		program, field = selected.Related.Relation.Up, "spec.related mutation.up"
 	}
 	if program == nil {
 		return onTarget, nil
@@ -63,18 +64,18 @@ func (c *Controller) mutatedStatus(onTarget, inMailbox *unstructured.Unstructure
 	return mutated, nil
 }
 
-func (c *Controller) upMutation() *mutation.Program { return c.Resource.rules().Up }
+func (c *Controller) upMutation() *mutation.Program { return c.Resource.GetRules().Up }
 
 // writeUpsyncedStatus writes the status of the target object to the upsynced object if they differ.
-func (c *Controller) writeUpsyncedStatus(ctx context.Context, s *snapshot, inMailbox *unstructured.Unstructured) (written bool, err error) {
+func (c *Controller) writeUpsyncedStatus(ctx context.Context, s *plan.Snapshot, inMailbox *unstructured.Unstructured) (written bool, err error) {
 	if c.Resource.Native {
 		return false, nil
 	}
-	onTarget, err := c.mutatedStatus(s.up.object, inMailbox, s.up.selection)
+	onTarget, err := c.mutatedStatus(s.Up.Object, inMailbox, s.Up.Selection)
 	if err != nil {
 		return false, err
 	}
-	return c.writeStatus(ctx, s.key, inMailbox, onTarget, true, s.up.selection.Configs)
+	return c.writeStatus(ctx, s.Key, inMailbox, onTarget, true, s.Up.Selection.Configs)
 }
 
 // writeStatus makes the target's status that of the mailbox object. applied is true if the target object has the current

@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
@@ -72,7 +73,7 @@ type UnavailableResource struct {
 
 // ObjectFailure names an object that failed.
 type ObjectFailure struct {
-	Resource Resource
+	Resource plan.Resource
 	Key      types.NamespacedName
 	Failure  Failure
 }
@@ -117,7 +118,7 @@ func (c *Controller) SummarizeConfigs(tallies map[string]*ConfigSummary) {
 	c.droppedFields.addTo(tallies, c.Resource.GroupResource())
 }
 
-func (c *Controller) countDown(tallies map[string]*ConfigSummary, source *unstructured.Unstructured, selected objectSelection, known knownStates) {
+func (c *Controller) countDown(tallies map[string]*ConfigSummary, source *unstructured.Unstructured, selected plan.ObjectSelection, known knownStates) {
 	key := keyOf(source)
 	name := ObjectName{Resource: c.Resource.GroupResource(), Key: key}
 	marks := c.targetMarksOf(key)
@@ -138,7 +139,7 @@ func (c *Controller) countDown(tallies map[string]*ConfigSummary, source *unstru
 }
 
 // selectionExcludedByUpsync reports whether an object stays in the mailbox because upsync selects its name on the target.
-func (c *Controller) selectionExcludedByUpsync(source *unstructured.Unstructured, selected objectSelection) bool {
+func (c *Controller) selectionExcludedByUpsync(source *unstructured.Unstructured, selected plan.ObjectSelection) bool {
 	matcher := c.matcher.Load()
 	destination, _, err := c.destinationOf(matcher, source, selected, nil)
 	return err == nil && c.isExcludedByUpsync(matcher, source, destination)
@@ -163,11 +164,11 @@ func (c *Controller) countUp(tallies map[string]*ConfigSummary, matcher *selecti
 
 // countFormerlyUpsynced counts an object that was upsynced before, and is denied now.
 func (c *Controller) countFormerlyUpsynced(tallies map[string]*ConfigSummary, matcher *selection.Matcher, inMailbox *unstructured.Unstructured, known knownStates) {
-	mark, err := mailboxMark(c.Owner, inMailbox)
+	mark, err := plan.MailboxMark(c.Owner, inMailbox)
 	if err != nil {
 		return
 	}
-	if selected, ok := c.selectsUpsynced(matcher, c.targetResourceFor(upsyncSourceRef(mark).resource), mark, inMailbox); ok {
+	if selected, ok := c.selectsUpsynced(matcher, c.targetResourceFor(upsyncSourceRef(mark).Resource), mark, inMailbox); ok {
 		c.addToSummaries(tallies, selected, keyOf(inMailbox), false, known)
 	}
 }
@@ -301,8 +302,8 @@ func (c *Controller) IsEmptyFor(resource schema.GroupResource) bool {
 	}
 	inMailbox, known := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
 	return known && !slices.ContainsFunc(inMailbox, func(object *unstructured.Unstructured) bool {
-		mark, err := mailboxMark(c.Owner, object)
-		return err == nil && upsyncSourceRef(mark).resource == resource
+		mark, err := plan.MailboxMark(c.Owner, object)
+		return err == nil && upsyncSourceRef(mark).Resource == resource
 	})
 }
 

@@ -22,11 +22,13 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 )
 
 // What a mailbox left on the target that was lost is counted by itself, until its successor takes it over.
 func TestSummary(t *testing.T) {
-	h := newHub(t, []Resource{resourceNamed(t, configMapsV1, "")}, configMapsTravel)
+	h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, "")}, configMapsTravel)
 	counts := func(what, want string) {
 		t.Helper()
 		var got string
@@ -65,7 +67,7 @@ func TestSummary(t *testing.T) {
 
 // Objects that the mailbox does not show are no objects that are not there.
 func TestUnreadableReason(t *testing.T) {
-	h := newHub(t, []Resource{resourceNamed(t, configMapsV1, "")}, configMapsTravel)
+	h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, "")}, configMapsTravel)
 	controller := h.controllers[configMapsV1]
 	if why := controller.UnreadableReason(); why != "" {
 		t.Errorf("a resource that is bound is hidden: %s", why)
@@ -79,7 +81,7 @@ func TestUnreadableReason(t *testing.T) {
 // What a status of configs costs for each of a mailbox's objects.
 func BenchmarkSummarizeConfigs(b *testing.B) {
 	const objects = 1000
-	h := newHub(b, []Resource{resourceNamed(b, configMapsV1, "")}, configMapsTravel)
+	h := newHub(b, []plan.Resource{resourceNamed(b, configMapsV1, "")}, configMapsTravel)
 	for i := range objects {
 		h.putConfigMap(fmt.Sprintf("object-%d", i), "a: b")
 	}

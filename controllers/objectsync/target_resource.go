@@ -27,21 +27,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// targetRef names an object on the target.
-type targetRef struct {
-	resource schema.GroupResource
-	key      types.NamespacedName
-}
-
 // targetResource is one of the APIs that mailbox objects can have on the target, with its caches.
 type targetResource struct {
-	TargetAPI
+	plan.TargetAPI
 	// versions are those that configs may name, if there are several: objects are the same in all of them.
 	versions []string
 	// cache holds the hub's copies.
@@ -71,7 +66,7 @@ const bySource = "source"
 // contain a slash.
 const unverifiedIndexValue = "unverified"
 
-func (c *Controller) newTargetResource(resource TargetAPI) *targetResource {
+func (c *Controller) newTargetResource(resource plan.TargetAPI) *targetResource {
 	s := &targetResource{TargetAPI: resource, withLock: c.withLock}
 	if c.Resource.HasMultipleTargetVersions() && c.Resource.TargetAPI().GroupResource() == resource.GroupResource() {
 		s.versions = c.Resource.TargetVersions()
@@ -85,7 +80,7 @@ func (c *Controller) newTargetResource(resource TargetAPI) *targetResource {
 		OnAvailability: c.onAvailabilityChanged,
 	})
 	s.takenNames = c.Connection.NewNameWatch(resource.GroupVersionResource, func(key types.NamespacedName) {
-		c.enqueueNameWaiters(targetRef{s.GroupResource(), key})
+		c.enqueueNameWaiters(s.Ref(key))
 	})
 	return s
 }
@@ -113,10 +108,6 @@ func (s *targetResource) configResource() schema.GroupVersionResource {
 // hasSynced reports whether the hub knows what the target holds of the API: nothing, if the target does not serve it.
 func (s *targetResource) hasSynced() bool {
 	return s.cache.HasSynced() || s.cache.Availability().Reason == targets.ReasonNotServed
-}
-
-func (s *targetResource) ref(key types.NamespacedName) targetRef {
-	return targetRef{s.GroupResource(), key}
 }
 
 // targetResourceFor returns the target API of a resource; nil if there is none.
@@ -241,18 +232,18 @@ func (c *Controller) newUpsyncCache(target *targetResource, matcher *selection.M
 // upsyncKey returns the mailbox key under which a target object is upsynced. ok is false if it is not: nothing selects it, a
 // hub downsynced it, or it is upsynced as another resource.
 func (c *Controller) upsyncKey(target *targetResource, matcher *selection.Matcher, object *unstructured.Unstructured) (types.NamespacedName, bool) {
-	if IsNeverUpsynced(c.Owner, object) {
+	if plan.IsNeverUpsynced(c.Owner, object) {
 		return types.NamespacedName{}, false
 	}
 	selected, ok := c.selectUp(matcher, target, object)
-	if !ok || selected.related == nil && selected.Conversion == nil && target.GroupResource() != c.Resource.TargetAPI().GroupResource() {
+	if !ok || selected.Related == nil && selected.Conversion == nil && target.GroupResource() != c.Resource.TargetAPI().GroupResource() {
 		return types.NamespacedName{}, false
 	}
-	name, err := c.up.Name(object, c.upSpec(selected, object))
+	name, err := c.planner.Up.Name(object, c.upSpec(selected, object))
 	if err == nil {
-		if err := c.checkUpsync(target, keyOf(object), types.NamespacedName{Namespace: name.Namespace, Name: name.Name}); err != nil {
+		if err := c.checkUpsync(target.TargetAPI, keyOf(object), types.NamespacedName{Namespace: name.Namespace, Name: name.Name}); err != nil {
 			// If the config's entry cannot report the denial, the object fails under the name that it has on the target.
-			return keyOf(object), selected.related != nil || reasonFor(err) == policy.ReasonNameReserved
+			return keyOf(object), selected.Related != nil || reasonFor(err) == policy.ReasonNameReserved
 		}
 	}
 	if refused, illegal := errors.AsType[*transform.InvalidObjectError](err); illegal && refused != nil {
@@ -275,7 +266,7 @@ func (c *Controller) upsyncCachesHaveSynced() bool {
 
 // mayUpsyncFrom reports whether configs can select objects of a target API for upsync.
 func (c *Controller) mayUpsyncFrom(target *targetResource) bool {
-	return !c.Resource.RelatedOnly && c.checkUpsyncSource(target) == nil
+	return !c.Resource.RelatedOnly && c.checkUpsyncSource(target.TargetAPI) == nil
 }
 
 // selectedScope returns the scope of the objects that configs select for upsync.
@@ -288,6 +279,6 @@ func (c *Controller) selectedScope(matcher *selection.Matcher, target *targetRes
 	scope.Namespaces = slices.DeleteFunc(scope.Namespaces, func(name string) bool {
 		return c.checkNamespace(name, target.Allowed.ProtectedNamespaces) != nil
 	})
-	scope.Names = slices.DeleteFunc(scope.Names, func(name types.NamespacedName) bool { return c.checkTargetNamespace(target, name) != nil })
+	scope.Names = slices.DeleteFunc(scope.Names, func(name types.NamespacedName) bool { return c.checkTargetNamespace(target.TargetAPI, name) != nil })
 	return scope
 }

@@ -36,6 +36,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/fieldpath"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/filter"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
@@ -64,7 +65,7 @@ type testHub struct {
 	namespace string
 
 	// What a test may change while the hub is stopped, or before [hub.publish].
-	resources []Resource
+	resources []plan.Resource
 	matcher   *selection.Matcher
 	// requestsLate has all primaries speak between the decision to ask them and the question.
 	requestsLate bool
@@ -73,14 +74,14 @@ type testHub struct {
 	mailboxes   *mailboxes.Mailboxes
 	lock        gosync.Mutex
 	controllers map[schema.GroupVersionResource]*Controller
-	published   []Resource
+	published   []plan.Resource
 	stops       map[schema.GroupVersionResource]func()
 	stopHub     func()
 }
 
 // newHub starts a hub that publishes the resources, for a mailbox in which a namespace is selected by the configs, each the
 // spec of a SyncerConfig in which NS stands for the namespace.
-func newHub(t testing.TB, resources []Resource, configs ...string) *testHub {
+func newHub(t testing.TB, resources []plan.Resource, configs ...string) *testHub {
 	t.Helper()
 	all := []schema.GroupVersionResource{namespaces}
 	for _, resource := range resources {
@@ -182,7 +183,7 @@ func (h *testHub) restart() {
 }
 
 // publish makes the hub sync these resources and no others, as its manager does.
-func (h *testHub) publish(resources ...Resource) {
+func (h *testHub) publish(resources ...plan.Resource) {
 	h.t.Helper()
 	h.lock.Lock()
 	before := h.published
@@ -201,7 +202,7 @@ func (h *testHub) publish(resources ...Resource) {
 			h.registry.RemovePublishedResource(resource.PublishedResource)
 		}
 	}
-	var missing []Resource
+	var missing []plan.Resource
 	for _, resource := range resources {
 		if h.controllers[resource.GroupVersionResource] == nil {
 			missing = append(missing, resource)
@@ -215,7 +216,7 @@ func (h *testHub) publish(resources ...Resource) {
 	}
 }
 
-func relationsOf(published []Resource, resource Resource) (relations []*related.Relation) {
+func relationsOf(published []plan.Resource, resource plan.Resource) (relations []*related.Relation) {
 	for _, primary := range published {
 		for _, related := range primary.Related() {
 			if related.InMailbox.GroupResource() == resource.GroupResource() {
@@ -229,15 +230,15 @@ func relationsOf(published []Resource, resource Resource) (relations []*related.
 func (h *testHub) isPublished(publishedResource string) bool {
 	h.lock.Lock()
 	defer h.lock.Unlock()
-	return slices.ContainsFunc(h.published, func(resource Resource) bool {
+	return slices.ContainsFunc(h.published, func(resource plan.Resource) bool {
 		return !resource.Unpublishing && resource.PublishedResource == publishedResource
 	})
 }
 
 // requestCompleteness asks all controllers whether all has been said that there is to say about a resource.
-func (h *testHub) requestCompleteness(related Resource, answered func() bool) {
+func (h *testHub) requestCompleteness(related plan.Resource, answered func() bool) {
 	primaries := slices.DeleteFunc(h.running(), func(controller *Controller) bool {
-		return len(relationsOf([]Resource{controller.Resource}, related)) == 0
+		return len(relationsOf([]plan.Resource{controller.Resource}, related)) == 0
 	})
 	if h.requestsLate {
 		h.waitForInitialSync(primaries)
@@ -259,9 +260,9 @@ func (h *testHub) waitForInitialSync(primaries []*Controller) {
 }
 
 // enqueueRelated has looked again at all that may be related to objects of a resource.
-func (h *testHub) enqueueRelated(primary Resource) {
+func (h *testHub) enqueueRelated(primary plan.Resource) {
 	for _, controller := range h.running() {
-		if len(relationsOf([]Resource{primary}, controller.Resource)) > 0 {
+		if len(relationsOf([]plan.Resource{primary}, controller.Resource)) > 0 {
 			controller.EnqueueRelated()
 		}
 	}
@@ -277,12 +278,12 @@ func (h *testHub) running() []*Controller {
 var targetKinds = map[string]string{"secrets": "Secret", "configmaps": "ConfigMap", "deployments": "Deployment", "persistentvolumes": "PersistentVolume", "serviceaccounts": "ServiceAccount"}
 
 // run starts the controller of a resource.
-func (h *testHub) run(resource Resource) {
+func (h *testHub) run(resource plan.Resource) {
 	h.t.Helper()
 	relations := relationsOf(h.published, resource)
-	forms := []TargetAPI{resource.TargetAPI()}
+	forms := []plan.TargetAPI{resource.TargetAPI()}
 	for _, related := range relations {
-		form := TargetAPI{GroupVersionResource: related.OnTarget, Kind: targetKinds[related.OnTarget.Resource]}
+		form := plan.TargetAPI{GroupVersionResource: related.OnTarget, Kind: targetKinds[related.OnTarget.Resource]}
 		if !slices.Contains(forms, form) {
 			forms = append(forms, form)
 		}
@@ -319,13 +320,13 @@ func (h *testHub) configure(configs ...string) {
 }
 
 // rulesOf compiles what the spec of a PublishedResource, in YAML, says about objects on their way.
-func rulesOf(t testing.TB, text string) *Rules {
+func rulesOf(t testing.TB, text string) *plan.Rules {
 	t.Helper()
 	var spec synchubv1alpha1.PublishedResourceSpec
 	if err := yaml.UnmarshalStrict([]byte(text), &spec); err != nil {
 		t.Fatal(err)
 	}
-	rules := &Rules{}
+	rules := &plan.Rules{}
 	var errs [5]error
 	rules.Filter, errs[0] = filter.Compile(spec.Filter)
 	rules.Naming, errs[1] = naming.Compile(spec.Naming)
@@ -348,9 +349,9 @@ func rulesOf(t testing.TB, text string) *Rules {
 }
 
 // resourceNamed is a resource of the core group, or of apps, as a PublishedResource of its name publishes it.
-func resourceNamed(t testing.TB, resource schema.GroupVersionResource, spec string) Resource {
+func resourceNamed(t testing.TB, resource schema.GroupVersionResource, spec string) plan.Resource {
 	t.Helper()
-	return Resource{
+	return plan.Resource{
 		PublishedResource: resource.Resource, GroupVersionResource: resource, Kind: targetKinds[resource.Resource], Namespaced: true,
 		StatusReturn: true, StatusSubresource: true, Exported: true, Rules: rulesOf(t, spec),
 	}

@@ -23,29 +23,31 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 )
 
 // upsyncIndex maps mailbox keys to the target objects that are upsynced under them, and back.
 type upsyncIndex struct {
 	lock gosync.Mutex
 	// refs has one object for each key, unless several have the same name in the mailbox.
-	refs map[types.NamespacedName][]targetRef
+	refs map[types.NamespacedName][]plan.Ref
 	// names is the reverse index.
-	names map[targetRef]map[types.NamespacedName]struct{}
+	names map[plan.Ref]map[types.NamespacedName]struct{}
 	// deleted holds target objects whose deletion was observed, until their mailbox objects are gone.
-	deleted map[targetRef]types.UID
+	deleted map[plan.Ref]types.UID
 }
 
 func newUpsyncIndex() *upsyncIndex {
 	return &upsyncIndex{
-		refs:    map[types.NamespacedName][]targetRef{},
-		names:   map[targetRef]map[types.NamespacedName]struct{}{},
-		deleted: map[targetRef]types.UID{},
+		refs:    map[types.NamespacedName][]plan.Ref{},
+		names:   map[plan.Ref]map[types.NamespacedName]struct{}{},
+		deleted: map[plan.Ref]types.UID{},
 	}
 }
 
 // add indexes an upsynced object.
-func (r *upsyncIndex) add(key types.NamespacedName, ref targetRef) {
+func (r *upsyncIndex) add(key types.NamespacedName, ref plan.Ref) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	delete(r.deleted, ref)
@@ -58,16 +60,16 @@ func (r *upsyncIndex) add(key types.NamespacedName, ref targetRef) {
 	}
 	r.names[ref][key] = struct{}{}
 	// The order must not depend on the order of events: the first object wins the name.
-	slices.SortFunc(r.refs[key], func(a, b targetRef) int {
-		return cmp.Or(cmp.Compare(a.resource.String(), b.resource.String()), cmp.Compare(a.key.String(), b.key.String()))
+	slices.SortFunc(r.refs[key], func(a, b plan.Ref) int {
+		return cmp.Or(cmp.Compare(a.Resource.String(), b.Resource.String()), cmp.Compare(a.Key.String(), b.Key.String()))
 	})
 }
 
 // remove ends the upsync of an object under a key.
-func (r *upsyncIndex) remove(key types.NamespacedName, ref targetRef) {
+func (r *upsyncIndex) remove(key types.NamespacedName, ref plan.Ref) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	r.refs[key] = slices.DeleteFunc(r.refs[key], func(p targetRef) bool { return p == ref })
+	r.refs[key] = slices.DeleteFunc(r.refs[key], func(p plan.Ref) bool { return p == ref })
 	if len(r.refs[key]) == 0 {
 		delete(r.refs, key)
 	}
@@ -78,7 +80,7 @@ func (r *upsyncIndex) remove(key types.NamespacedName, ref targetRef) {
 }
 
 // move indexes an object under one key only, or under none, and returns all keys that this may concern.
-func (r *upsyncIndex) move(ref targetRef, key types.NamespacedName, comesUp bool) (concerned []types.NamespacedName) {
+func (r *upsyncIndex) move(ref plan.Ref, key types.NamespacedName, comesUp bool) (concerned []types.NamespacedName) {
 	r.lock.Lock()
 	for name := range r.names[ref] {
 		if !comesUp || name != key {
@@ -97,21 +99,21 @@ func (r *upsyncIndex) move(ref targetRef, key types.NamespacedName, comesUp bool
 }
 
 // setDeleted notes that the deletion of an object was observed whose mailbox object still exists.
-func (r *upsyncIndex) setDeleted(ref targetRef, uid types.UID) {
+func (r *upsyncIndex) setDeleted(ref plan.Ref, uid types.UID) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	r.deleted[ref] = uid
 }
 
 // refsOf returns the objects that are upsynced under a key, in a stable order.
-func (r *upsyncIndex) refsOf(key types.NamespacedName) []targetRef {
+func (r *upsyncIndex) refsOf(key types.NamespacedName) []plan.Ref {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	return slices.Clone(r.refs[key])
 }
 
 // isDeleted reports whether the deletion of an object was observed.
-func (r *upsyncIndex) isDeleted(ref targetRef, uid types.UID) bool {
+func (r *upsyncIndex) isDeleted(ref plan.Ref, uid types.UID) bool {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	ended, ok := r.deleted[ref]
@@ -119,7 +121,7 @@ func (r *upsyncIndex) isDeleted(ref targetRef, uid types.UID) bool {
 }
 
 // forgetDeleted forgets the deletion of an object whose mailbox object is gone.
-func (r *upsyncIndex) forgetDeleted(ref targetRef) {
+func (r *upsyncIndex) forgetDeleted(ref plan.Ref) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	delete(r.deleted, ref)
@@ -130,12 +132,12 @@ func (r *upsyncIndex) removeResource(resource schema.GroupResource) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	for ref := range r.names {
-		if ref.resource == resource {
+		if ref.Resource == resource {
 			delete(r.names, ref)
 		}
 	}
 	for key, places := range r.refs {
-		kept := slices.DeleteFunc(places, func(p targetRef) bool { return p.resource == resource })
+		kept := slices.DeleteFunc(places, func(p plan.Ref) bool { return p.Resource == resource })
 		if len(kept) == 0 {
 			delete(r.refs, key)
 		} else {

@@ -27,16 +27,18 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 )
 
 // The names, objects and ends that random histories are about.
 var (
 	someKeys = []types.NamespacedName{{Namespace: "shop", Name: "a"}, {Namespace: "shop", Name: "b"}, {Name: "c"}}
-	someRefs = []targetRef{
-		{schema.GroupResource{Resource: "configmaps"}, types.NamespacedName{Namespace: "shop", Name: "a"}},
-		{schema.GroupResource{Resource: "configmaps"}, types.NamespacedName{Namespace: "shop", Name: "b"}},
-		{schema.GroupResource{Group: "example.com", Resource: "widgets"}, types.NamespacedName{Name: "c"}},
-		{schema.GroupResource{Group: "example.com", Resource: "widgets"}, types.NamespacedName{Namespace: "shop", Name: "a"}},
+	someRefs = []plan.Ref{
+		{Resource: schema.GroupResource{Resource: "configmaps"}, Key: types.NamespacedName{Namespace: "shop", Name: "a"}},
+		{Resource: schema.GroupResource{Resource: "configmaps"}, Key: types.NamespacedName{Namespace: "shop", Name: "b"}},
+		{Resource: schema.GroupResource{Group: "example.com", Resource: "widgets"}, Key: types.NamespacedName{Name: "c"}},
+		{Resource: schema.GroupResource{Group: "example.com", Resource: "widgets"}, Key: types.NamespacedName{Namespace: "shop", Name: "a"}},
 	}
 )
 
@@ -45,24 +47,24 @@ func anyOf[T any](random *rand.Rand, all []T) T { return all[random.IntN(len(all
 // upsyncFact is one fact that raised knows.
 type upsyncFact struct {
 	key types.NamespacedName
-	at  targetRef
+	at  plan.Ref
 }
 
 // upsyncIndexModel knows the same as raised, by looking through all facts.
 type upsyncIndexModel struct {
 	facts []upsyncFact
-	ended map[targetRef]types.UID
+	ended map[plan.Ref]types.UID
 }
 
-func (n *upsyncIndexModel) refsOf(key types.NamespacedName) []targetRef {
-	var all []targetRef
+func (n *upsyncIndexModel) refsOf(key types.NamespacedName) []plan.Ref {
+	var all []plan.Ref
 	for _, fact := range n.facts {
 		if fact.key == key {
 			all = append(all, fact.at)
 		}
 	}
-	slices.SortFunc(all, func(a, b targetRef) int {
-		return cmp.Or(cmp.Compare(a.resource.String(), b.resource.String()), cmp.Compare(a.key.String(), b.key.String()))
+	slices.SortFunc(all, func(a, b plan.Ref) int {
+		return cmp.Or(cmp.Compare(a.Resource.String(), b.Resource.String()), cmp.Compare(a.Key.String(), b.Key.String()))
 	})
 	return all
 }
@@ -98,9 +100,9 @@ func (n *upsyncIndexModel) step(random *rand.Rand, tested *upsyncIndex) string {
 		}
 		return fmt.Sprint("move ", fact, comesUp)
 	case 0:
-		tested.removeResource(fact.at.resource)
-		n.drop(func(f upsyncFact) bool { return f.at.resource == fact.at.resource })
-		return fmt.Sprint("forget ", fact.at.resource)
+		tested.removeResource(fact.at.Resource)
+		n.drop(func(f upsyncFact) bool { return f.at.Resource == fact.at.Resource })
+		return fmt.Sprint("forget ", fact.at.Resource)
 	case 1:
 		tested.forgetDeleted(fact.at)
 		delete(n.ended, fact.at)
@@ -150,7 +152,7 @@ func (n *upsyncIndexModel) differs(tested *upsyncIndex) error {
 func TestUpsyncIndexOfAnyHistory(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 3)) //nolint:gosec // a repeatable history
-		tested, naive := newUpsyncIndex(), &upsyncIndexModel{ended: map[targetRef]types.UID{}}
+		tested, naive := newUpsyncIndex(), &upsyncIndexModel{ended: map[plan.Ref]types.UID{}}
 		var history []string
 		for range 40 {
 			history = append(history, naive.step(random, tested))
@@ -196,12 +198,12 @@ func TestUpsyncIndexReturnsCopies(t *testing.T) {
 func TestNameWaitersOfAnyHistory(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 5)) //nolint:gosec // a repeatable history
-		waiting, naive := newNameWaiters(), map[types.NamespacedName]targetRef{}
+		waiting, naive := newNameWaiters(), map[types.NamespacedName]plan.Ref{}
 		// watched are the places that somebody who follows the answers would watch.
-		watched := map[targetRef]bool{}
+		watched := map[plan.Ref]bool{}
 		for step := range 40 {
 			key := anyOf(random, someKeys)
-			var at *targetRef
+			var at *plan.Ref
 			if random.IntN(3) > 0 {
 				selected := anyOf(random, someRefs)
 				at = &selected

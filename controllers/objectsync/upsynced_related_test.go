@@ -24,6 +24,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 )
 
 // returning lets Secrets of the target come up to the ConfigMaps there that name, own or label them.
@@ -304,7 +306,7 @@ related:
   object: {selector: {matchLabels: {box: "{{ .Primary.metadata.name }}"}}}
   namespace: {selector: {matchLabels: {team: a}}}
 `
-	h := newHub(t, []Resource{resourceNamed(t, configMapsV1, spread), resourceNamed(t, secretsV1, "")}, configMapsTravel)
+	h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, spread), resourceNamed(t, secretsV1, "")}, configMapsTravel)
 	reached, unlabelled, unreached := h.namespace+"-in", h.namespace+"-un", h.namespace+"-out"
 	for namespace, labels := range map[string]string{reached: "{team: a}", unlabelled: "{}", unreached: "{team: a}"} {
 		put(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+namespace+", labels: "+labels+"}}")
@@ -357,7 +359,7 @@ related:
 	persistentVolumes := secretsV1.GroupVersion().WithResource("persistentvolumes")
 	volume := resourceNamed(t, persistentVolumes, "")
 	volume.Namespaced, volume.RelatedOnly, volume.PublishedResource = false, true, ""
-	h := newHub(t, []Resource{resourceNamed(t, configMapsV1, volumes), volume}, configMapsTravel)
+	h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, volumes), volume}, configMapsTravel)
 	name := unique("volume")
 	put(t, "{apiVersion: v1, kind: PersistentVolume, metadata: {name: "+name+"}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteOnce], hostPath: {path: /tmp}}}")
 	t.Cleanup(func() {

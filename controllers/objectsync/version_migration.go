@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
@@ -57,15 +58,15 @@ func removedVersion(err error, in schema.GroupVersion) string {
 
 // applyMigratingVersion applies to the object of the UID. If managedFields name a version that was removed from the CRD, they
 // are moved to the current version first: until then nobody can apply to the object.
-func (c *Controller) applyMigratingVersion(ctx context.Context, current targetCopy, desired *transform.Desired, uid types.UID) (*unstructured.Unstructured, error) {
-	resource := current.target.GroupVersionResource
+func (c *Controller) applyMigratingVersion(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID) (*unstructured.Unstructured, error) {
+	resource := current.API.GroupVersionResource
 	applied, err := c.Connection.Apply(ctx, resource, desired.Object, uid)
 	vanished := removedVersion(err, resource.GroupVersion())
 	if vanished == "" {
 		return applied, err
 	}
 	ctx = requestmetrics.WithClass(ctx, requestmetrics.Extra)
-	object, failed := c.Connection.Get(ctx, resource, current.key)
+	object, failed := c.Connection.Get(ctx, resource, current.Key)
 	if failed != nil {
 		return nil, errors.Join(err, failed)
 	}
@@ -73,7 +74,7 @@ func (c *Controller) applyMigratingVersion(ctx context.Context, current targetCo
 	if !moved {
 		return nil, err
 	}
-	_, failed = c.Connection.PatchMetadata(ctx, resource, current.key, uid, targets.MetadataPatch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()})
+	_, failed = c.Connection.PatchMetadata(ctx, resource, current.Key, uid, targets.MetadataPatch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()})
 	switch {
 	case apierrors.IsConflict(failed):
 		return nil, errStale

@@ -24,7 +24,7 @@ import (
 	"time"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/fieldpath"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/filter"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
@@ -42,34 +42,34 @@ type Compiler struct {
 
 type compiledRules struct {
 	spec  string
-	rules *objectsync.Rules
+	rules *plan.Rules
 }
 
 // NewCompiler returns a compiler with an empty cache.
 func NewCompiler() *Compiler { return &Compiler{compiled: map[string]compiledRules{}} }
 
 // Compile compiles a PublishedResource, given by name and spec, for an API. The error names all invalid fields.
-func (c *Compiler) Compile(name string, spec *synchubv1alpha1.PublishedResourceSpec, api API) (objectsync.Resource, error) {
+func (c *Compiler) Compile(name string, spec *synchubv1alpha1.PublishedResourceSpec, api API) (plan.Resource, error) {
 	return c.compile(name, time.Time{}, spec, api)
 }
 
 // CompileObject is Compile for a stored PublishedResource. Its creation time decides between relations that contradict each
 // other.
-func (c *Compiler) CompileObject(resource *synchubv1alpha1.PublishedResource, api API) (objectsync.Resource, error) {
+func (c *Compiler) CompileObject(resource *synchubv1alpha1.PublishedResource, api API) (plan.Resource, error) {
 	return c.compile(resource.Name, resource.CreationTimestamp.Time, &resource.Spec, api)
 }
 
-func (c *Compiler) compile(name string, created time.Time, spec *synchubv1alpha1.PublishedResourceSpec, api API) (objectsync.Resource, error) {
+func (c *Compiler) compile(name string, created time.Time, spec *synchubv1alpha1.PublishedResourceSpec, api API) (plan.Resource, error) {
 	rules, err := c.compiledRules(name, created, spec, api)
 	if err != nil {
-		return objectsync.Resource{}, err
+		return plan.Resource{}, err
 	}
 	resource := newResource(api, projectedAPI(spec, api))
 	resource.PublishedResource = name
 	resource.StatusReturn = resource.StatusReturn && (spec.StatusReturn == nil || *spec.StatusReturn)
 	resource.SelectAll = spec.Select == synchubv1alpha1.SelectAll
 	resource.Replace, resource.Adoption = spec.Replace, spec.Adoption
-	resource.Allowed = objectsync.Allowed{
+	resource.Allowed = plan.Allowed{
 		ProtectedNamespaces: spec.ProtectedNamespaces == synchubv1alpha1.ProtectedNamespacesAllow,
 		PrivilegedUpsync:    spec.PrivilegedUpsync == synchubv1alpha1.PrivilegedUpsyncTargetGovernsMailbox,
 	}
@@ -83,15 +83,15 @@ func (c *Compiler) compile(name string, created time.Time, spec *synchubv1alpha1
 }
 
 // RelatedAPI returns the resource of an API that nobody publishes and that is synced only for related objects.
-func RelatedAPI(api API) objectsync.Resource {
-	resource := newResource(api, objectsync.TargetAPI{})
+func RelatedAPI(api API) plan.Resource {
+	resource := newResource(api, plan.TargetAPI{})
 	resource.RelatedOnly = true
 	return resource
 }
 
 // newResource returns the resource of an API with the defaults of all rules.
-func newResource(api API, projected objectsync.TargetAPI) objectsync.Resource {
-	resource := objectsync.Resource{
+func newResource(api API, projected plan.TargetAPI) plan.Resource {
+	resource := plan.Resource{
 		GroupVersionResource: api.GroupVersionResource,
 		Kind:                 api.Kind,
 		Projected:            projected,
@@ -107,8 +107,8 @@ func newResource(api API, projected objectsync.TargetAPI) objectsync.Resource {
 }
 
 // projectedAPI returns the names of the API on targets, or zero if they are the same as in mailboxes.
-func projectedAPI(spec *synchubv1alpha1.PublishedResourceSpec, api API) objectsync.TargetAPI {
-	same := objectsync.TargetAPI{GroupVersionResource: api.GroupVersionResource, Kind: api.Kind}
+func projectedAPI(spec *synchubv1alpha1.PublishedResourceSpec, api API) plan.TargetAPI {
+	same := plan.TargetAPI{GroupVersionResource: api.GroupVersionResource, Kind: api.Kind}
 	target := same
 	target.Group = spec.Resource.Group
 	if projection := spec.Projection; projection != nil {
@@ -123,13 +123,13 @@ func projectedAPI(spec *synchubv1alpha1.PublishedResourceSpec, api API) objectsy
 		}
 	}
 	if target == same {
-		return objectsync.TargetAPI{}
+		return plan.TargetAPI{}
 	}
 	return target
 }
 
 // compiledRules returns the cached rules, or compiles and caches them.
-func (c *Compiler) compiledRules(name string, created time.Time, spec *synchubv1alpha1.PublishedResourceSpec, api API) (*objectsync.Rules, error) {
+func (c *Compiler) compiledRules(name string, created time.Time, spec *synchubv1alpha1.PublishedResourceSpec, api API) (*plan.Rules, error) {
 	key, err := json.Marshal([]any{created, spec.Filter, spec.Naming, spec.Mutation, spec.IgnoreFields, spec.Related, api.Versions})
 	if err != nil {
 		return nil, err
@@ -161,8 +161,8 @@ func (c *Compiler) RetainOnly(names func(string) bool) {
 	}
 }
 
-func compileRules(spec *synchubv1alpha1.PublishedResourceSpec, api API) (*objectsync.Rules, error) {
-	rules := &objectsync.Rules{Versions: api.Versions, Texts: ruleTexts(spec)}
+func compileRules(spec *synchubv1alpha1.PublishedResourceSpec, api API) (*plan.Rules, error) {
+	rules := &plan.Rules{Versions: api.Versions, Texts: ruleTexts(spec)}
 	var wrong fieldErrors
 	var err error
 	rules.Filter, err = filter.Compile(spec.Filter)
@@ -186,7 +186,7 @@ func compileRules(spec *synchubv1alpha1.PublishedResourceSpec, api API) (*object
 }
 
 // ruleTexts returns the rules that restrict downsync, as JSON.
-func ruleTexts(spec *synchubv1alpha1.PublishedResourceSpec) objectsync.RuleTexts {
+func ruleTexts(spec *synchubv1alpha1.PublishedResourceSpec) plan.RuleTexts {
 	text := func(rule any, absent bool) string {
 		if absent {
 			return ""
@@ -195,7 +195,7 @@ func ruleTexts(spec *synchubv1alpha1.PublishedResourceSpec) objectsync.RuleTexts
 		content, _ := json.Marshal(rule)
 		return string(content)
 	}
-	confinement := objectsync.RuleTexts{Naming: text(spec.Naming, spec.Naming == nil), Filter: text(spec.Filter, spec.Filter == nil)}
+	confinement := plan.RuleTexts{Naming: text(spec.Naming, spec.Naming == nil), Filter: text(spec.Filter, spec.Filter == nil)}
 	if spec.Mutation != nil {
 		confinement.Mutation = text(spec.Mutation.Down, len(spec.Mutation.Down) == 0)
 	}

@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
@@ -49,7 +49,7 @@ func exported(t *testing.T, spec spec) publishedresource.API {
 }
 
 // compiled returns the result of a new compiler without the rules, which must not be nil.
-func compiled(t *testing.T, spec spec, api publishedresource.API) objectsync.Resource {
+func compiled(t *testing.T, spec spec, api publishedresource.API) plan.Resource {
 	t.Helper()
 	got, err := publishedresource.NewCompiler().Compile("name", &spec, api)
 	if err != nil {
@@ -71,22 +71,22 @@ func TestCompileWhatIsClaimed(t *testing.T) {
 	for name, test := range map[string]struct {
 		resource string
 		deletion *deletion
-		want     objectsync.Resource
+		want     plan.Resource
 	}{
-		"by its resource":        {"- configmaps - -", nil, objectsync.Resource{GroupVersionResource: core("configmaps"), Kind: "ConfigMap", Namespaced: true}},
-		"by its kind":            {"- - Secret -", nil, objectsync.Resource{GroupVersionResource: core("secrets"), Kind: "Secret", Namespaced: true}},
-		"orphaned":               {"- configmaps - -", &deletion{Policy: synchubv1alpha1.DeletionPolicyOrphan}, objectsync.Resource{GroupVersionResource: core("configmaps"), Kind: "ConfigMap", Namespaced: true, Orphan: true}},
-		"deleted":                {"- configmaps - -", &deletion{Policy: synchubv1alpha1.DeletionPolicyDelete}, objectsync.Resource{GroupVersionResource: core("configmaps"), Kind: "ConfigMap", Namespaced: true}},
-		"a namespace":            {"- namespaces - -", nil, objectsync.Resource{GroupVersionResource: core("namespaces"), Kind: "Namespace", Container: true, Retain: true}},
-		"a namespace by kind":    {"- - Namespace -", &deletion{}, objectsync.Resource{GroupVersionResource: core("namespaces"), Kind: "Namespace", Container: true, Retain: true}},
-		"a namespace in cascade": {"- namespaces - -", &deletion{Cascade: true}, objectsync.Resource{GroupVersionResource: core("namespaces"), Kind: "Namespace", Container: true}},
-		"cascade elsewhere":      {"- configmaps - -", &deletion{Cascade: true}, objectsync.Resource{GroupVersionResource: core("configmaps"), Kind: "ConfigMap", Namespaced: true}},
-		"a definition":           {"apiextensions.k8s.io - CustomResourceDefinition -", nil, objectsync.Resource{GroupVersionResource: definitions, Kind: "CustomResourceDefinition", Container: true, Retain: true}},
+		"by its resource":        {"- configmaps - -", nil, plan.Resource{GroupVersionResource: core("configmaps"), Kind: "ConfigMap", Namespaced: true}},
+		"by its kind":            {"- - Secret -", nil, plan.Resource{GroupVersionResource: core("secrets"), Kind: "Secret", Namespaced: true}},
+		"orphaned":               {"- configmaps - -", &deletion{Policy: synchubv1alpha1.DeletionPolicyOrphan}, plan.Resource{GroupVersionResource: core("configmaps"), Kind: "ConfigMap", Namespaced: true, Orphan: true}},
+		"deleted":                {"- configmaps - -", &deletion{Policy: synchubv1alpha1.DeletionPolicyDelete}, plan.Resource{GroupVersionResource: core("configmaps"), Kind: "ConfigMap", Namespaced: true}},
+		"a namespace":            {"- namespaces - -", nil, plan.Resource{GroupVersionResource: core("namespaces"), Kind: "Namespace", Container: true, Retain: true}},
+		"a namespace by kind":    {"- - Namespace -", &deletion{}, plan.Resource{GroupVersionResource: core("namespaces"), Kind: "Namespace", Container: true, Retain: true}},
+		"a namespace in cascade": {"- namespaces - -", &deletion{Cascade: true}, plan.Resource{GroupVersionResource: core("namespaces"), Kind: "Namespace", Container: true}},
+		"cascade elsewhere":      {"- configmaps - -", &deletion{Cascade: true}, plan.Resource{GroupVersionResource: core("configmaps"), Kind: "ConfigMap", Namespaced: true}},
+		"a definition":           {"apiextensions.k8s.io - CustomResourceDefinition -", nil, plan.Resource{GroupVersionResource: definitions, Kind: "CustomResourceDefinition", Container: true, Retain: true}},
 		"a definition in cascade, orphaned": {
 			"apiextensions.k8s.io customresourcedefinitions - -", &deletion{Cascade: true, Policy: synchubv1alpha1.DeletionPolicyOrphan},
-			objectsync.Resource{GroupVersionResource: definitions, Kind: "CustomResourceDefinition", Container: true, Orphan: true},
+			plan.Resource{GroupVersionResource: definitions, Kind: "CustomResourceDefinition", Container: true, Orphan: true},
 		},
-		"waited for in vain": {"- configmaps - -", &deletion{WaitForTarget: true}, objectsync.Resource{GroupVersionResource: core("configmaps"), Kind: "ConfigMap", Namespaced: true}},
+		"waited for in vain": {"- configmaps - -", &deletion{WaitForTarget: true}, plan.Resource{GroupVersionResource: core("configmaps"), Kind: "ConfigMap", Namespaced: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := parseSpec(test.resource)
@@ -103,24 +103,24 @@ func TestCompileWhatIsClaimed(t *testing.T) {
 func TestCompileWhatIsExported(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*spec)
-		want   func(*objectsync.Resource)
+		want   func(*plan.Resource)
 	}{
-		"as it is":           {func(*spec) {}, func(*objectsync.Resource) {}},
-		"with its status":    {func(s *spec) { s.StatusReturn = new(true) }, func(*objectsync.Resource) {}},
-		"without its status": {func(s *spec) { s.StatusReturn = new(false) }, func(r *objectsync.Resource) { r.StatusReturn = false }},
-		"all":                {func(s *spec) { s.Select = synchubv1alpha1.SelectAll }, func(r *objectsync.Resource) { r.SelectAll = true }},
-		"selected":           {func(s *spec) { s.Select = synchubv1alpha1.SelectSyncerConfig }, func(*objectsync.Resource) {}},
+		"as it is":           {func(*spec) {}, func(*plan.Resource) {}},
+		"with its status":    {func(s *spec) { s.StatusReturn = new(true) }, func(*plan.Resource) {}},
+		"without its status": {func(s *spec) { s.StatusReturn = new(false) }, func(r *plan.Resource) { r.StatusReturn = false }},
+		"all":                {func(s *spec) { s.Select = synchubv1alpha1.SelectAll }, func(r *plan.Resource) { r.SelectAll = true }},
+		"selected":           {func(s *spec) { s.Select = synchubv1alpha1.SelectSyncerConfig }, func(*plan.Resource) {}},
 		"orphaned": {
 			func(s *spec) { s.Deletion = &synchubv1alpha1.Deletion{Policy: synchubv1alpha1.DeletionPolicyOrphan} },
-			func(r *objectsync.Resource) { r.Orphan = true },
+			func(r *plan.Resource) { r.Orphan = true },
 		},
-		"in cascade": {func(s *spec) { s.Deletion = &synchubv1alpha1.Deletion{Cascade: true} }, func(*objectsync.Resource) {}},
-		"waited for": {func(s *spec) { s.Deletion = &synchubv1alpha1.Deletion{WaitForTarget: true} }, func(r *objectsync.Resource) { r.WaitForTarget = true }},
+		"in cascade": {func(s *spec) { s.Deletion = &synchubv1alpha1.Deletion{Cascade: true} }, func(*plan.Resource) {}},
+		"waited for": {func(s *spec) { s.Deletion = &synchubv1alpha1.Deletion{WaitForTarget: true} }, func(r *plan.Resource) { r.WaitForTarget = true }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := parseSpec("example.com widgets Widget v2")
 			test.change(&spec)
-			want := objectsync.Resource{
+			want := plan.Resource{
 				PublishedResource:    "name",
 				GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "widgets"},
 				Kind:                 "Widget", Namespaced: true, StatusSubresource: true, StatusReturn: true, Exported: true,
@@ -177,8 +177,8 @@ func TestOnTarget(t *testing.T) {
 			if got := target.Kind + " " + target.Version + " " + target.GroupResource().String(); got != test.want {
 				t.Errorf("want %s, got %s", test.want, got)
 			}
-			same := objectsync.TargetAPI{GroupVersionResource: resource.GroupVersionResource, Kind: resource.Kind}
-			if target == same && resource.Projected != (objectsync.TargetAPI{}) {
+			same := plan.TargetAPI{GroupVersionResource: resource.GroupVersionResource, Kind: resource.Kind}
+			if target == same && resource.Projected != (plan.TargetAPI{}) {
 				t.Errorf("two ways to say that nothing is projected: %+v", resource)
 			}
 		})
@@ -200,7 +200,7 @@ func TestContainersAreThoseOfTheTarget(t *testing.T) {
 }
 
 func TestRelatedAPI(t *testing.T) {
-	want := objectsync.Resource{
+	want := plan.Resource{
 		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Kind: "Secret", Namespaced: true, Native: true, RelatedOnly: true,
 	}
 	if got := publishedresource.RelatedAPI(native(t, "- secrets - -")); got != want {

@@ -24,7 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
@@ -111,7 +111,7 @@ func TestErrorsNameTheirFields(t *testing.T) {
 // Specs with the same rules compile to equal values, so that no controller restarts.
 func TestEqualMeaningIsEqual(t *testing.T) {
 	compiler := publishedresource.NewCompiler()
-	compile := func(name string, created int64, spec spec) objectsync.Resource {
+	compile := func(name string, created int64, spec spec) plan.Resource {
 		t.Helper()
 		object := &synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.Unix(created, 0)}, Spec: spec}
 		got, err := compiler.CompileObject(object, exported(t, spec))
@@ -127,7 +127,7 @@ func TestEqualMeaningIsEqual(t *testing.T) {
 	if created := first.Related()[0].Created; !created.Equal(time.Unix(1, 0)) {
 		t.Errorf("its relations are of %v", created)
 	}
-	for name, other := range map[string]objectsync.Resource{
+	for name, other := range map[string]plan.Resource{
 		"another name": compile("b", 1, richSpec()),
 		"another age":  compile("a", 2, richSpec()),
 		"other rules": compile("a", 1, func() spec {

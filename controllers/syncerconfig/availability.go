@@ -29,6 +29,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/crd"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
@@ -61,10 +62,10 @@ func (s UnavailableEntry) String() string {
 // Availability describes the APIs that entries of configs can name.
 type Availability struct {
 	// Published are the published resources.
-	Published []objectsync.Resource
+	Published []plan.Resource
 	// Targets are the target's resources that each published resource is synced with. Unavailable are those of them that
 	// the target does not serve or does not permit.
-	Targets     map[schema.GroupResource][]objectsync.TargetAPI
+	Targets     map[schema.GroupResource][]plan.TargetAPI
 	Unavailable map[schema.GroupResource][]objectsync.UnavailableResource
 	// CRDs are the CRDs that the hub installs on the target, by the resource that a CRD defines.
 	CRDs map[schema.GroupResource]crd.State
@@ -129,7 +130,7 @@ func (s Availability) checkEntry(entry selection.Entry, conversions []conversion
 }
 
 // unavailableOnTarget returns the unavailable resources of the target among those that an entry matches.
-func (s Availability) unavailableOnTarget(entry selection.Entry, resource objectsync.Resource, matching []objectsync.TargetAPI) (short []UnavailableEntry) {
+func (s Availability) unavailableOnTarget(entry selection.Entry, resource plan.Resource, matching []plan.TargetAPI) (short []UnavailableEntry) {
 	for _, unavailable := range s.Unavailable[resource.GroupResource()] {
 		// DeniedConversion reports these.
 		if unavailable.IsDenied() {
@@ -139,7 +140,7 @@ func (s Availability) unavailableOnTarget(entry selection.Entry, resource object
 		if isWildcard(entry) && (unavailable.Reason == objectsync.ReasonNotServed || unavailable.Reason == schemacheck.ReasonVersionNotServed) {
 			continue
 		}
-		if slices.ContainsFunc(matching, func(target objectsync.TargetAPI) bool {
+		if slices.ContainsFunc(matching, func(target plan.TargetAPI) bool {
 			return target.Group == unavailable.GroupResource.Group && target.Kind == unavailable.Kind
 		}) {
 			short = append(short, UnavailableEntry{
@@ -168,7 +169,7 @@ func (s Availability) IsInitialSyncPending(entries []selection.Entry, conversion
 
 // deniedUpsync returns the resources and namespaces that an upsync entry names and that the policy denies. "*" is never
 // denied: it selects only the namespaces that are allowed.
-func (s Availability) deniedUpsync(entry selection.Entry, resource objectsync.Resource, target objectsync.TargetAPI) (unavailable []UnavailableEntry) {
+func (s Availability) deniedUpsync(entry selection.Entry, resource plan.Resource, target plan.TargetAPI) (unavailable []UnavailableEntry) {
 	if !entry.Up {
 		return nil
 	}
@@ -189,7 +190,7 @@ func (s Availability) deniedUpsync(entry selection.Entry, resource objectsync.Re
 }
 
 // namespacesOf returns the namespaces that an entry names: those of its objects or, for namespaces, the objects themselves.
-func namespacesOf(entry selection.Entry, resource objectsync.Resource, target objectsync.TargetAPI) []string {
+func namespacesOf(entry selection.Entry, resource plan.Resource, target plan.TargetAPI) []string {
 	switch {
 	case target.GroupResource() == schema.GroupResource{Resource: "namespaces"}:
 		return entry.Names
@@ -230,12 +231,12 @@ func (s Availability) unavailableMessage(unavailable objectsync.UnavailableResou
 }
 
 // matchingTargets returns the target's resources that an entry matches for a published resource, or none.
-func (s Availability) matchingTargets(entry selection.Entry, resource objectsync.Resource, conversions []conversion.Conversion) []objectsync.TargetAPI {
+func (s Availability) matchingTargets(entry selection.Entry, resource plan.Resource, conversions []conversion.Conversion) []plan.TargetAPI {
 	switch {
 	case entry.Up:
 		// An upsync entry uses the names on the target. Without a conversion, these are the names in the PublishedResource.
 		all, own := s.convertedTargets(resource, conversions), resource.TargetAPI()
-		return slices.DeleteFunc(append(all, own), func(target objectsync.TargetAPI) bool {
+		return slices.DeleteFunc(append(all, own), func(target plan.TargetAPI) bool {
 			if target.GroupResource() == own.GroupResource() && slices.Contains(resource.TargetVersions(), entry.Version) {
 				return !matchesEntry(withoutVersion(entry), target)
 			}
@@ -249,12 +250,12 @@ func (s Availability) matchingTargets(entry selection.Entry, resource objectsync
 }
 
 // mailboxAPI returns the names of a published resource in mailboxes.
-func mailboxAPI(resource objectsync.Resource) objectsync.TargetAPI {
-	return objectsync.TargetAPI{GroupVersionResource: resource.GroupVersionResource, Kind: resource.Kind}
+func mailboxAPI(resource plan.Resource) plan.TargetAPI {
+	return plan.TargetAPI{GroupVersionResource: resource.GroupVersionResource, Kind: resource.Kind}
 }
 
 // convertedTargets returns the target's resources that the conversions produce from a published resource.
-func (s Availability) convertedTargets(resource objectsync.Resource, conversions []conversion.Conversion) (all []objectsync.TargetAPI) {
+func (s Availability) convertedTargets(resource plan.Resource, conversions []conversion.Conversion) (all []plan.TargetAPI) {
 	for _, conversion := range conversions {
 		upstream := conversion.Upstream
 		if upstream.Group != resource.Group || !matchesPattern(upstream.Kind, resource.Kind) || !matchesPattern(upstream.Version, resource.Version) {
@@ -275,7 +276,7 @@ func withoutVersion(entry selection.Entry) selection.Entry {
 	return entry
 }
 
-func (s Availability) converted(resource objectsync.Resource, downstream conversion.Pattern) objectsync.TargetAPI {
+func (s Availability) converted(resource plan.Resource, downstream conversion.Pattern) plan.TargetAPI {
 	made := mailboxAPI(resource)
 	made.Group = downstream.Group
 	if !matchesPattern(downstream.Version, made.Version) {
@@ -302,7 +303,7 @@ func matchesPattern(pattern, value string) bool {
 	return pattern == value || pattern == "" || pattern == edgev2alpha1.Wildcard
 }
 
-func matchesEntry(entry selection.Entry, target objectsync.TargetAPI) bool {
+func matchesEntry(entry selection.Entry, target plan.TargetAPI) bool {
 	named := isWildcard(entry) || entry.Resource != "" && entry.Resource == target.Resource || entry.Kind != "" && entry.Kind == target.Kind
 	return named && entry.Group == target.Group && (entry.Version == "" || entry.Version == target.Version)
 }

@@ -26,6 +26,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/syncerconfig"
@@ -33,7 +34,7 @@ import (
 )
 
 func TestNotPublished(t *testing.T) {
-	published := []objectsync.Resource{
+	published := []plan.Resource{
 		{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Namespaced: true},
 		{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, Kind: "Namespace"},
 		{GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Kind: "Deployment", Namespaced: true},
@@ -105,7 +106,7 @@ func check(t *testing.T, got []syncerconfig.UnavailableEntry, want ...string) {
 func TestUnavailableEntriesOfTakenNames(t *testing.T) {
 	gizmos := schema.GroupVersionResource{Group: "acme.io", Version: "v1", Resource: "gizmos"}
 	supply := syncerconfig.Availability{
-		Published:   []objectsync.Resource{{GroupVersionResource: gizmos, Kind: "Gizmo", Namespaced: true}},
+		Published:   []plan.Resource{{GroupVersionResource: gizmos, Kind: "Gizmo", Namespaced: true}},
 		MissingAPIs: syncmanager.MissingAPIs{Resources: []schema.GroupResource{gizmos.GroupResource()}, Message: "Taken."},
 	}
 	for resource, want := range map[string]string{"gizmos": edgev2alpha1.ReasonNamingConflict, "*": ""} {
@@ -144,12 +145,12 @@ func TestUnavailableEntriesOfManyConversions(t *testing.T) {
 
 func TestUnavailableEntries(t *testing.T) {
 	supply := syncerconfig.Availability{
-		Published: []objectsync.Resource{
+		Published: []plan.Resource{
 			{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap"},
 			{GroupVersionResource: schema.GroupVersionResource{Group: "up.com", Version: "v1", Resource: "widgets"}, Kind: "Widget"},
 			{GroupVersionResource: schema.GroupVersionResource{Group: "up.com", Version: "v1", Resource: "gauges"}, Kind: "Gauge"},
 		},
-		Targets: map[schema.GroupResource][]objectsync.TargetAPI{{Group: "up.com", Resource: "gauges"}: {
+		Targets: map[schema.GroupResource][]plan.TargetAPI{{Group: "up.com", Resource: "gauges"}: {
 			{GroupVersionResource: schema.GroupVersionResource{Group: "down.com", Version: "v1", Resource: "dice"}, Kind: "Die"},
 		}},
 	}

@@ -27,6 +27,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 )
@@ -63,11 +64,11 @@ func TestDecodeStatus(t *testing.T) {
 
 // An entry is reported as not visible, or its initial sync as pending, only if it names such a resource.
 func TestHiddenEntries(t *testing.T) {
-	published := func(name, kind string) objectsync.Resource {
-		return objectsync.Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: name}, Kind: kind, Namespaced: true}
+	published := func(name, kind string) plan.Resource {
+		return plan.Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: name}, Kind: kind, Namespaced: true}
 	}
 	supply := Availability{
-		Published:          []objectsync.Resource{published("configmaps", "ConfigMap"), published("secrets", "Secret"), published("pods", "Pod")},
+		Published:          []plan.Resource{published("configmaps", "ConfigMap"), published("secrets", "Secret"), published("pods", "Pod")},
 		Hidden:             map[schema.GroupResource]string{{Resource: "secrets"}: "no claim"},
 		InitialSyncPending: map[schema.GroupResource]bool{{Resource: "pods"}: true},
 	}

@@ -24,6 +24,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/schemacheck"
@@ -46,7 +47,7 @@ func newReport(view syncmanager.View) report {
 		tallies: map[string]*objectsync.ConfigSummary{},
 		availability: Availability{
 			Published:          view.Published,
-			Targets:            map[schema.GroupResource][]objectsync.TargetAPI{},
+			Targets:            map[schema.GroupResource][]plan.TargetAPI{},
 			Unavailable:        map[schema.GroupResource][]objectsync.UnavailableResource{},
 			CRDs:               view.CRDs,
 			Namespaces:         view.Namespaces,
@@ -73,7 +74,7 @@ func newReport(view syncmanager.View) report {
 		group := resource.GroupResource()
 		if state, ok := view.Incompatible[group]; ok {
 			target := resource.TargetAPI()
-			report.availability.Targets[group] = []objectsync.TargetAPI{target}
+			report.availability.Targets[group] = []plan.TargetAPI{target}
 			report.availability.Unavailable[group] = []objectsync.UnavailableResource{{GroupResource: target.GroupResource(), Kind: target.Kind, Reason: state.Reason, Message: state.Message}}
 		}
 	}

@@ -24,7 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 )
@@ -38,13 +38,13 @@ func TestVersionsThatDoNotCount(t *testing.T) {
 		}
 		return config
 	}
-	widgets := objectsync.Resource{
+	widgets := plan.Resource{
 		GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, Kind: "Widget", Namespaced: true,
-		Rules: &objectsync.Rules{Versions: []string{"v1", "v1beta1"}},
+		Rules: &plan.Rules{Versions: []string{"v1", "v1beta1"}},
 	}
 	report := newReport(syncmanager.View{
 		Matcher:   selection.Compile(nil, []*edgev2alpha1.EdgeSyncConfig{config("a", "v7", "", "v1beta1"), config("b", "v1"), config("c", "v1beta1"), config("d")}),
-		Published: []objectsync.Resource{widgets.WithTargetVersion("v1beta1")},
+		Published: []plan.Resource{widgets.WithTargetVersion("v1beta1")},
 	})
 	for name, want := range map[string][]string{
 		"a": nil, "c": nil, "d": nil,
@@ -87,7 +87,7 @@ func TestObservedConfig(t *testing.T) {
 		Matcher: selection.Compile([]*edgev2alpha1.SyncerConfig{
 			config("plain", "widgets", "gadgets"), config("converts", "gadgets"), config("empty"),
 		}, nil),
-		Published: []objectsync.Resource{{GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, Kind: "Widget", Namespaced: true}},
+		Published: []plan.Resource{{GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, Kind: "Widget", Namespaced: true}},
 	})
 	for name, want := range map[string]struct {
 		selects    bool

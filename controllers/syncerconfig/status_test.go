@@ -30,13 +30,14 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/syncerconfig"
 )
 
 func failure(group, resource, namespace, name string) objectsync.ObjectFailure {
 	return objectsync.ObjectFailure{
-		Resource: objectsync.Resource{GroupVersionResource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}},
+		Resource: plan.Resource{GroupVersionResource: schema.GroupVersionResource{Group: group, Version: "v1", Resource: resource}},
 		Key:      types.NamespacedName{Namespace: namespace, Name: name},
 		Failure:  objectsync.Failure{Reason: objectsync.ReasonConflict, Message: name + " is taken"},
 	}

@@ -22,14 +22,14 @@ import (
 
 	testclock "k8s.io/utils/clock/testing"
 
-	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 )
 
 // The last event of a CRD precedes discovery of its kind, so the manager polls for a while after the event.
 func TestAnnouncedKindsAreResolvedAgain(t *testing.T) {
 	manager, _ := newManager(t)
 	clock := manager.Clock.(*testclock.FakeClock)
-	manager.Publish(append([]objectsync.Resource{widgets()}, publishing("Valve.old", "Gadget.old")...))
+	manager.Publish(append([]plan.Resource{widgets()}, publishing("Valve.old", "Gadget.old")...))
 	manager.Assign(Target{UID: florin, Name: "florin", Connection: discovery(t)})
 	held, _ := manager.get(florin)
 	reconcile := func(kind string) time.Duration {

@@ -31,6 +31,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
@@ -43,7 +44,7 @@ type cachePolicy struct {
 	// limits are the hub's. A SyncTarget can only lower them.
 	limits mailboxes.Limits
 	// published are the resources that mailboxes have, nil before the first Publish.
-	published atomic.Pointer[[]objectsync.Resource]
+	published atomic.Pointer[[]plan.Resource]
 	// mailboxes holds a *mailboxSelection by the logical cluster of the mailbox.
 	mailboxes gosync.Map
 }
@@ -55,12 +56,12 @@ type mailboxSelection struct {
 	matcher *selection.Matcher
 	limits  mailboxes.Limits
 	// published is the value from which resources was computed. resources holds the published resources by their GVR.
-	published *[]objectsync.Resource
+	published *[]plan.Resource
 	resources map[schema.GroupVersionResource]selectableResource
 }
 
 type selectableResource struct {
-	objectsync.Resource
+	plan.Resource
 	// allObjects is true if objects that no config selects may be synced too, because they are related to selected objects.
 	allObjects bool
 }
@@ -87,7 +88,7 @@ func (h *cachePolicy) Selects(mailbox logicalcluster.Name, resource schema.Group
 	if found == nil {
 		return true, false
 	}
-	if objectsync.IsMarked(object) {
+	if plan.IsMarked(object) {
 		// The object was upsynced, and the hub compares it with the target object.
 		return true, true
 	}
@@ -128,11 +129,11 @@ func (h *cachePolicy) selectionOf(mailbox logicalcluster.Name) *mailboxSelection
 }
 
 // withPublished returns the selection of the same configs for other published resources.
-func (s *mailboxSelection) withPublished(published *[]objectsync.Resource) *mailboxSelection {
+func (s *mailboxSelection) withPublished(published *[]plan.Resource) *mailboxSelection {
 	next := &mailboxSelection{matcher: s.matcher, limits: s.limits, published: published, resources: map[schema.GroupVersionResource]selectableResource{}}
 	var related []*related.Relation
 	for _, resource := range *published {
-		if isSelected(s.matcher, resource, []objectsync.TargetAPI{resource.TargetAPI()}) {
+		if isSelected(s.matcher, resource, []plan.TargetAPI{resource.TargetAPI()}) {
 			for _, one := range resource.Related() {
 				if one.Origin == synchubv1alpha1.RelatedOriginMailbox {
 					related = append(related, one)
@@ -164,7 +165,7 @@ func (h *cachePolicy) set(mailbox logicalcluster.Name, matcher *selection.Matche
 func (h *cachePolicy) forget(mailbox logicalcluster.Name) { h.mailboxes.Delete(mailbox) }
 
 // publish sets the resources that mailboxes have, and enqueues a review of all cached objects.
-func (h *cachePolicy) publish(published []objectsync.Resource) {
+func (h *cachePolicy) publish(published []plan.Resource) {
 	h.published.Store(&published)
 	h.manager.Mailboxes.EnqueueAllReviews()
 }

@@ -29,12 +29,13 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/waves"
 )
 
 // reconcileControllers starts the sync controllers that are needed and stops the others.
-func (m *Manager) reconcileControllers(ctx context.Context, state *targetState, published []objectsync.Resource, publication int) error {
+func (m *Manager) reconcileControllers(ctx context.Context, state *targetState, published []plan.Resource, publication int) error {
 	state.hasUnresolved.Store(false)
 	forms := map[schema.GroupResource]targetForms{}
 	var errs []error
@@ -44,7 +45,7 @@ func (m *Manager) reconcileControllers(ctx context.Context, state *targetState, 
 		forms[resource.GroupResource()] = found
 	}
 	leaving := m.unpublishing(state, published)
-	wanted, err := desiredResources(state, published, forms, func(resource objectsync.Resource) (bool, error) { return m.isEmptied(state, resource) })
+	wanted, err := desiredResources(state, published, forms, func(resource plan.Resource) (bool, error) { return m.isEmptied(state, resource) })
 	errs = append(errs, err)
 	m.updateSchemaCheck(state, wanted)
 	if err := m.storeInventory(ctx, state, wanted, published, forms); err != nil {
@@ -63,7 +64,7 @@ func (m *Manager) reconcileControllers(ctx context.Context, state *targetState, 
 	state.updatePrimaries(wanted)
 	m.updateCRDs(state, wanted)
 	// Controllers of earlier waves start first, so that the others can wait for them.
-	slices.SortStableFunc(wanted, func(a, b objectsync.Resource) int {
+	slices.SortStableFunc(wanted, func(a, b plan.Resource) int {
 		return int(waves.Of(a.GroupResource()) - waves.Of(b.GroupResource()))
 	})
 	var unstarted []schema.GroupResource
@@ -87,8 +88,8 @@ func (m *Manager) reconcileControllers(ctx context.Context, state *targetState, 
 // desiredResources returns the published resources that need a controller: the selected ones, those related to them, and those in
 // the inventory that are not emptied yet. If the emptiness of a resource cannot be determined, the resource is included. The
 // error then says why; it does not affect the other resources.
-func desiredResources(state *targetState, published []objectsync.Resource, forms map[schema.GroupResource]targetForms, emptied func(objectsync.Resource) (bool, error)) ([]objectsync.Resource, error) {
-	var chosen []objectsync.Resource
+func desiredResources(state *targetState, published []plan.Resource, forms map[schema.GroupResource]targetForms, emptied func(plan.Resource) (bool, error)) ([]plan.Resource, error) {
+	var chosen []plan.Resource
 	var errs []error
 	for _, resource := range published {
 		if resource.Unpublishing {
@@ -114,17 +115,17 @@ func desiredResources(state *targetState, published []objectsync.Resource, forms
 }
 
 // isSelected reports whether the resource is selected for downsync or upsync, not counting relations.
-func isSelected(matcher *selection.Matcher, resource objectsync.Resource, targets []objectsync.TargetAPI) bool {
+func isSelected(matcher *selection.Matcher, resource plan.Resource, targets []plan.TargetAPI) bool {
 	if resource.RelatedOnly {
 		return false
 	}
 	return resource.SelectAll || matcher.SelectsDown(resource.GroupResource(), resource.Kind) ||
-		slices.ContainsFunc(targets, func(target objectsync.TargetAPI) bool { return matcher.SelectsUp(target.GroupResource(), target.Kind) })
+		slices.ContainsFunc(targets, func(target plan.TargetAPI) bool { return matcher.SelectsUp(target.GroupResource(), target.Kind) })
 }
 
 // isEmptied reports whether a pair that nothing selects has left no object on the target or in the mailbox. Both the caches and a
 // list on the target, which does not depend on the caches, must be empty.
-func (m *Manager) isEmptied(state *targetState, resource objectsync.Resource) (bool, error) {
+func (m *Manager) isEmptied(state *targetState, resource plan.Resource) (bool, error) {
 	running, ok := state.syncControllers[resource.GroupResource()]
 	if !ok {
 		return m.isIncompatibleEmpty(state, resource)
@@ -139,7 +140,7 @@ func (m *Manager) isEmptied(state *targetState, resource objectsync.Resource) (b
 
 // storeInventory records, if that changed, which resources of the target the hub may write, and whether objects fit there. Entries of
 // resources that are no longer published stay, because their objects are still on the target.
-func (m *Manager) storeInventory(ctx context.Context, state *targetState, wanted, published []objectsync.Resource, forms map[schema.GroupResource]targetForms) error {
+func (m *Manager) storeInventory(ctx context.Context, state *targetState, wanted, published []plan.Resource, forms map[schema.GroupResource]targetForms) error {
 	next := map[schema.GroupResource]InventoryEntry{}
 	for _, resource := range wanted {
 		group := resource.GroupResource()
@@ -152,7 +153,7 @@ func (m *Manager) storeInventory(ctx context.Context, state *targetState, wanted
 		}
 	}
 	isPublished := func(group schema.GroupResource) bool {
-		return slices.ContainsFunc(published, func(r objectsync.Resource) bool { return !r.Unpublishing && r.GroupResource() == group })
+		return slices.ContainsFunc(published, func(r plan.Resource) bool { return !r.Unpublishing && r.GroupResource() == group })
 	}
 	for group, record := range state.resourceInventory {
 		if record.Direct && !isPublished(group) {
@@ -190,7 +191,7 @@ func (t *targetState) addCompatibility(records map[schema.GroupResource]Inventor
 	}
 }
 
-func (m *Manager) startController(state *targetState, resource objectsync.Resource, forms targetForms) {
+func (m *Manager) startController(state *targetState, resource plan.Resource, forms targetForms) {
 	m.lock.Lock()
 	owner := m.ctx
 	m.lock.Unlock()
@@ -235,7 +236,7 @@ func (m *Manager) startController(state *targetState, resource objectsync.Resour
 }
 
 // predecessors returns the channels that close when the controllers of earlier waves have tried all their objects once.
-func (t *targetState) predecessors(resource objectsync.Resource) []<-chan struct{} {
+func (t *targetState) predecessors(resource plan.Resource) []<-chan struct{} {
 	var before []<-chan struct{}
 	for group, pair := range t.syncControllers {
 		if waves.Of(group) < waves.Of(resource.GroupResource()) {

@@ -24,7 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/controllers/crd"
-	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -51,13 +51,13 @@ func (m *Manager) SetCRDs(definitions []crd.Installation) {
 
 // updateCRDs tells the CRD controller which CRDs the wanted resources need on the target, and starts the controller if needed. The
 // caller holds reconcileMutex.
-func (m *Manager) updateCRDs(state *targetState, wanted []objectsync.Resource) {
+func (m *Manager) updateCRDs(state *targetState, wanted []plan.Resource) {
 	m.lock.Lock()
 	owner, all := m.ctx, m.crds
 	m.lock.Unlock()
 	var needed []crd.Installation
 	for _, one := range all {
-		index := slices.IndexFunc(wanted, func(r objectsync.Resource) bool { return r.PublishedResource == one.PublishedResource })
+		index := slices.IndexFunc(wanted, func(r plan.Resource) bool { return r.PublishedResource == one.PublishedResource })
 		if index < 0 {
 			continue
 		}

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -45,7 +46,7 @@ type emptinessCheck struct {
 
 // isListedEmpty reports whether a list on the target found no object of the resource. While there is no result it returns false and
 // starts a list in the background, which enqueues the SyncTarget when done. The caller holds reconcileMutex.
-func (m *Manager) isListedEmpty(state *targetState, resource objectsync.Resource) (bool, error) {
+func (m *Manager) isListedEmpty(state *targetState, resource plan.Resource) (bool, error) {
 	target := state.currentTarget()
 	if !target.Connection.IsUp() {
 		state.emptinessChecks.forget(resource.GroupResource())

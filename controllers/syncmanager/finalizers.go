@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/transport"
 )
@@ -40,7 +41,7 @@ var errMailboxUnreachable = errors.New("the mailbox cannot be reached")
 
 // AllowsCascade reports whether a namespace or CRD that came from the mailbox resource may be deleted with its contents.
 func (m *Manager) AllowsCascade(resource schema.GroupResource) bool {
-	return slices.ContainsFunc(m.Published(), func(r objectsync.Resource) bool {
+	return slices.ContainsFunc(m.Published(), func(r plan.Resource) bool {
 		return r.GroupResource() == resource && !r.RelatedOnly && r.Container && !r.Retain
 	})
 }
@@ -57,7 +58,7 @@ func (m *Manager) RemoveFinalizers(ctx context.Context, mailbox logicalcluster.N
 	return errors.Join(errs...)
 }
 
-func (m *Manager) removeFinalizersOf(ctx context.Context, mailbox logicalcluster.Name, resource objectsync.Resource) error {
+func (m *Manager) removeFinalizersOf(ctx context.Context, mailbox logicalcluster.Name, resource plan.Resource) error {
 	client, ok := m.Mailboxes.Client(mailbox)
 	switch {
 	case !ok && m.Mailboxes.HasSynced():

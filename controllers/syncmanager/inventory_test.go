@@ -25,7 +25,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 )
 
 // parseInventory parses inventory entries. The form is "resource.group/version" for the mailbox's own objects. "<" and mailbox resources
@@ -78,11 +78,11 @@ func formatInventory(all map[schema.GroupResource]InventoryEntry) string {
 }
 
 // targetsOf parses target resources given as "resource.group/version".
-func targetsOf(names ...string) []objectsync.TargetAPI {
-	var all []objectsync.TargetAPI
+func targetsOf(names ...string) []plan.TargetAPI {
+	var all []plan.TargetAPI
 	for _, name := range names {
 		resource, version, _ := strings.Cut(name, "/")
-		all = append(all, objectsync.TargetAPI{GroupVersionResource: schema.ParseGroupResource(resource).WithVersion(version), Kind: "Kind of " + resource})
+		all = append(all, plan.TargetAPI{GroupVersionResource: schema.ParseGroupResource(resource).WithVersion(version), Kind: "Kind of " + resource})
 	}
 	return all
 }

@@ -38,6 +38,7 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/crd"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
@@ -149,7 +150,7 @@ type Manager struct {
 	lock      gosync.Mutex
 	queue     priorityqueue.PriorityQueue[types.UID]
 	ctx       context.Context // set by Start; the parent context of all sync controllers
-	published []objectsync.Resource
+	published []plan.Resource
 	// publicationNumber counts the calls of Publish.
 	publicationNumber int
 	// crds are the CRDs that targets are to have.
@@ -227,7 +228,7 @@ func (m *Manager) stopAll() {
 }
 
 // Publish sets the resources that mailboxes have, and enqueues all SyncTargets.
-func (m *Manager) Publish(resources []objectsync.Resource) {
+func (m *Manager) Publish(resources []plan.Resource) {
 	m.lock.Lock()
 	m.published = resources
 	m.publicationNumber++
@@ -244,7 +245,7 @@ func (m *Manager) HasPublished() bool {
 }
 
 // Published returns the resources that mailboxes have. The caller must not change them.
-func (m *Manager) Published() []objectsync.Resource {
+func (m *Manager) Published() []plan.Resource {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	return m.published
@@ -266,7 +267,7 @@ func (m *Manager) Assign(target Target) {
 			configsStale:         true,
 			syncControllers:      map[schema.GroupResource]*syncController{},
 			register:             related.NewRegistry(),
-			completenessRequests: map[schema.GroupResource]objectsync.Resource{},
+			completenessRequests: map[schema.GroupResource]plan.Resource{},
 			resourceInventory:    maps.Clone(target.ResourceInventory),
 			compatibilityStates:  compatibilityStatesOf(target.ResourceInventory),
 		}
@@ -368,7 +369,7 @@ type View struct {
 	Matcher     *selection.Matcher
 	Controllers []*objectsync.Controller
 	// Published are the resources that mailboxes have, each in the version in which the hub writes it to the target.
-	Published []objectsync.Resource
+	Published []plan.Resource
 	// CRDs are the states of the CRDs that the hub installs on the target, by the resource that they define.
 	CRDs map[schema.GroupResource]crd.State
 	// Namespaces says which namespaces of the target the hub may use.

@@ -30,6 +30,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/namelock"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
@@ -87,7 +88,7 @@ func (m *Manager) MissingAPIs(syncTarget types.UID) (missing MissingAPIs, known 
 
 // updateMissingAPIs determines which APIs the mailbox lacks, and frees their names where that is safe. It returns when to try again,
 // zero if only after an event. The caller holds reconcileMutex.
-func (m *Manager) updateMissingAPIs(ctx context.Context, state *targetState, published []objectsync.Resource) (requeueAfter time.Duration) {
+func (m *Manager) updateMissingAPIs(ctx context.Context, state *targetState, published []plan.Resource) (requeueAfter time.Duration) {
 	mailbox := state.currentTarget().Mailbox
 	conflict, known := m.Mailboxes.NamingConflict(mailbox)
 	if !known || !m.HasPublished() {

@@ -30,7 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/synchub-dev/synchub/controllers/internal/patch"
-	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 )
 
 // Reconcile starts and stops the sync controllers of one SyncTarget according to its configs.
@@ -81,7 +81,7 @@ func shorterDelay(one, other time.Duration) time.Duration {
 }
 
 // publication returns the resources that mailboxes have, and the number of that publication.
-func (m *Manager) publication() (published []objectsync.Resource, number int) {
+func (m *Manager) publication() (published []plan.Resource, number int) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	return m.published, m.publicationNumber

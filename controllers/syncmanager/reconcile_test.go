@@ -25,15 +25,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 )
 
 // resources returns published resources given as "resource" or "resource.group".
-func resources(names ...string) []objectsync.Resource {
-	var all []objectsync.Resource
+func resources(names ...string) []plan.Resource {
+	var all []plan.Resource
 	for _, name := range names {
-		all = append(all, objectsync.Resource{GroupVersionResource: schema.ParseGroupResource(name).WithVersion("v1"), Kind: "Kind of " + name})
+		all = append(all, plan.Resource{GroupVersionResource: schema.ParseGroupResource(name).WithVersion("v1"), Kind: "Kind of " + name})
 	}
 	return all
 }
@@ -62,7 +62,7 @@ func selectingUp(names ...string) *selection.Matcher {
 	return selection.Compile([]*edgev2alpha1.SyncerConfig{config}, nil)
 }
 
-func namesOf(resources []objectsync.Resource) []string {
+func namesOf(resources []plan.Resource) []string {
 	var names []string
 	for _, resource := range resources {
 		names = append(names, resource.GroupResource().String())
@@ -120,7 +120,7 @@ func TestDesiredResources(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			broken := errors.New("the target does not say")
 			var asked []string
-			got, err := desiredResources(&targetState{matcher: test.matcher, resourceInventory: inventoryOf(test.recorded...)}, resources(test.published...), withDirectForms(converting(), test.published...), func(resource objectsync.Resource) (bool, error) {
+			got, err := desiredResources(&targetState{matcher: test.matcher, resourceInventory: inventoryOf(test.recorded...)}, resources(test.published...), withDirectForms(converting(), test.published...), func(resource plan.Resource) (bool, error) {
 				asked = append(asked, resource.Resource)
 				if resource.Resource == "broken" {
 					return false, broken
@@ -156,7 +156,7 @@ func TestDesiredResourcesForTheirForms(t *testing.T) {
 		"its other form has its own":        {selecting(), "widgets.old/v2", false, false},
 	} {
 		state := &targetState{matcher: test.matcher, resourceInventory: parseInventory(test.recorded)}
-		got, err := desiredResources(state, published, converted, func(objectsync.Resource) (bool, error) { return test.emptied, nil })
+		got, err := desiredResources(state, published, converted, func(plan.Resource) (bool, error) { return test.emptied, nil })
 		if err != nil || (len(got) == 1) != test.want {
 			t.Errorf("%s: want %v, got %v, %v", name, test.want, namesOf(got), err)
 		}

@@ -21,11 +21,12 @@ import (
 	"slices"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 )
 
 // relationsTo returns the relations of any published resource by which objects of the given resource are related objects.
-func relationsTo(published []objectsync.Resource, resource objectsync.Resource) []*related.Relation {
+func relationsTo(published []plan.Resource, resource plan.Resource) []*related.Relation {
 	var relations []*related.Relation
 	for _, primary := range published {
 		for _, related := range primary.Related() {
@@ -38,9 +39,9 @@ func relationsTo(published []objectsync.Resource, resource objectsync.Resource) 
 }
 
 // withRelated returns the chosen resources and, transitively, their related resources, in the order of published.
-func withRelated(chosen, published []objectsync.Resource) []objectsync.Resource {
+func withRelated(chosen, published []plan.Resource) []plan.Resource {
 	for {
-		var with []objectsync.Resource
+		var with []plan.Resource
 		for _, resource := range published {
 			isRelated := slices.ContainsFunc(relationsTo(chosen, resource), func(*related.Relation) bool { return true })
 			if isRelated && !resource.Unpublishing || slices.Contains(chosen, resource) {
@@ -56,7 +57,7 @@ func withRelated(chosen, published []objectsync.Resource) []objectsync.Resource 
 
 // updatePrimaries tells the registry which PublishedResources contribute related objects, before any controller asks the registry. A
 // PublishedResource whose resource is no longer wanted is removed from the registry; objects that came by its relations stay.
-func (t *targetState) updatePrimaries(wanted []objectsync.Resource) {
+func (t *targetState) updatePrimaries(wanted []plan.Resource) {
 	contributors := map[string]bool{}
 	for _, resource := range wanted {
 		if len(resource.Related()) == 0 {
@@ -75,25 +76,25 @@ func (t *targetState) updatePrimaries(wanted []objectsync.Resource) {
 	t.primaries = contributors
 }
 
-func (t *targetState) lacksController(resource objectsync.Resource) bool {
+func (t *targetState) lacksController(resource plan.Resource) bool {
 	_, runs := t.syncControllers[resource.GroupResource()]
 	return !runs
 }
 
 // isPublished reports whether a PublishedResource of that name is in force.
 func (m *Manager) isPublished(publishedResource string) bool {
-	return slices.ContainsFunc(m.Published(), func(resource objectsync.Resource) bool {
+	return slices.ContainsFunc(m.Published(), func(resource plan.Resource) bool {
 		return !resource.Unpublishing && resource.PublishedResource == publishedResource
 	})
 }
 
 // requestCompleteness asks every primary's controller to finish its initial sync of relations to the resource. answered is passed on.
-func (t *targetState) requestCompleteness(related objectsync.Resource, answered func() bool) {
+func (t *targetState) requestCompleteness(related plan.Resource, answered func() bool) {
 	t.lock.Lock()
 	t.completenessRequests[related.GroupResource()] = related
 	t.lock.Unlock()
 	objectsync.RequestCompleteness(slices.DeleteFunc(t.controllers(), func(controller *objectsync.Controller) bool {
-		return len(relationsTo([]objectsync.Resource{controller.Resource}, related)) == 0
+		return len(relationsTo([]plan.Resource{controller.Resource}, related)) == 0
 	}), answered)
 }
 
@@ -107,16 +108,16 @@ func (t *targetState) forwardCompletenessRequests(started *objectsync.Controller
 	}
 }
 
-func requestInitialSync(controller *objectsync.Controller, related objectsync.Resource) {
-	if len(relationsTo([]objectsync.Resource{controller.Resource}, related)) > 0 {
+func requestInitialSync(controller *objectsync.Controller, related plan.Resource) {
+	if len(relationsTo([]plan.Resource{controller.Resource}, related)) > 0 {
 		controller.RequestInitialSync()
 	}
 }
 
 // requeueRelated enqueues all objects that may be related to objects of the primary resource.
-func (t *targetState) requeueRelated(primary objectsync.Resource) {
+func (t *targetState) requeueRelated(primary plan.Resource) {
 	for _, controller := range t.controllers() {
-		if len(relationsTo([]objectsync.Resource{primary}, controller.Resource)) > 0 {
+		if len(relationsTo([]plan.Resource{primary}, controller.Resource)) > 0 {
 			controller.EnqueueRelated()
 		}
 	}

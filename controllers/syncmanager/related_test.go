@@ -27,14 +27,15 @@ import (
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 )
 
 // relating returns resources. Each argument is a name followed by its related resources: in "a b c.x", b and c.x are related to a. A name
 // with the prefix "+" is selected in all mailboxes, one with "-" is only published for relations.
-func relating(t *testing.T, all ...string) []objectsync.Resource {
+func relating(t *testing.T, all ...string) []plan.Resource {
 	t.Helper()
-	var published []objectsync.Resource
+	var published []plan.Resource
 	for _, text := range all {
 		names := strings.Fields(text)
 		resource := resources(strings.TrimLeft(names[0], "+-"))[0]
@@ -58,15 +59,15 @@ func relating(t *testing.T, all ...string) []objectsync.Resource {
 		if err != nil {
 			t.Fatal(err)
 		}
-		resource.Rules = &objectsync.Rules{Related: relations}
+		resource.Rules = &plan.Rules{Related: relations}
 		published = append(published, resource)
 	}
 	return published
 }
 
 // named returns the resource of that name.
-func named(published []objectsync.Resource, name string) objectsync.Resource {
-	return published[slices.IndexFunc(published, func(r objectsync.Resource) bool { return r.GroupResource().String() == name })]
+func named(published []plan.Resource, name string) plan.Resource {
+	return published[slices.IndexFunc(published, func(r plan.Resource) bool { return r.GroupResource().String() == name })]
 }
 
 func TestRelationsTo(t *testing.T) {
@@ -96,7 +97,7 @@ func TestWithRelated(t *testing.T) {
 		"what is not published":    {names{"m"}, names{"-friend", "m"}},
 		"in the order of the list": {names{"m", "a", "lone"}, names{"c", "a", "b", "lone", "-friend", "m"}},
 	} {
-		var chosen []objectsync.Resource
+		var chosen []plan.Resource
 		for _, name := range test.chosen {
 			chosen = append(chosen, named(published, name))
 		}
@@ -138,7 +139,7 @@ func TestDesiredResourcesWithRelated(t *testing.T) {
 			plain = append(plain, resource.GroupResource().String())
 		}
 		state := &targetState{matcher: selecting(test.selected...), resourceInventory: parseInventory(test.recorded)}
-		got, err := desiredResources(state, published, withDirectForms(converting(), plain...), func(resource objectsync.Resource) (bool, error) {
+		got, err := desiredResources(state, published, withDirectForms(converting(), plain...), func(resource plan.Resource) (bool, error) {
 			return slices.Contains(test.emptied, resource.GroupResource().String()), nil
 		})
 		if err != nil || !slices.Equal(namesOf(got), test.want) {
@@ -152,7 +153,7 @@ func TestDesiredResourcesOfUnpublishing(t *testing.T) {
 	published := relating(t, "+a b", "+b")
 	published[1].Unpublishing = true
 	state := &targetState{matcher: selecting("b"), resourceInventory: parseInventory("b/v1")}
-	got, err := desiredResources(state, published, withDirectForms(converting(), "a", "b"), func(objectsync.Resource) (bool, error) { return false, nil })
+	got, err := desiredResources(state, published, withDirectForms(converting(), "a", "b"), func(plan.Resource) (bool, error) { return false, nil })
 	if err != nil || !slices.Equal(namesOf(got), []string{"a"}) {
 		t.Errorf("got %v, %v", namesOf(got), err)
 	}
@@ -161,8 +162,8 @@ func TestDesiredResourcesOfUnpublishing(t *testing.T) {
 // The inventory holds a projected resource under its name on the target.
 func TestInventoryOfAProjection(t *testing.T) {
 	published := resources("boxes.shop")
-	published[0].Projected = objectsync.TargetAPI{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap"}
-	all := map[schema.GroupResource]targetForms{published[0].GroupResource(): {apis: []objectsync.TargetAPI{published[0].TargetAPI()}}}
+	published[0].Projected = plan.TargetAPI{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap"}
+	all := map[schema.GroupResource]targetForms{published[0].GroupResource(): {apis: []plan.TargetAPI{published[0].TargetAPI()}}}
 	for name, test := range map[string]struct {
 		recorded string
 		wanted   bool
@@ -176,7 +177,7 @@ func TestInventoryOfAProjection(t *testing.T) {
 	} {
 		manager, _ := newManager(t)
 		state := &targetState{resourceInventory: parseInventory(test.recorded)}
-		var wanted []objectsync.Resource
+		var wanted []plan.Resource
 		if test.wanted {
 			wanted = published
 		}
@@ -196,7 +197,7 @@ func TestInventoryOfAProjection(t *testing.T) {
 func TestFormsOfAProjection(t *testing.T) {
 	manager, _ := newManager(t)
 	projected := widgets()
-	projected.Projected = objectsync.TargetAPI{GroupVersionResource: schema.GroupVersionResource{Group: "old", Version: "v2", Resource: "widgets"}, Kind: "Widget"}
+	projected.Projected = plan.TargetAPI{GroupVersionResource: schema.GroupVersionResource{Group: "old", Version: "v2", Resource: "widgets"}, Kind: "Widget"}
 	for recorded, want := range map[string][]string{
 		"":                           {"widgets.old/v2 Widget"},
 		"widgets.old/v2<widgets.new": {"widgets.old/v2 Widget"},

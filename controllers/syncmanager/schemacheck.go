@@ -28,6 +28,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/controllers/schemacheck"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -49,7 +50,7 @@ func (m *Manager) SetSchemas(schemas map[schema.GroupResource]schemacheck.Schema
 	m.enqueueAll()
 }
 
-func (m *Manager) schemaFor(resource objectsync.Resource) (found schemacheck.Schema, ok bool) {
+func (m *Manager) schemaFor(resource plan.Resource) (found schemacheck.Schema, ok bool) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	found, ok = m.schemas[resource.GroupResource()]
@@ -57,7 +58,7 @@ func (m *Manager) schemaFor(resource objectsync.Resource) (found schemacheck.Sch
 }
 
 // preservedBy returns the pruner of the schema that mailboxes have from the hub, nil if they have none.
-func (m *Manager) preservedBy(resource objectsync.Resource) *transform.Pruner {
+func (m *Manager) preservedBy(resource plan.Resource) *transform.Pruner {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	if resource.PublishedResource == "" {
@@ -67,7 +68,7 @@ func (m *Manager) preservedBy(resource objectsync.Resource) *transform.Pruner {
 }
 
 // updateSchemaCheck tells the schema check which resources to compare, and takes over its results. The caller holds reconcileMutex.
-func (m *Manager) updateSchemaCheck(state *targetState, wanted []objectsync.Resource) {
+func (m *Manager) updateSchemaCheck(state *targetState, wanted []plan.Resource) {
 	if m.Checker == nil {
 		return
 	}
@@ -114,7 +115,7 @@ func (t *targetState) setSchemaCheck(next *schemaCheck) {
 
 // updateCompatibility takes over the compatibility states of the wanted resources. A state that is not known anew stays as it was,
 // even across a restart. So states do not flap, and the hub does not write incompatible objects while the target cannot be asked.
-func (m *Manager) updateCompatibility(managed *targetState, wanted []objectsync.Resource) {
+func (m *Manager) updateCompatibility(managed *targetState, wanted []plan.Resource) {
 	next := maps.Clone(managed.compatibilityStates)
 	maps.DeleteFunc(next, func(target schema.GroupResource, _ schemacheck.State) bool {
 		return !managed.resourceInventory[target].Direct
@@ -144,19 +145,19 @@ func (m *Manager) updateCompatibility(managed *targetState, wanted []objectsync.
 
 // isIncompatible reports whether mailbox objects of the resource do not fit into the target, so that the hub neither writes nor
 // removes them there. The caller holds reconcileMutex.
-func (m *Manager) isIncompatible(state *targetState, resource objectsync.Resource) bool {
+func (m *Manager) isIncompatible(state *targetState, resource plan.Resource) bool {
 	known, ok := m.schemaFor(resource)
 	return ok && !known.WarnOnly && state.compatibilityStates[resource.TargetAPI().GroupResource()].IsSchemaIncompatible()
 }
 
 // isAccepted reports whether objects of a resource are known to fit. The caller holds reconcileMutex.
-func (t *targetState) isAccepted(resource objectsync.Resource) bool {
+func (t *targetState) isAccepted(resource plan.Resource) bool {
 	return t.compatibilityStates[resource.TargetAPI().GroupResource()].SyncedResourceState == edgev2alpha1.SyncedResourceAccepted
 }
 
 // trustedUntil returns until when the recorded compatibility of a resource counts without asking the target, zero if it does not. The
 // caller holds reconcileMutex.
-func (t *targetState) trustedUntil(resource objectsync.Resource, schema schemacheck.Schema) time.Time {
+func (t *targetState) trustedUntil(resource plan.Resource, schema schemacheck.Schema) time.Time {
 	if t.isAccepted(resource) && t.compatibilityStates[resource.TargetAPI().GroupResource()].Schema == schema.ID() {
 		return t.currentTarget().Trusted.Until
 	}
@@ -165,7 +166,7 @@ func (t *targetState) trustedUntil(resource objectsync.Resource, schema schemach
 
 // unblockedChannels returns the channel that closes once the compatibility of a resource no longer forbids writing its objects, if
 // that was not known before.
-func (m *Manager) unblockedChannels(state *targetState, resource objectsync.Resource) []<-chan struct{} {
+func (m *Manager) unblockedChannels(state *targetState, resource plan.Resource) []<-chan struct{} {
 	known, ok := m.schemaFor(resource)
 	if !ok || known.WarnOnly || state.isAccepted(resource) {
 		return nil
@@ -177,7 +178,7 @@ func (m *Manager) unblockedChannels(state *targetState, resource objectsync.Reso
 }
 
 // isIncompatibleEmpty reports whether the target holds no objects of an incompatible resource that nothing selects any more.
-func (m *Manager) isIncompatibleEmpty(state *targetState, resource objectsync.Resource) (bool, error) {
+func (m *Manager) isIncompatibleEmpty(state *targetState, resource plan.Resource) (bool, error) {
 	if !m.isIncompatible(state, resource) {
 		state.emptinessChecks.forget(resource.GroupResource())
 		return false, nil
@@ -225,7 +226,7 @@ func (m *Manager) States(syncTarget types.UID) map[schema.GroupResource]schemach
 }
 
 // incompatibleResources returns the resources of which nothing is written, with the reason. The caller holds state.lock.
-func (m *Manager) incompatibleResources(state *targetState, published []objectsync.Resource) map[schema.GroupResource]schemacheck.State {
+func (m *Manager) incompatibleResources(state *targetState, published []plan.Resource) map[schema.GroupResource]schemacheck.State {
 	frozen := map[schema.GroupResource]schemacheck.State{}
 	for _, resource := range published {
 		if _, runs := state.syncControllers[resource.GroupResource()]; !runs && m.isIncompatible(state, resource) {

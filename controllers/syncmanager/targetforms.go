@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -32,7 +33,7 @@ import (
 // targetForms are the resources of the target as which objects of one mailbox resource may be written.
 type targetForms struct {
 	// apis begins with the resource itself. The others result from conversions, also from earlier ones.
-	apis []objectsync.TargetAPI
+	apis []plan.TargetAPI
 	// unresolved are the kinds that conversions and relations name but the target does not serve, or the hub refuses.
 	unresolved []objectsync.UnavailableResource
 	// relations are those by which objects of the resource are related objects of others.
@@ -42,7 +43,7 @@ type targetForms struct {
 }
 
 func (f targetForms) has(group schema.GroupResource) bool {
-	return slices.ContainsFunc(f.apis, func(target objectsync.TargetAPI) bool { return target.GroupResource() == group })
+	return slices.ContainsFunc(f.apis, func(target plan.TargetAPI) bool { return target.GroupResource() == group })
 }
 
 func (f targetForms) equal(options objectsync.Options) bool {
@@ -50,8 +51,8 @@ func (f targetForms) equal(options objectsync.Options) bool {
 }
 
 // targetFormsOf returns the forms of a resource. If they cannot be determined now, it returns those of the running controller.
-func (m *Manager) targetFormsOf(state *targetState, resource objectsync.Resource, relations []*related.Relation, published []objectsync.Resource) (targetForms, error) {
-	result := targetForms{apis: []objectsync.TargetAPI{resource.TargetAPI()}, relations: relations}
+func (m *Manager) targetFormsOf(state *targetState, resource plan.Resource, relations []*related.Relation, published []plan.Resource) (targetForms, error) {
+	result := targetForms{apis: []plan.TargetAPI{resource.TargetAPI()}, relations: relations}
 	var errs []error
 	var refused []objectsync.UnavailableResource
 	for _, kind := range state.matcher.DownstreamKinds(schema.GroupKind{Group: resource.Group, Kind: resource.Kind}) {
@@ -64,7 +65,7 @@ func (m *Manager) targetFormsOf(state *targetState, resource objectsync.Resource
 			kind.Version = writtenVersion(published, kind.GroupKind(), resource.Version)
 		}
 		served, err := resolveKind(state.currentTarget().Connection, kind)
-		result, err = result.with(objectsync.TargetAPI{GroupVersionResource: served, Kind: kind.Kind, Allowed: allows}, kind.GroupVersion().WithResource(""), err)
+		result, err = result.with(plan.TargetAPI{GroupVersionResource: served, Kind: kind.Kind, Allowed: allows}, kind.GroupVersion().WithResource(""), err)
 		errs = append(errs, err)
 	}
 	for _, related := range relations {
@@ -73,7 +74,7 @@ func (m *Manager) targetFormsOf(state *targetState, resource objectsync.Resource
 			continue
 		}
 		kind, err := resolveResource(state.currentTarget().Connection, related.OnTarget)
-		result, err = result.with(objectsync.TargetAPI{GroupVersionResource: related.OnTarget, Kind: kind, Allowed: resource.Allowed}, related.OnTarget, err)
+		result, err = result.with(plan.TargetAPI{GroupVersionResource: related.OnTarget, Kind: kind, Allowed: resource.Allowed}, related.OnTarget, err)
 		errs = append(errs, err)
 	}
 	if running, ok := state.syncControllers[resource.GroupResource()]; ok && result.unknown {
@@ -88,7 +89,7 @@ func (m *Manager) targetFormsOf(state *targetState, resource objectsync.Resource
 }
 
 // writtenVersion returns the version in which objects of a target kind are written if a PublishedResource has several, else otherwise.
-func writtenVersion(published []objectsync.Resource, kind schema.GroupKind, otherwise string) string {
+func writtenVersion(published []plan.Resource, kind schema.GroupKind, otherwise string) string {
 	for _, resource := range published {
 		target := resource.TargetAPI()
 		if resource.HasMultipleTargetVersions() && !resource.Unpublishing && target.GroupVersion().WithKind(target.Kind).GroupKind() == kind {
@@ -99,7 +100,7 @@ func writtenVersion(published []objectsync.Resource, kind schema.GroupKind, othe
 }
 
 // with returns the forms with one more API, or with the reason why it cannot be added. The error is only for the log.
-func (f targetForms) with(found objectsync.TargetAPI, asked schema.GroupVersionResource, err error) (targetForms, error) {
+func (f targetForms) with(found plan.TargetAPI, asked schema.GroupVersionResource, err error) (targetForms, error) {
 	switch {
 	case errors.Is(err, targets.ErrNotServed):
 		missing := objectsync.UnavailableResource{GroupResource: asked.GroupResource(), Kind: found.Kind, Reason: objectsync.ReasonNotServed, Message: err.Error()}
@@ -135,8 +136,8 @@ func resolveResource(connection *targets.Connection, resource schema.GroupVersio
 }
 
 // formerTargets returns the APIs that earlier conversions of a resource wrote, until they are known to be empty.
-func (t *targetState) formerTargets(resource objectsync.Resource, current targetForms) []objectsync.TargetAPI {
-	var left []objectsync.TargetAPI
+func (t *targetState) formerTargets(resource plan.Resource, current targetForms) []plan.TargetAPI {
+	var left []plan.TargetAPI
 	for group, record := range t.resourceInventory {
 		wasItself := record.Direct && group == resource.GroupResource()
 		if current.has(group) || !wasItself && !slices.Contains(record.ConvertedFrom, resource.GroupResource()) {
@@ -150,8 +151,8 @@ func (t *targetState) formerTargets(resource objectsync.Resource, current target
 		if ok {
 			kind = running.controller.TargetKind(group)
 		}
-		left = append(left, objectsync.TargetAPI{GroupVersionResource: group.WithVersion(record.Version), Kind: kind})
+		left = append(left, plan.TargetAPI{GroupVersionResource: group.WithVersion(record.Version), Kind: kind})
 	}
-	slices.SortFunc(left, func(a, b objectsync.TargetAPI) int { return compareResources(a.GroupResource(), b.GroupResource()) })
+	slices.SortFunc(left, func(a, b plan.TargetAPI) int { return compareResources(a.GroupResource(), b.GroupResource()) })
 	return left
 }

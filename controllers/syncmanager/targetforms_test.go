@@ -32,6 +32,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -57,14 +58,14 @@ func convertingTo(kinds ...string) *selection.Matcher {
 }
 
 // publishing returns PublishedResources for kinds given as to convertingTo, under the names that the target has.
-func publishing(kinds ...string) []objectsync.Resource {
-	var published []objectsync.Resource
+func publishing(kinds ...string) []plan.Resource {
+	var published []plan.Resource
 	for _, kind := range kinds {
 		parts := strings.Split(kind, ".")
-		published = append(published, objectsync.Resource{
+		published = append(published, plan.Resource{
 			PublishedResource:    strings.ToLower(kind),
 			GroupVersionResource: schema.GroupVersionResource{Group: parts[len(parts)-1], Version: "v2", Resource: strings.ToLower(parts[0]) + "s"}, Kind: parts[0],
-			Namespaced: true, Rules: &objectsync.Rules{Versions: []string{"v1", "v2", "v3"}},
+			Namespaced: true, Rules: &plan.Rules{Versions: []string{"v1", "v2", "v3"}},
 		})
 	}
 	return published
@@ -106,8 +107,8 @@ func discovery(t *testing.T) *targets.Connection {
 	return connection
 }
 
-func widgets() objectsync.Resource {
-	return objectsync.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "new", Version: "v1", Resource: "widgets"}, Kind: "Widget", Namespaced: true}
+func widgets() plan.Resource {
+	return plan.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "new", Version: "v1", Resource: "widgets"}, Kind: "Widget", Namespaced: true}
 }
 
 // described returns forms as text: the target resources, then the unresolved ones.
@@ -122,7 +123,7 @@ func described(forms targetForms) (served, unresolved []string) {
 }
 
 // resolvedForms returns the forms of a resource after the target has answered.
-func resolvedForms(t *testing.T, manager *Manager, state *targetState, resource objectsync.Resource, published []objectsync.Resource, relations ...*related.Relation) (found targetForms) {
+func resolvedForms(t *testing.T, manager *Manager, state *targetState, resource plan.Resource, published []plan.Resource, relations ...*related.Relation) (found targetForms) {
 	t.Helper()
 	heard := make(chan struct{}, 1)
 	defer state.target.Connection.Subscribe(targets.Listener{OnLookup: func() {
@@ -247,13 +248,13 @@ func TestLeftoversOfARunningController(t *testing.T) {
 	f := newFixture(t)
 	state, _ := f.manager.get(florin)
 	state.resourceInventory = parseInventory("widgets.old/v2<widgets.new gadgets.old/v2<widgets.new")
-	known := []objectsync.TargetAPI{
+	known := []plan.TargetAPI{
 		{GroupVersionResource: widgets().GroupVersionResource, Kind: "Widget"},
 		{GroupVersionResource: schema.GroupVersionResource{Group: "old", Version: "v2", Resource: "widgets"}, Kind: "Widget"},
 	}
 	f.manager.startController(state, widgets(), targetForms{apis: known})
 	left := state.formerTargets(widgets(), targetForms{apis: known[:1]})
-	want := []objectsync.TargetAPI{
+	want := []plan.TargetAPI{
 		{GroupVersionResource: schema.GroupVersionResource{Group: "old", Version: "v2", Resource: "gadgets"}},
 		known[1],
 	}

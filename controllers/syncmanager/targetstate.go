@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
@@ -85,7 +86,7 @@ type targetState struct {
 	unstarted          []schema.GroupResource
 	syncControllers    map[schema.GroupResource]*syncController
 	// completenessRequests are the related resources for which a controller has requested completeness.
-	completenessRequests map[schema.GroupResource]objectsync.Resource
+	completenessRequests map[schema.GroupResource]plan.Resource
 	// crdController is nil until the target needs a CRD. Only the holder of reconcileMutex writes it.
 	crdController *crdController
 	// schemaCheck is nil until a schema is compared. Only the holder of reconcileMutex writes it.

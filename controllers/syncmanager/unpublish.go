@@ -22,12 +22,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 )
 
 // unpublishing returns the resources that are about to be unpublished, and of which mailbox objects still have the hub's finalizer.
-func (m *Manager) unpublishing(state *targetState, published []objectsync.Resource) []objectsync.Resource {
+func (m *Manager) unpublishing(state *targetState, published []plan.Resource) []plan.Resource {
 	mailbox := state.currentTarget().Mailbox
-	var leaving []objectsync.Resource
+	var leaving []plan.Resource
 	for _, resource := range published {
 		if !resource.Unpublishing {
 			continue
@@ -49,7 +50,7 @@ func (m *Manager) IsUnpublished(resource schema.GroupResource) bool {
 	}
 	published := m.published
 	m.lock.Unlock()
-	index := slices.IndexFunc(published, func(r objectsync.Resource) bool { return r.Unpublishing && r.GroupResource() == resource })
+	index := slices.IndexFunc(published, func(r plan.Resource) bool { return r.Unpublishing && r.GroupResource() == resource })
 	if index < 0 {
 		return false
 	}

@@ -25,7 +25,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/targetversion"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -37,7 +37,7 @@ const versionPollInterval = 5 * time.Minute
 // chooseVersions chooses the version in which objects are written to the target, for each resource that is published in several. It
 // returns when to choose again, zero if only after an event. Requests to the target run in the background. The error is only for the
 // log, and does not delay anything. The caller holds reconcileMutex.
-func (m *Manager) chooseVersions(state *targetState, published []objectsync.Resource) (requeueAfter time.Duration, err error) {
+func (m *Manager) chooseVersions(state *targetState, published []plan.Resource) (requeueAfter time.Duration, err error) {
 	var chosen map[schema.GroupResource]string
 	var several map[schema.GroupResource]bool
 	var errs []error
@@ -66,13 +66,13 @@ func (m *Manager) chooseVersions(state *targetState, published []objectsync.Reso
 }
 
 // mayBeSynced reports whether the resource is selected, related to a published one, or in the inventory.
-func (m *Manager) mayBeSynced(state *targetState, resource objectsync.Resource, published []objectsync.Resource) bool {
+func (m *Manager) mayBeSynced(state *targetState, resource plan.Resource, published []plan.Resource) bool {
 	return state.isInInventory(resource.GroupResource()) || len(relationsTo(published, resource)) > 0 ||
-		isSelected(state.matcher, resource, []objectsync.TargetAPI{resource.TargetAPI()})
+		isSelected(state.matcher, resource, []plan.TargetAPI{resource.TargetAPI()})
 }
 
 // chooseVersion chooses the version of one resource. The error is about the target; the choice is valid all the same.
-func (t *targetState) chooseVersion(resource objectsync.Resource) (targetversion.Choice, error) {
+func (t *targetState) chooseVersion(resource plan.Resource) (targetversion.Choice, error) {
 	target, published := targetversion.Target{Previous: t.inventoryVersion(resource)}, resource.TargetVersions()
 	if named := resource.NamedVersions(t.matcher); len(named) > 0 {
 		return targetversion.Choose(published, named[0].Version, target), nil
@@ -93,7 +93,7 @@ func (t *targetState) chooseVersion(resource objectsync.Resource) (targetversion
 }
 
 // inventoryVersion returns the version in which objects of a resource may have been written last, empty if none were.
-func (t *targetState) inventoryVersion(resource objectsync.Resource) string {
+func (t *targetState) inventoryVersion(resource plan.Resource) string {
 	target := resource.TargetAPI().GroupResource()
 	record := t.resourceInventory[target]
 	if record.Direct && target == resource.GroupResource() || slices.Contains(record.ConvertedFrom, resource.GroupResource()) {
@@ -116,7 +116,7 @@ func (t *targetState) forgetCompatibility(target schema.GroupResource, version s
 }
 
 // withChosenVersions returns the published resources in the versions chosen for the target. The caller holds reconcileMutex or lock.
-func (t *targetState) withChosenVersions(published []objectsync.Resource) []objectsync.Resource {
+func (t *targetState) withChosenVersions(published []plan.Resource) []plan.Resource {
 	if len(t.chosenVersions) == 0 {
 		return published
 	}

@@ -25,7 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/schemacheck"
@@ -33,10 +33,10 @@ import (
 )
 
 // oldWidgets returns the Widgets published in these versions. The target of discovery serves v2 and v1.
-func oldWidgets(versions ...string) objectsync.Resource {
-	return objectsync.Resource{
+func oldWidgets(versions ...string) plan.Resource {
+	return plan.Resource{
 		PublishedResource: "widgets", GroupVersionResource: schema.GroupVersionResource{Group: "old", Version: versions[0], Resource: "widgets"}, Kind: "Widget",
-		Namespaced: true, Exported: true, Rules: &objectsync.Rules{Versions: versions},
+		Namespaced: true, Exported: true, Rules: &plan.Rules{Versions: versions},
 	}
 }
 
@@ -50,7 +50,7 @@ func naming(version string) *selection.Matcher {
 func TestChooseVersions(t *testing.T) {
 	connection := discovery(t)
 	for name, test := range map[string]struct {
-		resource objectsync.Resource
+		resource plan.Resource
 		named    string
 		recorded string
 		want     string
@@ -76,7 +76,7 @@ func TestChooseVersions(t *testing.T) {
 				default:
 				}
 			}})()
-			published := []objectsync.Resource{test.resource}
+			published := []plan.Resource{test.resource}
 			for {
 				again, err := manager.chooseVersions(state, published)
 				if err != nil {
@@ -102,7 +102,7 @@ func TestChooseVersions(t *testing.T) {
 // While a target is down it keeps its last version. Resources that nothing selects are not resolved.
 func TestChooseVersionsOfATargetThatIsAway(t *testing.T) {
 	manager, _ := newManager(t)
-	published := []objectsync.Resource{oldWidgets("v2", "v1")}
+	published := []plan.Resource{oldWidgets("v2", "v1")}
 	state := &targetState{target: Target{Connection: connection(t)}, matcher: naming(""), resourceInventory: parseInventory("widgets.old/v1")}
 	if _, err := manager.chooseVersions(state, published); err != nil || state.withChosenVersions(published)[0].TargetAPI().Version != "v1" {
 		t.Errorf("got %v, %v", state.chosenVersions, err)
@@ -117,7 +117,7 @@ func TestChooseVersionsOfATargetThatIsAway(t *testing.T) {
 func TestAnotherVersionIsComparedAnew(t *testing.T) {
 	manager, _ := newManager(t)
 	group := schema.GroupResource{Group: "old", Resource: "widgets"}
-	published := []objectsync.Resource{oldWidgets("v2", "v1")}
+	published := []plan.Resource{oldWidgets("v2", "v1")}
 	state := &targetState{target: Target{Connection: connection(t)}, matcher: naming("v1"), resourceInventory: parseInventory("widgets.old/v1")}
 	state.compatibilityStates = map[schema.GroupResource]schemacheck.State{group: incompatibleState()}
 	for named, want := range map[string]int{"v1": 1, "v2": 0} {
@@ -148,7 +148,7 @@ func TestFormsAreInTheChosenVersions(t *testing.T) {
 	state.matcher = selection.Compile(nil, []*edgev2alpha1.EdgeSyncConfig{config})
 	gadgets := oldWidgets("v3", "v2").WithTargetVersion("v2")
 	gadgets.PublishedResource, gadgets.Resource, gadgets.Kind = "gadgets", "gadgets", "Gadget"
-	found = resolvedForms(t, manager, state, gadgets, []objectsync.Resource{gadgets, oldWidgets("v3", "v2", "v1").WithTargetVersion("v1")})
+	found = resolvedForms(t, manager, state, gadgets, []plan.Resource{gadgets, oldWidgets("v3", "v2", "v1").WithTargetVersion("v1")})
 	if served, unresolved := described(found); !slices.Equal(served, []string{"gadgets.old/v2 Gadget", "widgets.old/v1 Widget"}) || len(unresolved) > 0 {
 		t.Errorf("got %q without %q", served, unresolved)
 	}

@@ -23,7 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/rbac"
@@ -85,7 +85,7 @@ func neededResources(recorded []ledger.Resource, view *syncmanager.View) []rbac.
 // isClusterScoped reports whether objects of a resource are known to be cluster-scoped. A resource that conversions produce is
 // cluster-scoped if its source is.
 func isClusterScoped(entry ledger.Resource, view *syncmanager.View) bool {
-	return slices.ContainsFunc(view.Published, func(resource objectsync.Resource) bool {
+	return slices.ContainsFunc(view.Published, func(resource plan.Resource) bool {
 		group := metav1.GroupResource(resource.GroupResource())
 		return !resource.Namespaced && (entry.GroupResource == group || slices.Contains(entry.ConvertedFrom, group))
 	})
@@ -93,7 +93,7 @@ func isClusterScoped(entry ledger.Resource, view *syncmanager.View) bool {
 
 // isUpsyncOnly reports whether the configs select a resource for upsync and for nothing else.
 func isUpsyncOnly(entry ledger.Resource, name schema.GroupResource, view *syncmanager.View) bool {
-	position := slices.IndexFunc(view.Published, func(resource objectsync.Resource) bool { return resource.GroupResource() == name })
+	position := slices.IndexFunc(view.Published, func(resource plan.Resource) bool { return resource.GroupResource() == name })
 	if position < 0 || len(entry.ConvertedFrom) > 0 {
 		return false
 	}

@@ -27,7 +27,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/crd"
-	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
@@ -76,8 +76,8 @@ func TestMessageOfMissingRightsIsBounded(t *testing.T) {
 }
 
 func TestNeededResources(t *testing.T) {
-	published := func(name schema.GroupResource, kind string, more func(*objectsync.Resource)) objectsync.Resource {
-		resource := objectsync.Resource{GroupVersionResource: name.WithVersion("v1"), Kind: kind, Namespaced: true}
+	published := func(name schema.GroupResource, kind string, more func(*plan.Resource)) plan.Resource {
+		resource := plan.Resource{GroupVersionResource: name.WithVersion("v1"), Kind: kind, Namespaced: true}
 		if more != nil {
 			more(&resource)
 		}
@@ -89,13 +89,13 @@ func TestNeededResources(t *testing.T) {
 	config.Spec.Upsync = []edgev2alpha1.UpsyncSet{{Resources: []string{"pods", "configmaps", "companions", "secrets"}, Namespaces: []string{"*"}, Names: []string{"*"}}}
 	view := &syncmanager.View{
 		Matcher: selection.Compile([]*edgev2alpha1.SyncerConfig{config}, nil),
-		Published: []objectsync.Resource{
+		Published: []plan.Resource{
 			published(schema.GroupResource{Resource: "pods"}, "Pod", nil),
 			published(schema.GroupResource{Resource: "configmaps"}, "ConfigMap", nil),
 			published(schema.GroupResource{Resource: "services"}, "Service", nil),
-			published(schema.GroupResource{Resource: "companions"}, "Companion", func(r *objectsync.Resource) { r.RelatedOnly = true }),
-			published(schema.GroupResource{Resource: "nodes"}, "Node", func(r *objectsync.Resource) { r.Namespaced = false }),
-			published(schema.GroupResource{Resource: "secrets"}, "Secret", func(r *objectsync.Resource) { r.SelectAll = true }),
+			published(schema.GroupResource{Resource: "companions"}, "Companion", func(r *plan.Resource) { r.RelatedOnly = true }),
+			published(schema.GroupResource{Resource: "nodes"}, "Node", func(r *plan.Resource) { r.Namespaced = false }),
+			published(schema.GroupResource{Resource: "secrets"}, "Secret", func(r *plan.Resource) { r.SelectAll = true }),
 		},
 		CRDs: map[schema.GroupResource]crd.State{
 			{Resource: "services"}: {Installed: true, Ready: true}, {Resource: "configmaps"}: {Ready: true}, {Resource: "pods"}: {},

@@ -34,6 +34,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -44,7 +45,7 @@ func TestStatusTellsOfTheObjects(t *testing.T) {
 	sum := objectsync.Summary{Synced: 7, Failed: 30, Former: 2, PendingSince: noon}
 	for i := range sum.Failed {
 		sum.Failures = append(sum.Failures, objectsync.ObjectFailure{
-			Resource: objectsync.Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}},
+			Resource: plan.Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}},
 			Key:      types.NamespacedName{Namespace: "shop", Name: fmt.Sprintf("x%02d", sum.Failed-1-i)},
 			Failure:  objectsync.Failure{Reason: objectsync.ReasonConflict, Message: "it is taken"},
 		})

@@ -91,21 +91,29 @@ func (e *explainer) explainContent() {
 	if !e.goesDown || e.observed == nil || e.observed.Terminating {
 		return
 	}
-	wish := e.syncSpec()
-	wish.Relation = e.observed.Mark.Relation
-	desired, err := e.downTransform().DesiredForMark(e.facts.Object.Value, wish, e.observed.Mark, func(before *transform.Desired) bool {
-		return len(e.differingPaths(before.Object.Object)) == 0
+	switch planned := e.plan(); {
+	case planned.Desired == nil:
+		e.addStep(StepContent, Stopped, "%s", inOneLine(planned.Err)).withReason(objectsync.ReasonRuleFailed)
+	case planned.Err != nil:
+		e.addStep(StepContent, Unknown, "it cannot be compared: %s", inOneLine(planned.Err))
+	default:
+		e.explainDecision(planned.Decision, planned.Desired)
+	}
+}
+
+// plan returns what the hub would do about the object, by the hub's own planner.
+func (e *explainer) plan() plan.Plan {
+	spec := e.syncSpec()
+	spec.Relation = e.observed.Mark.Relation
+	there := plan.Copy{API: e.targetRef.TargetAPI, Key: e.targetRef.NamespacedName, Object: e.facts.Target.Value, Observed: e.observed}
+	planner := plan.Planner{
+		Resource: e.resource, Owner: e.owner, Down: e.downTransform(),
+		HasContent: func(before *transform.Desired) bool { return len(e.differingPaths(before.Object.Object)) == 0 },
+	}
+	return planner.PlanDown(&plan.Snapshot{
+		Key: e.facts.Key, Matcher: e.matcher, Source: e.facts.Object.Value, Readable: true,
+		Down: &plan.DownSnapshot{State: plan.InSync, Copies: []plan.Copy{there}, Destination: there, Spec: spec},
 	})
-	if err != nil {
-		e.addStep(StepContent, Stopped, "%s", inOneLine(err)).withReason(objectsync.ReasonRuleFailed)
-		return
-	}
-	decision, err := plan.Down(plan.Source{State: plan.InSync, Desired: desired.AsMarked(e.observed.Mark)}, e.observed, nil)
-	if err != nil {
-		e.addStep(StepContent, Unknown, "it cannot be compared: %s", inOneLine(err))
-		return
-	}
-	e.explainDecision(decision, desired)
 }
 
 func (e *explainer) explainDecision(decision plan.Decision, desired *transform.Desired) {

@@ -29,7 +29,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
@@ -50,7 +49,7 @@ type explainer struct {
 	publishedResource *synchubv1alpha1.PublishedResource
 	// resource says how the hub syncs objects, as far as that is known. compileError is the error of the
 	// PublishedResource.
-	resource     objectsync.Resource
+	resource     plan.Resource
 	compileError error
 	matcher      *selection.Matcher
 	// version says in which version the hub writes objects to the target, and why. It is empty if there is only one
@@ -59,7 +58,7 @@ type explainer struct {
 
 	// noDownsyncReason says why the hub never downsyncs the object. source is the mark of an upsynced object, which
 	// names its original.
-	noDownsyncReason objectsync.NoDownsyncReason
+	noDownsyncReason plan.NoDownsyncReason
 	source           *ownership.Mark
 	// selected is the selection of the object itself, rather than as a related object.
 	selected   selection.Selection
@@ -81,7 +80,7 @@ func newExplainer(facts *Facts) *explainer {
 	e.matcher = selection.Compile(facts.Configs.Value.SyncerConfigs, facts.Configs.Value.EdgeSyncConfigs)
 	e.chooseVersion()
 	if object := facts.Object.Value; object != nil {
-		e.noDownsyncReason = objectsync.WhyNotDownsynced(e.owner, object)
+		e.noDownsyncReason = plan.WhyNotDownsynced(e.owner, object)
 		if mark, err := e.owner.VerifyUp(object.GetAnnotations(), transform.SelfOf(object)); err == nil {
 			e.source = &mark
 		}
@@ -197,11 +196,11 @@ func (e *explainer) resolveTargetRef() (TargetRef, error) {
 }
 
 // targetAPIFor returns the API of a resource on the target.
-func (e *explainer) targetAPIFor(group schema.GroupResource) objectsync.TargetAPI {
+func (e *explainer) targetAPIFor(group schema.GroupResource) plan.TargetAPI {
 	if same := e.resource.TargetAPI(); same.GroupResource() == group {
 		return same
 	}
-	return objectsync.TargetAPI{GroupVersionResource: group.WithVersion(e.lastVersion(group))}
+	return plan.TargetAPI{GroupVersionResource: group.WithVersion(e.lastVersion(group))}
 }
 
 // lastVersion returns the version in which the hub last used a resource of the target. It is empty if unknown.
@@ -244,7 +243,7 @@ func (e *explainer) targetRefOf(name conversion.Name) TargetRef {
 	resource := e.resource.TargetAPI()
 	if resource.GroupVersion().WithKind(resource.Kind).GroupKind() != name.GVK.GroupKind() {
 		// A conversion changes the kind. Only the target knows the resource of the new kind.
-		resource = objectsync.TargetAPI{GroupVersionResource: name.GVK.GroupVersion().WithResource(""), Kind: name.GVK.Kind}
+		resource = plan.TargetAPI{GroupVersionResource: name.GVK.GroupVersion().WithResource(""), Kind: name.GVK.Kind}
 	}
 	return TargetRef{resource, types.NamespacedName{Namespace: name.Namespace, Name: name.Name}}
 }

@@ -27,7 +27,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
@@ -72,7 +72,7 @@ type Configs struct {
 
 // TargetRef is the location of an object on the target.
 type TargetRef struct {
-	objectsync.TargetAPI
+	plan.TargetAPI
 	types.NamespacedName
 }
 

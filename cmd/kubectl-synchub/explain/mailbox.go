@@ -26,6 +26,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
@@ -165,7 +166,7 @@ func (e *explainer) explainMissingObject() {
 		e.addStep(StepObject, Stopped, "it is not in the mailbox any more; all that selects its name is suspended, so it is left on the cluster").withReason("Suspended")
 	case e.observed != nil:
 		e.addStep(StepObject, Waiting, "it is not in the mailbox any more; once that is proven it goes from the cluster, with the policy %s", e.observed.Mark.Policy)
-	case e.isSelectedUp() && objectsync.IsNeverUpsynced(e.owner, e.facts.Target.Value):
+	case e.isSelectedUp() && plan.IsNeverUpsynced(e.owner, e.facts.Target.Value):
 		e.addStep(StepObject, Stopped, "it is not in the mailbox; a config selects it for coming up from the cluster, but by its label or mark a hub brought it there, "+
 			"and what a hub brought to a cluster comes up nowhere").withReason("BroughtByHub")
 	case e.isSelectedUp():

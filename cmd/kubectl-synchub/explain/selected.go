@@ -22,6 +22,7 @@ import (
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 )
@@ -55,11 +56,11 @@ func (e *explainer) explainSelection() {
 func (e *explainer) explainNoDownsync() bool {
 	object := e.facts.Object.Value
 	switch stay := e.noDownsyncReason; {
-	case stay == objectsync.NoDownsyncUpsynced:
+	case stay == plan.NoDownsyncUpsynced:
 		e.addStep(StepSelected, OK, "it came up from the cluster, where it is %s; so it does not go down", sourceName(e.source))
-	case stay == objectsync.NoDownsyncMailboxAccess:
+	case stay == plan.NoDownsyncMailboxAccess:
 		e.addStep(StepSelected, Stopped, "it gives users their rights in the mailbox, by spec.mailboxAccess of the SyncTarget; such bindings never go down")
-	case stay == objectsync.NoDownsyncEnsured, e.owner.Hub == "" && object.GetAnnotations()[ownership.EnsuredAnnotation] != "":
+	case stay == plan.NoDownsyncEnsured, e.owner.Hub == "" && object.GetAnnotations()[ownership.EnsuredAnnotation] != "":
 		e.addStep(StepSelected, Stopped, "the hub made this namespace only for what came up; it does not go down")
 	default:
 		return false

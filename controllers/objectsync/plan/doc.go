@@ -14,8 +14,9 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package plan decides what the hub does about one object, given its source and its observed copy.
+// Package plan decides what the hub does about one object, given what is seen of it on both sides.
 //
-// [Down] and [Up] are pure functions from facts to a [Decision]; the caller executes it. Every rule about overwriting,
-// releasing and deleting is therefore in this package, and its tables are tested without a server.
+// A [Planner] makes a [Plan] of a [Snapshot], which the sync controller executes. It asks [Down] and [Up], which are pure
+// functions from facts to a [Decision]. Every rule about overwriting, releasing and deleting is therefore in this package, and
+// its tables are tested without a server. A [Resource] has the rules of one PublishedResource.
 package plan

@@ -28,7 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
@@ -52,7 +52,7 @@ type Rendering struct {
 	Claim     *apisv1alpha2.PermissionClaim
 
 	environment Environment
-	resource    objectsync.Resource
+	resource    plan.Resource
 }
 
 // New returns the rendering of a PublishedResource. The CRD has the names that targets use. It may be nil for a claim;
@@ -140,12 +140,14 @@ func (p *Rendering) Down(source *unstructured.Unstructured, namespaceLabels map[
 		Resource: p.resource.GroupResource(), Namespaced: source.GetNamespace() != "",
 		Hasher: ownership.NewHasher([]byte("preview")),
 	}
-	desired, err := down.Desired(source, p.resource.DownSpec(ownership.PolicyDelete, nil))
-	if err != nil {
-		return Result{}, err
+	planned := plan.Planner{Resource: p.resource, Down: down}.PlanDown(&plan.Snapshot{
+		Source: source, Readable: true, Down: &plan.DownSnapshot{State: plan.InSync, Spec: p.resource.DownSpec(ownership.PolicyDelete, nil)},
+	})
+	if planned.Err != nil {
+		return Result{}, planned.Err
 	}
 	related, err := p.related(source)
-	return Result{Object: withoutMarks(desired.ForCreate()), Related: related}, err
+	return Result{Object: withoutMarks(planned.Desired.ForCreate()), Related: related}, err
 }
 
 // Matches reports whether an object has the API that mailboxes have.

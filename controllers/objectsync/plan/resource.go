@@ -14,13 +14,14 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package objectsync
+package plan
 
 import (
 	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
@@ -115,8 +116,8 @@ func (a Allowed) intersect(b Allowed) Allowed {
 // noRules change nothing.
 var noRules = &Rules{}
 
-// rules returns the rules of the resource; never nil.
-func (r Resource) rules() *Rules {
+// GetRules returns the rules of the resource; never nil.
+func (r Resource) GetRules() *Rules {
 	if r.Rules == nil {
 		return noRules
 	}
@@ -124,7 +125,7 @@ func (r Resource) rules() *Rules {
 }
 
 // Related returns the relations of primaries of this resource.
-func (r Resource) Related() []*related.Relation { return r.rules().Related }
+func (r Resource) Related() []*related.Relation { return r.GetRules().Related }
 
 // TargetAPI returns the API on targets.
 func (r Resource) TargetAPI() TargetAPI {
@@ -152,7 +153,7 @@ func (r Resource) WithTargetVersion(version string) Resource {
 // kcp converts nothing between the versions of a mailbox API, so an object differs between them in its apiVersion only. The
 // hub can therefore write it to a target in any of them.
 func (r Resource) TargetVersions() []string {
-	preferred, published := r.WithTargetVersion("").TargetAPI().Version, r.rules().Versions
+	preferred, published := r.WithTargetVersion("").TargetAPI().Version, r.GetRules().Versions
 	switch {
 	case preferred != r.Version || len(published) < 2:
 		return []string{preferred}
@@ -165,12 +166,12 @@ func (r Resource) TargetVersions() []string {
 
 // HasMultipleTargetVersions reports whether there is more than one.
 func (r Resource) HasMultipleTargetVersions() bool {
-	return len(r.rules().Versions) > 1 && len(r.TargetVersions()) > 1
+	return len(r.GetRules().Versions) > 1 && len(r.TargetVersions()) > 1
 }
 
 // DownSpec returns how a mailbox object that a config selects changes on its way down.
 func (r Resource) DownSpec(policy ownership.Policy, names *conversion.Conversion) transform.SyncSpec {
-	rules, target := r.rules(), r.TargetAPI()
+	rules, target := r.GetRules(), r.TargetAPI()
 	wish := transform.SyncSpec{
 		Policy:        policy,
 		Conversion:    names,
@@ -187,7 +188,7 @@ func (r Resource) DownSpec(policy ownership.Policy, names *conversion.Conversion
 
 // ServesVersion reports whether mailboxes serve a version of the resource. All versions show the same objects.
 func (r Resource) ServesVersion(version string) bool {
-	return version == r.Version || slices.Contains(r.rules().Versions, version)
+	return version == r.Version || slices.Contains(r.GetRules().Versions, version)
 }
 
 // TargetAPI is an API that objects of a [Resource] can have on a target: by its PublishedResource, a conversion or a relation.
@@ -196,4 +197,9 @@ type TargetAPI struct {
 	Kind string
 	// Allowed is what every PublishedResource concerned allows.
 	Allowed Allowed
+}
+
+// Ref returns the name of an object of the API on the target.
+func (t TargetAPI) Ref(key types.NamespacedName) Ref {
+	return Ref{Resource: t.GroupResource(), Key: key}
 }

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package objectsync
+package plan
 
 import (
 	"cmp"
@@ -72,7 +72,7 @@ func (r Resource) publishes(kind schema.GroupVersionKind) bool {
 // bypassedRule returns the first field of the PublishedResource "other" whose rule the objects would evade; empty if there is
 // none.
 func (r Resource) bypassedRule(other Resource) string {
-	ours, theirs := r.rules().Texts, other.rules().Texts
+	ours, theirs := r.GetRules().Texts, other.GetRules().Texts
 	adopts := func(r Resource) bool { return r.Adoption != "" && r.Adoption != synchubv1alpha1.AdoptionNever }
 	switch {
 	case ours.Naming != theirs.Naming:

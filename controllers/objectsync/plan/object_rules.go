@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package objectsync
+package plan
 
 import (
 	"encoding/json"
@@ -26,7 +26,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
@@ -52,9 +51,9 @@ func WhyNotDownsynced(owner ownership.Owner, source *unstructured.Unstructured) 
 	if _, ok := label(source, edgev2alpha1.LabelMailboxAccess); ok {
 		return NoDownsyncMailboxAccess
 	}
-	ensuredBy, ensured := annotation(source, ownership.EnsuredAnnotation)
+	ensuredBy, ensured := Annotation(source, ownership.EnsuredAnnotation)
 	switch {
-	case isUpsyncedBy(owner, source):
+	case IsUpsyncedBy(owner, source):
 		return NoDownsyncUpsynced
 	case ensured && owner.HasEnsured(ensuredBy, transform.SelfOf(source)):
 		return NoDownsyncEnsured
@@ -69,31 +68,32 @@ func IsNeverUpsynced(owner ownership.Owner, object *unstructured.Unstructured) b
 	if value, labelled := label(object, ownership.OwnerLabel); labelled && value != owner.LabelValue() {
 		return true
 	}
-	if value, ensured := annotation(object, ownership.EnsuredAnnotation); ensured && !owner.HasEnsured(value, transform.SelfOf(object)) {
+	if value, ensured := Annotation(object, ownership.EnsuredAnnotation); ensured && !owner.HasEnsured(value, transform.SelfOf(object)) {
 		return true
 	}
-	text, marked := annotation(object, ownership.MarkAnnotation)
+	text, marked := Annotation(object, ownership.MarkAnnotation)
 	return marked && !owner.MayUpsync(text, transform.SelfOf(object))
 }
 
-func isUpsyncedBy(owner ownership.Owner, object *unstructured.Unstructured) bool {
-	_, err := mailboxMark(owner, object)
+// IsUpsyncedBy reports whether the owner upsynced a mailbox object.
+func IsUpsyncedBy(owner ownership.Owner, object *unstructured.Unstructured) bool {
+	_, err := MailboxMark(owner, object)
 	return err == nil
 }
 
-// targetMark returns the mark of a target object if it is the owner's (see [ownership.Owner.VerifyMark]).
-func targetMark(owner ownership.Owner, object *unstructured.Unstructured) (ownership.Mark, error) {
+// TargetMark returns the mark of a target object if it is the owner's (see [ownership.Owner.VerifyMark]).
+func TargetMark(owner ownership.Owner, object *unstructured.Unstructured) (ownership.Mark, error) {
 	return verifiedMark(owner, object, ownership.DirectionDown)
 }
 
-// mailboxMark returns the mark of a mailbox object if the owner upsynced it.
-func mailboxMark(owner ownership.Owner, object *unstructured.Unstructured) (ownership.Mark, error) {
+// MailboxMark returns the mark of a mailbox object if the owner upsynced it.
+func MailboxMark(owner ownership.Owner, object *unstructured.Unstructured) (ownership.Mark, error) {
 	return verifiedMark(owner, object, ownership.DirectionUp)
 }
 
 // verifiedMark reads one annotation instead of copying all of them, since it runs for every object in the cache.
 func verifiedMark(owner ownership.Owner, object *unstructured.Unstructured, direction ownership.Direction) (ownership.Mark, error) {
-	text, ok := annotation(object, ownership.MarkAnnotation)
+	text, ok := Annotation(object, ownership.MarkAnnotation)
 	if !ok {
 		return ownership.Mark{}, ownership.ErrUnmarked
 	}
@@ -102,12 +102,13 @@ func verifiedMark(owner ownership.Owner, object *unstructured.Unstructured, dire
 
 // IsMarked reports whether a mailbox object has a mark of any hub, or is a namespace that a hub created for upsynced objects.
 func IsMarked(object *unstructured.Unstructured) bool {
-	_, marked := annotation(object, ownership.MarkAnnotation)
-	_, ensured := annotation(object, ownership.EnsuredAnnotation)
+	_, marked := Annotation(object, ownership.MarkAnnotation)
+	_, ensured := Annotation(object, ownership.EnsuredAnnotation)
 	return marked || ensured
 }
 
-func annotation(object *unstructured.Unstructured, key string) (string, bool) {
+// Annotation returns an annotation without a copy of all of them.
+func Annotation(object *unstructured.Unstructured, key string) (string, bool) {
 	return metadataEntry(object, "annotations", key)
 }
 
@@ -115,8 +116,8 @@ func label(object *unstructured.Unstructured, key string) (string, bool) {
 	return metadataEntry(object, "labels", key)
 }
 
-// metadataMap returns a map of the object's metadata. The caller must not change it.
-func metadataMap(object *unstructured.Unstructured, field string) selection.MetadataMap {
+// MetadataMap returns a map of the object's metadata. The caller must not change it.
+func MetadataMap(object *unstructured.Unstructured, field string) selection.MetadataMap {
 	metadata, _ := object.Object["metadata"].(map[string]any)
 	entries, _ := metadata[field].(map[string]any)
 	return entries
@@ -124,7 +125,7 @@ func metadataMap(object *unstructured.Unstructured, field string) selection.Meta
 
 // metadataEntry returns one entry of a map of the object's metadata.
 func metadataEntry(object *unstructured.Unstructured, field, key string) (string, bool) {
-	return metadataMap(object, field).Lookup(key)
+	return MetadataMap(object, field).Lookup(key)
 }
 
 func hasOwnerLabel(object *unstructured.Unstructured, owner ownership.Owner) bool {
@@ -139,9 +140,9 @@ func (r Resource) SelectionObject(source *unstructured.Unstructured) selection.O
 		Kind:        r.Kind,
 		Namespace:   source.GetNamespace(),
 		Name:        source.GetName(),
-		Labels:      metadataMap(source, "labels"),
-		Annotations: metadataMap(source, "annotations"),
-		Versions:    r.rules().Versions,
+		Labels:      MetadataMap(source, "labels"),
+		Annotations: MetadataMap(source, "annotations"),
+		Versions:    r.GetRules().Versions,
 	}
 	if r.Group == "" && r.Resource == "secrets" {
 		object.SecretType, _, _ = unstructured.NestedString(source.Object, "type")
@@ -184,12 +185,12 @@ func (r Resource) IsExcludedByUpsync(matcher *selection.Matcher, source *unstruc
 }
 
 // Observe returns the facts about a target object that decisions need, or why the object is not the owner's.
-func (r Resource) Observe(owner ownership.Owner, mailbox logicalcluster.Name, object *unstructured.Unstructured) (*plan.TargetObject, error) {
-	mark, err := targetMark(owner, object)
+func (r Resource) Observe(owner ownership.Owner, mailbox logicalcluster.Name, object *unstructured.Unstructured) (*TargetObject, error) {
+	mark, err := TargetMark(owner, object)
 	if err != nil {
 		return nil, err
 	}
-	return &plan.TargetObject{
+	return &TargetObject{
 		UID:           object.GetUID(),
 		Mark:          mark,
 		HasOwnerLabel: hasOwnerLabel(object, owner),
@@ -197,8 +198,27 @@ func (r Resource) Observe(owner ownership.Owner, mailbox logicalcluster.Name, ob
 		FormerMailbox: mark.Mailbox != mailbox.String(),
 		// Only an object that the hub created is deleted with everything in it.
 		Retain:        r.Retain || r.Container && mark.Adopted,
-		AppliedFields: appliedFields(object, ownership.FieldManager(owner.Hub)),
+		AppliedFields: AppliedFields(object, ownership.FieldManager(owner.Hub)),
 	}, nil
+}
+
+// ObserveInMailbox returns the facts about the mailbox object that plan.Up decides by; nil if there is no object.
+func (r Resource) ObserveInMailbox(owner ownership.Owner, object *unstructured.Unstructured, desired *transform.Desired) *MailboxObject {
+	if object == nil {
+		return nil
+	}
+	held := &MailboxObject{UID: object.GetUID(), Terminating: object.GetDeletionTimestamp() != nil, Retain: r.Retain}
+	mark, err := MailboxMark(owner, object)
+	if held.Owned = err == nil; !held.Owned {
+		return held
+	}
+	held.Mark = mark
+	// Only what the hub created goes with all that it holds.
+	held.Retain = held.Retain || r.Container && mark.Adopted
+	if desired != nil {
+		held.Missing = transform.MissingPaths(desired.Object.Object, object.Object)
+	}
+	return held
 }
 
 // appliedEntry returns the manager's managedFields entry, nil if there is none.
@@ -215,8 +235,8 @@ func appliedEntry(object *unstructured.Unstructured, manager string) map[string]
 	return nil
 }
 
-// appliedFields returns the fields of the manager's managedFields entry as FieldsV1.
-func appliedFields(object *unstructured.Unstructured, manager string) []byte {
+// AppliedFields returns the fields of the manager's managedFields entry as FieldsV1.
+func AppliedFields(object *unstructured.Unstructured, manager string) []byte {
 	switch fields := appliedEntry(object, manager)["fieldsV1"].(type) {
 	case string:
 		// The cache keeps them as text, see [Controller.transformForCache].

@@ -1,0 +1,241 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package plan
+
+import (
+	"time"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+)
+
+// Plan is what one pass does about one key in one direction. [Controller.execute] carries it out; nothing in it needs another look
+// at a cache.
+type Plan struct {
+	// Up is true if the plan is about an upsync.
+	Up       bool
+	Decision Decision
+	// Err is why the object fails whatever is written.
+	Err error
+	// Finalizer says what becomes of the hub's finalizer on the mailbox object, before anything else is done.
+	Finalizer FinalizerPlan
+	// Claims says which related objects travel with the object.
+	Claims ClaimsPlan
+	// VerifyAbsence asks kcp whether the mailbox object is really gone, or deselected.
+	VerifyAbsence Cause
+	// Operations are the writes to the target, first to last. One that fails does not keep the others from being tried.
+	Operations []Operation
+	// ReturnStatus writes the status of the target object to the mailbox object.
+	ReturnStatus bool
+	Desired      *transform.Desired
+	// RequeueAfter is when to reconcile again though no event may come; zero for never.
+	RequeueAfter time.Duration
+	// Repair is true if the write may be undone again by whoever made it necessary, so that it is spaced out.
+	Repair bool
+	// DroppedFields are those of the source that the schema of the mailbox does not have.
+	DroppedFields []string
+	// Deferred are fields that are left to the target until the source changes.
+	Deferred []string
+}
+
+// Operation is one write to the target: one request, but for the reads that follow a refusal.
+type Operation struct {
+	Decision Decision
+	Copy     Copy
+	Desired  *transform.Desired
+	// Repair is true if the write may be undone again by whoever made it necessary, so that it is spaced out.
+	Repair bool
+}
+
+// FinalizerPlan is what becomes of the hub's finalizer on a mailbox object.
+type FinalizerPlan int
+
+// The zero value leaves the finalizer as it is.
+const (
+	_ FinalizerPlan = iota
+	// SetFinalizer brings it in line with the PublishedResource.
+	SetFinalizer
+	// DropFinalizer takes it off.
+	DropFinalizer
+)
+
+// ClaimsPlan is what becomes of a primary's claims on related objects.
+type ClaimsPlan int
+
+const (
+	// KeepClaims leaves them as they are.
+	KeepClaims ClaimsPlan = iota
+	// ProcessClaims leaves them as they are, and counts the primary as processed.
+	ProcessClaims
+	// UnresolveClaims keeps them until the primary can be resolved.
+	UnresolveClaims
+	// SetClaims resolves the relations of the primary.
+	SetClaims
+	// RemoveClaims ends them.
+	RemoveClaims
+)
+
+// Planner decides what a pass does. It is pure: two equal snapshots make two equal plans.
+type Planner struct {
+	Resource Resource
+	Owner    ownership.Owner
+	Down     transform.Down
+	Up       transform.Up
+	// HasContent is set where the key of the hashes in marks is unknown. It reports whether the copy has the content of an object that was
+	// desired before. The planner then takes the content of copies as written, and leaves their comparison to the caller.
+	HasContent func(before *transform.Desired) bool
+}
+
+// PlanDown decides about a mailbox object and its copies on the target.
+func (p Planner) PlanDown(s *Snapshot) Plan {
+	d := s.Down
+	result := Plan{Decision: Decision{Action: None, Cause: d.State}}
+	switch {
+	case d.Err != nil:
+		return Plan{Err: d.Err, Claims: UnresolveClaims}
+	case d.State == InSync:
+		return p.planPresent(d, s)
+	case d.State == Suspended:
+		result.Claims = SetClaims
+		if d.DestinationErr != nil {
+			result.Claims = UnresolveClaims
+		}
+		return result
+	case d.State == Unknown:
+		result.Claims = ProcessClaims
+		if d.Selection.Unresolved != nil {
+			result.Claims = UnresolveClaims
+		}
+		return result
+	default:
+		return p.planAbsent(d, s)
+	}
+}
+
+// planPresent decides about an object that belongs on the target.
+func (p Planner) planPresent(d *DownSnapshot, s *Snapshot) Plan {
+	result := Plan{Finalizer: SetFinalizer, Claims: SetClaims, RequeueAfter: d.Destination.requeueAfter()}
+	switch {
+	case d.DestinationErr != nil:
+		result.Claims, result.Err = UnresolveClaims, d.DestinationErr
+		return result
+	case d.Excluded:
+		result.Claims, result.Decision = RemoveClaims, Decision{Action: None, Cause: ExcludedByUpsync}
+		return result
+	}
+	result.Desired, result.Err = p.desiredOnTarget(d, s)
+	if result.Err != nil {
+		return result
+	}
+	result.Decision, result.Err = Down(Source{State: InSync, Desired: result.Desired}, d.Destination.Observed, d.DroppedPaths)
+	switch {
+	case result.Err != nil:
+	case result.Decision.Cause == InSync:
+		result.ReturnStatus, result.Deferred = true, deferredPaths(result.Desired)
+		result.Operations = p.staleOperations(d)
+	case result.Decision.Action != None:
+		result.Operations = []Operation{{
+			Decision: result.Decision, Copy: d.Destination, Desired: result.Desired,
+			Repair: result.Decision.Cause == Drifted || d.isNonConverging(result.Decision),
+		}}
+		if result.Decision.Action == Create {
+			result.RequeueAfter = CacheTimeout
+		}
+	}
+	return result
+}
+
+// desiredOnTarget returns what the target must hold for the mailbox object, given what it holds.
+func (p Planner) desiredOnTarget(d *DownSnapshot, s *Snapshot) (*transform.Desired, error) {
+	observed := d.Destination.Observed
+	switch {
+	case observed == nil:
+		return p.Down.Desired(s.Source, d.Spec)
+	case p.HasContent == nil:
+		return p.Down.DesiredForMark(s.Source, d.Spec, observed.Mark, func(before *transform.Desired) bool { return before.Mark.Hash == observed.Mark.Hash })
+	}
+	desired, err := p.Down.DesiredForMark(s.Source, d.Spec, observed.Mark, p.HasContent)
+	if err != nil {
+		return nil, err
+	}
+	return desired.AsMarked(observed.Mark), nil
+}
+
+// isNonConverging reports whether the copy is to be changed although the source is as it was at the last write: a mutation that
+// reads the copy may never come to an end.
+func (d *DownSnapshot) isNonConverging(decision Decision) bool {
+	return d.WrittenBefore && d.Spec.Mutation.UsesOther() && decision.Action == Apply && decision.Cause == Changed
+}
+
+// staleOperations removes the copies under other names and kinds, now that the object is in sync at its destination.
+func (p Planner) staleOperations(d *DownSnapshot) []Operation {
+	var operations []Operation
+	for _, existing := range d.Copies {
+		if existing.Ref() != d.Destination.Ref() {
+			operations = append(operations, Operation{Decision: Stale(existing.Observed), Copy: existing})
+		}
+	}
+	return operations
+}
+
+// planAbsent decides about the copies of an object that does not belong on the target.
+func (p Planner) planAbsent(d *DownSnapshot, s *Snapshot) Plan {
+	result := Plan{Decision: Decision{Action: None, Cause: d.State}}
+	source := Source{State: d.State, AbsenceVerified: d.AbsenceVerified}
+	former := len(d.Copies) > 0
+	for _, existing := range d.Copies {
+		former = former && existing.Observed.FormerMailbox
+		decision, err := Down(source, existing.Observed, nil)
+		if err != nil {
+			result.Err = err
+			return result
+		}
+		result.Decision = decision
+		if decision.Action == VerifyAbsence {
+			result.VerifyAbsence = d.State
+			continue
+		}
+		result.Operations = append(result.Operations, Operation{Decision: decision, Copy: existing})
+	}
+	if former || len(d.Copies) == 0 {
+		p.planEnd(&result, d, s, former)
+	}
+	return result
+}
+
+// planEnd decides what follows once nothing is left on the target but copies from a former mailbox.
+func (p Planner) planEnd(result *Plan, d *DownSnapshot, s *Snapshot, former bool) {
+	if d.MayClaim && !d.AbsenceVerified {
+		// To conclude that the primary claims nothing is as grave as to conclude that it is gone.
+		result.VerifyAbsence = d.State
+		return
+	}
+	if s.Up == nil {
+		result.Claims = RemoveClaims
+	}
+	if former || d.Settled {
+		result.Finalizer = DropFinalizer
+	}
+}
+
+// deferredPaths names the fields that are left to the target until the source changes.
+func deferredPaths(desired *transform.Desired) (paths []string) {
+	for _, field := range desired.DeferredFields {
+		paths = append(paths, field.Path.String())
+	}
+	return paths
+}

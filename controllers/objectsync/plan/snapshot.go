@@ -1,0 +1,157 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package plan
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+)
+
+// CacheTimeout bounds the wait for a created object to appear in the cache. The object never appears if the watch breaks and somebody
+// deletes the object before the next list; without a timeout nobody would recreate it.
+const CacheTimeout = 30 * time.Second
+
+// Snapshot is everything one pass knows about one key. The sync controller fills it from its caches, and no later step of
+// the pass reads a cache: what is decided and what is written rest on one state of both sides.
+type Snapshot struct {
+	Key     types.NamespacedName
+	Matcher *selection.Matcher
+	// Source is the mailbox object; nil if there is none. readable is false while the mailbox cannot be read: then nothing else is
+	// known either, and nothing may be done.
+	Source   *unstructured.Unstructured
+	Readable bool
+	// Down is nil if the mailbox object was upsynced, which is never downsynced again.
+	Down *DownSnapshot
+	// Up is nil if nothing on the target is, or was, upsynced under the key.
+	Up *UpSnapshot
+}
+
+// DownSnapshot is what one pass knows about a mailbox object and its copies on the target.
+type DownSnapshot struct {
+	// Copies are all objects on the target that came from the mailbox object, under whatever name and kind.
+	Copies []Copy
+	// State is InSync if the object belongs on the target, else why it does not, or why that is unknown.
+	State Cause
+	// Err is why the object fails, whatever the target has.
+	Err       error
+	Selection ObjectSelection
+	// Destination is the place on the target where the object belongs, with the copy that is there; Spec is how it changes on its way.
+	// Both are set if the state is InSync or Suspended, unless DestinationErr says why there is no such place.
+	Destination    Copy
+	Spec           transform.SyncSpec
+	DestinationErr error
+	// Excluded is true if the destination is selected for upsync, and the object has no copy yet.
+	Excluded bool
+	// AbsenceVerified is true if the state is an absence that kcp has confirmed since it was suspected.
+	AbsenceVerified bool
+	// MayClaim is true if the object may have related objects that travel with it.
+	MayClaim bool
+	// DroppedPaths are the fields that the target was found not to keep.
+	DroppedPaths []string
+	// WrittenBefore is true if the last write to the copy was for the same version of the source.
+	WrittenBefore bool
+	// Settled is true if the caches show all copies that there are.
+	Settled bool
+}
+
+// Copy is a place on the target, with the copy of a mailbox object that is there.
+type Copy struct {
+	API TargetAPI
+	Key types.NamespacedName
+	// Object and observed are nil if nothing of the hub is there.
+	Object   *unstructured.Unstructured
+	Observed *TargetObject
+	// Uncached is true if the hub created the object and the cache does not show it yet.
+	Uncached bool
+}
+
+// Ref names the place.
+func (t Copy) Ref() Ref { return t.API.Ref(t.Key) }
+
+// requeueAfter returns when to look whether the cache shows the copy; zero if it does, or if there is none.
+func (t Copy) requeueAfter() time.Duration {
+	if t.Uncached {
+		return CacheTimeout
+	}
+	return 0
+}
+
+// Ref names the object of the target.
+func (u *UpSnapshot) Ref() Ref {
+	return u.API.Ref(types.NamespacedName{Namespace: u.Object.GetNamespace(), Name: u.Object.GetName()})
+}
+
+// UpSnapshot is what one pass knows about an object of the target that is, or was, upsynced under the key.
+type UpSnapshot struct {
+	// Mark is that of the mailbox object; nil if the hub did not upsync it.
+	Mark *ownership.Mark
+	// Object is what is upsynced now, and API how the target serves it; nil if nothing is.
+	Object *unstructured.Unstructured
+	API    TargetAPI
+	// State is InSync if the object belongs in the mailbox, else why not, or why that is unknown.
+	State Cause
+	// Err is why the mailbox object fails although there is nothing to write.
+	Err       error
+	Selection ObjectSelection
+	// Spec is how the object changes on its way, Name what the mailbox calls it; Denied is why it may not be there. Set if the state
+	// is InSync.
+	Spec   transform.SyncSpec
+	Name   types.NamespacedName
+	Denied error
+	// Conflicting is another object of the target that would have the same name in the mailbox.
+	Conflicting *Ref
+	// Incomplete is true if the mailbox object cannot be compared: the cache holds only a part of it. IncompleteErr is why, unless the
+	// rest is only being fetched.
+	Incomplete    bool
+	IncompleteErr error
+	// AbsenceVerified is true if the absence that the state stands for is certain.
+	AbsenceVerified bool
+	// DroppedPaths are the fields that the mailbox was found not to keep.
+	DroppedPaths []string
+	// WrittenBefore is true if the last write to the mailbox was for the same version of the object, and a rule reads the mailbox.
+	WrittenBefore bool
+	// Unconfirmed is the object to ask the target about, whose end nobody saw.
+	Unconfirmed *Ref
+}
+
+// ObjectSelection is why and how an object travels.
+type ObjectSelection struct {
+	selection.Selection
+	// Related is set if the object travels because a primary claims it.
+	Related *related.Match
+	// Unresolved is why the hub cannot tell whether the object travels. Nothing may be done about the object then.
+	Unresolved error
+}
+
+// SameEffect reports whether two selections have the same effect on an object.
+func (c ObjectSelection) SameEffect(other ObjectSelection) bool {
+	return c.Equal(other.Selection) && (c.Related == nil) == (other.Related == nil)
+}
+
+// Ref names an object on the target.
+type Ref struct {
+	Resource schema.GroupResource
+	Key      types.NamespacedName
+}
