@@ -106,20 +106,13 @@ type Controller struct {
 	fieldManager    string
 	matcher         atomic.Pointer[selection.Matcher]
 	targetResources []*targetResource
-	// targetExpectations and mailboxExpectations remember the hub's writes until the caches show them.
-	targetExpectations  *expectations[plan.Ref]
-	mailboxExpectations *expectations[types.NamespacedName]
-	pendingRenames      *pendingRenames
-	upsyncIndex         *upsyncIndex
-	primaryTracker      *primaryTracker
-	nameWaiters         *nameWaiters
-	failures            *failures
-	pendingChanges      *pendingChanges
-	metrics             *controllerMetrics
-	events              *events
-	firstPass           *firstPass
-	droppedFields       droppedFields
-	startSignal         chan struct{}
+	states          *keyStates
+	primaryTracker  *primaryTracker
+	metrics         *controllerMetrics
+	events          *events
+	firstPass       *firstPass
+	droppedFields   droppedFields
+	startSignal     chan struct{}
 	// cachesWholeObjects is true if a rule reads the copies on the target; else the cache keeps only metadata and status.
 	cachesWholeObjects bool
 	// upsyncReadsMailbox is true if a rule for upsync reads the mailbox object.
@@ -159,22 +152,17 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 		}},
 		selector:       Selector(options.Owner),
 		fieldManager:   ownership.FieldManager(options.Owner.Hub),
-		upsyncIndex:    newUpsyncIndex(),
-		pendingRenames: newPendingRenames(),
+		states:         newKeyStates(options.Clock),
 		primaryTracker: newPrimaryTracker(options.Registry, options.Resource),
-		nameWaiters:    newNameWaiters(),
-		failures:       newFailures(options.Clock),
-		pendingChanges: newPendingChanges(),
 		metrics:        newMetrics(options.Owner.SyncTarget, options.Resource),
 		firstPass:      newFirstPass(),
 		startSignal:    make(chan struct{}, 1),
 	}
-	c.targetExpectations = newExpectations(options.Clock, func(at plan.Ref, resourceVersion string) bool {
-		return c.targetResourceFor(at.Resource).cache.HasReached(at.Key.Namespace, resourceVersion)
-	})
-	c.targetExpectations.onGrowth = options.Connection.CheckCacheLimits
 	// The caches of mailboxes do not report a resourceVersion for the whole cache.
-	c.mailboxExpectations = newExpectations(options.Clock, func(types.NamespacedName, string) bool { return true })
+	c.states.onTarget.cacheHasReached = func(at plan.Ref, resourceVersion string) bool {
+		return c.targetResourceFor(at.Resource).cache.HasReached(at.Key.Namespace, resourceVersion)
+	}
+	c.states.onTarget.onGrowth = options.Connection.CheckCacheLimits
 	c.cachesWholeObjects = needsWholeTargetObjects(options)
 	c.upsyncReadsMailbox = options.Resource.GetRules().Up.UsesOther() ||
 		slices.ContainsFunc(options.Relations, func(r *related.Relation) bool { return r.Up.UsesOther() })
@@ -210,7 +198,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	defer collector.Add(c)()
 	defer c.firstPass.finish()
 	defer c.Connection.Subscribe(c.targetListener(ctx))()
-	defer c.Connection.CountCache(&c.targetExpectations.size)()
+	defer c.Connection.CountCache(&c.states.onTarget.size)()
 
 	for _, target := range c.targetResources {
 		c.runningTasks.Go(func() { target.cache.Run(ctx) })

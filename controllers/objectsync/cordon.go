@@ -31,7 +31,7 @@ func (c *Controller) RetryConflicts() { c.retry(ReasonConflict) }
 
 // retry enqueues all objects that failed for a reason.
 func (c *Controller) retry(reason string) {
-	c.enqueue(createPriority, c.failures.keysWhere(func(_ types.NamespacedName, failure Failure) bool {
+	c.enqueue(createPriority, c.states.failedKeys(func(_ types.NamespacedName, failure Failure) bool {
 		return failure.Reason == reason
 	})...)
 }

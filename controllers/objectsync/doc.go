@@ -20,7 +20,7 @@ limitations under the License.
 // downsync, drift, status return, upsync and deletion. Two loops can therefore never fight over an object. A pass goes one
 // way: observe reads the caches into a [plan.Snapshot], a [plan.Planner] decides, execute makes the requests, and Reconcile
 // reports. The
-// caches lag behind the hub's own writes, so [expectations] remember each write until the cache shows it.
+// caches lag behind the hub's own writes, so [keyStates] remembers each write until the cache shows it.
 //
 // The decisions are in the pure packages below plan: selection (which objects, and how), transform (the desired object),
 // ownership (whose an object is, by its mark), related (objects that travel with others), and plan itself (the action for each

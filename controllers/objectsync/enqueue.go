@@ -50,7 +50,7 @@ const (
 // Resume enqueues all keys after the target was away, and those that changed meanwhile and exist on neither side any more.
 func (c *Controller) Resume() {
 	c.enqueueAll()
-	c.enqueue(replayPriority, c.pendingChanges.keys()...)
+	c.enqueue(replayPriority, c.states.pendingKeys()...)
 }
 
 // OnReset is called when the mailbox cache was relisted, or ceases to be filled.
@@ -81,7 +81,7 @@ func (c *Controller) OnEvent(event mailboxes.Event) {
 		c.enqueue(createPriority, event.Key)
 	default:
 		if event.New == nil {
-			c.mailboxExpectations.deletionObserved(event.Key, event.Old.GetUID())
+			c.states.inMailbox.deletionObserved(event.Key, event.Old.GetUID())
 		}
 		c.enqueueChanged(originMailbox, changePriority, event.Key)
 	}
@@ -109,7 +109,7 @@ func (c *Controller) targetHandler(target *targetResource) cache.ResourceEventHa
 			}
 			object := obj.(*unstructured.Unstructured)
 			ref := target.Ref(keyOf(object))
-			c.targetExpectations.deletionObserved(ref, object.GetUID())
+			c.states.onTarget.deletionObserved(ref, object.GetUID())
 			c.enqueueChanged(originTarget, changePriority, c.sourceKeysOf(object)...)
 			c.enqueueNameWaiters(ref)
 			c.OnChange()
@@ -137,7 +137,7 @@ func (c *Controller) upsyncHandler(ctx context.Context, target *targetResource) 
 	raise := func(obj any) (keys []types.NamespacedName) {
 		object := obj.(*unstructured.Unstructured)
 		key, ok := c.upsyncKey(target, c.matcher.Load(), object)
-		if ok && whileCurrent(func() { c.upsyncIndex.add(key, target.Ref(keyOf(object))) }) {
+		if ok && whileCurrent(func() { c.states.addUpsynced(key, target.Ref(keyOf(object))) }) {
 			keys = append(keys, key)
 		}
 		return keys
@@ -154,10 +154,10 @@ func (c *Controller) upsyncHandler(ctx context.Context, target *targetResource) 
 			ref, uid := target.Ref(keyOf(object)), object.GetUID()
 			var keys []types.NamespacedName
 			current := whileCurrent(func() {
-				keys = c.upsyncIndex.move(ref, types.NamespacedName{}, false)
+				keys = c.states.moveUpsynced(ref, types.NamespacedName{}, false)
 				// Without a delete event the object may still exist: the target is asked before anything is deleted.
 				if !unseen && slices.ContainsFunc(keys, c.mayBeUpsynced) {
-					c.upsyncIndex.setDeleted(ref, uid)
+					c.states.setSourceDeleted(ref, uid)
 				}
 			})
 			if current {
@@ -224,7 +224,7 @@ func (c *Controller) targetListener(ctx context.Context) targets.Listener {
 	return targets.Listener{
 		OnNamespace: func(name string, gone bool) {
 			if gone {
-				c.enqueue(createPriority, c.failures.keysWhere(func(key types.NamespacedName, failure Failure) bool {
+				c.enqueue(createPriority, c.states.failedKeys(func(key types.NamespacedName, failure Failure) bool {
 					// Rules that change namespaces may have meant any of them.
 					return failure.Reason == ReasonNamespaceTerminating && (key.Namespace == name || c.mayChangeNamespace())
 				})...)
@@ -244,7 +244,7 @@ func (c *Controller) targetListener(ctx context.Context) targets.Listener {
 		},
 		OnCRD: func(resource schema.GroupResource) {
 			if c.targetResourceFor(resource) != nil {
-				c.enqueue(createPriority, c.failures.keysWhere(func(_ types.NamespacedName, failure Failure) bool {
+				c.enqueue(createPriority, c.states.failedKeys(func(_ types.NamespacedName, failure Failure) bool {
 					return failure.Reason == ReasonNotServed
 				})...)
 			}
@@ -254,7 +254,7 @@ func (c *Controller) targetListener(ctx context.Context) targets.Listener {
 
 // enqueueNameWaiters enqueues the objects that wait for a name on the target.
 func (c *Controller) enqueueNameWaiters(ref plan.Ref) {
-	c.enqueue(changePriority, c.nameWaiters.waitingFor(ref)...)
+	c.enqueue(changePriority, c.states.keysAwaiting(ref)...)
 }
 
 func keyOf(object *unstructured.Unstructured) types.NamespacedName {
@@ -296,7 +296,7 @@ func (c *Controller) indexBySource(obj any) ([]string, error) {
 // SetMatcher makes the controller select by another matcher, and enqueues the objects whose selection differs.
 func (c *Controller) SetMatcher(matcher *selection.Matcher) {
 	old := c.matcher.Swap(matcher)
-	raised := c.upsyncIndex.keys()
+	raised := c.states.upsyncedKeys()
 	upChanged := c.updateUpsyncCaches(matcher)
 	sources, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
 	for _, source := range sources {
@@ -353,7 +353,7 @@ func (c *Controller) keys() []types.NamespacedName {
 			}
 		}
 	}
-	for _, key := range c.upsyncIndex.keys() {
+	for _, key := range c.states.upsyncedKeys() {
 		keys[key] = struct{}{}
 	}
 	all := make([]types.NamespacedName, 0, len(keys))
@@ -391,7 +391,7 @@ func (c *Controller) enqueueChanged(from changeOrigin, priority int, keys ...typ
 	c.lock.Unlock()
 	if queue != nil && len(keys) > 0 {
 		if priority > replayPriority {
-			c.pendingChanges.add(c.Clock.Now(), from, keys...)
+			c.states.addChange(c.Clock.Now(), from, keys...)
 		}
 		queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, keys...)
 	}

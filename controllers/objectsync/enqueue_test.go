@@ -163,7 +163,7 @@ func TestUpsyncHandlerEnqueues(t *testing.T) {
 	handler.OnAdd(safe, false)
 	handler.OnAdd(other, false)
 	r.expectEnqueued("till", "vault")
-	if got := r.upsyncIndex.refsOf(shop("vault")); !slices.Equal(got, []plan.Ref{at("safe")}) {
+	if got := r.states.upsyncedRefs(shop("vault")); !slices.Equal(got, []plan.Ref{at("safe")}) {
 		t.Errorf("as vault come up %v", got)
 	}
 	handler.OnUpdate(safe, safe)
@@ -171,13 +171,13 @@ func TestUpsyncHandlerEnqueues(t *testing.T) {
 
 	handler.OnDelete(safe)
 	r.expectEnqueued("vault")
-	if len(r.upsyncIndex.refsOf(shop("vault"))) > 0 || !r.upsyncIndex.isDeleted(at("safe"), safe.GetUID()) {
+	if len(r.states.upsyncedRefs(shop("vault"))) > 0 || !r.states.isSourceDeleted(at("safe"), safe.GetUID()) {
 		t.Error("the end of what was seen to end is not known")
 	}
 	// Of one that was missed, only that it is not there any more is known.
 	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "shop/till", Obj: till})
 	r.expectEnqueued("till")
-	if len(r.upsyncIndex.refsOf(shop("till"))) > 0 || r.upsyncIndex.isDeleted(at("till"), till.GetUID()) {
+	if len(r.states.upsyncedRefs(shop("till"))) > 0 || r.states.isSourceDeleted(at("till"), till.GetUID()) {
 		t.Error("an end that nobody saw is known")
 	}
 	handler.OnDelete(other)
@@ -187,7 +187,7 @@ func TestUpsyncHandlerEnqueues(t *testing.T) {
 	handler.OnAdd(till, false)
 	handler.OnDelete(safe)
 	r.expectEnqueued()
-	if len(r.upsyncIndex.keys()) > 0 {
+	if len(r.states.upsyncedKeys()) > 0 {
 		t.Error("a feed that was replaced is still listened to")
 	}
 }
@@ -210,15 +210,15 @@ func TestSetMatcherEnqueuesUpsyncedObjects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newEnqueueHarness(t, first)
 			before := r.widgetsOnTarget().currentUpsyncCache()
-			r.upsyncIndex.add(shop("till"), r.widgetsOnTarget().Ref(shop("till")))
-			r.upsyncIndex.add(shop("vault"), r.widgetsOnTarget().Ref(shop("safe")))
+			r.states.addUpsynced(shop("till"), r.widgetsOnTarget().Ref(shop("till")))
+			r.states.addUpsynced(shop("vault"), r.widgetsOnTarget().Ref(shop("safe")))
 			r.SetMatcher(test.next)
 			r.expectEnqueued("till", "vault")
 			after := r.widgetsOnTarget().currentUpsyncCache()
 			if before == nil || (after == before) != test.kept || (after == nil) != !test.next.SelectsUp(targetWidgets.GroupResource(), "Widget") {
 				t.Errorf("the feed was %v and is %v", before, after)
 			}
-			if known := len(r.upsyncIndex.keys()) > 0; known != test.kept {
+			if known := len(r.states.upsyncedKeys()) > 0; known != test.kept {
 				t.Errorf("what came up from the former feed is known: %v, want %v", known, test.kept)
 			}
 		})
@@ -256,7 +256,7 @@ func TestSuspensionChanged(t *testing.T) {
 
 func TestEventsRequeueFailedObjects(t *testing.T) {
 	r := newEnqueueHarness(t, upsyncMatcher(nil))
-	fail := func(name, reason string) { r.failures.set(shop(name), Failure{reason, "m"}) }
+	fail := func(name, reason string) { r.states.setFailure(shop(name), Failure{reason, "m"}) }
 	fail("ending", ReasonNamespaceTerminating)
 	fail("unserved", ReasonNotServed)
 	fail("wrong", ReasonInvalid)
@@ -295,11 +295,11 @@ func TestEventsOfTheMailbox(t *testing.T) {
 	r.OnAbsenceDecided(shop("proven"))
 	r.expectEnqueued("changed", "first", "new", "proven")
 
-	r.mailboxExpectations.writeStarted(shop("till"))
-	r.mailboxExpectations.writeFinished(shop("till"), till)
+	r.states.inMailbox.started(shop("till"))
+	r.states.inMailbox.finished(shop("till"), till)
 	r.OnEvent(mailboxes.Event{Key: shop("till"), Old: till})
 	r.expectEnqueued("till")
-	if object, _ := r.mailboxExpectations.current(shop("till"), nil); object != nil {
+	if object, _ := r.states.inMailbox.current(shop("till"), nil); object != nil {
 		t.Errorf("%s is still remembered", describeVersion(object))
 	}
 }
@@ -339,10 +339,10 @@ func TestWhatWaitsForTheTarget(t *testing.T) {
 	}
 	r.Resume()
 	r.expectEnqueued("first", "second")
-	if seen, waits := r.pendingChanges.take(shop("first")); !waits || !seen.mailbox.IsZero() {
+	if seen, waits := r.states.takeChanges(shop("first")); !waits || !seen.mailbox.IsZero() {
 		t.Errorf("how long the target was away would be measured: %v", seen)
 	}
-	if seen, waits := r.pendingChanges.take(shop("second")); !waits || seen.mailbox.IsZero() {
+	if seen, waits := r.states.takeChanges(shop("second")); !waits || seen.mailbox.IsZero() {
 		t.Errorf("how long it took would not be measured: %v", seen)
 	}
 }
@@ -361,7 +361,7 @@ func TestWhatIsThereAtTheStartIsNotMeasured(t *testing.T) {
 		for _, initial := range []bool{true, false} {
 			handler.OnAdd(widget, initial)
 			r.expectEnqueued("first")
-			if seen, waits := r.pendingChanges.take(shop("first")); waits == initial || seen.target.IsZero() != initial {
+			if seen, waits := r.states.takeChanges(shop("first")); waits == initial || seen.target.IsZero() != initial {
 				t.Errorf("%s, at the start: %v: %v, %v", name, initial, seen, waits)
 			}
 		}
@@ -370,13 +370,13 @@ func TestWhatIsThereAtTheStartIsNotMeasured(t *testing.T) {
 
 // What an event costs before its object is looked at: the queue keeps the key and its priority, and nothing else is allocated.
 func BenchmarkEvent(b *testing.B) {
-	c := &Controller{pendingChanges: newPendingChanges(), queue: discarding{}}
+	c := &Controller{states: newKeyStates(testclock.NewFakeClock(time.Unix(1000, 0))), queue: discarding{}}
 	c.Clock = testclock.NewFakeClock(time.Unix(1000, 0))
 	event := mailboxes.Event{Key: shop("first"), Old: &unstructured.Unstructured{}, New: &unstructured.Unstructured{}}
 	b.ReportAllocs()
 	for b.Loop() {
 		c.OnEvent(event)
-		c.pendingChanges.take(event.Key)
+		c.states.takeChanges(event.Key)
 	}
 }
 

@@ -32,7 +32,7 @@ import (
 // executeDown carries out the plan for a mailbox object and its copies.
 func (c *Controller) executeDown(ctx context.Context, s *plan.Snapshot, p plan.Plan) (outcome, error) {
 	if s.Source == nil {
-		c.failures.forgetHistory(s.Key)
+		c.states.forgetHistory(s.Key)
 	}
 	if p.Finalizer == plan.SetFinalizer {
 		if err := c.ensureFinalizer(ctx, s.Key, s.Source); err != nil {
@@ -66,7 +66,7 @@ func (c *Controller) executeDown(ctx context.Context, s *plan.Snapshot, p plan.P
 // executeOperation makes one write to the target. A repair waits if somebody keeps undoing it.
 func (c *Controller) executeOperation(ctx context.Context, s *plan.Snapshot, o plan.Operation, result *outcome) error {
 	if o.Repair {
-		if wait := c.failures.driftBackoff(s.Key); wait > 0 {
+		if wait := c.states.driftBackoff(s.Key); wait > 0 {
 			result.requeueAfter = wait
 			return errors.Join(c.fieldConflictError(ctx, o), c.returnStatusAnyway(ctx, s, o))
 		}
@@ -74,7 +74,7 @@ func (c *Controller) executeOperation(ctx context.Context, s *plan.Snapshot, o p
 	err := c.write(ctx, o)
 	switch {
 	case err == nil && o.Desired != nil && s.Down.Spec.Mutation.UsesOther():
-		c.failures.recordWrite(s.Key, s.Source.GetResourceVersion())
+		c.states.recordWrite(s.Key, s.Source.GetResourceVersion())
 	case err != nil && o.Decision.Action == plan.Apply:
 		// The copy lives on although it could not be changed.
 		return errors.Join(err, c.returnStatusAnyway(ctx, s, o))

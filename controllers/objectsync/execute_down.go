@@ -39,22 +39,22 @@ func (c *Controller) createOnTarget(ctx context.Context, current plan.Copy, desi
 		return errCordoned
 	}
 	ref := current.Ref()
-	c.targetExpectations.writeStarted(ref)
+	c.states.onTarget.started(ref)
 	created, err := c.Connection.Create(ctx, current.API.GroupVersionResource, desired.ForCreate())
 	if isMissingNamespace(err, current.Key.Namespace) {
 		extra := requestmetrics.WithClass(ctx, requestmetrics.Extra)
 		if err := c.Connection.EnsureNamespace(extra, current.Key.Namespace, map[string]string{ownership.EnsuredAnnotation: c.Owner.EnsuredValue(namespaceSelf(current.Key.Namespace))}); err != nil {
-			c.targetExpectations.writeFinished(ref, nil)
+			c.states.onTarget.finished(ref, nil)
 			return fmt.Errorf("cannot create the namespace %s: %w", current.Key.Namespace, err)
 		}
 		created, err = c.Connection.Create(extra, current.API.GroupVersionResource, desired.ForCreate())
 	}
 	if errors.Is(err, targets.ErrAlreadyExists) {
-		c.targetExpectations.writeFinished(ref, nil)
+		c.states.onTarget.finished(ref, nil)
 		return c.reclaim(requestmetrics.WithClass(ctx, requestmetrics.Extra), current, desired, err)
 	}
 	if err != nil {
-		c.targetExpectations.writeFinished(ref, nil)
+		c.states.onTarget.finished(ref, nil)
 		return err
 	}
 	return c.recordTargetWrite(ref, created, desired.Object)
@@ -76,10 +76,10 @@ func (c *Controller) applyInPlace(ctx context.Context, current plan.Copy, desire
 		return err
 	}
 	ref := current.Ref()
-	c.targetExpectations.writeStarted(ref)
+	c.states.onTarget.started(ref)
 	applied, err := c.applyMigratingVersion(ctx, current, desired, uid)
 	if err != nil {
-		c.targetExpectations.writeFinished(ref, nil)
+		c.states.onTarget.finished(ref, nil)
 		return asImmutableError(err)
 	}
 	return c.recordTargetWrite(ref, applied, desired.Object)
@@ -123,13 +123,13 @@ func (c *Controller) removeOverwriteAnnotation(ctx context.Context, current plan
 
 func (c *Controller) editTarget(ctx context.Context, current plan.Copy, uid types.UID, edits targets.MetadataPatch) error {
 	ref := current.Ref()
-	c.targetExpectations.writeStarted(ref)
+	c.states.onTarget.started(ref)
 	edited, err := c.Connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, uid, edits)
 	if err != nil {
-		c.targetExpectations.writeFinished(ref, nil)
+		c.states.onTarget.finished(ref, nil)
 		return err
 	}
-	c.targetExpectations.writeFinished(ref, c.strippedObject(edited))
+	c.states.onTarget.finished(ref, c.strippedObject(edited))
 	return nil
 }
 
@@ -137,7 +137,7 @@ func (c *Controller) editTarget(ctx context.Context, current plan.Copy, uid type
 // so that they are not taken for drift for ever.
 func (c *Controller) recordTargetWrite(ref plan.Ref, answer, desired *unstructured.Unstructured) error {
 	kept := c.strippedObject(answer)
-	c.targetExpectations.writeFinished(ref, kept)
+	c.states.onTarget.finished(ref, kept)
 	observed, err := c.observeObject(kept)
 	if err != nil {
 		return fmt.Errorf("the target did not keep the hub's mark: %w", err)
@@ -146,18 +146,18 @@ func (c *Controller) recordTargetWrite(ref plan.Ref, answer, desired *unstructur
 	if err != nil {
 		return err
 	}
-	c.targetExpectations.setDroppedPaths(ref, dropped)
+	c.states.onTarget.setDroppedPaths(ref, dropped)
 	return nil
 }
 
 func (c *Controller) deleteFromTarget(ctx context.Context, current plan.Copy, uid types.UID) error {
 	ref := current.Ref()
-	c.targetExpectations.writeStarted(ref)
+	c.states.onTarget.started(ref)
 	if err := c.Connection.Delete(ctx, current.API.GroupVersionResource, current.Key, uid); err != nil {
-		c.targetExpectations.writeFinished(ref, nil)
+		c.states.onTarget.finished(ref, nil)
 		return err
 	}
-	c.targetExpectations.deleteAccepted(ref, uid)
+	c.states.onTarget.deleteAccepted(ref, uid)
 	return nil
 }
 
@@ -169,12 +169,12 @@ func (c *Controller) releaseOnTarget(ctx context.Context, current plan.Copy) err
 	if mayReclaim(observed.Mark) {
 		edits.SetAnnotations = map[string]string{ownership.EnsuredAnnotation: c.Owner.EnsuredValue(observed.Mark.Self)}
 	}
-	c.targetExpectations.writeStarted(ref)
+	c.states.onTarget.started(ref)
 	if _, err := c.Connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, observed.UID, edits); err != nil && !apierrors.IsNotFound(err) {
-		c.targetExpectations.writeFinished(ref, nil)
+		c.states.onTarget.finished(ref, nil)
 		return err
 	}
-	c.targetExpectations.deleteAccepted(ref, observed.UID)
+	c.states.onTarget.deleteAccepted(ref, observed.UID)
 	return nil
 }
 

@@ -64,12 +64,12 @@ func (c *Controller) createInMailbox(ctx context.Context, s *plan.Snapshot, desi
 		return err
 	}
 	toWrite := c.withStatus(desired.Object, s.Up.Object)
-	c.mailboxExpectations.writeStarted(key)
+	c.states.inMailbox.started(key)
 	created, err := client.Create(ctx, toWrite, metav1.CreateOptions{FieldManager: c.fieldManager})
 	if isMissingNamespace(err, key.Namespace) {
 		extra := requestmetrics.WithClass(ctx, requestmetrics.Extra)
 		if err := c.ensureMailboxNamespace(extra, key.Namespace); err != nil {
-			c.mailboxExpectations.writeFinished(key, nil)
+			c.states.inMailbox.finished(key, nil)
 			return err
 		}
 		created, err = client.Create(extra, toWrite, metav1.CreateOptions{FieldManager: c.fieldManager})
@@ -84,11 +84,11 @@ func (c *Controller) createInMailbox(ctx context.Context, s *plan.Snapshot, desi
 func (c *Controller) readConflictInMailbox(ctx context.Context, client dynamic.ResourceInterface, key types.NamespacedName) error {
 	object, err := client.Get(ctx, key.Name, metav1.GetOptions{})
 	if err != nil {
-		c.mailboxExpectations.writeFinished(key, nil)
+		c.states.inMailbox.finished(key, nil)
 		return fmt.Errorf("%w: it has the object already, but does not show it: %w", errMailboxRefused, err)
 	}
 	object.SetManagedFields(nil)
-	c.mailboxExpectations.writeFinished(key, object)
+	c.states.inMailbox.finished(key, object)
 	if c.isUpsynced(object) {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (c *Controller) updateInMailbox(ctx context.Context, s *plan.Snapshot, desi
 	if err != nil {
 		return err
 	}
-	c.mailboxExpectations.writeStarted(key)
+	c.states.inMailbox.started(key)
 	updated, err := client.Update(ctx, mergeIntoMailboxObject(s.Source, c.withStatus(desired.Object, s.Up.Object)), metav1.UpdateOptions{FieldManager: c.fieldManager})
 	if apierrors.IsConflict(err) {
 		err = errStale
@@ -130,12 +130,12 @@ func (c *Controller) updateInMailbox(ctx context.Context, s *plan.Snapshot, desi
 func (c *Controller) recordMailboxWrite(ctx context.Context, s *plan.Snapshot, answer *unstructured.Unstructured, desired *transform.Desired, err error) error {
 	key := s.Key
 	if err != nil {
-		c.mailboxExpectations.writeFinished(key, nil)
+		c.states.inMailbox.finished(key, nil)
 		return fmt.Errorf("%w: %w", errMailboxRefused, err)
 	}
 	answer.SetManagedFields(nil)
-	c.mailboxExpectations.writeFinished(key, answer)
-	c.mailboxExpectations.setDroppedPaths(key, transform.MissingPaths(desired.Object.Object, answer.Object))
+	c.states.inMailbox.finished(key, answer)
+	c.states.inMailbox.setDroppedPaths(key, transform.MissingPaths(desired.Object.Object, answer.Object))
 	c.OnChange()
 	_, err = c.writeUpsyncedStatus(ctx, s, answer)
 	return err
@@ -187,12 +187,12 @@ func (c *Controller) deleteFromMailbox(ctx context.Context, key types.Namespaced
 		return err
 	}
 	uid := inMailbox.GetUID()
-	c.mailboxExpectations.writeStarted(key)
+	c.states.inMailbox.started(key)
 	if err := client.Delete(ctx, key.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}); err != nil && !apierrors.IsNotFound(err) {
-		c.mailboxExpectations.writeFinished(key, nil)
+		c.states.inMailbox.finished(key, nil)
 		return fmt.Errorf("%w: %w", errMailboxRefused, err)
 	}
-	c.mailboxExpectations.deleteAccepted(key, uid)
+	c.states.inMailbox.deleteAccepted(key, uid)
 	c.forgetSourceDeletion(inMailbox)
 	c.OnChange()
 	return nil
@@ -216,14 +216,14 @@ func (c *Controller) releaseInMailbox(ctx context.Context, key types.NamespacedN
 	if err != nil {
 		return err
 	}
-	c.mailboxExpectations.writeStarted(key)
+	c.states.inMailbox.started(key)
 	released, err := client.Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: c.fieldManager})
 	if err != nil {
-		c.mailboxExpectations.writeFinished(key, nil)
+		c.states.inMailbox.finished(key, nil)
 		return fmt.Errorf("%w: %w", errMailboxRefused, err)
 	}
 	released.SetManagedFields(nil)
-	c.mailboxExpectations.writeFinished(key, released)
+	c.states.inMailbox.finished(key, released)
 	c.forgetSourceDeletion(inMailbox)
 	c.OnChange()
 	return nil
@@ -231,7 +231,7 @@ func (c *Controller) releaseInMailbox(ctx context.Context, key types.NamespacedN
 
 func (c *Controller) forgetSourceDeletion(inMailbox *unstructured.Unstructured) {
 	if mark, err := plan.MailboxMark(c.Owner, inMailbox); err == nil {
-		c.upsyncIndex.forgetDeleted(upsyncSourceRef(mark))
+		c.states.forgetSourceDeleted(upsyncSourceRef(mark))
 	}
 }
 
@@ -244,7 +244,7 @@ func (c *Controller) executeUp(ctx context.Context, s *plan.Snapshot, p plan.Pla
 		return result, p.Err
 	}
 	if p.Repair {
-		if wait := c.failures.driftBackoff(s.Key); wait > 0 {
+		if wait := c.states.driftBackoff(s.Key); wait > 0 {
 			result.requeueAfter = wait
 			return result, fmt.Errorf("%w: somebody in the mailbox, or spec.mutation.up of the PublishedResource, keeps changing it %v", errFieldConflict, p.Decision.Fields)
 		}
@@ -252,7 +252,7 @@ func (c *Controller) executeUp(ctx context.Context, s *plan.Snapshot, p plan.Pla
 	log.FromContext(ctx).V(1).Info("decided about an upsync", "decision", p.Decision.String())
 	err := c.writeToMailbox(ctx, s, p, &result)
 	if err == nil && c.upsyncReadsMailbox && p.Decision.Action == plan.Update {
-		c.failures.recordWrite(s.Key, u.Object.GetResourceVersion())
+		c.states.recordWrite(s.Key, u.Object.GetResourceVersion())
 	}
 	return requeueIfStale(result, err)
 }

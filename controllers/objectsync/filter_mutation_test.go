@@ -127,7 +127,7 @@ func TestMutationsThatLookAtTheOtherSide(t *testing.T) {
 		if _, err := controller.Reconcile(log.IntoContext(t.Context(), logr.Discard()), key); err == nil {
 			t.Error("what the target refuses is no failure")
 		}
-		if failure := controller.failures.snapshot()[key]; failure.Reason != ReasonInvalid {
+		if failure := controller.states.failures()[key]; failure.Reason != ReasonInvalid {
 			t.Fatalf("it fails for the reason %s: %s", failure.Reason, failure.Message)
 		}
 	}

@@ -100,14 +100,14 @@ func (c *Controller) setFinalizers(ctx context.Context, key types.NamespacedName
 	if err != nil {
 		return err
 	}
-	c.mailboxExpectations.writeStarted(key)
+	c.states.inMailbox.started(key)
 	patched, err := client.Patch(requestmetrics.WithClass(ctx, requestmetrics.Extra), key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: c.fieldManager})
 	if apierrors.IsNotFound(err) && source.GetDeletionTimestamp() != nil {
-		c.mailboxExpectations.writeFinished(key, nil)
+		c.states.inMailbox.finished(key, nil)
 		return nil
 	}
 	if err != nil {
-		c.mailboxExpectations.writeFinished(key, nil)
+		c.states.inMailbox.finished(key, nil)
 		if apierrors.IsConflict(err) {
 			return errStale
 		}
@@ -115,10 +115,10 @@ func (c *Controller) setFinalizers(ctx context.Context, key types.NamespacedName
 	}
 	if patched.GetDeletionTimestamp() != nil && len(finalizers) == 0 {
 		// The removal of the last finalizer deletes the object.
-		c.mailboxExpectations.deleteAccepted(key, source.GetUID())
+		c.states.inMailbox.deleteAccepted(key, source.GetUID())
 		return nil
 	}
 	patched.SetManagedFields(nil)
-	c.mailboxExpectations.writeFinished(key, patched)
+	c.states.inMailbox.finished(key, patched)
 	return nil
 }

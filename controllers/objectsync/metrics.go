@@ -171,7 +171,7 @@ func collectQueueStats(running []*Controller, metrics chan<- prometheus.Metric) 
 // addQueueStats adds the controller's figures.
 func (c *Controller) addQueueStats(to *queueStats) {
 	to.depth += c.QueueLength()
-	waiting, since := c.pendingChanges.count()
+	waiting, since := c.states.countPending()
 	to.waiting += waiting
 	if to.since.IsZero() || waiting > 0 && since.Before(to.since) {
 		to.since = since

@@ -155,7 +155,7 @@ func (c *Controller) targetMarksOf(source types.NamespacedName) []ownership.Mark
 	var marks []ownership.Mark
 	for _, target := range c.targetResources {
 		for _, cached := range target.cache.ByIndex(bySource, source.String()) {
-			object, _ := c.targetExpectations.current(target.Ref(keyOf(cached)), cached)
+			object, _ := c.states.onTarget.current(target.Ref(keyOf(cached)), cached)
 			if object == nil {
 				continue
 			}
@@ -169,7 +169,7 @@ func (c *Controller) targetMarksOf(source types.NamespacedName) []ownership.Mark
 
 // hasUncachedTarget reports whether the hub wrote a copy of a mailbox object that the cache does not show yet.
 func (c *Controller) hasUncachedTarget(source types.NamespacedName) bool {
-	return c.targetExpectations.anyWritten(func(object *unstructured.Unstructured) bool {
+	return c.states.onTarget.anyWritten(func(object *unstructured.Unstructured) bool {
 		mark, err := plan.TargetMark(c.Owner, object)
 		return err == nil && sourceKey(mark) == source
 	})
@@ -184,7 +184,7 @@ func sourceKey(mark ownership.Mark) types.NamespacedName {
 func (c *Controller) observeCopy(target *targetResource, key types.NamespacedName) plan.Copy {
 	found := plan.Copy{API: target.TargetAPI, Key: key}
 	cached := target.cache.Get(key)
-	object, deleted := c.targetExpectations.current(found.Ref(), cached)
+	object, deleted := c.states.onTarget.current(found.Ref(), cached)
 	if object == nil {
 		return found
 	}

@@ -39,8 +39,8 @@ func (c *Controller) observeDown(s *plan.Snapshot) *plan.DownSnapshot {
 		c.observeDestination(s, d, d.Copies)
 		if d.DestinationErr == nil {
 			d.Excluded = len(d.Copies) == 0 && c.isExcludedByUpsync(s.Matcher, s.Source, d.Destination)
-			d.DroppedPaths = c.targetExpectations.droppedPaths(d.Destination.Ref())
-			d.WrittenBefore = c.failures.hasWritten(s.Key, s.Source.GetResourceVersion())
+			d.DroppedPaths = c.states.onTarget.droppedPaths(d.Destination.Ref())
+			d.WrittenBefore = c.states.hasWritten(s.Key, s.Source.GetResourceVersion())
 		}
 	case d.State == plan.Suspended:
 		c.observeSuspendedDestination(s, d)
@@ -105,6 +105,14 @@ func (c *Controller) destinationOf(matcher *selection.Matcher, source *unstructu
 		spec.Relation = c.relationForMark(synchubv1alpha1.RelatedOriginMailbox, c.Resource.GroupResource(), candidate, spec.Relation, destination.Observed.Mark.Relation)
 	}
 	return destination, spec, nil
+}
+
+// downSpec returns how a mailbox object changes on its way down.
+func (c *Controller) downSpec(selected plan.ObjectSelection, source *unstructured.Unstructured) (transform.SyncSpec, error) {
+	if selected.Related != nil {
+		return c.relatedDownSpec(selected, source)
+	}
+	return c.Resource.DownSpec(selected.Policy, selected.Conversion), nil
 }
 
 // downState returns whether the mailbox object belongs on the target, and how it is selected. The error is why the object fails.

@@ -27,11 +27,12 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
 // observeUp reads the object of the target that is upsynced under the key, or finds out why none is any more.
 func (c *Controller) observeUp(s *plan.Snapshot) *plan.UpSnapshot {
-	u := &plan.UpSnapshot{DroppedPaths: c.mailboxExpectations.droppedPaths(s.Key)}
+	u := &plan.UpSnapshot{DroppedPaths: c.states.inMailbox.droppedPaths(s.Key)}
 	u.Mark = c.upsyncMark(s.Source)
 	target, object := c.upsyncSource(s.Key, u.Mark)
 	if object == nil || c.isReplacement(s.Key, u.Mark, target.Ref(keyOf(object))) {
@@ -75,13 +76,21 @@ func (c *Controller) observeUpsyncedObject(s *plan.Snapshot, u *plan.UpSnapshot)
 		u.Name = types.NamespacedName{Namespace: name.Namespace, Name: name.Name}
 		u.Denied = c.checkUpsync(u.API, keyOf(u.Object), u.Name)
 	}
-	for _, ref := range c.upsyncIndex.refsOf(s.Key) {
+	for _, ref := range c.states.upsyncedRefs(s.Key) {
 		if ref != u.Ref() {
 			u.Conflicting = &ref
 			break
 		}
 	}
-	u.WrittenBefore = c.upsyncReadsMailbox && c.failures.hasWritten(s.Key, u.Object.GetResourceVersion())
+	u.WrittenBefore = c.upsyncReadsMailbox && c.states.hasWritten(s.Key, u.Object.GetResourceVersion())
+}
+
+// upSpec returns how a target object changes on its way up.
+func (c *Controller) upSpec(selected plan.ObjectSelection, object *unstructured.Unstructured) transform.SyncSpec {
+	if selected.Related != nil {
+		return relatedUpSpec(selected, object)
+	}
+	return c.Resource.UpSpec(selected.Policy, selected.Conversion)
 }
 
 // upsyncMark returns the mark of a mailbox object, which may be nil; nil if the hub did not upsync it.
@@ -99,7 +108,7 @@ func (c *Controller) upsyncMark(inMailbox *unstructured.Unstructured) *ownership
 // upsyncSource returns the object of the target that is upsynced under a key: the one that the mailbox object names as its source, if
 // that is still upsynced, else the first.
 func (c *Controller) upsyncSource(key types.NamespacedName, mark *ownership.Mark) (*targetResource, *unstructured.Unstructured) {
-	refs := c.upsyncIndex.refsOf(key)
+	refs := c.states.upsyncedRefs(key)
 	if mark != nil {
 		if i := slices.Index(refs, upsyncSourceRef(*mark)); i > 0 {
 			refs[0], refs[i] = refs[i], refs[0]
@@ -125,7 +134,7 @@ func (c *Controller) isReplacement(key types.NamespacedName, mark *ownership.Mar
 		return false
 	}
 	before := upsyncSourceRef(*mark)
-	return before != now && !slices.Contains(c.upsyncIndex.refsOf(key), before)
+	return before != now && !slices.Contains(c.states.upsyncedRefs(key), before)
 }
 
 // upsyncSourceRef returns where the source of an upsynced object is, or was.
@@ -173,14 +182,14 @@ func (c *Controller) observeMissingSelected(s *plan.Snapshot, u *plan.UpSnapshot
 	upsynced := target.currentUpsyncCache()
 	switch {
 	case upsynced == nil, !upsynced.HasSynced(), upsynced.Availability().Reason != "":
-	case upsynced.Get(ref.Key) != nil && slices.Contains(c.upsyncIndex.refsOf(s.Key), ref):
+	case upsynced.Get(ref.Key) != nil && slices.Contains(c.states.upsyncedRefs(s.Key), ref):
 		// It appeared after the index was read; its event enqueues the key again.
 	case upsynced.Get(ref.Key) != nil:
 		// A conversion gives it another name by now.
 		if !c.awaitsRename(s, target, upsynced.Get(ref.Key)) {
 			u.State, u.AbsenceVerified = plan.Deselected, true
 		}
-	case c.upsyncIndex.isDeleted(ref, u.Mark.Source.UID):
+	case c.states.isSourceDeleted(ref, u.Mark.Source.UID):
 		u.State, u.AbsenceVerified = plan.SourceNotFound, true
 	default:
 		u.Unconfirmed = &ref
@@ -218,7 +227,7 @@ func (c *Controller) awaitsRename(s *plan.Snapshot, target *targetResource, obje
 	if !isFree() {
 		return false
 	}
-	c.pendingRenames.add(s.Key, to)
+	c.states.addRename(s.Key, to)
 	// It may have been created just before.
 	return isFree()
 }
@@ -241,7 +250,7 @@ func (c *Controller) observeMissingRelated(s *plan.Snapshot, u *plan.UpSnapshot)
 		// it had filtered, and a primary claims by now, is being fetched.
 		c.RequestCompleteness(func() bool { return !c.relatedSynced(target) || c.isRelatedOnTarget(s.Matcher, target, ref.Key) })
 		return
-	case c.upsyncIndex.isDeleted(ref, u.Mark.Source.UID):
+	case c.states.isSourceDeleted(ref, u.Mark.Source.UID):
 		u.State, u.AbsenceVerified = plan.SourceNotFound, true
 		return
 	}

@@ -28,7 +28,7 @@ func TestAChangeComesFirst(t *testing.T) {
 	for name, cause := range map[string]func(*enqueueHarness){
 		"a config changes": func(r *enqueueHarness) {
 			for name := range many {
-				r.upsyncIndex.add(shop(name), r.widgetsOnTarget().Ref(shop(name)))
+				r.states.addUpsynced(shop(name), r.widgetsOnTarget().Ref(shop(name)))
 			}
 			r.SetMatcher(upsyncMatcher(nil))
 		},
@@ -59,13 +59,13 @@ func TestAChangeComesFirst(t *testing.T) {
 		},
 		"the cordon ends": func(r *enqueueHarness) {
 			for name := range many {
-				r.failures.set(shop(name), Failure{Reason: ReasonTargetCordoned})
+				r.states.setFailure(shop(name), Failure{Reason: ReasonTargetCordoned})
 			}
 			r.Uncordon()
 		},
 		"the target is back": func(r *enqueueHarness) {
 			for name := range many {
-				r.pendingChanges.add(r.Clock.Now(), originMailbox, shop(name))
+				r.states.addChange(r.Clock.Now(), originMailbox, shop(name))
 			}
 			r.Resume()
 		},

@@ -55,14 +55,14 @@ type outcome struct {
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (reconcile.Result, error) {
 	defer c.firstPass.processed(key)
 	if !c.Connection.IsUp() && !c.Resource.Unpublishing {
-		c.pendingChanges.waitForTarget(key)
+		c.states.waitForTarget(key)
 		return reconcile.Result{}, nil
 	}
 	// Count the pass before it loads the matcher: see [Controller.IsEmpty].
 	c.activeReconciles.Add(1)
 	defer c.activeReconciles.Add(-1)
 	ctx = requestmetrics.WithClass(ctx, requestmetrics.Object)
-	pending, waits := c.pendingChanges.take(key)
+	pending, waits := c.states.takeChanges(key)
 	started := c.Clock.Now()
 	outcome, err := c.reconcile(ctx, key)
 	ended := c.Clock.Now()
@@ -75,7 +75,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 	c.recordState(key, outcome, err)
 	if err == nil {
 		c.recordLatency(key, outcome, pending, ended)
-		if before, failed := c.failures.clear(key); failed {
+		if before, failed := c.states.clearFailure(key); failed {
 			c.metrics.failureChanged(before.Reason, "")
 			c.OnChange()
 		}
@@ -86,10 +86,10 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 	if failure.Reason == ReasonTargetUnreachable || apierrors.IsUnauthorized(err) {
 		c.Connection.ProbeNow()
 		if waits {
-			c.pendingChanges.putBack(key, pending)
+			c.states.putBackChanges(key, pending)
 		}
 	}
-	if before, changed := c.failures.set(key, failure); changed {
+	if before, changed := c.states.setFailure(key, failure); changed {
 		c.metrics.failureChanged(before.Reason, failure.Reason)
 		c.OnChange()
 		c.warn(ctx, key, failure)
@@ -105,8 +105,8 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 
 // recordState notes facts about the object that are reported beside its failure.
 func (c *Controller) recordState(key types.NamespacedName, outcome outcome, err error) {
-	c.failures.setFormer(key, err == nil && outcome.decision.Cause == plan.FormerMailbox)
-	if c.failures.setDeferred(key, outcome.deferred) {
+	c.states.setFormer(key, err == nil && outcome.decision.Cause == plan.FormerMailbox)
+	if c.states.setDeferred(key, outcome.deferred) {
 		c.OnChange()
 	}
 }
@@ -120,7 +120,7 @@ func (c *Controller) isRetriedByEvent(failure Failure) bool {
 // recordLatency measures the time since the change that led to the outcome. A pass that is to be repeated counts later.
 func (c *Controller) recordLatency(key types.NamespacedName, outcome outcome, pending pendingChange, now time.Time) {
 	if outcome.stale || outcome.decision.Action == plan.VerifyAbsence {
-		c.pendingChanges.decideLater(key, pending)
+		c.states.decideLater(key, pending)
 		return
 	}
 	c.metrics.observeLatency(outcome, pending, now)
@@ -170,7 +170,7 @@ func (c *Controller) observe(key types.NamespacedName) *plan.Snapshot {
 	case c.isUpsynced(s.Source):
 		s.Up = c.observeUp(s)
 	default:
-		if len(c.upsyncIndex.refsOf(key)) > 0 {
+		if len(c.states.upsyncedRefs(key)) > 0 {
 			s.Up = c.observeUp(s)
 		}
 		s.Down = c.observeDown(s)
@@ -185,7 +185,7 @@ func (c *Controller) mailboxObject(key types.NamespacedName) (object *unstructur
 	if state == mailboxes.Unknown {
 		return nil, false
 	}
-	object, deleted := c.mailboxExpectations.current(key, cached)
+	object, deleted := c.states.inMailbox.current(key, cached)
 	if deleted {
 		now := c.Clock.Now().UTC().Format(time.RFC3339)
 		object = object.DeepCopy()
@@ -212,10 +212,10 @@ func (c *Controller) updateNameWaiter(key types.NamespacedName, err error) {
 	if taken, ok := errors.AsType[*nameTakenError](err); ok {
 		ref = &taken.ref
 	}
-	if left := c.nameWaiters.set(key, ref); left != nil {
+	if left := c.states.awaitName(key, ref); left != nil {
 		c.watchName(*left, false)
 		// Another key may have begun to wait for the name meanwhile.
-		if len(c.nameWaiters.waitingFor(*left)) > 0 {
+		if len(c.states.keysAwaiting(*left)) > 0 {
 			c.watchName(*left, true)
 		}
 	}
@@ -239,7 +239,7 @@ func (c *Controller) watchName(ref plan.Ref, wanted bool) {
 
 // renameCompleted enqueues the key under which the object was upsynced before, now that the object exists under its new name.
 func (c *Controller) renameCompleted(to types.NamespacedName) {
-	if from, waits := c.pendingRenames.complete(to); waits {
+	if from, waits := c.states.completeRename(to); waits {
 		c.enqueue(changePriority, from)
 	}
 }

@@ -281,7 +281,7 @@ func (h *testHub) expectFailure(resource schema.GroupVersionResource, name, reas
 	key := shop(name)
 	key.Namespace = h.namespace
 	h.until("the object fails for the reason "+reason, func() bool {
-		return h.controllers[resource].failures.snapshot()[key].Reason == reason
+		return h.controllers[resource].states.failures()[key].Reason == reason
 	})
 }
 

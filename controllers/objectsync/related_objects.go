@@ -290,7 +290,7 @@ func (c *Controller) upsyncedRelatedKeys(target *targetResource, change related.
 // updateUpsyncName indexes a target object under its present mailbox key, if it is upsynced.
 func (c *Controller) updateUpsyncName(target *targetResource, matcher *selection.Matcher, at plan.Ref, object *unstructured.Unstructured) {
 	key, ok := c.upsyncKey(target, matcher, object)
-	c.enqueue(createPriority, c.upsyncIndex.move(at, key, ok)...)
+	c.enqueue(createPriority, c.states.moveUpsynced(at, key, ok)...)
 }
 
 // fetchBackoff spaces the attempts to fetch an object. If all fail, the watch delivers the object with its next change, and

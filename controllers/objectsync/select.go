@@ -25,9 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
@@ -105,14 +103,6 @@ func (c *Controller) mailboxNamespaceLabels(name string) (labels map[string]stri
 	return namespace.GetLabels(), true
 }
 
-// downSpec returns how a mailbox object changes on its way down.
-func (c *Controller) downSpec(selected plan.ObjectSelection, source *unstructured.Unstructured) (transform.SyncSpec, error) {
-	if selected.Related != nil {
-		return c.relatedDownSpec(selected, source)
-	}
-	return c.Resource.DownSpec(selected.Policy, selected.Conversion), nil
-}
-
 // selectUp returns how a target object is upsynced; ok is false if it is not.
 func (c *Controller) selectUp(matcher *selection.Matcher, target *targetResource, object *unstructured.Unstructured) (chosen plan.ObjectSelection, ok bool) {
 	if !c.Resource.RelatedOnly {
@@ -121,18 +111,6 @@ func (c *Controller) selectUp(matcher *selection.Matcher, target *targetResource
 		}
 	}
 	return c.selectRelatedUp(matcher, target, object)
-}
-
-// upSpec returns how a target object changes on its way up.
-func (c *Controller) upSpec(selected plan.ObjectSelection, object *unstructured.Unstructured) transform.SyncSpec {
-	if selected.Related != nil {
-		return relatedUpSpec(selected, object)
-	}
-	spec := transform.SyncSpec{Policy: selected.Policy, Conversion: selected.Conversion, Mutation: c.Resource.GetRules().Up}
-	if c.Resource.Orphan {
-		spec.Policy = ownership.PolicyOrphan
-	}
-	return spec
 }
 
 // ruleError reports that a rule of the PublishedResource fails for an object.

@@ -185,10 +185,10 @@ type targetHarness struct {
 func newTargetHarness(t *testing.T, connection *targets.Connection, resource schema.GroupVersionResource, kind string, policies plan.Resource) *targetHarness {
 	policies.GroupVersionResource, policies.Kind = resource, kind
 	controller := &Controller{
-		Options:            Options{Resource: policies, Owner: testOwner, Mailbox: "mailbox", Connection: connection, OnChange: func() {}},
-		fieldManager:       testFieldManager,
-		planner:            plan.Planner{Resource: policies, Owner: testOwner, Down: transform.Down{Owner: testOwner, Mailbox: "mailbox", Resource: resource.GroupResource(), Hasher: ownership.NewHasher([]byte("key"))}},
-		targetExpectations: newExpectations(clock.RealClock{}, reached[plan.Ref]),
+		Options:      Options{Resource: policies, Owner: testOwner, Mailbox: "mailbox", Connection: connection, OnChange: func() {}},
+		fieldManager: testFieldManager,
+		planner:      plan.Planner{Resource: policies, Owner: testOwner, Down: transform.Down{Owner: testOwner, Mailbox: "mailbox", Resource: resource.GroupResource(), Hasher: ownership.NewHasher([]byte("key"))}},
+		states:       newKeyStates(clock.RealClock{}),
 	}
 	return &targetHarness{controller, t, &targetResource{TargetAPI: plan.TargetAPI{GroupVersionResource: resource, Kind: kind}}}
 }

@@ -100,14 +100,14 @@ func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, 
 		// The mailbox became unreadable; its objects are enqueued again when it is back.
 		return false, nil //nolint:nilerr // see above
 	}
-	c.mailboxExpectations.writeStarted(key)
+	c.states.inMailbox.started(key)
 	updated, err := client.Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: c.fieldManager}, subresources...)
 	if err != nil {
-		c.mailboxExpectations.writeFinished(key, nil)
+		c.states.inMailbox.finished(key, nil)
 		return false, fmt.Errorf("%w: cannot write the status: %w", errMailboxRefused, err)
 	}
 	updated.SetManagedFields(nil)
-	c.mailboxExpectations.writeFinished(key, updated)
+	c.states.inMailbox.finished(key, updated)
 	return true, nil
 }
 

@@ -103,16 +103,16 @@ type knownStates struct {
 // SummarizeConfigs adds this controller's objects to the summaries of the configs that select them.
 func (c *Controller) SummarizeConfigs(tallies map[string]*ConfigSummary) {
 	matcher := c.matcher.Load()
-	known := knownStates{c.failures.snapshot(), c.failures.deferredFields()}
+	known := knownStates{c.states.failures(), c.states.deferredFields()}
 	sources, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
 	for _, source := range sources {
 		if selected, ok := c.selectDown(matcher, source); ok {
 			c.countDown(tallies, source, selected, known)
-		} else if _, failed := known.failures[keyOf(source)]; failed && len(c.upsyncIndex.refsOf(keyOf(source))) == 0 {
+		} else if _, failed := known.failures[keyOf(source)]; failed && len(c.states.upsyncedRefs(keyOf(source))) == 0 {
 			c.countFormerlyUpsynced(tallies, matcher, source, known)
 		}
 	}
-	for _, key := range c.upsyncIndex.keys() {
+	for _, key := range c.states.upsyncedKeys() {
 		c.countUp(tallies, matcher, key, known)
 	}
 	c.droppedFields.addTo(tallies, c.Resource.GroupResource())
@@ -232,7 +232,7 @@ func (s *Summary) Add(other Summary) {
 func (c *Controller) Summary() Summary {
 	sum := Summary{Synced: c.TargetObjectCount()}
 	inMailbox, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
-	failures := c.failures.snapshot()
+	failures := c.states.failures()
 	for _, object := range inMailbox {
 		if _, failed := failures[keyOf(object)]; c.isUpsynced(object) && !failed {
 			sum.Synced++
@@ -243,17 +243,17 @@ func (c *Controller) Summary() Summary {
 		sum.Failures = append(sum.Failures, ObjectFailure{Resource: c.Resource, Key: key, Failure: failure})
 		sum.Synced -= len(c.targetMarksOf(key))
 	}
-	for key := range c.failures.deferredFields() {
+	for key := range c.states.deferredFields() {
 		if _, failed := failures[key]; !failed {
 			// The hub does not know whether the deferred fields differ.
 			sum.Synced -= len(c.targetMarksOf(key))
 		}
 	}
-	for _, key := range c.failures.formerKeys() {
+	for _, key := range c.states.formerKeys() {
 		sum.Former += len(c.targetMarksOf(key))
 	}
 	sum.Synced -= sum.Former
-	sum.PendingSince, _ = c.pendingChanges.oldestSince()
+	sum.PendingSince, _ = c.states.oldestChange()
 	return sum
 }
 

@@ -193,7 +193,7 @@ func (c *Controller) updateUpsyncCache(target *targetResource, matcher *selectio
 		if target.upsyncCache != nil {
 			target.upsyncCache.cancel()
 			target.upsyncCache = nil
-			c.upsyncIndex.removeResource(target.GroupResource())
+			c.states.removeUpsyncedResource(target.GroupResource())
 		}
 		if key != "" {
 			target.upsyncCache = c.newUpsyncCache(target, matcher, key)

@@ -172,7 +172,7 @@ func (r Resource) HasMultipleTargetVersions() bool {
 // DownSpec returns how a mailbox object that a config selects changes on its way down.
 func (r Resource) DownSpec(policy ownership.Policy, names *conversion.Conversion) transform.SyncSpec {
 	rules, target := r.GetRules(), r.TargetAPI()
-	wish := transform.SyncSpec{
+	spec := transform.SyncSpec{
 		Policy:        policy,
 		Conversion:    names,
 		Kind:          target.GroupVersion().WithKind(target.Kind),
@@ -181,9 +181,18 @@ func (r Resource) DownSpec(policy ownership.Policy, names *conversion.Conversion
 		IgnoredFields: rules.IgnoredFields,
 	}
 	if r.Orphan {
-		wish.Policy = ownership.PolicyOrphan
+		spec.Policy = ownership.PolicyOrphan
 	}
-	return wish
+	return spec
+}
+
+// UpSpec returns how a target object that a config selects changes on its way up.
+func (r Resource) UpSpec(policy ownership.Policy, names *conversion.Conversion) transform.SyncSpec {
+	spec := transform.SyncSpec{Policy: policy, Conversion: names, Mutation: r.GetRules().Up}
+	if r.Orphan {
+		spec.Policy = ownership.PolicyOrphan
+	}
+	return spec
 }
 
 // ServesVersion reports whether mailboxes serve a version of the resource. All versions show the same objects.

@@ -19,11 +19,13 @@ package objectsync
 import (
 	"fmt"
 	"strings"
+	gosync "sync"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
@@ -32,8 +34,11 @@ import (
 
 var someKey = types.NamespacedName{Namespace: "shop", Name: "till"}
 
-// reached is for a cache that does not tell how far it has got.
-func reached[K comparable](K, string) bool { return true }
+// newTestWrites returns the writes to one side, of a cache that does not tell how far it has got.
+func newTestWrites[K comparable](clock clock.PassiveClock) *writes[K] {
+	memory := newWrites[K](&gosync.Mutex{}, clock)
+	return &memory
+}
 
 // version is an object in one of its versions.
 func version(uid types.UID, resourceVersion string) *unstructured.Unstructured {
@@ -50,18 +55,18 @@ func describeVersion(object *unstructured.Unstructured) string {
 	return string(object.GetUID()) + "@" + object.GetResourceVersion()
 }
 
-func TestExpectationsOfTargets(t *testing.T) {
-	type steps = []func(*expectations[types.NamespacedName])
-	begin := func(m *expectations[types.NamespacedName]) { m.writeStarted(someKey) }
-	failed := func(m *expectations[types.NamespacedName]) { m.writeFinished(someKey, nil) }
-	applied := func(uid types.UID, resourceVersion string) func(*expectations[types.NamespacedName]) {
-		return func(m *expectations[types.NamespacedName]) { m.writeFinished(someKey, version(uid, resourceVersion)) }
+func TestWritesOfTargets(t *testing.T) {
+	type steps = []func(*writes[types.NamespacedName])
+	begin := func(m *writes[types.NamespacedName]) { m.started(someKey) }
+	failed := func(m *writes[types.NamespacedName]) { m.finished(someKey, nil) }
+	applied := func(uid types.UID, resourceVersion string) func(*writes[types.NamespacedName]) {
+		return func(m *writes[types.NamespacedName]) { m.finished(someKey, version(uid, resourceVersion)) }
 	}
-	deleted := func(uid types.UID) func(*expectations[types.NamespacedName]) {
-		return func(m *expectations[types.NamespacedName]) { m.deleteAccepted(someKey, uid) }
+	deleted := func(uid types.UID) func(*writes[types.NamespacedName]) {
+		return func(m *writes[types.NamespacedName]) { m.deleteAccepted(someKey, uid) }
 	}
-	gone := func(uid types.UID) func(*expectations[types.NamespacedName]) {
-		return func(m *expectations[types.NamespacedName]) { m.deletionObserved(someKey, uid) }
+	gone := func(uid types.UID) func(*writes[types.NamespacedName]) {
+		return func(m *writes[types.NamespacedName]) { m.deletionObserved(someKey, uid) }
 	}
 
 	for name, test := range map[string]struct {
@@ -102,7 +107,7 @@ func TestExpectationsOfTargets(t *testing.T) {
 		"an answer without a beginning":                       {steps{applied("a", "7")}, nil, "none"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			memory := newExpectations(clocktesting.NewFakeClock(time.Unix(0, 0)), reached[types.NamespacedName])
+			memory := newTestWrites[types.NamespacedName](clocktesting.NewFakeClock(time.Unix(0, 0)))
 			for _, step := range test.steps {
 				step(memory)
 			}
@@ -123,16 +128,16 @@ func TestExpectationsOfTargets(t *testing.T) {
 }
 
 // What the cache has shown is not remembered any longer, so that a deletion that it shows next is believed.
-func TestExpectationEndsWhenTheCacheShowsIt(t *testing.T) {
-	memory := newExpectations(clocktesting.NewFakeClock(time.Unix(0, 0)), reached[types.NamespacedName])
-	memory.writeStarted(someKey)
-	memory.writeFinished(someKey, version("a", "7"))
+func TestWriteEndsWhenTheCacheShowsIt(t *testing.T) {
+	memory := newTestWrites[types.NamespacedName](clocktesting.NewFakeClock(time.Unix(0, 0)))
+	memory.started(someKey)
+	memory.finished(someKey, version("a", "7"))
 	memory.current(someKey, version("a", "7"))
 	if object, _ := memory.current(someKey, nil); object != nil {
 		t.Errorf("the target's object %s is still remembered", describeVersion(object))
 	}
 
-	memory.writeStarted(someKey)
+	memory.started(someKey)
 	memory.deleteAccepted(someKey, "a")
 	memory.current(someKey, nil)
 	if _, deleted := memory.current(someKey, version("a", "9")); deleted {
@@ -140,8 +145,8 @@ func TestExpectationEndsWhenTheCacheShowsIt(t *testing.T) {
 	}
 }
 
-func TestExpectationsOfDroppedPaths(t *testing.T) {
-	memory := newExpectations(clocktesting.NewFakeClock(time.Unix(0, 0)), reached[types.NamespacedName])
+func TestWritesOfDroppedPaths(t *testing.T) {
+	memory := newTestWrites[types.NamespacedName](clocktesting.NewFakeClock(time.Unix(0, 0)))
 	if got := memory.droppedPaths(someKey); got != nil {
 		t.Errorf("%v is remembered from nowhere", got)
 	}
@@ -162,12 +167,12 @@ func TestExpectationsOfDroppedPaths(t *testing.T) {
 }
 
 // One object of the mailbox may be several on the target, all of one name.
-func TestExpectationsPerTargetRef(t *testing.T) {
-	memory := newExpectations(clocktesting.NewFakeClock(time.Unix(0, 0)), reached[plan.Ref])
+func TestWritesPerTargetRef(t *testing.T) {
+	memory := newTestWrites[plan.Ref](clocktesting.NewFakeClock(time.Unix(0, 0)))
 	here, there := someRefs[0], someRefs[0]
 	there.Resource.Group = "another"
-	memory.writeStarted(here)
-	memory.writeFinished(here, version("a", "7"))
+	memory.started(here)
+	memory.finished(here, version("a", "7"))
 	memory.setDroppedPaths(here, []string{".spec.x"})
 	if object, _ := memory.current(there, nil); object != nil || memory.droppedPaths(there) != nil {
 		t.Errorf("what was written to one place is remembered of another: %s", describeVersion(object))
@@ -180,7 +185,7 @@ func TestExpectationsPerTargetRef(t *testing.T) {
 
 // A create whose echo never comes must not count for ever: the watch broke before it, and the object was deleted before
 // the next list. While the watch is behind, the echo may still come.
-func TestExpectationOfACreateThatTheCacheNeverShows(t *testing.T) {
+func TestWriteOfACreateThatTheCacheNeverShows(t *testing.T) {
 	for name, tt := range map[string]struct {
 		reached bool
 		limit   time.Duration
@@ -190,10 +195,11 @@ func TestExpectationOfACreateThatTheCacheNeverShows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-			memory := newExpectations(clock, func(_ types.NamespacedName, resourceVersion string) bool { return tt.reached || resourceVersion != "7" })
+			memory := newTestWrites[types.NamespacedName](clock)
+			memory.cacheHasReached = func(_ types.NamespacedName, resourceVersion string) bool { return tt.reached || resourceVersion != "7" }
 			key := types.NamespacedName{Name: "x"}
-			memory.writeStarted(key)
-			memory.writeFinished(key, version("a", "7"))
+			memory.started(key)
+			memory.finished(key, version("a", "7"))
 			clock.Step(tt.limit - time.Second)
 			if object, _ := memory.current(key, nil); object == nil {
 				t.Error("forgotten before the time")
@@ -207,25 +213,25 @@ func TestExpectationOfACreateThatTheCacheNeverShows(t *testing.T) {
 }
 
 // What a target answers counts until its cache shows it, however the memory of it ends.
-func TestExpectationsCountTheirSize(t *testing.T) {
+func TestWritesCountTheirSize(t *testing.T) {
 	answer := version("a", "7")
 	answer.Object["status"] = strings.Repeat("x", 10000)
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-	for name, end := range map[string]func(*expectations[types.NamespacedName]){
-		"it is shown":            func(m *expectations[types.NamespacedName]) { m.current(someKey, answer) },
-		"it is gone":             func(m *expectations[types.NamespacedName]) { m.deletionObserved(someKey, "a") },
-		"it is deleted":          func(m *expectations[types.NamespacedName]) { m.writeStarted(someKey); m.deleteAccepted(someKey, "a") },
-		"the next write fails":   func(m *expectations[types.NamespacedName]) { m.writeStarted(someKey); m.writeFinished(someKey, nil) },
-		"it is never shown":      func(m *expectations[types.NamespacedName]) { clock.Step(plan.CacheTimeout); m.current(someKey, nil) },
-		"the next write goes on": func(m *expectations[types.NamespacedName]) { m.writeStarted(someKey) },
+	for name, end := range map[string]func(*writes[types.NamespacedName]){
+		"it is shown":            func(m *writes[types.NamespacedName]) { m.current(someKey, answer) },
+		"it is gone":             func(m *writes[types.NamespacedName]) { m.deletionObserved(someKey, "a") },
+		"it is deleted":          func(m *writes[types.NamespacedName]) { m.started(someKey); m.deleteAccepted(someKey, "a") },
+		"the next write fails":   func(m *writes[types.NamespacedName]) { m.started(someKey); m.finished(someKey, nil) },
+		"it is never shown":      func(m *writes[types.NamespacedName]) { clock.Step(plan.CacheTimeout); m.current(someKey, nil) },
+		"the next write goes on": func(m *writes[types.NamespacedName]) { m.started(someKey) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			grown := 0
-			memory := newExpectations(clock, reached[types.NamespacedName])
+			memory := newTestWrites[types.NamespacedName](clock)
 			memory.onGrowth = func() { grown++ }
 			for range 2 {
-				memory.writeStarted(someKey)
-				memory.writeFinished(someKey, answer)
+				memory.started(someKey)
+				memory.finished(someKey, answer)
 			}
 			if objects, bytes := memory.size.Objects(), memory.size.Bytes(); objects != 1 || bytes != cachesize.SizeOf(answer) || grown != 2 {
 				t.Errorf("after two writes %d objects of %d bytes are held, told %d times", objects, bytes, grown)
@@ -236,12 +242,12 @@ func TestExpectationsCountTheirSize(t *testing.T) {
 			}
 		})
 	}
-	memory := newExpectations(clock, reached[types.NamespacedName])
-	memory.writeStarted(someKey)
+	memory := newTestWrites[types.NamespacedName](clock)
+	memory.started(someKey)
 	for number := range 10 * maxDeletedUIDs {
 		memory.deletionObserved(someKey, types.UID(fmt.Sprint(number)))
 	}
-	if ends := len(memory.pendingWrites[someKey].deletedUIDs); ends > maxDeletedUIDs {
+	if ends := len(memory.pending[someKey].deletedUIDs); ends > maxDeletedUIDs {
 		t.Errorf("%d ends are remembered while one write is under way", ends)
 	}
 }

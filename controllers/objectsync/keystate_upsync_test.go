@@ -27,6 +27,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 )
@@ -72,7 +73,7 @@ func (n *upsyncIndexModel) refsOf(key types.NamespacedName) []plan.Ref {
 func (n *upsyncIndexModel) drop(is func(upsyncFact) bool) { n.facts = slices.DeleteFunc(n.facts, is) }
 
 // step does the same to both, and returns what it did.
-func (n *upsyncIndexModel) step(random *rand.Rand, tested *upsyncIndex) string {
+func (n *upsyncIndexModel) step(random *rand.Rand, tested *keyStates) string {
 	fact := upsyncFact{anyOf(random, someKeys), anyOf(random, someRefs)}
 	uid := types.UID(strconv.Itoa(random.IntN(3)))
 	switch random.IntN(9) {
@@ -91,7 +92,7 @@ func (n *upsyncIndexModel) step(random *rand.Rand, tested *upsyncIndex) string {
 			n.facts = append(n.facts, fact)
 			delete(n.ended, fact.at)
 		}
-		got := tested.move(fact.at, fact.key, comesUp)
+		got := tested.moveUpsynced(fact.at, fact.key, comesUp)
 		byName := func(a, b types.NamespacedName) int { return cmp.Compare(a.String(), b.String()) }
 		slices.SortFunc(concerned, byName)
 		slices.SortFunc(got, byName)
@@ -100,23 +101,25 @@ func (n *upsyncIndexModel) step(random *rand.Rand, tested *upsyncIndex) string {
 		}
 		return fmt.Sprint("move ", fact, comesUp)
 	case 0:
-		tested.removeResource(fact.at.Resource)
+		tested.removeUpsyncedResource(fact.at.Resource)
 		n.drop(func(f upsyncFact) bool { return f.at.Resource == fact.at.Resource })
 		return fmt.Sprint("forget ", fact.at.Resource)
 	case 1:
-		tested.forgetDeleted(fact.at)
+		tested.forgetSourceDeleted(fact.at)
 		delete(n.ended, fact.at)
 		return fmt.Sprint("settled ", fact.at)
 	case 2, 3, 4:
-		tested.remove(fact.key, fact.at)
+		tested.lock.Lock()
+		tested.unindexUpsynced(fact.key, fact.at)
+		tested.lock.Unlock()
 		n.drop(func(f upsyncFact) bool { return f == fact })
 		if uid != "0" { // else the end was not seen
-			tested.setDeleted(fact.at, uid)
+			tested.setSourceDeleted(fact.at, uid)
 			n.ended[fact.at] = uid
 		}
 		return fmt.Sprint("remove ", fact, uid)
 	default:
-		tested.add(fact.key, fact.at)
+		tested.addUpsynced(fact.key, fact.at)
 		n.drop(func(f upsyncFact) bool { return f == fact })
 		n.facts = append(n.facts, fact)
 		delete(n.ended, fact.at)
@@ -124,27 +127,30 @@ func (n *upsyncIndexModel) step(random *rand.Rand, tested *upsyncIndex) string {
 	}
 }
 
-func (n *upsyncIndexModel) differs(tested *upsyncIndex) error {
+func (n *upsyncIndexModel) differs(tested *keyStates) error {
 	var keys []types.NamespacedName
 	for _, key := range someKeys {
-		if got, want := tested.refsOf(key), n.refsOf(key); !slices.Equal(got, want) {
+		if got, want := tested.upsyncedRefs(key), n.refsOf(key); !slices.Equal(got, want) {
 			return fmt.Errorf("under %s come up %v, want %v", key, got, want)
 		}
 		if len(n.refsOf(key)) > 0 {
 			keys = append(keys, key)
 		}
 	}
-	got := tested.keys()
+	got := tested.upsyncedKeys()
 	slices.SortFunc(got, func(a, b types.NamespacedName) int { return slices.Index(someKeys, a) - slices.Index(someKeys, b) })
 	if !slices.Equal(got, keys) {
 		return fmt.Errorf("the names are %v, want %v", got, keys)
 	}
 	for _, at := range someRefs {
 		for _, uid := range []types.UID{"", "1", "2"} {
-			if got, want := tested.isDeleted(at, uid), uid != "" && n.ended[at] == uid; got != want {
+			if got, want := tested.isSourceDeleted(at, uid), uid != "" && n.ended[at] == uid; got != want {
 				return fmt.Errorf("%v has ended as %q: %v, want %v", at, uid, got, want)
 			}
 		}
+	}
+	if names, refs := len(tested.keys), len(tested.refs); len(n.facts)+len(n.ended) == 0 && names+refs > 0 {
+		return fmt.Errorf("%d keys and %d objects are remembered for nothing", names, refs)
 	}
 	return nil
 }
@@ -152,7 +158,7 @@ func (n *upsyncIndexModel) differs(tested *upsyncIndex) error {
 func TestUpsyncIndexOfAnyHistory(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 3)) //nolint:gosec // a repeatable history
-		tested, naive := newUpsyncIndex(), &upsyncIndexModel{ended: map[plan.Ref]types.UID{}}
+		tested, naive := newKeyStates(clock.RealClock{}), &upsyncIndexModel{ended: map[plan.Ref]types.UID{}}
 		var history []string
 		for range 40 {
 			history = append(history, naive.step(random, tested))
@@ -171,11 +177,11 @@ func TestUpsyncIndexOfAnyHistory(t *testing.T) {
 func TestUpsyncIndexInAnyOrder(t *testing.T) {
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 4)) //nolint:gosec // a repeatable order
-		raised := newUpsyncIndex()
+		raised := newKeyStates(clock.RealClock{})
 		for _, index := range random.Perm(len(someRefs)) {
-			raised.add(someKey, someRefs[index])
+			raised.addUpsynced(someKey, someRefs[index])
 		}
-		if got := raised.refsOf(someKey); !slices.Equal(got, someRefs) {
+		if got := raised.upsyncedRefs(someKey); !slices.Equal(got, someRefs) {
 			t.Fatalf("seed %d: got %v", seed, got)
 		}
 	}
@@ -183,13 +189,13 @@ func TestUpsyncIndexInAnyOrder(t *testing.T) {
 
 // What a caller does with an answer changes nothing.
 func TestUpsyncIndexReturnsCopies(t *testing.T) {
-	raised := newUpsyncIndex()
-	raised.add(someKey, someRefs[0])
-	raised.add(someKey, someRefs[1])
-	answer := raised.refsOf(someKey)
+	raised := newKeyStates(clock.RealClock{})
+	raised.addUpsynced(someKey, someRefs[0])
+	raised.addUpsynced(someKey, someRefs[1])
+	answer := raised.upsyncedRefs(someKey)
 	answer[0], answer[1] = answer[1], answer[0]
-	raised.removeResource(schema.GroupResource{Resource: "none"})
-	if got := raised.refsOf(someKey); !slices.Equal(got, someRefs[:2]) {
+	raised.removeUpsyncedResource(schema.GroupResource{Resource: "none"})
+	if got := raised.upsyncedRefs(someKey); !slices.Equal(got, someRefs[:2]) {
 		t.Errorf("got %v", got)
 	}
 }
@@ -198,7 +204,7 @@ func TestUpsyncIndexReturnsCopies(t *testing.T) {
 func TestNameWaitersOfAnyHistory(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 5)) //nolint:gosec // a repeatable history
-		waiting, naive := newNameWaiters(), map[types.NamespacedName]plan.Ref{}
+		waiting, naive := newKeyStates(clock.RealClock{}), map[types.NamespacedName]plan.Ref{}
 		// watched are the places that somebody who follows the answers would watch.
 		watched := map[plan.Ref]bool{}
 		for step := range 40 {
@@ -208,7 +214,7 @@ func TestNameWaitersOfAnyHistory(t *testing.T) {
 				selected := anyOf(random, someRefs)
 				at = &selected
 			}
-			left := waiting.set(key, at)
+			left := waiting.awaitName(key, at)
 			delete(naive, key)
 			if left != nil {
 				if !watched[*left] {
@@ -227,7 +233,7 @@ func TestNameWaitersOfAnyHistory(t *testing.T) {
 						want = append(want, key)
 					}
 				}
-				got := waiting.waitingFor(place)
+				got := waiting.keysAwaiting(place)
 				slices.SortFunc(got, func(a, b types.NamespacedName) int { return slices.Index(someKeys, a) - slices.Index(someKeys, b) })
 				if !slices.Equal(got, want) || watched[place] != (len(want) > 0) {
 					t.Fatalf("seed %d, step %d: for %v wait %v (watched: %v), want %v", seed, step, place, got, watched[place], want)

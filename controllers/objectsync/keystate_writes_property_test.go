@@ -32,7 +32,7 @@ import (
 type cacheModel struct {
 	t       *testing.T
 	random  *rand.Rand
-	memory  *expectations[types.NamespacedName]
+	memory  *writes[types.NamespacedName]
 	history []string
 
 	clock  int
@@ -99,7 +99,7 @@ func (w *cacheModel) read() *unstructured.Unstructured {
 // write creates or updates, as the hub would from what it sees.
 func (w *cacheModel) write() {
 	seen := w.read()
-	w.memory.writeStarted(someKey)
+	w.memory.started(someKey)
 	w.pass(w.random.IntN(3))
 	var answer *unstructured.Unstructured
 	switch {
@@ -115,7 +115,7 @@ func (w *cacheModel) write() {
 	}
 	w.pass(w.random.IntN(4))
 	w.log("the hub's write is answered by %s", describeVersion(answer))
-	w.memory.writeFinished(someKey, answer)
+	w.memory.finished(someKey, answer)
 }
 
 func (w *cacheModel) delete() {
@@ -123,7 +123,7 @@ func (w *cacheModel) delete() {
 	if seen == nil {
 		return
 	}
-	w.memory.writeStarted(someKey)
+	w.memory.started(someKey)
 	w.pass(w.random.IntN(3))
 	switch {
 	case w.stored == nil || w.stored.GetUID() == seen.GetUID():
@@ -135,15 +135,15 @@ func (w *cacheModel) delete() {
 		w.memory.deleteAccepted(someKey, seen.GetUID())
 	default:
 		w.log("the hub's deletion of %s is refused", seen.GetUID())
-		w.memory.writeFinished(someKey, nil)
+		w.memory.finished(someKey, nil)
 	}
 }
 
 // Whatever happens on the target and however late it is seen, the hub never forgets a write of its own before the cache
 // shows it, and in the end believes what the cache shows.
-func TestExpectationsOfAnyHistory(t *testing.T) {
+func TestWritesOfAnyHistory(t *testing.T) {
 	for seed := range uint64(3000) {
-		w := &cacheModel{t: t, random: rand.New(rand.NewPCG(seed, 1)), memory: newExpectations(clocktesting.NewFakeClock(time.Unix(0, 0)), reached[types.NamespacedName])} //nolint:gosec // a repeatable history
+		w := &cacheModel{t: t, random: rand.New(rand.NewPCG(seed, 1)), memory: newTestWrites[types.NamespacedName](clocktesting.NewFakeClock(time.Unix(0, 0)))} //nolint:gosec // a repeatable history
 		for range 12 {
 			switch w.random.IntN(6) {
 			case 0, 1:
@@ -176,7 +176,7 @@ func TestExpectationsOfAnyHistory(t *testing.T) {
 		if seen != w.stored || deleted {
 			t.Fatalf("seed %d: the target holds %s, the hub sees %s (deleted: %v):\n%v", seed, describeVersion(w.stored), describeVersion(seen), deleted, w.history)
 		}
-		if len(w.memory.pendingWrites) > 0 {
+		if len(w.memory.pending) > 0 {
 			t.Fatalf("seed %d: something is remembered for ever:\n%v", seed, w.history)
 		}
 	}

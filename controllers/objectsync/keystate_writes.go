@@ -35,15 +35,16 @@ import (
 // resourceVersions anew.
 const maxExpectationTimeout = 5 * time.Minute
 
-// expectations remember writes to one side until its cache shows them. Without them, an event between a write and its watch
-// event would be decided by the state before the write.
-type expectations[K comparable] struct {
-	clock clock.Clock
+// writes remembers the hub's writes to one side until its cache shows them. Without that, an event between a write and its
+// watch event would be decided by the state before the write.
+type writes[K comparable] struct {
+	clock clock.PassiveClock
 	// cacheHasReached reports whether the cache has, or may have, reached a resourceVersion.
 	cacheHasReached func(key K, resourceVersion string) bool
 
-	lock          gosync.Mutex
-	pendingWrites map[K]*pendingWrite
+	// lock is that of the [keyStates].
+	lock    *gosync.Mutex
+	pending map[K]*pendingWrite
 	// dropped holds the field paths that the side was found not to keep.
 	dropped map[K][]string
 	// size is the memory of the remembered responses: a target may respond with anything and never show it. It is counted only
@@ -68,61 +69,72 @@ type pendingWrite struct {
 // maxDeletedUIDs bounds the objects of one name that are deleted during one request.
 const maxDeletedUIDs = 16
 
-func newExpectations[K comparable](clock clock.Clock, reached func(key K, resourceVersion string) bool) *expectations[K] {
-	return &expectations[K]{clock: clock, cacheHasReached: reached, pendingWrites: map[K]*pendingWrite{}, dropped: map[K][]string{}}
+// newWrites returns no writes. A cache that cannot tell how far it got is taken to have got far enough.
+func newWrites[K comparable](lock *gosync.Mutex, clock clock.PassiveClock) writes[K] {
+	return writes[K]{
+		clock: clock, lock: lock, pending: map[K]*pendingWrite{}, dropped: map[K][]string{},
+		cacheHasReached: func(K, string) bool { return true },
+	}
 }
 
-// writeStarted is called before a write.
-func (m *expectations[K]) writeStarted(key K) {
+// started is called before a write.
+func (m *writes[K]) started(key K) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	m.removeLocked(key)
-	m.pendingWrites[key] = &pendingWrite{}
+	m.remove(key)
+	m.pending[key] = &pendingWrite{}
 }
 
-// removeLocked requires the lock.
-func (m *expectations[K]) removeLocked(key K) {
-	if entry, ok := m.pendingWrites[key]; ok && entry.size > 0 {
+// remove forgets a write; it requires the lock.
+func (m *writes[K]) remove(key K) {
+	if entry, ok := m.pending[key]; ok && entry.size > 0 {
 		m.size.Add(-1, -entry.size)
 	}
-	delete(m.pendingWrites, key)
+	delete(m.pending, key)
 }
 
-// writeFinished is called after a write; object is nil if it failed.
-func (m *expectations[K]) writeFinished(key K, object *unstructured.Unstructured) {
+// finished is called after a write; object is nil if it failed.
+func (m *writes[K]) finished(key K, object *unstructured.Unstructured) {
+	if m.remember(key, object) && m.onGrowth != nil {
+		m.onGrowth()
+	}
+}
+
+// remember keeps the response to a write, and reports whether it did.
+func (m *writes[K]) remember(key K, object *unstructured.Unstructured) bool {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	entry, ok := m.pendingWrites[key]
+	entry, ok := m.pending[key]
 	if !ok || object == nil || slices.Contains(entry.deletedUIDs, object.GetUID()) {
-		m.removeLocked(key)
-		return
+		m.remove(key)
+		return false
 	}
 	entry.object, entry.at = object, m.clock.Now()
 	if m.onGrowth != nil {
 		entry.size = cachesize.SizeOf(object)
 		m.size.Add(1, entry.size)
-		m.onGrowth()
 	}
+	return true
 }
 
 // deleteAccepted is called when the server accepted a delete.
-func (m *expectations[K]) deleteAccepted(key K, uid types.UID) {
+func (m *writes[K]) deleteAccepted(key K, uid types.UID) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	entry, ok := m.pendingWrites[key]
+	entry, ok := m.pending[key]
 	if !ok || slices.Contains(entry.deletedUIDs, uid) {
-		m.removeLocked(key)
+		m.remove(key)
 		return
 	}
 	entry.deleted = uid
 }
 
 // deletionObserved is called for each delete event.
-func (m *expectations[K]) deletionObserved(key K, uid types.UID) {
+func (m *writes[K]) deletionObserved(key K, uid types.UID) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	delete(m.dropped, key)
-	entry, ok := m.pendingWrites[key]
+	entry, ok := m.pending[key]
 	switch {
 	case !ok:
 	case entry.object == nil && entry.deleted == "":
@@ -130,28 +142,28 @@ func (m *expectations[K]) deletionObserved(key K, uid types.UID) {
 			entry.deletedUIDs = append(entry.deletedUIDs, uid)
 		}
 	case entry.deleted == uid || entry.object != nil && entry.object.GetUID() == uid:
-		m.removeLocked(key)
+		m.remove(key)
 	}
 }
 
 // current returns the newer of the cached and the written object, and whether its deletion was accepted.
-func (m *expectations[K]) current(key K, cached *unstructured.Unstructured) (object *unstructured.Unstructured, deleted bool) {
+func (m *writes[K]) current(key K, cached *unstructured.Unstructured) (object *unstructured.Unstructured, deleted bool) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	entry, ok := m.pendingWrites[key]
+	entry, ok := m.pending[key]
 	switch {
 	case !ok:
 		return cached, false
 	case entry.deleted != "":
 		if cached == nil || cached.GetUID() != entry.deleted {
-			m.removeLocked(key)
+			m.remove(key)
 			return cached, false
 		}
 		return cached, true
 	case entry.object == nil:
 		return cached, false
 	case cached != nil && !isOlder(cached, entry.object), cached == nil && m.isExpired(key, entry):
-		m.removeLocked(key)
+		m.remove(key)
 		return cached, false
 	default:
 		return entry.object, false
@@ -159,16 +171,16 @@ func (m *expectations[K]) current(key K, cached *unstructured.Unstructured) (obj
 }
 
 // isExpired reports whether a created object is not expected in the cache any longer.
-func (m *expectations[K]) isExpired(key K, entry *pendingWrite) bool {
+func (m *writes[K]) isExpired(key K, entry *pendingWrite) bool {
 	waited := m.clock.Since(entry.at)
 	return waited >= plan.CacheTimeout && (waited >= maxExpectationTimeout || m.cacheHasReached(key, entry.object.GetResourceVersion()))
 }
 
 // anyWritten reports whether a written object that the cache does not show yet has a property.
-func (m *expectations[K]) anyWritten(is func(*unstructured.Unstructured) bool) bool {
+func (m *writes[K]) anyWritten(is func(*unstructured.Unstructured) bool) bool {
 	m.lock.Lock()
 	defer m.lock.Unlock()
-	for _, entry := range m.pendingWrites {
+	for _, entry := range m.pending {
 		if entry.object != nil && is(entry.object) {
 			return true
 		}
@@ -177,7 +189,7 @@ func (m *expectations[K]) anyWritten(is func(*unstructured.Unstructured) bool) b
 }
 
 // setDroppedPaths notes the field paths that the side did not keep.
-func (m *expectations[K]) setDroppedPaths(key K, paths []string) {
+func (m *writes[K]) setDroppedPaths(key K, paths []string) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	if len(paths) == 0 {
@@ -187,7 +199,7 @@ func (m *expectations[K]) setDroppedPaths(key K, paths []string) {
 	m.dropped[key] = paths
 }
 
-func (m *expectations[K]) droppedPaths(key K) []string {
+func (m *writes[K]) droppedPaths(key K) []string {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	return m.dropped[key]

@@ -26,20 +26,20 @@ import (
 )
 
 func TestFailuresAreToldOnce(t *testing.T) {
-	failures := newFailures(testclock.NewFakeClock(time.Unix(1000, 0)))
+	states := newKeyStates(testclock.NewFakeClock(time.Unix(1000, 0)))
 	conflict, conflictAgain := Failure{ReasonConflict, "first"}, Failure{ReasonConflict, "second"}
-	if before, failed := failures.clear(someKey); failed || before != (Failure{}) {
+	if before, failed := states.clearFailure(someKey); failed || before != (Failure{}) {
 		t.Errorf("an object that never failed was said to have: %v", before)
 	}
 	set := func(key types.NamespacedName, failure Failure, want Failure, changed bool) {
 		t.Helper()
-		if before, got := failures.set(key, failure); before != want || got != changed {
+		if before, got := states.setFailure(key, failure); before != want || got != changed {
 			t.Errorf("%v is new: want %v after %v, got %v after %v", failure, changed, want, got, before)
 		}
 	}
 	set(someKey, conflict, Failure{}, true)
 	set(someKey, conflictAgain, conflict, false)
-	snapshot := failures.snapshot()
+	snapshot := states.failures()
 	if snapshot[someKey] != conflictAgain || len(snapshot) != 1 {
 		t.Errorf("the last message does not count: %v", snapshot)
 	}
@@ -49,10 +49,10 @@ func TestFailuresAreToldOnce(t *testing.T) {
 	if snapshot[someKey] != conflictAgain {
 		t.Error("a snapshot changes")
 	}
-	if before, failed := failures.clear(someKey); !failed || before != third {
+	if before, failed := states.clearFailure(someKey); !failed || before != third {
 		t.Errorf("cleared was %v, %v", before, failed)
 	}
-	if _, failed := failures.clear(someKey); failed || len(failures.snapshot()) != 1 {
+	if _, failed := states.clearFailure(someKey); failed || len(states.failures()) != 1 {
 		t.Error("a failure is not cleared once")
 	}
 	set(someKey, conflict, Failure{}, true)
@@ -60,13 +60,13 @@ func TestFailuresAreToldOnce(t *testing.T) {
 
 // What waits for a cure is found by what it waits for.
 func TestFailing(t *testing.T) {
-	failures := newFailures(testclock.NewFakeClock(time.Unix(1000, 0)))
+	states := newKeyStates(testclock.NewFakeClock(time.Unix(1000, 0)))
 	here, there := types.NamespacedName{Namespace: "shop", Name: "a"}, types.NamespacedName{Namespace: "bank", Name: "b"}
-	failures.set(here, Failure{ReasonNamespaceTerminating, "m"})
-	failures.set(there, Failure{ReasonNamespaceTerminating, "m"})
-	failures.set(someKey, Failure{ReasonNotServed, "m"})
-	failing := func(is func(types.NamespacedName, Failure) bool) int { return len(failures.keysWhere(is)) }
-	in := failures.keysWhere(func(key types.NamespacedName, failure Failure) bool {
+	states.setFailure(here, Failure{ReasonNamespaceTerminating, "m"})
+	states.setFailure(there, Failure{ReasonNamespaceTerminating, "m"})
+	states.setFailure(someKey, Failure{ReasonNotServed, "m"})
+	failing := func(is func(types.NamespacedName, Failure) bool) int { return len(states.failedKeys(is)) }
+	in := states.failedKeys(func(key types.NamespacedName, failure Failure) bool {
 		return failure.Reason == ReasonNamespaceTerminating && key.Namespace == "shop"
 	})
 	if !slices.Equal(in, []types.NamespacedName{here}) {
@@ -76,17 +76,17 @@ func TestFailing(t *testing.T) {
 	if failing(all) != 3 || failing(none) != 0 {
 		t.Errorf("of three objects fail %d or %d", failing(all), failing(none))
 	}
-	failures.clear(there)
+	states.clearFailure(there)
 	if failing(all) != 2 {
 		t.Error("what does not fail any more is still found")
 	}
 }
 
 func TestRepairsOfOthers(t *testing.T) {
-	failures := newFailures(testclock.NewFakeClock(time.Unix(1000, 0)))
+	states := newKeyStates(testclock.NewFakeClock(time.Unix(1000, 0)))
 	repaired := func(key types.NamespacedName, want bool) {
 		t.Helper()
-		if wait := failures.driftBackoff(key); (wait == 0) != want {
+		if wait := states.driftBackoff(key); (wait == 0) != want {
 			t.Errorf("%v is repaired at once: want %v, it waits %v", key, want, wait)
 		}
 	}
@@ -94,13 +94,13 @@ func TestRepairsOfOthers(t *testing.T) {
 	repaired(someKey, true)
 	repaired(someKey, false)
 	repaired(types.NamespacedName{Namespace: "shop", Name: "other"}, true)
-	failures.forgetHistory(someKey)
+	states.forgetHistory(someKey)
 	repaired(someKey, true)
 }
 
 // What was made of a state of a source is remembered until the source is gone.
 func TestChangesAreRemembered(t *testing.T) {
-	failures := newFailures(testclock.NewFakeClock(time.Unix(1000, 0)))
+	states := newKeyStates(testclock.NewFakeClock(time.Unix(1000, 0)))
 	other := types.NamespacedName{Name: "other"}
 	for _, test := range []struct {
 		name string
@@ -108,19 +108,19 @@ func TestChangesAreRemembered(t *testing.T) {
 		want map[string]bool
 	}{
 		{"nothing", func() {}, map[string]bool{"7": false, "8": false}},
-		{"a change", func() { failures.recordWrite(someKey, "7") }, map[string]bool{"7": true, "8": false}},
-		{"the same", func() { failures.recordWrite(someKey, "7") }, map[string]bool{"7": true, "8": false}},
-		{"of another", func() { failures.recordWrite(other, "8"); failures.forgetHistory(other) }, map[string]bool{"7": true, "8": false}},
-		{"a later state", func() { failures.recordWrite(someKey, "8") }, map[string]bool{"7": false, "8": true}},
-		{"it is gone", func() { failures.forgetHistory(someKey) }, map[string]bool{"7": false, "8": false}},
+		{"a change", func() { states.recordWrite(someKey, "7") }, map[string]bool{"7": true, "8": false}},
+		{"the same", func() { states.recordWrite(someKey, "7") }, map[string]bool{"7": true, "8": false}},
+		{"of another", func() { states.recordWrite(other, "8"); states.forgetHistory(other) }, map[string]bool{"7": true, "8": false}},
+		{"a later state", func() { states.recordWrite(someKey, "8") }, map[string]bool{"7": false, "8": true}},
+		{"it is gone", func() { states.forgetHistory(someKey) }, map[string]bool{"7": false, "8": false}},
 	} {
 		test.do()
 		for version, want := range test.want {
-			if got := failures.hasWritten(someKey, version); got != want {
+			if got := states.hasWritten(someKey, version); got != want {
 				t.Errorf("%s: for state %s it was changed: %v, want %v", test.name, version, got, want)
 			}
 		}
-		if failures.hasWritten(other, "8") {
+		if states.hasWritten(other, "8") {
 			t.Errorf("%s: another object was changed", test.name)
 		}
 	}

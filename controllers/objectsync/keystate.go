@@ -1,0 +1,334 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"maps"
+	"slices"
+	gosync "sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/synchub-dev/synchub/controllers/internal/driftbackoff"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+)
+
+// keyStates is everything that the controller remembers of its keys beside the caches, under one lock. A key that is in sync,
+// and was not upsynced, has no entry.
+type keyStates struct {
+	clock clock.PassiveClock
+
+	lock gosync.Mutex
+	keys map[types.NamespacedName]keyState
+	// failed is the number of keys that fail.
+	failed int
+	// epoch is the time of the first change; other times of changes are relative to it.
+	epoch time.Time
+	// refs are the facts about objects of the target, by their names there.
+	refs map[plan.Ref]refState
+	// inMailbox and onTarget are the writes that the caches do not show yet.
+	inMailbox writes[types.NamespacedName]
+	onTarget  writes[plan.Ref]
+}
+
+// keyState is what is remembered of one key. A burst makes many of them, so what few keys have is in details.
+type keyState struct {
+	// changes are when the pending changes were observed.
+	changes changeTimes
+	// upsynced are the objects of the target that are upsynced under the key, in a stable order; more than one if several have the
+	// same name in the mailbox.
+	upsynced []plan.Ref
+	*details
+}
+
+// details is what few keys have.
+type details struct {
+	// failure is why the key fails; nil if it does not.
+	failure *Failure
+	// backoff spaces out the repairs of drift.
+	backoff *driftbackoff.Backoff
+	// writtenFor is the resourceVersion of the source at the last write, for objects with a rule that reads the other side.
+	writtenFor string
+	// deferred are fields that the hub does not ignore any more, and leaves to the target until the source changes.
+	deferred []string
+	// former is true if copies are left on the target although their mailbox is gone.
+	former bool
+	// awaited is the name on the target that the key waits for.
+	awaited *plan.Ref
+	// oldName is the key under which the object was upsynced before; it is deleted there once the new one exists.
+	oldName *types.NamespacedName
+}
+
+// refState is what is remembered of one name on the target.
+type refState struct {
+	// keys are those under which the object is upsynced, and waiting those that wait for the name.
+	keys, waiting map[types.NamespacedName]struct{}
+	// deleted is the UID of an upsynced object whose deletion was observed, until its mailbox object is gone.
+	deleted types.UID
+}
+
+func newKeyStates(clock clock.PassiveClock) *keyStates {
+	s := &keyStates{clock: clock, keys: map[types.NamespacedName]keyState{}, refs: map[plan.Ref]refState{}}
+	s.inMailbox = newWrites[types.NamespacedName](&s.lock, clock)
+	s.onTarget = newWrites[plan.Ref](&s.lock, clock)
+	return s
+}
+
+// put stores the state of a key, or forgets the key if nothing is left to remember. It requires the lock, as do detailed and
+// putRef.
+func (s *keyStates) put(key types.NamespacedName, state keyState) {
+	if state.details != nil && state.isEmpty() {
+		state.details = nil
+	}
+	if state.details == nil && len(state.upsynced) == 0 && state.changes == (changeTimes{}) {
+		delete(s.keys, key)
+		return
+	}
+	s.keys[key] = state
+}
+
+// isEmpty reports whether there is nothing to remember.
+func (d *details) isEmpty() bool {
+	return d.failure == nil && d.backoff == nil && d.writtenFor == "" && len(d.deferred) == 0 && !d.former && d.awaited == nil && d.oldName == nil
+}
+
+// detailed returns the state of a key with details to write to.
+func (s *keyStates) detailed(key types.NamespacedName) keyState {
+	state := s.keys[key]
+	if state.details == nil {
+		state.details = &details{}
+	}
+	return state
+}
+
+// putRef stores the state of a name on the target, or forgets it.
+func (s *keyStates) putRef(ref plan.Ref, state refState) {
+	if len(state.keys) == 0 && len(state.waiting) == 0 && state.deleted == "" {
+		delete(s.refs, ref)
+		return
+	}
+	s.refs[ref] = state
+}
+
+// setFailure notes why a key fails. It returns the former failure, and whether the reason is another one now.
+func (s *keyStates) setFailure(key types.NamespacedName, failure Failure) (before Failure, changed bool) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	state := s.detailed(key)
+	changed = true
+	if state.failure != nil {
+		before = *state.failure
+		changed = before.Reason != failure.Reason
+	} else {
+		s.failed++
+	}
+	state.failure = &failure
+	s.put(key, state)
+	return before, changed
+}
+
+// clearFailure notes that a key does not fail. It returns the former failure, and whether there was one.
+func (s *keyStates) clearFailure(key types.NamespacedName) (before Failure, failed bool) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	state := s.keys[key]
+	if state.details == nil || state.failure == nil {
+		return Failure{}, false
+	}
+	before, state.failure = *state.failure, nil
+	s.failed--
+	s.put(key, state)
+	return before, true
+}
+
+// failures returns why keys fail.
+func (s *keyStates) failures() map[types.NamespacedName]Failure {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if s.failed == 0 {
+		return nil
+	}
+	all := make(map[types.NamespacedName]Failure, s.failed)
+	for key, state := range s.keys {
+		if state.details != nil && state.failure != nil {
+			all[key] = *state.failure
+		}
+	}
+	return all
+}
+
+// failedKeys returns the failed keys that satisfy a predicate.
+func (s *keyStates) failedKeys(is func(types.NamespacedName, Failure) bool) []types.NamespacedName {
+	failures := s.failures()
+	maps.DeleteFunc(failures, func(key types.NamespacedName, failure Failure) bool { return !is(key, failure) })
+	return slices.Collect(maps.Keys(failures))
+}
+
+// recordWrite notes the version of the source for which an object was written.
+func (s *keyStates) recordWrite(key types.NamespacedName, resourceVersion string) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	state := s.detailed(key)
+	state.writtenFor = resourceVersion
+	s.put(key, state)
+}
+
+// hasWritten reports whether the last write was for this version of the source.
+func (s *keyStates) hasWritten(key types.NamespacedName, resourceVersion string) bool {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	state := s.keys[key]
+	return state.details != nil && state.writtenFor == resourceVersion
+}
+
+// driftBackoff returns how long the next repair of drift must wait; zero if it may be made now, which counts it.
+func (s *keyStates) driftBackoff(key types.NamespacedName) (wait time.Duration) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	state := s.detailed(key)
+	if state.backoff == nil {
+		state.backoff = &driftbackoff.Backoff{}
+	}
+	s.put(key, state)
+	return state.backoff.Next(s.clock.Now())
+}
+
+// forgetHistory drops the history of an object whose source is gone.
+func (s *keyStates) forgetHistory(key types.NamespacedName) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if state := s.keys[key]; state.details != nil {
+		state.backoff, state.writtenFor = nil, ""
+		s.put(key, state)
+	}
+}
+
+// setFormer notes whether copies are left on the target although their mailbox is gone.
+func (s *keyStates) setFormer(key types.NamespacedName, former bool) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if state := s.keys[key]; former || state.details != nil {
+		state = s.detailed(key)
+		state.former = former
+		s.put(key, state)
+	}
+}
+
+// formerKeys returns the keys with copies that are left on the target although their mailbox is gone.
+func (s *keyStates) formerKeys() (keys []types.NamespacedName) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	for key, state := range s.keys {
+		if state.details != nil && state.former {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// setDeferred notes which fields of an object are deferred, and reports whether that changed.
+func (s *keyStates) setDeferred(key types.NamespacedName, fields []string) (changed bool) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if state := s.keys[key]; len(fields) == 0 && state.details == nil {
+		return false
+	}
+	state := s.detailed(key)
+	changed = !slices.Equal(state.deferred, fields)
+	state.deferred = fields
+	s.put(key, state)
+	return changed
+}
+
+// deferredFields returns the deferred fields of all objects.
+func (s *keyStates) deferredFields() map[types.NamespacedName][]string {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	all := map[types.NamespacedName][]string{}
+	for key, state := range s.keys {
+		if state.details != nil && len(state.deferred) > 0 {
+			all[key] = state.deferred
+		}
+	}
+	return all
+}
+
+// addRename notes that an upsynced object is to be deleted under its old name as soon as it exists under the new one.
+func (s *keyStates) addRename(from, to types.NamespacedName) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	state := s.detailed(to)
+	state.oldName = &from
+	s.put(to, state)
+}
+
+// completeRename returns the old name of the object that exists now under the new one, and forgets the rename.
+func (s *keyStates) completeRename(to types.NamespacedName) (from types.NamespacedName, waits bool) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	state := s.keys[to]
+	if state.details == nil || state.oldName == nil {
+		return types.NamespacedName{}, false
+	}
+	from, state.oldName = *state.oldName, nil
+	s.put(to, state)
+	return from, true
+}
+
+// awaitName notes the name on the target that a key waits for, nil for none. It returns the name that the key waited for
+// before, if nobody waits for that one any more.
+func (s *keyStates) awaitName(key types.NamespacedName, ref *plan.Ref) (left *plan.Ref) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	state := s.keys[key]
+	if ref == nil && (state.details == nil || state.awaited == nil) {
+		return nil
+	}
+	state = s.detailed(key)
+	before := state.awaited
+	if before != nil && ref != nil && *before == *ref {
+		return nil
+	}
+	if before != nil {
+		there := s.refs[*before]
+		delete(there.waiting, key)
+		s.putRef(*before, there)
+		if len(there.waiting) == 0 {
+			left = before
+		}
+	}
+	if ref != nil {
+		there := s.refs[*ref]
+		if there.waiting == nil {
+			there.waiting = map[types.NamespacedName]struct{}{}
+		}
+		there.waiting[key] = struct{}{}
+		s.putRef(*ref, there)
+	}
+	state.awaited = ref
+	s.put(key, state)
+	return left
+}
+
+// keysAwaiting returns the keys that wait for a name on the target.
+func (s *keyStates) keysAwaiting(ref plan.Ref) []types.NamespacedName {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	return slices.Collect(maps.Keys(s.refs[ref].waiting))
+}
