@@ -28,14 +28,11 @@ import (
 	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
 	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
 	authenticationv1 "k8s.io/api/authentication/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
@@ -44,6 +41,7 @@ import (
 	apiexportcontroller "github.com/synchub-dev/synchub/controllers/apiexport"
 	"github.com/synchub-dev/synchub/controllers/apiresourceschema"
 	"github.com/synchub-dev/synchub/controllers/crd"
+	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/controllers/namelock"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
@@ -54,9 +52,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/controllers/synctarget"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
-	"github.com/synchub-dev/synchub/provider/inventories"
 	"github.com/synchub-dev/synchub/provider/kcp"
-	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -74,6 +70,8 @@ type Options struct {
 	// MailboxLimits bound the cache of one mailbox, and MailboxesBytes bounds the caches of all mailboxes together.
 	MailboxLimits  mailboxes.Limits
 	MailboxesBytes int64
+	// AbsenceDelays are how long the hub waits before it believes that an object is gone from a mailbox.
+	AbsenceDelays mailboxes.AbsenceDelays
 	// TargetCacheLimits bound the cache of one target, and TargetsBytes bounds the caches of all targets together.
 	TargetCacheLimits targets.CacheLimits
 	TargetsBytes      int64
@@ -100,125 +98,115 @@ func Scheme() *runtime.Scheme {
 	return scheme
 }
 
+// changes carry what happens to SyncTargets from the components that see it to the controllers that follow it.
+type changes struct {
+	// connection: the target got a connection, came up or went down. unauthorized: it refused the credentials in a probe.
+	connection, unauthorized topic.Topic[types.UID]
+	// state: what the sync manager knows of the SyncTarget. objects: its configs, or the objects that they select.
+	state, objects topic.Topic[types.UID]
+}
+
 // Setup adds all controllers to the manager of the hosting cluster and returns the manager to start.
 func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcmanager.Manager, error) {
-	realClock := clock.RealClock{}
 	identity, err := bootstrap.ReadIdentity(ctx, options.Access.WorkspaceConfig(options.Workspace), options.Workspace)
 	if err != nil {
 		return nil, err
 	}
-
-	// Clusters: provider workspace, inventories, mailboxes, targets.
-	provider, err := cluster.New(options.Access.WorkspaceConfig(options.Workspace), func(o *cluster.Options) { o.Scheme = hosting.GetScheme() })
-	if err != nil {
-		return nil, fmt.Errorf("cannot reach the provider workspace %s: %w", options.Workspace, err)
-	}
-	found, err := inventories.New(inventories.Options{
-		KCP: options.Access, Workspace: options.Workspace, Export: bootstrap.InventoryExport, Scheme: hosting.GetScheme(), Log: options.Log.WithName("inventory"),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("cannot watch the inventory workspaces: %w", err)
-	}
-	multi, err := mcmanager.WithMultiCluster(hosting, found)
+	changed := &changes{}
+	clusters, err := newClusters(hosting, identity, changed, options)
 	if err != nil {
 		return nil, err
 	}
-	boxes := mailboxes.New(options.Access, options.Workspace, bootstrap.MailboxExport, syncmanager.ConfigResources, realClock, options.Log.WithName("mailboxes"))
-	ledgerStore := ledger.New(ledger.Options{
-		Client: provider.GetClient(), Reader: provider.GetAPIReader(), LeaseUID: leaseUIDReader(hosting, options.Lease), Clock: realClock, Log: options.Log.WithName("ledger"),
+	quota := mailbox.NewQuota(clusters.provider, options.MaxMailboxes, options.Log.WithName("mailbox"))
+	locator := newLocator(clusters, quota, options)
+	sync := newSyncManager(clusters, identity, changed, options)
+	syncTargets := synctarget.NewController(synctarget.Options{
+		Manager: clusters.inventories, Registry: clusters.targets, Sync: sync, Ledger: clusters.ledger, Mailboxes: locator,
+		ConnectionChanged: &changed.connection, StateChanged: &changed.state, Unauthorized: &changed.unauthorized,
+		Clock: clock.RealClock{}, Log: options.Log.WithName("synctarget"),
 	})
-	places := mailbox.NewQuota(provider, options.MaxMailboxes, options.Log.WithName("mailbox"))
-	locator := mailbox.Locator{Provider: provider, Workspace: options.Workspace, Quota: places, OwnerChecker: &mailbox.OwnerChecker{
-		Ledger: ledgerStore,
+	schemas, err := newSchemas(hosting, clusters, identity, sync, changed, options)
+	if err != nil {
+		return nil, err
+	}
+	return clusters.inventories, errors.Join(
+		clusters.addTo(hosting),
+		hosting.Add(quota),
+		mailbox.NewController(clusters.inventories, locator, clusters.ledger, clock.RealClock{}, mailbox.Dependencies{
+			StopSync: syncTargets.Stop, IsCleanedUp: syncTargets.IsCleanedUp, RemoveFinalizers: sync.RemoveFinalizers, WorkspaceConfig: options.Access.WorkspaceConfig,
+		}).Register(),
+		syncTargets.Register(),
+		schemas.Register(hosting),
+		newExports(hosting, clusters, identity, sync, options).Register(hosting),
+		hosting.Add(sync),
+		syncerconfig.NewController(clusters.mailboxes, sync, clock.RealClock{}, options.Log.WithName("syncerconfig")).Register(hosting),
+		hosting.Add(kubeconfigWatcher{options.Access, options.Log.WithName("kcp")}),
+		hosting.AddReadyzCheck("kcp-caches", cachesReadyCheck(hosting, clusters.mailboxes)),
+	)
+}
+
+// newLocator returns what finds the mailboxes that the hub created.
+func newLocator(clusters *clusters, quota *mailbox.Quota, options Options) mailbox.Locator {
+	return mailbox.Locator{Provider: clusters.provider, Workspace: options.Workspace, Quota: quota, OwnerChecker: &mailbox.OwnerChecker{
+		Ledger: clusters.ledger,
 		WhoAmI: func(ctx context.Context) (authenticationv1.UserInfo, error) {
 			return kcp.WhoAmI(ctx, options.Access.WorkspaceConfig(options.Workspace))
 		},
 	}}
-	var syncTargets *synctarget.Controller
-	var schemas *apiresourceschema.Controller
-	registry := targets.NewRegistry(targets.Options{
-		FieldManager: ownership.FieldManager(identity.HubUID),
-		Limits:       options.TargetLimits,
-		Clock:        realClock,
-		Log:          options.Log.WithName("targets"),
-		OnChange: func(syncTarget types.UID) {
-			syncTargets.TargetChanged(syncTarget)
-			schemas.TargetChanged(syncTarget)
-		},
-		OnUnauthorized: func(syncTarget types.UID) { syncTargets.Unauthorized(syncTarget) },
-		DeniedNetworks: options.DeniedNetworks,
-		CacheLimits:    options.TargetCacheLimits,
-		TotalBytes:     options.TargetsBytes,
-	})
+}
 
-	// Controllers on these clusters.
-	sync := syncmanager.New(syncmanager.Options{
-		Mailboxes:           boxes,
-		InventoryStore:      syncmanager.LedgerInventoryStore{Store: ledgerStore},
-		KnownSyncTargets:    ledgerStore.SyncTargets,
+// newSyncManager returns what runs the sync controllers of each SyncTarget.
+func newSyncManager(clusters *clusters, identity bootstrap.Identity, changed *changes, options Options) *syncmanager.Manager {
+	return syncmanager.New(syncmanager.Options{
+		Mailboxes:           clusters.mailboxes,
+		CachePolicy:         clusters.cachePolicy,
+		InventoryStore:      syncmanager.LedgerInventoryStore{Store: clusters.ledger},
+		KnownSyncTargets:    clusters.ledger.SyncTargets,
 		Hub:                 identity.HubUID,
 		Hasher:              ownership.NewHasher(identity.HashKey),
 		Sealer:              ownership.NewSealer(identity.HashKey),
 		ProtectedNamespaces: options.ProtectedNamespaces,
-		OnConfigsKnown:      func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },
-		Checker:             schemacheck.NewChecker(realClock),
+		StateChanged:        &changed.state,
+		ObjectsChanged:      &changed.objects,
+		Checker:             schemacheck.NewChecker(clock.RealClock{}),
 		NameClearer:         &namelock.Clearer{ConfigFor: options.Access.WorkspaceConfig},
-		OnStatesChanged:     func(syncTarget types.UID) { syncTargets.TargetChanged(syncTarget) },
-		MailboxLimits:       options.MailboxLimits,
-		Clock:               realClock,
+		Clock:               clock.RealClock{},
 		Log:                 options.Log.WithName("sync"),
 	})
-	boxes.SetCachePolicy(sync.Policy(), options.MailboxesBytes)
-	syncerConfigs := syncerconfig.NewController(boxes, sync, realClock, options.Log.WithName("syncerconfig"))
-	sync.SetObserver(syncerConfigs)
-	syncTargets = synctarget.NewController(synctarget.Options{
-		Manager: multi, Registry: registry, Sync: sync, Ledger: ledgerStore, Mailboxes: locator, Clock: realClock, Log: options.Log.WithName("synctarget"),
-	})
-	events := hosting.GetEventRecorder("synchub")
-	hub := publishedresource.Hub{UID: identity.HubUID, Workspace: options.Workspace}
+}
+
+// newSchemas returns the controller of the schemas that mailboxes get; what it finds of CRDs goes to the sync manager.
+func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.Identity, sync *syncmanager.Manager, changed *changes, options Options) (*apiresourceschema.Controller, error) {
 	hostingREST, err := discovery.NewDiscoveryClientForConfigAndClient(hosting.GetConfig(), hosting.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for the hosting cluster: %w", err)
 	}
-	schemas = apiresourceschema.NewController(apiresourceschema.Options{
-		Hub:         hub,
-		Hosting:     hosting.GetClient(),
-		HostingREST: hostingREST.RESTClient(),
-		Namespace:   options.Namespace,
-		Provider:    provider,
-		Targets:     &apiresourceschema.SyncTargets{Inventories: multi, Bindings: found.Lister(), Registry: registry},
-		CRDs:        publishedresource.NewCRDStore(func(all []publishedresource.CRDInstallation) { sync.SetCRDs(desiredCRDs(all)) }),
-		Recorder:    events,
-		Clock:       realClock,
-	})
-	exports := apiexportcontroller.NewController(apiexportcontroller.Options{
-		Hub:       hub,
-		Hosting:   hosting.GetClient(),
-		Provider:  provider,
-		Export:    bootstrap.MailboxExport,
-		Mailboxes: boxes,
-		Sync:      sync,
-		Clock:     realClock,
-		Recorder:  events,
-	})
+	return apiresourceschema.NewController(apiresourceschema.Options{
+		Hub:               publishedresource.Hub{UID: identity.HubUID, Workspace: options.Workspace},
+		Hosting:           hosting.GetClient(),
+		HostingREST:       hostingREST.RESTClient(),
+		Namespace:         options.Namespace,
+		Provider:          clusters.provider,
+		Targets:           &apiresourceschema.SyncTargets{Inventories: clusters.inventories, Bindings: clusters.inventoryProvider.Lister(), Registry: clusters.targets},
+		ConnectionChanged: &changed.connection,
+		CRDs:              publishedresource.NewCRDStore(func(all []publishedresource.CRDInstallation) { sync.SetCRDs(desiredCRDs(all)) }),
+		Recorder:          hosting.GetEventRecorder("synchub"),
+		Clock:             clock.RealClock{},
+	}), nil
+}
 
-	return multi, errors.Join(
-		hosting.Add(provider),
-		hosting.Add(ledgerStore),
-		hosting.Add(places),
-		hosting.Add(boxes),
-		hosting.Add(registry),
-		schemas.Register(hosting),
-		exports.Register(hosting),
-		mailbox.NewController(multi, locator, ledgerStore, realClock, mailbox.Dependencies{
-			StopSync: syncTargets.Stop, IsCleanedUp: syncTargets.IsCleanedUp, RemoveFinalizers: sync.RemoveFinalizers, WorkspaceConfig: options.Access.WorkspaceConfig,
-		}).Register(),
-		syncTargets.Register(),
-		hosting.Add(sync),
-		hosting.Add(syncerConfigs),
-		hosting.Add(kubeconfigWatcher{options.Access, options.Log.WithName("kcp")}),
-		hosting.AddReadyzCheck("kcp-caches", cachesReadyCheck(hosting, boxes)),
-	)
+// newExports returns the controller of the APIExport that mailboxes bind.
+func newExports(hosting manager.Manager, clusters *clusters, identity bootstrap.Identity, sync *syncmanager.Manager, options Options) *apiexportcontroller.Controller {
+	return apiexportcontroller.NewController(apiexportcontroller.Options{
+		Hub:       publishedresource.Hub{UID: identity.HubUID, Workspace: options.Workspace},
+		Hosting:   hosting.GetClient(),
+		Provider:  clusters.provider,
+		Export:    bootstrap.MailboxExport,
+		Mailboxes: clusters.mailboxes,
+		Sync:      sync,
+		Clock:     clock.RealClock{},
+		Recorder:  hosting.GetEventRecorder("synchub"),
+	})
 }
 
 // desiredCRDs converts the CRDs that targets must have to the type of the sync manager.
@@ -228,20 +216,6 @@ func desiredCRDs(all []publishedresource.CRDInstallation) []crd.Installation {
 		wanted = append(wanted, crd.Installation{PublishedResource: one.PublishedResource, UID: one.UID, CRD: one.CRD, Version: one.Version})
 	}
 	return wanted
-}
-
-// leaseUIDReader returns a function that reads the UID of a Lease in the hosting cluster; the UID is empty if the Lease has
-// no name.
-func leaseUIDReader(hosting manager.Manager, name types.NamespacedName) func(ctx context.Context) (string, error) {
-	return func(ctx context.Context) (string, error) {
-		if name.Name == "" {
-			return "", nil
-		}
-		lease := &metav1.PartialObjectMetadata{}
-		lease.SetGroupVersionKind(coordinationv1.SchemeGroupVersion.WithKind("Lease"))
-		err := hosting.GetAPIReader().Get(ctx, name, lease)
-		return string(lease.UID), err
-	}
 }
 
 // kubeconfigWatcher reloads the kcp kubeconfig, on replicas that do not lead too.

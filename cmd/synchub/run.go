@@ -89,6 +89,8 @@ type runOptions struct {
 	mailboxLimits mailboxes.Limits
 	// maxMailboxes is the maximum number of mailboxes per inventory workspace.
 	maxMailboxes int
+	// absenceDelays are how long the verification of absences waits.
+	absenceDelays mailboxes.AbsenceDelays
 	// mailboxesBytes bounds the cached objects of all mailboxes together, in bytes. Zero means a share of the memory.
 	mailboxesBytes int64
 	// cacheLimits bound the objects that the hub caches of each target. targetsBytes bounds the caches of all targets
@@ -153,6 +155,8 @@ func (o *runOptions) addFlags(flags *pflag.FlagSet) {
 	flags.Int64Var(&o.mailboxLimits.Bytes, "mailbox-max-bytes", 64<<20, "bytes of memory that the objects of one mailbox may take, the oldest first; those beyond are not synced. A SyncTarget may set fewer")
 	flags.Int64Var(&o.mailboxesBytes, "mailboxes-max-bytes", 0, "bytes of memory that the objects of all mailboxes may take together; beyond that the largest mailboxes are cut first (default: a fifth of the memory that Go may take by --memory-limit or GOMEMLIMIT, else 184 MiB)")
 	flags.IntVar(&o.maxMailboxes, "inventory-max-mailboxes", 1000, "mailboxes that the SyncTargets of one inventory workspace get; those beyond say TooManyMailboxes, and those that have one keep it")
+	flags.DurationVar(&o.absenceDelays.BindingSettle, "binding-settle-period", mailboxes.DefaultAbsenceDelays.BindingSettle, "how long the binding of a mailbox must be unchanged before the hub believes that an object is gone; kcp takes long to show the objects of many mailboxes again after a claim was rejected and accepted")
+	flags.DurationVar(&o.absenceDelays.MassDeletion, "mass-deletion-delay", mailboxes.DefaultAbsenceDelays.MassDeletion, "how long the hub waits before it verifies a second time that many objects of one mailbox are gone, and deletes their copies")
 	flags.Int64Var(&o.cacheLimits.Objects, "target-cache-objects", 100_000, "objects that the hub holds of one target, beyond which it leaves that alone")
 	flags.Int64Var(&o.cacheLimits.Bytes, "target-cache-bytes", 128<<20, "bytes of memory that those may take")
 	flags.Int64Var(&o.targetsBytes, "targets-max-bytes", 0, "bytes of memory that what the hub holds of all targets may take together; near that it leaves those alone that take most and want more (default: a quarter of the memory that Go may take by --memory-limit or GOMEMLIMIT, else 230 MiB)")
@@ -207,6 +211,8 @@ func (o *runOptions) validateLimits() error {
 		return errors.New("set --mailbox-max-objects and --mailbox-max-bytes to positive numbers")
 	case o.maxMailboxes <= 0:
 		return errors.New("set --inventory-max-mailboxes to a positive number")
+	case o.absenceDelays.BindingSettle < time.Second || o.absenceDelays.MassDeletion < time.Second:
+		return errors.New("set --binding-settle-period and --mass-deletion-delay to 1s or more")
 	case o.mailboxesBytes < 0:
 		return errors.New("set --mailboxes-max-bytes to a number of bytes, or to 0 for the share of the hub's memory")
 	case o.targetsBytes < 0:
@@ -307,6 +313,7 @@ func (o *runOptions) run(ctx context.Context) error {
 		MailboxLimits:       o.mailboxLimits,
 		MailboxesBytes:      o.mailboxesBytes,
 		MaxMailboxes:        o.maxMailboxes,
+		AbsenceDelays:       o.absenceDelays,
 		TargetCacheLimits:   o.cacheLimits,
 		TargetsBytes:        o.targetsBytes,
 		DeniedNetworks:      o.parsedDeniedNetworks,

@@ -175,7 +175,9 @@ func (w *testEnv) work(t *testing.T, hosting *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	w.boxes = mailboxes.New(access, providerPath, bootstrap.MailboxExport, syncmanager.ConfigResources, clock.RealClock{}, logr.Discard())
+	w.boxes = mailboxes.New(mailboxes.Options{
+		Access: access, Workspace: providerPath, Export: bootstrap.MailboxExport, Resources: syncmanager.ConfigResources, Clock: clock.RealClock{}, Log: logr.Discard(),
+	})
 	w.sync = syncmanager.New(syncmanager.Options{Mailboxes: w.boxes, Clock: clock.RealClock{}, Log: logr.Discard()})
 	recorder := manager.GetEventRecorder("synchub")
 	err = errors.Join(

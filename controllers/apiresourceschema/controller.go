@@ -30,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -48,6 +49,7 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/internal/patch"
+	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/internal/unsupportedfields"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
@@ -68,6 +70,8 @@ type Options struct {
 	// Provider is the workspace that holds the schemas.
 	Provider cluster.Cluster
 	Targets  Targets
+	// ConnectionChanged carries the SyncTargets whose target got a connection, came up or went down.
+	ConnectionChanged *topic.Topic[types.UID]
 	// CRDs receives the CRDs to install on targets.
 	CRDs     *publishedresource.CRDStore
 	Recorder clientevents.EventRecorder
@@ -115,6 +119,7 @@ func (c *Controller) Register(hosting manager.Manager) error {
 		WatchesMetadata(crdMetadata(), handler.EnqueueRequestsFromMapFunc(c.requestsForCRD)).
 		WatchesRawSource(schemas).
 		WatchesRawSource(crsource.Func(c.watches.setQueue)).
+		WatchesRawSource(topic.Source(c.ConnectionChanged, c.targetChanged)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(c)
 }

@@ -191,9 +191,8 @@ func (e *definitionWatches) enqueue(names ...string) {
 	}
 }
 
-// TargetChanged enqueues the PublishedResources that read from the target. Call it when a target gets a connection, comes
-// up or goes down.
-func (c *Controller) TargetChanged(syncTarget types.UID) {
+// targetChanged enqueues the PublishedResources that read from a target that got a connection, came up or went down.
+func (c *Controller) targetChanged(_ workqueue.TypedRateLimitingInterface[reconcile.Request], syncTarget types.UID) {
 	c.watches.lock.Lock()
 	var names []string
 	for name, watch := range c.watches.byName {

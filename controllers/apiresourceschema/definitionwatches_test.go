@@ -91,7 +91,7 @@ func TestDefinitionWatchSubscribers(t *testing.T) {
 		resource.Name, resource.Spec.Resource.Group = name, "a.io"
 		return resource
 	}
-	c.TargetChanged("one") // before anybody works
+	c.targetChanged(queue, "one") // before anybody works
 	if err := c.watches.setQueue(t.Context(), queue); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestDefinitionWatchSubscribers(t *testing.T) {
 	c.watches.watch(named("of none"), nil)
 	check := func(syncTarget types.UID, want ...string) {
 		t.Helper()
-		c.TargetChanged(syncTarget)
+		c.targetChanged(queue, syncTarget)
 		if got := queuedNames(queue); !slices.Equal(got, want) {
 			t.Errorf("want %q, got %q", want, got)
 		}

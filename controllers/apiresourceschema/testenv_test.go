@@ -47,6 +47,7 @@ import (
 	"github.com/synchub-dev/synchub/apis/schemas"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/apiresourceschema"
+	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -183,14 +184,15 @@ func (w *testEnv) work() error {
 	if err != nil {
 		return err
 	}
-	var controller *apiresourceschema.Controller
+	connectionChanged := &topic.Topic[types.UID]{}
 	registry := targets.NewRegistry(targets.Options{
 		FieldManager: "synchub-test", Limits: kcp.Limits{QPS: 100, Burst: 200}, Clock: clock.RealClock{}, Log: logr.Discard(),
-		OnChange: func(syncTarget types.UID) { controller.TargetChanged(syncTarget) },
+		OnChange: connectionChanged.Publish,
 	})
-	controller = apiresourceschema.NewController(apiresourceschema.Options{
-		Hub:     publishedresource.Hub{UID: "this-hub", Workspace: "root:provider"},
-		Hosting: manager.GetClient(), HostingREST: asked.RESTClient(), Namespace: metav1.NamespaceDefault, Provider: provider,
+	controller := apiresourceschema.NewController(apiresourceschema.Options{
+		ConnectionChanged: connectionChanged,
+		Hub:               publishedresource.Hub{UID: "this-hub", Workspace: "root:provider"},
+		Hosting:           manager.GetClient(), HostingREST: asked.RESTClient(), Namespace: metav1.NamespaceDefault, Provider: provider,
 		Targets:  &apiresourceschema.SyncTargets{Inventories: fakeInventories{w.hosting}, Bindings: fakeBindings{}, Registry: registry},
 		CRDs:     publishedresource.NewCRDStore(w.setInstallations),
 		Recorder: manager.GetEventRecorder("synchub"), Clock: clock.RealClock{},

@@ -71,7 +71,7 @@ func newEnqueueHarness(t *testing.T, matcher *selection.Matcher) *enqueueHarness
 		TargetAPIs: []plan.TargetAPI{
 			{GroupVersionResource: mailboxWidgets, Kind: "Widget"}, {GroupVersionResource: targetWidgets, Kind: "Widget"},
 		},
-		Mailbox: "mailbox", Mailboxes: mailboxes.New(nil, "root:synchub", "mailbox", nil, clock, logr.Discard()),
+		Mailbox: "mailbox", Mailboxes: mailboxes.New(mailboxes.Options{Workspace: "root:synchub", Export: "mailbox", Clock: clock, Log: logr.Discard()}),
 		Connection: connectAway(t), Owner: testOwner, Hasher: ownership.NewHasher([]byte("key")), OnChange: func() {}, Clock: clock, Log: logr.Discard(),
 		Registry: related.NewRegistry(), IsPublished: func(string) bool { return true },
 	}, matcher)

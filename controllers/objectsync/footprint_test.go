@@ -117,7 +117,9 @@ func newBench(b *testing.B, resources ...schema.GroupVersionResource) *bench {
 		FieldManager: testFieldManager, Limits: kcp.Limits{QPS: 1000, Burst: 2000}, Clock: clock.RealClock{}, Log: logr.Discard(), OnChange: func(types.UID) {},
 	})
 	h.run(h.registry.Start)
-	h.mailboxes = mailboxes.New(h.access(), "root:synchub", "export", append(resources, namespaces), clock.RealClock{}, logr.Discard())
+	h.mailboxes = mailboxes.New(mailboxes.Options{
+		Access: h.access(), Workspace: "root:synchub", Export: "export", Resources: append(resources, namespaces), Clock: clock.RealClock{}, Log: logr.Discard(),
+	})
 	return h
 }
 

@@ -130,7 +130,7 @@ func (h *testHub) start() {
 	served := slices.DeleteFunc(slices.Collect(maps.Keys(h.objects)), func(resource schema.GroupVersionResource) bool {
 		return resource == apiBindings || resource == logicalClusters || resource == endpointSlices || resource == eventsResource
 	})
-	h.mailboxes = mailboxes.New(h.access(), "root:synchub", "export", served, now, logr.Discard())
+	h.mailboxes = mailboxes.New(mailboxes.Options{Access: h.access(), Workspace: "root:synchub", Export: "export", Resources: served, Clock: now, Log: logr.Discard()})
 	running.Go(func() {
 		if err := h.mailboxes.Start(ctx); err != nil {
 			h.t.Error(err)

@@ -37,11 +37,12 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/schemacheck"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
@@ -77,7 +78,6 @@ type Controller struct {
 	log       logr.Logger
 
 	lock          gosync.Mutex
-	queue         priorityqueue.PriorityQueue[types.UID]
 	schedules     map[types.UID]writeSchedule // by UID of the SyncTarget
 	busyMailboxes int                         // number of busy entries in schedules
 }
@@ -91,20 +91,14 @@ type writeSchedule struct {
 	due  time.Time
 }
 
-var _ syncmanager.Observer = &Controller{}
-
 // NewController returns a controller that reports the state of the manager's sync controllers.
 func NewController(mailboxes *mailboxes.Mailboxes, manager *syncmanager.Manager, clock clock.Clock, log logr.Logger) *Controller {
 	return &Controller{mailboxes: mailboxes, manager: manager, clock: clock, log: log, schedules: map[types.UID]writeSchedule{}}
 }
 
-// NeedLeaderElection makes the manager run the controller only on the leader.
-func (c *Controller) NeedLeaderElection() bool { return true }
-
-// Start runs the controller until ctx ends.
-func (c *Controller) Start(ctx context.Context) error {
-	worker, err := controller.NewTypedUnmanaged("syncerconfig", controller.TypedOptions[types.UID]{
-		SkipNameValidation:      new(true),
+// Register adds the controller to the manager of the hosting cluster.
+func (c *Controller) Register(hosting manager.Manager) error {
+	worker, err := controller.NewTyped("syncerconfig", hosting, controller.TypedOptions[types.UID]{
 		MaxConcurrentReconciles: workers,
 		ReconciliationTimeout:   writeTimeout,
 		Reconciler:              c,
@@ -119,26 +113,23 @@ func (c *Controller) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := worker.Watch(source.TypedFunc[types.UID](func(_ context.Context, queue workqueue.TypedRateLimitingInterface[types.UID]) error {
-		c.lock.Lock()
-		defer c.lock.Unlock()
-		c.queue = queue.(priorityqueue.PriorityQueue[types.UID])
-		return nil
-	})); err != nil {
+	changed := topic.Source(c.manager.ObjectsChanged, c.enqueue)
+	return worker.Watch(source.TypedFunc[types.UID](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[types.UID]) error {
+		err := changed.Start(ctx, queue)
+		// What was published before is found here.
+		for _, syncTarget := range c.manager.SyncTargets() {
+			c.enqueue(queue, syncTarget)
+		}
 		return err
-	}
-	return worker.Start(ctx)
+	}))
 }
 
-// Changed implements [syncmanager.Observer].
-func (c *Controller) Changed(syncTarget types.UID) {
+// enqueue enqueues a SyncTarget for the time when the status of its configs may be written again.
+func (c *Controller) enqueue(queue workqueue.TypedRateLimitingInterface[types.UID], syncTarget types.UID) {
 	c.lock.Lock()
-	defer c.lock.Unlock()
-	if c.queue == nil {
-		return
-	}
 	delay := max(changeDelay, c.schedules[syncTarget].nextWrite.Sub(c.clock.Now()))
-	c.queue.AddWithOpts(priorityqueue.AddOpts{After: delay}, syncTarget)
+	c.lock.Unlock()
+	queue.AddAfter(syncTarget, delay)
 }
 
 // Reconcile writes the status of the configs of one mailbox where it differs.

@@ -23,6 +23,7 @@ import (
 	gosync "sync"
 	"sync/atomic"
 
+	"github.com/go-logr/logr"
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -38,9 +39,10 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
-// cachePolicy decides which objects of mailboxes are cached whole. It implements [mailboxes.CachePolicy].
-type cachePolicy struct {
-	manager *Manager
+// CachePolicy decides which objects of mailboxes are cached whole. It implements [mailboxes.CachePolicy], and is told by the
+// [Manager] what configs select.
+type CachePolicy struct {
+	log logr.Logger
 	// limits are the hub's. A SyncTarget can only lower them.
 	limits mailboxes.Limits
 	// published are the resources that mailboxes have, nil before the first Publish.
@@ -49,7 +51,12 @@ type cachePolicy struct {
 	mailboxes gosync.Map
 }
 
-var _ mailboxes.CachePolicy = &cachePolicy{}
+var _ mailboxes.CachePolicy = &CachePolicy{}
+
+// NewCachePolicy returns the policy within the hub's limits for one mailbox.
+func NewCachePolicy(limits mailboxes.Limits, log logr.Logger) *CachePolicy {
+	return &CachePolicy{limits: limits, log: log}
+}
 
 // mailboxSelection says which objects the configs of one mailbox select. It is immutable.
 type mailboxSelection struct {
@@ -67,12 +74,12 @@ type selectableResource struct {
 }
 
 // RetainedAnnotations implements [mailboxes.CachePolicy].
-func (h *cachePolicy) RetainedAnnotations() []string {
+func (h *CachePolicy) RetainedAnnotations() []string {
 	return []string{ownership.MarkAnnotation, ownership.EnsuredAnnotation}
 }
 
 // Limits implements [mailboxes.CachePolicy].
-func (h *cachePolicy) Limits(mailbox logicalcluster.Name) mailboxes.Limits {
+func (h *CachePolicy) Limits(mailbox logicalcluster.Name) mailboxes.Limits {
 	if found, ok := h.mailboxes.Load(mailbox); ok {
 		return found.(*mailboxSelection).limits
 	}
@@ -80,11 +87,11 @@ func (h *cachePolicy) Limits(mailbox logicalcluster.Name) mailboxes.Limits {
 }
 
 // ConfigLimits implements [mailboxes.CachePolicy].
-func (h *cachePolicy) ConfigLimits() mailboxes.Limits { return ConfigLimits }
+func (h *CachePolicy) ConfigLimits() mailboxes.Limits { return ConfigLimits }
 
 // Selects implements [mailboxes.CachePolicy]. It ignores the filter of a PublishedResource, which may need the whole object.
-func (h *cachePolicy) Selects(mailbox logicalcluster.Name, resource schema.GroupVersionResource, object *unstructured.Unstructured) (isSelected, known bool) {
-	found := h.selectionOf(mailbox)
+func (h *CachePolicy) Selects(all *mailboxes.Mailboxes, mailbox logicalcluster.Name, resource schema.GroupVersionResource, object *unstructured.Unstructured) (isSelected, known bool) {
+	found := h.selectionOf(all, mailbox)
 	if found == nil {
 		return true, false
 	}
@@ -106,18 +113,18 @@ func (h *cachePolicy) Selects(mailbox logicalcluster.Name, resource schema.Group
 // selectionOf returns which objects the configs of a mailbox select, nil while that is unknown. If the mailbox is not synced yet,
 // selectionOf reads the configs itself. At the start of the hub a mailbox is listed before its SyncTarget is reconciled, and must
 // not be listed twice.
-func (h *cachePolicy) selectionOf(mailbox logicalcluster.Name) *mailboxSelection {
+func (h *CachePolicy) selectionOf(all *mailboxes.Mailboxes, mailbox logicalcluster.Name) *mailboxSelection {
 	published := h.published.Load()
 	if published == nil {
 		return nil
 	}
 	found, ok := h.mailboxes.Load(mailbox)
 	if !ok {
-		configs, known := configs{}.observe(h.manager.Mailboxes, mailbox, false)
+		configs, known := configs{}.observe(all, mailbox, false)
 		if !known {
 			return nil
 		}
-		found, _ = h.mailboxes.LoadOrStore(mailbox, &mailboxSelection{matcher: h.manager.matcherOf(configs), limits: h.limits})
+		found, _ = h.mailboxes.LoadOrStore(mailbox, &mailboxSelection{matcher: matcherOf(h.log, configs), limits: h.limits})
 	}
 	current := found.(*mailboxSelection)
 	if current.published == published {
@@ -151,23 +158,21 @@ func (s *mailboxSelection) withPublished(published *[]plan.Resource) *mailboxSel
 	return next
 }
 
-// set stores the matcher and the limits of a mailbox, and enqueues a review of its cached objects.
-func (h *cachePolicy) set(mailbox logicalcluster.Name, matcher *selection.Matcher, limits mailboxes.Limits) {
+// set stores the matcher and the limits of a mailbox. The cached objects must be reviewed then.
+func (h *CachePolicy) set(mailbox logicalcluster.Name, matcher *selection.Matcher, limits mailboxes.Limits) {
 	next := &mailboxSelection{matcher: matcher, limits: h.limits.Min(limits)}
 	if published := h.published.Load(); published != nil {
 		next = next.withPublished(published)
 	}
 	h.mailboxes.Store(mailbox, next)
-	h.manager.Mailboxes.EnqueueReview(mailbox)
 }
 
 // forget removes a mailbox that is not synced any more.
-func (h *cachePolicy) forget(mailbox logicalcluster.Name) { h.mailboxes.Delete(mailbox) }
+func (h *CachePolicy) forget(mailbox logicalcluster.Name) { h.mailboxes.Delete(mailbox) }
 
-// publish sets the resources that mailboxes have, and enqueues a review of all cached objects.
-func (h *cachePolicy) publish(published []plan.Resource) {
+// publish sets the resources that mailboxes have. All cached objects must be reviewed then.
+func (h *CachePolicy) publish(published []plan.Resource) {
 	h.published.Store(&published)
-	h.manager.Mailboxes.EnqueueAllReviews()
 }
 
 // BeyondLimits returns a message about the objects of a SyncTarget's mailbox that are not synced because of limits. The reason says
@@ -219,11 +224,11 @@ func (m *Manager) IsEvicted(syncTarget types.UID) bool {
 }
 
 // matcherOf compiles the configs that are in force.
-func (m *Manager) matcherOf(configs configs) *selection.Matcher {
+func matcherOf(log logr.Logger, configs configs) *selection.Matcher {
 	inForce, all := configs.withinLimits()
 	matcher := selection.Compile(
-		decodeConfigs[edgev2alpha1.SyncerConfig](m.Log, inForce[ConfigResources[0]]),
-		decodeConfigs[edgev2alpha1.EdgeSyncConfig](m.Log, inForce[ConfigResources[1]]),
+		decodeConfigs[edgev2alpha1.SyncerConfig](log, inForce[ConfigResources[0]]),
+		decodeConfigs[edgev2alpha1.EdgeSyncConfig](log, inForce[ConfigResources[1]]),
 	)
 	if !all {
 		return matcher.AsPartial()

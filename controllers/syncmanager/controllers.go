@@ -58,7 +58,7 @@ func (m *Manager) reconcileControllers(ctx context.Context, state *targetState, 
 		if controller.Connection != connection || !slices.Contains(wanted, controller.Resource) || !forms[group].equal(controller.Options) || m.isIncompatible(state, controller.Resource) || controller.Pruner != m.preservedBy(controller.Resource) {
 			state.stopController(group)
 			// The observer reports resources that are no longer published.
-			m.observer.Changed(state.currentTarget().UID)
+			m.ObjectsChanged.Publish(state.currentTarget().UID)
 		}
 	}
 	state.updatePrimaries(wanted)
@@ -79,7 +79,7 @@ func (m *Manager) reconcileControllers(ctx context.Context, state *targetState, 
 		}
 	}
 	if state.markApplied(publication, unstarted) {
-		m.observer.Changed(state.currentTarget().UID)
+		m.ObjectsChanged.Publish(state.currentTarget().UID)
 	}
 	m.reportStates(state)
 	return errors.Join(errs...)
@@ -175,9 +175,7 @@ func (m *Manager) storeInventory(ctx context.Context, state *targetState, wanted
 		return fmt.Errorf("cannot record the synced resources: %w", err)
 	}
 	state.resourceInventory = next
-	if m.OnStatesChanged != nil {
-		m.OnStatesChanged(state.currentTarget().UID)
-	}
+	m.StateChanged.Publish(state.currentTarget().UID)
 	return nil
 }
 
@@ -248,6 +246,6 @@ func (t *targetState) predecessors(resource plan.Resource) []<-chan struct{} {
 
 // onObjectsChanged is called by a sync controller when its objects changed. The delayed reconcile notices when a pair is emptied.
 func (m *Manager) onObjectsChanged(syncTarget types.UID) {
-	m.observer.Changed(syncTarget)
+	m.ObjectsChanged.Publish(syncTarget)
 	m.enqueueAfter(requeueDelay, syncTarget)
 }

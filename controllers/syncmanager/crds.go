@@ -76,7 +76,7 @@ func (m *Manager) updateCRDs(state *targetState, wanted []plan.Resource) {
 		started := &crdController{connection: target.Connection, cancel: cancel, done: make(chan struct{}), Controller: crd.New(crd.Options{
 			Connection: target.Connection,
 			Owner:      m.Owner(target.UID),
-			OnChange:   func() { m.observer.Changed(target.UID) },
+			OnChange:   func() { m.ObjectsChanged.Publish(target.UID) },
 			Clock:      m.Clock,
 			Log:        m.Log.WithValues("syncTarget", target.Name),
 		})}

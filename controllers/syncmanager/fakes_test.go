@@ -57,8 +57,6 @@ func (n *fakeInventoryStore) StoreInventory(_ context.Context, target Target, re
 	return nil
 }
 
-func (n *fakeInventoryStore) Changed(types.UID) {}
-
 // running returns the names of the running controllers' resources.
 func (m *Manager) running(syncTarget types.UID) []string {
 	names := []string{}
@@ -79,10 +77,9 @@ func newManager(t *testing.T) (*Manager, *fakeInventoryStore) {
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
 	notes := &fakeInventoryStore{}
 	manager := New(Options{
-		Mailboxes:      mailboxes.New(nil, "root:synchub", "mailbox", ConfigResources, clock, logr.Discard()),
-		InventoryStore: notes, Hub: "hub", Hasher: ownership.NewHasher([]byte("key")), OnConfigsKnown: func(types.UID) {}, Clock: clock, Log: logr.Discard(),
+		Mailboxes:      mailboxes.New(mailboxes.Options{Workspace: "root:synchub", Export: "mailbox", Resources: ConfigResources, Clock: clock, Log: logr.Discard()}),
+		InventoryStore: notes, Hub: "hub", Hasher: ownership.NewHasher([]byte("key")), Clock: clock, Log: logr.Discard(),
 	})
-	manager.SetObserver(notes)
 	notes.manager = manager
 	// This replaces Start, without a queue: the tests call Reconcile themselves.
 	manager.ctx = t.Context()

@@ -37,6 +37,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/crd"
+	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
@@ -102,11 +103,6 @@ type InventoryStore interface {
 	StoreInventory(ctx context.Context, target Target, resources map[schema.GroupResource]InventoryEntry) error
 }
 
-// Observer is notified when the configs of a SyncTarget's mailbox, or the objects that they select, have changed.
-type Observer interface {
-	Changed(syncTarget types.UID)
-}
-
 // Options are the dependencies and settings of a [Manager].
 type Options struct {
 	Mailboxes      *mailboxes.Mailboxes
@@ -121,19 +117,17 @@ type Options struct {
 	ProtectedNamespaces policy.NamespacePatterns
 	// Sealer seals marks. Like Hasher it has the hub's key.
 	Sealer *ownership.Sealer
-	// OnConfigsKnown is called when the configs of a SyncTarget's mailbox have become known. It must not block.
-	OnConfigsKnown func(syncTarget types.UID)
 	// Checker compares schemas; with nil, none are compared.
 	Checker *schemacheck.Checker
 	// NameClearer frees names of APIs in mailboxes; with nil, none are freed.
 	NameClearer NameClearer
-	// OnStatesChanged is called when the inventory of a SyncTarget, the states of its resources, or the APIs that its mailbox lacks
-	// have changed. It must not block.
-	OnStatesChanged func(syncTarget types.UID)
-	// MailboxLimits bound the cached objects of one mailbox.
-	MailboxLimits mailboxes.Limits
-	Clock         clock.Clock
-	Log           logr.Logger
+	// StateChanged carries the SyncTargets whose configs became known, or whose inventory, states of resources, or missing APIs have
+	// changed. ObjectsChanged carries those whose configs, or the objects that they select, have changed.
+	StateChanged, ObjectsChanged *topic.Topic[types.UID]
+	// CachePolicy is that of the mailboxes.
+	CachePolicy *CachePolicy
+	Clock       clock.Clock
+	Log         logr.Logger
 }
 
 // Owner returns the owner of the objects that the hub syncs for a SyncTarget.
@@ -144,8 +138,6 @@ func (o Options) Owner(syncTarget types.UID) ownership.Owner {
 // Manager runs the sync controllers of all SyncTargets.
 type Manager struct {
 	Options
-	observer    Observer
-	cachePolicy *cachePolicy
 
 	lock      gosync.Mutex
 	queue     priorityqueue.PriorityQueue[types.UID]
@@ -168,16 +160,11 @@ type Manager struct {
 
 // New returns a manager without any target.
 func New(options Options) *Manager {
-	m := &Manager{Options: options, targets: map[types.UID]*targetState{}, notSynced: map[types.UID]NotSynced{}, observed: map[types.UID]bool{}}
-	m.cachePolicy = &cachePolicy{manager: m, limits: options.MailboxLimits}
-	return m
+	if options.CachePolicy == nil {
+		options.CachePolicy = NewCachePolicy(mailboxes.Limits{}, options.Log)
+	}
+	return &Manager{Options: options, targets: map[types.UID]*targetState{}, notSynced: map[types.UID]NotSynced{}, observed: map[types.UID]bool{}}
 }
-
-// Policy returns the policy by which objects of mailboxes are cached.
-func (m *Manager) Policy() mailboxes.CachePolicy { return m.cachePolicy }
-
-// SetObserver sets the observer. It must be called before Start.
-func (m *Manager) SetObserver(observer Observer) { m.observer = observer }
 
 // NeedLeaderElection makes the manager run on the leader only.
 func (m *Manager) NeedLeaderElection() bool { return true }
@@ -233,7 +220,8 @@ func (m *Manager) Publish(resources []plan.Resource) {
 	m.published = resources
 	m.publicationNumber++
 	m.lock.Unlock()
-	m.cachePolicy.publish(resources)
+	m.CachePolicy.publish(resources)
+	m.Mailboxes.EnqueueAllReviews()
 	m.enqueueAll()
 }
 
@@ -319,7 +307,8 @@ func (m *Manager) updateCachePolicy(state *targetState) {
 	mailbox, limits, matcher, known := state.target.Mailbox, state.target.Limits, state.matcher, state.configsKnown
 	state.lock.Unlock()
 	if known {
-		m.cachePolicy.set(mailbox, matcher, limits)
+		m.CachePolicy.set(mailbox, matcher, limits)
+		m.Mailboxes.EnqueueReview(mailbox)
 	}
 }
 
@@ -335,7 +324,7 @@ func (m *Manager) updateNamespaces(state *targetState, target Target) {
 	for _, controller := range state.controllers() {
 		controller.NamespacesChanged()
 	}
-	m.observer.Changed(target.UID)
+	m.ObjectsChanged.Publish(target.UID)
 }
 
 // Unassign stops syncing a target. It returns once the hub no longer writes to the target.
@@ -346,7 +335,7 @@ func (m *Manager) Unassign(syncTarget types.UID) {
 	delete(m.targets, syncTarget)
 	m.lock.Unlock()
 	if ok {
-		m.cachePolicy.forget(found.currentTarget().Mailbox)
+		m.CachePolicy.forget(found.currentTarget().Mailbox)
 		found.stop()
 	}
 }
@@ -432,12 +421,11 @@ func (m *Manager) enqueueAfter(delay time.Duration, syncTargets ...types.UID) {
 	}
 }
 
-func (m *Manager) enqueueAll() {
+func (m *Manager) enqueueAll() { m.enqueue(m.SyncTargets()...) }
+
+// SyncTargets returns the SyncTargets that are assigned.
+func (m *Manager) SyncTargets() []types.UID {
 	m.lock.Lock()
-	all := make([]types.UID, 0, len(m.targets))
-	for syncTarget := range m.targets {
-		all = append(all, syncTarget)
-	}
-	m.lock.Unlock()
-	m.enqueue(all...)
+	defer m.lock.Unlock()
+	return slices.Collect(maps.Keys(m.targets))
 }

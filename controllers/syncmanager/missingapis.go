@@ -127,13 +127,13 @@ func (m *Manager) HiddenObjects(syncTarget types.UID) mailboxes.HiddenObjects {
 	return m.Mailboxes.HiddenObjects(found.currentTarget().Mailbox)
 }
 
-// updateRebound calls OnStatesChanged when WasRebound has changed. The caller holds reconcileMutex.
+// updateRebound publishes StateChanged when WasRebound has changed. The caller holds reconcileMutex.
 func (m *Manager) updateRebound(state *targetState) {
 	target := state.currentTarget()
 	before := state.rebound
 	state.rebound = m.Mailboxes.WasRebound(target.Mailbox)
-	if state.rebound != before && m.OnStatesChanged != nil {
-		m.OnStatesChanged(target.UID)
+	if state.rebound != before {
+		m.StateChanged.Publish(target.UID)
 	}
 }
 
@@ -179,10 +179,8 @@ func (m *Manager) setMissingAPIs(state *targetState, missing MissingAPIs) {
 	if !changed {
 		return
 	}
-	m.observer.Changed(syncTarget)
-	if m.OnStatesChanged != nil {
-		m.OnStatesChanged(syncTarget)
-	}
+	m.ObjectsChanged.Publish(syncTarget)
+	m.StateChanged.Publish(syncTarget)
 }
 
 // missingAPIsMessage says which APIs a mailbox lacks, why, and what a user can do about that.

@@ -42,7 +42,7 @@ func (m *Manager) SetNotSynced(syncTarget types.UID, halt NotSynced) {
 	}
 	m.lock.Unlock()
 	if changed {
-		m.observer.Changed(syncTarget)
+		m.ObjectsChanged.Publish(syncTarget)
 	}
 }
 

@@ -20,22 +20,24 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+
+	"github.com/synchub-dev/synchub/controllers/internal/topic"
 )
 
-// countingObserver counts the notifications.
-type countingObserver int
-
-func (o *countingObserver) Changed(types.UID) { *o++ }
-
-// The observer is notified once when a SyncTarget stops being synced, once when it is synced again, and not otherwise.
+// Controllers are told once when a SyncTarget stops being synced, once when it is synced again, and not otherwise.
 func TestNotSynced(t *testing.T) {
 	manager, _ := newManager(t)
-	var told countingObserver
-	manager.SetObserver(&told)
+	manager.ObjectsChanged = &topic.Topic[types.UID]{}
+	told := 0
+	counting := topic.Source(manager.ObjectsChanged, func(workqueue.TypedRateLimitingInterface[types.UID], types.UID) { told++ })
+	if err := counting.Start(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
 	away := NotSynced{SyncTarget: "florin", Mailbox: "m", Reason: "TargetUnreachable"}
 	for i, step := range []struct {
 		halt NotSynced
-		told countingObserver
+		told int
 	}{{NotSynced{}, 0}, {away, 1}, {away, 1}, {NotSynced{}, 2}, {NotSynced{}, 2}} {
 		manager.SetNotSynced(florin, step.halt)
 		if got := manager.NotSynced(florin); got != step.halt || told != step.told {

@@ -101,14 +101,14 @@ func (m *Manager) updateConfigs(state *targetState) bool {
 		return state.configsKnown
 	}
 	state.configs = configs
-	matcher := m.matcherOf(configs)
+	matcher := matcherOf(m.Log, configs)
 	state.lock.Lock()
 	before := state.configsKnown
 	state.configsKnown, state.matcher = true, matcher
 	state.lock.Unlock()
 	m.updateCachePolicy(state)
 	if !before {
-		m.OnConfigsKnown(state.currentTarget().UID)
+		m.StateChanged.Publish(state.currentTarget().UID)
 	}
 	for _, controller := range state.controllers() {
 		controller.SetMatcher(matcher)

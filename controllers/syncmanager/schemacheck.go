@@ -190,14 +190,14 @@ func (m *Manager) isIncompatibleEmpty(state *targetState, resource plan.Resource
 	return empty, err
 }
 
-// reportStates calls OnStatesChanged if the states differ from those reported last.
+// reportStates publishes StateChanged if the states differ from those reported last.
 func (m *Manager) reportStates(state *targetState) {
 	syncTarget := state.currentTarget().UID
 	states := m.States(syncTarget)
-	if m.OnStatesChanged != nil && !maps.Equal(states, state.reportedStates) {
+	if !maps.Equal(states, state.reportedStates) {
 		state.reportedStates = states
-		m.OnStatesChanged(syncTarget)
-		m.observer.Changed(syncTarget)
+		m.StateChanged.Publish(syncTarget)
+		m.ObjectsChanged.Publish(syncTarget)
 	}
 }
 

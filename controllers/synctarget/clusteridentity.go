@@ -190,7 +190,7 @@ func (c *Controller) updateIdentity(request mcreconcile.Request, syncTarget *edg
 		c.log.Info("two SyncTargets of different inventory workspaces lead to what says to be the same cluster",
 			"cluster", cluster, "syncTarget", own.name, "inventory", own.inventory, "otherSyncTarget", other.name, "otherInventory", other.inventory)
 	}
-	c.enqueue(concerned)
+	c.enqueue(concerned...)
 	return conflicting
 }
 

@@ -49,6 +49,7 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/patch"
 	"github.com/synchub-dev/synchub/controllers/internal/predicates"
+	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
@@ -75,8 +76,12 @@ type Options struct {
 	// the status of SyncTargets, because users may write that status.
 	Ledger    *ledger.Store
 	Mailboxes mailbox.Locator
-	Clock     clock.Clock
-	Log       logr.Logger
+	// ConnectionChanged and StateChanged carry SyncTargets whose connection or sync state changed, and Unauthorized those whose
+	// credentials the target refused in a probe.
+	ConnectionChanged, StateChanged, Unauthorized *topic.Topic[types.UID]
+
+	Clock clock.Clock
+	Log   logr.Logger
 }
 
 // Controller reconciles SyncTargets.
@@ -88,6 +93,8 @@ type Controller struct {
 	mailboxes mailbox.Locator
 	clock     clock.Clock
 	log       logr.Logger
+	// The topics are those of the Options.
+	connectionChanged, stateChanged, unauthorized *topic.Topic[types.UID]
 	// readSecret reads a Secret from kcp, past the cache. Tests replace it.
 	readSecret func(ctx context.Context, inventory cluster.Cluster, key types.NamespacedName) (*corev1.Secret, error)
 
@@ -110,13 +117,14 @@ type Controller struct {
 // NewController returns a controller that connects SyncTargets through options.Registry and assigns them to options.Sync.
 func NewController(options Options) *Controller {
 	return &Controller{
-		manager:    options.Manager,
-		registry:   options.Registry,
-		sync:       options.Sync,
-		ledger:     options.Ledger,
-		mailboxes:  options.Mailboxes,
-		clock:      options.Clock,
-		log:        options.Log,
+		manager:           options.Manager,
+		registry:          options.Registry,
+		sync:              options.Sync,
+		ledger:            options.Ledger,
+		mailboxes:         options.Mailboxes,
+		clock:             options.Clock,
+		log:               options.Log,
+		connectionChanged: options.ConnectionChanged, stateChanged: options.StateChanged, unauthorized: options.Unauthorized,
 		readSecret: readSecret,
 		requests:   map[types.UID]mcreconcile.Request{},
 		uids:       map[mcreconcile.Request]types.UID{},
@@ -150,6 +158,9 @@ func (c *Controller) Register() error {
 			c.queue, c.runContext = queue, ctx
 			return nil
 		})).
+		WatchesRawSource(topic.Source(c.connectionChanged, c.onChanged)).
+		WatchesRawSource(topic.Source(c.stateChanged, c.onChanged)).
+		WatchesRawSource(topic.Source(c.unauthorized, c.onUnauthorized)).
 		Complete(c)
 }
 
@@ -177,15 +188,10 @@ func (c *Controller) indexSecret(request mcreconcile.Request, syncTarget *edgev2
 	}
 }
 
-// TargetChanged enqueues a SyncTarget whose connection changed its health, or whose sync state changed. It does nothing for a
-// SyncTarget that the controller has not observed, and may be called before the controller starts.
-func (c *Controller) TargetChanged(syncTarget types.UID) {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	if request, ok := c.requests[syncTarget]; ok && c.queue != nil {
-		c.queue.Add(request)
-	}
-}
+type requestQueue = workqueue.TypedRateLimitingInterface[mcreconcile.Request]
+
+// onChanged enqueues a SyncTarget whose connection or sync state changed.
+func (c *Controller) onChanged(_ requestQueue, syncTarget types.UID) { c.enqueue(syncTarget) }
 
 // Reconcile connects one SyncTarget, assigns, drains or cleans up its target, and writes its status. It waits until the ledger is
 // loaded.
@@ -306,13 +312,17 @@ func (c *Controller) Stop(syncTarget types.UID) {
 	delete(c.cleanedUp, syncTarget)
 	freed := c.identities.delete(syncTarget)
 	c.lock.Unlock()
-	c.enqueue(freed)
+	c.enqueue(freed...)
 }
 
-// enqueue enqueues SyncTargets.
-func (c *Controller) enqueue(syncTargets []types.UID) {
+// enqueue enqueues SyncTargets. It does nothing before the controller starts, and for those that the controller has not observed.
+func (c *Controller) enqueue(syncTargets ...types.UID) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
 	for _, syncTarget := range syncTargets {
-		c.TargetChanged(syncTarget)
+		if request, ok := c.requests[syncTarget]; ok && c.queue != nil {
+			c.queue.Add(request)
+		}
 	}
 }
 

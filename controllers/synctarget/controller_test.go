@@ -196,7 +196,7 @@ func TestTrackAndUntrack(t *testing.T) {
 	}
 	// told returns the SyncTarget that is enqueued when a connection's health changes.
 	told := func(uid types.UID) string {
-		controller.TargetChanged(uid)
+		controller.enqueue(uid)
 		if queue.Len() == 0 {
 			return ""
 		}

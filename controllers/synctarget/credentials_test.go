@@ -136,8 +136,8 @@ func TestWhenASecretIsRead(t *testing.T) {
 	expect("it is new", "1", 1)
 	expect("nothing has changed", "1", 1)
 	stored = version("2")
-	controller.Unauthorized("florin")
-	controller.Unauthorized("another")
+	controller.onUnauthorized(nil, "florin")
+	controller.onUnauthorized(nil, "another")
 	expect("the cache was behind", "2", 2)
 	expect("it still is", "2", 2)
 	inventory.secret = version("2")
@@ -147,19 +147,19 @@ func TestWhenASecretIsRead(t *testing.T) {
 	expect("it has changed", "3", 3)
 
 	for reads := range 3 {
-		controller.Unauthorized("florin")
+		controller.onUnauthorized(nil, "florin")
 		expect("the credentials are bad, and no others are there", "3", reads+4)
 		expect("which is found out once", "3", reads+4)
 	}
 	failure = errors.New("kcp does not answer")
-	controller.Unauthorized("florin")
+	controller.onUnauthorized(nil, "florin")
 	expect("kcp cannot be asked", "3", 7)
 	inventory.secret = version("4")
 	expect("kcp cannot be asked about a change", "unknown", 8)
 	failure, stored = nil, version("4")
 	expect("now it can", "4", 9)
 	failure = notFound(client.ObjectKey{Name: "s"})
-	controller.Unauthorized("florin")
+	controller.onUnauthorized(nil, "florin")
 	expect("the Secret is gone", "none", 10)
 
 	failure, stored = nil, version("5")
@@ -174,7 +174,7 @@ func TestWhenASecretIsRead(t *testing.T) {
 	inventory.secret = nil
 	expect("the cache shows none", "none", 13)
 	controller.untrack(mcreconcile.Request{})
-	controller.Unauthorized("florin")
+	controller.onUnauthorized(nil, "florin")
 }
 
 // Of a Secret the hub holds only the parts that its SyncTarget needs. It still refuses a kubeconfig that is too large.

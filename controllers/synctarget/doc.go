@@ -21,6 +21,6 @@ limitations under the License.
 // package also renews tokens and, for a SyncTarget that is being deleted, cleans up the target.
 //
 // The package does not sync objects; package syncmanager does. Nor does it create or delete mailboxes: package mailbox
-// does, and asks [Controller.IsCleanedUp] before it deletes one. Package controllers calls [NewController] and forwards
-// events of connections and of the sync manager to [Controller.TargetChanged].
+// does, and asks [Controller.IsCleanedUp] before it deletes one. Connections and the sync manager
+// publish their changes on topics, to which the controller subscribes.
 package synctarget

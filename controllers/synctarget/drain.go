@@ -122,7 +122,7 @@ func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request
 			started.lock.Lock()
 			started.finished = true
 			started.lock.Unlock()
-			c.TargetChanged(uid)
+			c.enqueue(uid)
 		}
 	}()
 	return started, nil
@@ -186,7 +186,7 @@ func (c *Controller) storeCleanupStatus(ctx context.Context, inventory cluster.C
 	running.lock.Lock()
 	running.status = &report
 	running.lock.Unlock()
-	c.TargetChanged(uid)
+	c.enqueue(uid)
 	return nil
 }
 

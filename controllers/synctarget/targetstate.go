@@ -80,15 +80,15 @@ func (c *Controller) stateOf(syncTarget types.UID) *targetState {
 	return &targetState{since: c.clock.Now()}
 }
 
-// Unauthorized is called after each probe whose credentials the target refused. It makes the next reconcile read the Secret from
+// onUnauthorized is called after each probe whose credentials the target refused. It makes the next reconcile read the Secret from
 // kcp, because the cache may not show replaced credentials yet.
-func (c *Controller) Unauthorized(syncTarget types.UID) {
+func (c *Controller) onUnauthorized(_ requestQueue, syncTarget types.UID) {
 	c.lock.Lock()
 	if found := c.states[syncTarget]; found != nil {
 		found.credentialsRefused = true
 	}
 	c.lock.Unlock()
-	c.TargetChanged(syncTarget)
+	c.enqueue(syncTarget)
 }
 
 // takeCredentialsRefused reports whether the target refused the credentials since the last call.

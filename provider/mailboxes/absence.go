@@ -35,12 +35,6 @@ import (
 const (
 	// batchPeriod is how long a pass waits for candidates that come with the first one.
 	batchPeriod = 50 * time.Millisecond
-	// bindingSettlePeriod is how long a binding must have been unchanged before a list through it counts. When a claim is
-	// rejected and accepted again, kcp removes the labels of all objects and restores them one by one. Until it has finished,
-	// the binding's status is still the former one.
-	bindingSettlePeriod = 10 * time.Second
-	// massDeletionDelay is how long many candidates wait until they are verified a second time.
-	massDeletionDelay = 10 * time.Second
 	// retryInterval is when a mailbox that cannot be verified now is tried again. A change of its binding retries at once.
 	retryInterval = 30 * time.Second
 	// reboundRetryInterval is the same for a rebound mailbox, where nothing is verified as long as it keeps its binding.
@@ -55,6 +49,19 @@ const (
 	massDeletionDivisor = 5
 	massDeletionMinimum = 5
 )
+
+// AbsenceDelays are how long the verification of absences waits, because kcp may not have finished what it does.
+type AbsenceDelays struct {
+	// BindingSettle is how long a binding must have been unchanged before a list through it counts. When a claim is rejected and
+	// accepted again, kcp removes the labels of all objects and restores them one by one. Until it has finished, the binding's
+	// status is still the former one.
+	BindingSettle time.Duration
+	// MassDeletion is how long many candidates wait until they are verified a second time.
+	MassDeletion time.Duration
+}
+
+// DefaultAbsenceDelays are for a kcp that serves many mailboxes.
+var DefaultAbsenceDelays = AbsenceDelays{BindingSettle: 10 * time.Second, MassDeletion: 10 * time.Second}
 
 // AbsenceCandidate is an object whose copy is about to be removed because of its absence from the mailbox.
 type AbsenceCandidate struct {
@@ -138,6 +145,7 @@ type absenceVerifier struct {
 	mailboxes *Mailboxes
 	// workspaceClient returns a client for the workspace itself, beside the virtual workspace.
 	workspaceClient func(logicalcluster.Name) (dynamic.Interface, error)
+	delays          AbsenceDelays
 	clock           clock.Clock
 	log             logr.Logger
 	running         sync.WaitGroup
@@ -146,8 +154,8 @@ type absenceVerifier struct {
 	states map[logicalcluster.Name]*absenceState
 }
 
-func newAbsenceVerifier(mailboxes *Mailboxes, clock clock.Clock, log logr.Logger) *absenceVerifier {
-	return &absenceVerifier{mailboxes: mailboxes, workspaceClient: mailboxes.workspaceClient, clock: clock, log: log.WithName("proof"), states: map[logicalcluster.Name]*absenceState{}}
+func newAbsenceVerifier(mailboxes *Mailboxes, delays AbsenceDelays, clock clock.Clock, log logr.Logger) *absenceVerifier {
+	return &absenceVerifier{mailboxes: mailboxes, workspaceClient: mailboxes.workspaceClient, delays: delays, clock: clock, log: log.WithName("proof"), states: map[logicalcluster.Name]*absenceState{}}
 }
 
 func (p *absenceVerifier) verify(ctx context.Context, mailbox logicalcluster.Name, candidate AbsenceCandidate) {

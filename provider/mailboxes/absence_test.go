@@ -89,7 +89,7 @@ func TestObserveBinding(t *testing.T) {
 	g.Expect(p.bindingUnchangedSince(here)).To(Equal(begun))
 	g.Expect(p.states[here].wake).To(Receive(), "a round that waits goes on at once")
 
-	now.Step(bindingSettlePeriod)
+	now.Step(DefaultAbsenceDelays.BindingSettle)
 	p.observeBinding(here, "1")
 	g.Expect(p.bindingUnchangedSince(here)).To(Equal(begun), "the same binding is as settled as before")
 	g.Expect(p.states[here].wake).NotTo(Receive())
@@ -145,7 +145,8 @@ func TestMarkRebound(t *testing.T) {
 }
 
 func TestMassDeletionIsVerifiedTwice(t *testing.T) {
-	const longest = 2*massDeletionDelay + passTimeout
+	massDeletionDelay := DefaultAbsenceDelays.MassDeletion
+	longest := 2*massDeletionDelay + passTimeout
 	type step struct {
 		after   time.Duration
 		binding string
@@ -250,7 +251,7 @@ func TestForgetEndsThePasses(t *testing.T) {
 
 // A round that is under way when the mailbox is unbound leaves nothing behind for a binding that comes later.
 func TestForgetDuringAPassForgetsItsResult(t *testing.T) {
-	mailboxes := New(nil, "root:synchub", "export", nil, clocktesting.NewFakeClock(time.Unix(1_000_000, 0)), logr.Discard())
+	mailboxes := New(Options{Workspace: "root:synchub", Export: "export", Clock: clocktesting.NewFakeClock(time.Unix(1_000_000, 0)), Log: logr.Discard()})
 	candidate := AbsenceCandidate{Resource: bindingsResource, Key: types.NamespacedName{Namespace: "ns", Name: "a"}, Missing: true}
 	prover := mailboxes.absence
 	prover.lock.Lock()

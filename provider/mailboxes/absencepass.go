@@ -64,7 +64,7 @@ func (p *absenceVerifier) runPass(ctx context.Context, mailbox logicalcluster.Na
 	}
 	version := bound.binding.ResourceVersion
 	p.observeBinding(mailbox, version)
-	if remaining := bindingSettlePeriod - p.clock.Since(p.bindingUnchangedSince(mailbox)); remaining > 0 {
+	if remaining := p.delays.BindingSettle - p.clock.Since(p.bindingUnchangedSince(mailbox)); remaining > 0 {
 		log.V(1).Info("the binding changed a moment ago", "wait", remaining)
 		return result, remaining
 	}
@@ -73,19 +73,19 @@ func (p *absenceVerifier) runPass(ctx context.Context, mailbox logicalcluster.Na
 	delay := retryInterval
 	if err != nil {
 		log.Info("not all can be proven now", "reason", err.Error())
-		delay = bindingSettlePeriod
+		delay = p.delays.BindingSettle
 	}
 	if listed {
 		// The lists count only if the binding did not change meanwhile.
 		if err := p.checkUnchanged(ctx, mailbox, bound); err != nil {
 			log.Info("nothing can be proven now", "reason", err.Error())
-			return result, bindingSettlePeriod
+			return result, p.delays.BindingSettle
 		}
 	}
 	result.cleared = found.cleared
 	if many && len(found.verified) > 0 && !p.isMassConfirmed(mailbox, version) {
-		log.Info("many objects vanished at once: they are proven again before anything is deleted", "wait", massDeletionDelay)
-		return result, massDeletionDelay
+		log.Info("many objects vanished at once: they are proven again before anything is deleted", "wait", p.delays.MassDeletion)
+		return result, p.delays.MassDeletion
 	}
 	result.verified = append(result.verified, found.verified...)
 	return result, delay

@@ -159,11 +159,11 @@ func (p *absenceVerifier) isMassConfirmed(mailbox logicalcluster.Name, bindingVe
 	defer p.lock.Unlock()
 	state := p.stateLocked(mailbox)
 	// An older wait that nobody came back to does not count.
-	if state.massBindingVersion != bindingVersion || p.clock.Since(state.massFirstVerified) > 2*massDeletionDelay+passTimeout {
+	if state.massBindingVersion != bindingVersion || p.clock.Since(state.massFirstVerified) > 2*p.delays.MassDeletion+passTimeout {
 		state.massBindingVersion, state.massFirstVerified = bindingVersion, p.clock.Now()
 		return false
 	}
-	if p.clock.Since(state.massFirstVerified) < massDeletionDelay {
+	if p.clock.Since(state.massFirstVerified) < p.delays.MassDeletion {
 		return false
 	}
 	state.massBindingVersion = ""

@@ -196,7 +196,7 @@ type labelPolicy struct {
 	configs   Limits
 }
 
-func (p *labelPolicy) Selects(_ logicalcluster.Name, _ schema.GroupVersionResource, object *unstructured.Unstructured) (selected, known bool) {
+func (p *labelPolicy) Selects(_ *Mailboxes, _ logicalcluster.Name, _ schema.GroupVersionResource, object *unstructured.Unstructured) (selected, known bool) {
 	return p.isUnknown || object.GetLabels()["selected"] == "yes", !p.isUnknown
 }
 func (p *labelPolicy) Limits(logicalcluster.Name) Limits { return p.limits }
@@ -212,8 +212,7 @@ type testInformer struct {
 
 func newTestInformer(t *testing.T, policy CachePolicy) *testInformer {
 	t.Helper()
-	owner := New(nil, "root:synchub", "mailbox", nil, testclock.NewFakeClock(time.Unix(1_000, 0)), logr.Discard())
-	owner.SetCachePolicy(policy, 0)
+	owner := New(Options{Workspace: "root:synchub", Export: "mailbox", Policy: policy, Clock: testclock.NewFakeClock(time.Unix(1_000, 0)), Log: logr.Discard()})
 	t.Cleanup(owner.reviewQueue.ShutDown)
 	endpoint := &endpoint{owner: owner, clients: noClients(), informers: map[schema.GroupVersionResource]*wildcardInformer{}}
 	return newTestInformerAt(t, endpoint, configMaps)

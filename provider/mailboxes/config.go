@@ -52,7 +52,7 @@ func (w *wildcardInformer) selects(mailbox logicalcluster.Name, object *unstruct
 	if w.configs {
 		return true, true
 	}
-	return w.endpoint.owner.policy.Selects(mailbox, w.resource, object)
+	return w.endpoint.owner.policy.Selects(w.endpoint.owner, mailbox, w.resource, object)
 }
 
 // strip removes the fields that are never cached from an object of a server.

@@ -57,7 +57,9 @@ var (
 // newMailboxes returns mailboxes without endpoints, which nobody runs, and their clock.
 func newMailboxes(resources ...schema.GroupVersionResource) (*Mailboxes, *clocktesting.FakeClock) {
 	now := clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
-	return New(nil, "root:synchub", "mailbox.example.org", resources, now, funcr.New(func(string, string) {}, funcr.Options{})), now
+	return New(Options{
+		Workspace: "root:synchub", Export: "mailbox.example.org", Resources: resources, Clock: now, Log: funcr.New(func(string, string) {}, funcr.Options{}),
+	}), now
 }
 
 // object returns an object as the virtual workspace shows it.

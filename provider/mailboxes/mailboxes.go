@@ -95,30 +95,47 @@ type Mailboxes struct {
 	sliceSynced bool
 }
 
-// New returns the mailboxes of the export in the provider workspace. The resources given are always watched; others come
-// and go by [Mailboxes.SetResources].
-func New(access *kcp.ConfigProvider, workspace, export string, resources []schema.GroupVersionResource, clock clock.Clock, log logr.Logger) *Mailboxes {
-	always := append([]schema.GroupVersionResource{bindingsResource}, resources...)
+// Options configure the mailboxes of an export.
+type Options struct {
+	Access *kcp.ConfigProvider
+	// Workspace is the path of the provider workspace, and Export the name of its APIExport that mailboxes bind.
+	Workspace, Export string
+	// Resources are always watched; others come and go by [Mailboxes.SetResources].
+	Resources []schema.GroupVersionResource
+	// Policy says what is held of each mailbox; without one, everything is.
+	Policy CachePolicy
+	// MaxBytes is the memory that all mailboxes may take together; zero stands for no limit.
+	MaxBytes int64
+	// AbsenceDelays are [DefaultAbsenceDelays] if they are zero.
+	AbsenceDelays AbsenceDelays
+	Clock         clock.Clock
+	Log           logr.Logger
+}
+
+// New returns the mailboxes of an export. They watch nothing before [Mailboxes.Start].
+func New(options Options) *Mailboxes {
+	always := append([]schema.GroupVersionResource{bindingsResource}, options.Resources...)
 	mailboxes := &Mailboxes{
-		kcpConfig:      access,
-		workspace:      workspace,
-		export:         export,
-		log:            log,
-		clock:          clock,
+		kcpConfig:      options.Access,
+		workspace:      options.Workspace,
+		export:         options.Export,
+		log:            options.Log,
+		clock:          options.Clock,
+		policy:         options.Policy,
 		alwaysWatched:  always,
 		resources:      slices.Clone(always),
 		endpoints:      map[string]*endpoint{},
-		memory:         memoryLimit{wake: newSignal()},
+		memory:         memoryLimit{limit: options.MaxBytes, wake: newSignal()},
 		evictionSignal: newSignal(),
 	}
-	mailboxes.absence = newAbsenceVerifier(mailboxes, clock, log)
+	if options.Policy != nil {
+		mailboxes.reviewQueue = newReviewQueue(options.Clock)
+	}
+	if options.AbsenceDelays == (AbsenceDelays{}) {
+		options.AbsenceDelays = DefaultAbsenceDelays
+	}
+	mailboxes.absence = newAbsenceVerifier(mailboxes, options.AbsenceDelays, options.Clock, options.Log)
 	return mailboxes
-}
-
-// SetCachePolicy sets what is held of each mailbox, and how many bytes all may take together; zero stands for no limit. Without a
-// policy everything is held. It must be called before Start.
-func (m *Mailboxes) SetCachePolicy(policy CachePolicy, maxBytes int64) {
-	m.policy, m.reviewQueue, m.memory.limit = policy, newReviewQueue(m.clock), maxBytes
 }
 
 // workspaceClient returns a client for a mailbox as its users see it, in which claims hide nothing. The hub may have no rights there.

@@ -149,7 +149,7 @@ func TestBindingsResetTheirMailbox(t *testing.T) {
 	g.Expect(mailboxes.absence.bindingUnchangedSince(here)).To(Equal(now.Now()))
 	handler.OnUpdate(binding, binding.DeepCopy())
 	expect(0)
-	now.Step(bindingSettlePeriod)
+	now.Step(DefaultAbsenceDelays.BindingSettle)
 	handler.OnUpdate(binding, changed)
 	expect(1)
 	g.Expect(mailboxes.absence.states[here].bindingVersion).To(Equal("2"))

@@ -54,7 +54,7 @@ func TestLists(t *testing.T) {
 }
 
 func TestAMailboxThatNobodyShowsLacksNothing(t *testing.T) {
-	boxes := New(nil, "root:synchub", "mailbox", nil, nil, logr.Discard())
+	boxes := New(Options{Workspace: "root:synchub", Export: "mailbox", Log: logr.Discard()})
 	if conflict, known := boxes.NamingConflict("nowhere"); conflict != nil || known {
 		t.Errorf("NamingConflict: %v, %t", conflict, known)
 	}

@@ -148,7 +148,9 @@ func TestUnwatchEndsPasses(t *testing.T) {
 	g := NewWithT(t)
 	tried := make(chan string, 100)
 	now := clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
-	mailboxes := New(nil, "root:synchub", "mailbox.example.org", nil, now, funcr.New(func(_, line string) { tried <- line }, funcr.Options{}))
+	mailboxes := New(Options{
+		Workspace: "root:synchub", Export: "mailbox.example.org", Clock: now, Log: funcr.New(func(_, line string) { tried <- line }, funcr.Options{}),
+	})
 	mailboxes.ctx = t.Context()
 	mailboxes.Watch(secrets)
 	mailboxes.VerifyAbsence(here, missingObject(secrets, "a"))

@@ -252,10 +252,10 @@ func startMailboxes(t *testing.T, slice *sliceDouble, always []schema.GroupVersi
 // startMailboxesWithPolicy runs mailboxes with a policy, if one is given.
 func startMailboxesWithPolicy(t *testing.T, slice *sliceDouble, policy mailboxes.CachePolicy, always []schema.GroupVersionResource, shards ...*kcpShard) *mailboxes.Mailboxes {
 	t.Helper()
-	made := mailboxes.New(kcpConfigFor(t, slice, shards), providerWorkspace, exportName, always, clock.RealClock{}, logr.Discard())
-	if policy != nil {
-		made.SetCachePolicy(policy, 0)
-	}
+	made := mailboxes.New(mailboxes.Options{
+		Access: kcpConfigFor(t, slice, shards), Workspace: providerWorkspace, Export: exportName, Resources: always, Policy: policy,
+		Clock: clock.RealClock{}, Log: logr.Discard(),
+	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- made.Start(ctx) }()

@@ -283,7 +283,10 @@ func mailboxesForBenchmark(b *testing.B) (*Mailboxes, *endpoint) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	mailboxes := New(access, "root:synchub", bootstrap.MailboxExport, []schema.GroupVersionResource{configMaps}, clock.RealClock{}, logr.Discard())
+	mailboxes := New(Options{
+		Access: access, Workspace: "root:synchub", Export: bootstrap.MailboxExport, Resources: []schema.GroupVersionResource{configMaps},
+		Clock: clock.RealClock{}, Log: logr.Discard(),
+	})
 	ctx, cancel := context.WithCancel(b.Context())
 	var running sync.WaitGroup
 	running.Go(func() {

@@ -51,9 +51,9 @@ func (l Limits) Min(others Limits) Limits {
 // CachePolicy decides how much of a mailbox's objects is cached. Its methods are called for each event, from several
 // goroutines.
 type CachePolicy interface {
-	// Selects reports whether an object may be needed whole; known is false while the configs of its mailbox are unknown. It
-	// is not called for an [IdentityOnly].
-	Selects(mailbox logicalcluster.Name, resource schema.GroupVersionResource, object *unstructured.Unstructured) (selected, known bool)
+	// Selects reports whether an object may be needed whole; known is false while the configs of its mailbox, which can be
+	// listed in all, are unknown. It is not called for an [IdentityOnly].
+	Selects(all *Mailboxes, mailbox logicalcluster.Name, resource schema.GroupVersionResource, object *unstructured.Unstructured) (selected, known bool)
 	// Limits returns the limits of a mailbox, ConfigLimits those of its configs, which do not count to the former.
 	Limits(mailbox logicalcluster.Name) Limits
 	ConfigLimits() Limits

@@ -90,6 +90,8 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) {
 	binary := filepath.Join(suite.Options.Bin, "synchub-race")
 	synchub, err = installation.New(ctx, suite.Options, suite.KCP, clusters["hosting"], binary, process, ownNames...)
 	Expect(err).NotTo(HaveOccurred())
+	// The few mailboxes of the tests are bound in a moment, so deletions need not wait as long as in a fleet.
+	synchub.HubArguments = []string{"--binding-settle-period=2s", "--mass-deletion-delay=2s"}
 	startHub(ctx)
 }, NodeTimeout(10*time.Minute))
 

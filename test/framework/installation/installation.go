@@ -22,6 +22,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -49,6 +50,8 @@ type Installation struct {
 	Workspace string
 	// HubUser is the kcp user of the hub, and HubKubeconfig is the path of its kubeconfig.
 	HubUser, HubKubeconfig string
+	// HubArguments are given to each hub beside those of StartHub.
+	HubArguments []string
 
 	opts              servers.Options
 	kcp               *servers.KCP
@@ -155,7 +158,7 @@ func (i *Installation) StartHub(args ...string) (*Hub, error) {
 		// After a kill the next replica waits for the lease duration, so it is short, but long enough for busy processors.
 		"--leader-election-lease-duration", "8s", "--leader-election-renew-deadline", "7s", "--leader-election-retry-period", "1s",
 		"--log-level", "debug", "--log-format", "console",
-	}, args...), nil)
+	}, slices.Concat(i.HubArguments, args)...), nil)
 	if err != nil {
 		return nil, err
 	}

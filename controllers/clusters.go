@@ -1,0 +1,116 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controllers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/provider/bootstrap"
+	"github.com/synchub-dev/synchub/provider/inventories"
+	"github.com/synchub-dev/synchub/provider/ledger"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// clusters are all that the hub is connected to, beside the hosting cluster.
+type clusters struct {
+	// provider is the provider workspace, and ledger what the hub records there.
+	provider cluster.Cluster
+	ledger   *ledger.Store
+	// inventoryProvider engages the inventory workspaces, over which the controllers of the inventories manager reconcile.
+	inventoryProvider *inventories.Provider
+	inventories       mcmanager.Manager
+	// mailboxes are cached as the cachePolicy says.
+	mailboxes   *mailboxes.Mailboxes
+	cachePolicy *syncmanager.CachePolicy
+	targets     *targets.Registry
+}
+
+func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *changes, options Options) (*clusters, error) {
+	provider, err := cluster.New(options.Access.WorkspaceConfig(options.Workspace), func(o *cluster.Options) { o.Scheme = hosting.GetScheme() })
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach the provider workspace %s: %w", options.Workspace, err)
+	}
+	inventoryProvider, err := inventories.New(inventories.Options{
+		KCP: options.Access, Workspace: options.Workspace, Export: bootstrap.InventoryExport, Scheme: hosting.GetScheme(), Log: options.Log.WithName("inventory"),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot watch the inventory workspaces: %w", err)
+	}
+	multi, err := mcmanager.WithMultiCluster(hosting, inventoryProvider)
+	if err != nil {
+		return nil, err
+	}
+	cachePolicy := syncmanager.NewCachePolicy(options.MailboxLimits, options.Log.WithName("sync"))
+	return &clusters{
+		provider: provider,
+		ledger: ledger.New(ledger.Options{
+			Client: provider.GetClient(), Reader: provider.GetAPIReader(), LeaseUID: leaseUIDReader(hosting, options.Lease),
+			Clock: clock.RealClock{}, Log: options.Log.WithName("ledger"),
+		}),
+		inventoryProvider: inventoryProvider,
+		inventories:       multi,
+		mailboxes: mailboxes.New(mailboxes.Options{
+			Access: options.Access, Workspace: options.Workspace, Export: bootstrap.MailboxExport, Resources: syncmanager.ConfigResources,
+			Policy: cachePolicy, MaxBytes: options.MailboxesBytes, AbsenceDelays: options.AbsenceDelays,
+			Clock: clock.RealClock{}, Log: options.Log.WithName("mailboxes"),
+		}),
+		cachePolicy: cachePolicy,
+		targets: targets.NewRegistry(targets.Options{
+			FieldManager:   ownership.FieldManager(identity.HubUID),
+			Limits:         options.TargetLimits,
+			Clock:          clock.RealClock{},
+			Log:            options.Log.WithName("targets"),
+			OnChange:       changed.connection.Publish,
+			OnUnauthorized: changed.unauthorized.Publish,
+			DeniedNetworks: options.DeniedNetworks,
+			CacheLimits:    options.TargetCacheLimits,
+			TotalBytes:     options.TargetsBytes,
+		}),
+	}, nil
+}
+
+// addTo makes the manager of the hosting cluster run what the clusters consist of.
+func (c *clusters) addTo(hosting manager.Manager) error {
+	return errors.Join(hosting.Add(c.provider), hosting.Add(c.ledger), hosting.Add(c.mailboxes), hosting.Add(c.targets))
+}
+
+// leaseUIDReader returns a function that reads the UID of a Lease in the hosting cluster; the UID is empty if the Lease has
+// no name.
+func leaseUIDReader(hosting manager.Manager, name types.NamespacedName) func(ctx context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		if name.Name == "" {
+			return "", nil
+		}
+		lease := &metav1.PartialObjectMetadata{}
+		lease.SetGroupVersionKind(coordinationv1.SchemeGroupVersion.WithKind("Lease"))
+		err := hosting.GetAPIReader().Get(ctx, name, lease)
+		return string(lease.UID), err
+	}
+}

@@ -1,0 +1,69 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package topic
+
+import (
+	"context"
+	gosync "sync"
+
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// Topic carries the keys of things that changed. The zero value is ready to use; a nil topic carries nothing.
+type Topic[K comparable] struct {
+	lock        gosync.RWMutex
+	subscribers map[*subscriber[K]]struct{}
+}
+
+type subscriber[K comparable] struct{ enqueue func(K) }
+
+// Publish tells all controllers that have started that a thing changed. It never blocks. Controllers that start later reconcile
+// everything then.
+func (t *Topic[K]) Publish(key K) {
+	if t == nil {
+		return
+	}
+	t.lock.RLock()
+	defer t.lock.RUnlock()
+	for one := range t.subscribers {
+		one.enqueue(key)
+	}
+}
+
+// Source returns a source for a controller. From the start of the controller to its end, enqueue is called for each published key
+// and adds the requests that follow from it. It must not block or publish.
+func Source[K, R comparable](t *Topic[K], enqueue func(queue workqueue.TypedRateLimitingInterface[R], key K)) source.TypedSource[R] {
+	return source.TypedFunc[R](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[R]) error {
+		if t == nil {
+			return nil
+		}
+		one := &subscriber[K]{func(key K) { enqueue(queue, key) }}
+		t.lock.Lock()
+		defer t.lock.Unlock()
+		if t.subscribers == nil {
+			t.subscribers = map[*subscriber[K]]struct{}{}
+		}
+		t.subscribers[one] = struct{}{}
+		context.AfterFunc(ctx, func() {
+			t.lock.Lock()
+			defer t.lock.Unlock()
+			delete(t.subscribers, one)
+		})
+		return nil
+	})
+}
