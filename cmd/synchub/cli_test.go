@@ -20,6 +20,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 )
 
 // execute runs the command line and returns its output and its error. main prints the error after the program's name.
@@ -52,10 +54,9 @@ func TestCompletion(t *testing.T) {
 
 // The test process does not run in a Pod.
 func TestNamespaceOutsideACluster(t *testing.T) {
-	options := runOptions{kcpKubeconfig: "x", workspace: "x", leaseDuration: 3, renewDeadline: 2, retryPeriod: 1, logs: logOptions{"info", "json"}}
-	options.kcpLimits.QPS, options.kcpLimits.Burst, options.targetLimits.QPS, options.targetLimits.Burst = 1, 1, 1, 1
-	options.mailboxLimits.Objects, options.mailboxLimits.Bytes, options.maxMailboxes = 1, 1, 1
-	options.cacheLimits.Objects, options.cacheLimits.Bytes = 1, 1
+	options := runOptions{}
+	options.addFlags(pflag.NewFlagSet("run", pflag.ContinueOnError))
+	options.kcpKubeconfig = "x"
 	if err := options.validate(); err != nil {
 		t.Fatal(err)
 	}

@@ -254,7 +254,8 @@ func startMailboxesWithPolicy(t *testing.T, slice *sliceDouble, policy mailboxes
 	t.Helper()
 	made := mailboxes.New(mailboxes.Options{
 		Access: kcpConfigFor(t, slice, shards), Workspace: providerWorkspace, Export: exportName, Resources: always, Policy: policy,
-		Clock: clock.RealClock{}, Log: logr.Discard(),
+		AbsenceDelays: mailboxes.AbsenceDelays{BindingSettle: 2 * time.Second, MassDeletion: 2 * time.Second},
+		Clock:         clock.RealClock{}, Log: logr.Discard(),
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
