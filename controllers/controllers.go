@@ -119,13 +119,13 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 	}
 	quota := mailbox.NewQuota(clusters.provider, options.MaxMailboxes, options.Log.WithName("mailbox"))
 	locator := newLocator(clusters, quota, options)
-	sync := newSyncManager(clusters, identity, changed, options)
+	syncManager := newSyncManager(clusters, identity, changed, options)
 	syncTargets := synctarget.NewController(synctarget.Options{
-		Manager: clusters.inventories, Registry: clusters.targets, Sync: sync, Ledger: clusters.ledger, Mailboxes: locator,
+		Manager: clusters.inventories, Registry: clusters.targets, Sync: syncManager, Ledger: clusters.ledger, Mailboxes: locator,
 		ConnectionChanged: &changed.connection, StateChanged: &changed.state, Unauthorized: &changed.unauthorized,
 		Clock: clock.RealClock{}, Log: options.Log.WithName("synctarget"),
 	})
-	schemas, err := newSchemas(hosting, clusters, identity, sync, changed, options)
+	schemas, err := newSchemas(hosting, clusters, identity, syncManager, changed, options)
 	if err != nil {
 		return nil, err
 	}
@@ -133,13 +133,13 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		clusters.addTo(hosting),
 		hosting.Add(quota),
 		mailbox.NewController(clusters.inventories, locator, clusters.ledger, clock.RealClock{}, mailbox.Dependencies{
-			StopSync: syncTargets.Stop, IsCleanedUp: syncTargets.IsCleanedUp, RemoveFinalizers: sync.RemoveFinalizers, WorkspaceConfig: options.Access.WorkspaceConfig,
+			StopSync: syncTargets.Stop, IsCleanedUp: syncTargets.IsCleanedUp, RemoveFinalizers: syncManager.RemoveFinalizers, WorkspaceConfig: options.Access.WorkspaceConfig,
 		}).Register(),
 		syncTargets.Register(),
 		schemas.Register(hosting),
-		newExports(hosting, clusters, identity, sync, options).Register(hosting),
-		hosting.Add(sync),
-		syncerconfig.NewController(clusters.mailboxes, sync, clock.RealClock{}, options.Log.WithName("syncerconfig")).Register(hosting),
+		newExports(hosting, clusters, identity, syncManager, options).Register(hosting),
+		hosting.Add(syncManager),
+		syncerconfig.NewController(clusters.mailboxes, syncManager, clock.RealClock{}, options.Log.WithName("syncerconfig")).Register(hosting),
 		hosting.Add(kubeconfigWatcher{options.Access, options.Log.WithName("kcp")}),
 		hosting.AddReadyzCheck("kcp-caches", cachesReadyCheck(hosting, clusters.mailboxes)),
 	)
@@ -211,11 +211,11 @@ func newExports(hosting manager.Manager, clusters *clusters, identity bootstrap.
 
 // desiredCRDs converts the CRDs that targets must have to the type of the sync manager.
 func desiredCRDs(all []publishedresource.CRDInstallation) []crd.Installation {
-	wanted := make([]crd.Installation, 0, len(all))
-	for _, one := range all {
-		wanted = append(wanted, crd.Installation{PublishedResource: one.PublishedResource, UID: one.UID, CRD: one.CRD, Version: one.Version})
+	installations := make([]crd.Installation, 0, len(all))
+	for _, installation := range all {
+		installations = append(installations, crd.Installation{PublishedResource: installation.PublishedResource, UID: installation.UID, CRD: installation.CRD, Version: installation.Version})
 	}
-	return wanted
+	return installations
 }
 
 // kubeconfigWatcher reloads the kcp kubeconfig, on replicas that do not lead too.

@@ -71,35 +71,35 @@ func (o *explainOptions) facts(ctx context.Context, syncTarget *edgev2alpha1.Syn
 
 // published returns the PublishedResources of the files, or of the hosting cluster. A source that the user names must
 // be readable.
-func (o *explainOptions) published(ctx context.Context) (seen explain.Observed[[]synchubv1alpha1.PublishedResource], err error) {
+func (o *explainOptions) published(ctx context.Context) (observed explain.Observed[[]synchubv1alpha1.PublishedResource], err error) {
 	if len(o.files) > 0 {
 		found, err := readManifests(o.In, o.files)
 		if err != nil {
-			return seen, err
+			return observed, err
 		}
-		seen.Value = found.published
-		return seen, nil
+		observed.Value = found.published
+		return observed, nil
 	}
 	if o.hosting.kubeconfig == "" && o.hosting.context == "" {
-		seen.Err = errors.New("they are in the hosting cluster, which was not named")
-		return seen, nil
+		observed.Err = errors.New("they are in the hosting cluster, which was not named")
+		return observed, nil
 	}
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = o.hosting.kubeconfig
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.hosting.context}).ClientConfig()
 	if err != nil {
-		return seen, fmt.Errorf("cannot use the kubeconfig of the hosting cluster: %w", err)
+		return observed, fmt.Errorf("cannot use the kubeconfig of the hosting cluster: %w", err)
 	}
 	hosting, err := clientOf(config)
 	if err != nil {
-		return seen, fmt.Errorf("cannot reach the hosting cluster: %w", err)
+		return observed, fmt.Errorf("cannot reach the hosting cluster: %w", err)
 	}
 	var list synchubv1alpha1.PublishedResourceList
 	if err := hosting.List(ctx, &list); err != nil {
-		seen.Err = fmt.Errorf("the hosting cluster does not tell: %w", err)
+		observed.Err = fmt.Errorf("the hosting cluster does not tell: %w", err)
 	}
-	seen.Value = list.Items
-	return seen, nil
+	observed.Value = list.Items
+	return observed, nil
 }
 
 // targetReader returns a reader for the cluster, with the kubeconfig that the user named or else with the hub's.
@@ -183,26 +183,26 @@ func parseResource(resource string) schema.GroupResource {
 }
 
 // readTarget reads the object at the location on the target to which the mailbox object belongs.
-func (r *reader) readTarget(ctx context.Context, facts *explain.Facts) (seen explain.Observed[*unstructured.Unstructured]) {
+func (r *reader) readTarget(ctx context.Context, facts *explain.Facts) (observed explain.Observed[*unstructured.Unstructured]) {
 	place, err := facts.TargetRef()
 	if err != nil {
-		return seen
+		return observed
 	}
 	resource := place.GroupVersionResource
 	if resource.Resource == "" {
 		mapping, err := r.mapper.RESTMapping(place.GroupVersion().WithKind(place.Kind).GroupKind())
 		if err != nil {
-			seen.Err = err
-			return seen
+			observed.Err = err
+			return observed
 		}
 		resource = mapping.Resource
 	}
 	if resource.Version == "" {
 		if resource, err = r.mapper.ResourceFor(resource); err != nil {
-			seen.Err = err
-			return seen
+			observed.Err = err
+			return observed
 		}
 	}
-	seen.Value, seen.Err = r.get(ctx, resource, place.NamespacedName)
-	return seen
+	observed.Value, observed.Err = r.get(ctx, resource, place.NamespacedName)
+	return observed
 }

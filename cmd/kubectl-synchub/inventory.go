@@ -194,11 +194,11 @@ func (o *inventoryOptions) note(text string) { fmt.Fprintln(o.ErrOut, sanitizeLi
 
 // confirmFunc returns a function that asks the operator to confirm. With said, or in a dry run, the function only
 // prints the question. Without a terminal it returns an error.
-func (o *inventoryOptions) confirmFunc(said bool) func(context.Context, string) error {
+func (o *inventoryOptions) confirmFunc(confirmed bool) func(context.Context, string) error {
 	return func(ctx context.Context, question string) error {
 		o.note(question)
 		switch {
-		case said || o.dryRun != dryRunNone:
+		case confirmed || o.dryRun != dryRunNone:
 			return nil
 		case !printers.IsTerminal(o.In):
 			return errors.New("nothing was changed: say --yes if that is to be so")

@@ -123,7 +123,7 @@ func schemaReady(resource *synchubv1alpha1.PublishedResource, generation int64, 
 // outcome is a plan as text.
 type outcome struct {
 	// said is "name Exported-reason/Ready-reason" of each PublishedResource.
-	said []string
+	claimed []string
 	// messages are the messages of the conditions Ready.
 	messages map[string]string
 	// export holds the entries of the export after the plan. watched and synced are resources; a related API has a +.
@@ -167,7 +167,7 @@ func (w *fixture) execute(made *exportPlan) outcome {
 		if (exported.Status == metav1.ConditionTrue) != (exported.Reason == ReasonExported) || (ready.Status == metav1.ConditionTrue) != (ready.Reason == ReasonReady) {
 			w.t.Errorf("the reasons do not fit: %+v, %+v", exported, ready)
 		}
-		got.said = append(got.said, candidate.published.Name+" "+exported.Reason+"/"+ready.Reason)
+		got.claimed = append(got.claimed, candidate.published.Name+" "+exported.Reason+"/"+ready.Reason)
 		got.messages[candidate.published.Name] = ready.Message
 	}
 	for _, resource := range made.watchedResources() {
@@ -185,10 +185,10 @@ func (w *fixture) execute(made *exportPlan) outcome {
 }
 
 // want compares an outcome; each text is a list of words in order.
-func (w *fixture) want(got outcome, said, export, watched, synced string) {
+func (w *fixture) want(got outcome, messages, export, watched, synced string) {
 	w.t.Helper()
 	for what, pair := range map[string][2]string{
-		"said":    {said, strings.Join(got.said, ", ")},
+		"said":    {messages, strings.Join(got.claimed, ", ")},
 		"export":  {export, strings.Join(got.export, " ")},
 		"watched": {strings.TrimSpace("namespaces/v1 " + watched), strings.Join(got.watched, " ")},
 		"synced":  {synced, strings.Join(got.synced, " ")},

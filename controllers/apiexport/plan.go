@@ -70,7 +70,7 @@ type exportPlan struct {
 // newPlan returns the plan for all PublishedResources on top of the export's present spec, which it does not change.
 func (p *planner) newPlan(ctx context.Context, resources []synchubv1alpha1.PublishedResource, export *apisv1alpha2.APIExportSpec) (*exportPlan, error) {
 	slices.SortFunc(resources, oldestFirst)
-	made := &exportPlan{}
+	plan := &exportPlan{}
 	draft := export.DeepCopy()
 	owners := map[schema.GroupResource]*resourcePlan{}
 	for i := range resources {
@@ -83,26 +83,26 @@ func (p *planner) newPlan(ctx context.Context, resources []synchubv1alpha1.Publi
 		}
 		if resource.isUnpublishing() {
 			resource.setUnpublishing()
-			made.needsPolling = true
+			plan.needsPolling = true
 		}
-		made.resources = append(made.resources, resource)
-		owner, taken := owners[resource.group]
+		plan.resources = append(plan.resources, resource)
+		owner, isDuplicate := owners[resource.group]
 		switch {
 		case !resource.isNamed():
-		case taken:
+		case isDuplicate:
 			resource.setNotExported(ReasonDuplicate, "%s is published by the older PublishedResource %s.", resource.group, owner.published.Name)
 		default:
 			owners[resource.group] = resource
 			resource.addToExport(draft)
 		}
-		made.needsPolling = made.needsPolling || resource.problem != nil && resource.problem.reason == ReasonNotServed
+		plan.needsPolling = plan.needsPolling || resource.problem != nil && resource.problem.reason == ReasonNotServed
 	}
-	for _, resource := range made.resources {
+	for _, resource := range plan.resources {
 		if resource.isInForce() {
-			p.planRelated(ctx, made, resource, owners, draft)
+			p.planRelated(ctx, plan, resource, owners, draft)
 		}
 	}
-	return made, nil
+	return plan, nil
 }
 
 // addToExport adds the entry of the PublishedResource to the draft, or records a conflict.
@@ -120,14 +120,14 @@ func (c *resourcePlan) addToExport(draft *apisv1alpha2.APIExportSpec) {
 // planResource plans one PublishedResource without regard to the others.
 func (p *planner) planResource(ctx context.Context, resource *synchubv1alpha1.PublishedResource, draft *apisv1alpha2.APIExportSpec) (*resourcePlan, error) {
 	c := newResourcePlan(resource)
-	way, err := publishedresource.APISourceOf(&resource.Spec)
+	source, err := publishedresource.APISourceOf(&resource.Spec)
 	switch {
 	case err != nil:
 		p.planInvalid(c, err, draft)
-	case way == publishedresource.NativeClaim:
+	case source == publishedresource.NativeClaim:
 		native, _ := publishedresource.NativeAPI(resource.Spec.Resource)
 		c.api, c.entry = &native, &exportEntry{GroupResource: native.GroupResource()}
-	case way == publishedresource.ForeignClaim:
+	case source == publishedresource.ForeignClaim:
 		p.planForeignClaim(ctx, c)
 	default:
 		if err := p.planOwnSchema(ctx, c); err != nil {

@@ -58,7 +58,7 @@ func TestOldestWins(t *testing.T) {
 	first, second := resource(t, "first", "s-as.a.io", aSpec), resource(t, "second", "s-as.a.io", aSpec)
 	for name, test := range map[string]struct {
 		change         func()
-		said           string
+		claimed        string
 		watched, under string
 	}{
 		"both":               {func() {}, "first Exported/Ready, second Duplicate/Duplicate", "as.a.io/v2", "as.a.io"},
@@ -76,8 +76,8 @@ func TestOldestWins(t *testing.T) {
 			first, second = resource(t, "first", "s-as.a.io", aSpec), resource(t, "second", "s-as.a.io", aSpec)
 			test.change()
 			got := w.plan(first, second)
-			if said := strings.Join(got.said, ", "); said != test.said {
-				t.Errorf("want %s, got %s", test.said, said)
+			if messages := strings.Join(got.claimed, ", "); messages != test.claimed {
+				t.Errorf("want %s, got %s", test.claimed, messages)
 			}
 			if watched := strings.Join(got.watched[1:], " "); watched != test.watched {
 				t.Errorf("want %s watched, got %s", test.watched, watched)
@@ -158,7 +158,7 @@ func TestForeign(t *testing.T) {
 		t.Error("nobody asks again")
 	}
 	w.blind = true
-	if got = w.plan(resource(t, "f", "", foreignSpec)); !got.waits || got.said[0] != "f Exported/NotServed" {
+	if got = w.plan(resource(t, "f", "", foreignSpec)); !got.waits || got.claimed[0] != "f Exported/NotServed" {
 		t.Errorf("blind: %v", got)
 	}
 	w.blind = false

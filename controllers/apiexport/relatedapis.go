@@ -49,13 +49,13 @@ type relatedRef struct {
 }
 
 // planRelated adds the APIs of the related objects of a PublishedResource to the plan, or records why that is not possible.
-func (p *planner) planRelated(ctx context.Context, made *exportPlan, c *resourcePlan, owners map[schema.GroupResource]*resourcePlan, draft *apisv1alpha2.APIExportSpec) {
+func (p *planner) planRelated(ctx context.Context, plan *exportPlan, c *resourcePlan, owners map[schema.GroupResource]*resourcePlan, draft *apisv1alpha2.APIExportSpec) {
 	for i, related := range c.synced.Related() {
 		ref := relatedRef{c, fmt.Sprintf("spec.related[%d]", i), related}
 		if owner, ok := owners[related.InMailbox.GroupResource()]; ok {
 			ref.checkPublisher(owner)
 		} else {
-			p.addRelatedAPI(ctx, made, ref, draft)
+			p.addRelatedAPI(ctx, plan, ref, draft)
 		}
 	}
 }

@@ -39,9 +39,9 @@ func TestRelated(t *testing.T) {
 	const kept, bs, fs = "resource: {version: v1, resource: secrets}", "resource: {group: b.io, version: v1, resource: bs}", "resource: {group: f.io, version: v1, resource: fs, identityHash: " + identity + "}"
 	b, native := resource(t, "b", "s-bs.b.io", bSpec), resource(t, "n", "", `resource: {resource: secrets}`)
 	for name, test := range map[string]struct {
-		spec                          string
-		others                        []synchubv1alpha1.PublishedResource
-		said, export, watched, synced string
+		spec                             string
+		others                           []synchubv1alpha1.PublishedResource
+		claimed, export, watched, synced string
 		// message is a part of the message on the primary's PublishedResource.
 		message string
 	}{
@@ -76,7 +76,7 @@ func TestRelated(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t)
 			got := w.plan(append([]synchubv1alpha1.PublishedResource{resource(t, "a", "s-as.a.io", test.spec)}, test.others...)...)
-			w.want(got, test.said, test.export, test.watched, test.synced)
+			w.want(got, test.claimed, test.export, test.watched, test.synced)
 			w.says(got, "a", test.message)
 			if got.waits != (name == "not served") {
 				t.Errorf("waits: %v", got.waits)
@@ -98,8 +98,8 @@ func TestSharedRelatedAPI(t *testing.T) {
 		resource(t, "a", "s-as.a.io", specWithRelated("resource: "+gs)),
 		resource(t, "b", "s-bs.b.io", bSpec+"\nrelated: [{identifier: s, origin: Target, resource: "+gs+", object: {owner: {}}}]"),
 	)
-	if got.said[0] != "a Exported/RelatedNotPublished" || got.said[1] != "b Exported/RelatedNotPublished" {
-		t.Errorf("what is not served is not missed by both: %v", got.said)
+	if got.claimed[0] != "a Exported/RelatedNotPublished" || got.claimed[1] != "b Exported/RelatedNotPublished" {
+		t.Errorf("what is not served is not missed by both: %v", got.claimed)
 	}
 }
 
@@ -123,8 +123,8 @@ func TestRelatedOfClusterScoped(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := w.plan(test.primary, resource(t, "b", "s-bs.b.io", bSpec))
-		if (got.said[0] == "c Exported/Ready") != test.legal {
-			t.Errorf("%s: got %s: %v", name, got.said[0], got.messages)
+		if (got.claimed[0] == "c Exported/Ready") != test.legal {
+			t.Errorf("%s: got %s: %v", name, got.claimed[0], got.messages)
 		}
 		if !test.legal {
 			w.says(got, "c", "spec.related[0].namespace: required")

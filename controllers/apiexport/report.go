@@ -81,16 +81,16 @@ func (c *Controller) updateStatus(ctx context.Context, candidate *resourcePlan) 
 // again.
 func (c *Controller) updateCounts(candidate *resourcePlan) (requeueAfter time.Duration) {
 	var counts syncmanager.Counts
-	var without []string
+	var missing []string
 	if candidate.notExported == nil {
 		var known bool
 		if counts, known = c.Sync.Count(candidate.group); !known {
 			return pollInterval
 		}
-		without = c.Sync.SyncTargetsMissingAPI(candidate.group)
+		missing = c.Sync.SyncTargetsMissingAPI(candidate.group)
 	}
 	resource := candidate.published
-	setAPIsMissing(resource, candidate.group, without)
+	setAPIsMissing(resource, candidate.group, missing)
 	resource.Status.Mailboxes, resource.Status.Targets, resource.Status.Objects = counts.Mailboxes, counts.Targets, counts.Objects
 	return 0
 }
@@ -123,26 +123,26 @@ type unpublished struct {
 
 // findUnpublished returns the PublishedResources that are in the last plan but not in this one. Call it before the sync
 // controllers stop, since it counts the objects that stay.
-func (c *Controller) findUnpublished(made *exportPlan) []unpublished {
-	here := map[types.UID]bool{}
-	for _, resource := range made.resources {
-		here[resource.published.UID] = true
+func (c *Controller) findUnpublished(plan *exportPlan) []unpublished {
+	present := map[types.UID]bool{}
+	for _, resource := range plan.resources {
+		present[resource.published.UID] = true
 	}
-	var gone []unpublished
+	var deleted []unpublished
 	for uid, previous := range c.planner.previous {
-		if here[uid] {
+		if present[uid] {
 			continue
 		}
-		left := unpublished{publishedState: previous, uid: uid}
-		left.counts, _ = c.Sync.Count(previous.group)
-		for _, resource := range made.resources {
+		state := unpublished{publishedState: previous, uid: uid}
+		state.counts, _ = c.Sync.Count(previous.group)
+		for _, resource := range plan.resources {
 			if resource.notExported == nil && resource.group == previous.group {
-				left.successor = resource.published.Name
+				state.successor = resource.published.Name
 			}
 		}
-		gone = append(gone, left)
+		deleted = append(deleted, state)
 	}
-	return gone
+	return deleted
 }
 
 // recordEvent records the remaining objects in an event and in the log: the object itself is gone, so there is no status to

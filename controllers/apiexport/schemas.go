@@ -34,30 +34,30 @@ type schemas map[schema.GroupResource]schemacheck.Schema
 
 // updateSchemas passes the schemas of the synced resources to the sync manager, which compares them with the APIs of
 // targets.
-func (c *Controller) updateSchemas(ctx context.Context, made *exportPlan) error {
+func (c *Controller) updateSchemas(ctx context.Context, plan *exportPlan) error {
 	next := schemas{}
-	for _, resource := range made.resources {
+	for _, resource := range plan.resources {
 		if !resource.isInForce() || resource.isUnpublishing() || resource.entry.schema == "" {
 			continue
 		}
-		one := schemacheck.Schema{
+		schema := schemacheck.Schema{
 			Name: resource.entry.schema, Version: resource.synced.Version,
 			WarnOnly: resource.published.Spec.Compatibility == synchubv1alpha1.CompatibilityWarn,
 		}
 		previous := c.schemas[resource.group]
-		if previous.Name == one.Name && previous.Version == one.Version {
-			one.OpenAPI, one.Kept = previous.OpenAPI, previous.Kept
+		if previous.Name == schema.Name && previous.Version == schema.Version {
+			schema.OpenAPI, schema.Kept = previous.OpenAPI, previous.Kept
 		} else {
 			var err error
-			if one.OpenAPI, err = c.openAPISchema(ctx, one.Name, one.Version); err != nil {
+			if schema.OpenAPI, err = c.openAPISchema(ctx, schema.Name, schema.Version); err != nil {
 				return err
 			}
-			if one.OpenAPI != nil {
-				one.Kept = transform.NewPruner(one.OpenAPI)
+			if schema.OpenAPI != nil {
+				schema.Kept = transform.NewPruner(schema.OpenAPI)
 			}
 		}
-		if one.OpenAPI != nil {
-			next[resource.group] = one
+		if schema.OpenAPI != nil {
+			next[resource.group] = schema
 		}
 	}
 	if !maps.Equal(next, c.schemas) {

@@ -28,9 +28,9 @@ import (
 func TestPlanOfUnpublishing(t *testing.T) {
 	spec := specWithRelated("resource: {version: v1, resource: secrets}") + "\ndeletion: {waitForTarget: true}"
 	for name, test := range map[string]struct {
-		change       func(*synchubv1alpha1.PublishedResource)
-		said, synced string
-		watched      string
+		change          func(*synchubv1alpha1.PublishedResource)
+		claimed, synced string
+		watched         string
 	}{
 		"valid":                 {func(*synchubv1alpha1.PublishedResource) {}, "a Exported/Ready", "as.a.io", "as.a.io/v2"},
 		"invalid":               {func(r *synchubv1alpha1.PublishedResource) { r.Spec.Filter = &synchubv1alpha1.Filter{CEL: "("} }, "a Exported/Ready", "as.a.io", "as.a.io/v2"},
@@ -51,7 +51,7 @@ func TestPlanOfUnpublishing(t *testing.T) {
 					t.Errorf("got %+v", synced)
 				}
 			}
-			w.want(w.execute(made), test.said, "s-as.a.io secrets", test.watched, test.synced)
+			w.want(w.execute(made), test.claimed, "s-as.a.io secrets", test.watched, test.synced)
 		})
 	}
 }

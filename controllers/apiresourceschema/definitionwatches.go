@@ -142,9 +142,9 @@ func (e *definitionWatches) resultOf(name string, read func(ctx context.Context)
 	case answer == nil || watch.stale:
 		watch.inFlight, watch.stale = true, false
 		watch.target.RunInBackground(func(ctx context.Context) {
-			said := read(ctx)
+			result := read(ctx)
 			e.lock.Lock()
-			watch.inFlight, watch.result = false, &said
+			watch.inFlight, watch.result = false, &result
 			e.lock.Unlock()
 			e.enqueue(name)
 		})

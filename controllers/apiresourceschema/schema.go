@@ -204,26 +204,26 @@ func (c *Controller) fromTarget(ctx context.Context, resource *synchubv1alpha1.P
 	}
 	c.watches.watch(resource, target)
 	isUp := target != nil && target.IsUp()
-	wasReached := c.watches.markUp(resource.Name, isUp)
+	wasUp := c.watches.markUp(resource.Name, isUp)
 	switch {
 	case err != nil:
-		outcome.targetUnobserved = !wasReached
+		outcome.targetUnobserved = !wasUp
 		return nil, nil, &problem{ReasonSchemaMissing, fmt.Errorf("%s: the hub sees no SyncTarget %s in the workspace %s, which must bind the inventory export", fieldSyncTarget, from.Name, from.Cluster)}
 	case !isUp:
-		outcome.targetUnobserved = !wasReached
+		outcome.targetUnobserved = !wasUp
 		return nil, nil, &problem{ReasonSourceUnreachable, fmt.Errorf("%s: %s is not connected", fieldSyncTarget, name)}
 	}
-	answer := c.watches.resultOf(resource.Name, func(ctx context.Context) definitionResult {
+	result := c.watches.resultOf(resource.Name, func(ctx context.Context) definitionResult {
 		definition, err := readDefinition(ctx, target.RESTClient(), resource)
 		if err != nil {
 			return definitionResult{err: err}
 		}
 		return definitionResult{definition: definition, notInstallable: checkInstallable(ctx, target.RESTClient(), resource, definition)}
 	})
-	if answer == nil {
+	if result == nil {
 		return nil, nil, errReadPending
 	}
-	if err := answer.err; err != nil {
+	if err := result.err; err != nil {
 		problem := sourceProblem(fieldSyncTarget, name, err)
 		switch {
 		case problem.reason == ReasonSourceUnreachable:
@@ -234,5 +234,5 @@ func (c *Controller) fromTarget(ctx context.Context, resource *synchubv1alpha1.P
 		}
 		return nil, nil, problem
 	}
-	return answer.definition, answer.notInstallable, nil
+	return result.definition, result.notInstallable, nil
 }

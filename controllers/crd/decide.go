@@ -82,14 +82,14 @@ func Decide(desired, observed *apiextensionsv1.CustomResourceDefinition, owner o
 	if observed == nil {
 		return Decision{Action: ActionInstall, Reason: ReasonMissing, Message: "The target does not have the definition."}
 	}
-	notOurs := checkOwned(observed, owner)
+	notOwned := checkOwned(observed, owner)
 	reason, message := usability(observed, version)
-	decision := Decision{Action: ActionNone, Reason: reason, Message: message, Usable: reason == ReasonInSync, Installed: notOurs == nil}
+	decision := Decision{Action: ActionNone, Reason: reason, Message: message, Usable: reason == ReasonInSync, Installed: notOwned == nil}
 	switch missing := missingVersions(observed, desired); {
 	case reason == ReasonTerminating:
 		decision.Action = ActionWait
-	case notOurs != nil:
-		return decision.leaveAlone(ActionForeign, ReasonNotOwned, fmt.Sprintf("The definition on the target is not the hub's: %v", notOurs))
+	case notOwned != nil:
+		return decision.leaveAlone(ActionForeign, ReasonNotOwned, fmt.Sprintf("The definition on the target is not the hub's: %v", notOwned))
 	case len(missing) > 0:
 		return decision.leaveAlone(ActionNewer, ReasonNewer, fmt.Sprintf("The definition on the target has %s, which the published one lacks. "+
 			"The hub takes no version away: remove it there, also from status.storedVersions, to have the definition brought in sync", strings.Join(missing, ", ")))

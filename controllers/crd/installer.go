@@ -155,13 +155,13 @@ func (t *task) install(ctx context.Context, decision Decision) (State, error) {
 }
 
 // retryAfterConflict decides again about a CRD that another client created after the read.
-func (t *task) retryAfterConflict(ctx context.Context, refused error) (State, error) {
+func (t *task) retryAfterConflict(ctx context.Context, conflict error) (State, error) {
 	observed, err := t.get(ctx)
 	if err != nil {
 		return failedState(Decision{}, "read the definition", err)
 	}
 	return t.execute(ctx, observed, func(_ context.Context, decision Decision) (State, error) {
-		return failedState(decision, "install the definition", refused)
+		return failedState(decision, "install the definition", conflict)
 	})
 }
 
@@ -197,8 +197,8 @@ func (t *task) update(ctx context.Context, decision Decision, observed *observed
 }
 
 // stateAfterWrite derives the state from the target's response to a write.
-func (t *task) stateAfterWrite(answer *unstructured.Unstructured) (State, error) {
-	observed, err := newObservedCRD(answer)
+func (t *task) stateAfterWrite(response *unstructured.Unstructured) (State, error) {
+	observed, err := newObservedCRD(response)
 	if err != nil {
 		return failedState(Decision{Installed: true}, "read the target's answer", err)
 	}

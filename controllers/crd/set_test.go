@@ -62,11 +62,11 @@ func TestControllerKeepsUnwantedCRDs(t *testing.T) {
 func TestControllerIgnoresEqualInstallations(t *testing.T) {
 	t.Parallel()
 	g, way := NewWithT(t), newConnectedTarget(t)
-	source, rival, next := unique("v1"), unique("v1"), unique("v1")
-	rival.Spec.Names, rival.Name = source.Spec.Names, source.Name
+	source, other, next := unique("v1"), unique("v1"), unique("v1")
+	other.Spec.Names, other.Name = source.Spec.Names, source.Name
 	keeper := startController(t, way)
 	first := installationOf(source)
-	second := crd.Installation{PublishedResource: "second", UID: "second", CRD: rival}
+	second := crd.Installation{PublishedResource: "second", UID: "second", CRD: other}
 	keeper.SetInstallations([]crd.Installation{first, second})
 	keeper.waitForReason(t, source, crd.ReasonInSync)
 	keeper.SetInstallations([]crd.Installation{first, second, installationOf(next)})

@@ -46,9 +46,9 @@ func (h *writeHistory) backoff(desired fingerprint, now time.Time) time.Duration
 }
 
 // recordWrite stores the written content and the target's response.
-func (h *writeHistory) recordWrite(desired, answer fingerprint) {
+func (h *writeHistory) recordWrite(desired, response fingerprint) {
 	if h.desired != desired {
 		h.repairs = driftbackoff.Backoff{}
 	}
-	h.desired, h.response = desired, answer
+	h.desired, h.response = desired, response
 }

@@ -55,11 +55,11 @@ func (c *Controller) reconcileAccess(ctx context.Context, syncTarget *edgev2alph
 // updateAccess makes the bindings in the mailbox equal to spec.mailboxAccess. It records in the ledger that the mailbox may
 // have bindings before it creates the first, and clears the record after it deleted the last.
 func (c *Controller) updateAccess(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, mailbox *edgev2alpha1.MailboxStatus, granted, grants bool) error {
-	remember := func(bindings bool) error {
+	record := func(bindings bool) error {
 		return c.ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) { entry.MailboxBindings = bindings })
 	}
 	if !granted {
-		if err := remember(true); err != nil {
+		if err := record(true); err != nil {
 			return err
 		}
 	}
@@ -70,7 +70,7 @@ func (c *Controller) updateAccess(ctx context.Context, syncTarget *edgev2alpha1.
 	if err := reconcileBindings(ctx, client.ClusterRoleBindings(), syncTarget.Spec.MailboxAccess); err != nil || grants {
 		return err
 	}
-	return remember(false)
+	return record(false)
 }
 
 // reconcileBindings creates, updates and deletes the bindings with our label, so that they equal the grants.

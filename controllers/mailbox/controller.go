@@ -123,8 +123,8 @@ type Dependencies struct {
 }
 
 // NewController returns a controller that creates mailboxes in the workspace of the locator and records them in the ledger.
-func NewController(manager mcmanager.Manager, locator Locator, ledger *ledger.Store, clock clock.Clock, work Dependencies) *Controller {
-	return &Controller{Locator: locator, manager: manager, ledger: ledger, clock: clock, dependencies: work, creationLimiter: newCreationLimiter(clock)}
+func NewController(manager mcmanager.Manager, locator Locator, ledger *ledger.Store, clock clock.Clock, dependencies Dependencies) *Controller {
+	return &Controller{Locator: locator, manager: manager, ledger: ledger, clock: clock, dependencies: dependencies, creationLimiter: newCreationLimiter(clock)}
 }
 
 // Register adds the controller to the manager.

@@ -33,8 +33,8 @@ func Collectors() []prometheus.Collector { return []prometheus.Collector{activeQ
 
 func collectQuotas(started []*Quota, metrics chan<- prometheus.Metric) {
 	refused := 0
-	for _, places := range started {
-		refused += places.countRefused()
+	for _, quota := range started {
+		refused += quota.countRefused()
 	}
 	if len(started) > 0 {
 		metrics <- prometheus.MustNewConstMetric(refusedSyncTargets, prometheus.GaugeValue, float64(refused))

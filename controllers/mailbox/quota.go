@@ -150,7 +150,7 @@ func (p *Quota) setQueue(queue workqueue.TypedInterface[mcreconcile.Request]) {
 
 // reserve reports whether the hub may create the mailbox of that name. If not, the SyncTarget is refused, and enqueued when
 // there is room. With hadOne, a SyncTarget whose mailbox was lost gets another in any case.
-func (p *Quota) reserve(syncTarget mcreconcile.Request, name string, hadOne bool) bool {
+func (p *Quota) reserve(syncTarget mcreconcile.Request, name string, hadMailbox bool) bool {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	all := p.quotaOf(syncTarget.ClusterName)
@@ -158,7 +158,7 @@ func (p *Quota) reserve(syncTarget mcreconcile.Request, name string, hadOne bool
 		return true
 	}
 	delete(all.reserved, syncTarget)
-	if all.count() >= p.limit && !hadOne {
+	if all.count() >= p.limit && !hadMailbox {
 		if len(all.refused) == 0 {
 			p.log.Info("an inventory workspace has as many mailboxes as it may have, others of its SyncTargets get none", "inventory", syncTarget.ClusterName, "limit", p.limit)
 		}

@@ -37,9 +37,9 @@ import (
 func newQuotaWithQueue(t *testing.T, limit int) (*Quota, workqueue.TypedInterface[mcreconcile.Request]) {
 	queue := workqueue.NewTyped[mcreconcile.Request]()
 	t.Cleanup(queue.ShutDown)
-	places := NewQuota(nil, limit, logr.Discard())
-	places.setQueue(queue)
-	return places, queue
+	quota := NewQuota(nil, limit, logr.Discard())
+	quota.setQueue(queue)
+	return quota, queue
 }
 
 // uidOf returns the UID of a SyncTarget.
@@ -56,14 +56,14 @@ func mailboxOf(request mcreconcile.Request) *tenancyv1alpha1.Workspace {
 }
 
 func TestQuota(t *testing.T) {
-	places, _ := newQuotaWithQueue(t, 3)
+	quota, _ := newQuotaWithQueue(t, 3)
 	take := func(number int) bool {
 		request := syncTargetRequest(number)
-		return places.reserve(request, mailboxName(request), false)
+		return quota.reserve(request, mailboxName(request), false)
 	}
 	expect := func(number int, want QuotaState) {
 		t.Helper()
-		if got := places.State(syncTargetRequest(number), uidOf(syncTargetRequest(number))); got != want {
+		if got := quota.State(syncTargetRequest(number), uidOf(syncTargetRequest(number))); got != want {
 			t.Errorf("the place of %d is %d, want %d", number, got, want)
 		}
 	}
@@ -72,8 +72,8 @@ func TestQuota(t *testing.T) {
 
 	expect(0, QuotaUndecided)
 	// The previous leader has created two, one of them for a SyncTarget that is not in the cache any more.
-	places.onWorkspaceAdded(mailboxOf(syncTargetRequest(0)))
-	places.onWorkspaceAdded(mailboxOf(syncTargetRequest(1)))
+	quota.onWorkspaceAdded(mailboxOf(syncTargetRequest(0)))
+	quota.onWorkspaceAdded(mailboxOf(syncTargetRequest(1)))
 	expect(0, QuotaGranted)
 	if !take(0) || !take(2) || !take(2) {
 		t.Error("there is room for three")
@@ -84,62 +84,62 @@ func TestQuota(t *testing.T) {
 	}
 	expect(3, QuotaExceeded)
 	expect(5, QuotaUndecided)
-	if !places.reserve(other, mailboxName(other), false) {
+	if !quota.reserve(other, mailboxName(other), false) {
 		t.Error("another inventory has no room")
 	}
-	if !strings.Contains(places.ExceededMessage(), "3 mailboxes") {
-		t.Error(places.ExceededMessage())
+	if !strings.Contains(quota.ExceededMessage(), "3 mailboxes") {
+		t.Error(quota.ExceededMessage())
 	}
 	// A reserved mailbox that now exists counts once.
-	places.onWorkspaceAdded(mailboxOf(syncTargetRequest(2)))
+	quota.onWorkspaceAdded(mailboxOf(syncTargetRequest(2)))
 	if take(3) {
 		t.Error("a mailbox that appears makes room")
 	}
 }
 
 func TestQuotaIsReleased(t *testing.T) {
-	places, queue := newQuotaWithQueue(t, 3)
+	quota, queue := newQuotaWithQueue(t, 3)
 	for number := range 5 {
 		request := syncTargetRequest(number)
-		places.reserve(request, mailboxName(request), false)
+		quota.reserve(request, mailboxName(request), false)
 		if number < 3 {
-			places.onWorkspaceAdded(mailboxOf(request))
+			quota.onWorkspaceAdded(mailboxOf(request))
 		}
 	}
 	// A SyncTarget that lost its mailbox gets another, which counts.
-	if lost := syncTargetRequest(5); !places.reserve(lost, mailboxName(lost), true) {
+	if lost := syncTargetRequest(5); !quota.reserve(lost, mailboxName(lost), true) {
 		t.Error("a mailbox that was lost is not made again")
 	}
-	places.onWorkspaceDeleted(mailboxName(syncTargetRequest(0)))
+	quota.onWorkspaceDeleted(mailboxName(syncTargetRequest(0)))
 	if len(queuedRequests(queue)) > 0 {
 		t.Error("somebody is called although there are three")
 	}
 	// A reservation that is released makes room.
-	places.release(syncTargetRequest(5))
+	quota.release(syncTargetRequest(5))
 	if next := queuedRequests(queue); len(next) != 1 {
 		t.Errorf("%v are called", next)
 	} else {
 		// A SyncTarget that needs no mailbox makes room for the next.
-		places.release(next[0])
+		quota.release(next[0])
 		if again := queuedRequests(queue); len(again) != 1 || again[0] == next[0] {
 			t.Errorf("%v are called after %v", again, next)
 		}
 	}
-	if places.countRefused() != 0 {
-		t.Errorf("%d are refused", places.countRefused())
+	if quota.countRefused() != 0 {
+		t.Errorf("%d are refused", quota.countRefused())
 	}
-	places.onWorkspaceDeleted("something else")
-	places.release(mcreconcile.Request{})
+	quota.onWorkspaceDeleted("something else")
+	quota.release(mcreconcile.Request{})
 }
 
 // A SyncTarget that is created again under its name has another mailbox.
 func TestQuotaOfARecreatedMailbox(t *testing.T) {
-	places, _ := newQuotaWithQueue(t, 1)
+	quota, _ := newQuotaWithQueue(t, 1)
 	request := syncTargetRequest(0)
-	if !places.reserve(request, Name("abc", "first"), false) || places.State(request, "second") == QuotaGranted {
+	if !quota.reserve(request, Name("abc", "first"), false) || quota.State(request, "second") == QuotaGranted {
 		t.Error("the place of the first is the second's")
 	}
-	if !places.reserve(request, Name("abc", "second"), false) || places.State(request, "first") == QuotaGranted {
+	if !quota.reserve(request, Name("abc", "second"), false) || quota.State(request, "first") == QuotaGranted {
 		t.Error("the second has no place")
 	}
 }
@@ -150,23 +150,23 @@ func TestQuotaProperty(t *testing.T) {
 	for seed := range 200 {
 		random := rand.New(rand.NewPCG(uint64(seed), 1)) //nolint:gosec // reproducible, and no secret
 		limit := 1 + random.IntN(4)
-		places, queue := newQuotaWithQueue(t, limit)
+		quota, queue := newQuotaWithQueue(t, limit)
 		wanted, there := map[mcreconcile.Request]bool{}, map[mcreconcile.Request]bool{}
 		reconcile := func(request mcreconcile.Request) {
 			switch {
 			case there[request] && wanted[request]:
 			case !wanted[request]:
-				places.release(request)
+				quota.release(request)
 				if there[request] {
 					delete(there, request)
-					places.onWorkspaceDeleted(mailboxName(request))
+					quota.onWorkspaceDeleted(mailboxName(request))
 				}
-			case places.reserve(request, mailboxName(request), false):
+			case quota.reserve(request, mailboxName(request), false):
 				there[request] = true
 				if len(there) > limit {
 					t.Fatalf("seed %d: %d mailboxes, the limit is %d", seed, len(there), limit)
 				}
-				places.onWorkspaceAdded(mailboxOf(request))
+				quota.onWorkspaceAdded(mailboxOf(request))
 			}
 		}
 		for range 100 {

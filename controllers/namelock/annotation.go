@@ -67,20 +67,20 @@ func freeNames(annotation string, definitions map[string]crdStatus) (freed strin
 		return "", false, nil
 	}
 	// Unknown fields of a record are kept.
-	notes := map[string]map[string]any{}
-	if err := json.Unmarshal([]byte(annotation), &notes); err != nil {
+	records := map[string]map[string]any{}
+	if err := json.Unmarshal([]byte(annotation), &records); err != nil {
 		return "", false, fmt.Errorf("cannot read the annotation %s: %w", Annotation, err)
 	}
 	for name, state := range definitions {
-		note := notes[name]
-		if note["c"] != true || note["e"] != nil {
+		record := records[name]
+		if record["c"] != true || record["e"] != nil {
 			continue
 		}
 		switch state {
 		case crdGone:
-			note["e"], changed = expiredTime, true
+			record["e"], changed = expiredTime, true
 		case crdRefused:
-			delete(notes, name)
+			delete(records, name)
 			changed = true
 		case crdServing:
 		}
@@ -88,6 +88,6 @@ func freeNames(annotation string, definitions map[string]crdStatus) (freed strin
 	if !changed {
 		return "", false, nil
 	}
-	text, err := json.Marshal(notes)
+	text, err := json.Marshal(records)
 	return string(text), true, err
 }

@@ -148,9 +148,9 @@ func newFixture(t *testing.T) *fixture {
 	return w
 }
 
-func (w *fixture) eventually(t *testing.T, look func(Gomega)) {
+func (w *fixture) eventually(t *testing.T, check func(Gomega)) {
 	t.Helper()
-	NewWithT(t).Eventually(look).WithContext(t.Context()).WithTimeout(patience).WithPolling(200 * time.Millisecond).Should(Succeed())
+	NewWithT(t).Eventually(check).WithContext(t.Context()).WithTimeout(patience).WithPolling(200 * time.Millisecond).Should(Succeed())
 }
 
 func (w *fixture) apply(t *testing.T, workspace, manifest string) {

@@ -66,8 +66,8 @@ func steps(tb testing.TB, kind fixtures.Fixture) map[string]func() {
 	}
 	matcher := matcherOf(tb, selectingFixtures)
 	source := kind.MailboxObject(tb)
-	wish := resource.DownSpec(ownership.PolicyDelete, nil)
-	desired := must(down.Desired(source, wish))(tb)
+	spec := resource.DownSpec(ownership.PolicyDelete, nil)
+	desired := must(down.Desired(source, spec))(tb)
 	below := kind.TargetObject(tb, testFieldManager, desired.Object)
 	kept := controller.strippedObject(below)
 	observed := must(controller.observeObject(kept))(tb)
@@ -78,8 +78,8 @@ func steps(tb testing.TB, kind fixtures.Fixture) map[string]func() {
 	return map[string]func(){
 		"select":             func() { _, _ = resource.Selects(matcher, source) },
 		"look why it stays":  func() { _ = plan.WhyNotDownsynced(testOwner, source) },
-		"transform down":     func() { _, _ = down.Desired(source, wish) },
-		"transform up":       func() { _, _ = up.Desired(below, kind.Resource.GroupResource(), wish) },
+		"transform down":     func() { _, _ = down.Desired(source, spec) },
+		"transform up":       func() { _, _ = up.Desired(below, kind.Resource.GroupResource(), spec) },
 		"hash":               func() { _, _ = down.Hasher.Hash(desired.Object.Object) },
 		"write the mark":     func() { _ = testOwner.Seal(desired.Mark) },
 		"read the mark":      func() { _, _ = ownership.ParseMark(mark) },

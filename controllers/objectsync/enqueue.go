@@ -134,7 +134,7 @@ func (c *Controller) upsyncHandler(ctx context.Context, target *targetResource) 
 		})
 		return current
 	}
-	raise := func(obj any) (keys []types.NamespacedName) {
+	addToIndex := func(obj any) (keys []types.NamespacedName) {
 		object := obj.(*unstructured.Unstructured)
 		key, ok := c.upsyncKey(target, c.matcher.Load(), object)
 		if ok && whileCurrent(func() { c.states.addUpsynced(key, target.Ref(keyOf(object))) }) {
@@ -143,8 +143,8 @@ func (c *Controller) upsyncHandler(ctx context.Context, target *targetResource) 
 		return keys
 	}
 	return cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc:    func(obj any, initial bool) { c.enqueueAdded(initial, raise(obj)...) },
-		UpdateFunc: func(_, obj any) { c.enqueueChanged(originTarget, changePriority, raise(obj)...) },
+		AddFunc:    func(obj any, initial bool) { c.enqueueAdded(initial, addToIndex(obj)...) },
+		UpdateFunc: func(_, obj any) { c.enqueueChanged(originTarget, changePriority, addToIndex(obj)...) },
 		DeleteFunc: func(obj any) {
 			tombstone, unseen := obj.(cache.DeletedFinalStateUnknown)
 			if unseen {
@@ -296,7 +296,7 @@ func (c *Controller) indexBySource(obj any) ([]string, error) {
 // SetMatcher makes the controller select by another matcher, and enqueues the objects whose selection differs.
 func (c *Controller) SetMatcher(matcher *selection.Matcher) {
 	old := c.matcher.Swap(matcher)
-	raised := c.states.upsyncedKeys()
+	keys := c.states.upsyncedKeys()
 	upChanged := c.updateUpsyncCaches(matcher)
 	sources, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
 	for _, source := range sources {
@@ -312,7 +312,7 @@ func (c *Controller) SetMatcher(matcher *selection.Matcher) {
 			c.enqueue(createPriority, c.suspensionChanged(old, matcher, c.sourceKeysOf(object))...)
 		}
 	}
-	c.enqueue(createPriority, raised...)
+	c.enqueue(createPriority, keys...)
 	if old.IsPartial() != matcher.IsPartial() {
 		// Whether unselected objects are really deselected has become known, or unknown.
 		c.enqueueAll()

@@ -317,7 +317,7 @@ func (w *fakeWorkspace) written() []string {
 func (w *fakeWorkspace) bindingReads() int {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	proofs := w.bindingReadCount
+	count := w.bindingReadCount
 	w.bindingReadCount = 0
-	return proofs
+	return count
 }

@@ -177,11 +177,11 @@ func TestUpsyncIndexOfAnyHistory(t *testing.T) {
 func TestUpsyncIndexInAnyOrder(t *testing.T) {
 	for seed := range uint64(50) {
 		random := rand.New(rand.NewPCG(seed, 4)) //nolint:gosec // a repeatable order
-		raised := newKeyStates(clock.RealClock{})
+		states := newKeyStates(clock.RealClock{})
 		for _, index := range random.Perm(len(someRefs)) {
-			raised.addUpsynced(someKey, someRefs[index])
+			states.addUpsynced(someKey, someRefs[index])
 		}
-		if got := raised.upsyncedRefs(someKey); !slices.Equal(got, someRefs) {
+		if got := states.upsyncedRefs(someKey); !slices.Equal(got, someRefs) {
 			t.Fatalf("seed %d: got %v", seed, got)
 		}
 	}
@@ -189,13 +189,13 @@ func TestUpsyncIndexInAnyOrder(t *testing.T) {
 
 // What a caller does with an answer changes nothing.
 func TestUpsyncIndexReturnsCopies(t *testing.T) {
-	raised := newKeyStates(clock.RealClock{})
-	raised.addUpsynced(someKey, someRefs[0])
-	raised.addUpsynced(someKey, someRefs[1])
-	answer := raised.upsyncedRefs(someKey)
+	states := newKeyStates(clock.RealClock{})
+	states.addUpsynced(someKey, someRefs[0])
+	states.addUpsynced(someKey, someRefs[1])
+	answer := states.upsyncedRefs(someKey)
 	answer[0], answer[1] = answer[1], answer[0]
-	raised.removeUpsyncedResource(schema.GroupResource{Resource: "none"})
-	if got := raised.upsyncedRefs(someKey); !slices.Equal(got, someRefs[:2]) {
+	states.removeUpsyncedResource(schema.GroupResource{Resource: "none"})
+	if got := states.upsyncedRefs(someKey); !slices.Equal(got, someRefs[:2]) {
 		t.Errorf("got %v", got)
 	}
 }

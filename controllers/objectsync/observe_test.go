@@ -218,8 +218,8 @@ func TestWhatIsNotOurs(t *testing.T) {
 			o.SetAnnotations(map[string]string{ownership.EnsuredAnnotation: value})
 		}
 	}
-	foreign, raised := someMark, someMark
-	foreign.Hub, raised.Direction = "another", ownership.DirectionUp
+	foreign, upsynced := someMark, someMark
+	foreign.Hub, upsynced.Direction = "another", ownership.DirectionUp
 	for name, test := range map[string]struct {
 		change  func(*unstructured.Unstructured)
 		want    error
@@ -230,7 +230,7 @@ func TestWhatIsNotOurs(t *testing.T) {
 		"a copy":                    {func(o *unstructured.Unstructured) { o.SetName("copy") }, ownership.ErrCopied, false},
 		"of another kind":           {func(o *unstructured.Unstructured) { o.SetKind("ReplicaSet") }, ownership.ErrCopied, false},
 		"marked in another version": {marked(`{"v": 3}`), ownership.ErrUnknownVersion, false},
-		"taken from the mailbox":    {marked(testOwner.Seal(raised)), ownership.ErrCopied, false},
+		"taken from the mailbox":    {marked(testOwner.Seal(upsynced)), ownership.ErrCopied, false},
 		"ensured by us":             {ensuredBy(testOwner.EnsuredValue(someMark.Self)), ownership.ErrUnmarked, true},
 		"ensured by another":        {ensuredBy("x"), ownership.ErrUnmarked, false},
 		"ensured by us, then another": {func(o *unstructured.Unstructured) {

@@ -101,8 +101,8 @@ func TestRelatedObjectsAcrossAnIdleRestart(t *testing.T) {
 	if written := h.written(); len(written) > 0 {
 		t.Errorf("written to the mailbox was %q", written)
 	}
-	if proofs := h.bindingReads(); proofs > 0 {
-		t.Errorf("%d proofs were asked for, though nothing is missing", proofs)
+	if reads := h.bindingReads(); reads > 0 {
+		t.Errorf("%d proofs were asked for, though nothing is missing", reads)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestRelatedObjectsOfWhatIsNotPublishedAnyMore(t *testing.T) {
 			h.putSecret("kin", "a: eA==")
 			h.putSecret("own", "a: eA==")
 			h.putConfigMap("first", "key: kin, more: own")
-			kin := h.expectOnTarget(secretsV1, "kin")
+			secret := h.expectOnTarget(secretsV1, "kin")
 			h.expectOnTarget(secretsV1, "own")
 			// From now on it travels because it is related.
 			h.configure(configMapsTravel)
@@ -150,11 +150,11 @@ func TestRelatedObjectsOfWhatIsNotPublishedAnyMore(t *testing.T) {
 			} else {
 				h.publish(h.resources...)
 			}
-			h.expectUnchangedOnTarget(secretsV1, kin, own)
+			h.expectUnchangedOnTarget(secretsV1, secret, own)
 			h.expectUnchangedOnTarget(configMapsV1, first)
 			// Nor is it removed because somebody changes the original.
 			h.putSecret("kin", "a: dw==")
-			h.expectUnchangedOnTarget(secretsV1, kin, own)
+			h.expectUnchangedOnTarget(secretsV1, secret, own)
 			// Published again, all is as it was, and what is not wanted any more goes.
 			h.putConfigMap("first", "more: own")
 			h.resources = all
@@ -202,8 +202,8 @@ func TestRelatedObjectsOfTwoPublishedResources(t *testing.T) {
 			h.restart()
 			h.expectUnchangedOnTarget(secretsV1, before...)
 		}
-		if proofs := h.bindingReads(); proofs > 0 {
-			t.Errorf("%d proofs were asked for, though nothing is missing", proofs)
+		if reads := h.bindingReads(); reads > 0 {
+			t.Errorf("%d proofs were asked for, though nothing is missing", reads)
 		}
 	})
 	t.Run("it goes with the last", func(t *testing.T) {
@@ -333,7 +333,7 @@ func TestUnselectedPrimariesCostNothing(t *testing.T) {
 	}
 	h.drop(configMapsV1, h.namespace, "unselected")
 	h.waitUntilIdle()
-	if proofs := h.bindingReads(); proofs > 0 {
-		t.Errorf("%d proofs were asked for", proofs)
+	if reads := h.bindingReads(); reads > 0 {
+		t.Errorf("%d proofs were asked for", reads)
 	}
 }

@@ -104,15 +104,15 @@ func relatedUpSpec(selected plan.ObjectSelection, object *unstructured.Unstructu
 }
 
 func relatedSpec(selected plan.ObjectSelection, object *unstructured.Unstructured) transform.SyncSpec {
-	kin := selected.Related
+	match := selected.Related
 	spec := transform.SyncSpec{
 		Policy:    selected.Policy,
-		Naming:    kin.Relation.Naming,
-		Variables: map[string]any{"Primary": kin.Query.PrimaryInfo.Object},
-		Relation:  kin.PublishedResource + "/" + kin.Relation.Identifier,
+		Naming:    match.Relation.Naming,
+		Variables: map[string]any{"Primary": match.Query.PrimaryInfo.Object},
+		Relation:  match.PublishedResource + "/" + match.Relation.Identifier,
 	}
-	if object.GetNamespace() == kin.Query.SourceNamespace {
-		spec.Namespace = kin.Query.PrimaryInfo.DestinationNamespace
+	if object.GetNamespace() == match.Query.SourceNamespace {
+		spec.Namespace = match.Query.PrimaryInfo.DestinationNamespace
 	}
 	return spec
 }
@@ -243,9 +243,9 @@ func (c *Controller) relatedChangedOnTarget(ctx context.Context, target *targetR
 			c.updateUpsyncName(target, matcher, at, object)
 		}
 	}
-	for _, bystander := range feed.FilteredMetadata() {
-		if change.Affects(types.NamespacedName{Namespace: bystander.Namespace, Name: bystander.Name}) {
-			c.fetchIfRelated(ctx, target, bystander)
+	for _, metadata := range feed.FilteredMetadata() {
+		if change.Affects(types.NamespacedName{Namespace: metadata.Namespace, Name: metadata.Name}) {
+			c.fetchIfRelated(ctx, target, metadata)
 		}
 	}
 }
@@ -258,15 +258,15 @@ func (c *Controller) allRelatedChangedOnTarget(ctx context.Context) {
 }
 
 // fetchIfRelated makes the upsync cache fetch an object that it had filtered out, if a primary claims the object by now.
-func (c *Controller) fetchIfRelated(ctx context.Context, target *targetResource, bystander metav1.ObjectMeta) {
-	if _, selected := c.selectRelatedUp(c.matcher.Load(), target, &bystander); !selected {
+func (c *Controller) fetchIfRelated(ctx context.Context, target *targetResource, metadata metav1.ObjectMeta) {
+	if _, selected := c.selectRelatedUp(c.matcher.Load(), target, &metadata); !selected {
 		return
 	}
 	c.withLock(func() {
 		// Nothing may start once the controller ends.
 		if feed := target.upsyncCache; feed != nil && c.upsyncContext != nil {
 			c.runningTasks.Go(func() {
-				c.fetchObject(ctx, feed, types.NamespacedName{Namespace: bystander.Namespace, Name: bystander.Name})
+				c.fetchObject(ctx, feed, types.NamespacedName{Namespace: metadata.Namespace, Name: metadata.Name})
 			})
 		}
 	})

@@ -362,7 +362,7 @@ func (c *selectionHarness) observeDownState(situation string, object *unstructur
 func TestDownStateDuringInitialSync(t *testing.T) {
 	c := newSelectionHarness(t, "", relatedOnly)
 	key := types.NamespacedName{Namespace: c.hub.namespace, Name: "first"}
-	look := func(name string) plan.Cause {
+	causeOf := func(name string) plan.Cause {
 		t.Helper()
 		cause, err := c.observeDownState("present placed", secretIn(t, c.hub.namespace, name, ""), ownership.Mark{Relation: "boxes/key"})
 		if err != nil {
@@ -372,7 +372,7 @@ func TestDownStateDuringInitialSync(t *testing.T) {
 	}
 	expect := func(when string, one, two plan.Cause) {
 		t.Helper()
-		if got := [2]plan.Cause{look("one"), look("two")}; got != [2]plan.Cause{one, two} {
+		if got := [2]plan.Cause{causeOf("one"), causeOf("two")}; got != [2]plan.Cause{one, two} {
 			t.Errorf("%s: got %v", when, got)
 		}
 	}

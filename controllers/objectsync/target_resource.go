@@ -214,7 +214,7 @@ func (c *Controller) newUpsyncCache(target *targetResource, matcher *selection.M
 			return ok
 		},
 		KeepFilteredMetadata: !target.relatedScope.isEmpty(),
-		OnFiltered:           func(bystander metav1.ObjectMeta) { c.fetchIfRelated(ctx, target, bystander) },
+		OnFiltered:           func(metadata metav1.ObjectMeta) { c.fetchIfRelated(ctx, target, metadata) },
 		Handler:              c.upsyncHandler(ctx, target),
 		OnAvailability:       c.onAvailabilityChanged,
 	})

@@ -176,8 +176,8 @@ func expectIdleRestarts(t *testing.T, demandsLate bool) {
 	if written := h.written(); len(written) > 0 {
 		t.Errorf("written to the mailbox was %q", written)
 	}
-	if proofs := h.bindingReads(); proofs > 0 {
-		t.Errorf("%d proofs were asked for, though nothing is missing", proofs)
+	if reads := h.bindingReads(); reads > 0 {
+		t.Errorf("%d proofs were asked for, though nothing is missing", reads)
 	}
 }
 
@@ -283,14 +283,14 @@ func TestUpsyncedRelatedOfUnpublishedResources(t *testing.T) {
 			h.expectInMailbox(secretsV1, "kin")
 			h.configure(configMapsTravel)
 			own := h.expectInMailbox(secretsV1, "own", hasRelation("configmaps/named"))
-			kin := h.get(secretsV1, h.namespace, "kin")
+			secret := h.get(secretsV1, h.namespace, "kin")
 			h.resources = h.resources[1:]
 			if restart {
 				h.restart()
 			} else {
 				h.publish(h.resources...)
 			}
-			h.expectUnchangedInMailbox(kin, own)
+			h.expectUnchangedInMailbox(secret, own)
 		})
 	}
 }

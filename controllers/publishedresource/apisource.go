@@ -107,14 +107,14 @@ func validateProjection(spec *synchubv1alpha1.PublishedResourceSpec) error {
 
 // validateNotEnforced returns an error if kcp itself would act on the objects, or if the API is one of the hub's own.
 func validateNotEnforced(spec *synchubv1alpha1.PublishedResourceSpec) error {
-	there := InMailbox(spec)
-	if actor, ok := kcpEnforcedAPI(spec.Resource); ok && there.Group == spec.Resource.Group {
+	inMailbox := InMailbox(spec)
+	if actor, ok := kcpEnforcedAPI(spec.Resource); ok && inMailbox.Group == spec.Resource.Group {
 		return fmt.Errorf("spec.resource: %s acts inside kcp itself, which would obey what is meant for a target: publish it under another group, by spec.projection.group", actor)
 	}
-	if actor, ok := kcpEnforcedAPI(there); ok {
+	if actor, ok := kcpEnforcedAPI(inMailbox); ok {
 		return fmt.Errorf("spec.projection: %s acts inside kcp itself: choose another group", actor)
 	}
-	if own, ok := findAPI(hubAPIs, there); ok {
+	if own, ok := findAPI(hubAPIs, inMailbox); ok {
 		return fmt.Errorf("%s: %s is how mailboxes say what is synced, and has its schema from the hub", nameField(spec), own)
 	}
 	return nil
@@ -143,14 +143,14 @@ func validateNativeClaim(spec *synchubv1alpha1.PublishedResourceSpec) error {
 }
 
 func validateForeignClaim(spec *synchubv1alpha1.PublishedResourceSpec) error {
-	there := InMailbox(spec)
-	if own, ok := servedByKCP(there); ok {
+	inMailbox := InMailbox(spec)
+	if own, ok := servedByKCP(inMailbox); ok {
 		return fmt.Errorf("spec.api.identityHash: kcp serves %s by itself, no other export does", own)
 	}
 	switch {
-	case there.Resource == "":
+	case inMailbox.Resource == "":
 		return fmt.Errorf("spec.resource.resource: required to claim what another export provides")
-	case there.Version == "":
+	case inMailbox.Version == "":
 		return fmt.Errorf("spec.resource.version: required to claim what another export provides")
 	default:
 		return nil
@@ -160,12 +160,12 @@ func validateForeignClaim(spec *synchubv1alpha1.PublishedResourceSpec) error {
 // validateOwnSchema returns an error if kcp itself serves the API. kcp would give precedence to the export: the objects of
 // that name in mailboxes would become invisible to everybody, without a way back.
 func validateOwnSchema(spec *synchubv1alpha1.PublishedResourceSpec) error {
-	there := InMailbox(spec)
-	served, ok := servedByKCP(there)
+	inMailbox := InMailbox(spec)
+	served, ok := servedByKCP(inMailbox)
 	if !ok {
 		return nil
 	}
-	if _, native := NativeAPI(there); native && nameField(spec) == "spec.resource" {
+	if _, native := NativeAPI(inMailbox); native && nameField(spec) == "spec.resource" {
 		return fmt.Errorf("spec.api.source: kcp serves %s by itself, and a schema would hide what mailboxes have of it: use Claim, or another spec.projection.group", served)
 	}
 	return fmt.Errorf("%s: kcp serves %s by itself: publish it under another group, by spec.projection.group", nameField(spec), served)

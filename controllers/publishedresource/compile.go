@@ -151,11 +151,11 @@ func (c *Compiler) compiledRules(name string, created time.Time, spec *synchubv1
 }
 
 // RetainOnly removes the cached rules of PublishedResources for which names returns false.
-func (c *Compiler) RetainOnly(names func(string) bool) {
+func (c *Compiler) RetainOnly(keep func(string) bool) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	for name := range c.compiled {
-		if !names(name) {
+		if !keep(name) {
 			delete(c.compiled, name)
 		}
 	}

@@ -103,7 +103,7 @@ func (l *Session) Check(ctx context.Context, desired Resource) (State, error) {
 	if known, ok := l.checker.results.Get(key); ok {
 		return known.(State), nil
 	}
-	theirs, err := served.Schema(ctx)
+	targetSchema, err := served.Schema(ctx)
 	if err != nil {
 		state, known := stateForError(err, desired.Target.Version)
 		if known {
@@ -113,7 +113,7 @@ func (l *Session) Check(ctx context.Context, desired Resource) (State, error) {
 	}
 	var findings []compatibility.Finding
 	err = l.reader.RunLimited(ctx, func() error {
-		findings = compatibility.Compare(ctx, withoutStatus(desired.Schema.OpenAPI), withoutStatus(theirs))
+		findings = compatibility.Compare(ctx, withoutStatus(desired.Schema.OpenAPI), withoutStatus(targetSchema))
 		return ctx.Err()
 	})
 	if err != nil {

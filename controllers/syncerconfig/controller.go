@@ -214,31 +214,31 @@ func (c *Controller) scheduleWrite(syncTarget types.UID, view syncmanager.View) 
 
 // scheduleWriteWith is scheduleWrite with the state of the mailbox: busy if many objects wait, known if the initial sync is
 // complete.
-func (c *Controller) scheduleWriteWith(syncTarget types.UID, busy, known bool) (requeueAfter time.Duration) {
+func (c *Controller) scheduleWriteWith(syncTarget types.UID, busy, initialSyncDone bool) (requeueAfter time.Duration) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	now, seen := c.clock.Now(), c.schedules[syncTarget]
-	if seen.lastWrite.IsZero() && !known {
-		seen.lastWrite = now
+	now, schedule := c.clock.Now(), c.schedules[syncTarget]
+	if schedule.lastWrite.IsZero() && !initialSyncDone {
+		schedule.lastWrite = now
 	}
-	c.addBusy(seen.busy, -1)
-	switch others := totalBusySpacing(c.busyMailboxes); {
-	case busy && !seen.due.After(seen.lastWrite):
-		seen.due = now.Add(max(busyWriteInterval-now.Sub(seen.lastWrite), min(others, maxBusyWriteInterval)))
-	case seen.busy && !busy:
-		seen.due = earlier(seen.due, now.Add(min(others, writeInterval)))
+	c.addBusy(schedule.busy, -1)
+	switch spacing := totalBusySpacing(c.busyMailboxes); {
+	case busy && !schedule.due.After(schedule.lastWrite):
+		schedule.due = now.Add(max(busyWriteInterval-now.Sub(schedule.lastWrite), min(spacing, maxBusyWriteInterval)))
+	case schedule.busy && !busy:
+		schedule.due = earlier(schedule.due, now.Add(min(spacing, writeInterval)))
 	}
-	seen.busy = busy
-	c.addBusy(seen.busy, 1)
-	if requeueAfter = delayUntilDue(now, seen, known); requeueAfter > 0 {
-		seen.nextWrite = now.Add(requeueAfter)
+	schedule.busy = busy
+	c.addBusy(schedule.busy, 1)
+	if requeueAfter = delayUntilDue(now, schedule, initialSyncDone); requeueAfter > 0 {
+		schedule.nextWrite = now.Add(requeueAfter)
 	} else {
-		seen.lastWrite, seen.nextWrite, seen.due = now, now.Add(writeInterval), now
+		schedule.lastWrite, schedule.nextWrite, schedule.due = now, now.Add(writeInterval), now
 		if busy {
-			seen.due = now.Add(min(max(busyWriteInterval, totalBusySpacing(c.busyMailboxes)), maxBusyWriteInterval))
+			schedule.due = now.Add(min(max(busyWriteInterval, totalBusySpacing(c.busyMailboxes)), maxBusyWriteInterval))
 		}
 	}
-	c.schedules[syncTarget] = seen
+	c.schedules[syncTarget] = schedule
 	return requeueAfter
 }
 
@@ -278,7 +278,7 @@ func delayUntilDue(now time.Time, seen writeSchedule, known bool) time.Duration 
 }
 
 func (c *Controller) reconcileConfig(ctx context.Context, report report, resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
-	var findings ObservedConfig
+	var observed ObservedConfig
 	var current edgev2alpha1.SyncerConfigStatus // both kinds share it
 	id := selection.SyncerConfigID(object.GetName())
 	switch object.GetKind() {
@@ -287,25 +287,25 @@ func (c *Controller) reconcileConfig(ctx context.Context, report report, resourc
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &config); err != nil {
 			return err
 		}
-		findings, current = report.observedConfig(id, config.Spec.Conversions), config.Status
-		findings.Suspended = config.Spec.Suspend
+		observed, current = report.observedConfig(id, config.Spec.Conversions), config.Status
+		observed.Suspended = config.Spec.Suspend
 	default:
 		id = selection.EdgeSyncConfigID(object.GetName())
 		var config edgev2alpha1.EdgeSyncConfig
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &config); err != nil {
 			return err
 		}
-		findings, current = report.observedConfig(id, config.Spec.Conversions), config.Status
+		observed, current = report.observedConfig(id, config.Spec.Conversions), config.Status
 	}
 	switch inForce := report.Matcher.HasConfig(id); {
 	case !inForce && report.Matcher.IsPartial():
-		findings = ObservedConfig{BeyondLimits: true, MissingAPIs: findings.MissingAPIs}
+		observed = ObservedConfig{BeyondLimits: true, MissingAPIs: observed.MissingAPIs}
 	case mailboxes.ProjectionOf(object) != mailboxes.FullObject:
 		// The configs change: the config is about to take effect, or to lose it.
 		return nil
 	}
-	findings.Generation, findings.EvictedReason = object.GetGeneration(), report.evictedReason
-	return c.updateStatus(ctx, report.Mailbox, resource, object, current, NextStatus(findings, current))
+	observed.Generation, observed.EvictedReason = object.GetGeneration(), report.evictedReason
+	return c.updateStatus(ctx, report.Mailbox, resource, object, current, NextStatus(observed, current))
 }
 
 // updateStatus writes the status of a config if it changed.

@@ -93,43 +93,43 @@ type ObservedConfig struct {
 }
 
 // NextStatus returns the next status of a config; current is the present status.
-func NextStatus(findings ObservedConfig, current edgev2alpha1.SyncerConfigStatus) edgev2alpha1.SyncerConfigStatus {
+func NextStatus(observed ObservedConfig, current edgev2alpha1.SyncerConfigStatus) edgev2alpha1.SyncerConfigStatus {
 	next := *current.DeepCopy()
-	next.ObservedGeneration = findings.Generation
-	tally := findings.Tally
-	if tally == nil {
-		tally = &objectsync.ConfigSummary{}
+	next.ObservedGeneration = observed.Generation
+	summary := observed.Tally
+	if summary == nil {
+		summary = &objectsync.ConfigSummary{}
 	}
-	if findings.EvictedReason == "" && findings.isFullyVisible() {
-		next.Selected, next.Synced, next.Failed = tally.Selected, tally.Synced, tally.Failed
-		next.Failures = objectsync.FirstFailures(tally.Failures, edgev2alpha1.MaxFailures)
+	if observed.EvictedReason == "" && observed.isFullyVisible() {
+		next.Selected, next.Synced, next.Failed = summary.Selected, summary.Synced, summary.Failed
+		next.Failures = objectsync.FirstFailures(summary.Failures, edgev2alpha1.MaxFailures)
 	}
-	ready := readyCondition(findings, tally)
-	if before := meta.FindStatusCondition(current.Conditions, ready.Type); findings.InitialSyncPending && ready.Status == metav1.ConditionTrue &&
-		(before == nil || before.Status != metav1.ConditionTrue || before.ObservedGeneration != findings.Generation) {
+	ready := readyCondition(observed, summary)
+	if before := meta.FindStatusCondition(current.Conditions, ready.Type); observed.InitialSyncPending && ready.Status == metav1.ConditionTrue &&
+		(before == nil || before.Status != metav1.ConditionTrue || before.ObservedGeneration != observed.Generation) {
 		// The condition of the previous leader stays until it is disproved.
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, ReasonSyncing, "Not all that the config selects has been tried yet."
 	}
-	ready.ObservedGeneration = findings.Generation
+	ready.ObservedGeneration = observed.Generation
 	meta.SetStatusCondition(&next.Conditions, ready)
-	setOrRemoveCondition(&next.Conditions, !findings.BeyondLimits && (!findings.Selects || len(findings.EmptyEntries) > 0), metav1.Condition{
-		Type: edgev2alpha1.ConditionSelectsNothing, Reason: ReasonSelectsNothing, ObservedGeneration: findings.Generation,
-		Message: selectsNothingMessage(findings.EmptyEntries),
+	setOrRemoveCondition(&next.Conditions, !observed.BeyondLimits && (!observed.Selects || len(observed.EmptyEntries) > 0), metav1.Condition{
+		Type: edgev2alpha1.ConditionSelectsNothing, Reason: ReasonSelectsNothing, ObservedGeneration: observed.Generation,
+		Message: selectsNothingMessage(observed.EmptyEntries),
 	})
-	setOrRemoveCondition(&next.Conditions, findings.Suspended, metav1.Condition{
-		Type: edgev2alpha1.ConditionSuspended, Reason: ReasonSuspended, ObservedGeneration: findings.Generation,
+	setOrRemoveCondition(&next.Conditions, observed.Suspended, metav1.Condition{
+		Type: edgev2alpha1.ConditionSuspended, Reason: ReasonSuspended, ObservedGeneration: observed.Generation,
 		Message: "What only this config selects is left as it is.",
 	})
-	setOrRemoveCondition(&next.Conditions, len(findings.MissingAPIs.Resources) > 0, metav1.Condition{
-		Type: edgev2alpha1.ConditionAPIsMissing, Reason: edgev2alpha1.ReasonNamingConflict, ObservedGeneration: findings.Generation,
-		Message: findings.MissingAPIs.Message,
+	setOrRemoveCondition(&next.Conditions, len(observed.MissingAPIs.Resources) > 0, metav1.Condition{
+		Type: edgev2alpha1.ConditionAPIsMissing, Reason: edgev2alpha1.ReasonNamingConflict, ObservedGeneration: observed.Generation,
+		Message: observed.MissingAPIs.Message,
 	})
-	overlapping := overlappingCondition(tally, findings.OverruledVersions)
-	overlapping.ObservedGeneration = findings.Generation
+	overlapping := overlappingCondition(summary, observed.OverruledVersions)
+	overlapping.ObservedGeneration = observed.Generation
 	setOrRemoveCondition(&next.Conditions, overlapping.Reason != "", overlapping)
-	setOrRemoveCondition(&next.Conditions, len(tally.Dropped) > 0, metav1.Condition{
-		Type: edgev2alpha1.ConditionFieldsDropped, Reason: ReasonNotInSchema, ObservedGeneration: findings.Generation,
-		Message: objectsync.Truncate(fmt.Sprintf("The schema of the mailbox does not have these fields, which selected objects on the target have, or had since the hub began: %s.", joinFirst(tally.Dropped))),
+	setOrRemoveCondition(&next.Conditions, len(summary.Dropped) > 0, metav1.Condition{
+		Type: edgev2alpha1.ConditionFieldsDropped, Reason: ReasonNotInSchema, ObservedGeneration: observed.Generation,
+		Message: objectsync.Truncate(fmt.Sprintf("The schema of the mailbox does not have these fields, which selected objects on the target have, or had since the hub began: %s.", joinFirst(summary.Dropped))),
 	})
 	// Every field of a config has an effect; an earlier release may have set this condition.
 	meta.RemoveStatusCondition(&next.Conditions, edgev2alpha1.ConditionNotImplemented)
@@ -212,13 +212,13 @@ func leftToTargetMessage(tally *objectsync.ConfigSummary) string {
 // limitFailureMessage returns the messages of objects beyond a limit of the mailbox or of their resource; empty if there
 // are none.
 func limitFailureMessage(tally *objectsync.ConfigSummary) string {
-	said := map[string]struct{}{}
+	messages := map[string]struct{}{}
 	for _, failure := range tally.Failures {
 		if failure.Failure.Reason == objectsync.ReasonMailboxLimitExceeded {
-			said[failure.Failure.Message] = struct{}{}
+			messages[failure.Failure.Message] = struct{}{}
 		}
 	}
-	return strings.Join(slices.Sorted(maps.Keys(said)), "; ")
+	return strings.Join(slices.Sorted(maps.Keys(messages)), "; ")
 }
 
 // unavailableReason returns the reason of the worst unavailable entries, and a message with all entries, the worst first.

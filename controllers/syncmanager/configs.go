@@ -30,8 +30,8 @@ import (
 // configSource is the part of [mailboxes.Mailboxes] through which the manager reads configs.
 type configSource interface {
 	List(resource schema.GroupVersionResource, mailbox logicalcluster.Name) (objects []*unstructured.Unstructured, known bool)
-	VerifyAbsence(mailbox logicalcluster.Name, suspect mailboxes.AbsenceCandidate)
-	TakeVerifiedAbsence(mailbox logicalcluster.Name, suspect mailboxes.AbsenceCandidate) bool
+	VerifyAbsence(mailbox logicalcluster.Name, candidate mailboxes.AbsenceCandidate)
+	TakeVerifiedAbsence(mailbox logicalcluster.Name, candidate mailboxes.AbsenceCandidate) bool
 }
 
 var _ configSource = &mailboxes.Mailboxes{}
@@ -48,7 +48,7 @@ type configs map[schema.GroupVersionResource][]*unstructured.Unstructured
 
 // observe returns the configs that are in force now, given those that were before. With ask, it requests verification of the
 // absence of each config that is missing from the cache. It returns false if the mailbox cannot be observed.
-func (c configs) observe(view configSource, mailbox logicalcluster.Name, ask bool) (next configs, ok bool) {
+func (c configs) observe(view configSource, mailbox logicalcluster.Name, verify bool) (next configs, ok bool) {
 	seen := configs{}
 	for _, resource := range ConfigResources {
 		objects, known := view.List(resource, mailbox)
@@ -66,7 +66,7 @@ func (c configs) observe(view configSource, mailbox logicalcluster.Name, ask boo
 		inForce, unverified := retainUnverified(c[resource], objects, func(key types.NamespacedName) bool { return view.TakeVerifiedAbsence(mailbox, candidate(key)) })
 		next[resource] = inForce
 		for _, key := range unverified {
-			if ask {
+			if verify {
 				view.VerifyAbsence(mailbox, candidate(key))
 			}
 		}
@@ -76,7 +76,7 @@ func (c configs) observe(view configSource, mailbox logicalcluster.Name, ask boo
 
 // retainUnverified returns the configs that are in force now: the observed ones that are not being deleted, and those of before
 // whose absence is not verified. unverified are the keys of the latter.
-func retainUnverified(before, seen []*unstructured.Unstructured, proven func(types.NamespacedName) bool) (inForce []*unstructured.Unstructured, unverified []types.NamespacedName) {
+func retainUnverified(before, seen []*unstructured.Unstructured, isAbsenceVerified func(types.NamespacedName) bool) (inForce []*unstructured.Unstructured, unverified []types.NamespacedName) {
 	found := map[types.NamespacedName]bool{}
 	for _, config := range seen {
 		found[keyOf(config)] = true
@@ -85,7 +85,7 @@ func retainUnverified(before, seen []*unstructured.Unstructured, proven func(typ
 		}
 	}
 	for _, config := range before {
-		if key := keyOf(config); !found[key] && !proven(key) {
+		if key := keyOf(config); !found[key] && !isAbsenceVerified(key) {
 			inForce, unverified = append(inForce, config), append(unverified, key)
 		}
 	}
@@ -153,10 +153,10 @@ func (s *configSubscriber) OnAbsenceDecided(types.NamespacedName) { s.markStale(
 // OnReset is called after a relist of the mailbox, or a change of its binding.
 func (s *configSubscriber) OnReset() { s.markStale(true) }
 
-func (s *configSubscriber) markStale(ask bool) {
+func (s *configSubscriber) markStale(verify bool) {
 	s.manager.lock.Lock()
 	s.state.configsStale = true
-	s.state.verifyMissing = s.state.verifyMissing || ask
+	s.state.verifyMissing = s.state.verifyMissing || verify
 	s.manager.lock.Unlock()
 	s.manager.enqueue(s.syncTarget)
 }

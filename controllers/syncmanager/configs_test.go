@@ -56,16 +56,16 @@ func configNames(all []*unstructured.Unstructured) string {
 func TestRetainUnverified(t *testing.T) {
 	for name, test := range map[string]struct {
 		before, seen, proven string
-		inForce, suspects    string
+		inForce, candidates  string
 	}{
 		"nothing":                           {},
 		"the first one":                     {seen: "a", inForce: "a"},
 		"all is as it was":                  {before: "a b", seen: "a b", inForce: "a b"},
 		"one more":                          {before: "a", seen: "a b", inForce: "a b"},
-		"one is not seen any more":          {before: "a b", seen: "b", inForce: "a b", suspects: "a"},
-		"none is seen any more":             {before: "a b", inForce: "a b", suspects: "a b"},
+		"one is not seen any more":          {before: "a b", seen: "b", inForce: "a b", candidates: "a"},
+		"none is seen any more":             {before: "a b", inForce: "a b", candidates: "a b"},
 		"one is proven to be gone":          {before: "a b", seen: "b", proven: "a", inForce: "b"},
-		"one of two is proven to be gone":   {before: "a b c", seen: "c", proven: "b", inForce: "a c", suspects: "a"},
+		"one of two is proven to be gone":   {before: "a b c", seen: "c", proven: "b", inForce: "a c", candidates: "a"},
 		"the last one is proven to be gone": {before: "a", proven: "a"},
 		"a proof of one that is seen":       {before: "a", seen: "a", proven: "a", inForce: "a"},
 		"a proof of one that nobody knew":   {before: "a", seen: "a", proven: "b", inForce: "a"},
@@ -73,15 +73,15 @@ func TestRetainUnverified(t *testing.T) {
 		"the first one is being deleted":    {seen: "a-"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inForce, suspects := retainUnverified(configsNamed(test.before), configsNamed(test.seen), func(key types.NamespacedName) bool {
+			inForce, unverifiedNames := retainUnverified(configsNamed(test.before), configsNamed(test.seen), func(key types.NamespacedName) bool {
 				return slices.Contains(strings.Fields(test.proven), key.Name)
 			})
-			var suspected []string
-			for _, key := range suspects {
-				suspected = append(suspected, key.Name)
+			var unverified []string
+			for _, key := range unverifiedNames {
+				unverified = append(unverified, key.Name)
 			}
-			if got := strings.Join(suspected, " "); configNames(inForce) != test.inForce || got != test.suspects {
-				t.Errorf("want %q in force and %q suspected, got %q and %q", test.inForce, test.suspects, configNames(inForce), got)
+			if got := strings.Join(unverified, " "); configNames(inForce) != test.inForce || got != test.candidates {
+				t.Errorf("want %q in force and %q suspected, got %q and %q", test.inForce, test.candidates, configNames(inForce), got)
 			}
 		})
 	}
@@ -108,28 +108,28 @@ func (m *fakeMailbox) List(resource schema.GroupVersionResource, _ logicalcluste
 	return configsNamed(names), known
 }
 
-func (m *fakeMailbox) VerifyAbsence(_ logicalcluster.Name, suspect mailboxes.AbsenceCandidate) {
-	m.asked = append(m.asked, nameOf(suspect))
+func (m *fakeMailbox) VerifyAbsence(_ logicalcluster.Name, candidate mailboxes.AbsenceCandidate) {
+	m.asked = append(m.asked, nameOf(candidate))
 }
 
-func (m *fakeMailbox) TakeVerifiedAbsence(_ logicalcluster.Name, suspect mailboxes.AbsenceCandidate) bool {
-	proven := m.proofs[nameOf(suspect)]
-	delete(m.proofs, nameOf(suspect))
+func (m *fakeMailbox) TakeVerifiedAbsence(_ logicalcluster.Name, candidate mailboxes.AbsenceCandidate) bool {
+	proven := m.proofs[nameOf(candidate)]
+	delete(m.proofs, nameOf(candidate))
 	return proven
 }
 
-func nameOf(suspect mailboxes.AbsenceCandidate) string {
-	if !suspect.Missing {
+func nameOf(candidate mailboxes.AbsenceCandidate) string {
+	if !candidate.Missing {
 		return "a suspect that did not vanish"
 	}
-	return suspect.Resource.Resource + "/" + suspect.Key.Name
+	return candidate.Resource.Resource + "/" + candidate.Key.Name
 }
 
 func TestObserveConfigs(t *testing.T) {
 	const syncer, edge = "syncerconfigs", "edgesyncconfigs"
 	view := &fakeMailbox{shown: map[string]string{syncer: "a b"}, proofs: map[string]bool{}}
 	var current configs
-	look := func(ask, ok bool, want string, asked ...string) {
+	observe := func(ask, ok bool, want string, asked ...string) {
 		t.Helper()
 		next, seen := current.observe(view, "m", ask)
 		if seen != ok {
@@ -147,31 +147,31 @@ func TestObserveConfigs(t *testing.T) {
 		}
 		view.asked = nil
 	}
-	look(true, false, "; ")
+	observe(true, false, "; ")
 	view.shown[edge] = "a c"
-	look(true, true, "a b; a c")
+	observe(true, true, "a b; a c")
 
 	// All configs leave the watch, as when a claim or a binding changes. That is no proof of absence.
 	view.shown = map[string]string{syncer: "", edge: ""}
-	look(true, true, "a b; a c", "edgesyncconfigs/a", "edgesyncconfigs/c", "syncerconfigs/a", "syncerconfigs/b")
+	observe(true, true, "a b; a c", "edgesyncconfigs/a", "edgesyncconfigs/c", "syncerconfigs/a", "syncerconfigs/b")
 	view.shown = map[string]string{syncer: "a", edge: "a c"}
-	look(true, true, "a b; a c", "syncerconfigs/b")
+	observe(true, true, "a b; a c", "syncerconfigs/b")
 
 	// A verified absence is not consumed while only a part of the mailbox can be observed.
 	view.proofs["syncerconfigs/b"] = true
 	view.shown = map[string]string{syncer: "a"}
-	look(false, false, "a b; a c")
+	observe(false, false, "a b; a c")
 	view.shown[edge] = "a"
-	look(false, true, "a; a c")
+	observe(false, true, "a; a c")
 	// A refuted candidate stays in force. Its absence is verified again only after another event.
-	look(false, true, "a; a c")
-	look(true, true, "a; a c", "edgesyncconfigs/c")
+	observe(false, true, "a; a c")
+	observe(true, true, "a; a c", "edgesyncconfigs/c")
 	view.proofs["edgesyncconfigs/c"] = true
-	look(false, true, "a; a")
+	observe(false, true, "a; a")
 	view.shown[syncer] = "a-"
-	look(true, true, "; a")
+	observe(true, true, "; a")
 	view.shown[syncer] = ""
-	look(true, true, "; a")
+	observe(true, true, "; a")
 }
 
 func TestConfigEvents(t *testing.T) {

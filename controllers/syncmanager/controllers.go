@@ -44,14 +44,14 @@ func (m *Manager) reconcileControllers(ctx context.Context, state *targetState, 
 		errs = append(errs, err)
 		forms[resource.GroupResource()] = found
 	}
-	leaving := m.unpublishing(state, published)
+	unpublishing := m.unpublishing(state, published)
 	wanted, err := desiredResources(state, published, forms, func(resource plan.Resource) (bool, error) { return m.isEmptied(state, resource) })
 	errs = append(errs, err)
 	m.updateSchemaCheck(state, wanted)
 	if err := m.storeInventory(ctx, state, wanted, published, forms); err != nil {
 		return err
 	}
-	wanted = append(wanted, leaving...)
+	wanted = append(wanted, unpublishing...)
 	connection := state.currentTarget().Connection
 	for group, running := range state.syncControllers {
 		controller := running.controller
@@ -182,8 +182,8 @@ func (m *Manager) storeInventory(ctx context.Context, state *targetState, wanted
 // addCompatibility adds the known compatibility states to the records.
 func (t *targetState) addCompatibility(records map[schema.GroupResource]InventoryEntry) {
 	for group, record := range records {
-		if fit := t.compatibilityStates[group]; record.Direct && fit.SyncedResourceState != edgev2alpha1.SyncedResourcePending {
-			record.Compatibility = fit
+		if state := t.compatibilityStates[group]; record.Direct && state.SyncedResourceState != edgev2alpha1.SyncedResourcePending {
+			record.Compatibility = state
 			records[group] = record
 		}
 	}
@@ -236,9 +236,9 @@ func (m *Manager) startController(state *targetState, resource plan.Resource, fo
 // predecessors returns the channels that close when the controllers of earlier waves have tried all their objects once.
 func (t *targetState) predecessors(resource plan.Resource) []<-chan struct{} {
 	var before []<-chan struct{}
-	for group, pair := range t.syncControllers {
+	for group, running := range t.syncControllers {
 		if waves.Of(group) < waves.Of(resource.GroupResource()) {
-			before = append(before, pair.controller.FirstPassDone())
+			before = append(before, running.controller.FirstPassDone())
 		}
 	}
 	return before

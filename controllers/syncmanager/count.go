@@ -98,7 +98,7 @@ func (m *Manager) hasObservedAllTargets() bool {
 	if m.KnownSyncTargets == nil {
 		return true
 	}
-	remembered, loaded := m.KnownSyncTargets()
+	known, loaded := m.KnownSyncTargets()
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	if m.observedAll {
@@ -106,7 +106,7 @@ func (m *Manager) hasObservedAllTargets() bool {
 	}
 	isUnobserved := func(syncTarget types.UID) bool { return !m.observed[syncTarget] }
 	isOver := !m.startedAt.IsZero() && !m.Clock.Now().Before(m.startedAt.Add(countTimeout))
-	m.observedAll = isOver || loaded && !slices.ContainsFunc(remembered, isUnobserved)
+	m.observedAll = isOver || loaded && !slices.ContainsFunc(known, isUnobserved)
 	if m.observedAll {
 		m.observed = nil
 	}

@@ -42,9 +42,9 @@ func (k *crdController) stop() {
 }
 
 // SetCRDs sets the CRDs that targets are to have, each with its PublishedResource.
-func (m *Manager) SetCRDs(definitions []crd.Installation) {
+func (m *Manager) SetCRDs(crds []crd.Installation) {
 	m.lock.Lock()
-	m.crds = definitions
+	m.crds = crds
 	m.lock.Unlock()
 	m.enqueueAll()
 }

@@ -56,12 +56,12 @@ func (m *Manager) isListedEmpty(state *targetState, resource plan.Resource) (boo
 	known, started := state.emptinessChecks.resultOrNew(resource.GroupResource(), target.Connection)
 	if started != nil {
 		target.Connection.RunInBackground(func(ctx context.Context) {
-			var placed []string
+			var namespaces []string
 			if resource.Namespaced {
-				placed = target.WrittenNamespaces
+				namespaces = target.WrittenNamespaces
 			}
-			empty, err := target.Connection.HasNoObjects(requestmetrics.WithClass(ctx, requestmetrics.Background), resource.TargetAPI().GroupVersionResource, objectsync.Selector(owner), placed...)
-			if apierrors.IsForbidden(err) && len(placed) > 0 {
+			empty, err := target.Connection.HasNoObjects(requestmetrics.WithClass(ctx, requestmetrics.Background), resource.TargetAPI().GroupVersionResource, objectsync.Selector(owner), namespaces...)
+			if apierrors.IsForbidden(err) && len(namespaces) > 0 {
 				// The hub may leave objects for ever in namespaces that it may no longer list. The status of the SyncTarget reports that.
 				err = nil
 			}
@@ -92,10 +92,10 @@ func (l *emptinessChecks) resultOrNew(resource schema.GroupResource, connection 
 	return emptinessCheck{}, started
 }
 
-func (l *emptinessChecks) finish(made *emptinessCheck, empty bool, err error) {
+func (l *emptinessChecks) finish(check *emptinessCheck, empty bool, err error) {
 	l.lock.Lock()
 	defer l.lock.Unlock()
-	made.done, made.empty, made.err = true, empty, err
+	check.done, check.empty, check.err = true, empty, err
 }
 
 // forget drops the check of a resource, whether finished or running.

@@ -75,7 +75,7 @@ func TestTargetsThatNeverAnswerHoldUpNoWorker(t *testing.T) {
 		kinds[i] = fmt.Sprintf("Widget.g%d", i)
 	}
 	looked := make(chan types.UID, workers+2)
-	look := func(syncTarget types.UID) {
+	check := func(syncTarget types.UID) {
 		if _, err := manager.Reconcile(t.Context(), syncTarget); err != nil {
 			t.Error(err)
 		}
@@ -86,11 +86,11 @@ func TestTargetsThatNeverAnswerHoldUpNoWorker(t *testing.T) {
 		// The inventory has a resource of a former config, and every kind must be resolved.
 		manager.Assign(Target{UID: uid, Name: string(uid), Connection: connection, ResourceInventory: parseInventory("configmaps/v1")})
 		setMatcherOf(manager, uid, convertingTo(kinds...))
-		look(uid)
+		check(uid)
 	}
 	manager.Assign(Target{UID: florin, Name: "florin", Connection: connectionTo(t, "https://127.0.0.1:1")})
 	setMatcherOf(manager, florin, selecting("configmaps"))
-	look(florin)
+	check(florin)
 	if len(looked) != workers+2 {
 		t.Errorf("%d of %d looks have ended", len(looked), workers+2)
 	}

@@ -55,9 +55,9 @@ func (l LedgerInventoryStore) StoreInventory(ctx context.Context, target Target,
 	return l.Update(ctx, target.UID, func(entry *ledger.Entry) { entry.Resources = inventoryToLedger(resources) })
 }
 
-func inventoryToLedger(records map[schema.GroupResource]InventoryEntry) []ledger.Resource {
-	resources := make([]ledger.Resource, 0, len(records))
-	for group, record := range records {
+func inventoryToLedger(inventory map[schema.GroupResource]InventoryEntry) []ledger.Resource {
+	resources := make([]ledger.Resource, 0, len(inventory))
+	for group, record := range inventory {
 		resource := ledger.Resource{
 			GroupResource: metav1.GroupResource(group), Version: record.Version, Direct: record.Direct,
 			State: string(record.Compatibility.SyncedResourceState), Reason: record.Compatibility.Reason, Message: record.Compatibility.Message, Schema: record.Compatibility.Schema,
@@ -75,7 +75,7 @@ func inventoryToLedger(records map[schema.GroupResource]InventoryEntry) []ledger
 
 // InventoryFromLedger returns the inventory that the ledger's resources describe.
 func InventoryFromLedger(resources []ledger.Resource) map[schema.GroupResource]InventoryEntry {
-	records := make(map[schema.GroupResource]InventoryEntry, len(resources))
+	inventory := make(map[schema.GroupResource]InventoryEntry, len(resources))
 	for _, resource := range resources {
 		record := InventoryEntry{
 			Version: resource.Version, Direct: resource.Direct,
@@ -84,20 +84,20 @@ func InventoryFromLedger(resources []ledger.Resource) map[schema.GroupResource]I
 		for _, source := range resource.ConvertedFrom {
 			record.ConvertedFrom = append(record.ConvertedFrom, schema.GroupResource(source))
 		}
-		records[schema.GroupResource(resource.GroupResource)] = record
+		inventory[schema.GroupResource(resource.GroupResource)] = record
 	}
-	return records
+	return inventory
 }
 
 // compatibilityStatesOf returns the known compatibility states of an inventory, by resource of the target.
-func compatibilityStatesOf(records map[schema.GroupResource]InventoryEntry) map[schema.GroupResource]schemacheck.State {
-	fits := map[schema.GroupResource]schemacheck.State{}
-	for group, record := range records {
+func compatibilityStatesOf(inventory map[schema.GroupResource]InventoryEntry) map[schema.GroupResource]schemacheck.State {
+	states := map[schema.GroupResource]schemacheck.State{}
+	for group, record := range inventory {
 		if record.Direct && record.Compatibility.SyncedResourceState != "" {
-			fits[group] = record.Compatibility
+			states[group] = record.Compatibility
 		}
 	}
-	return fits
+	return states
 }
 
 // withSource returns the entry with one more source.

@@ -139,26 +139,26 @@ func (m *Manager) updateRebound(state *targetState) {
 
 // clearNames frees names if that is due, and returns when it is due next. The caller holds reconcileMutex.
 func (m *Manager) clearNames(ctx context.Context, managed *targetState, missing []schema.GroupResource, conflict *mailboxes.NamingConflict) (requeueAfter time.Duration) {
-	now, state := m.Clock.Now(), &managed.nameClearing
-	if wait := state.nextCheck.Sub(now); wait > 0 || m.NameClearer == nil {
+	now, clearing := m.Clock.Now(), &managed.nameClearing
+	if wait := clearing.nextCheck.Sub(now); wait > 0 || m.NameClearer == nil {
 		return wait
 	}
 	target := managed.currentTarget()
 	found, err := m.NameClearer.Clear(ctx, target.Mailbox, missing)
 	isFree := err == nil && len(found.BlockingCRDs) == 0 && !found.Freed
-	switch wasInTheWay := len(state.finding.BlockingCRDs) > 0; {
-	case isFree && (wasInTheWay || !state.rebindAt.IsZero() && !now.Before(state.rebindAt)):
+	switch wasBlocked := len(clearing.finding.BlockingCRDs) > 0; {
+	case isFree && (wasBlocked || !clearing.rebindAt.IsZero() && !now.Before(clearing.rebindAt)):
 		err = m.NameClearer.RetryBinding(ctx, target.Mailbox, conflict.Binding, now)
-		state.rebindBackoff = min(max(2*state.rebindBackoff, clearNamesInterval), maxRebindInterval)
-		state.rebindAt = now.Add(state.rebindBackoff)
-	case isFree && state.rebindAt.IsZero():
-		state.rebindAt = now.Add(clearNamesInterval)
+		clearing.rebindBackoff = min(max(2*clearing.rebindBackoff, clearNamesInterval), maxRebindInterval)
+		clearing.rebindAt = now.Add(clearing.rebindBackoff)
+	case isFree && clearing.rebindAt.IsZero():
+		clearing.rebindAt = now.Add(clearNamesInterval)
 	case !isFree:
-		state.rebindAt, state.rebindBackoff = time.Time{}, 0
+		clearing.rebindAt, clearing.rebindBackoff = time.Time{}, 0
 	}
-	state.nextCheck, state.finding, state.forbidden = now.Add(clearNamesInterval), found, ""
+	clearing.nextCheck, clearing.finding, clearing.forbidden = now.Add(clearNamesInterval), found, ""
 	if apierrors.IsForbidden(err) {
-		state.forbidden = err.Error()
+		clearing.forbidden = err.Error()
 	}
 	if err != nil {
 		m.Log.Info("cannot free the names of APIs in a mailbox, this is tried again", "syncTarget", target.Name, "mailbox", target.Mailbox, "error", err.Error())
@@ -194,13 +194,13 @@ func missingAPIsMessage(resources []schema.GroupResource, conflict string, state
 		names = append(names[:maxNamedAPIs], fmt.Sprintf("%d more", more))
 	}
 	text := fmt.Sprintf("The mailbox does not have %s: kcp does not bind what has a name that is taken there.", strings.Join(names, ", "))
-	definitions := strings.Join(state.finding.BlockingCRDs, ", ")
+	crds := strings.Join(state.finding.BlockingCRDs, ", ")
 	switch {
 	case state.forbidden != "":
 		return text + fmt.Sprintf(" The hub may not free the name: %s. Delete the CustomResourceDefinition of that name in the mailbox; then remove the name from the annotation %s "+
 			"of the LogicalCluster \"cluster\" there.", objectsync.Truncate(state.forbidden), namelock.Annotation)
-	case definitions != "":
-		return text + fmt.Sprintf(" Delete the CustomResourceDefinition %s in the mailbox, after saving its objects, which go with it. The hub then frees the name.", definitions)
+	case crds != "":
+		return text + fmt.Sprintf(" Delete the CustomResourceDefinition %s in the mailbox, after saving its objects, which go with it. The hub then frees the name.", crds)
 	default:
 		return text + fmt.Sprintf(" kcp says: %s. Delete in the mailbox what has that name; the hub has kcp try again.", objectsync.Truncate(strings.TrimSuffix(conflict, ".")))
 	}

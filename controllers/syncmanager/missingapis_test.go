@@ -73,15 +73,15 @@ func clearsAsExpected(t *testing.T, findings ...namelock.ClearResult) (asked []s
 
 func TestClearNames(t *testing.T) {
 	inTheWay, freed, free := namelock.ClearResult{BlockingCRDs: []string{"gizmos.acme.io"}}, namelock.ClearResult{Freed: true}, namelock.ClearResult{}
-	const looks, binds = "clear", "clear, bind again"
+	const checks, binds = "clear", "clear, bind again"
 	for name, test := range map[string]struct {
 		findings []namelock.ClearResult
 		want     []string
 	}{
-		"in the way":                 {[]namelock.ClearResult{inTheWay, inTheWay, inTheWay}, []string{looks, looks, looks}},
-		"gone":                       {[]namelock.ClearResult{inTheWay, free}, []string{looks, binds}},
-		"gone, and freed":            {[]namelock.ClearResult{inTheWay, freed}, []string{looks, looks}},
-		"something else, ever rarer": {[]namelock.ClearResult{free, free, free, free, free, free}, []string{looks, binds, binds, looks, binds, looks}},
+		"in the way":                 {[]namelock.ClearResult{inTheWay, inTheWay, inTheWay}, []string{checks, checks, checks}},
+		"gone":                       {[]namelock.ClearResult{inTheWay, free}, []string{checks, binds}},
+		"gone, and freed":            {[]namelock.ClearResult{inTheWay, freed}, []string{checks, checks}},
+		"something else, ever rarer": {[]namelock.ClearResult{free, free, free, free, free, free}, []string{checks, binds, binds, checks, binds, checks}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := clearsAsExpected(t, test.findings...); !slices.Equal(got, test.want) {

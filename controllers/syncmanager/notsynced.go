@@ -32,13 +32,13 @@ type NotSynced struct {
 
 // SetNotSynced sets why a SyncTarget is not synced. It notifies the observer of a change, because the status of the configs must not
 // say meanwhile that all objects are in sync.
-func (m *Manager) SetNotSynced(syncTarget types.UID, halt NotSynced) {
+func (m *Manager) SetNotSynced(syncTarget types.UID, notSynced NotSynced) {
 	m.lock.Lock()
-	changed := m.notSynced[syncTarget] != halt
-	if halt == (NotSynced{}) {
+	changed := m.notSynced[syncTarget] != notSynced
+	if notSynced == (NotSynced{}) {
 		delete(m.notSynced, syncTarget)
 	} else {
-		m.notSynced[syncTarget] = halt
+		m.notSynced[syncTarget] = notSynced
 	}
 	m.lock.Unlock()
 	if changed {

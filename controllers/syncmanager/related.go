@@ -58,22 +58,22 @@ func withRelated(chosen, published []plan.Resource) []plan.Resource {
 // updatePrimaries tells the registry which PublishedResources contribute related objects, before any controller asks the registry. A
 // PublishedResource whose resource is no longer wanted is removed from the registry; objects that came by its relations stay.
 func (t *targetState) updatePrimaries(wanted []plan.Resource) {
-	contributors := map[string]bool{}
+	primaries := map[string]bool{}
 	for _, resource := range wanted {
 		if len(resource.Related()) == 0 {
 			continue
 		}
-		contributors[resource.PublishedResource] = true
+		primaries[resource.PublishedResource] = true
 		if t.lacksController(resource) {
 			t.register.BeginInitialSync(resource.PublishedResource, resource.Related())
 		}
 	}
 	for contributor := range t.primaries {
-		if !contributors[contributor] {
+		if !primaries[contributor] {
 			t.register.RemovePublishedResource(contributor)
 		}
 	}
-	t.primaries = contributors
+	t.primaries = primaries
 }
 
 func (t *targetState) lacksController(resource plan.Resource) bool {
@@ -101,9 +101,9 @@ func (t *targetState) requestCompleteness(related plan.Resource, answered func()
 // forwardCompletenessRequests repeats the requests made so far to a controller that was just started.
 func (t *targetState) forwardCompletenessRequests(started *objectsync.Controller) {
 	t.lock.Lock()
-	demanded := slices.Collect(maps.Values(t.completenessRequests))
+	requested := slices.Collect(maps.Values(t.completenessRequests))
 	t.lock.Unlock()
-	for _, related := range demanded {
+	for _, related := range requested {
 		requestInitialSync(started, related)
 	}
 }

@@ -253,14 +253,14 @@ func TestFormsOfRelations(t *testing.T) {
 }
 
 // wants makes a contributor claim an object of the mailbox.
-func wants(register *related.Registry, contributor string, relation *related.Relation, name string) {
+func wants(registry *related.Registry, contributor string, relation *related.Relation, name string) {
 	key := types.NamespacedName{Namespace: "shop", Name: name}
-	register.SetClaim(contributor, key, relation, related.Query{SourceNamespace: "shop", Names: []types.NamespacedName{key}})
+	registry.SetClaim(contributor, key, relation, related.Query{SourceNamespace: "shop", Names: []types.NamespacedName{key}})
 }
 
 // unrelated reports whether the registry is sure that no primary claims an object of the mailbox.
-func unrelated(register *related.Registry, resource, name string) bool {
-	return register.IsUnrelated(synchubv1alpha1.RelatedOriginMailbox, schema.ParseGroupResource(resource), related.Object{Key: types.NamespacedName{Namespace: "shop", Name: name}})
+func unrelated(registry *related.Registry, resource, name string) bool {
+	return registry.IsUnrelated(synchubv1alpha1.RelatedOriginMailbox, schema.ParseGroupResource(resource), related.Object{Key: types.NamespacedName{Namespace: "shop", Name: name}})
 }
 
 // The registry knows every contributor before any controller can ask, for as long as the contributor is wanted and runs.
@@ -272,25 +272,25 @@ func TestUpdatePrimaries(t *testing.T) {
 	f.manager.Assign(f.target)
 	setMatcher(f.manager, selecting())
 	state, _ := f.manager.get(florin)
-	register := state.register
-	if !unrelated(register, "secrets", "x") {
+	registry := state.register
+	if !unrelated(registry, "secrets", "x") {
 		t.Error("before anything is published something is to be said")
 	}
 	// The target reveals none of its objects, so no initial sync completes.
 	f.manager.reconcileAnyway(t)
-	if unrelated(register, "secrets", "x") || unrelated(register, "configmaps", "x") {
+	if unrelated(registry, "secrets", "x") || unrelated(registry, "configmaps", "x") {
 		t.Error("before all have spoken it is sure that nobody wants something")
 	}
-	speaking := published[0]
-	wants(register, speaking.PublishedResource, speaking.Related()[0], "x")
-	register.CompleteInitialSync("of-configmaps")
-	register.CompleteInitialSync("of-deployments")
-	if unrelated(register, "secrets", "x") || !unrelated(register, "secrets", "y") {
+	source := published[0]
+	wants(registry, source.PublishedResource, source.Related()[0], "x")
+	registry.CompleteInitialSync("of-configmaps")
+	registry.CompleteInitialSync("of-deployments")
+	if unrelated(registry, "secrets", "x") || !unrelated(registry, "secrets", "y") {
 		t.Error("what was said does not count")
 	}
 	// Nothing changed, so the claims stay.
 	f.manager.reconcileAnyway(t)
-	if unrelated(register, "secrets", "x") || !unrelated(register, "secrets", "y") {
+	if unrelated(registry, "secrets", "x") || !unrelated(registry, "secrets", "y") {
 		t.Error("what was said is to be said again for nothing")
 	}
 	// The PublishedResource changed: the controller restarts, and its former claims hold until its next initial sync is complete.
@@ -298,17 +298,17 @@ func TestUpdatePrimaries(t *testing.T) {
 	changed[0].Orphan = true
 	f.manager.Publish(changed)
 	f.manager.reconcileAnyway(t)
-	if unrelated(register, "secrets", "x") || unrelated(register, "secrets", "y") {
+	if unrelated(registry, "secrets", "x") || unrelated(registry, "secrets", "y") {
 		t.Error("a pair that begins anew has nothing to say")
 	}
-	if _, found := register.Find(synchubv1alpha1.RelatedOriginMailbox, schema.GroupResource{Resource: "secrets"}, related.Object{Key: types.NamespacedName{Namespace: "shop", Name: "x"}}); !found {
+	if _, found := registry.Find(synchubv1alpha1.RelatedOriginMailbox, schema.GroupResource{Resource: "secrets"}, related.Object{Key: types.NamespacedName{Namespace: "shop", Name: "x"}}); !found {
 		t.Error("what was said before does not hold on")
 	}
 	// The resource is no longer published, so nobody waits for its initial sync.
 	f.manager.Publish(changed[1:])
 	f.manager.reconcileAnyway(t)
-	register.CompleteInitialSync("of-deployments")
-	if !unrelated(register, "secrets", "x") || !unrelated(register, "secrets", "y") {
+	registry.CompleteInitialSync("of-deployments")
+	if !unrelated(registry, "secrets", "x") || !unrelated(registry, "secrets", "y") {
 		t.Error("what is not published any more is waited for")
 	}
 	if f.manager.isPublished("of-configmaps") || !f.manager.isPublished("of-deployments") {

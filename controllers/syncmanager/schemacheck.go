@@ -115,32 +115,32 @@ func (t *targetState) setSchemaCheck(next *schemaCheck) {
 
 // updateCompatibility takes over the compatibility states of the wanted resources. A state that is not known anew stays as it was,
 // even across a restart. So states do not flap, and the hub does not write incompatible objects while the target cannot be asked.
-func (m *Manager) updateCompatibility(managed *targetState, wanted []plan.Resource) {
-	next := maps.Clone(managed.compatibilityStates)
+func (m *Manager) updateCompatibility(state *targetState, wanted []plan.Resource) {
+	next := maps.Clone(state.compatibilityStates)
 	maps.DeleteFunc(next, func(target schema.GroupResource, _ schemacheck.State) bool {
-		return !managed.resourceInventory[target].Direct
+		return !state.resourceInventory[target].Direct
 	})
 	if next == nil {
 		next = map[schema.GroupResource]schemacheck.State{}
 	}
 	for _, resource := range wanted {
 		target := resource.TargetAPI().GroupResource()
-		before, known := managed.compatibilityStates[target]
+		before, known := state.compatibilityStates[target]
 		if _, ok := m.schemaFor(resource); !ok {
 			next[target] = schemacheck.NotCompared(resource.Native || resource.RelatedOnly)
 			continue
 		}
-		compat, ok := managed.schemaCheck.State(resource.GroupResource())
+		result, ok := state.schemaCheck.State(resource.GroupResource())
 		switch {
-		case ok && (compat.SyncedResourceState != edgev2alpha1.SyncedResourcePending || !known):
-			next[target] = compat
+		case ok && (result.SyncedResourceState != edgev2alpha1.SyncedResourcePending || !known):
+			next[target] = result
 		case known:
 			next[target] = before
 		}
 	}
-	managed.lock.Lock()
-	managed.compatibilityStates = next
-	managed.lock.Unlock()
+	state.lock.Lock()
+	state.compatibilityStates = next
+	state.lock.Unlock()
 }
 
 // isIncompatible reports whether mailbox objects of the resource do not fit into the target, so that the hub neither writes nor
@@ -171,8 +171,8 @@ func (m *Manager) unblockedChannels(state *targetState, resource plan.Resource) 
 	if !ok || known.WarnOnly || state.isAccepted(resource) {
 		return nil
 	}
-	if fits := state.schemaCheck.Unblocked(resource.GroupResource()); fits != nil {
-		return []<-chan struct{}{fits}
+	if unblocked := state.schemaCheck.Unblocked(resource.GroupResource()); unblocked != nil {
+		return []<-chan struct{}{unblocked}
 	}
 	return nil
 }
@@ -227,11 +227,11 @@ func (m *Manager) States(syncTarget types.UID) map[schema.GroupResource]schemach
 
 // incompatibleResources returns the resources of which nothing is written, with the reason. The caller holds state.lock.
 func (m *Manager) incompatibleResources(state *targetState, published []plan.Resource) map[schema.GroupResource]schemacheck.State {
-	frozen := map[schema.GroupResource]schemacheck.State{}
+	incompatible := map[schema.GroupResource]schemacheck.State{}
 	for _, resource := range published {
 		if _, runs := state.syncControllers[resource.GroupResource()]; !runs && m.isIncompatible(state, resource) {
-			frozen[resource.GroupResource()] = state.compatibilityStates[resource.TargetAPI().GroupResource()]
+			incompatible[resource.GroupResource()] = state.compatibilityStates[resource.TargetAPI().GroupResource()]
 		}
 	}
-	return frozen
+	return incompatible
 }

@@ -54,11 +54,11 @@ func (f targetForms) equal(options objectsync.Options) bool {
 func (m *Manager) targetFormsOf(state *targetState, resource plan.Resource, relations []*related.Relation, published []plan.Resource) (targetForms, error) {
 	result := targetForms{apis: []plan.TargetAPI{resource.TargetAPI()}, relations: relations}
 	var errs []error
-	var refused []objectsync.UnavailableResource
+	var denied []objectsync.UnavailableResource
 	for _, kind := range state.matcher.DownstreamKinds(schema.GroupKind{Group: resource.Group, Kind: resource.Kind}) {
 		allows, err := resource.CheckConversion(published, kind)
 		if refusal, ok := errors.AsType[*policy.DeniedError](err); ok {
-			refused = append(refused, objectsync.UnavailableResource{GroupResource: schema.GroupResource{Group: kind.Group}, Kind: kind.Kind, Reason: refusal.Reason, Message: refusal.Message})
+			denied = append(denied, objectsync.UnavailableResource{GroupResource: schema.GroupResource{Group: kind.Group}, Kind: kind.Kind, Reason: refusal.Reason, Message: refusal.Message})
 			continue
 		}
 		if kind.Version == "" && kind.Group == resource.Group {
@@ -83,7 +83,7 @@ func (m *Manager) targetFormsOf(state *targetState, resource plan.Resource, rela
 	if len(result.unresolved) > 0 {
 		state.hasUnresolved.Store(true)
 	}
-	result.unresolved = append(result.unresolved, refused...)
+	result.unresolved = append(result.unresolved, denied...)
 	result.apis = append(result.apis, state.formerTargets(resource, result)...)
 	return result, errors.Join(errs...)
 }
@@ -137,7 +137,7 @@ func resolveResource(connection *targets.Connection, resource schema.GroupVersio
 
 // formerTargets returns the APIs that earlier conversions of a resource wrote, until they are known to be empty.
 func (t *targetState) formerTargets(resource plan.Resource, current targetForms) []plan.TargetAPI {
-	var left []plan.TargetAPI
+	var former []plan.TargetAPI
 	for group, record := range t.resourceInventory {
 		wasItself := record.Direct && group == resource.GroupResource()
 		if current.has(group) || !wasItself && !slices.Contains(record.ConvertedFrom, resource.GroupResource()) {
@@ -151,8 +151,8 @@ func (t *targetState) formerTargets(resource plan.Resource, current targetForms)
 		if ok {
 			kind = running.controller.TargetKind(group)
 		}
-		left = append(left, plan.TargetAPI{GroupVersionResource: group.WithVersion(record.Version), Kind: kind})
+		former = append(former, plan.TargetAPI{GroupVersionResource: group.WithVersion(record.Version), Kind: kind})
 	}
-	slices.SortFunc(left, func(a, b plan.TargetAPI) int { return compareResources(a.GroupResource(), b.GroupResource()) })
-	return left
+	slices.SortFunc(former, func(a, b plan.TargetAPI) int { return compareResources(a.GroupResource(), b.GroupResource()) })
+	return former
 }

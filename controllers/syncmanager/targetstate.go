@@ -161,7 +161,7 @@ func (t *targetState) observeReconnect() bool {
 // awaitsCRD reports whether a missing kind, or another version, may be served soon: the event of a CRD precedes discovery by a
 // moment.
 func (t *targetState) awaitsCRD(now time.Time) bool {
-	isRecent := func(told *time.Time) bool { return told != nil && now.Sub(*told) < crdEventTimeout }
+	isRecent := func(event *time.Time) bool { return event != nil && now.Sub(*event) < crdEventTimeout }
 	return t.hasUnresolved.Load() && isRecent(t.lastCRDEvent.Load()) || isRecent(t.lastVersionEvent.Load())
 }
 
@@ -184,8 +184,8 @@ func (t *targetState) controllers() []*objectsync.Controller {
 	t.lock.Lock()
 	defer t.lock.Unlock()
 	controllers := make([]*objectsync.Controller, 0, len(t.syncControllers))
-	for _, pair := range t.syncControllers {
-		controllers = append(controllers, pair.controller)
+	for _, running := range t.syncControllers {
+		controllers = append(controllers, running.controller)
 	}
 	return controllers
 }
@@ -242,11 +242,11 @@ func (t *targetState) stop() {
 	}
 	t.lock.Unlock()
 	t.stopped = true
-	for _, pair := range stopping {
-		pair.cancel()
+	for _, controller := range stopping {
+		controller.cancel()
 	}
-	for _, pair := range stopping {
-		<-pair.done
+	for _, controller := range stopping {
+		<-controller.done
 	}
 	t.setCRDController(nil)
 	t.setSchemaCheck(nil)

@@ -39,17 +39,17 @@ const versionPollInterval = 5 * time.Minute
 // log, and does not delay anything. The caller holds reconcileMutex.
 func (m *Manager) chooseVersions(state *targetState, published []plan.Resource) (requeueAfter time.Duration, err error) {
 	var chosen map[schema.GroupResource]string
-	var several map[schema.GroupResource]bool
+	var multiVersion map[schema.GroupResource]bool
 	var errs []error
 	for _, resource := range published {
 		if !resource.HasMultipleTargetVersions() || !m.mayBeSynced(state, resource, published) {
 			continue
 		}
 		if chosen == nil {
-			chosen, several = map[schema.GroupResource]string{}, map[schema.GroupResource]bool{}
+			chosen, multiVersion = map[schema.GroupResource]string{}, map[schema.GroupResource]bool{}
 		}
 		group := resource.TargetAPI().GroupResource()
-		several[group] = true
+		multiVersion[group] = true
 		choice, err := state.chooseVersion(resource)
 		errs = append(errs, err)
 		chosen[resource.GroupResource()] = choice.Version
@@ -61,7 +61,7 @@ func (m *Manager) chooseVersions(state *targetState, published []plan.Resource) 
 	state.lock.Lock()
 	state.chosenVersions = chosen
 	state.lock.Unlock()
-	state.multiVersion.Store(&several)
+	state.multiVersion.Store(&multiVersion)
 	return requeueAfter, errors.Join(errs...)
 }
 
@@ -110,9 +110,9 @@ func (t *targetState) forgetCompatibility(target schema.GroupResource, version s
 	}
 	t.lock.Lock()
 	defer t.lock.Unlock()
-	fits := maps.Clone(t.compatibilityStates)
-	delete(fits, target)
-	t.compatibilityStates = fits
+	states := maps.Clone(t.compatibilityStates)
+	delete(states, target)
+	t.compatibilityStates = states
 }
 
 // withChosenVersions returns the published resources in the versions chosen for the target. The caller holds reconcileMutex or lock.
@@ -131,6 +131,6 @@ func (t *targetState) withChosenVersions(published []plan.Resource) []plan.Resou
 
 // isMultiVersion reports whether a change of the resource's CRD may lead to another version.
 func (t *targetState) isMultiVersion(target schema.GroupResource) bool {
-	several := t.multiVersion.Load()
-	return several != nil && (*several)[target]
+	multiVersion := t.multiVersion.Load()
+	return multiVersion != nil && (*multiVersion)[target]
 }

@@ -97,19 +97,19 @@ func TestEffectiveConflict(t *testing.T) {
 	for name, test := range map[string]struct {
 		allowed bool
 		unseen  bool
-		rival   *clusterIdentity
+		other   *clusterIdentity
 		seenFor time.Duration
 		want    *clusterIdentity
 	}{
 		"alone":                       {},
-		"an older one":                {rival: older, seenFor: time.Hour, want: older},
-		"an older one, allowed":       {rival: older, allowed: true},
+		"an older one":                {other: older, seenFor: time.Hour, want: older},
+		"an older one, allowed":       {other: older, allowed: true},
 		"refused before, just begun":  {unseen: true, want: &clusterIdentity{}},
 		"refused before, long ago":    {unseen: true, seenFor: identityGracePeriod},
 		"refused before, allowed now": {unseen: true, allowed: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := effectiveConflict(test.allowed, test.rival, test.unseen, test.seenFor)
+			got := effectiveConflict(test.allowed, test.other, test.unseen, test.seenFor)
 			if (got == nil) != (test.want == nil) || got != nil && *got != *test.want {
 				t.Errorf("want %v, got %v", test.want, got)
 			}

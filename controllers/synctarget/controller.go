@@ -237,32 +237,32 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 func (c *Controller) reconcileActive(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	state := c.stateOf(syncTarget.UID)
 	inventoryName := logicalcluster.Name(request.ClusterName)
-	found := observedState{mailboxPath: c.mailboxes.Path(inventoryName, syncTarget.UID)}
+	observed := observedState{mailboxPath: c.mailboxes.Path(inventoryName, syncTarget.UID)}
 	var err error
-	if found.mailbox, err = c.mailboxes.Locate(ctx, inventoryName, syncTarget); err != nil {
+	if observed.mailbox, err = c.mailboxes.Locate(ctx, inventoryName, syncTarget); err != nil {
 		return reconcile.Result{}, err
 	}
 	trusted := c.expectCluster(syncTarget, state)
-	if found.connection, found.problem, err = c.connect(ctx, inventory, syncTarget, state); err != nil {
+	if observed.connection, observed.problem, err = c.connect(ctx, inventory, syncTarget, state); err != nil {
 		return reconcile.Result{}, err
 	}
-	found.trust = trusted.forConnection(found.connection)
-	if err := c.identifyCluster(ctx, request, syncTarget, &found, state); err != nil {
+	observed.trust = trusted.forConnection(observed.connection)
+	if err := c.identifyCluster(ctx, request, syncTarget, &observed, state); err != nil {
 		return reconcile.Result{}, err
 	}
-	c.updateAssignment(request, syncTarget, found)
-	drains := syncTarget.Spec.Drain && !syncTarget.Spec.Suspend && found.connection != nil
-	if drains {
-		found.drain, err = c.startDrain(ctx, request, inventory, syncTarget, found.connection, drain.ModeDrain)
+	c.updateAssignment(request, syncTarget, observed)
+	isDraining := syncTarget.Spec.Drain && !syncTarget.Spec.Suspend && observed.connection != nil
+	if isDraining {
+		observed.drain, err = c.startDrain(ctx, request, inventory, syncTarget, observed.connection, drain.ModeDrain)
 	} else {
 		c.stopDrain(syncTarget.UID)
 	}
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	c.renewToken(ctx, inventory, syncTarget, found.connection, state)
-	result, err := c.updateStatus(ctx, inventory, syncTarget, found, state)
-	if err == nil && (drains && found.drain == nil || found.conflictingTarget != nil && found.conflictingTarget.uid == "") {
+	c.renewToken(ctx, inventory, syncTarget, observed.connection, state)
+	result, err := c.updateStatus(ctx, inventory, syncTarget, observed, state)
+	if err == nil && (isDraining && observed.drain == nil || observed.conflictingTarget != nil && observed.conflictingTarget.uid == "") {
 		// No event tells when the missing knowledge arrives, so the SyncTarget is requeued.
 		result.RequeueAfter = time.Second
 	}
@@ -280,9 +280,9 @@ func (c *Controller) quotaState(request mcreconcile.Request, syncTarget types.UI
 // reportQuotaExceeded writes into the status that the quota refuses the SyncTarget a mailbox.
 func (c *Controller) reportQuotaExceeded(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	stored := syncTarget.DeepCopy()
-	refused := statusView{now: c.clock.Now()}
-	refused.problem = &credentialsError{mailbox.ReasonTooManyMailboxes, c.mailboxes.Quota.ExceededMessage()}
-	refused.apply(syncTarget, &targetState{since: refused.now})
+	view := statusView{now: c.clock.Now()}
+	view.problem = &credentialsError{mailbox.ReasonTooManyMailboxes, c.mailboxes.Quota.ExceededMessage()}
+	view.apply(syncTarget, &targetState{since: view.now})
 	if apiequality.Semantic.DeepEqual(stored.Status, syncTarget.Status) {
 		return reconcile.Result{}, nil
 	}
@@ -291,14 +291,14 @@ func (c *Controller) reportQuotaExceeded(ctx context.Context, inventory cluster.
 
 // updateAssignment assigns the SyncTarget to the sync manager, or unassigns it. It assigns only an identified cluster: the ledger
 // must say which cluster the hub writes to before the hub writes there.
-func (c *Controller) updateAssignment(request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, found observedState) {
-	if found.connection == nil || !found.identified || found.conflictingTarget != nil || syncTarget.Spec.Suspend || syncTarget.Spec.Drain || found.mailbox == "" {
+func (c *Controller) updateAssignment(request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, observed observedState) {
+	if observed.connection == nil || !observed.identified || observed.conflictingTarget != nil || syncTarget.Spec.Suspend || syncTarget.Spec.Drain || observed.mailbox == "" {
 		c.sync.Unassign(syncTarget.UID)
 		return
 	}
 	// A drain must have ended before the sync controllers create objects.
 	c.stopDrain(syncTarget.UID)
-	c.sync.Assign(targetFor(logicalcluster.Name(request.ClusterName), syncTarget, found, c.ledger.Get(syncTarget.UID)))
+	c.sync.Assign(targetFor(logicalcluster.Name(request.ClusterName), syncTarget, observed, c.ledger.Get(syncTarget.UID)))
 	c.sync.Resume(syncTarget.UID)
 }
 
@@ -310,9 +310,9 @@ func (c *Controller) Stop(syncTarget types.UID) {
 	c.registry.Disconnect(syncTarget)
 	c.lock.Lock()
 	delete(c.cleanedUp, syncTarget)
-	freed := c.identities.delete(syncTarget)
+	concerned := c.identities.delete(syncTarget)
 	c.lock.Unlock()
-	c.enqueue(freed...)
+	c.enqueue(concerned...)
 }
 
 // enqueue enqueues SyncTargets. It does nothing before the controller starts, and for those that the controller has not observed.
@@ -329,20 +329,20 @@ func (c *Controller) enqueue(syncTargets ...types.UID) {
 // track stores the UID that has the request's name now. It stops the SyncTarget that had this name before.
 func (c *Controller) track(request mcreconcile.Request, uid types.UID) {
 	c.lock.Lock()
-	before, ok := c.uids[request]
+	previous, ok := c.uids[request]
 	c.requests[uid], c.uids[request] = request, uid
-	if ok && before != uid {
-		delete(c.requests, before)
-		delete(c.states, before)
-		deleteInfo(before)
+	if ok && previous != uid {
+		delete(c.requests, previous)
+		delete(c.states, previous)
+		deleteInfo(previous)
 	}
 	setInfo(uid, request)
 	if c.states[uid] == nil {
 		c.states[uid] = &targetState{since: c.clock.Now()}
 	}
 	c.lock.Unlock()
-	if ok && before != uid {
-		c.Stop(before)
+	if ok && previous != uid {
+		c.Stop(previous)
 	}
 }
 
@@ -361,20 +361,20 @@ func (c *Controller) untrack(request mcreconcile.Request) {
 	}
 }
 
-func targetFor(inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarget, found observedState, known ledger.Entry) syncmanager.Target {
+func targetFor(inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarget, observed observedState, known ledger.Entry) syncmanager.Target {
 	return syncmanager.Target{
 		UID:                syncTarget.UID,
 		Name:               syncTarget.Name,
 		InventoryWorkspace: inventory,
-		Mailbox:            found.mailbox,
-		Connection:         found.connection,
+		Mailbox:            observed.mailbox,
+		Connection:         observed.connection,
 		Cordoned:           syncTarget.Spec.Unschedulable,
 		ResourceInventory:  syncmanager.InventoryFromLedger(known.Resources),
 		Adoption:           synchubv1alpha1.AdoptionPolicy(syncTarget.Spec.Adoption),
 		Namespaces:         syncTarget.Spec.Namespaces,
 		WrittenNamespaces:  writtenNamespaces(known),
 		Limits:             mailboxLimitsOf(syncTarget),
-		Trusted:            found.trust,
+		Trusted:            observed.trust,
 	}
 }
 
@@ -416,13 +416,13 @@ func namespacesOf(syncTarget *edgev2alpha1.SyncTarget) []string {
 
 // writtenNamespaces returns the namespaces in which the hub may have written. The empty namespace stands for the whole cluster.
 func writtenNamespaces(known ledger.Entry) []string {
-	placed := slices.Clone(known.Namespaces)
-	for i := range placed {
-		if placed[i] == ledger.AllNamespaces {
-			placed[i] = metav1.NamespaceAll
+	namespaces := slices.Clone(known.Namespaces)
+	for i := range namespaces {
+		if namespaces[i] == ledger.AllNamespaces {
+			namespaces[i] = metav1.NamespaceAll
 		}
 	}
-	return placed
+	return namespaces
 }
 
 // mailboxLimitsOf returns the cache limits that the SyncTarget sets for its mailbox. Zero means unset.

@@ -195,7 +195,7 @@ func TestTrackAndUntrack(t *testing.T) {
 		}
 	}
 	// told returns the SyncTarget that is enqueued when a connection's health changes.
-	told := func(uid types.UID) string {
+	enqueued := func(uid types.UID) string {
 		controller.enqueue(uid)
 		if queue.Len() == 0 {
 			return ""
@@ -211,20 +211,20 @@ func TestTrackAndUntrack(t *testing.T) {
 	connect(t, registry, "g1", kcp.Limits{})
 	controller.track(request("florin"), "f1")
 	connected("f1", "g1")
-	if got := told("f1") + " " + told("g1") + " " + told("f2"); got != "florin guilder " {
+	if got := enqueued("f1") + " " + enqueued("g1") + " " + enqueued("f2"); got != "florin guilder " {
 		t.Errorf("told of %q", got)
 	}
 
 	controller.track(request("florin"), "f2")
 	connected("g1")
 	connect(t, registry, "f2", kcp.Limits{})
-	if got := told("f1") + " " + told("f2"); got != " florin" {
+	if got := enqueued("f1") + " " + enqueued("f2"); got != " florin" {
 		t.Errorf("told of %q", got)
 	}
 
 	controller.untrack(request("florin"))
 	connected("g1")
-	if got := told("f2") + " " + told("g1"); got != " guilder" {
+	if got := enqueued("f2") + " " + enqueued("g1"); got != " guilder" {
 		t.Errorf("told of %q", got)
 	}
 	controller.untrack(request("florin"))

@@ -107,7 +107,7 @@ func (c *Controller) getSecret(ctx context.Context, inventory cluster.Cluster, r
 		return nil, err
 	}
 	known := state.cachedSecret(cached, reference.Key)
-	if isDoubted := c.takeCredentialsRefused(state); known != nil && !isDoubted {
+	if isRefused := c.takeCredentialsRefused(state); known != nil && !isRefused {
 		return known, nil
 	}
 	stored, err := c.readSecret(ctx, inventory, key)
@@ -126,20 +126,20 @@ func (c *Controller) getSecret(ctx context.Context, inventory cluster.Cluster, r
 }
 
 // cachedSecret returns the Secret as it was read from kcp, nil if the cache shows a later version of it.
-func (m *targetState) cachedSecret(cached *metav1.PartialObjectMetadata, key string) *corev1.Secret {
-	if m.secret == nil || m.secret.UID != cached.UID {
+func (s *targetState) cachedSecret(cached *metav1.PartialObjectMetadata, key string) *corev1.Secret {
+	if s.secret == nil || s.secret.UID != cached.UID {
 		return nil
 	}
-	if _, isRead := m.secret.Data[key]; !isRead {
+	if _, isRead := s.secret.Data[key]; !isRead {
 		return nil
 	}
-	if cached.ResourceVersion == m.secret.ResourceVersion {
-		m.supersededVersion = cached.ResourceVersion
+	if cached.ResourceVersion == s.secret.ResourceVersion {
+		s.supersededVersion = cached.ResourceVersion
 	}
-	if cached.ResourceVersion != m.supersededVersion {
+	if cached.ResourceVersion != s.supersededVersion {
 		return nil
 	}
-	return m.secret
+	return s.secret
 }
 
 // trimSecret returns the parts of a Secret that the hub needs: the annotation with the allowed SyncTargets, and the value of the

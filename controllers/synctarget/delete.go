@@ -114,7 +114,7 @@ func isResponding(ctx context.Context, connection *targets.Connection) bool {
 // waitForTarget handles a target that cannot be reached. The hub keeps the SyncTarget while objects may be left on the target,
 // unless the SyncTarget has the annotation that forces the removal.
 func (c *Controller) waitForTarget(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, problem *credentialsError) (reconcile.Result, error) {
-	fresh, err := c.getFromServer(ctx, inventory, syncTarget)
+	current, err := c.getFromServer(ctx, inventory, syncTarget)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -126,7 +126,7 @@ func (c *Controller) waitForTarget(ctx context.Context, inventory cluster.Cluste
 	if problem != nil {
 		why = problem.message
 	}
-	remaining := remainingMessage(c.ledger.Get(syncTarget.UID).Resources, fresh.Status.Cleanup)
+	remaining := remainingMessage(c.ledger.Get(syncTarget.UID).Resources, current.Status.Cleanup)
 	switch {
 	case remaining == "":
 		return c.finishCleanup(ctx, inventory, syncTarget, ReasonCleanedUp, "Nothing was left on the target.")
@@ -194,7 +194,7 @@ func isForced(syncTarget *edgev2alpha1.SyncTarget) bool {
 const maxNamed = 5
 
 // remainingMessage says which objects may be left on a target that the hub cannot list; empty if none can be.
-func remainingMessage(recorded []ledger.Resource, departure *edgev2alpha1.CleanupStatus) string {
+func remainingMessage(recorded []ledger.Resource, cleanup *edgev2alpha1.CleanupStatus) string {
 	if len(recorded) == 0 {
 		return ""
 	}
@@ -204,8 +204,8 @@ func remainingMessage(recorded []ledger.Resource, departure *edgev2alpha1.Cleanu
 	}
 	slices.Sort(resources)
 	text := fmt.Sprintf("Objects of %d resources may be left on the target: %s.", len(resources), joinFirst(resources))
-	if departure != nil {
-		text = cleanupMessage(*departure) + " " + text
+	if cleanup != nil {
+		text = cleanupMessage(*cleanup) + " " + text
 	}
 	return text
 }

@@ -78,14 +78,14 @@ func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request
 	connection *targets.Connection, mode drain.Mode,
 ) (*drainRun, error) {
 	c.lock.Lock()
-	running, owner := c.drains[syncTarget.UID], c.runContext
+	running, parent := c.drains[syncTarget.UID], c.runContext
 	c.lock.Unlock()
 	if running != nil && running.mode == mode && running.connection == connection {
 		return running, nil
 	}
 	c.stopDrain(syncTarget.UID)
 	// The PublishedResource decides whether a namespace may be deleted with its contents.
-	if owner == nil || !c.sync.HasPublished() {
+	if parent == nil || !c.sync.HasPublished() {
 		return nil, nil
 	}
 	// The cache may lack the last report of the previous hub.
@@ -93,7 +93,7 @@ func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(owner)
+	ctx, cancel := context.WithCancel(parent)
 	started := &drainRun{mode: mode, connection: connection, startedAt: c.clock.Now(), cancel: cancel, done: make(chan struct{})}
 	c.lock.Lock()
 	c.drains[syncTarget.UID] = started

@@ -98,29 +98,29 @@ type observedState struct {
 }
 
 // updateStatus writes the status if it changed. A healthy target's heartbeat, with its counts, changes once per heartbeatInterval.
-func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, found observedState, state *targetState) (reconcile.Result, error) {
+func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, observed observedState, state *targetState) (reconcile.Result, error) {
 	stored := syncTarget.DeepCopy()
-	now := statusView{observedState: found, configsKnown: c.sync.ConfigsKnown(syncTarget.UID), now: c.clock.Now()}
-	if found.connection != nil {
+	view := statusView{observedState: observed, configsKnown: c.sync.ConfigsKnown(syncTarget.UID), now: c.clock.Now()}
+	if observed.connection != nil {
 		// Health is read once, so that the conditions cannot contradict each other.
-		now.health = found.connection.Health()
-		now.token, now.hasToken = found.connection.Token()
-		now.clockSkew = found.connection.ClockSkew()
+		view.health = observed.connection.Health()
+		view.token, view.hasToken = observed.connection.Token()
+		view.clockSkew = observed.connection.ClockSkew()
 	}
-	now.permissions = c.permissions(syncTarget, found)
-	now.missingAPIs, now.missingAPIsKnown = c.sync.MissingAPIs(syncTarget.UID)
-	now.beyondLimitsReason, now.beyondLimits = c.sync.BeyondLimits(syncTarget.UID)
-	now.rebound = c.sync.WasRebound(syncTarget.UID)
-	now.hidden = c.sync.HiddenObjects(syncTarget.UID)
-	now.evicted = c.sync.IsEvicted(syncTarget.UID)
-	now.countObjects = func() (objectsync.Summary, bool) { return c.sync.Sum(syncTarget.UID) }
-	result := reconcile.Result{RequeueAfter: now.apply(syncTarget, state)}
-	c.sync.SetNotSynced(syncTarget.UID, notSyncedOf(syncTarget, found.mailbox))
+	view.permissions = c.permissions(syncTarget, observed)
+	view.missingAPIs, view.missingAPIsKnown = c.sync.MissingAPIs(syncTarget.UID)
+	view.beyondLimitsReason, view.beyondLimits = c.sync.BeyondLimits(syncTarget.UID)
+	view.rebound = c.sync.WasRebound(syncTarget.UID)
+	view.hidden = c.sync.HiddenObjects(syncTarget.UID)
+	view.evicted = c.sync.IsEvicted(syncTarget.UID)
+	view.countObjects = func() (objectsync.Summary, bool) { return c.sync.Sum(syncTarget.UID) }
+	result := reconcile.Result{RequeueAfter: view.apply(syncTarget, state)}
+	c.sync.SetNotSynced(syncTarget.UID, notSyncedOf(syncTarget, observed.mailbox))
 	known := c.ledger.Get(syncTarget.UID)
-	now.setLedgerStatus(syncTarget, known, c.sync.States(syncTarget.UID))
+	view.setLedgerStatus(syncTarget, known, c.sync.States(syncTarget.UID))
 	setNamespacesLeftCondition(syncTarget, known.FormerNamespaces(namespacesOf(syncTarget)))
 	if err := c.ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) {
-		entry.VerifiedGeneration = now.verifiedGeneration(syncTarget, entry.VerifiedGeneration)
+		entry.VerifiedGeneration = view.verifiedGeneration(syncTarget, entry.VerifiedGeneration)
 	}); err != nil {
 		return reconcile.Result{}, err
 	}

@@ -61,15 +61,15 @@ func restartGrace(stored *metav1.Condition, next metav1.Condition, heartbeat *me
 
 // throttleMessage keeps the stored message of a condition if only the message differs and was last changed within a minute. It
 // returns when the message may change. A target may word the same problem differently in each answer.
-func (m *targetState) throttleMessage(stored, next *metav1.Condition, now time.Time) (requeueAfter time.Duration) {
+func (s *targetState) throttleMessage(stored, next *metav1.Condition, now time.Time) (requeueAfter time.Duration) {
 	if stored == nil || stored.Status != next.Status || stored.Reason != next.Reason || stored.Message == next.Message {
 		return 0
 	}
-	if wait := m.messageChangedAt.Add(heartbeatInterval).Sub(now); wait > 0 && !m.messageChangedAt.Equal(now) {
+	if wait := s.messageChangedAt.Add(heartbeatInterval).Sub(now); wait > 0 && !s.messageChangedAt.Equal(now) {
 		next.Message = stored.Message
 		return wait
 	}
-	m.messageChangedAt = now
+	s.messageChangedAt = now
 	return 0
 }
 
@@ -132,12 +132,12 @@ func withTokenExpiry(health targets.Health, token targets.Token, hasToken bool, 
 	if !hasToken || health.Up || now.Before(token.ExpiresAt) || health.Reason != targets.ReasonUnauthorized && health.Reason != targets.ReasonUnreachable {
 		return withAdvice(health, syncTarget)
 	}
-	why := ""
+	cause := ""
 	if health.Reason == targets.ReasonUnreachable {
-		why = " The target could not be reached: " + health.Message
+		cause = " The target could not be reached: " + health.Message
 	}
 	health.Reason = ReasonTokenExpired
 	health.Message = fmt.Sprintf("The hub's token for the target ended at %s. Run `kubectl synchub rotate %s --target-kubeconfig FILE`, or put a kubeconfig with another into the Secret.%s",
-		token.ExpiresAt.Format(dateFormat), syncTarget, why)
+		token.ExpiresAt.Format(dateFormat), syncTarget, cause)
 	return health
 }

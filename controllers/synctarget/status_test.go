@@ -244,7 +244,7 @@ func TestAForgedStatusIsPutRight(t *testing.T) {
 		countObjects: func() (objectsync.Summary, bool) { return objectsync.Summary{Synced: 1}, true },
 	}
 	known := ledger.Entry{Cluster: ledger.Cluster{ID: "c"}, Resources: []ledger.Resource{{GroupResource: metav1.GroupResource{Resource: "secrets"}, Direct: true, State: "Accepted"}}}
-	look := func(status edgev2alpha1.SyncTargetStatus) edgev2alpha1.SyncTargetStatus {
+	reconcile := func(status edgev2alpha1.SyncTargetStatus) edgev2alpha1.SyncTargetStatus {
 		syncTarget := &edgev2alpha1.SyncTarget{Status: status}
 		// A changed message alone may wait for a minute.
 		now.apply(syncTarget, &targetState{})
@@ -255,7 +255,7 @@ func TestAForgedStatusIsPutRight(t *testing.T) {
 		slices.SortFunc(syncTarget.Status.Conditions, func(a, b metav1.Condition) int { return strings.Compare(a.Type, b.Type) })
 		return syncTarget.Status
 	}
-	if got, want := look(forged), look(edgev2alpha1.SyncTargetStatus{}); !apiequality.Semantic.DeepEqual(got, want) {
+	if got, want := reconcile(forged), reconcile(edgev2alpha1.SyncTargetStatus{}); !apiequality.Semantic.DeepEqual(got, want) {
 		t.Errorf("want %+v\ngot  %+v", want, got)
 	}
 }

@@ -92,10 +92,10 @@ func (c *Controller) onUnauthorized(_ requestQueue, syncTarget types.UID) {
 }
 
 // takeCredentialsRefused reports whether the target refused the credentials since the last call.
-func (c *Controller) takeCredentialsRefused(of *targetState) bool {
+func (c *Controller) takeCredentialsRefused(state *targetState) bool {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	doubted := of.credentialsRefused
-	of.credentialsRefused = false
-	return doubted
+	refused := state.credentialsRefused
+	state.credentialsRefused = false
+	return refused
 }

@@ -83,8 +83,8 @@ func (c *Controller) renewToken(ctx context.Context, inventory cluster.Cluster, 
 	token, ok := connection.Token()
 	now := c.clock.Now()
 	// The target sets the end of the token, and enforces it, by its own clock.
-	there := now.Add(connection.ClockSkew())
-	if !ok || there.Before(renewalDue(token, syncTarget.UID)) {
+	targetNow := now.Add(connection.ClockSkew())
+	if !ok || targetNow.Before(renewalDue(token, syncTarget.UID)) {
 		state.renewal.problem = ""
 		return
 	}
@@ -96,7 +96,7 @@ func (c *Controller) renewToken(ctx context.Context, inventory cluster.Cluster, 
 		// The answer of the target enqueues the SyncTarget again.
 		return
 	}
-	state.renewal.nextAttempt = now.Add(retryAfter(syncTarget.UID, token.ExpiresAt.Sub(there)))
+	state.renewal.nextAttempt = now.Add(retryAfter(syncTarget.UID, token.ExpiresAt.Sub(targetNow)))
 	switch {
 	case apierrors.IsConflict(err) || errors.Is(err, targets.ErrKubeconfigChanged):
 		// Another writer has just changed the Secret, perhaps to renew the token too.

@@ -104,11 +104,11 @@ func outdated(toolsDir, binDir string, chosen []tool) ([]pinned, error) {
 
 // build builds a tool and then renames it into bin/, so that it never overwrites a running program in place.
 func build(ctx context.Context, toolsDir, binDir string, p pinned) error {
-	fresh := fmt.Sprintf("%s.%d.new", p.binary(binDir), os.Getpid())
-	defer os.Remove(fresh) //nolint:errcheck // after a success it is not there any more
+	temporary := fmt.Sprintf("%s.%d.new", p.binary(binDir), os.Getpid())
+	defer os.Remove(temporary) //nolint:errcheck // after a success it is not there any more
 
 	var output bytes.Buffer
-	command := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-buildvcs=false", "-ldflags", p.flags, "-o", fresh, p.pkg)
+	command := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-buildvcs=false", "-ldflags", p.flags, "-o", temporary, p.pkg)
 	command.Dir = filepath.Join(toolsDir, p.dir)
 	// A Go workspace around the repository must not replace the tool's own module.
 	command.Env = append(os.Environ(), "GOWORK=off")
@@ -116,7 +116,7 @@ func build(ctx context.Context, toolsDir, binDir string, p pinned) error {
 	if err := command.Run(); err != nil {
 		return fmt.Errorf("build %s %s: %w\n%s", p.name, p.version, err, lastLines(output.String(), failureLines))
 	}
-	if err := os.Rename(fresh, p.binary(binDir)); err != nil {
+	if err := os.Rename(temporary, p.binary(binDir)); err != nil {
 		return fmt.Errorf("put %s into bin/: %w", p.name, err)
 	}
 	return p.recordBuilt(binDir)

@@ -43,7 +43,7 @@ func (d *demo) follow(ctx context.Context) error {
 	d.redraw()
 	err = d.fillAndAwait(ctx)
 	d.screen.Draw("")
-	d.screen.Println(timeline.Table(d.log.Journeys()))
+	d.screen.Println(timeline.Table(d.log.Timelines()))
 	if err != nil {
 		return err
 	}
@@ -113,4 +113,4 @@ func (d *demo) record(route timeline.Route, stage timeline.Stage, at time.Time) 
 	}
 }
 
-func (d *demo) redraw() { d.screen.Draw(timeline.Table(d.log.Journeys())) }
+func (d *demo) redraw() { d.screen.Draw(timeline.Table(d.log.Timelines())) }

@@ -144,18 +144,11 @@ type bootstrapper struct {
 // createOrUpdate creates the object, or updates it if mutate changes it. It retries transient errors.
 func createOrUpdate[T client.Object](ctx context.Context, s *bootstrapper, kind string, object T, mutate func(T)) error {
 	var result controllerutil.OperationResult
-	var last error
-	err := wait.ExponentialBackoffWithContext(ctx, retryBackoff, func(ctx context.Context) (bool, error) {
+	err := retryTransient(ctx, func(ctx context.Context) (err error) {
 		current := object.DeepCopyObject().(T)
-		result, last = controllerutil.CreateOrUpdate(ctx, s.client, current, func() error { mutate(current); return nil })
-		if isTransient(last) {
-			return false, nil
-		}
-		return true, last
+		result, err = controllerutil.CreateOrUpdate(ctx, s.client, current, func() error { mutate(current); return nil })
+		return err
 	})
-	if err != nil && last != nil {
-		err = last
-	}
 	if err != nil {
 		return describeError(err, "create or update", kind+" "+object.GetName()+" in", s.Workspace)
 	}
@@ -163,10 +156,25 @@ func createOrUpdate[T client.Object](ctx context.Context, s *bootstrapper, kind 
 	return nil
 }
 
+// retryTransient does something until it succeeds or fails for good. The error is the last one.
+func retryTransient(ctx context.Context, do func(context.Context) error) error {
+	var last error
+	err := wait.ExponentialBackoffWithContext(ctx, retryBackoff, func(ctx context.Context) (bool, error) {
+		if last = do(ctx); isTransient(last) {
+			return false, nil
+		}
+		return true, last
+	})
+	if err != nil && last != nil {
+		return last
+	}
+	return err
+}
+
 // isTransient reports whether an error goes away by itself: kcp's controllers write to new objects at once, and a new
 // workspace becomes ready a moment before it serves all its APIs.
 func isTransient(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || meta.IsNoMatchError(err) || isExportNotVisibleYet(err)
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsServiceUnavailable(err) || meta.IsNoMatchError(err) || isExportNotVisibleYet(err)
 }
 
 // isExportNotVisibleYet reports whether kcp rejected a workspace type because its admission does not have the new exports
@@ -187,10 +195,13 @@ func describeError(err error, verb, what, workspace string) error {
 func (s *bootstrapper) ensureSchemas(ctx context.Context) error {
 	for _, schema := range append(schemas.InventorySchemas(), schemas.MailboxSchemas()...) {
 		result := controllerutil.OperationResultCreated
-		err := s.client.Create(ctx, schema)
-		if apierrors.IsAlreadyExists(err) {
-			result, err = controllerutil.OperationResultNone, nil
-		}
+		err := retryTransient(ctx, func(ctx context.Context) error {
+			err := s.client.Create(ctx, schema.DeepCopy())
+			if apierrors.IsAlreadyExists(err) {
+				result, err = controllerutil.OperationResultNone, nil
+			}
+			return err
+		})
 		if err != nil {
 			return describeError(err, "create", "APIResourceSchema "+schema.Name+" in", s.Workspace)
 		}

@@ -253,15 +253,15 @@ func TestForgetEndsThePasses(t *testing.T) {
 func TestForgetDuringAPassForgetsItsResult(t *testing.T) {
 	mailboxes := New(Options{Workspace: "root:synchub", Export: "export", Clock: clocktesting.NewFakeClock(time.Unix(1_000_000, 0)), Log: logr.Discard()})
 	candidate := AbsenceCandidate{Resource: bindingsResource, Key: types.NamespacedName{Namespace: "ns", Name: "a"}, Missing: true}
-	prover := mailboxes.absence
-	prover.lock.Lock()
-	state := prover.stateLocked("mailbox")
+	verifier := mailboxes.absence
+	verifier.lock.Lock()
+	state := verifier.stateLocked("mailbox")
 	state.running = true
 	state.verified[candidate] = struct{}{}
 	state.verifiedCaches[candidate.Resource] = "1"
-	prover.lock.Unlock()
-	prover.forgetMailbox("mailbox")
-	if prover.takeVerified("mailbox", candidate) || prover.isCacheVerified("mailbox", candidate.Resource, "1") {
+	verifier.lock.Unlock()
+	verifier.forgetMailbox("mailbox")
+	if verifier.takeVerified("mailbox", candidate) || verifier.isCacheVerified("mailbox", candidate.Resource, "1") {
 		t.Error("a proof outlives the binding it was made under")
 	}
 }
@@ -270,23 +270,23 @@ func TestForgetDuringAPassForgetsItsResult(t *testing.T) {
 func TestHidden(t *testing.T) {
 	g := NewWithT(t)
 	mailboxes, _ := newMailboxes(configMaps)
-	prover := mailboxes.absence
+	verifier := mailboxes.absence
 	g.Expect(mailboxes.HiddenObjects(here)).To(BeZero())
 	hidden := []AbsenceCandidate{missingObject(secrets, "a"), missingObject(configMaps, "c"), missingObject(configMaps, "b")}
-	prover.setHidden(here, hidden)
+	verifier.setHidden(here, hidden)
 	g.Expect(mailboxes.HiddenObjects(here)).To(Equal(HiddenObjects{Count: 3, Example: missingObject(configMaps, "b")}))
 	g.Expect(mailboxes.HiddenObjects("another")).To(BeZero())
-	prover.setHidden(here, nil)
+	verifier.setHidden(here, nil)
 	g.Expect(mailboxes.HiddenObjects(here)).To(BeZero())
 
-	prover.stateLocked(here).bindingVersion = "1"
-	prover.setHidden(here, hidden)
-	g.Expect(prover.pendingCandidates(t.Context(), here)).To(BeEmpty())
+	verifier.stateLocked(here).bindingVersion = "1"
+	verifier.setHidden(here, hidden)
+	g.Expect(verifier.pendingCandidates(t.Context(), here)).To(BeEmpty())
 	g.Expect(mailboxes.HiddenObjects(here)).To(BeZero())
 	for _, running := range []bool{true, false} {
-		prover.stateLocked(here).running = running
-		prover.setHidden(here, hidden)
-		prover.forgetMailbox(here)
+		verifier.stateLocked(here).running = running
+		verifier.setHidden(here, hidden)
+		verifier.forgetMailbox(here)
 		g.Expect(mailboxes.HiddenObjects(here)).To(BeZero())
 	}
 }

@@ -154,8 +154,8 @@ func TestGroupMissingAndVerifiedWithoutList(t *testing.T) {
 // Many are more than manySuspects, or more than one of manyOf of all that the mailbox held, but more than someSuspects.
 func TestIsMassDeletion(t *testing.T) {
 	for _, tt := range []struct {
-		left, suspects int
-		want           bool
+		left, candidates int
+		want             bool
 	}{
 		{0, 0, false}, {0, 1, false}, {0, massDeletionMinimum, false}, {0, massDeletionMinimum + 1, true},
 		{1, massDeletionMinimum, false}, {1, massDeletionMinimum + 1, true},
@@ -163,7 +163,7 @@ func TestIsMassDeletion(t *testing.T) {
 		{100, 25, false}, {100, 26, true},
 		{199, massDeletionCount, true}, {200, massDeletionCount, false}, {1000, massDeletionCount, false}, {1000, massDeletionCount + 1, true},
 	} {
-		t.Run(fmt.Sprintf("%d of %d", tt.suspects, tt.left+tt.suspects), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%d of %d", tt.candidates, tt.left+tt.candidates), func(t *testing.T) {
 			mailboxes, _ := newMailboxes(configMaps, secrets)
 			// Neither bindings nor what is in other mailboxes counts.
 			addEndpoint(t, mailboxes, "https://one", caches{
@@ -171,7 +171,7 @@ func TestIsMassDeletion(t *testing.T) {
 				configMaps:       append(objects(here, tt.left/2), objects(there, 2000)...),
 				secrets:          objects(here, tt.left-tt.left/2),
 			})
-			if got := mailboxes.absence.isMassDeletion(here, tt.suspects); got != tt.want {
+			if got := mailboxes.absence.isMassDeletion(here, tt.candidates); got != tt.want {
 				t.Errorf("want %t, got %t", tt.want, got)
 			}
 		})

@@ -83,7 +83,7 @@ func (p *absenceVerifier) requireRelist(mailbox logicalcluster.Name, resource sc
 func (p *absenceVerifier) forgetResource(resource schema.GroupVersionResource) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	isOfIt := func(suspect AbsenceCandidate, _ struct{}) bool { return suspect.Resource == resource }
+	isOfIt := func(candidate AbsenceCandidate, _ struct{}) bool { return candidate.Resource == resource }
 	for _, state := range p.states {
 		maps.DeleteFunc(state.pending, isOfIt)
 		maps.DeleteFunc(state.verified, isOfIt)

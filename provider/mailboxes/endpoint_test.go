@@ -126,13 +126,13 @@ func TestBindingsMayComeLast(t *testing.T) {
 	shard := newFakeShard(t, caches{bindingsResource: bindings(here), configMaps: {object(here, "a")}})
 	release := shard.hold(bindingsResource)
 	mailboxes := startMailboxes(t, configMaps)
-	saw := make(chan State, 100)
-	mailboxes.Subscribe(configMaps, here, resetObserver{func() { saw <- stateOf(mailboxes, configMaps, here, "a")() }})
+	states := make(chan State, 100)
+	mailboxes.Subscribe(configMaps, here, resetObserver{func() { states <- stateOf(mailboxes, configMaps, here, "a")() }})
 	mailboxes.setEndpoints([]string{shard.url()})
 	g.Eventually(func() int { return shard.watchers(configMaps) }).WithTimeout(eventuallyTimeout).Should(Equal(1))
 	g.Expect(stateOf(mailboxes, configMaps, here, "a")()).To(Equal(Unknown))
 	release()
-	g.Eventually(saw).WithTimeout(eventuallyTimeout).Should(Receive(Equal(Present)))
+	g.Eventually(states).WithTimeout(eventuallyTimeout).Should(Receive(Equal(Present)))
 }
 
 // resetObserver is a subscriber that looks when it is told to look again.
@@ -171,14 +171,14 @@ func TestEndpointsKeepToTheirMailboxes(t *testing.T) {
 		g.Expect(testutil.ToFloat64(endpointUp.WithLabelValues(two.url()))).To(Equal(1.0))
 
 		// What was proven there is void when the endpoint goes, and what was suspected is dropped.
-		suspected := func(docket *absenceState) { docket.pending[candidate] = struct{}{} }
-		withAbsenceState(mailboxes, there, suspected)
+		addPending := func(state *absenceState) { state.pending[candidate] = struct{}{} }
+		withAbsenceState(mailboxes, there, addPending)
 		mailboxes.absence.applyResult(there, passResult{verified: []AbsenceCandidate{candidate}})
-		withAbsenceState(mailboxes, there, suspected)
+		withAbsenceState(mailboxes, there, addPending)
 		elsewhere.received()
 		mailboxes.setEndpoints([]string{one.url()})
 		g.Expect(mailboxes.TakeVerifiedAbsence(there, candidate)).To(BeFalse())
-		withAbsenceState(mailboxes, there, func(docket *absenceState) { g.Expect(docket.pending).To(BeEmpty()) })
+		withAbsenceState(mailboxes, there, func(state *absenceState) { g.Expect(state.pending).To(BeEmpty()) })
 		g.Expect(stateOf(mailboxes, configMaps, there, "a")()).To(Equal(Unknown))
 		_, ok := mailboxes.Client(there)
 		g.Expect(ok).To(BeFalse())
@@ -207,10 +207,10 @@ func TestAMailboxThatMoves(t *testing.T) {
 			old := newFakeShard(t, caches{bindingsResource: bindings(here), configMaps: {object(here, "a"), object(here, "b")}})
 			current := newFakeShard(t, caches{bindingsResource: bindings(here), configMaps: {object(here, "b"), object(here, "c")}})
 			mailboxes := startMailboxes(t, configMaps)
-			saw := make(chan State, 100)
-			mailboxes.Subscribe(configMaps, here, resetObserver{func() { saw <- stateOf(mailboxes, configMaps, here, "a")() }})
+			states := make(chan State, 100)
+			mailboxes.Subscribe(configMaps, here, resetObserver{func() { states <- stateOf(mailboxes, configMaps, here, "a")() }})
 			mailboxes.setEndpoints([]string{old.url()})
-			g.Eventually(saw).WithTimeout(eventuallyTimeout).Should(Receive(Equal(Present)))
+			g.Eventually(states).WithTimeout(eventuallyTimeout).Should(Receive(Equal(Present)))
 
 			mailboxes.setEndpoints([]string{old.url(), current.url()})
 			g.Eventually(stateOf(mailboxes, configMaps, here, "a")).WithTimeout(eventuallyTimeout).Should(Equal(Unknown))
@@ -218,13 +218,13 @@ func TestAMailboxThatMoves(t *testing.T) {
 			_, ok := mailboxes.Client(here)
 			g.Expect(ok).To(BeFalse())
 			candidate := missingObject(configMaps, "a")
-			withAbsenceState(mailboxes, here, func(docket *absenceState) {
-				docket.verified[candidate], docket.verifiedCaches[configMaps] = struct{}{}, "1"
+			withAbsenceState(mailboxes, here, func(state *absenceState) {
+				state.verified[candidate], state.verifiedCaches[configMaps] = struct{}{}, "1"
 			})
 			g.Eventually(func() int { return old.watchers(bindingsResource) }).WithTimeout(eventuallyTimeout).Should(Equal(1))
 
 			letGo(mailboxes, old, current)
-			g.Eventually(saw).WithTimeout(eventuallyTimeout).Should(Receive(Equal(Absent)))
+			g.Eventually(states).WithTimeout(eventuallyTimeout).Should(Receive(Equal(Absent)))
 			g.Expect(stateOf(mailboxes, configMaps, here, "c")()).To(Equal(Present))
 			g.Expect(mailboxes.TakeVerifiedAbsence(here, candidate)).To(BeFalse(), "what one endpoint proved says nothing of another one")
 			g.Expect(mailboxes.absence.isCacheVerified(here, configMaps, "1")).To(BeFalse())

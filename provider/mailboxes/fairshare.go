@@ -66,11 +66,11 @@ func nextFairShare(before int64, wanted []int64, room int64) int64 {
 		return roundDownToStep(exact)
 	}
 	// What there is room for when everybody wants a step more.
-	lowered := fairShare(wanted, stepBelow(room))
-	if lowered == math.MaxInt64 {
+	reduced := fairShare(wanted, stepBelow(room))
+	if reduced == math.MaxInt64 {
 		return 0
 	}
-	return max(before, roundDownToStep(lowered))
+	return max(before, roundDownToStep(reduced))
 }
 
 // stepBelow returns a step less than an amount.

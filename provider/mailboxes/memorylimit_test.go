@@ -171,13 +171,13 @@ func TestAMailboxIsEvicted(t *testing.T) {
 	owner := c.endpoint.owner
 	c.update(t, configMapIn(there, "other", 100))
 	gone := AbsenceCandidate{Resource: configMaps, Key: key("gone"), Missing: true}
-	doubtful := func() bool {
-		docket := owner.absence.stateLocked(here)
-		isDoubtful := len(docket.verified) == 0 && docket.verifiedCaches[configMaps] == ""
-		docket.verified[gone], docket.verifiedCaches[configMaps] = struct{}{}, "1"
-		return isDoubtful
+	unverified := func() bool {
+		absence := owner.absence.stateLocked(here)
+		isUnverified := len(absence.verified) == 0 && absence.verifiedCaches[configMaps] == ""
+		absence.verified[gone], absence.verifiedCaches[configMaps] = struct{}{}, "1"
+		return isUnverified
 	}
-	g.Expect(doubtful()).To(BeTrue())
+	g.Expect(unverified()).To(BeTrue())
 	var last *unstructured.Unstructured
 	for number := 0; !owner.isEvicted(here, false); number++ {
 		g.Expect(number).To(BeNumerically("<", 30))
@@ -193,7 +193,7 @@ func TestAMailboxIsEvicted(t *testing.T) {
 	g.Expect(known).To(BeFalse())
 	_, state = owner.Get(configMaps, there, key("other"))
 	g.Expect(state).To(Equal(Present), "others notice nothing")
-	g.Expect(doubtful()).To(BeTrue(), "what was proven of it is forgotten")
+	g.Expect(unverified()).To(BeTrue(), "what was proven of it is forgotten")
 	result, _ := owner.absence.runPass(t.Context(), here, []AbsenceCandidate{{Resource: configMaps, Key: key(last.GetName())}, {Resource: configMaps, Key: key(last.GetName()), Missing: true}})
 	g.Expect(result.verified).To(BeEmpty())
 	g.Expect(result.cleared).To(BeEmpty())
@@ -232,7 +232,7 @@ func TestAMailboxIsEvicted(t *testing.T) {
 	owner.readmit(here, false)
 	owner.releaseMailbox(here)
 	g.Expect(owner.awaitingRelist.Load()).To(BeZero(), "nobody waits for what is gone")
-	g.Expect(doubtful()).To(BeTrue(), "what the caches do not hold yet must not be taken for gone")
+	g.Expect(unverified()).To(BeTrue(), "what the caches do not hold yet must not be taken for gone")
 	g.Expect(ProjectionOf(c.update(t, configMapIn(here, "again", 100)))).To(Equal(FullObject))
 }
 

@@ -43,11 +43,11 @@ func watchRoutines() int {
 }
 
 // routines returns how many goroutines are in one of these places.
-func routines(places ...string) (count int) {
+func routines(functions ...string) (count int) {
 	var text strings.Builder
 	_ = pprof.Lookup("goroutine").WriteTo(&text, 2) // a builder takes all
 	for stack := range strings.SplitSeq(text.String(), "\n\n") {
-		if slices.ContainsFunc(places, func(place string) bool { return strings.Contains(stack, place) }) {
+		if slices.ContainsFunc(functions, func(place string) bool { return strings.Contains(stack, place) }) {
 			count++
 		}
 	}

@@ -234,11 +234,11 @@ func (f *testHub) watchRoutines() int {
 func (f *testHub) watchers() int { return f.routines("watch.(*StreamWatcher)") }
 
 // routines returns how many goroutines are in one of these places.
-func (f *testHub) routines(places ...string) (count int) {
+func (f *testHub) routines(functions ...string) (count int) {
 	var text strings.Builder
 	f.Expect(pprof.Lookup("goroutine").WriteTo(&text, 2)).To(Succeed())
 	for stack := range strings.SplitSeq(text.String(), "\n\n") {
-		if slices.ContainsFunc(places, func(place string) bool { return strings.Contains(stack, place) }) {
+		if slices.ContainsFunc(functions, func(place string) bool { return strings.Contains(stack, place) }) {
 			count++
 		}
 	}

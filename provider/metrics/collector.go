@@ -41,14 +41,14 @@ func New[T comparable](read func(running []T, metrics chan<- prometheus.Metric),
 }
 
 // Add adds a component to the following scrapes, until remove is called.
-func (c *Collector[T]) Add(one T) (remove func()) {
+func (c *Collector[T]) Add(source T) (remove func()) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	c.sources[one] = struct{}{}
+	c.sources[source] = struct{}{}
 	return func() {
 		c.lock.Lock()
 		defer c.lock.Unlock()
-		delete(c.sources, one)
+		delete(c.sources, source)
 	}
 }
 

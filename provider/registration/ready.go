@@ -58,7 +58,7 @@ func WatchSyncTarget(ctx context.Context, inventory client.WithWatch, syncTarget
 			return inventory.Watch(ctx, &edgev2alpha1.SyncTargetList{}, only, &client.ListOptions{Raw: &options})
 		},
 	}
-	look := func(seen *edgev2alpha1.SyncTarget) (bool, error) {
+	isDone := func(seen *edgev2alpha1.SyncTarget) (bool, error) {
 		if seen != nil && seen.UID != syncTarget.UID {
 			return false, ErrReplaced
 		}
@@ -67,7 +67,7 @@ func WatchSyncTarget(ctx context.Context, inventory client.WithWatch, syncTarget
 	}
 	_, err := toolswatch.UntilWithSync(ctx, source, &edgev2alpha1.SyncTarget{}, func(store cache.Store) (bool, error) {
 		if len(store.List()) == 0 {
-			return look(nil)
+			return isDone(nil)
 		}
 		return false, nil
 	}, func(event watch.Event) (bool, error) {
@@ -78,7 +78,7 @@ func WatchSyncTarget(ctx context.Context, inventory client.WithWatch, syncTarget
 		if event.Type == watch.Deleted {
 			seen = nil
 		}
-		return look(seen)
+		return isDone(seen)
 	})
 	return last, err
 }

@@ -83,7 +83,7 @@ func TestItIsAskedOnceHowATargetCreates(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 	g.Expect(target.identityRequests.Load()).To(BeZero())
-	for rise := range int64(2) {
+	for reconnect := range int64(2) {
 		var asking sync.WaitGroup
 		for range 10 {
 			asking.Go(func() {
@@ -93,7 +93,7 @@ func TestItIsAskedOnceHowATargetCreates(t *testing.T) {
 			})
 		}
 		asking.Wait()
-		g.Expect(target.identityRequests.Load()).To(Equal(rise + 1))
+		g.Expect(target.identityRequests.Load()).To(Equal(reconnect + 1))
 		connection.setHealth(Health{Reason: ReasonUnreachable})
 		connection.setHealth(Health{Up: true, Reason: ReasonConnected})
 	}

@@ -77,7 +77,7 @@ func TestFilteredMetadata(t *testing.T) {
 	filtered := connection.NewFilteredCache(widgets, options)
 	runInTest(t, filtered.Run)
 	waitForCacheSync(t, filtered)
-	bystanders := func() map[string]metav1.ObjectMeta {
+	neighbours := func() map[string]metav1.ObjectMeta {
 		all := map[string]metav1.ObjectMeta{}
 		for _, partial := range filtered.FilteredMetadata() {
 			all[partial.Name] = partial
@@ -85,12 +85,12 @@ func TestFilteredMetadata(t *testing.T) {
 		return all
 	}
 	g.Expect(namesIn(filtered)).To(Equal([]string{"a"}))
-	g.Expect(slices.Sorted(maps.Keys(bystanders()))).To(Equal([]string{"b", "c", "d"}))
+	g.Expect(slices.Sorted(maps.Keys(neighbours()))).To(Equal([]string{"b", "c", "d"}))
 	passedLock.Lock()
 	g.Expect(passed).To(Equal(map[string]int{"b": 1, "c": 1, "d": 1}))
 	passedLock.Unlock()
-	g.Expect(bystanders()["c"].Labels).To(Equal(map[string]string{interestLabel: "false"}))
-	d := bystanders()["d"]
+	g.Expect(neighbours()["c"].Labels).To(Equal(map[string]string{interestLabel: "false"}))
+	d := neighbours()["d"]
 	g.Expect(d.OwnerReferences).To(HaveLen(1))
 	g.Expect(d.OwnerReferences[0].UID).To(Equal(types.UID("of-a")))
 	g.Expect(d.UID).NotTo(BeEmpty())
@@ -105,7 +105,7 @@ func TestFilteredMetadata(t *testing.T) {
 	}
 	g.Expect(namesIn(filtered)).To(Equal([]string{"a", "b", "d"}), "c is of no interest for another reason, none is not there")
 	g.Expect(told.all()).To(Equal([]string{"added a", "added b", "added d"}))
-	g.Expect(slices.Sorted(maps.Keys(bystanders()))).To(Equal([]string{"c"}))
+	g.Expect(slices.Sorted(maps.Keys(neighbours()))).To(Equal([]string{"c"}))
 	g.Expect(filtered.Get(key("d")).GetAnnotations()).To(HaveKeyWithValue("note", "kept"))
 	g.Expect(filtered.Get(key("d")).GetManagedFields()).To(BeEmpty())
 	// What is held already is not told again.

@@ -165,9 +165,9 @@ func (l *flakyProxy) forward(from, to net.Conn) {
 			return
 		}
 		l.lock.Lock()
-		thawed := l.unfrozen
+		resumed := l.unfrozen
 		l.lock.Unlock()
-		<-thawed
+		<-resumed
 		if _, err := to.Write(buffer[:count]); err != nil {
 			return
 		}

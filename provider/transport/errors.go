@@ -117,8 +117,8 @@ func asConnectionError(err error) error {
 		// client-go knows these by themselves.
 		return err
 	}
-	if discreet, ok := errors.AsType[Redacted](err); ok {
-		return discreet
+	if redacted, ok := errors.AsType[Redacted](err); ok {
+		return redacted
 	}
 	text := err.Error()
 	if strings.Contains(text, "server response headers exceeded") || strings.Contains(text, "response header list larger") || strings.Contains(text, "1xx informational responses too large") {

@@ -98,15 +98,15 @@ func FuzzKindOf(f *testing.F) {
 
 // Whatever a server says of when to come back, that is soon.
 func FuzzPauses(f *testing.F) {
-	for _, said := range []string{"", "5", "31", "-1", "999999999999999999999", "+7", "0x10", " 3", "Wed, 21 Oct 2099 07:28:00 GMT"} {
-		f.Add(said)
+	for _, value := range []string{"", "5", "31", "-1", "999999999999999999999", "+7", "0x10", " 3", "Wed, 21 Oct 2099 07:28:00 GMT"} {
+		f.Add(value)
 	}
-	f.Fuzz(func(t *testing.T, said string) {
-		header := http.Header{"Retry-After": {said}}
+	f.Fuzz(func(t *testing.T, value string) {
+		header := http.Header{"Retry-After": {value}}
 		capRetryAfter(header)
 		left := header.Get("Retry-After")
 		if seconds, err := strconv.Atoi(left); left != "" && (err != nil || seconds > maxRetryAfterSeconds) {
-			t.Errorf("%q became %q", said, left)
+			t.Errorf("%q became %q", value, left)
 		}
 	})
 }

@@ -245,11 +245,11 @@ func TestLargeObjectsAreReadInSmallPages(t *testing.T) {
 
 // Clients wait for as long as a server says, and a watch has no other deadline.
 func TestRetryAfterIsCapped(t *testing.T) {
-	for said, want := range map[string]string{"": "", "5": "5", "999999": "30", "9999999999999999999999": "", "-7": "-7", "Wed, 21 Oct 2099 07:28:00 GMT": ""} {
+	for header, want := range map[string]string{"": "", "5": "5", "999999": "30", "9999999999999999999999": "", "-7": "-7", "Wed, 21 Oct 2099 07:28:00 GMT": ""} {
 		for _, code := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
 			server := roundTripperFunc(func(request *http.Request) (*http.Response, error) {
 				response, err := respond(code, "application/json", strings.NewReader("{}"))(request)
-				response.Header.Set("Retry-After", said)
+				response.Header.Set("Retry-After", header)
 				return response, err
 			})
 			response, err := LimitResponses(Options{Limits: TargetLimits()})(server).RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/api/v1/pods?watch=true", nil))
@@ -257,7 +257,7 @@ func TestRetryAfterIsCapped(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := response.Header.Get("Retry-After"); got != want {
-				t.Errorf("%d that says %q: want %q, got %q", code, said, want, got)
+				t.Errorf("%d that says %q: want %q, got %q", code, header, want, got)
 			}
 			_ = response.Body.Close()
 		}
@@ -305,24 +305,24 @@ func TestValuesAreBounded(t *testing.T) {
 
 // Nobody counts the values of protobuf, so it is neither asked for nor taken from whom nobody vouches for.
 func TestTargetsAnswerWithJSON(t *testing.T) {
-	const wish = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+	const options = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 	for name, test := range map[string]struct {
 		limits Limits
 		want   string
 		taken  bool
-	}{"a target": {TargetLimits(), "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", false}, "kcp": {KCPLimits(), wish, true}} {
+	}{"a target": {TargetLimits(), "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", false}, "kcp": {KCPLimits(), options, true}} {
 		asked := ""
 		bounded := LimitResponses(Options{Limits: test.limits})(roundTripperFunc(func(request *http.Request) (*http.Response, error) {
 			asked = request.Header.Get("Accept")
 			return respond(200, "application/vnd.kubernetes.protobuf", strings.NewReader("k8s"))(request)
 		}))
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/api/v1/pods?limit=500", nil)
-		request.Header.Set("Accept", wish)
+		request.Header.Set("Accept", options)
 		response, err := bounded.RoundTrip(request)
 		if err == nil {
 			_ = response.Body.Close()
 		}
-		if asked != test.want || (err == nil) != test.taken || request.Header.Get("Accept") != wish {
+		if asked != test.want || (err == nil) != test.taken || request.Header.Get("Accept") != options {
 			t.Errorf("%s was asked for %q: %v", name, asked, err)
 		}
 	}

@@ -263,8 +263,8 @@ spec:
 		By("syncing the oldest of the kind, and all else")
 		eventuallyExists(ctx, florin, configMaps, ns, "settings")
 		Eventually(onTarget).WithContext(ctx).Should(HaveLen(limit))
-		said := fmt.Sprintf("8 widgets.%s, of which it may have 3: the youngest 5 are not synced", group)
-		Eventually(ready).WithContext(ctx).Should(And(HavePrefix("False MailboxLimitExceeded: "), ContainSubstring(said)))
+		message := fmt.Sprintf("8 widgets.%s, of which it may have 3: the youngest 5 are not synced", group)
+		Eventually(ready).WithContext(ctx).Should(And(HavePrefix("False MailboxLimitExceeded: "), ContainSubstring(message)))
 		quiet(ctx)
 		placed := onTarget()
 		Expect(placed).To(HaveLen(limit))
@@ -275,13 +275,13 @@ spec:
 			syncTarget, err := inventory.SyncTarget(ctx, "florin")
 			g.Expect(err).NotTo(HaveOccurred())
 			condition := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionMailboxLimitExceeded)
-			g.Expect(condition).To(HaveField("Message", And(ContainSubstring(said), ContainSubstring("gadgets.%s of", group), ContainSubstring("the youngest 1 are"))))
+			g.Expect(condition).To(HaveField("Message", And(ContainSubstring(message), ContainSubstring("gadgets.%s of", group), ContainSubstring("the youngest 1 are"))))
 		}).WithContext(ctx).Should(Succeed())
 		for number := range count {
 			name := fmt.Sprint("widget-", number)
 			if _, ok := placed[name]; !ok {
 				Eventually(explained).WithContext(ctx).WithArguments(inventory, "florin", widgets.GroupResource().String(), ns+"/"+name).
-					Should(And(comesTo(explain.Absent, explain.Stopped, explain.StepReport), HaveField("Text", ContainSubstring(said))))
+					Should(And(comesTo(explain.Absent, explain.Stopped, explain.StepReport), HaveField("Text", ContainSubstring(message))))
 				break
 			}
 		}

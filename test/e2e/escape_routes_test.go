@@ -31,11 +31,11 @@ import (
 var _ = Describe("routes that nobody was given", Label("escapes"), func() {
 	It("lead no rights from a target into its mailbox, unless the PublishedResource says so in so many words", func(ctx SpecContext) {
 		const ns = "escape-rights"
-		raised := packages("escape-rights.example.com")
-		raised.clusterScoped = true
+		created := packages("escape-rights.example.com")
+		created.clusterScoped = true
 		hosting := target("hosting")
-		publishOnTarget(ctx, raised)
-		define(ctx, hosting, raised)
+		publishOnTarget(ctx, created)
+		define(ctx, hosting, created)
 		inventory := newInventory(ctx, ns)
 		mailbox := register(ctx, inventory, "hosting", "hosting")
 		grant := func(name string) string {
@@ -48,7 +48,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: mallory}]
 `, name)
 		}
 		reserved, disguised := "synchub:escape-rights", "escape-rights-disguised"
-		apply(ctx, hosting, documents(grant(ns), grant(reserved), raised.object("", disguised, `
+		apply(ctx, hosting, documents(grant(ns), grant(reserved), created.object("", disguised, `
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: mallory}]`)))
 		DeferCleanup(func(ctx SpecContext) {
@@ -59,8 +59,8 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: mallory}]`)))
 		apply(ctx, mailbox, documents(syncerConfig(ns, selected),
 			config(ns+"-converted", fmt.Sprintf(`
   upsync:
-  - {apiGroup: %s, resources: [packages], names: ["*"]}`, raised.Group),
-				renaming("group: rbac.authorization.k8s.io, kind: ClusterRoleBinding", "group: "+raised.Group+", kind: Package")),
+  - {apiGroup: %s, resources: [packages], names: ["*"]}`, created.Group),
+				renaming("group: rbac.authorization.k8s.io, kind: ClusterRoleBinding", "group: "+created.Group+", kind: Package")),
 			fmt.Sprintf(`
 apiVersion: edge.kubestellar.io/v2alpha1
 kind: EdgeSyncConfig

@@ -146,6 +146,8 @@ subjects: [{kind: ServiceAccount, name: %s, namespace: %s}]
 		eventuallyExists(ctx, guilder, configMaps, ns, "held")
 		eventuallyExists(ctx, guilder, configMaps, ns, "of-other")
 		patch(ctx, florin, configMaps, ns, "held", `{"metadata": {"finalizers": ["example.com/hold"]}}`)
+		// Kubernetes makes it when it likes to.
+		eventuallyExists(ctx, guilder, configMaps, ns, "kube-root-ca.crt")
 		before := identities(ctx, guilder, configMaps, ns, "")
 
 		remove(ctx, inventory.Config, syncTargets, "", "one")

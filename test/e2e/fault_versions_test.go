@@ -116,7 +116,7 @@ var _ = Describe("an API in several versions", Label("faults"), func() {
 		Expect(requestCounts(ctx)).To(BeEmpty())
 
 		counted := counting(ctx)
-		placed, raised := uids(ctx, florin, beta), identities(ctx, older, stable.GroupVersionResource, ns, "theirs")
+		placed, upsynced := uids(ctx, florin, beta), identities(ctx, older, stable.GroupVersionResource, ns, "theirs")
 		counted("a target that is upgraded, and has only the new version from one moment to the next",
 			func() { apply(ctx, florin, withoutServing(stable.withSpec(sized, "v1", "v1beta1"), "v1beta1")) }, in(florin, stable), writes(2))
 		counted("the end of the old version, in which nothing is stored any more", func() {
@@ -126,7 +126,7 @@ var _ = Describe("an API in several versions", Label("faults"), func() {
 			apply(ctx, florin, stable.withSpec(sized, "v1"))
 		}, func() {}, map[string]float64{"mailbox object update lamps": 1})
 		Expect(uids(ctx, florin, stable)).To(Equal(placed), "nothing was deleted and made again")
-		Expect(identities(ctx, older, stable.GroupVersionResource, ns, "theirs")["theirs"]).To(HavePrefix(raised["theirs"][:36]), "what came up neither")
+		Expect(identities(ctx, older, stable.GroupVersionResource, ns, "theirs")["theirs"]).To(HavePrefix(upsynced["theirs"][:36]), "what came up neither")
 		counted("a change after that", func() { patch(ctx, older, stable.GroupVersionResource, ns, "one", `{"spec": {"size": 5}}`) }, func() {
 			Eventually(value).WithContext(ctx).WithArguments(florin, stable.GroupVersionResource, ns, "one", "spec", "size").Should(Equal("5"))
 		}, map[string]float64{

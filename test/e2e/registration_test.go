@@ -262,16 +262,16 @@ func (u *user) onTerminal(ctx context.Context, args ...string) output {
 }
 
 // onTerminalSaying types text on that terminal.
-func (u *user) onTerminalSaying(ctx context.Context, said string, args ...string) output {
+func (u *user) onTerminalSaying(ctx context.Context, answer string, args ...string) output {
 	GinkgoHelper()
 	screen, terminal, err := openTerminal()
 	Expect(err).NotTo(HaveOccurred())
 	defer func() { _ = screen.Close() }()
 	command, out := u.command(ctx, args)
 	command.Stderr = terminal
-	if said != "" {
+	if answer != "" {
 		command.Stdin = terminal
-		_, err := screen.WriteString(said)
+		_, err := screen.WriteString(answer)
 		Expect(err).NotTo(HaveOccurred())
 	}
 	Expect(command.Start()).To(Succeed())

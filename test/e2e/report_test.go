@@ -209,11 +209,11 @@ spec:
 // everythingSaid returns all text that users of a mailbox can read about a config and its objects.
 func everythingSaid(ctx context.Context, mailbox *rest.Config, config string) string {
 	GinkgoHelper()
-	said, err := framework.List(ctx, mailbox, events, "", "")
+	listed, err := framework.List(ctx, mailbox, events, "", "")
 	Expect(err).NotTo(HaveOccurred())
 	object, err := framework.Get(ctx, mailbox, syncerConfigs, "", config)
 	Expect(err).NotTo(HaveOccurred())
-	text, err := json.Marshal(append(said, *object))
+	text, err := json.Marshal(append(listed, *object))
 	Expect(err).NotTo(HaveOccurred())
 	return string(text)
 }

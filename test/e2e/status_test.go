@@ -40,7 +40,7 @@ import (
 // Readings have a status subresource, Tellings a status without one. Stickers are not published.
 var (
 	readings = custom("status.example.com", "v1", "readings", "Reading")
-	tellings = api{GroupVersionResource: schema.GroupVersionResource{Group: "status.example.com", Version: "v1", Resource: "tellings"}, kind: "Telling", plainStatus: true}
+	messages = api{GroupVersionResource: schema.GroupVersionResource{Group: "status.example.com", Version: "v1", Resource: "tellings"}, kind: "Telling", plainStatus: true}
 	stickers = custom("status.example.com", "v1", "stickers", "Sticker")
 )
 
@@ -52,11 +52,11 @@ var _ = Describe("status", func() {
 		// The target validates Readings more strictly than the mailbox.
 		apply(ctx, florin, strings.Replace(readings.definition(), "schema: {openAPIV3Schema: {",
 			"schema: {openAPIV3Schema: {properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {size: {type: integer, maximum: 10}}}}, ", 1))
-		define(ctx, florin, tellings)
-		publish(ctx, readings, tellings)
+		define(ctx, florin, messages)
+		publish(ctx, readings, messages)
 		mailbox := register(ctx, inventory, "florin", "florin")
-		apply(ctx, mailbox, documents(namespace(ns), readings.object(ns, "one", "spec: {size: 1}"), tellings.object(ns, "one", "spec: {size: 1}"),
-			selecting(ns, readings.GroupVersionResource, tellings.GroupVersionResource)))
+		apply(ctx, mailbox, documents(namespace(ns), readings.object(ns, "one", "spec: {size: 1}"), messages.object(ns, "one", "spec: {size: 1}"),
+			selecting(ns, readings.GroupVersionResource, messages.GroupVersionResource)))
 		below := func(resource api, path ...string) string {
 			return value(ctx, florin, resource.GroupVersionResource, ns, "one", path...)
 		}
@@ -71,7 +71,7 @@ var _ = Describe("status", func() {
 			}
 			patch(ctx, florin, resource.GroupVersionResource, ns, "one", fmt.Sprintf(`{"status": %s}`, status), subresources...)
 		}
-		for _, resource := range []api{readings, tellings} {
+		for _, resource := range []api{readings, messages} {
 			By("returning that of " + resource.Resource)
 			Eventually(below).WithContext(ctx).WithArguments(resource, "spec", "size").Should(Equal("1"))
 			report(resource, `{"phase": "Warm", "parts": [{"name": "a", "value": 1}]}`)
@@ -93,7 +93,7 @@ var _ = Describe("status", func() {
 		By("never going back in a flood of changes, and ending with the newest")
 		const changes, unseen = 60, 5
 		seen := map[string]func() []int64{}
-		for _, resource := range []api{readings, tellings} {
+		for _, resource := range []api{readings, messages} {
 			seen[resource.Resource] = followCount(ctx, mailbox, resource.GroupVersionResource, ns, "one")
 			for i := range changes {
 				report(resource, fmt.Sprintf(`{"count": %d}`, i+1))
@@ -105,7 +105,7 @@ var _ = Describe("status", func() {
 		patch(ctx, mailbox, syncerConfigs, "", ns, `{"spec": {"suspend": true}}`)
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "Suspended").Should(Equal("True"))
 		wanted := map[string][]int64{}
-		for _, resource := range []api{readings, tellings} {
+		for _, resource := range []api{readings, messages} {
 			wanted[resource.Resource] = append(seen[resource.Resource](), changes+unseen)
 			for i := range unseen {
 				report(resource, fmt.Sprintf(`{"count": %d}`, changes+i+1))

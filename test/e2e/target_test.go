@@ -109,9 +109,9 @@ var _ = Describe("targets", func() {
 		eventuallyMarked(ctx, twins.GroupVersionResource, ns, "different", `"adopted":true`)
 
 		By("leaving what another mailbox has placed there, whatever the rule")
-		rival := register(ctx, inventory, "rival", "florin")
-		apply(ctx, rival, documents(namespace(ns), spoils.object(ns, "any", `spec: {size: 3}`), selecting(ns, spoils.GroupVersionResource)))
-		Eventually(failures).WithContext(ctx).WithArguments(rival, ns).Should(ConsistOf("Conflict any"))
+		other := register(ctx, inventory, "rival", "florin")
+		apply(ctx, other, documents(namespace(ns), spoils.object(ns, "any", `spec: {size: 3}`), selecting(ns, spoils.GroupVersionResource)))
+		Eventually(failures).WithContext(ctx).WithArguments(other, ns).Should(ConsistOf("Conflict any"))
 		Expect(value(ctx, florin, spoils.GroupVersionResource, ns, "any", "spec", "size")).To(Equal("2"))
 		By("deleting what was adopted when it goes in the mailbox")
 		remove(ctx, mailbox, relics.GroupVersionResource, ns, "mine")

@@ -74,9 +74,9 @@ type run struct {
 
 // Run registers a fleet, syncs objects, measures the idle fleet, and lets targets come and go. It calls figures with the
 // measurements so far, even if an assertion panics.
-func Run(ctx context.Context, g gomega.Gomega, subject Config, figures func(Measurements)) {
-	r := &run{Config: subject, Gomega: g, stepStartedAt: time.Now(), measurements: Measurements{Targets: subject.Targets, Objects: subject.Objects, Resources: subject.Resources}}
-	defer func() { figures(r.measurements) }()
+func Run(ctx context.Context, g gomega.Gomega, config Config, report func(Measurements)) {
+	r := &run{Config: config, Gomega: g, stepStartedAt: time.Now(), measurements: Measurements{Targets: config.Targets, Objects: config.Objects, Resources: config.Resources}}
+	defer func() { report(r.measurements) }()
 	_, err := r.Fleet.Grow(ctx, r.Targets)
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	r.finishStep(&r.measurements.Workspaces, "the fleet is made")

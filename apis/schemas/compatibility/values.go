@@ -85,8 +85,8 @@ func newScalarValidator(s *schema) (scalarValidator, error) {
 	return scalarValidator{validator}, err
 }
 
-func (j scalarValidator) accepts(value any) bool {
-	return len(validation.ValidateCustomResource(nil, value, j.validator)) == 0
+func (v scalarValidator) accepts(value any) bool {
+	return len(validation.ValidateCustomResource(nil, value, v.validator)) == 0
 }
 
 // enum adds a finding if the mailbox accepts values that the target does not list.

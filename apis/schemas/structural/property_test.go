@@ -76,10 +76,10 @@ func (d documents) nest(node map[string]any, depth int) {
 	if d.maybe() {
 		node["additionalProperties"] = d.node(depth)
 	}
-	for _, junctor := range []string{"allOf", "anyOf", "oneOf"} {
+	for _, combinator := range []string{"allOf", "anyOf", "oneOf"} {
 		if d.rarely() {
 			branches := []any{d.node(0), d.node(depth)}
-			node[junctor] = branches[:1+d.IntN(2)]
+			node[combinator] = branches[:1+d.IntN(2)]
 		}
 	}
 	if d.rarely() {

@@ -62,7 +62,7 @@ func Sanitize(ctx context.Context, version *apiextensionsv1.CustomResourceDefini
 		}
 	})
 	status := version.Subresources != nil && version.Subresources.Status != nil
-	for judgement := 1; ; judgement++ {
+	for pass := 1; ; pass++ {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("the schema of version %s was not judged: %w", version.Name, err)
 		}
@@ -73,11 +73,11 @@ func Sanitize(ctx context.Context, version *apiextensionsv1.CustomResourceDefini
 		if len(faults) == 0 {
 			return notes, nil
 		}
-		cured := removeFaults(root, faults, judgement > maxValidationPasses/2)
-		if len(cured) == 0 || judgement == maxValidationPasses {
+		fixed := removeFaults(root, faults, pass > maxValidationPasses/2)
+		if len(fixed) == 0 || pass == maxValidationPasses {
 			return nil, fmt.Errorf("the schema of version %s is not structural: %s", version.Name, summary(faults))
 		}
-		notes = append(notes, cured...)
+		notes = append(notes, fixed...)
 	}
 }
 

@@ -153,14 +153,14 @@ func (e *explainer) deferredFields(desired *transform.Desired) (texts []string) 
 	if len(desired.DeferredFields) == 0 {
 		return nil
 	}
-	wish := e.syncSpec()
-	wish.Relation = e.observed.Mark.Relation
-	wanted, err := e.downTransform().Desired(e.facts.Object.Value, wish)
+	syncSpec := e.syncSpec()
+	syncSpec.Relation = e.observed.Mark.Relation
+	full, err := e.downTransform().Desired(e.facts.Object.Value, syncSpec)
 	if err != nil {
 		return nil
 	}
 	for _, field := range desired.DeferredFields {
-		mailbox, target := field.Path.Values(wanted.Object.Object), field.Path.Values(e.facts.Target.Value.Object)
+		mailbox, target := field.Path.Values(full.Object.Object), field.Path.Values(e.facts.Target.Value.Object)
 		switch {
 		case apiequality.Semantic.DeepEqual(mailbox, target):
 		case e.resource.GroupResource() == secrets || e.targetRef.GroupResource() == secrets:

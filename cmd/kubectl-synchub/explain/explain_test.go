@@ -105,13 +105,13 @@ status: {ready: true}`)
 }
 
 // placed returns the copy that the hub makes of an object on the target.
-func placed(t *testing.T, source *unstructured.Unstructured, wish transform.SyncSpec) *unstructured.Unstructured {
+func placed(t *testing.T, source *unstructured.Unstructured, syncSpec transform.SyncSpec) *unstructured.Unstructured {
 	t.Helper()
 	down := transform.Down{
 		Owner: owner, Mailbox: mailbox, SyncTarget: "florin", Resource: schema.GroupResource{Group: "example.dev", Resource: "widgets"},
 		Namespaced: true, Hasher: ownership.NewHasher([]byte("the key of the hub")),
 	}
-	desired, err := down.Desired(source, wish)
+	desired, err := down.Desired(source, syncSpec)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,17 +178,17 @@ func check(t *testing.T, test testCase) {
 	if test.onTarget != "" && got.Result.OnTarget != test.onTarget {
 		t.Errorf("on the target: %s, want %s", got.Result.OnTarget, test.onTarget)
 	}
-	said := got.Result.Text
+	text := got.Result.Text
 	for _, step := range got.Steps {
 		if test.step == "" || step.Step == test.step {
-			said += " " + step.What + "; " + step.Do
+			text += " " + step.What + "; " + step.Do
 			if test.step != "" && step.Reason != test.reason {
 				t.Errorf("the reason is %q, want %q", step.Reason, test.reason)
 			}
 		}
 	}
 	for _, part := range test.says {
-		if !strings.Contains(said, part) {
+		if !strings.Contains(text, part) {
 			t.Errorf("%q is missing", part)
 		}
 	}

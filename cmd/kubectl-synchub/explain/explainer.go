@@ -259,11 +259,11 @@ func (e *explainer) downTransform() transform.Down {
 
 // syncSpec returns the spec by which the hub syncs the object to the target.
 func (e *explainer) syncSpec() transform.SyncSpec {
-	wish := e.resource.DownSpec(cmp.Or(e.selected.Policy, ownership.PolicyDelete), e.selected.Conversion)
+	syncSpec := e.resource.DownSpec(cmp.Or(e.selected.Policy, ownership.PolicyDelete), e.selected.Conversion)
 	if target := e.facts.Target.Value; target != nil {
-		wish.Other = target.Object
+		syncSpec.Other = target.Object
 	}
-	return wish
+	return syncSpec
 }
 
 // relation returns the relation by which the hub downsynced the object. It is empty for an object that was selected

@@ -95,11 +95,11 @@ type Explanation struct {
 // Explain says why the object is on the target, or is not.
 func Explain(facts *Facts) Explanation {
 	e := newExplainer(facts)
-	for _, look := range []func(){
+	for _, step := range []func(){
 		e.explainSyncTarget, e.explainConnection, e.explainMailbox, e.explainPublished, e.explainObject, e.explainSelection, e.explainFilter,
 		e.explainName, e.explainCompatibility, e.explainReport, e.explainTarget, e.explainContent, e.explainStatus,
 	} {
-		look()
+		step()
 	}
 	return Explanation{
 		SyncTarget: facts.SyncTarget.Name,

@@ -77,7 +77,7 @@ type TargetRef struct {
 }
 
 // displayName returns the name of the object on the target.
-func (p TargetRef) displayName() string { return strings.TrimPrefix(p.String(), "/") }
+func (r TargetRef) displayName() string { return strings.TrimPrefix(r.String(), "/") }
 
 // API returns the mailbox's resource, in the synced version if that is known.
 func (f *Facts) API() schema.GroupVersionResource {

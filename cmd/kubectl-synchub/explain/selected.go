@@ -55,12 +55,12 @@ func (e *explainer) explainSelection() {
 // explainNoDownsync explains an object that the hub never downsyncs. It reports whether the object is one.
 func (e *explainer) explainNoDownsync() bool {
 	object := e.facts.Object.Value
-	switch stay := e.noDownsyncReason; {
-	case stay == plan.NoDownsyncUpsynced:
+	switch reason := e.noDownsyncReason; {
+	case reason == plan.NoDownsyncUpsynced:
 		e.addStep(StepSelected, OK, "it came up from the cluster, where it is %s; so it does not go down", sourceName(e.source))
-	case stay == plan.NoDownsyncMailboxAccess:
+	case reason == plan.NoDownsyncMailboxAccess:
 		e.addStep(StepSelected, Stopped, "it gives users their rights in the mailbox, by spec.mailboxAccess of the SyncTarget; such bindings never go down")
-	case stay == plan.NoDownsyncEnsured, e.owner.Hub == "" && object.GetAnnotations()[ownership.EnsuredAnnotation] != "":
+	case reason == plan.NoDownsyncEnsured, e.owner.Hub == "" && object.GetAnnotations()[ownership.EnsuredAnnotation] != "":
 		e.addStep(StepSelected, Stopped, "the hub made this namespace only for what came up; it does not go down")
 	default:
 		return false

@@ -110,10 +110,10 @@ func RowOf(syncTarget *edgev2alpha1.SyncTarget, now time.Time) Row {
 	return row
 }
 
-func modesOf(syncTarget *edgev2alpha1.SyncTarget) (asides []string) {
-	add := func(set bool, aside string) {
+func modesOf(syncTarget *edgev2alpha1.SyncTarget) (modes []string) {
+	add := func(set bool, mode string) {
 		if set {
-			asides = append(asides, aside)
+			modes = append(modes, mode)
 		}
 	}
 	drained := meta.IsStatusConditionTrue(syncTarget.Status.Conditions, edgev2alpha1.ConditionDrained)
@@ -122,7 +122,7 @@ func modesOf(syncTarget *edgev2alpha1.SyncTarget) (asides []string) {
 	add(syncTarget.Spec.Drain && drained, "Drained")
 	add(syncTarget.Spec.Unschedulable && !syncTarget.Spec.Drain, "Cordoned")
 	add(syncTarget.Spec.Suspend, "Suspended")
-	return asides
+	return modes
 }
 
 // State returns the text of the column READY: the status, and the modes that an operator has set.

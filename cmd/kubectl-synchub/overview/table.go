@@ -93,7 +93,7 @@ func FormatDuration(of time.Duration) string { return duration.HumanDuration(max
 
 // Summary describes all rows in one line of text.
 func Summary(rows []Row) string {
-	var ready, aside, wrong, unknown int
+	var ready, setAside, notReady, unknown int
 	var objects, failed int64
 	var oldest time.Duration
 	for _, row := range rows {
@@ -101,11 +101,11 @@ func Summary(rows []Row) string {
 		case row.Ready == metav1.ConditionTrue:
 			ready++
 		case len(row.Modes) > 0:
-			aside++
+			setAside++
 		case row.Ready == metav1.ConditionUnknown:
 			unknown++
 		default:
-			wrong++
+			notReady++
 		}
 		objects, failed, oldest = objects+int64(count(row.Objects)), failed+int64(count(row.Failed)), max(oldest, row.Lag)
 	}
@@ -113,7 +113,7 @@ func Summary(rows []Row) string {
 	for _, part := range []struct {
 		count int
 		what  string
-	}{{wrong, "not ready"}, {unknown, "unknown"}, {aside, "set aside"}} {
+	}{{notReady, "not ready"}, {unknown, "unknown"}, {setAside, "set aside"}} {
 		if part.count > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", part.count, part.what))
 		}

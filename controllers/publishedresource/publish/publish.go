@@ -44,14 +44,14 @@ func (i *Publication) Name() string {
 }
 
 // HasOtherSchema reports whether mailboxes already have the API with a schema that is not from the SyncTarget.
-func (i *Publication) HasOtherSchema(source synchubv1alpha1.SyncTargetSchema) bool {
-	if i.Existing == nil {
+func (p *Publication) HasOtherSchema(source synchubv1alpha1.SyncTargetSchema) bool {
+	if p.Existing == nil {
 		return false
 	}
-	if way, err := publishedresource.APISourceOf(&i.Existing.Spec); err == nil && way == publishedresource.NativeClaim {
+	if apiSource, err := publishedresource.APISourceOf(&p.Existing.Spec); err == nil && apiSource == publishedresource.NativeClaim {
 		return false
 	}
-	from := i.Existing.Spec.API.SchemaFrom
+	from := p.Existing.Spec.API.SchemaFrom
 	return from == nil || from.SyncTarget == nil || *from.SyncTarget != source
 }
 

@@ -70,9 +70,9 @@ type location struct {
 	namespace string
 }
 
-func (s listing) withAction(action Action) []item {
+func (l listing) withAction(action Action) []item {
 	var some []item
-	for _, item := range s.items {
+	for _, item := range l.items {
 		if item.Action == action {
 			some = append(some, item)
 		}
@@ -107,11 +107,11 @@ func (r *drainer) listObjects(ctx context.Context, included func(schema.GroupRes
 	ctx = requestmetrics.WithClass(ctx, requestmetrics.Extra)
 	var result listing
 	seen := map[types.UID]bool{}
-	for _, scope := range r.listRequests() {
-		if !included(scope.resource.GroupResource()) {
+	for _, request := range r.listRequests() {
+		if !included(request.resource.GroupResource()) {
 			continue
 		}
-		items, err := r.listEverywhere(ctx, scope, &result)
+		items, err := r.listEverywhere(ctx, request, &result)
 		if err != nil {
 			return listing{}, err
 		}
@@ -126,25 +126,25 @@ func (r *drainer) listObjects(ctx context.Context, included func(schema.GroupRes
 }
 
 // listEverywhere lists the hub's objects of one request in all its namespaces. It adds forbidden locations to result.
-func (r *drainer) listEverywhere(ctx context.Context, scope listRequest, result *listing) ([]item, error) {
-	resource, kind, namespaced, err := r.resolve(ctx, scope.resource)
+func (r *drainer) listEverywhere(ctx context.Context, request listRequest, result *listing) ([]item, error) {
+	resource, kind, namespaced, err := r.resolve(ctx, request.resource)
 	switch {
 	case errors.Is(err, targets.ErrNotServed):
 		// The objects were deleted with their API.
 		return nil, nil
 	case apierrors.IsForbidden(err):
-		if !scope.optional {
-			result.forbidden = append(result.forbidden, location{scope.resource.GroupResource(), ""})
+		if !request.optional {
+			result.forbidden = append(result.forbidden, location{request.resource.GroupResource(), ""})
 		}
 		return nil, nil
 	case err != nil:
 		return nil, err
 	}
-	scope.resource = resource
+	request.resource = resource
 	var items []item
 	for _, namespace := range r.namespacesFor(namespaced) {
-		found, err := r.listNamespace(ctx, scope, kind, namespace, result)
-		if err := r.recordForbidden(ctx, scope, namespace, err, result); err != nil {
+		found, err := r.listNamespace(ctx, request, kind, namespace, result)
+		if err := r.recordForbidden(ctx, request, namespace, err, result); err != nil {
 			return nil, err
 		}
 		items = append(items, found...)
@@ -153,13 +153,13 @@ func (r *drainer) listEverywhere(ctx context.Context, scope listRequest, result 
 }
 
 // recordForbidden adds the location of a forbidden list to result, and returns all other errors.
-func (r *drainer) recordForbidden(ctx context.Context, scope listRequest, namespace string, err error, result *listing) error {
-	at := location{scope.resource.GroupResource(), namespace}
+func (r *drainer) recordForbidden(ctx context.Context, request listRequest, namespace string, err error, result *listing) error {
+	at := location{request.resource.GroupResource(), namespace}
 	switch {
 	case errors.Is(err, targets.ErrNotServed):
 	case !apierrors.IsForbidden(err):
 		return err
-	case scope.optional:
+	case request.optional:
 	case namespace != "" && r.Target.IsNamespaceMissing(ctx, namespace):
 		// The hub's permissions went with the namespace, and so did the objects.
 	case !r.isReadable(namespace):
@@ -185,10 +185,10 @@ func (r *drainer) isReadable(namespace string) bool {
 
 // listNamespace lists the hub's objects of one request in a namespace, or in all if namespace is empty. It adds to the page and
 // byte counts of result. Beyond the limits it quarantines the target and returns errListTooLarge.
-func (r *drainer) listNamespace(ctx context.Context, scope listRequest, kind, namespace string, result *listing) ([]item, error) {
+func (r *drainer) listNamespace(ctx context.Context, request listRequest, kind, namespace string, result *listing) ([]item, error) {
 	var items []item
 	for next, more := "", true; more; more = next != "" {
-		page, err := r.Target.ListMetadata(ctx, scope.resource, namespace, scope.selector, next)
+		page, err := r.Target.ListMetadata(ctx, request.resource, namespace, request.selector, next)
 		if apierrors.IsNotFound(err) {
 			return nil, fmt.Errorf("%w: %w", targets.ErrNotServed, err)
 		}
@@ -196,17 +196,17 @@ func (r *drainer) listNamespace(ctx context.Context, scope listRequest, kind, na
 			return nil, err
 		}
 		for i := range page.Items {
-			object := Object{Resource: scope.resource.GroupResource(), Kind: kind, PartialObjectMetadata: &page.Items[i]}
+			object := Object{Resource: request.resource.GroupResource(), Kind: kind, PartialObjectMetadata: &page.Items[i]}
 			if decision := Plan(r.Mode, r.Owner, object, r.AllowsCascade); decision.Action != ActionIgnore {
 				// A copy lets the garbage collector free the rest of the page.
 				object.PartialObjectMetadata = &metav1.PartialObjectMetadata{ObjectMeta: object.ObjectMeta}
 				object.ManagedFields = nil
-				items = append(items, item{Object: object, Decision: decision, resource: scope.resource})
+				items = append(items, item{Object: object, Decision: decision, resource: request.resource})
 				result.size += cachesize.SizeOf(object.PartialObjectMetadata)
 			}
 		}
 		if result.pages++; result.pages > maxListPages || result.size > maxListBytes {
-			r.Target.Quarantine(fmt.Sprintf("there seems to be no end of %s that may be the hub's", scope.resource.GroupResource()))
+			r.Target.Quarantine(fmt.Sprintf("there seems to be no end of %s that may be the hub's", request.resource.GroupResource()))
 			return nil, errListTooLarge
 		}
 		next = page.Continue

@@ -102,14 +102,14 @@ var (
 
 // Plan decides about one object. cascades reports whether a namespace or CRD that came from the given mailbox resource may be
 // deleted with its contents.
-func Plan(mode Mode, owner ownership.Owner, object Object, cascades func(schema.GroupResource) bool) Decision {
+func Plan(mode Mode, owner ownership.Owner, object Object, allowsCascade func(schema.GroupResource) bool) Decision {
 	value := owner.LabelValue()
 	installed := object.Resource == crds && object.Labels[crd.InstalledByLabel] == value
 	labelled := object.Labels[ownership.OwnerLabel] == value || installed
 	mark, err := owner.Verify(object.Annotations, object.self())
 	switch {
 	case labelled && err == nil:
-		return planOwned(mode, object, keepReason(mode, object, mark, installed, cascades))
+		return planOwned(mode, object, keepReason(mode, object, mark, installed, allowsCascade))
 	case labelled && (errors.Is(err, ownership.ErrUnknownVersion) || errors.Is(err, ownership.ErrUnsealed)):
 		return Decision{Action: ActionKeep, Reason: ReasonUnknownMark}
 	case labelled && errors.Is(err, ownership.ErrUnverified):

@@ -123,11 +123,11 @@ func (r *report) observeWave(wave waves.Wave, found listing) {
 	maps.DeleteFunc(r.staying, func(object edgev2alpha1.LeftObject, reason string) bool {
 		return reason == ReasonTerminating && waves.Of(schema.GroupResource{Group: object.Group, Resource: object.Resource}) == wave
 	})
-	awaited := found.withAction(ActionWait)
-	for _, item := range awaited {
+	terminating := found.withAction(ActionWait)
+	for _, item := range terminating {
 		r.staying[leftObject(item)] = ReasonTerminating
 	}
-	count := len(found.withAction(ActionDelete)) + len(awaited) + len(found.withAction(ActionRelease))
+	count := len(found.withAction(ActionDelete)) + len(terminating) + len(found.withAction(ActionRelease))
 	r.removed += int32(max(r.remaining[wave]-count, 0)) //nolint:gosec // no target holds that many
 	r.remaining[wave] = count
 }

@@ -101,7 +101,7 @@ func Run(ctx context.Context, options Options) error {
 		if err := r.Target.WaitUntilUp(ctx); err != nil {
 			return err
 		}
-		before := r.report.removed
+		removedBefore := r.report.removed
 		done, err := r.pass(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -112,7 +112,7 @@ func Run(ctx context.Context, options Options) error {
 		case done:
 			return nil
 		}
-		if r.report.removed > before {
+		if r.report.removed > removedBefore {
 			pause = minPause
 		}
 		if err := r.wait(ctx, pause); err != nil {

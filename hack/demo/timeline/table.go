@@ -29,12 +29,12 @@ const (
 	waiting = "…"
 )
 
-// Table formats all journeys, one per line below the header. The result ends without a line break.
-func Table(journeys []Journey) string {
+// Table formats all timelines, one per line below the header. The result ends without a line break.
+func Table(timelines []Timeline) string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "TARGET\tDEPLOYMENT\tCREATED\tAPPLIED\tAVAILABLE\tSTATUS BACK")
-	for _, j := range journeys {
+	for _, j := range timelines {
 		cells := []string{j.Target, j.Namespace + "/" + j.Name}
 		for stage := range stages {
 			cells = append(cells, cell(j, Stage(stage)))
@@ -45,7 +45,7 @@ func Table(journeys []Journey) string {
 	return strings.TrimRight(text.String(), "\n")
 }
 
-func cell(j Journey, stage Stage) string {
+func cell(j Timeline, stage Stage) string {
 	switch {
 	case int(stage) > j.Reached():
 		return ""
@@ -59,8 +59,8 @@ func cell(j Journey, stage Stage) string {
 	}
 }
 
-// Line describes one stage that a journey has reached, for an output that cannot be redrawn.
-func Line(j Journey, stage Stage) string {
+// Line describes one stage that a timeline has reached, for an output that cannot be redrawn.
+func Line(j Timeline, stage Stage) string {
 	line := fmt.Sprintf("%s  %-8s %-22s %s", j.At(stage).Format(clockFormat), j.Target, j.Namespace+"/"+j.Name, stage)
 	if leg, ok := j.Leg(stage); ok {
 		line += " after " + Milliseconds(leg)

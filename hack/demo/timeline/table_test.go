@@ -65,7 +65,7 @@ guilder  shop/cart   03:04:05.000  <1ms     1ms        <1ms`,
 		t.Run(name, func(t *testing.T) {
 			log := timeline.NewLog(web, cart)
 			test.record(log)
-			if got := trimmed(timeline.Table(log.Journeys())); got != strings.TrimPrefix(test.want, "\n") {
+			if got := trimmed(timeline.Table(log.Timelines())); got != strings.TrimPrefix(test.want, "\n") {
 				t.Errorf("got\n%s\nwant%s", got, test.want)
 			}
 		})
@@ -88,7 +88,7 @@ func TestTableFitsATerminal(t *testing.T) {
 	for stage, at := range []int{0, 10_000, 100_000, 110_000} {
 		log.Record(route, timeline.Stage(stage), after(at))
 	}
-	for line := range strings.Lines(timeline.Table(log.Journeys())) {
+	for line := range strings.Lines(timeline.Table(log.Timelines())) {
 		if width := utf8.RuneCountInString(strings.TrimRight(line, "\n")); width > 80 {
 			t.Errorf("%d columns: %s", width, line)
 		}
@@ -99,7 +99,7 @@ func TestLine(t *testing.T) {
 	log := timeline.NewLog(web)
 	log.Record(web, timeline.Created, after(0))
 	log.Record(web, timeline.Applied, after(43))
-	j := log.Journeys()[0]
+	j := log.Timelines()[0]
 	for stage, want := range map[timeline.Stage]string{
 		timeline.Created: "03:04:05.000  florin   shop/web               created in the mailbox",
 		timeline.Applied: "03:04:05.043  florin   shop/web               applied on the target after 43ms",

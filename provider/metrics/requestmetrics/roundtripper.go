@@ -64,7 +64,7 @@ func WithClass(ctx context.Context, class Class) context.Context {
 }
 
 // InstrumentRoundTripper returns a wrapper for transports that counts all requests to the destination.
-func InstrumentRoundTripper(side Destination) func(http.RoundTripper) http.RoundTripper {
+func InstrumentRoundTripper(destination Destination) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper {
 		return roundTripperFunc(func(request *http.Request) (*http.Response, error) {
 			response, err := next.RoundTrip(request)
@@ -77,10 +77,10 @@ func InstrumentRoundTripper(side Destination) func(http.RoundTripper) http.Round
 				class = Background
 			}
 			verb, resource := VerbAndResource(request)
-			if side == Target {
+			if destination == Target {
 				resource = ResourceLabel(resource)
 			}
-			requestsTotal.WithLabelValues(string(side), string(class), verb, resource, code).Inc()
+			requestsTotal.WithLabelValues(string(destination), string(class), verb, resource, code).Inc()
 			return response, err
 		})
 	}

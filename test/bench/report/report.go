@@ -58,7 +58,7 @@ func (r Report) WriteTable(to io.Writer) error {
 	fmt.Fprintf(out, "| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t| ---\t|\n")
 	for _, row := range r.Rows {
 		fmt.Fprintf(out, "| %s\t| %s\t| %s\t| %s\t| %s\t| %s\t| %s\t|\n",
-			row.Scenario, row.What, row.result(), row.limit(), row.verdict(), spread(row.Hub, row.Unit), spread(row.Direct, row.Unit))
+			row.Scenario, row.What, row.result(), row.limit(), row.outcome(), spread(row.Hub, row.Unit), spread(row.Direct, row.Unit))
 	}
 	return out.Flush()
 }
@@ -85,7 +85,7 @@ func (r Row) limit() string {
 	}
 }
 
-func (r Row) verdict() string {
+func (r Row) outcome() string {
 	met, ok := r.Met()
 	switch {
 	case !ok:

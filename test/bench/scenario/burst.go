@@ -80,14 +80,14 @@ func clusterBurst(ctx context.Context, w *Env) ([]report.Row, error) {
 }
 
 // runBursts syncs many objects, by the hub and by the baseline in alternation.
-func (w *Env) runBursts(ctx context.Context, name string, places []*testTarget) ([]report.Row, error) {
-	each := w.Burst / len(places)
-	objects := each * len(places)
-	costs := newCostRows(objects, len(places))
+func (w *Env) runBursts(ctx context.Context, name string, targets []*testTarget) ([]report.Row, error) {
+	each := w.Burst / len(targets)
+	objects := each * len(targets)
+	costs := newCostRows(objects, len(targets))
 	for round := range w.Rounds {
 		hub, direct := fmt.Sprintf("hub-burst-%s-%d", name, round), fmt.Sprintf("bare-burst-%s-%d", name, round)
 		for _, namespace := range []string{hub, direct} {
-			if err := w.fillSuspended(ctx, places, namespace, each); err != nil {
+			if err := w.fillSuspended(ctx, targets, namespace, each); err != nil {
 				return nil, err
 			}
 		}
@@ -98,7 +98,7 @@ func (w *Env) runBursts(ctx context.Context, name string, places []*testTarget) 
 				return err
 			},
 			func() error {
-				cost, err := w.withServers(func() (runCost, error) { return w.burstByHub(ctx, hub, places, objects) })
+				cost, err := w.withServers(func() (runCost, error) { return w.burstByHub(ctx, hub, targets, objects) })
 				costs.add(hubColumn, cost)
 				return err
 			},
@@ -119,10 +119,10 @@ func (w *Env) runBursts(ctx context.Context, name string, places []*testTarget) 
 }
 
 // fillSuspended creates objects in each mailbox. In a hub namespace, their config is suspended until resume.
-func (w *Env) fillSuspended(ctx context.Context, places []*testTarget, namespace string, each int) error {
+func (w *Env) fillSuspended(ctx context.Context, targets []*testTarget, namespace string, each int) error {
 	started := time.Now()
-	defer func() { w.progress("%d objects made in %.1f s", each*len(places), time.Since(started).Seconds()) }()
-	return w.each(ctx, places, func(ctx context.Context, at *testTarget) error {
+	defer func() { w.progress("%d objects made in %.1f s", each*len(targets), time.Since(started).Seconds()) }()
+	return w.each(ctx, targets, func(ctx context.Context, at *testTarget) error {
 		if err := at.prepare(ctx, namespace); err != nil {
 			return err
 		}
@@ -170,12 +170,12 @@ func (w *Env) burstDirectly(ctx context.Context, namespace string, objects int) 
 	return runCost{elapsed: answer.Elapsed, cpu: after.CPU - before.CPU}, err
 }
 
-func (w *Env) burstByHub(ctx context.Context, namespace string, places []*testTarget, objects int) (runCost, error) {
+func (w *Env) burstByHub(ctx context.Context, namespace string, targets []*testTarget, objects int) (runCost, error) {
 	used, err := w.processorTime(ctx)
 	if err != nil {
 		return runCost{}, err
 	}
-	elapsed, err := w.resume(ctx, namespace, places, objects)
+	elapsed, err := w.resume(ctx, namespace, targets, objects)
 	if err != nil {
 		return runCost{}, err
 	}
@@ -187,13 +187,13 @@ func (w *Env) burstByHub(ctx context.Context, namespace string, places []*testTa
 }
 
 // resume resumes the configs of mailboxes, and returns how long the hub took to create their objects.
-func (w *Env) resume(ctx context.Context, namespace string, places []*testTarget, objects int) (time.Duration, error) {
+func (w *Env) resume(ctx context.Context, namespace string, targets []*testTarget, objects int) (time.Duration, error) {
 	before, err := w.created(ctx)
 	if err != nil {
 		return 0, err
 	}
 	started := time.Now()
-	err = w.each(ctx, places, func(ctx context.Context, at *testTarget) error { return at.resume(ctx, namespace) })
+	err = w.each(ctx, targets, func(ctx context.Context, at *testTarget) error { return at.resume(ctx, namespace) })
 	if err != nil {
 		return 0, err
 	}

@@ -69,8 +69,8 @@ func p99(latencies []float64) float64 { return report.Percentile(latencies, 99) 
 
 // editsDuring edits objects while the hub syncs many objects of a mailbox.
 func (w *Env) editsDuring(ctx context.Context, edited *editPair, at *testTarget, namespace string) (taken latencies, err error) {
-	places := []*testTarget{at}
-	if err := w.fillSuspended(ctx, places, namespace, w.Busy); err != nil {
+	targets := []*testTarget{at}
+	if err := w.fillSuspended(ctx, targets, namespace, w.Busy); err != nil {
 		return taken, err
 	}
 	if err := w.waitIdle(ctx); err != nil {
@@ -80,7 +80,7 @@ func (w *Env) editsDuring(ctx context.Context, edited *editPair, at *testTarget,
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		defer close(synced)
-		_, err := w.resume(groupCtx, namespace, places, w.Busy)
+		_, err := w.resume(groupCtx, namespace, targets, w.Busy)
 		return err
 	})
 	group.Go(func() error {

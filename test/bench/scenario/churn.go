@@ -56,7 +56,7 @@ type churnTarget struct {
 // long changes mailboxes at random while targets come and go. From time to time it measures the hub's memory while all
 // targets are connected, have the same objects, and the hub is idle.
 func long(ctx context.Context, w *Env) ([]report.Row, error) {
-	comers, err := w.newChurnTargets(ctx)
+	targets, err := w.newChurnTargets(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -68,18 +68,18 @@ func long(ctx context.Context, w *Env) ([]report.Row, error) {
 	watches := report.Row{What: what + "watches of these targets", Limit: new(1.0)}
 	// The first changes create everything that is created once and stays, such as series of metrics, before the first
 	// measurement.
-	if err := w.churn(ctx, random, comers, w.Long/time.Duration(2*w.Parts)); err != nil {
+	if err := w.churn(ctx, random, targets, w.Long/time.Duration(2*w.Parts)); err != nil {
 		return nil, err
 	}
-	beginning, err := w.measureSteady(ctx, comers)
+	beginning, err := w.measureSteady(ctx, targets)
 	if err != nil {
 		return nil, err
 	}
 	for part := range w.Parts {
-		if err := w.churn(ctx, random, comers, w.Long/time.Duration(w.Parts)); err != nil {
+		if err := w.churn(ctx, random, targets, w.Long/time.Duration(w.Parts)); err != nil {
 			return nil, err
 		}
-		now, err := w.measureSteady(ctx, comers)
+		now, err := w.measureSteady(ctx, targets)
 		if err != nil {
 			return nil, err
 		}
@@ -99,15 +99,15 @@ func (w *Env) newChurnTargets(ctx context.Context) ([]*churnTarget, error) {
 		return nil, err
 	}
 	all := make([]*churnTarget, len(members))
-	places := make([]*testTarget, len(members))
+	targets := make([]*testTarget, len(members))
 	for i, member := range members {
-		places[i] = &testTarget{name: member.Name, kubeconfig: member.Kubeconfig}
-		all[i] = &churnTarget{testTarget: places[i], proxy: member.CountingProxy}
+		targets[i] = &testTarget{name: member.Name, kubeconfig: member.Kubeconfig}
+		all[i] = &churnTarget{testTarget: targets[i], proxy: member.CountingProxy}
 		if all[i].directClient, err = client(member.Config); err != nil {
 			return nil, err
 		}
 	}
-	return all, w.each(ctx, places, func(ctx context.Context, at *testTarget) error {
+	return all, w.each(ctx, targets, func(ctx context.Context, at *testTarget) error {
 		if err := w.register(ctx, at); err != nil {
 			return err
 		}
@@ -119,7 +119,7 @@ func (w *Env) newChurnTargets(ctx context.Context) ([]*churnTarget, error) {
 }
 
 // churn makes changes until the duration is over.
-func (w *Env) churn(ctx context.Context, random *rand.Rand, comers []*churnTarget, duration time.Duration) error {
+func (w *Env) churn(ctx context.Context, random *rand.Rand, targets []*churnTarget, duration time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, duration+limit)
 	defer cancel()
 	ticker := time.NewTicker(changeInterval)
@@ -130,10 +130,10 @@ func (w *Env) churn(ctx context.Context, random *rand.Rand, comers []*churnTarge
 			return ctx.Err()
 		case <-ticker.C:
 		}
-		one := comers[random.IntN(len(comers))]
+		one := targets[random.IntN(len(targets))]
 		change := one.changeObject
 		if random.IntN(disconnectOdds) == 0 {
-			if !one.isDisconnected && countDisconnected(comers) >= maxDisconnected {
+			if !one.isDisconnected && countDisconnected(targets) >= maxDisconnected {
 				continue
 			}
 			change = one.toggleConnection
@@ -145,8 +145,8 @@ func (w *Env) churn(ctx context.Context, random *rand.Rand, comers []*churnTarge
 	return nil
 }
 
-func countDisconnected(comers []*churnTarget) (count int) {
-	for _, one := range comers {
+func countDisconnected(targets []*churnTarget) (count int) {
+	for _, one := range targets {
 		if one.isDisconnected {
 			count++
 		}
@@ -189,15 +189,15 @@ type steadyState struct{ heap, goroutines, watches float64 }
 
 // measureSteady reconnects all targets and restores the same content in all mailboxes. It waits until the targets have this
 // content and the hub has been idle long enough for its workers to end. Then it measures.
-func (w *Env) measureSteady(ctx context.Context, comers []*churnTarget) (now steadyState, err error) {
-	for _, one := range comers {
+func (w *Env) measureSteady(ctx context.Context, targets []*churnTarget) (now steadyState, err error) {
+	for _, one := range targets {
 		if one.isDisconnected {
 			if err := one.toggleConnection(ctx, nil); err != nil {
 				return now, err
 			}
 		}
 	}
-	for _, one := range comers {
+	for _, one := range targets {
 		if err := one.restoreObjects(ctx); err != nil {
 			return now, fmt.Errorf("%s: %w", one.name, err)
 		}
@@ -211,7 +211,7 @@ func (w *Env) measureSteady(ctx context.Context, comers []*churnTarget) (now ste
 	if err != nil {
 		return now, err
 	}
-	for _, one := range comers {
+	for _, one := range targets {
 		now.watches += float64(one.proxy.Watches())
 	}
 	now.heap, now.goroutines = held.heap, held.goroutines

@@ -201,10 +201,10 @@ func (w *Env) endpoint(ctx context.Context, export string) (string, error) {
 }
 
 // each calls do for all targets, with several calls at a time.
-func (w *Env) each(ctx context.Context, places []*testTarget, do func(context.Context, *testTarget) error) error {
+func (w *Env) each(ctx context.Context, targets []*testTarget, do func(context.Context, *testTarget) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(workers)
-	for _, at := range places {
+	for _, at := range targets {
 		group.Go(func() error {
 			if err := do(ctx, at); err != nil {
 				return fmt.Errorf("%s: %w", at.name, err)

@@ -80,8 +80,8 @@ func statuses(ctx context.Context, w *Env) ([]report.Row, error) {
 
 // singles makes one change after the other, for the hub and for the baseline in alternation. It measures from the response
 // on one side to the event on the other.
-func (w *Env) singles(ctx context.Context, name string, places []*testTarget, change change, sides func(*testTarget) (from, to dynamic.Interface)) ([]report.Row, error) {
-	tracks, err := w.tracksOfBoth(ctx, name, places, change.resource, sides)
+func (w *Env) singles(ctx context.Context, name string, targets []*testTarget, change change, sides func(*testTarget) (from, to dynamic.Interface)) ([]report.Row, error) {
+	tracks, err := w.tracksOfBoth(ctx, name, targets, change.resource, sides)
 	defer stopAll(tracks)
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (w *Env) singles(ctx context.Context, name string, places []*testTarget, ch
 		for i := range w.Edits {
 			for _, syncer := range []string{"hub", "bare"} {
 				number++
-				one := tracks[syncer][i%len(places)]
+				one := tracks[syncer][i%len(targets)]
 				latency, err := one.measure(ctx, change, number)
 				if err != nil {
 					return nil, fmt.Errorf("%s: %w", syncer, err)
@@ -110,10 +110,10 @@ func (w *Env) singles(ctx context.Context, name string, places []*testTarget, ch
 }
 
 // tracksOfBoth returns tracks for the hub and for the baseline. They must be stopped even after an error.
-func (w *Env) tracksOfBoth(ctx context.Context, name string, places []*testTarget, resource schema.GroupVersionResource, sides func(*testTarget) (from, to dynamic.Interface)) (map[string][]*track, error) {
+func (w *Env) tracksOfBoth(ctx context.Context, name string, targets []*testTarget, resource schema.GroupVersionResource, sides func(*testTarget) (from, to dynamic.Interface)) (map[string][]*track, error) {
 	tracks := map[string][]*track{}
 	for _, syncer := range []string{"hub", "bare"} {
-		made, err := w.tracks(ctx, syncer+"-"+name, places, resource, sides)
+		made, err := w.tracks(ctx, syncer+"-"+name, targets, resource, sides)
 		if err != nil {
 			return tracks, err
 		}
@@ -126,8 +126,8 @@ func (w *Env) tracksOfBoth(ctx context.Context, name string, places []*testTarge
 }
 
 // tracks creates an object in each mailbox, waits until it is in sync, and watches it on the other side.
-func (w *Env) tracks(ctx context.Context, namespace string, places []*testTarget, resource schema.GroupVersionResource, sides func(*testTarget) (from, to dynamic.Interface)) ([]*track, error) {
-	err := w.each(ctx, places, func(ctx context.Context, at *testTarget) error {
+func (w *Env) tracks(ctx context.Context, namespace string, targets []*testTarget, resource schema.GroupVersionResource, sides func(*testTarget) (from, to dynamic.Interface)) ([]*track, error) {
+	err := w.each(ctx, targets, func(ctx context.Context, at *testTarget) error {
 		if err := at.prepare(ctx, namespace); err != nil {
 			return err
 		}
@@ -143,12 +143,12 @@ func (w *Env) tracks(ctx context.Context, namespace string, places []*testTarget
 		return nil, err
 	}
 	if isHubNamespace(namespace) {
-		w.synced += len(places)
-	} else if err := w.applyAll(ctx, resource, namespace, len(places)); err != nil {
+		w.synced += len(targets)
+	} else if err := w.applyAll(ctx, resource, namespace, len(targets)); err != nil {
 		return nil, err
 	}
-	tracks := make([]*track, len(places))
-	for i, at := range places {
+	tracks := make([]*track, len(targets))
+	for i, at := range targets {
 		from, to := sides(at)
 		if err := exists(ctx, at.target.Resource(resource).Namespace(namespace), "single"); err != nil {
 			return nil, err

@@ -88,11 +88,11 @@ type CountingProxy struct {
 }
 
 // NewCountingProxy returns a closed proxy for a port. It passes requests to upstream.
-func NewCountingProxy(port int, certificate tls.Certificate, upstream *url.URL, transport http.RoundTripper, rhythm IdleRequests) *CountingProxy {
+func NewCountingProxy(port int, certificate tls.Certificate, upstream *url.URL, transport http.RoundTripper, idleRequests IdleRequests) *CountingProxy {
 	return &CountingProxy{
 		address:      net.JoinHostPort("127.0.0.1", fmt.Sprint(port)),
 		certificate:  certificate,
-		idleRequests: rhythm,
+		idleRequests: idleRequests,
 		proxy: &httputil.ReverseProxy{
 			Rewrite:       func(request *httputil.ProxyRequest) { request.SetURL(upstream) },
 			Transport:     transport,
@@ -211,18 +211,18 @@ func (g *CountingProxy) watchEnded(what string, byServer bool) {
 func (g *CountingProxy) countRequest(what, kind string, isWatch bool, now time.Time) {
 	g.lock.Lock()
 	defer g.lock.Unlock()
-	least, rhythmic := g.idleRequests[kind]
+	least, isPeriodic := g.idleRequests[kind]
 	last, before := g.last[kind]
 	switch {
 	case isWatch && g.ended[what] > 0:
 		g.ended[what]--
 		g.counts.Idle[what]++
-	case rhythmic && before && now.Sub(last) >= least:
+	case isPeriodic && before && now.Sub(last) >= least:
 		g.counts.Idle[what]++
 	default:
 		g.counts.Caused[what]++
 	}
-	if rhythmic {
+	if isPeriodic {
 		g.last[kind] = now
 	}
 }

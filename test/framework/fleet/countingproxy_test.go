@@ -52,7 +52,7 @@ func upstream(t *testing.T, end <-chan struct{}) *httptest.Server {
 	return server
 }
 
-func newCountingProxy(t *testing.T, server *httptest.Server, rhythm fleet.IdleRequests) (*fleet.CountingProxy, *http.Client) {
+func newCountingProxy(t *testing.T, server *httptest.Server, idleRequests fleet.IdleRequests) (*fleet.CountingProxy, *http.Client) {
 	t.Helper()
 	g := NewWithT(t)
 	bundle, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
@@ -63,7 +63,7 @@ func newCountingProxy(t *testing.T, server *httptest.Server, rhythm fleet.IdleRe
 	g.Expect(err).NotTo(HaveOccurred())
 	address, err := url.Parse(server.URL)
 	g.Expect(err).NotTo(HaveOccurred())
-	gate := fleet.NewCountingProxy(port, certificate, address, server.Client().Transport, rhythm)
+	gate := fleet.NewCountingProxy(port, certificate, address, server.Client().Transport, idleRequests)
 	g.Expect(gate.Open(t.Context())).To(Succeed())
 	t.Cleanup(func() { _ = gate.Close() })
 	pool := x509.NewCertPool()

@@ -73,8 +73,8 @@ type Member struct {
 }
 
 // New returns a fleet without members. Their workspaces will be children of the workspace root:<name>.
-func New(ctx context.Context, kcp *servers.KCP, name string, rhythm IdleRequests) (*Fleet, error) {
-	f := &Fleet{kcp: kcp, parent: "root:" + name, idleRequests: rhythm}
+func New(ctx context.Context, kcp *servers.KCP, name string, idleRequests IdleRequests) (*Fleet, error) {
+	f := &Fleet{kcp: kcp, parent: "root:" + name, idleRequests: idleRequests}
 	bundle, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {
 		return nil, fmt.Errorf("make a certificate for gates: %w", err)

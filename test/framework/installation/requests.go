@@ -67,15 +67,15 @@ func Caused(requests map[Request]float64, leftOut ...string) map[string]float64 
 }
 
 // WaitIdle returns when the replica has for so long made no request that something must have caused, see [Caused].
-func (h *Hub) WaitIdle(ctx context.Context, stillness time.Duration, leftOut ...string) error {
+func (h *Hub) WaitIdle(ctx context.Context, idlePeriod time.Duration, excluded ...string) error {
 	var last map[string]float64
 	var since time.Time
-	err := wait.PollUntilContextCancel(ctx, stillness/4, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextCancel(ctx, idlePeriod/4, true, func(ctx context.Context) (bool, error) {
 		requests, err := h.Requests(ctx)
-		if now := Caused(requests, leftOut...); !maps.Equal(now, last) || last == nil {
+		if now := Caused(requests, excluded...); !maps.Equal(now, last) || last == nil {
 			last, since = now, time.Now()
 		}
-		return time.Since(since) >= stillness, err
+		return time.Since(since) >= idlePeriod, err
 	})
 	if err != nil {
 		return fmt.Errorf("wait until the hub is at rest: %w", err)

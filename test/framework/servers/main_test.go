@@ -32,10 +32,10 @@ import (
 const roleVariable = "SERVERS_TEST_ROLE"
 
 const (
-	roleWaiter = "waiter" // ends with exitOnTerm on SIGTERM
-	roleDeaf   = "deaf"   // ignores SIGTERM
-	roleParent = "parent" // starts a waiter below the directory in its first argument, prints its pid, waits
-	roleServer = "server" // serves HTTP on the address in its first argument
+	roleWaiter         = "waiter" // ends with exitOnTerm on SIGTERM
+	roleIgnoresSignals = "deaf"   // ignores SIGTERM
+	roleParent         = "parent" // starts a waiter below the directory in its first argument, prints its pid, waits
+	roleServer         = "server" // serves HTTP on the address in its first argument
 )
 
 const exitOnTerm = 7
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	switch os.Getenv(roleVariable) {
 	case roleWaiter:
 		waiter()
-	case roleDeaf:
+	case roleIgnoresSignals:
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Println("started")
 		select {}

@@ -85,7 +85,7 @@ func TestAPausedProcessStandsStill(t *testing.T) {
 
 func TestTerminateKillsProcessesThatIgnoreSIGTERM(t *testing.T) {
 	g := NewWithT(t)
-	p := startRole(t, t.TempDir(), roleDeaf)
+	p := startRole(t, t.TempDir(), roleIgnoresSignals)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	_, err := p.Terminate(ctx)
@@ -95,7 +95,7 @@ func TestTerminateKillsProcessesThatIgnoreSIGTERM(t *testing.T) {
 
 func TestKill9(t *testing.T) {
 	g := NewWithT(t)
-	p := startRole(t, t.TempDir(), roleDeaf)
+	p := startRole(t, t.TempDir(), roleIgnoresSignals)
 	g.Expect(p.Kill9()).To(Succeed())
 	g.Expect(p.Wait(t.Context())).To(Equal(-1))
 	g.Expect(alive(p.Pid())).To(BeFalse())

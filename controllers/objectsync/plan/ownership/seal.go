@@ -118,8 +118,8 @@ func (s *Sealer) verifyMark(text string) bool {
 	}
 	end := len(text) - len(sealSuffix)
 	start := end - sealLength
-	said := start - len(sealPrefix)
-	return said > 0 && text[end:] == sealSuffix && text[said:start] == sealPrefix && s.verify(text[start:end], text[:said])
+	body := start - len(sealPrefix)
+	return body > 0 && text[end:] == sealSuffix && text[body:start] == sealPrefix && s.verify(text[start:end], text[:body])
 }
 
 // verify reports whether the Sealer made the seal for the text.

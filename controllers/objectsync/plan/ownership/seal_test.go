@@ -36,7 +36,7 @@ func TestForgedMarks(t *testing.T) {
 	up := markOf(owner, self)
 	up.Direction = ownership.DirectionUp
 	seal := func(text string) string { return text[strings.LastIndex(text, `,"seal"`):] }
-	said := strings.TrimSuffix(sealed, seal(sealed))
+	body := strings.TrimSuffix(sealed, seal(sealed))
 	former := markOf(owner, self)
 	former.Version = 1
 	for name, test := range map[string]struct {
@@ -46,8 +46,8 @@ func TestForgedMarks(t *testing.T) {
 		"without a seal":                     {markOf(owner, self).String(), ownership.ErrUnverified},
 		"with an empty seal":                 {ownership.Owner{}.Seal(markOf(owner, self)), ownership.ErrUnverified},
 		"with another hub's key":             {another.Seal(markOf(owner, self)), ownership.ErrUnverified},
-		"with the seal of another object":    {said + seal(owner.Seal(markOf(owner, neighbour))), ownership.ErrUnverified},
-		"with the seal of what came up":      {said + seal(owner.Seal(up)), ownership.ErrUnverified},
+		"with the seal of another object":    {body + seal(owner.Seal(markOf(owner, neighbour))), ownership.ErrUnverified},
+		"with the seal of what came up":      {body + seal(owner.Seal(up)), ownership.ErrUnverified},
 		"with half a seal":                   {sealed[:len(sealed)-14] + `"}`, ownership.ErrUnverified},
 		"with more than a seal":              {strings.TrimSuffix(sealed, `"}`) + `A"}`, ownership.ErrUnverified},
 		"with the policy changed":            {strings.Replace(sealed, `"Delete"`, `"Orphan"`, 1), ownership.ErrUnverified},
@@ -56,7 +56,7 @@ func TestForgedMarks(t *testing.T) {
 		"with a word before":                 {strings.Replace(sealed, `{"v":2`, `{"v":2,"adopted":true`, 1), ownership.ErrUnverified},
 		"with a word after the seal":         {strings.TrimSuffix(sealed, "}") + `,"adopted":true}`, ownership.ErrUnverified},
 		"with a blank":                       {strings.Replace(sealed, `,"self"`, `, "self"`, 1), ownership.ErrUnverified},
-		"with a seal for what ensures":       {said + `,"seal":"` + ensuring(self) + `"}`, ownership.ErrUnverified},
+		"with a seal for what ensures":       {body + `,"seal":"` + ensuring(self) + `"}`, ownership.ErrUnverified},
 		"of another object":                  {owner.Seal(markOf(owner, neighbour)), ownership.ErrCopied},
 		"of another object, with our name":   {strings.ReplaceAll(owner.Seal(markOf(owner, neighbour)), "web-0", "web"), ownership.ErrUnverified},
 		"of another SyncTarget of our hub":   {owner.Seal(markOf(ownership.Owner{Hub: owner.Hub, SyncTarget: "x"}, self)), ownership.ErrForeign},

@@ -69,8 +69,8 @@ func removeApplied(entry metav1.ManagedFieldsEntry, applied, ancestors *fieldpat
 	rest := fields.RecursiveDifference(applied)
 	// An update owns each map that it wrote beside the content, an apply does not. A map whose content is taken would stay
 	// behind empty, and to an API server an empty emptyDir differs from an absent one.
-	for hollow := rest.Leaves().Intersection(ancestors); !hollow.Empty(); hollow = rest.Leaves().Intersection(ancestors) {
-		rest = rest.Difference(hollow)
+	for empty := rest.Leaves().Intersection(ancestors); !empty.Empty(); empty = rest.Leaves().Intersection(ancestors) {
+		rest = rest.Difference(empty)
 	}
 	if rest.Equals(fields) {
 		return &entry, false

@@ -74,9 +74,9 @@ func (b *bucket) firstClaim(key indexKey) *claim {
 // matchingGroups yields the first claim of each group that can match the object.
 func (b *bucket) matchingGroups(object Object) iter.Seq2[indexKey, *claim] {
 	return func(yield func(indexKey, *claim) bool) {
-		for drawer := range object.lookupKeys() {
-			for test, group := range b.groups[drawer] {
-				if !yield(indexKey{drawer, test}, group.claims[0]) {
+		for claims := range object.lookupKeys() {
+			for test, group := range b.groups[claims] {
+				if !yield(indexKey{claims, test}, group.claims[0]) {
 					return
 				}
 			}

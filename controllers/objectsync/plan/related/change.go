@@ -102,71 +102,71 @@ func (g *Registry) applyLocked(made *transaction, do func(*transaction)) []func(
 }
 
 // snapshot remembers whether a bucket was complete before its first change.
-func (e *transaction) snapshot(book *bucket) {
-	if _, ok := e.wasComplete[book]; !ok {
-		e.wasComplete[book] = book.isComplete()
-		e.firstClaims[book] = map[indexKey]*claim{}
+func (e *transaction) snapshot(held *bucket) {
+	if _, ok := e.wasComplete[held]; !ok {
+		e.wasComplete[held] = held.isComplete()
+		e.firstClaims[held] = map[indexKey]*claim{}
 	}
 }
 
 // setUnresolved records whether the claim of a primary could not be resolved.
-func (e *transaction) setUnresolved(book *bucket, said *claimState, failed bool) {
-	e.snapshot(book)
-	if failed && !said.unresolved {
-		book.unresolved++
-	} else if !failed && said.unresolved {
-		book.unresolved--
+func (e *transaction) setUnresolved(held *bucket, state *claimState, failed bool) {
+	e.snapshot(held)
+	if failed && !state.unresolved {
+		held.unresolved++
+	} else if !failed && state.unresolved {
+		held.unresolved--
 	}
-	said.unresolved = failed
+	state.unresolved = failed
 }
 
 // addClaim adds a claim to a state that has none.
-func (e *transaction) addClaim(book *bucket, said *claimState, made *claim) {
-	e.snapshot(book)
-	said.claim = made
-	book.scopes.add(made.query, 1)
+func (e *transaction) addClaim(held *bucket, state *claimState, made *claim) {
+	e.snapshot(held)
+	state.claim = made
+	held.scopes.add(made.query, 1)
 	for key := range made.query.indexKeys() {
-		e.snapshotFirst(book, key)
-		book.insert(key, made)
+		e.snapshotFirst(held, key)
+		held.insert(key, made)
 	}
 }
 
 // removeClaim removes the claim of a state, if there is one.
-func (e *transaction) removeClaim(book *bucket, said *claimState) {
-	if said.claim == nil {
+func (e *transaction) removeClaim(held *bucket, state *claimState) {
+	if state.claim == nil {
 		return
 	}
-	e.snapshot(book)
-	book.scopes.add(said.claim.query, -1)
-	for key := range said.claim.query.indexKeys() {
-		e.snapshotFirst(book, key)
-		book.remove(key, said.claim)
+	e.snapshot(held)
+	held.scopes.add(state.claim.query, -1)
+	for key := range state.claim.query.indexKeys() {
+		e.snapshotFirst(held, key)
+		held.remove(key, state.claim)
 	}
-	said.claim = nil
+	state.claim = nil
 }
 
 // removeClaimState forgets the claim of a primary.
 func (e *transaction) removeClaimState(resource *publishedResource, primary types.NamespacedName, at subject) {
-	said := resource.claims[primary][at]
-	e.setUnresolved(at.bucket, said, false)
-	e.removeClaim(at.bucket, said)
+	state := resource.claims[primary][at]
+	e.setUnresolved(at.bucket, state, false)
+	e.removeClaim(at.bucket, state)
 	resource.deleteClaim(primary, at)
 }
 
-func (e *transaction) snapshotFirst(book *bucket, key indexKey) {
-	if _, ok := e.firstClaims[book][key]; !ok {
-		e.firstClaims[book][key] = book.firstClaim(key)
+func (e *transaction) snapshotFirst(held *bucket, key indexKey) {
+	if _, ok := e.firstClaims[held][key]; !ok {
+		e.firstClaims[held][key] = held.firstClaim(key)
 	}
 }
 
 // diff returns the differences in a bucket; ok is false if there are none.
-func (e *transaction) diff(book *bucket) (change Change, ok bool) {
-	if !e.wasComplete[book] && book.isComplete() {
+func (e *transaction) diff(held *bucket) (change Change, ok bool) {
+	if !e.wasComplete[held] && held.isComplete() {
 		return Change{All: true}, true
 	}
 	names, namespaces := map[types.NamespacedName]struct{}{}, map[string]struct{}{}
-	for key, before := range e.firstClaims[book] {
-		if sameMatch(before, book.firstClaim(key)) {
+	for key, before := range e.firstClaims[held] {
+		if sameMatch(before, held.firstClaim(key)) {
 			continue
 		}
 		switch place, trait := key.lookup.scope, key.lookup.attribute; {

@@ -65,18 +65,18 @@ func TestConcurrency(t *testing.T) {
 		mirrors = append(mirrors, mirror)
 	}
 	naives := make([]*model, len(contributors))
-	var speakers sync.WaitGroup
+	var primaries sync.WaitGroup
 	for index, name := range contributors {
 		naives[index] = &model{publishedResources: map[string]*modelPublishedResource{}}
 		world, g := &modelComparison{t: t, registry: register, model: naives[index]}, seeded(g.seed())
-		speakers.Go(func() {
+		primaries.Go(func() {
 			for range 300 {
 				world.act(g, name)
 			}
 		})
 	}
 	stop := askAll(mirrors)
-	speakers.Wait()
+	primaries.Wait()
 	stop()
 	whole := &model{publishedResources: map[string]*modelPublishedResource{}}
 	for _, part := range naives {

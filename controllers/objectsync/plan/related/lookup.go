@@ -99,8 +99,8 @@ func (g *Registry) HasSuspended(contributor, identifier string) bool {
 		return false
 	}
 	for _, words := range resource.claims {
-		for at, said := range words {
-			if at.identifier == identifier && said.claim != nil && said.claim.query.PrimaryInfo.Suspended {
+		for at, state := range words {
+			if at.identifier == identifier && state.claim != nil && state.claim.query.PrimaryInfo.Suspended {
 				return true
 			}
 		}

@@ -98,11 +98,11 @@ func (r *reference) names(primary primaryObject) ([]types.NamespacedName, error)
 // forEach calls found with each name, and with the value that the path leads to.
 func (r *reference) forEach(primary primaryObject, check func(string) error, found func(name string, value any) error) error {
 	for _, value := range r.path.Values(primary.object) {
-		said, err := r.stringField(value, r.nameField)
+		claim, err := r.stringField(value, r.nameField)
 		if err != nil {
 			return err
 		}
-		name := r.rewrite(said)
+		name := r.rewrite(claim)
 		if name == "" {
 			continue
 		}

@@ -96,25 +96,25 @@ func (g *Registry) BeginInitialSync(name string, relations []*Relation) {
 // SetClaim replaces the claim of a primary by a relation. The primary's name is that in the mailbox.
 func (g *Registry) SetClaim(name string, primary types.NamespacedName, relation *Relation, query Query) {
 	g.withRelation(name, relation, func(tx *transaction, resource *publishedResource, at subject) {
-		said := resource.claims[primary][at]
-		if said == nil {
+		state := resource.claims[primary][at]
+		if state == nil {
 			if query.IsEmpty() {
 				return
 			}
-			said = &claimState{}
-			resource.setClaim(primary, at, said)
+			state = &claimState{}
+			resource.setClaim(primary, at, state)
 		}
-		said.epoch = resource.epoch
-		tx.setUnresolved(at.bucket, said, false)
-		if claim := said.claim; claim != nil && claim.relation == relation && claim.query.Equal(query) {
+		state.epoch = resource.epoch
+		tx.setUnresolved(at.bucket, state, false)
+		if claim := state.claim; claim != nil && claim.relation == relation && claim.query.Equal(query) {
 			return
 		}
-		tx.removeClaim(at.bucket, said)
+		tx.removeClaim(at.bucket, state)
 		if query.IsEmpty() {
 			resource.deleteClaim(primary, at)
 			return
 		}
-		tx.addClaim(at.bucket, said, &claim{publishedResource: name, primary: primary, relation: relation, query: query})
+		tx.addClaim(at.bucket, state, &claim{publishedResource: name, primary: primary, relation: relation, query: query})
 	})
 }
 
@@ -122,13 +122,13 @@ func (g *Registry) SetClaim(name string, primary types.NamespacedName, relation 
 // until the primary sets another claim.
 func (g *Registry) MarkUnresolved(name string, primary types.NamespacedName, relation *Relation) {
 	g.withRelation(name, relation, func(tx *transaction, resource *publishedResource, at subject) {
-		said := resource.claims[primary][at]
-		if said == nil {
-			said = &claimState{}
-			resource.setClaim(primary, at, said)
+		state := resource.claims[primary][at]
+		if state == nil {
+			state = &claimState{}
+			resource.setClaim(primary, at, state)
 		}
-		said.epoch = resource.epoch
-		tx.setUnresolved(at.bucket, said, true)
+		state.epoch = resource.epoch
+		tx.setUnresolved(at.bucket, state, true)
 	})
 }
 
@@ -166,8 +166,8 @@ func (g *Registry) CompleteInitialSync(name string) {
 		}
 		resource.markComplete(tx)
 		for primary, words := range resource.claims {
-			for at, said := range words {
-				if said.epoch != resource.epoch {
+			for at, state := range words {
+				if state.epoch != resource.epoch {
 					tx.removeClaimState(resource, primary, at)
 				}
 			}
@@ -212,13 +212,13 @@ func (c *publishedResource) markComplete(tx *transaction) {
 	}
 }
 
-func (c *publishedResource) setClaim(primary types.NamespacedName, at subject, said *claimState) {
+func (c *publishedResource) setClaim(primary types.NamespacedName, at subject, state *claimState) {
 	words := c.claims[primary]
 	if words == nil {
 		words = map[subject]*claimState{}
 		c.claims[primary] = words
 	}
-	words[at] = said
+	words[at] = state
 }
 
 func (c *publishedResource) deleteClaim(primary types.NamespacedName, at subject) {

@@ -154,7 +154,7 @@ func (m *Matcher) compileMetadataSelector(config *config, field string, selector
 }
 
 // addEntry makes the rules of one entry.
-func (m *Matcher) addEntry(entry Entry, config *config, limits *metadataSelector, places ...nameScope) {
+func (m *Matcher) addEntry(entry Entry, config *config, limits *metadataSelector, scopes ...nameScope) {
 	entry.Config = config.id
 	m.entries = append(m.entries, entry)
 	switch {
@@ -172,7 +172,7 @@ func (m *Matcher) addEntry(entry Entry, config *config, limits *metadataSelector
 		direction = m.up
 	}
 	idle := true
-	for _, place := range places {
+	for _, place := range scopes {
 		if !place.namespaces.empty() && !place.names.empty() {
 			idle = false
 			m.configsWithRules[config.id] = struct{}{}

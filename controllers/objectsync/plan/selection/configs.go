@@ -51,13 +51,13 @@ func (m *Matcher) addSyncerConfig(syncerConfig *edgev2alpha1.SyncerConfig) {
 			config, m.compileMetadataSelector(config, field, entry.LabelSelector, entry.Annotations), scope)
 	}
 	for i, entry := range spec.NamespacedObjects {
-		places := make([]nameScope, 0, len(entry.ObjectsByNamespace))
+		scopes := make([]nameScope, 0, len(entry.ObjectsByNamespace))
 		for _, objects := range entry.ObjectsByNamespace {
-			places = append(places, newNameScope([]string{objects.Namespace}, objects.Names, 1))
+			scopes = append(scopes, newNameScope([]string{objects.Namespace}, objects.Names, 1))
 		}
 		field := fmt.Sprintf("spec.namespacedObjects[%d]", i)
 		m.addEntry(Entry{Field: field, Group: entry.Group, Version: entry.APIVersion, Resource: entry.Resource},
-			config, m.compileMetadataSelector(config, field, entry.LabelSelector, entry.Annotations), places...)
+			config, m.compileMetadataSelector(config, field, entry.LabelSelector, entry.Annotations), scopes...)
 	}
 	for i, entry := range spec.ClusterScope {
 		field := fmt.Sprintf("spec.clusterScope[%d]", i)

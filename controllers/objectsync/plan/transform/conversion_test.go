@@ -101,19 +101,19 @@ func TestConversions(t *testing.T) {
 
 			target.SetUID("target-uid")
 			mailbox.SetUID("")
-			raised, err := upFor(mailbox).Desired(target, targetResource, transform.SyncSpec{Policy: ownership.PolicyDelete, Conversion: &test.names})
+			upsynced, err := upFor(mailbox).Desired(target, targetResource, transform.SyncSpec{Policy: ownership.PolicyDelete, Conversion: &test.names})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := unmarked(t, raised); !reflect.DeepEqual(got, withoutUID(mailbox.Object)) {
+			if got := unmarked(t, upsynced); !reflect.DeepEqual(got, withoutUID(mailbox.Object)) {
 				t.Errorf("up: want %v\ngot %v", mailbox.Object, got)
 			}
-			if want := transform.SelfOf(mailbox); raised.Mark.Self != want {
-				t.Errorf("up: want self %+v, got %+v", want, raised.Mark.Self)
+			if want := transform.SelfOf(mailbox); upsynced.Mark.Self != want {
+				t.Errorf("up: want self %+v, got %+v", want, upsynced.Mark.Self)
 			}
 			wantSource = ownership.Source{Group: targetResource.Group, Resource: targetResource.Resource, Namespace: target.GetNamespace(), Name: target.GetName(), UID: "target-uid"}
-			if raised.Mark.Source != wantSource {
-				t.Errorf("up: want source %+v, got %+v", wantSource, raised.Mark.Source)
+			if upsynced.Mark.Source != wantSource {
+				t.Errorf("up: want source %+v, got %+v", wantSource, upsynced.Mark.Source)
 			}
 		})
 	}

@@ -44,23 +44,23 @@ type Down struct {
 }
 
 // Name returns the name and kind of the object on the target. The error is a [*InvalidObjectError] if the name is not legal.
-func (d Down) Name(source *unstructured.Unstructured, wish SyncSpec) (conversion.Name, error) {
+func (d Down) Name(source *unstructured.Unstructured, spec SyncSpec) (conversion.Name, error) {
 	name := conversionName(source)
 	switch {
-	case wish.Conversion != nil:
-		converted, ok := wish.Conversion.Down(name)
+	case spec.Conversion != nil:
+		converted, ok := spec.Conversion.Down(name)
 		if !ok {
-			return conversion.Name{}, fmt.Errorf("the conversion from %v to %v does not speak of %v", wish.Conversion.Upstream, wish.Conversion.Downstream, name)
+			return conversion.Name{}, fmt.Errorf("the conversion from %v to %v does not speak of %v", spec.Conversion.Upstream, spec.Conversion.Downstream, name)
 		}
 		name = converted
-		if wish.Naming != nil {
+		if spec.Naming != nil {
 			source = withName(source, name)
 		}
-	case wish.Kind.Kind != "":
-		name.GVK = wish.Kind
+	case spec.Kind.Kind != "":
+		name.GVK = spec.Kind
 	}
-	name.GVK.Version = cmp.Or(wish.Version, name.GVK.Version)
-	key, err := wish.applyNaming(source, d.Mailbox, d.SyncTarget, types.NamespacedName{Namespace: name.Namespace, Name: name.Name}, d.Namespaced, name.GVK.GroupKind())
+	name.GVK.Version = cmp.Or(spec.Version, name.GVK.Version)
+	key, err := spec.applyNaming(source, d.Mailbox, d.SyncTarget, types.NamespacedName{Namespace: name.Namespace, Name: name.Name}, d.Namespaced, name.GVK.GroupKind())
 	if err != nil {
 		return conversion.Name{}, err
 	}
@@ -82,11 +82,11 @@ func withName(object *unstructured.Unstructured, name conversion.Name) *unstruct
 
 // Desired returns the object that the target must have. The error is a [*TooLargeError], a [*InvalidObjectError] or a
 // [*mutation.Error] if the object cannot be synced.
-func (d Down) Desired(source *unstructured.Unstructured, wish SyncSpec) (*Desired, error) {
+func (d Down) Desired(source *unstructured.Unstructured, spec SyncSpec) (*Desired, error) {
 	if source.GetAnnotations()[ownership.OverwriteAnnotation] == "false" {
-		wish.Policy = ownership.PolicyCreateOnly
+		spec.Policy = ownership.PolicyCreateOnly
 	}
-	name, err := d.Name(source, wish)
+	name, err := d.Name(source, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func (d Down) Desired(source *unstructured.Unstructured, wish SyncSpec) (*Desire
 	if err := rename(content, name); err != nil {
 		return nil, err
 	}
-	if err := wish.mutate(content); err != nil {
+	if err := spec.mutate(content); err != nil {
 		return nil, err
 	}
 	// The kind may follow from the target's discovery. Under another kind the object would leak the mailbox's token.
@@ -107,7 +107,7 @@ func (d Down) Desired(source *unstructured.Unstructured, wish SyncSpec) (*Desire
 	if err := adaptForOtherCluster(content); err != nil {
 		return nil, err
 	}
-	first := removeIgnored(content, wish.IgnoredFields)
+	first := removeIgnored(content, spec.IgnoredFields)
 	mark := ownership.Mark{
 		Mailbox: d.Mailbox,
 		Source: ownership.Source{
@@ -117,15 +117,15 @@ func (d Down) Desired(source *unstructured.Unstructured, wish SyncSpec) (*Desire
 			Name:      source.GetName(),
 			UID:       source.GetUID(),
 		},
-		Policy:   wish.Policy,
-		Relation: wish.Relation,
-		Ignored:  formatIgnored(wish.IgnoredFields),
+		Policy:   spec.Policy,
+		Relation: spec.Relation,
+		Ignored:  formatIgnored(spec.IgnoredFields),
 	}
 	desired, err := seal(content, mark, d.Owner, d.Hasher)
 	if err != nil {
 		return nil, err
 	}
-	desired.IgnoredFields = wish.IgnoredFields
+	desired.IgnoredFields = spec.IgnoredFields
 	desired.forCreate = first
 	return desired, nil
 }
@@ -134,14 +134,14 @@ func (d Down) Desired(source *unstructured.Unstructured, wish SyncSpec) (*Desire
 // other fields were ignored. As long as the source does not change, the object is left as it is: a change of the list of
 // ignored fields changes no value. Then unchanged must be true of the object that was desired before; it is called only where
 // that makes a difference.
-func (d Down) DesiredForMark(source *unstructured.Unstructured, wish SyncSpec, mark ownership.Mark, unchanged func(before *Desired) bool) (*Desired, error) {
-	desired, err := d.Desired(source, wish)
+func (d Down) DesiredForMark(source *unstructured.Unstructured, spec SyncSpec, mark ownership.Mark, unchanged func(before *Desired) bool) (*Desired, error) {
+	desired, err := d.Desired(source, spec)
 	if err != nil {
 		return nil, err
 	}
 	asBefore := false
 	if mark.Ignored != desired.Mark.Ignored {
-		if desired, asBefore, err = d.desiredAsBefore(source, wish, mark, desired, unchanged); err != nil {
+		if desired, asBefore, err = d.desiredAsBefore(source, spec, mark, desired, unchanged); err != nil {
 			return nil, err
 		}
 	}
@@ -156,23 +156,23 @@ func (d Down) DesiredForMark(source *unstructured.Unstructured, wish SyncSpec, m
 
 // desiredAsBefore returns the desired object of a copy that was written when other fields were ignored. asBefore is false if
 // the present list applies.
-func (d Down) desiredAsBefore(source *unstructured.Unstructured, wish SyncSpec, mark ownership.Mark, desired *Desired, unchanged func(*Desired) bool) (_ *Desired, asBefore bool, _ error) {
+func (d Down) desiredAsBefore(source *unstructured.Unstructured, spec SyncSpec, mark ownership.Mark, desired *Desired, unchanged func(*Desired) bool) (_ *Desired, asBefore bool, _ error) {
 	former, ok := IgnoredAtMark(mark)
 	if !ok {
 		return desired, false, nil
 	}
-	now := wish.IgnoredFields
-	wish.IgnoredFields = former
-	before, err := d.Desired(source, wish)
+	now := spec.IgnoredFields
+	spec.IgnoredFields = former
+	before, err := d.Desired(source, spec)
 	if err != nil || !unchanged(before) {
 		return desired, false, err
 	}
-	wish.IgnoredFields = UnionIgnored(now, former)
-	both, err := d.Desired(source, wish)
+	spec.IgnoredFields = UnionIgnored(now, former)
+	both, err := d.Desired(source, spec)
 	if err != nil {
 		return nil, false, err
 	}
-	for _, field := range wish.IgnoredFields[len(now):] {
+	for _, field := range spec.IgnoredFields[len(now):] {
 		if len(field.Path.Values(desired.Object.Object)) > 0 {
 			both.DeferredFields = append(both.DeferredFields, field)
 		}

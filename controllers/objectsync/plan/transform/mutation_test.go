@@ -34,7 +34,7 @@ func TestMutationsDown(t *testing.T) {
 	toBox := conversion.Conversion{Upstream: conversion.Pattern{Group: "shop.example", Kind: "Till"}, Downstream: conversion.Pattern{Group: "old.example", Kind: "Box"}}
 	for name, test := range map[string]struct {
 		source, steps string
-		wish          transform.SyncSpec
+		spec          transform.SyncSpec
 		want          string
 	}{
 		"none": {till, "", transform.SyncSpec{}, "{apiVersion: shop.example/v1, kind: Till, metadata: {name: till, namespace: shop, labels: {team: a}}, spec: {drawer: 1}}"},
@@ -76,8 +76,8 @@ func TestMutationsDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			source := object(t, test.source)
 			before, otherBefore := source.DeepCopy(), (&unstructured.Unstructured{Object: other}).DeepCopy()
-			test.wish.Policy, test.wish.Mutation = ownership.PolicyDelete, mutate(t, test.steps)
-			desired, err := namespaced().Desired(source, test.wish)
+			test.spec.Policy, test.spec.Mutation = ownership.PolicyDelete, mutate(t, test.steps)
+			desired, err := namespaced().Desired(source, test.spec)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -88,7 +88,7 @@ func TestMutationsDown(t *testing.T) {
 				t.Errorf("what was given has changed: %v, %v", source, other)
 			}
 			// What is made anew from the same is in sync.
-			again, err := namespaced().Desired(source, test.wish)
+			again, err := namespaced().Desired(source, test.spec)
 			if err != nil || again.Mark != desired.Mark {
 				t.Errorf("first %s, then %v, %v", desired.Mark, again, err)
 			}

@@ -55,17 +55,17 @@ func TestInvalidObjects(t *testing.T) {
 // Of what kind a related object is on a target follows from what that says of its APIs.
 func TestATokenTravelsAsNothingElse(t *testing.T) {
 	source := object(t, "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: shop, annotations: {kubernetes.io/service-account.name: robot}}, type: kubernetes.io/service-account-token, data: {token: YQ==}}")
-	wish := transform.SyncSpec{Policy: ownership.PolicyDelete, Kind: source.GroupVersionKind()}
-	desired, err := down.Desired(source, wish)
+	spec := transform.SyncSpec{Policy: ownership.PolicyDelete, Kind: source.GroupVersionKind()}
+	desired, err := down.Desired(source, spec)
 	if err != nil || desired.Object.Object["data"] != nil {
 		t.Errorf("got %v, %v", desired, err)
 	}
 	for _, kind := range []string{"Thing", "secret", ""} {
-		wish.Kind.Kind = kind
+		spec.Kind.Kind = kind
 		if kind == "" {
-			wish.Conversion = &conversion.Conversion{Upstream: conversion.Pattern{Version: "v1", Kind: "Secret"}, Downstream: conversion.Pattern{Version: "v1", Kind: "ConfigMap"}}
+			spec.Conversion = &conversion.Conversion{Upstream: conversion.Pattern{Version: "v1", Kind: "Secret"}, Downstream: conversion.Pattern{Version: "v1", Kind: "ConfigMap"}}
 		}
-		desired, err := down.Desired(source, wish)
+		desired, err := down.Desired(source, spec)
 		wantInvalid(t, desired, err, "type", "token")
 	}
 }

@@ -76,7 +76,7 @@ func TestNamesDown(t *testing.T) {
 	for name, test := range map[string]struct {
 		down   transform.Down
 		source string
-		wish   transform.SyncSpec
+		spec   transform.SyncSpec
 		// want is apiVersion, kind, namespace and name.
 		want [4]string
 	}{
@@ -106,8 +106,8 @@ func TestNamesDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			source := object(t, test.source)
 			before := source.DeepCopy()
-			test.wish.Policy = ownership.PolicyDelete
-			desired, err := test.down.Desired(source, test.wish)
+			test.spec.Policy = ownership.PolicyDelete
+			desired, err := test.down.Desired(source, test.spec)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,7 +115,7 @@ func TestNamesDown(t *testing.T) {
 			if is := [4]string{got.GetAPIVersion(), got.GetKind(), got.GetNamespace(), got.GetName()}; is != test.want {
 				t.Errorf("want %q, got %q", test.want, is)
 			}
-			called, err := test.down.Name(source, test.wish)
+			called, err := test.down.Name(source, test.spec)
 			if apiVersion, kind := called.GVK.ToAPIVersionAndKind(); err != nil || [4]string{apiVersion, kind, called.Namespace, called.Name} != test.want {
 				t.Errorf("it is called %+v, %v", called, err)
 			}
@@ -133,8 +133,8 @@ func TestNamesDown(t *testing.T) {
 // A name that no object can have is the object's fault or the template's: the error says which field of the
 // PublishedResource made it, and what came out.
 func TestInvalidNames(t *testing.T) {
-	raising := upFor(object(t, till))
-	raising.Namespaced = true
+	up := upFor(object(t, till))
+	up.Namespaced = true
 	for name, test := range map[string]struct {
 		namespace, name, field, value string
 	}{
@@ -144,8 +144,8 @@ func TestInvalidNames(t *testing.T) {
 		"a namespace with a dot":      {"a.b", "", "spec.naming.namespace", "a.b"},
 		"a namespace with underlines": {"{{ .Object.metadata.name }}_x", "x", "spec.naming.namespace", "till_x"},
 	} {
-		wish := transform.SyncSpec{Policy: ownership.PolicyDelete, Kind: deployment, Naming: namer(t, test.namespace, test.name)}
-		desired, err := namespaced().Desired(object(t, till), wish)
+		spec := transform.SyncSpec{Policy: ownership.PolicyDelete, Kind: deployment, Naming: namer(t, test.namespace, test.name)}
+		desired, err := namespaced().Desired(object(t, till), spec)
 		var refused *transform.InvalidObjectError
 		if !errors.As(err, &refused) || desired != nil || refused.Reason != transform.ReasonInvalid || refused.Field != test.field || refused.Message == "" {
 			t.Errorf("%s: want a refusal of %s, got %v, %v", name, test.field, desired, err)
@@ -158,7 +158,7 @@ func TestInvalidNames(t *testing.T) {
 		if name == "capitals" {
 			continue
 		}
-		if desired, err := raising.Desired(object(t, till), targetResource, wish); !errors.As(err, &refused) || desired != nil || refused.Field != test.field {
+		if desired, err := up.Desired(object(t, till), targetResource, spec); !errors.As(err, &refused) || desired != nil || refused.Field != test.field {
 			t.Errorf("%s: upwards: want a refusal of %s, got %v, %v", name, test.field, desired, err)
 		}
 	}
@@ -166,14 +166,14 @@ func TestInvalidNames(t *testing.T) {
 
 // A template that fails for an object says so.
 func TestNamesThatFail(t *testing.T) {
-	wish := transform.SyncSpec{Naming: namer(t, "", "{{ .Object.spec.none.deeper }}")}
-	for direction, desire := range map[string]func() (*transform.Desired, error){
-		"down": func() (*transform.Desired, error) { return namespaced().Desired(object(t, till), wish) },
+	spec := transform.SyncSpec{Naming: namer(t, "", "{{ .Object.spec.none.deeper }}")}
+	for direction, transformed := range map[string]func() (*transform.Desired, error){
+		"down": func() (*transform.Desired, error) { return namespaced().Desired(object(t, till), spec) },
 		"up": func() (*transform.Desired, error) {
-			return upFor(object(t, till)).Desired(object(t, till), targetResource, wish)
+			return upFor(object(t, till)).Desired(object(t, till), targetResource, spec)
 		},
 	} {
-		desired, err := desire()
+		desired, err := transformed()
 		var refused *transform.InvalidObjectError
 		if !errors.As(err, &refused) || desired != nil || !strings.Contains(err.Error(), "spec.naming.name") || !strings.Contains(err.Error(), "none") {
 			t.Errorf("%s: got %v, %v", direction, desired, err)
@@ -182,11 +182,11 @@ func TestNamesThatFail(t *testing.T) {
 }
 
 func TestNamesUp(t *testing.T) {
-	raising := upFor(object(t, till))
-	raising.SyncTarget, raising.Namespaced = "florin", true
+	up := upFor(object(t, till))
+	up.SyncTarget, up.Namespaced = "florin", true
 	below := object(t, "{apiVersion: old.example/v2, kind: Box, metadata: {name: box, namespace: bank, uid: b}}")
 	for name, test := range map[string]struct {
-		wish transform.SyncSpec
+		spec transform.SyncSpec
 		want [2]string
 	}{
 		"unchanged":    {transform.SyncSpec{}, [2]string{"bank", "box"}},
@@ -195,7 +195,7 @@ func TestNamesUp(t *testing.T) {
 		// What comes up is what the mailbox serves, whatever the wish says.
 		"the kind is that of the mailbox": {transform.SyncSpec{Kind: deployment}, [2]string{"bank", "box"}},
 	} {
-		desired, err := raising.Desired(below, targetResource, test.wish)
+		desired, err := up.Desired(below, targetResource, test.spec)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

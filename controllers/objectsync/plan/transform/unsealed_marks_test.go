@@ -63,8 +63,8 @@ func asUnsealedMark(desired *transform.Desired) string {
 
 func TestMarksOfFormerHubs(t *testing.T) {
 	for text, want := range formerMarks {
-		for name, wish := range emptySpecs(object(t, text), ownership.PolicyDelete) {
-			desired, err := down.Desired(object(t, text), wish)
+		for name, spec := range emptySpecs(object(t, text), ownership.PolicyDelete) {
+			desired, err := down.Desired(object(t, text), spec)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -102,11 +102,11 @@ func TestWhatFormerHubsMade(t *testing.T) {
 		unstructured.RemoveNestedField(source.Object, "metadata", "labels", ownership.MarkAnnotation)
 		unstructured.RemoveNestedField(source.Object, "metadata", "labels", ownership.EnsuredAnnotation)
 		unstructured.RemoveNestedField(source.Object, "metadata", "annotations", ownership.OwnerLabel)
-		for name, wish := range emptySpecs(source, ownership.PolicyDelete) {
-			desired, err := down.Desired(source, wish)
+		for name, spec := range emptySpecs(source, ownership.PolicyDelete) {
+			desired, err := down.Desired(source, spec)
 			write(name, desired, err)
-			wish.Policy = ownership.PolicyOrphan
-			desired, err = up.Desired(source, targetResource, wish)
+			spec.Policy = ownership.PolicyOrphan
+			desired, err = up.Desired(source, targetResource, spec)
 			write(name, desired, err)
 		}
 	}

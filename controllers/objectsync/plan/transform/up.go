@@ -47,24 +47,24 @@ type Up struct {
 }
 
 // Name returns the name and kind of a target object in the mailbox.
-func (u Up) Name(target *unstructured.Unstructured, wish SyncSpec) (conversion.Name, error) {
+func (u Up) Name(target *unstructured.Unstructured, spec SyncSpec) (conversion.Name, error) {
 	kind := schema.GroupVersionKind{Group: u.Resource.Group, Version: u.Version, Kind: u.Kind}
 	name := conversionName(target)
-	if wish.Conversion != nil {
+	if spec.Conversion != nil {
 		// The conversion names a version of the API, and objects are the same in all versions.
-		name.GVK.Version = cmp.Or(wish.Conversion.Downstream.Version, name.GVK.Version)
-		converted, ok := wish.Conversion.Up(name)
+		name.GVK.Version = cmp.Or(spec.Conversion.Downstream.Version, name.GVK.Version)
+		converted, ok := spec.Conversion.Up(name)
 		if !ok || converted.GVK.GroupKind() != kind.GroupKind() {
-			return conversion.Name{}, fmt.Errorf("the conversion from %v to %v does not make a %s of %v", wish.Conversion.Upstream, wish.Conversion.Downstream, kind.GroupKind(), name)
+			return conversion.Name{}, fmt.Errorf("the conversion from %v to %v does not make a %s of %v", spec.Conversion.Upstream, spec.Conversion.Downstream, kind.GroupKind(), name)
 		}
 		name = converted
 	}
 	// The hub writes to the mailbox in one version, whatever the conversion says.
 	name.GVK = kind
-	if wish.Conversion != nil {
+	if spec.Conversion != nil {
 		return name, nil
 	}
-	key, err := wish.applyNaming(target, u.Mailbox, u.SyncTarget, types.NamespacedName{Namespace: name.Namespace, Name: name.Name}, u.Namespaced, kind.GroupKind())
+	key, err := spec.applyNaming(target, u.Mailbox, u.SyncTarget, types.NamespacedName{Namespace: name.Namespace, Name: name.Name}, u.Namespaced, kind.GroupKind())
 	if err != nil {
 		return conversion.Name{}, err
 	}
@@ -74,8 +74,8 @@ func (u Up) Name(target *unstructured.Unstructured, wish SyncSpec) (conversion.N
 
 // Desired returns the object, without its status, that the mailbox must have. The error is a [*TooLargeError], a
 // [*InvalidObjectError] or a [*mutation.Error] if the object cannot be synced.
-func (u Up) Desired(target *unstructured.Unstructured, resource schema.GroupResource, wish SyncSpec) (*Desired, error) {
-	name, err := u.Name(target, wish)
+func (u Up) Desired(target *unstructured.Unstructured, resource schema.GroupResource, spec SyncSpec) (*Desired, error) {
+	name, err := u.Name(target, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +83,7 @@ func (u Up) Desired(target *unstructured.Unstructured, resource schema.GroupReso
 	if err := rename(content, name); err != nil {
 		return nil, err
 	}
-	if err := wish.mutate(content); err != nil {
+	if err := spec.mutate(content); err != nil {
 		return nil, err
 	}
 	// Whatever kind it has on the target: kcp would fill in a token of the mailbox.
@@ -108,8 +108,8 @@ func (u Up) Desired(target *unstructured.Unstructured, resource schema.GroupReso
 			Name:      target.GetName(),
 			UID:       target.GetUID(),
 		},
-		Policy:   wish.Policy,
-		Relation: wish.Relation,
+		Policy:   spec.Policy,
+		Relation: spec.Relation,
 	}, u.Owner, u.Hasher)
 	if err != nil {
 		return nil, err

@@ -67,15 +67,15 @@ type Route struct {
 // String names the Deployment and its target.
 func (r Route) String() string { return fmt.Sprintf("%s/%s of %s", r.Namespace, r.Name, r.Target) }
 
-// Journey contains the observations of one route.
-type Journey struct {
+// Timeline contains the observations of one route.
+type Timeline struct {
 	Route
 	at [stages]time.Time
 }
 
 // Reached returns the number of stages that were observed without a gap. Each side has its own watch, so a later
 // stage may be observed first. It counts once the earlier stages have been observed.
-func (j Journey) Reached() int {
+func (j Timeline) Reached() int {
 	for stage, at := range j.at {
 		if at.IsZero() {
 			return stage
@@ -85,75 +85,75 @@ func (j Journey) Reached() int {
 }
 
 // At returns the time at which a stage was observed, or zero.
-func (j Journey) At(stage Stage) time.Time { return j.at[stage] }
+func (j Timeline) At(stage Stage) time.Time { return j.at[stage] }
 
 // Leg returns the time from the previous stage to the given one. ok is false for the first stage, and while one of
 // the two times is unknown. Leg is never negative, although two sides may observe nearly simultaneous events in
 // either order.
-func (j Journey) Leg(stage Stage) (leg time.Duration, ok bool) {
+func (j Timeline) Leg(stage Stage) (leg time.Duration, ok bool) {
 	if stage <= Created || j.at[stage].IsZero() || j.at[stage-1].IsZero() {
 		return 0, false
 	}
 	return max(0, j.at[stage].Sub(j.at[stage-1])), true
 }
 
-// Log contains the journeys of all routes. It is safe for concurrent use.
+// Log contains the timelines of all routes. It is safe for concurrent use.
 type Log struct {
-	mu       sync.Mutex
-	journeys []Journey
-	done     chan struct{}
+	mu        sync.Mutex
+	timelines []Timeline
+	done      chan struct{}
 }
 
 // NewLog returns a log for the routes, without observations.
 func NewLog(routes ...Route) *Log {
 	log := &Log{done: make(chan struct{})}
 	for _, route := range routes {
-		log.journeys = append(log.journeys, Journey{Route: route})
+		log.timelines = append(log.timelines, Timeline{Route: route})
 	}
 	log.closeIfDone()
 	return log
 }
 
-// Record notes the first observation of a stage. It returns the stages that the journey has thereby reached, in
+// Record notes the first observation of a stage. It returns the stages that the timeline has thereby reached, in
 // order. A repeated stage or an unknown route changes nothing.
-func (l *Log) Record(route Route, stage Stage, at time.Time) (journey Journey, reached []Stage) {
+func (l *Log) Record(route Route, stage Stage, at time.Time) (timeline Timeline, reached []Stage) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	i := slices.IndexFunc(l.journeys, func(j Journey) bool { return j.Route == route })
-	if i < 0 || !l.journeys[i].at[stage].IsZero() {
-		return Journey{}, nil
+	i := slices.IndexFunc(l.timelines, func(j Timeline) bool { return j.Route == route })
+	if i < 0 || !l.timelines[i].at[stage].IsZero() {
+		return Timeline{}, nil
 	}
-	before := l.journeys[i].Reached()
-	l.journeys[i].at[stage] = at
-	for next := before; next < l.journeys[i].Reached(); next++ {
+	before := l.timelines[i].Reached()
+	l.timelines[i].at[stage] = at
+	for next := before; next < l.timelines[i].Reached(); next++ {
 		reached = append(reached, Stage(next))
 	}
 	l.closeIfDone()
-	return l.journeys[i], reached
+	return l.timelines[i], reached
 }
 
-// Journeys returns the current journeys, in the order of the routes passed to NewLog.
-func (l *Log) Journeys() []Journey {
+// Timelines returns the current timelines, in the order of the routes passed to NewLog.
+func (l *Log) Timelines() []Timeline {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.journeys)
+	return slices.Clone(l.timelines)
 }
 
-// Done returns a channel that is closed when all journeys have reached the last stage.
+// Done returns a channel that is closed when all timelines have reached the last stage.
 func (l *Log) Done() <-chan struct{} { return l.done }
 
-// closeIfDone closes done if all journeys are complete. Record calls it after every change; no change follows the one
-// that completes the last journey.
+// closeIfDone closes done if all timelines are complete. Record calls it after every change; no change follows the one
+// that completes the last timeline.
 func (l *Log) closeIfDone() {
-	if !slices.ContainsFunc(l.journeys, func(j Journey) bool { return j.Reached() < stages }) {
+	if !slices.ContainsFunc(l.timelines, func(j Timeline) bool { return j.Reached() < stages }) {
 		close(l.done)
 	}
 }
 
-// Missing describes the missing stages, one line per incomplete journey.
+// Missing describes the missing stages, one line per incomplete timeline.
 func (l *Log) Missing() []string {
 	var lines []string
-	for _, j := range l.Journeys() {
+	for _, j := range l.Timelines() {
 		if next := j.Reached(); next < stages {
 			lines = append(lines, fmt.Sprintf("%s: not %s", j.Route, Stage(next)))
 		}
@@ -164,7 +164,7 @@ func (l *Log) Missing() []string {
 // LongestReturn returns the longest time of a status back to its mailbox.
 func (l *Log) LongestReturn() time.Duration {
 	var longest time.Duration
-	for _, j := range l.Journeys() {
+	for _, j := range l.Timelines() {
 		if leg, ok := j.Leg(Returned); ok {
 			longest = max(longest, leg)
 		}

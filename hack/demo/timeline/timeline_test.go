@@ -97,7 +97,7 @@ func TestRecord(t *testing.T) {
 					t.Errorf("%v at %d: reached %v, want %v", s.stage, s.at, reached, s.reached)
 				}
 			}
-			j := log.Journeys()[0]
+			j := log.Timelines()[0]
 			for _, stage := range []timeline.Stage{timeline.Created, timeline.Applied, timeline.Available, timeline.Returned} {
 				leg, ok := j.Leg(stage)
 				want, wantOK := test.legs[stage]
@@ -109,9 +109,9 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-func TestLogIsDoneWithTheLastStageOfTheLastJourney(t *testing.T) {
+func TestLogIsDoneWithTheLastStageOfTheLastTimeline(t *testing.T) {
 	log := timeline.NewLog(web, cart)
-	// One journey ends with its last stage, the other with an earlier stage that arrived late.
+	// One timeline ends with its last stage, the other with an earlier stage that arrived late.
 	for _, s := range []struct {
 		route timeline.Route
 		stage timeline.Stage
