@@ -36,11 +36,11 @@ type Publication struct {
 }
 
 // Name returns the name of the PublishedResource.
-func (i *Publication) Name() string {
-	if i.Existing != nil {
-		return i.Existing.Name
+func (p *Publication) Name() string {
+	if p.Existing != nil {
+		return p.Existing.Name
 	}
-	return i.Desired.Name
+	return p.Desired.Name
 }
 
 // HasOtherSchema reports whether mailboxes already have the API with a schema that is not from the SyncTarget.
