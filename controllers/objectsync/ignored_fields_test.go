@@ -89,7 +89,7 @@ func (h *testHub) deferred() (fields []string) {
 	return fields
 }
 
-// runs tells whether a Deployment has an image and so many replicas.
+// runs reports whether a Deployment has an image and so many replicas.
 func runsAs(image string, replicas int64) func(*unstructured.Unstructured) bool {
 	return func(object *unstructured.Unstructured) bool {
 		containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")

@@ -27,7 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 )
 
-// relationsAreComplete tells whether absence of a relation to Secrets of the mailbox means something.
+// relationsAreComplete reports whether absence of a relation to Secrets of the mailbox means something.
 func (h *testHub) relationsAreComplete() bool {
 	return h.registry.IsComplete(synchubv1alpha1.RelatedOriginMailbox, secretsV1.GroupResource())
 }

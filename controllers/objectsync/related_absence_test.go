@@ -165,7 +165,7 @@ func TestRelatedObjectsOfWhatIsNotPublishedAnyMore(t *testing.T) {
 	}
 }
 
-// hasRelation tells whether the mark of an object names a relation.
+// hasRelation reports whether the mark of an object names a relation.
 func hasRelation(relation string) func(*unstructured.Unstructured) bool {
 	return func(object *unstructured.Unstructured) bool {
 		mark, err := ownership.ParseMark(object.GetAnnotations()[ownership.MarkAnnotation])

@@ -56,7 +56,7 @@ func (h *testHub) putSecret(name, data string) {
 	h.put(secretsV1, "{apiVersion: v1, kind: Secret, metadata: {name: "+name+", namespace: "+h.namespace+"}, data: {"+data+"}}")
 }
 
-// holds tells whether an object has a value in its data.
+// holds reports whether an object has a value in its data.
 func holds(key, value string) func(*unstructured.Unstructured) bool {
 	return func(object *unstructured.Unstructured) bool {
 		got, _, _ := unstructured.NestedString(object.Object, "data", key)

@@ -106,7 +106,7 @@ func sameScope(a, b targets.Scope) bool {
 	return a.All == b.All && slices.Equal(a.Namespaces, b.Namespaces) && slices.Equal(a.Names, b.Names)
 }
 
-// finds tells whether a scope has an object of a name.
+// finds reports whether a scope has an object of a name.
 func finds(scope targets.Scope, key types.NamespacedName) bool {
 	return scope.All || slices.Contains(scope.Namespaces, key.Namespace) || slices.Contains(scope.Names, key)
 }

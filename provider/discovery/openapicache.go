@@ -76,7 +76,7 @@ type openAPIResource struct {
 }
 
 // getResource returns what the document behind a URL says of a resource, [ErrNotServed] if nothing. Without a kind it only
-// tells whether it says something.
+// reports whether it says something.
 func (d *OpenAPICache) getResource(ctx context.Context, cluster *SchemaReader, link string, resource schema.GroupVersionResource, kind string) (openAPIResource, error) {
 	hash := hashFromURL(link)
 	name := fmt.Sprintf("%s/%s/%s", hash, resource.String(), kind)
@@ -165,7 +165,7 @@ func (d *OpenAPICache) getDocument(ctx context.Context, cluster clusterReader, h
 	return content, hash, nil
 }
 
-// hasHash tells whether a document has the hash that API servers give it.
+// hasHash reports whether a document has the hash that API servers give it.
 func hasHash(content []byte, hash string) bool {
 	return strings.EqualFold(fmt.Sprintf("%x", sha512.Sum512(content)), hash)
 }

@@ -159,7 +159,7 @@ func (w *wildcardInformer) releasePending() {
 	w.endpoint.owner.memory.pending.Add(-w.pendingBytes.Swap(0))
 }
 
-// isListing tells whether objects of a list may not be counted yet.
+// isListing reports whether objects of a list may not be counted yet.
 func (w *wildcardInformer) isListing() bool {
 	if w.initialList.pending != nil && w.lastDeliveredList.Load() == w.initialList.number {
 		w.endList()

@@ -83,7 +83,7 @@ func (p *absenceVerifier) readBoundMailbox(ctx context.Context, mailbox logicalc
 	return &boundMailbox{endpoint: endpoint, client: client, binding: &binding}, nil
 }
 
-// isRebound tells whether the binding is not the one that the mailbox was made with: kcp binds what a workspace's type says
+// isRebound reports whether the binding is not the one that the mailbox was made with: kcp binds what a workspace's type says
 // before it takes the workspace for initialized.
 func isRebound(binding *apisv1alpha2.APIBinding, logicalCluster *corev1alpha1.LogicalCluster) bool {
 	initialized := conditions.Get(logicalCluster, tenancyv1alpha1.WorkspaceInitialized)
@@ -110,7 +110,7 @@ func getInto(ctx context.Context, client dynamic.Interface, resource schema.Grou
 	return nil
 }
 
-// servesResource tells whether a resource is in force in a mailbox: bound with the export, or claimed, accepted and applied.
+// servesResource reports whether a resource is in force in a mailbox: bound with the export, or claimed, accepted and applied.
 func servesResource(binding *apisv1alpha2.APIBinding, resource schema.GroupResource) bool {
 	for _, bound := range binding.Status.BoundResources {
 		if bound.Group == resource.Group && bound.Resource == resource.Resource {

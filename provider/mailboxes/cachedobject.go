@@ -144,7 +144,7 @@ func newPartialObject(object *unstructured.Unstructured, projection string) *uns
 	kept := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": object.Object["apiVersion"], "kind": object.Object["kind"], "metadata": metadata, projectionField: projection,
 	}}
-	// The type tells whether a Secret is a ServiceAccount's token, which no config selects.
+	// The type reports whether a Secret is a ServiceAccount's token, which no config selects.
 	if kind, ok := object.Object["type"].(string); ok && len(kind) <= maxIdentityText {
 		kept.Object["type"] = kind
 	}

@@ -77,7 +77,7 @@ func TestConfigsAreStripped(t *testing.T) {
 	g.Expect(cachesize.SizeOf(held)).To(BeNumerically("<", 2_000))
 }
 
-// Configs have limits of their own, beyond which only that is held which tells whether their status says so.
+// Configs have limits of their own, beyond which only that is held which reports whether their status says so.
 func TestConfigsBeyondTheirLimits(t *testing.T) {
 	g := NewWithT(t)
 	c := newConfigCache(t, Limits{Objects: 3})

@@ -107,7 +107,7 @@ func (a *usage) markEvicted(pending int64, limits Limits, now time.Time) int64 {
 	return a.eviction.objects
 }
 
-// takeNotification tells whether nobody has been told yet that the mailbox is evicted.
+// takeNotification reports whether nobody has been told yet that the mailbox is evicted.
 func (a *usage) takeNotification() bool {
 	a.lock.Lock()
 	defer a.lock.Unlock()
@@ -140,7 +140,7 @@ func (a *usage) nextReadmission() time.Time {
 	return a.eviction.nextAttempt()
 }
 
-// isEvicted tells whether nothing is held of the configs of a mailbox, or of its other objects.
+// isEvicted reports whether nothing is held of the configs of a mailbox, or of its other objects.
 func (m *Mailboxes) isEvicted(mailbox logicalcluster.Name, configs bool) bool {
 	return m.evictedCount.Load() > 0 && m.usageOf(mailbox, configs).evicted.Load()
 }
@@ -279,7 +279,7 @@ func (m *Mailboxes) readmitNext(ctx context.Context, all []evictionKey) {
 	}
 }
 
-// fitsLimits lists what is closed, as far as it fits, and tells whether all does.
+// fitsLimits lists what is closed, as far as it fits, and reports whether all does.
 func (m *Mailboxes) fitsLimits(ctx context.Context, evicted evictionKey) (bool, error) {
 	endpoint := m.endpointFor(evicted.mailbox)
 	if endpoint == nil {

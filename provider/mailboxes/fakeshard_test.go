@@ -231,7 +231,7 @@ func (s *fakeShard) objects(response http.ResponseWriter, request *http.Request,
 	}
 }
 
-// isOlder tells whether a watch begins at a list of an earlier version than the current one.
+// isOlder reports whether a watch begins at a list of an earlier version than the current one.
 func isOlder(resourceVersion string, version int) bool {
 	begins, err := strconv.Atoi(resourceVersion)
 	return err == nil && begins >= firstVersion && begins < firstVersion+version

@@ -171,7 +171,7 @@ func (m *Mailboxes) Start(ctx context.Context) error {
 // NeedLeaderElection makes the manager run the mailboxes on the leader only.
 func (m *Mailboxes) NeedLeaderElection() bool { return true }
 
-// HasSynced tells whether the hub can work: the endpoints are known, and their caches are filled as far as they can be.
+// HasSynced reports whether the hub can work: the endpoints are known, and their caches are filled as far as they can be.
 // What a virtual workspace does not serve, or not yet, and an endpoint that does not answer are not waited for, but of
 // the endpoints, if there are any, one must show its mailboxes.
 func (m *Mailboxes) HasSynced() bool {

@@ -44,7 +44,7 @@ func (m *Mailboxes) NamingConflict(mailbox logicalcluster.Name) (conflict *Namin
 	return &NamingConflict{Binding: binding.GetName(), Message: message}, true
 }
 
-// IsKnownNotServed tells whether the mailbox is known not to serve a resource, which is neither bound there nor claimed and accepted.
+// IsKnownNotServed reports whether the mailbox is known not to serve a resource, which is neither bound there nor claimed and accepted.
 func (m *Mailboxes) IsKnownNotServed(mailbox logicalcluster.Name, resource schema.GroupResource) bool {
 	binding := m.bindingOf(mailbox)
 	return binding != nil && !listsResource(binding, resource, "status", "boundResources") && !listsResource(binding, resource, "status", "appliedPermissionClaims")
@@ -59,7 +59,7 @@ func (m *Mailboxes) bindingOf(mailbox logicalcluster.Name) *unstructured.Unstruc
 	return endpoint.binding(mailbox)
 }
 
-// listsResource tells whether a list of a binding has the resource.
+// listsResource reports whether a list of a binding has the resource.
 func listsResource(binding *unstructured.Unstructured, resource schema.GroupResource, path ...string) bool {
 	for _, item := range nestedMaps(binding, path...) {
 		group, _ := item["group"].(string)

@@ -53,7 +53,7 @@ func (w *wildcardInformer) awaitRelist(mailbox logicalcluster.Name, opened uint6
 	w.awaitingRelist[mailbox] = opened
 }
 
-// relistDone ends that. It tells whether the mailbox waited for a list since that time, or with zero since any.
+// relistDone ends that. It reports whether the mailbox waited for a list since that time, or with zero since any.
 func (w *wildcardInformer) relistDone(mailbox logicalcluster.Name, opened uint64) bool {
 	w.awaitingRelistLock.Lock()
 	defer w.awaitingRelistLock.Unlock()
@@ -66,7 +66,7 @@ func (w *wildcardInformer) relistDone(mailbox logicalcluster.Name, opened uint64
 	return true
 }
 
-// isAwaitingRelist tells whether it is unknown what there is of the resource in a mailbox, because that was opened and not listed since.
+// isAwaitingRelist reports whether it is unknown what there is of the resource in a mailbox, because that was opened and not listed since.
 func (e *endpoint) isAwaitingRelist(resource schema.GroupVersionResource, mailbox logicalcluster.Name) bool {
 	e.lock.RLock()
 	w := e.informers[resource]
@@ -114,7 +114,7 @@ func (w *wildcardInformer) onPlaceholder(placeholder *cachedObject) {
 }
 
 // relistReadmitted has listed anew what is still awaited: a relist that is asked for between a list and its watch waits for the end of
-// that watch. It tells whether there is something.
+// that watch. It reports whether there is something.
 func (m *Mailboxes) relistReadmitted() (waits bool) {
 	for _, configs := range []bool{true, false} {
 		for _, w := range m.limitedInformers(configs) {

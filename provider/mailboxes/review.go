@@ -152,7 +152,7 @@ type cacheEntry struct {
 	selected bool
 }
 
-// review makes the caches hold what is to be held of a mailbox. It tells whether the mailbox is over its limits.
+// review makes the caches hold what is to be held of a mailbox. It reports whether the mailbox is over its limits.
 func (m *Mailboxes) review(ctx context.Context, mailbox logicalcluster.Name) (identityOnly bool, err error) {
 	endpoint := m.endpointFor(mailbox)
 	if endpoint == nil {
@@ -186,7 +186,7 @@ func (m *Mailboxes) review(ctx context.Context, mailbox logicalcluster.Name) (id
 	return identityOnly, errors.Join(errs...)
 }
 
-// applyAdmission makes the caches hold of objects of a mailbox what is not refused. It tells whether some are.
+// applyAdmission makes the caches hold of objects of a mailbox what is not refused. It reports whether some are.
 func (m *Mailboxes) applyAdmission(ctx context.Context, mailbox logicalcluster.Name, all []cacheEntry, exceeded []exceededLimit) (identityOnly bool, err error) {
 	missing := map[*wildcardInformer][]cacheEntry{}
 	for i, held := range all {

@@ -69,7 +69,7 @@ func (l *recordingSubscriber) OnReset() {
 	l.resets++
 }
 
-// wasReset tells whether it was told to look again since the last time.
+// wasReset reports whether it was told to look again since the last time.
 func (l *recordingSubscriber) wasReset() bool {
 	l.lock.Lock()
 	defer l.lock.Unlock()

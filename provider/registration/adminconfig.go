@@ -92,8 +92,8 @@ func (a *AdminConfig) kubeconfig(token string) ([]byte, error) {
 	return written, nil
 }
 
-// isKubeconfigCurrent tells whether a kubeconfig leads to the cluster with a token of this ServiceAccount that has more than half of its
-// life before it. That rests on what the token says of itself: it only tells whether the token is worth keeping.
+// isKubeconfigCurrent reports whether a kubeconfig leads to the cluster with a token of this ServiceAccount that has more than half of its
+// life before it. That rests on what the token says of itself: it only reports whether the token is worth keeping.
 func (a *AdminConfig) isKubeconfigCurrent(kubeconfig []byte, account *corev1.ServiceAccount, now time.Time) bool {
 	config, err := targets.ParseKubeconfig(kubeconfig)
 	if err != nil || config.Host != a.cluster.Server || config.ServerName != a.cluster.TLSServerName || string(config.CAData) != string(a.cluster.CertificateAuthorityData) {

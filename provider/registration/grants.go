@@ -47,7 +47,7 @@ type Grants struct {
 	namespaceRules map[string][]rbacv1.PolicyRule
 }
 
-// allows tells whether rights were granted for a resource. One namespace is enough: another may have gone, with the rights there.
+// allows reports whether rights were granted for a resource. One namespace is enough: another may have gone, with the rights there.
 func (g *Grants) allows(resource rbac.Resource) bool {
 	isGranted := func(namespaces ...string) bool {
 		return len(g.missing([]rbac.Resource{resource}, rbac.Options{Namespaces: namespaces})) == 0

@@ -79,7 +79,7 @@ func (i Identity) objectMeta(namespace string) metav1.ObjectMeta {
 	}
 }
 
-// isOurs tells whether an object was made for the identity.
+// isOurs reports whether an object was made for the identity.
 func (i Identity) isOurs(object client.Object) bool {
 	return object.GetLabels()[managedByLabel] == managerName && object.GetAnnotations()[ownerAnnotation] == i.owner()
 }

@@ -156,7 +156,7 @@ func (e *notAllowedError) Error() string {
 		e.secret.Namespace, e.secret.Name, e.syncTarget.Name, kubeconfig.AllowCommand(e.secret, e.syncTarget.Name, e.syncTarget.UID))
 }
 
-// isSecretFor tells whether a Secret is for a SyncTarget of a name: it says so, or a registration made it before Secrets said so.
+// isSecretFor reports whether a Secret is for a SyncTarget of a name: it says so, or a registration made it before Secrets said so.
 func isSecretFor(secret *corev1.Secret, name string) bool {
 	if kubeconfig.HasEntryFor(secret, name) {
 		return true

@@ -101,7 +101,7 @@ func DescribeNotReady(syncTarget *edgev2alpha1.SyncTarget) string {
 	return strings.Join(lines, "\n")
 }
 
-// IsReady tells whether the hub says that all is well, the rights included. Without these a SyncTarget is ready for a part.
+// IsReady reports whether the hub says that all is well, the rights included. Without these a SyncTarget is ready for a part.
 func IsReady(syncTarget *edgev2alpha1.SyncTarget) bool {
 	if syncTarget == nil || !meta.IsStatusConditionTrue(syncTarget.Status.Conditions, edgev2alpha1.ConditionReady) {
 		return false

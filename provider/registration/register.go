@@ -57,7 +57,7 @@ type Registrar struct {
 	Info func(string)
 	// Confirm is asked before more is given than was before; what it returns ends the registration. It may be nil.
 	Confirm func(ctx context.Context, question string) error
-	// IsProtected tells whether a namespace is protected and not among those that a SyncTarget allows all the same. It may be nil.
+	// IsProtected reports whether a namespace is protected and not among those that a SyncTarget allows all the same. It may be nil.
 	IsProtected func(namespace string, allowed []string) bool
 	Clock       clock.PassiveClock
 }

@@ -166,7 +166,7 @@ func (t *Target) ensureAll(ctx context.Context, objects []client.Object) error {
 	return nil
 }
 
-// isNamespaceMissing tells whether nothing can be made in the namespace since it is on its way out, or ended after it was looked at.
+// isNamespaceMissing reports whether nothing can be made in the namespace since it is on its way out, or ended after it was looked at.
 func isNamespaceMissing(err error) bool {
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return true
@@ -336,7 +336,7 @@ func (t *Target) removeNamespace(ctx context.Context) error {
 	return nil
 }
 
-// isNamespaceInUse tells whether anything is in the namespace that no cluster puts there by itself. Of what a namespace can hold it
+// isNamespaceInUse reports whether anything is in the namespace that no cluster puts there by itself. Of what a namespace can hold it
 // looks at what everything else needs to run.
 func (t *Target) isNamespaceInUse(ctx context.Context) (bool, error) {
 	for _, kind := range []string{"ServiceAccount", "Pod", "Secret", "ConfigMap", "Service", "PersistentVolumeClaim"} {

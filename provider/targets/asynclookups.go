@@ -132,7 +132,7 @@ func newAsyncLookups() asyncLookups {
 	return asyncLookups{semaphore: make(chan struct{}, maxConcurrentLookups), running: map[lookup]struct{}{}, results: map[lookup]asyncResult{}}
 }
 
-// begin notes that a question is being asked, and tells whether it was not before.
+// begin notes that a question is being asked, and reports whether it was not before.
 func (q *asyncLookups) begin(key lookup) bool {
 	q.lock.Lock()
 	defer q.lock.Unlock()

@@ -43,7 +43,7 @@ type creationMode struct {
 	byApply         bool
 }
 
-// supportsCreateByApply tells whether the target was seen never to overwrite by an apply that carries [impossibleResourceVersion]. It is asked
+// supportsCreateByApply reports whether the target was seen never to overwrite by an apply that carries [impossibleResourceVersion]. It is asked
 // before the first object is created after it has come up, since whoever comes back may be someone else, and not asked while
 // nothing is to be created.
 func (c *Connection) supportsCreateByApply() (bool, error) {
@@ -101,7 +101,7 @@ func (c *Connection) probeCreateByApply(ctx context.Context) (bool, error) {
 	return apierrors.IsConflict(present) && absent == nil, nil
 }
 
-// isInconclusive tells whether the error is about the target as it is now, and no answer to what was asked.
+// isInconclusive reports whether the error is about the target as it is now, and no answer to what was asked.
 func isInconclusive(err error) bool {
 	switch apierrors.ReasonForError(err) {
 	case metav1.StatusReasonUnknown, metav1.StatusReasonServiceUnavailable, metav1.StatusReasonTooManyRequests,

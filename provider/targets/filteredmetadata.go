@@ -99,7 +99,7 @@ func (f *FilteredCache) Fetch(ctx context.Context, key types.NamespacedName) err
 	return nil
 }
 
-// hasNewer tells whether the watch has shown that an object is gone, or a newer state or another object of its name.
+// hasNewer reports whether the watch has shown that an object is gone, or a newer state or another object of its name.
 func (f *FilteredCache) hasNewer(object *unstructured.Unstructured) bool {
 	for _, informer := range f.informers {
 		item, exists, err := informer.GetByKey(storeKey(keyFor(object)))

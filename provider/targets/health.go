@@ -69,7 +69,7 @@ func (c *Connection) Health() Health {
 	return c.health
 }
 
-// IsUp tells whether the target answers.
+// IsUp reports whether the target answers.
 func (c *Connection) IsUp() bool { return c.Health().Up }
 
 // ConnectionEpoch returns how often the target has come up: what was put off while it was away is to be made up for once each time.
@@ -100,7 +100,7 @@ func (c *Connection) ProbeNow() {
 	}
 }
 
-// Ping asks the target for its version now, and tells whether it has answered before ctx ended. What is thought of the target
+// Ping asks the target for its version now, and reports whether it has answered before ctx ended. What is thought of the target
 // does not change by that.
 func (c *Connection) Ping(ctx context.Context) bool {
 	return c.discovery.RESTClient().Get().AbsPath("/version").MaxRetries(0).Do(requestmetrics.WithClass(ctx, requestmetrics.Background)).Error() == nil

@@ -76,7 +76,7 @@ func (c *pendingBytes) close() {
 	c.reset()
 }
 
-// allows tells whether a target that has come to take so many bytes may keep growing.
+// allows reports whether a target that has come to take so many bytes may keep growing.
 func (t *memoryLimit) allows(bytes int64) bool {
 	if t.limit == 0 {
 		return true

@@ -274,7 +274,7 @@ func (w *NameWatch) observe(key types.NamespacedName, fingerprint string) {
 	}
 }
 
-// recordLocked takes down what was seen under a name, and tells whether it is to be told. It needs the lock.
+// recordLocked takes down what was seen under a name, and reports whether it is to be told. It needs the lock.
 func (w *NameWatch) recordLocked(key types.NamespacedName, fingerprint string) bool {
 	before, watched := w.names[key]
 	if !watched {

@@ -84,7 +84,7 @@ func TestRegistryKeepsAConnectionWhileNothingChanges(t *testing.T) {
 	}
 }
 
-// hasSuccessor tells whether a connection waits for the target's first answer.
+// hasSuccessor reports whether a connection waits for the target's first answer.
 func (f *testRegistry) hasSuccessor() bool {
 	f.lock.RLock()
 	defer f.lock.RUnlock()

@@ -65,14 +65,14 @@ type lookup struct {
 	versions bool
 }
 
-// matches tells whether an API is the one that is asked for. Subresources have a kind as well, which may be another's. What is
+// matches reports whether an API is the one that is asked for. Subresources have a kind as well, which may be another's. What is
 // named as no API can be is none: the name that was not asked for goes on to conditions, and into the hub's memory.
 func (q lookup) matches(api metav1.APIResource) bool {
 	return (q.kind == "" || q.kind == api.Kind) && (q.resource == "" || q.resource == api.Name) &&
 		isAPIName(api.Name) && isAPIName(strings.ToLower(api.Kind))
 }
 
-// isAPIName tells whether a text can be a resource or a version, or a kind in lower case.
+// isAPIName reports whether a text can be a resource or a version, or a kind in lower case.
 func isAPIName(text string) bool { return len(validation.IsDNS1035Label(text)) == 0 }
 
 type lookupResult struct {

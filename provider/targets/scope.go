@@ -40,7 +40,7 @@ func (c *Connection) WatchNamespaces(namespaced bool) []string {
 	return c.namespaces
 }
 
-// WatchesNamespace tells whether objects of a namespace are seen; those in none are.
+// WatchesNamespace reports whether objects of a namespace are seen; those in none are.
 func (c *Connection) WatchesNamespace(namespace string) bool {
 	return namespace == metav1.NamespaceNone || len(c.namespaces) == 0 || slices.Contains(c.namespaces, namespace)
 }
@@ -59,7 +59,7 @@ func (c *Connection) RestrictScope(scope Scope, namespaced bool) Scope {
 	}
 }
 
-// IsNamespaceMissing tells whether the target has no namespace of a name. It is false, too, where the target does not say.
+// IsNamespaceMissing reports whether the target has no namespace of a name. It is false, too, where the target does not say.
 func (c *Connection) IsNamespaceMissing(ctx context.Context, name string) bool {
 	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()

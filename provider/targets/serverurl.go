@@ -75,7 +75,7 @@ func isLabel(label string) bool {
 	return strings.Trim(strings.ToLower(label), "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
 }
 
-// isNumber tells whether a parser of addresses could read the last part of a host as a number, as the URL standard has it:
+// isNumber reports whether a parser of addresses could read the last part of a host as a number, as the URL standard has it:
 // decimal, octal or hexadecimal, even with nothing after 0x.
 func isNumber(label string) bool {
 	if strings.Trim(label, "0123456789") == "" {

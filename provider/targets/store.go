@@ -50,7 +50,7 @@ func newStore(transform cache.TransformFunc, indexers cache.Indexers, handler ca
 // Transformer has the reflector, too, keep objects in the reduced form only while it reads all.
 func (s *store) Transformer() cache.TransformFunc { return s.transform }
 
-// HasSynced tells whether the handler has been told of all that was there at first.
+// HasSynced reports whether the handler has been told of all that was there at first.
 func (s *store) HasSynced() bool {
 	select {
 	case <-s.synced:

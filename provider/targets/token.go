@@ -248,7 +248,7 @@ func replaceToken(kubeconfig []byte, before *rest.Config, token string) ([]byte,
 	return changed, nil
 }
 
-// differsOnlyInToken tells whether a kubeconfig leads to the same server and is the same but for its token.
+// differsOnlyInToken reports whether a kubeconfig leads to the same server and is the same but for its token.
 func differsOnlyInToken(kubeconfig []byte, before *rest.Config, token string) bool {
 	after, err := ParseKubeconfig(kubeconfig)
 	if err != nil || after.BearerToken != token {

@@ -88,7 +88,7 @@ func cutAPI(path string) (before, api string, found bool) {
 	return path[:at+1], path[at:], true
 }
 
-// isReview tells whether what is sent to an API is a question about rights, or for a token.
+// isReview reports whether what is sent to an API is a question about rights, or for a token.
 func isReview(api string) bool {
 	return strings.HasPrefix(api, "/apis/authorization.k8s.io/") || strings.HasPrefix(api, "/apis/authentication.k8s.io/") ||
 		strings.HasSuffix(api, "/token") && strings.Contains(api, "/serviceaccounts/") && countSegments(api) == 3
@@ -183,7 +183,7 @@ func describeRequest(request *http.Request, kind requestKind) string {
 	}
 }
 
-// isDivisible tells whether the request asks for a page of several objects: a smaller one can be asked for.
+// isDivisible reports whether the request asks for a page of several objects: a smaller one can be asked for.
 func isDivisible(request *http.Request, kind requestKind) bool {
 	if kind != kindList && kind != kindMetadata {
 		return false

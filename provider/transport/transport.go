@@ -192,7 +192,7 @@ func mediaTypeOf(response *http.Response) string {
 	return strings.ToLower(strings.TrimSpace(mediaType))
 }
 
-// isExpectedMediaType tells whether an answer is of a type that clients of API servers ask for. Others that client-go could decode, as
+// isExpectedMediaType reports whether an answer is of a type that clients of API servers ask for. Others that client-go could decode, as
 // YAML, can stand for much more than they are long.
 func (b *limitingTransport) isExpectedMediaType(mediaType string, kind requestKind) bool {
 	// API servers say so of health, and of the index of OpenAPI documents, which nobody but the hub itself decodes.

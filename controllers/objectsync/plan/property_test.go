@@ -56,7 +56,7 @@ func isAbsent(source plan.Source) bool {
 	return slices.Contains([]plan.Cause{plan.SourceNotFound, plan.Terminating, plan.Deselected}, source.State)
 }
 
-// isOwned tells whether the target holds what the source, which goes down, placed there, to stay.
+// isOwned reports whether the target holds what the source, which goes down, placed there, to stay.
 func isOwned(source plan.Source, observed *plan.TargetObject) bool {
 	if source.State != plan.InSync || observed == nil || observed.Terminating {
 		return false

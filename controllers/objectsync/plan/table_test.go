@@ -80,7 +80,7 @@ func checkTable(t *testing.T, table string, columns [][]string, decided func(val
 	}
 }
 
-// holds tells whether a line of a table, in which "-" stands for any value and "|" separates some, is about the values.
+// holds reports whether a line of a table, in which "-" stands for any value and "|" separates some, is about the values.
 func holds(line, values []string) bool {
 	for column, value := range values {
 		if line[column] != "-" && !slices.Contains(strings.Split(line[column], "|"), value) {

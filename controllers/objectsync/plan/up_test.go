@@ -134,7 +134,7 @@ var allowedUp = map[plan.Action]func(source plan.Source, held *plan.MailboxObjec
 	},
 }
 
-// cameFrom tells whether the mailbox holds what came up of the source, which still comes up, to stay.
+// cameFrom reports whether the mailbox holds what came up of the source, which still comes up, to stay.
 func cameFrom(source plan.Source, held *plan.MailboxObject) bool {
 	if source.State != plan.InSync || held == nil || !held.Owned || held.Terminating {
 		return false

@@ -52,25 +52,25 @@ func formatEntry(name string, uid types.UID) string {
 	return name + uidSeparator + string(uid)
 }
 
-// isEntryFor tells whether an entry is about SyncTargets of a name.
+// isEntryFor reports whether an entry is about SyncTargets of a name.
 func isEntryFor(entry, name string) bool {
 	named, _, _ := strings.Cut(entry, uidSeparator)
 	return named == name
 }
 
-// Allows tells whether a Secret lets a SyncTarget of its workspace use it: by its UID, or by its name alone.
+// Allows reports whether a Secret lets a SyncTarget of its workspace use it: by its UID, or by its name alone.
 func Allows(secret metav1.Object, name string, uid types.UID) bool {
 	return slices.ContainsFunc(parseEntries(secret), func(one string) bool {
 		return one == name || uid != "" && one == formatEntry(name, uid)
 	})
 }
 
-// HasEntryFor tells whether a Secret allows, or once allowed, a SyncTarget of this name.
+// HasEntryFor reports whether a Secret allows, or once allowed, a SyncTarget of this name.
 func HasEntryFor(secret metav1.Object, name string) bool {
 	return slices.ContainsFunc(parseEntries(secret), func(one string) bool { return isEntryFor(one, name) })
 }
 
-// HasEntriesForOthers tells whether a Secret allows SyncTargets of other names.
+// HasEntriesForOthers reports whether a Secret allows SyncTargets of other names.
 func HasEntriesForOthers(secret metav1.Object, name string) bool {
 	return slices.ContainsFunc(parseEntries(secret), func(one string) bool { return !isEntryFor(one, name) })
 }

@@ -26,27 +26,27 @@ import (
 // Any stands for every kind of a group, and, like "", for every version, namespace or name.
 const Any = "*"
 
-// Name is what an object is called on one side.
+// Name is the name of an object on one side, with its kind.
 type Name struct {
 	GVK schema.GroupVersionKind
 	// Namespace is empty for cluster-scoped objects.
 	Namespace, Name string
 }
 
-// Pattern names objects on one side. In Version, Namespace and Name "" and "*" stand for any; Kind "*" stands for any
-// kind of the group. Group "" is the core group.
+// Pattern matches objects on one side. In Version, Namespace and Name, "" and "*" match any; Kind "*" matches any kind of the
+// group. Group "" is the core group.
 type Pattern struct {
 	Group, Version, Kind, Namespace, Name string
 }
 
-// Conversion says that what Upstream names in the mailbox is called Downstream on the target. Two of equal value have
+// Conversion maps objects that match Upstream in the mailbox to Downstream on the target. Two conversions of equal value have
 // the same effect.
 type Conversion struct {
 	Upstream, Downstream Pattern
 }
 
-// New returns the conversion that a config describes, with what only one side gives filled in on the other, and "" for
-// any. Its error names the fields that are wrong.
+// New returns the conversion of a config. A part that only one side has is filled in on the other; "" stands for any. The
+// error names the invalid fields.
 func New(spec edgev2alpha1.Conversion) (Conversion, error) {
 	if err := validate(spec); err != nil {
 		return Conversion{}, err
@@ -91,8 +91,8 @@ func validate(spec edgev2alpha1.Conversion) error {
 	return errs.ToAggregate()
 }
 
-// Down returns what an object of the mailbox is called on the target; ok is false if the conversion does not speak of
-// it. The nil Conversion changes no name.
+// Down returns the name on the target of a mailbox object; ok is false if the conversion does not match the object. The nil
+// Conversion changes no name.
 func (c *Conversion) Down(mailbox Name) (target Name, ok bool) {
 	if c == nil {
 		return mailbox, true
@@ -100,8 +100,8 @@ func (c *Conversion) Down(mailbox Name) (target Name, ok bool) {
 	return convertName(c.Upstream, c.Downstream, mailbox)
 }
 
-// Up returns what an object of the target is called in the mailbox; ok is false if the conversion does not speak of it.
-// The nil Conversion changes no name.
+// Up returns the name in the mailbox of a target object; ok is false if the conversion does not match the object. The nil
+// Conversion changes no name.
 func (c *Conversion) Up(target Name) (mailbox Name, ok bool) {
 	if c == nil {
 		return target, true
@@ -111,7 +111,7 @@ func (c *Conversion) Up(target Name) (mailbox Name, ok bool) {
 
 // convertName is its own inverse with the patterns exchanged.
 func convertName(from, to Pattern, name Name) (Name, bool) {
-	// No object is called so, and a result must be the name of one.
+	// These are names of no object, and a result must be the name of one.
 	if name.GVK.Kind == "" || name.GVK.Kind == Any || name.Name == Any || name.GVK.Group != from.Group {
 		return Name{}, false
 	}
@@ -129,7 +129,7 @@ func convertName(from, to Pattern, name Name) (Name, bool) {
 	}, true
 }
 
-// convertField returns what a value on the one side is on the other; ok is false if the one side does not allow it.
+// convertField returns the value on the other side; ok is false if the pattern does not match the value.
 func convertField(from, to, value string) (exchanged string, ok bool) {
 	from, to = fillWildcards(from, to)
 	if from == "" {
@@ -138,7 +138,7 @@ func convertField(from, to, value string) (exchanged string, ok bool) {
 	return to, value == from
 }
 
-// fillWildcards gives what one side says to a side that allows any, since otherwise many values would become one.
+// fillWildcards replaces a wildcard by the other side's value, since otherwise many values would become one.
 func fillWildcards(one, other string) (string, string) {
 	switch {
 	case isAny(one) && isAny(other):

@@ -27,7 +27,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// callGuards tells whether a call may be made of functions that can make very much of very little. CEL counts the cost of
+// callGuards reports whether a call may be made of functions that can make very much of very little. CEL counts the cost of
 // a call when it is done, and then lists.range(1000000000) has taken all memory.
 var callGuards = map[string]func(args []ref.Val) bool{
 	"lists.range": func(args []ref.Val) bool { return intValue(args[0]) <= maxSize/valueSize },

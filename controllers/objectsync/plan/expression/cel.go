@@ -127,10 +127,10 @@ func variablesOf(checked *cel.Ast, variables []string) []string {
 	return slices.Compact(used)
 }
 
-// Uses tells whether the expression refers to a variable.
+// Uses reports whether the expression refers to a variable.
 func (e *Expression) Uses(variable string) bool { return slices.Contains(e.uses, variable) }
 
-// ReturnsBool tells whether the result may be a boolean: it is one, or its type shows only when evaluated.
+// ReturnsBool reports whether the result may be a boolean: it is one, or its type shows only when evaluated.
 func (e *Expression) ReturnsBool() bool { return e.isBool }
 
 // Evaluate returns the result as a plain JSON value: nil, bool, int64, float64, string, []any or map[string]any. It

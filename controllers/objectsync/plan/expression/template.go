@@ -85,7 +85,7 @@ func newTemplate(tree *parse.Tree, walked *templateWalker) *Template {
 	return t
 }
 
-// Uses tells whether the template reads a variable, as far as can be told: one that takes the dot as a whole reads all.
+// Uses reports whether the template reads a variable, as far as can be told: one that takes the dot as a whole reads all.
 func (t *Template) Uses(variable string) bool { return t.usesAll || slices.Contains(t.uses, variable) }
 
 // Render returns the text for these variables, without white space at both ends. It does not change them.

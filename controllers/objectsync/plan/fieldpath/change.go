@@ -36,7 +36,7 @@ type Error struct {
 func (e *Error) Error() string { return fmt.Sprintf("%s: %v", e.Location, e.Err) }
 func (e *Error) Unwrap() error { return e.Err }
 
-// Delete removes the fields and items that the path leads to, and tells whether there were any. A map or list that is
+// Delete removes the fields and items that the path leads to, and reports whether there were any. A map or list that is
 // left empty stays.
 func (p Path) Delete(object map[string]any) bool {
 	found := false

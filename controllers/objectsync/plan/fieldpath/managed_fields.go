@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// IsIn tells whether the set, made from a managedFields entry, has anything at the path or below it. A field inside
+// IsIn reports whether the set, made from a managedFields entry, has anything at the path or below it. A field inside
 // of something that the entry holds as a whole (an atomic list) is not seen.
 func (p Path) IsIn(set *fieldpath.Set) bool {
 	return len(p.matchingPaths(set)) > 0

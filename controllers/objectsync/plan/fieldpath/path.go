@@ -130,7 +130,7 @@ func (p Path) Child(name string) Path {
 	return Path{steps: append(slices.Clip(p.steps), step{kind: field, name: name})}
 }
 
-// Overlaps tells whether two paths may lead to the same value, or one of them into the value of the other.
+// Overlaps reports whether two paths may lead to the same value, or one of them into the value of the other.
 func (p Path) Overlaps(other Path) bool {
 	common := min(len(p.steps), len(other.steps))
 	for i := range common {

@@ -59,7 +59,7 @@ func appendValues(values []any, value any, steps []step) []any {
 	return values
 }
 
-// selects tells whether a step that goes into a list goes on with this item.
+// selects reports whether a step that goes into a list goes on with this item.
 func (s step) selects(position int, item any) bool {
 	switch s.kind {
 	case wildcard:
@@ -75,7 +75,7 @@ func (s step) selects(position int, item any) bool {
 	}
 }
 
-// hasValue tells whether a field has the value that the step asks for.
+// hasValue reports whether a field has the value that the step asks for.
 func (s step) hasValue(value any) bool {
 	switch typed := value.(type) {
 	case string:
@@ -92,7 +92,7 @@ func (s step) hasValue(value any) bool {
 	}
 }
 
-// onlyFields tells whether a path can be created: nobody knows what a new item of a list should be.
+// onlyFields reports whether a path can be created: nobody knows what a new item of a list should be.
 func onlyFields(steps []step) bool {
 	return !slices.ContainsFunc(steps, func(next step) bool { return next.kind != field })
 }

@@ -28,17 +28,17 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/expression"
 )
 
-// selfVariable is what the expression calls the object.
+// selfVariable is the name of the object in the expression.
 const selfVariable = "self"
 
-// Filter says which objects travel. It is immutable and safe for concurrent use. The nil Filter lets all pass.
+// Filter says which objects may be downsynced. It is immutable and safe for concurrent use. The nil Filter allows all.
 type Filter struct {
-	// Each is nil if the filter does not ask for it.
+	// Each is nil if the filter does not have that part.
 	object, namespace labels.Selector
 	condition         *expression.Expression
 }
 
-// Compile reads a filter. It returns nil for nil. The error names the field.
+// Compile compiles a filter. It returns nil for nil. The error names the field.
 func Compile(spec *synchubv1alpha1.Filter) (*Filter, error) {
 	if spec == nil {
 		return nil, nil
@@ -83,11 +83,11 @@ func compileCondition(text string) (*expression.Expression, error) {
 	return compiled, nil
 }
 
-// UsesNamespaceLabels tells whether the labels of an object's namespace count.
+// UsesNamespaceLabels reports whether the filter reads the labels of an object's namespace.
 func (f *Filter) UsesNamespaceLabels() bool { return f != nil && f.namespace != nil }
 
-// Matches tells whether an object travels. The labels are those of its namespace, and count only if [Filter.UsesNamespaceLabels];
-// objects that are in no namespace pass that part.
+// Matches reports whether an object passes. The labels are those of its namespace, and are read only if
+// [Filter.UsesNamespaceLabels]; cluster-scoped objects pass that part.
 func (f *Filter) Matches(object *unstructured.Unstructured, namespaceLabels map[string]string) (bool, error) {
 	if f == nil {
 		return true, nil
@@ -105,7 +105,7 @@ func (f *Filter) Matches(object *unstructured.Unstructured, namespaceLabels map[
 	}
 	passes, ok := result.(bool)
 	if !ok {
-		// The result may be a part of a Secret, so it is not told.
+		// The result may be a part of a Secret, so the error does not show it.
 		return false, errors.New("spec.filter.cel: the expression yields neither true nor false")
 	}
 	return passes, nil

@@ -30,11 +30,11 @@ type Program struct {
 	steps []step
 }
 
-// Error says which step failed, and where in the object.
+// Error says which step failed, and at which path of the object.
 type Error struct {
 	// Step counts from 0.
 	Step int
-	// Path leads to the value for which the step failed.
+	// Path is that of the value for which the step failed.
 	Path string
 	Err  error
 }
@@ -42,7 +42,7 @@ type Error struct {
 func (e *Error) Error() string { return fmt.Sprintf("step [%d] at %s: %v", e.Step, e.Path, e.Err) }
 func (e *Error) Unwrap() error { return e.Err }
 
-// Compile returns the program for steps, nil for none. Its error names the step and the field of each mistake, as in
+// Compile compiles steps; the program is nil if there are none. The error names the step and the field of each mistake, as in
 // "[2].cel.expression: ...".
 func Compile(steps []synchubv1alpha1.MutationStep) (*Program, error) {
 	if len(steps) == 0 {
@@ -63,8 +63,8 @@ func Compile(steps []synchubv1alpha1.MutationStep) (*Program, error) {
 	return program, nil
 }
 
-// Run changes an object. Other is the object on the other side, nil if there is none; it is not changed. An error is an
-// *Error, and then some steps may have changed the object and others not.
+// Run changes an object. Other is the object on the other side, nil if there is none; Run does not change it. The error is an
+// *Error; some steps may have changed the object before it.
 func (p *Program) Run(object, other map[string]any) error {
 	if p == nil {
 		return nil
@@ -81,17 +81,17 @@ func (p *Program) Run(object, other map[string]any) error {
 	return nil
 }
 
-// UsesOther tells whether the result depends on the object on the other side.
+// UsesOther reports whether the result depends on the object on the other side.
 func (p *Program) UsesOther() bool {
 	return p != nil && slices.ContainsFunc(p.steps, func(step step) bool { return step.usesOther })
 }
 
-// MayChangeField tells whether a step may change a field of the object, such as status, or something in it.
+// MayChangeField reports whether a step may change a field of the object, such as status, or a value in it.
 func (p *Program) MayChangeField(field string) bool {
 	return p != nil && slices.ContainsFunc(p.steps, func(step step) bool { return step.path.Root() == field })
 }
 
-// MayChange tells whether a step may change what a path leads to, or something in it.
+// MayChange reports whether a step may change the value at a path, or a value in it.
 func (p *Program) MayChange(field fieldpath.Path) bool {
 	return p != nil && slices.ContainsFunc(p.steps, func(step step) bool { return step.path.Overlaps(field) })
 }

@@ -29,13 +29,13 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/fieldpath"
 )
 
-// step is one compiled change.
+// step is one compiled step.
 type step struct {
 	path fieldpath.Path
-	// create says whether fields that are missing are created.
+	// create is true if missing fields are created.
 	create    bool
 	usesOther bool
-	// compute returns what a value becomes, nil if it goes.
+	// compute returns the new value; nil removes the field.
 	compute func(value any, object, other map[string]any) (any, error)
 }
 
@@ -53,7 +53,7 @@ func (s step) run(object, other map[string]any) error {
 	return validateMetadata(object)
 }
 
-// compile returns the step that a spec describes. Its error begins with the field.
+// compile compiles a step. The error begins with the field.
 func compile(spec *synchubv1alpha1.MutationStep) (step, error) {
 	var compiled []func() (step, error)
 	if spec.Delete != nil {
@@ -94,7 +94,7 @@ func compileSet(spec *synchubv1alpha1.SetMutation) (step, error) {
 		return step{}, errors.New(".set.value: must not be null: use delete to remove a field")
 	}
 	var fixed any
-	// Kubernetes' reader keeps whole numbers whole.
+	// Kubernetes' decoder keeps integers.
 	if err := json.Unmarshal(spec.Value.Raw, &fixed); err != nil {
 		return step{}, fmt.Errorf(".set.value: not valid JSON: %w", err)
 	}
@@ -154,7 +154,7 @@ func compileCEL(spec *synchubv1alpha1.CELMutation) (step, error) {
 	}}, nil
 }
 
-// mutablePaths are the paths into what the hub may change of the parts that say which object it is.
+// mutablePaths match the paths that a mutation may change within the metadata.
 var mutablePaths = regexp.MustCompile(`^metadata\.(labels|annotations)($|[.\[])`)
 
 func parsePath(text synchubv1alpha1.MutablePath) (fieldpath.Path, error) {
@@ -171,7 +171,7 @@ func parsePath(text synchubv1alpha1.MutablePath) (fieldpath.Path, error) {
 	return target, nil
 }
 
-// validateMetadata makes sure that labels and annotations are what an API server takes.
+// validateMetadata validates labels and annotations as an API server does.
 func validateMetadata(object map[string]any) error {
 	metadata, _ := object["metadata"].(map[string]any)
 	for _, field := range []string{"labels", "annotations"} {
@@ -190,7 +190,7 @@ func validateMetadata(object map[string]any) error {
 	return nil
 }
 
-// firstNonString returns the first key, in the order of the alphabet, whose value is no text.
+// firstNonString returns the first key, in alphabetical order, whose value is not a string.
 func firstNonString(entries map[string]any) (first string, found bool) {
 	for key, value := range entries {
 		if _, ok := value.(string); !ok && (!found || key < first) {

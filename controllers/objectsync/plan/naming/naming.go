@@ -26,26 +26,26 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/expression"
 )
 
-// The fields that an [InvalidNameError] speaks of.
+// The fields that an [InvalidNameError] names.
 const (
 	nameField      = "spec.naming.name"
 	namespaceField = "spec.naming.namespace"
 )
 
-// Namer gives objects their names on the other side. It is immutable and safe for concurrent use. The nil Namer leaves all
-// names as they are.
+// Namer computes the names of objects on the other side. It is immutable and safe for concurrent use. The nil Namer changes no
+// name.
 type Namer struct {
-	// name and namespace are nil where that part stays as it is.
+	// name and namespace are nil if that part does not change.
 	name, namespace *expression.Template
 }
 
-// InvalidNameError says that a template yields what cannot be a name.
+// InvalidNameError means that a template yields no valid name.
 type InvalidNameError struct {
-	// Field of the PublishedResource that holds the template.
+	// Field is the field of the PublishedResource that holds the template.
 	Field string
-	// Value is the name as it would be, shortened where it was too long.
+	// Value is the invalid name, shortened if it was too long.
 	Value string
-	// Message says what is wrong with it.
+	// Message says why the name is invalid.
 	Message string
 }
 
@@ -53,7 +53,7 @@ func (e *InvalidNameError) Error() string {
 	return fmt.Sprintf("%s yields %q: %s", e.Field, e.Value, e.Message)
 }
 
-// Compile reads naming templates over the variables, by default Object, Mailbox and SyncTarget. It returns nil for nil. The
+// Compile parses naming templates over the variables, by default Object, Mailbox and SyncTarget. It returns nil for nil. The
 // error names the field.
 func Compile(spec *synchubv1alpha1.Naming, variables ...string) (*Namer, error) {
 	if spec == nil {
@@ -83,8 +83,8 @@ func Compile(spec *synchubv1alpha1.Naming, variables ...string) (*Namer, error) 
 	return &Namer{name: name, namespace: namespace}, nil
 }
 
-// Name returns the name of an object on the other side, where it is of the given kind. What has no template keeps what it
-// has in unchanged. Objects that are not namespaced have no namespace.
+// Name returns the name of an object on the other side, where it has the given kind. A part without a template is as in
+// unchanged. Cluster-scoped objects have no namespace.
 func (n *Namer) Name(variables map[string]any, unchanged types.NamespacedName, namespaced bool, kind schema.GroupKind) (types.NamespacedName, error) {
 	result := unchanged
 	if !namespaced {
@@ -107,18 +107,18 @@ func (n *Namer) Name(variables map[string]any, unchanged types.NamespacedName, n
 	return result, nil
 }
 
-// Uses tells whether a template looks at the variable.
+// Uses reports whether a template refers to the variable.
 func (n *Namer) Uses(variable string) bool {
 	return n != nil && (n.name != nil && n.name.Uses(variable) || n.namespace != nil && n.namespace.Uses(variable))
 }
 
-// HasNameTemplate tells whether objects get another name than they have.
+// HasNameTemplate reports whether names change.
 func (n *Namer) HasNameTemplate() bool { return n != nil && n.name != nil }
 
-// HasNamespaceTemplate tells whether objects get another namespace than theirs.
+// HasNamespaceTemplate reports whether namespaces change.
 func (n *Namer) HasNamespaceTemplate() bool { return n != nil && n.namespace != nil }
 
-// render returns the legal name that a template yields.
+// render returns the valid name that a template yields.
 func render(template *expression.Template, variables map[string]any, field string, rules nameRules) (string, error) {
 	text, err := template.Render(variables)
 	if err != nil {

@@ -40,7 +40,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// nameRules are what a name must be like.
+// nameRules validate a name.
 type nameRules struct {
 	maxLength int
 	validate  func(string) []string
@@ -49,7 +49,7 @@ type nameRules struct {
 var (
 	labelRules     = nameRules{content.DNS1123LabelMaxLength, content.IsDNS1123Label}
 	subdomainRules = nameRules{content.DNS1123SubdomainMaxLength, content.IsDNS1123Subdomain}
-	// pathSegmentRules is what every name must be, because it becomes part of a URL.
+	// pathSegmentRules hold for every name, because it becomes part of a URL.
 	pathSegmentRules = nameRules{content.DNS1123SubdomainMaxLength, content.IsPathSegmentName}
 )
 
@@ -59,8 +59,8 @@ var labelNamedKinds = sets.New(
 	schema.GroupKind{Group: corev1.GroupName, Kind: "Service"},
 )
 
-// subdomainNamedGroups are the groups in which all kinds have DNS names. Kubernetes' other groups hold kinds that need not, such as roles;
-// what a group says that is not Kubernetes' own is only known to its server.
+// subdomainNamedGroups are the groups in which all kinds have DNS names. Kubernetes' other groups have kinds without that
+// rule, such as roles; only its server knows the rules of a group that is not Kubernetes' own.
 var subdomainNamedGroups = sets.New(
 	admissionregistrationv1.GroupName, apiextensionsv1.GroupName, appsv1.GroupName, autoscalingv1.GroupName, batchv1.GroupName,
 	coordinationv1.GroupName, corev1.GroupName, discoveryv1.GroupName, networkingv1.GroupName, nodev1.GroupName,
@@ -78,7 +78,7 @@ func rulesFor(kind schema.GroupKind) nameRules {
 	}
 }
 
-// apply returns the legal name that a text stands for, or what is wrong with it.
+// apply returns the valid name for a text, or why there is none.
 func (r nameRules) apply(text string) (name, message string) {
 	switch {
 	case text == "":
@@ -91,16 +91,16 @@ func (r nameRules) apply(text string) (name, message string) {
 	}
 }
 
-// hashLength is how many hexadecimal digits tell shortened names apart.
+// hashLength is the number of hexadecimal digits that distinguish shortened names.
 const hashLength = 20
 
-// shorten cuts a text that is over the limit and adds a hash of the whole, so that different names stay different.
+// shorten truncates a text that exceeds the limit and adds a hash of the whole, so that different names stay different.
 func shorten(text string, limit int) string {
 	if len(text) <= limit {
 		return text
 	}
 	start := text[:limit-hashLength-1]
-	// A character is not cut in two, and a dot before the hyphen would end a DNS label.
+	// Do not split a character, and do not leave a dot before the hyphen: it would end a DNS label.
 	start = strings.TrimRight(strings.ToValidUTF8(start, ""), "-.")
 	sum := sha256.Sum256([]byte(text))
 	return start + "-" + hex.EncodeToString(sum[:])[:hashLength]

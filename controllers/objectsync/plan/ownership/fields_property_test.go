@@ -98,7 +98,7 @@ func TestEveryLostLeafIsReported(t *testing.T) {
 	}
 }
 
-// emptyList tells whether the desired value of a leaf is an empty list, the one thing whose loss is not drift.
+// emptyList reports whether the desired value of a leaf is an empty list, the one thing whose loss is not drift.
 func emptyList(desired any, leaf fieldpath.Path) bool {
 	for _, element := range leaf {
 		switch typed := desired.(type) {

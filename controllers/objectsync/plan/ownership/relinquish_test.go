@@ -45,7 +45,7 @@ func paths(t *testing.T, texts ...string) []fieldpath.Path {
 	return all
 }
 
-// relinquishFields gives up paths as the hub does, and tells whether there was anything to give up.
+// relinquishFields gives up paths as the hub does, and reports whether there was anything to give up.
 func (s *server) relinquishFields(given ...fieldpath.Path) bool {
 	s.t.Helper()
 	before := s.managedFields()

@@ -68,7 +68,7 @@ func checkTakeOwnership(t *testing.T, applied, updated *fieldpath.Set) {
 	}
 }
 
-// within tells whether the set has the path or one above it.
+// within reports whether the set has the path or one above it.
 func within(set *fieldpath.Set, path fieldpath.Path) bool {
 	for length := 1; length <= len(path); length++ {
 		if set.Has(path[:length]) {
@@ -78,7 +78,7 @@ func within(set *fieldpath.Set, path fieldpath.Path) bool {
 	return false
 }
 
-// above tells whether the set has a path below this one.
+// above reports whether the set has a path below this one.
 func above(set *fieldpath.Set, path fieldpath.Path) bool {
 	for _, element := range path {
 		set = set.WithPrefix(element)

@@ -16,23 +16,23 @@ limitations under the License.
 
 package policy
 
-// Reasons of a [DeniedError], as they stand in conditions, events and the status of configs.
+// Reasons of a [DeniedError]; they appear in conditions, events and the status of configs.
 const (
-	// ReasonNamespaceProtected: the namespace is one that nothing goes to or comes from by default.
+	// ReasonNamespaceProtected: the hub syncs nothing to or from the namespace by default.
 	ReasonNamespaceProtected = "NamespaceProtected"
-	// ReasonNamespaceNotAllowed: the SyncTarget is bound to other namespaces.
+	// ReasonNamespaceNotAllowed: the SyncTarget may use other namespaces only.
 	ReasonNamespaceNotAllowed = "NamespaceNotAllowed"
-	// ReasonPrivilegedUpsync: objects of the API act inside kcp, so a target may not bring them up.
+	// ReasonPrivilegedUpsync: objects of the API act inside kcp, so a target may not upsync them.
 	ReasonPrivilegedUpsync = "PrivilegedUpsync"
-	// ReasonNameReserved: kcp or the hub keeps the object of that name in a mailbox.
+	// ReasonNameReserved: kcp or the hub owns the object of that name in a mailbox.
 	ReasonNameReserved = "NameReserved"
-	// ReasonConversionNotPublished: a conversion makes a kind that no PublishedResource publishes.
+	// ReasonConversionNotPublished: a conversion produces a kind that no PublishedResource publishes.
 	ReasonConversionNotPublished = "ConversionNotPublished"
-	// ReasonConversionBypassesRules: a conversion to another kind would leave the rules of a PublishedResource.
+	// ReasonConversionBypassesRules: a conversion to another kind would evade the rules of a PublishedResource.
 	ReasonConversionBypassesRules = "ConversionBypassesRules"
 )
 
-// DeniedError says why something does not pass, and what to do about it.
+// DeniedError says why an object may not be synced, and what to do about it.
 type DeniedError struct {
 	// Reason is one of the Reason constants.
 	Reason, Message string

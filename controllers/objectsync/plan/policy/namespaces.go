@@ -24,19 +24,19 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 )
 
-// DefaultProtectedNamespaces are the namespaces that nothing goes to or comes from unless the hub is told otherwise: those of
-// Kubernetes itself, the one of kcp, for targets that are workspaces, and those of hubs and their identities.
+// DefaultProtectedNamespaces are the namespaces that the hub does not sync unless an operator allows it: those of Kubernetes;
+// that of kcp, for targets that are workspaces; and those of hubs and their identities.
 var DefaultProtectedNamespaces = NamespacePatterns{"kube-*", kcpSystemNamespace, "synchub", "synchub-*"}
 
-// NamespacePatterns are names of namespaces. One that ends in "*" stands for all that begin with the rest.
+// NamespacePatterns are names of namespaces. A pattern that ends in "*" matches all names that begin with the rest.
 type NamespacePatterns []string
 
-// ParseNamespacePatterns checks patterns. The error names the first that no namespace can match.
+// ParseNamespacePatterns validates patterns. The error names the first pattern that no namespace can match.
 func ParseNamespacePatterns(texts []string) (NamespacePatterns, error) {
 	for _, text := range texts {
 		name, isPrefix := strings.CutSuffix(text, "*")
 		if isPrefix {
-			// Any letter will do for the rest.
+			// Any letter is valid in place of the rest.
 			name += "x"
 		}
 		if problems := content.IsDNS1123Label(name); len(problems) > 0 {
@@ -46,7 +46,7 @@ func ParseNamespacePatterns(texts []string) (NamespacePatterns, error) {
 	return NamespacePatterns(texts), nil
 }
 
-// Match tells whether a namespace is one of those that the patterns stand for.
+// Match reports whether a pattern matches a namespace.
 func (p NamespacePatterns) Match(namespace string) bool {
 	return slices.ContainsFunc(p, func(pattern string) bool {
 		if prefix, ok := strings.CutSuffix(pattern, "*"); ok {
@@ -56,15 +56,15 @@ func (p NamespacePatterns) Match(namespace string) bool {
 	})
 }
 
-// NamespacePolicy says which namespaces of one target the hub uses, in both directions. It never changes. Nil stands for all.
+// NamespacePolicy says which namespaces of one target the hub uses, in both directions. It is immutable. Nil allows all.
 type NamespacePolicy struct {
-	// Protected are those that are used only if Allowed names them as well, or a PublishedResource allows it.
+	// Protected namespaces are used only if Allowed names them as well, or a PublishedResource allows it.
 	Protected, Allowed NamespacePatterns
-	// Only are all that are used; empty stands for any.
+	// Only lists all namespaces that the hub may use; empty stands for any.
 	Only []string
 }
 
-// Check returns a [*DeniedError] if objects in a namespace of the target neither come nor go; protectedToo is true if the
+// Check returns a [*DeniedError] if the hub syncs no objects of a namespace of the target; protectedToo is true if the
 // PublishedResource allows protected namespaces.
 func (n *NamespacePolicy) Check(namespace string, protectedToo bool) error {
 	if n == nil {
@@ -76,13 +76,13 @@ func (n *NamespacePolicy) Check(namespace string, protectedToo bool) error {
 	return n.CheckProtected(namespace, protectedToo)
 }
 
-// NamespaceNotAllowed says that a target is bound to other namespaces.
+// NamespaceNotAllowed is the error for a namespace that the SyncTarget may not use.
 func NamespaceNotAllowed(namespace string) *DeniedError {
 	return &DeniedError{ReasonNamespaceNotAllowed, fmt.Sprintf(
 		"nothing goes to or comes from the namespace %s of the target, since spec.namespaces.only of the SyncTarget does not list it: choose another namespace, or have it added there", namespace)}
 }
 
-// CheckProtected is Check for a namespace of the mailbox.
+// CheckProtected does the same for a namespace of the mailbox.
 func (n *NamespacePolicy) CheckProtected(namespace string, protectedToo bool) error {
 	if n == nil || protectedToo || !n.Protected.Match(namespace) || n.Allowed.Match(namespace) {
 		return nil
@@ -91,10 +91,10 @@ func (n *NamespacePolicy) CheckProtected(namespace string, protectedToo bool) er
 		"the namespace %s is protected, nothing goes to it or comes from it: choose another one, or have it allowed by spec.namespaces.allowProtected of the SyncTarget or spec.protectedNamespaces of the PublishedResource", namespace)}
 }
 
-// Equal tells whether both decide alike.
+// Equal reports whether two policies decide alike.
 func (n *NamespacePolicy) Equal(other *NamespacePolicy) bool { return n.String() == other.String() }
 
-// String is equal for two that decide alike.
+// String is equal for two policies that decide alike.
 func (n *NamespacePolicy) String() string {
 	if n == nil {
 		return ""

@@ -22,8 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// privilegedGroups are groups of which all objects act inside kcp: they grant rights, serve APIs, admit or refuse requests,
-// or say what is synced.
+// privilegedGroups are API groups of which all objects act inside kcp: they grant rights, serve APIs, admit or refuse
+// requests, or say what is synced.
 var privilegedGroups = map[string]bool{
 	"admissionregistration.k8s.io": true,
 	"apiextensions.k8s.io":         true,
@@ -37,19 +37,19 @@ var privilegedGroups = map[string]bool{
 	"synchub.dev":                  true,
 }
 
-// privilegedResources are the same of groups of which not all objects do.
+// privilegedResources are such resources of groups that also have others.
 var privilegedResources = map[schema.GroupResource]bool{
 	{Resource: "limitranges"}:    true,
 	{Resource: "resourcequotas"}: true,
 }
 
-// IsPrivileged tells whether objects of an API act inside kcp, or would under another name.
+// IsPrivileged reports whether objects of an API act inside kcp, or would under another name.
 func IsPrivileged(api schema.GroupResource) bool {
 	return privilegedGroups[api.Group] || privilegedResources[api] || api.Group == "kcp.io" || strings.HasSuffix(api.Group, ".kcp.io")
 }
 
-// CheckUpsync returns a [*DeniedError] if objects of an API of the target may not come up as those of an API of the mailbox.
-// Both count: a name that is harmless in kcp today may mean something there tomorrow.
+// CheckUpsync returns a [*DeniedError] if objects of an API of the target may not be upsynced as objects of an API of the
+// mailbox. Both APIs count: a name that is harmless in kcp today may have a meaning there tomorrow.
 func CheckUpsync(onTarget, inMailbox schema.GroupResource) error {
 	privileged := inMailbox
 	if !IsPrivileged(privileged) {

@@ -28,25 +28,26 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// kcpSystemNamespace is the namespace of a workspace in which kcp keeps the keys of its APIExports. Whoever knows such a key can serve the
-// API as well as its owner, and kcp takes the key that it finds there.
+// kcpSystemNamespace is the namespace of a workspace in which kcp keeps the keys of its APIExports. Whoever knows such a key
+// can serve the API like its owner, and kcp uses the key that it finds there.
 const kcpSystemNamespace = "kcp-system"
 
-// reservedNames are objects that kcp makes in every workspace, or in every namespace of one.
+// reservedNames are the objects that kcp creates in every workspace, or in every namespace of one.
 var reservedNames = map[schema.GroupResource][]string{
 	{Resource: "configmaps"}:      {"kube-root-ca.crt"},
 	{Resource: "namespaces"}:      {corev1.NamespaceDefault, metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease, kcpSystemNamespace},
 	{Resource: "serviceaccounts"}: {"default"},
 }
 
-// reservedRBAC are the names of RBAC objects that kcp makes, and reservedRBACPrefixes begin those of kcp and of the hub,
-// which grants users their rights in a mailbox by such (spec.mailboxAccess of a SyncTarget).
+// reservedRBAC are the names of RBAC objects that kcp creates. reservedRBACPrefixes are prefixes of the names that kcp and the
+// hub use; the hub grants users their rights in a mailbox with such objects (spec.mailboxAccess of a SyncTarget).
 var (
 	reservedRBAC         = []string{"admin", "cluster-admin", "edit", "view", "workspace-admin"}
 	reservedRBACPrefixes = []string{"synchub:", "system:"}
 )
 
-// CheckReservedName returns a [*DeniedError] if a mailbox keeps the object of a name for itself, so that none comes up under it.
+// CheckReservedName returns a [*DeniedError] if kcp or the hub owns the object of that name in a mailbox, so that none is
+// upsynced under it.
 func CheckReservedName(inMailbox schema.GroupResource, key types.NamespacedName) error {
 	reserved := slices.Contains(reservedNames[inMailbox], key.Name) || key.Namespace == kcpSystemNamespace
 	if inMailbox.Group == rbacv1.GroupName {

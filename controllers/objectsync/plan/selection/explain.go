@@ -128,7 +128,7 @@ func (m *Matcher) explainNoRule(entry Entry) string {
 	return "a list of it is absent or empty, which selects nothing"
 }
 
-// concerns tells whether an entry names the object's resource, its kind, or all of its group.
+// concerns reports whether an entry names the object's resource, its kind, or all of its group.
 func (e Entry) concerns(object Object) bool {
 	return e.Group == object.Resource.Group &&
 		(e.Resource != "" && (e.Resource == object.Resource.Resource || e.Resource == All) ||

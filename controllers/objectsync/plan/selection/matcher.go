@@ -70,16 +70,16 @@ func (m *Matcher) AsPartial() *Matcher {
 	return &partial
 }
 
-// IsPartial tells whether other configs may select what the matcher does not: that it selects an object counts, that it does
+// IsPartial reports whether other configs may select what the matcher does not: that it selects an object counts, that it does
 // not says nothing.
 func (m *Matcher) IsPartial() bool { return m != nil && m.partial }
 
-// HasConfig tells whether the matcher was made from a config, among others.
+// HasConfig reports whether the matcher was made from a config, among others.
 func (m *Matcher) HasConfig(id string) bool {
 	return m != nil && slices.ContainsFunc(m.configs, func(one *config) bool { return one.id == id })
 }
 
-// IsSuspended tells whether all entries that speak of objects of this name, whatever their labels, are suspended, or only configs
+// IsSuspended reports whether all entries that speak of objects of this name, whatever their labels, are suspended, or only configs
 // may speak of it that are unknown. Then what went down stays as it is even if the object is gone or is not selected any more.
 func (m *Matcher) IsSuspended(mailbox Object) bool {
 	if m == nil {
@@ -100,17 +100,17 @@ func (m *Matcher) MatchUp(target Object) (selection Selection, ok bool) {
 	return merge(m.up.configsMatching(target), target, (*conversions).up)
 }
 
-// SelectsDown tells whether an entry about what goes down speaks of a resource of the mailbox.
+// SelectsDown reports whether an entry about what goes down speaks of a resource of the mailbox.
 func (m *Matcher) SelectsDown(resource schema.GroupResource, kind string) bool {
 	return m != nil && len(m.down.rulesFor(resource, kind)) > 0
 }
 
-// SelectsInNamespace tells whether an entry about what goes down speaks of objects in a namespace.
+// SelectsInNamespace reports whether an entry about what goes down speaks of objects in a namespace.
 func (m *Matcher) SelectsInNamespace(name string) bool {
 	return m != nil && name != "" && (m.reachedNamespaces.has(name) || m.reachedNamespaces.all && !isSystemNamespace(name))
 }
 
-// SelectsUp tells whether an entry about what comes up speaks of a resource of the target.
+// SelectsUp reports whether an entry about what comes up speaks of a resource of the target.
 func (m *Matcher) SelectsUp(resource schema.GroupResource, kind string) bool {
 	return m != nil && len(m.up.rulesFor(resource, kind)) > 0
 }
@@ -134,7 +134,7 @@ func (m *Matcher) NamedVersions(mailbox, target API) []NamedVersion {
 	return named
 }
 
-// HasRules tells whether a config has an entry that can select something.
+// HasRules reports whether a config has an entry that can select something.
 func (m *Matcher) HasRules(config string) bool {
 	if m == nil {
 		return false

@@ -169,7 +169,7 @@ func (c modelRule) selects(object selection.Object) bool {
 	})
 }
 
-// selectsAs tells whether the entry selects the object, which it knows under another name. What the conversion between
+// selectsAs reports whether the entry selects the object, which it knows under another name. What the conversion between
 // the names says is said explicitly.
 func (c modelRule) selectsAs(known, object selection.Object, by conversion.Pattern) bool {
 	anyKind := c.resource == "*" || c.kind == "*" && by.Kind == "*"

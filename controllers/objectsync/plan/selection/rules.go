@@ -181,7 +181,7 @@ func (r *rule) matches(object Object) bool {
 	return r.matchesName(object) && r.matchesMetadata(object)
 }
 
-// matchesName tells whether the rule speaks of objects of this name.
+// matchesName reports whether the rule speaks of objects of this name.
 func (r *rule) matchesName(object Object) bool {
 	return r.hasVersion(object) && r.hasNamespace(object) && r.hasName(object)
 }
@@ -198,7 +198,7 @@ func (r *rule) hasName(object Object) bool {
 	return r.names.has(object.Name) || r.names.all && !IsSystem(object)
 }
 
-// matchesMetadata tells whether the object has the labels and annotations that the rule asks for.
+// matchesMetadata reports whether the object has the labels and annotations that the rule asks for.
 func (r *rule) matchesMetadata(object Object) bool {
 	return r.hasLabels(object) && r.hasAnnotations(object)
 }
@@ -216,7 +216,7 @@ func (r *rule) hasAnnotations(object Object) bool {
 	return true
 }
 
-// inEveryNamespace tells whether "*" stands for the object's namespace too. A cluster-scoped object is in none.
+// inEveryNamespace reports whether "*" stands for the object's namespace too. A cluster-scoped object is in none.
 func inEveryNamespace(object Object) bool {
 	return object.Namespace != "" && !inSystemNamespace(object)
 }

@@ -60,7 +60,7 @@ func (e MetadataMap) Get(key string) string {
 	return value
 }
 
-// Has tells whether there is an entry.
+// Has reports whether there is an entry.
 func (e MetadataMap) Has(key string) bool {
 	_, exists := e[key]
 	return exists
@@ -104,7 +104,7 @@ type Selection struct {
 	Overruled []string
 }
 
-// Equal tells whether two selections have the same effect on an object.
+// Equal reports whether two selections have the same effect on an object.
 func (s Selection) Equal(other Selection) bool {
 	return s.Policy == other.Policy && s.StatusReturn == other.StatusReturn && s.Suspended == other.Suspended &&
 		equal(s.Conversion, other.Conversion)

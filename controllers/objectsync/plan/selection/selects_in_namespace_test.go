@@ -99,7 +99,7 @@ func TestVersionsOfAnything(t *testing.T) {
 	}
 }
 
-// concerns tells whether an entry that is not suspended speaks of objects of this name, whatever their labels.
+// concerns reports whether an entry that is not suspended speaks of objects of this name, whatever their labels.
 func concerns(matcher *selection.Matcher, object selection.Object) bool {
 	values := []string{"", "x"}
 	for choice := range 16 {

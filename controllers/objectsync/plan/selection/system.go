@@ -52,7 +52,7 @@ var systemObjects = map[schema.GroupResource]func(Object) bool{
 	{Group: schedulingv1.GroupName, Resource: "priorityclasses"}: func(o Object) bool { return strings.HasPrefix(o.Name, "system-") },
 }
 
-// IsSystem tells whether an object is one that Kubernetes itself makes in every cluster or namespace. Such an object
+// IsSystem reports whether an object is one that Kubernetes itself makes in every cluster or namespace. Such an object
 // has a counterpart on the other side, kept by that side's own controllers, so a wildcard never selects it; a config
 // that names it does.
 func IsSystem(object Object) bool {
@@ -63,7 +63,7 @@ func IsSystem(object Object) bool {
 	return ok && isOwn(object)
 }
 
-// IsUserObject tells whether "all objects" includes an object: it is neither Kubernetes' own nor in one of its namespaces.
+// IsUserObject reports whether "all objects" includes an object: it is neither Kubernetes' own nor in one of its namespaces.
 func IsUserObject(object Object) bool { return !IsSystem(object) && !inSystemNamespace(object) }
 
 // isSystemConfigMap knows the root certificate of every namespace and what API servers keep for each other.
@@ -87,7 +87,7 @@ func isAPIServerService(object Object) bool {
 
 func isSystemNamespace(name string) bool { return strings.HasPrefix(name, "kube-") }
 
-// inSystemNamespace tells whether the object is one of what Kubernetes runs in its own namespaces. Events and Leases there
+// inSystemNamespace reports whether the object is one of what Kubernetes runs in its own namespaces. Events and Leases there
 // tell of the cluster's health, which is what whoever asks for them in all namespaces wants to see.
 func inSystemNamespace(object Object) bool {
 	if !isSystemNamespace(object.Namespace) {

@@ -297,7 +297,7 @@ data: {token: b2YgdGhlIG1haWxib3g=, ca.crt: b2YgdGhlIG1haWxib3g=, namespace: b2Y
 	}
 }
 
-// holds tells whether there is something at the path, in which a list's item is called by its name.
+// holds reports whether there is something at the path, in which a list's item is called by its name.
 func holds(value any, path string) bool {
 	for step := range strings.FieldsSeq(path) {
 		switch typed := value.(type) {
