@@ -21,12 +21,12 @@ import (
 	"slices"
 )
 
-// Absent is what a function given to Change returns for a value that must go.
+// Absent is the result of a function given to Change for a value to remove.
 var Absent any = absent{}
 
 type absent struct{}
 
-// Error says where in an object something failed.
+// Error says at which location of an object a change failed.
 type Error struct {
 	// Location is a path of names and numbers only.
 	Location string
@@ -36,11 +36,10 @@ type Error struct {
 func (e *Error) Error() string { return fmt.Sprintf("%s: %v", e.Location, e.Err) }
 func (e *Error) Unwrap() error { return e.Err }
 
-// Delete removes the fields and items that the path leads to, and reports whether there were any. A map or list that is
-// left empty stays.
+// Delete removes the fields and items at the path, and reports whether there were any. An empty map or list stays.
 func (p Path) Delete(object map[string]any) bool {
 	found := false
-	// Nothing fails where nothing is created.
+	// A deletion creates nothing, so it cannot fail.
 	_ = p.Change(object, false, func(any, bool) (any, error) {
 		found = true
 		return Absent, nil
@@ -78,7 +77,7 @@ type walker struct {
 	writes []assignment
 }
 
-// assignment is a field of the object that gets another value.
+// assignment sets a field of the object.
 type assignment struct {
 	fields map[string]any
 	name   string
@@ -93,7 +92,7 @@ func (w assignment) apply() {
 	w.fields[w.name] = w.value
 }
 
-// failure is an error on its way up; back has the steps to its place, the last one first.
+// failure is an error with the steps to its location, the last one first.
 type failure struct {
 	reversed []step
 	err      error
@@ -104,7 +103,7 @@ func (f *failure) prepend(position step) *failure {
 	return f
 }
 
-// walk returns what the value becomes, Absent for none. A map becomes itself, with writes to be done.
+// walk returns the new value, Absent for none. It returns the same map, with assignments to make.
 func (w *walker) walk(value any, present bool, steps []step) (any, *failure) {
 	if len(steps) == 0 {
 		if !present && !w.create {
@@ -156,7 +155,7 @@ func (w *walker) walkMap(fields map[string]any, steps []step) (any, *failure) {
 	return fields, nil
 }
 
-// createMap puts a map where there is none, unless it would have to be empty.
+// createMap returns a new map if there is none, unless it would be empty.
 func (w *walker) createMap(value any, present bool, steps []step) (any, *failure) {
 	child, failed := w.walk(nil, false, steps[1:])
 	switch {
@@ -187,7 +186,7 @@ func (w *walker) walkList(items []any, steps []step) (any, *failure) {
 	return result, nil
 }
 
-// typeMismatch says that a value is not what a step goes into.
+// typeMismatch is the error for a value that a step cannot enter.
 func typeMismatch(value any, next step) error {
 	need := "a list"
 	if next.kind == field {
@@ -196,7 +195,7 @@ func typeMismatch(value any, next step) error {
 	return fmt.Errorf("is %s, but the path needs %s here", TypeName(value), need)
 }
 
-// TypeName names the JSON type of a value, for messages.
+// TypeName returns the JSON type of a value, for messages.
 func TypeName(value any) string {
 	switch value.(type) {
 	case nil:

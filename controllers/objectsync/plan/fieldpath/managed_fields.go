@@ -22,13 +22,13 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// IsIn reports whether the set, made from a managedFields entry, has anything at the path or below it. A field inside
-// of something that the entry holds as a whole (an atomic list) is not seen.
+// IsIn reports whether the set of a managedFields entry has a field at the path or below it. It does not see fields inside a
+// value that the entry holds as a whole (an atomic list).
 func (p Path) IsIn(set *fieldpath.Set) bool {
 	return len(p.matchingPaths(set)) > 0
 }
 
-// RemoveFrom returns the set without what is at the path or below it.
+// RemoveFrom returns the set without the fields at the path or below it.
 func (p Path) RemoveFrom(set *fieldpath.Set) *fieldpath.Set {
 	found := p.matchingPaths(set)
 	if len(found) == 0 {
@@ -37,7 +37,7 @@ func (p Path) RemoveFrom(set *fieldpath.Set) *fieldpath.Set {
 	return set.RecursiveDifference(fieldpath.NewSet(found...))
 }
 
-// matchingPaths returns the roots of what the set has at the path or below it.
+// matchingPaths returns the roots of the set's fields at the path or below it.
 func (p Path) matchingPaths(set *fieldpath.Set) []fieldpath.Path {
 	if set == nil || len(p.steps) == 0 {
 		return nil
@@ -59,7 +59,7 @@ func appendPaths(paths []fieldpath.Path, set *fieldpath.Set, steps []step, at fi
 	return paths
 }
 
-// matchingElements returns what a step may be called in a set.
+// matchingElements returns the elements of a set that a step matches.
 func matchingElements(set *fieldpath.Set, next step) *fieldpath.PathElementSet {
 	chosen := &fieldpath.PathElementSet{}
 	choose := func(element fieldpath.PathElement) {

@@ -25,25 +25,25 @@ import (
 	"unicode/utf8"
 )
 
-// maxLength is what the API allows for a v1alpha1.FieldPath, in characters. It also bounds how deep a path goes.
+// maxLength is the limit of the API for a v1alpha1.FieldPath, in characters. It also bounds the depth of a path.
 const maxLength = 512
 
-// Path leads to fields of an object. It is immutable. The zero Path leads nowhere.
+// Path leads to fields of an object. It is immutable. The zero Path matches nothing.
 type Path struct {
 	steps []step
 }
 
-// kind says what a step goes into and how it chooses.
+// kind says which values a step enters, and how.
 type kind int
 
 const (
 	// field: the field of a map with this name.
 	field kind = iota
-	// index: the item of a list in this place.
+	// index: the item of a list at this position.
 	index
 	// wildcard: all items of a list.
 	wildcard
-	// filter: the items of a list that have this value in the field with this name.
+	// filter: the items of a list whose field of this name has this value.
 	filter
 )
 
@@ -61,7 +61,7 @@ var (
 	nextStep  = regexp.MustCompile(`^(?:\.([A-Za-z_$][-\w$]*)|\['([^']+)'\]|\[([0-9]+)\]|(\[\*\])|\[\?\(@\.([A-Za-z_][-\w]*)==(?:"([^"]*)"|'([^']*)')\)\])`)
 )
 
-// Parse reads a path. Its error says where the text stops being one.
+// Parse parses a path. The error says at which position it is invalid.
 func Parse(text string) (Path, error) {
 	if length := utf8.RuneCountInString(text); length > maxLength {
 		return Path{}, fmt.Errorf("the path has %d characters, at most %d are allowed", length, maxLength)
@@ -86,7 +86,7 @@ func Parse(text string) (Path, error) {
 	return Path{steps: steps}, nil
 }
 
-// stepOf reads what nextStep matched.
+// stepOf parses a match of nextStep.
 func stepOf(text string, groups []int) (step, error) {
 	group := func(number int) (string, bool) {
 		from, to := groups[2*number], groups[2*number+1]
@@ -119,10 +119,10 @@ func stepOf(text string, groups []int) (step, error) {
 	return step{kind: filter, name: name, value: value}, nil
 }
 
-// String returns the path as Parse reads it, always the same text for equal paths.
+// String returns the canonical text of the path.
 func (p Path) String() string { return formatSteps(p.steps) }
 
-// Child returns the path to a field of what this one leads to; with no name it is the same.
+// Child returns the path to a field of the value; with an empty name it is the same.
 func (p Path) Child(name string) Path {
 	if name == "" {
 		return p
@@ -150,7 +150,7 @@ func (s step) overlaps(other step) bool {
 	case s.kind == filter && other.kind == filter && s.name == other.name:
 		return s.value == other.value
 	default:
-		// Which items of a list they choose only the object tells.
+		// Only the object says which items of a list they match.
 		return true
 	}
 }

@@ -22,7 +22,7 @@ import (
 	"strconv"
 )
 
-// Root returns the name of the field of the object that the path begins with.
+// Root returns the first field of the path.
 func (p Path) Root() string {
 	if len(p.steps) == 0 {
 		return ""
@@ -30,8 +30,7 @@ func (p Path) Root() string {
 	return p.steps[0].name
 }
 
-// Values returns what the path leads to, in the order of the lists it goes through. They are parts of the object, not
-// copies.
+// Values returns the values at the path, in the order of the lists on the way. They are parts of the object, not copies.
 func (p Path) Values(object map[string]any) []any {
 	if len(p.steps) == 0 {
 		return nil
@@ -59,7 +58,7 @@ func appendValues(values []any, value any, steps []step) []any {
 	return values
 }
 
-// selects reports whether a step that goes into a list goes on with this item.
+// selects reports whether a step matches an item of a list.
 func (s step) selects(position int, item any) bool {
 	switch s.kind {
 	case wildcard:
@@ -75,7 +74,7 @@ func (s step) selects(position int, item any) bool {
 	}
 }
 
-// hasValue reports whether a field has the value that the step asks for.
+// hasValue reports whether a field has the step's value.
 func (s step) hasValue(value any) bool {
 	switch typed := value.(type) {
 	case string:
@@ -92,7 +91,7 @@ func (s step) hasValue(value any) bool {
 	}
 }
 
-// onlyFields reports whether a path can be created: nobody knows what a new item of a list should be.
+// onlyFields reports whether a path can be created: the content of a new item of a list would be unknown.
 func onlyFields(steps []step) bool {
 	return !slices.ContainsFunc(steps, func(next step) bool { return next.kind != field })
 }

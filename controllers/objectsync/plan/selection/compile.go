@@ -30,33 +30,33 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
 )
 
-// Entry is one resource that a config names, for reports about resources that are not there.
+// Entry is one resource that a config names. Reports about resources that are not served use it.
 type Entry struct {
 	// Config is the config's id, Kind/name.
 	Config string
 	// Field is the entry's path in the config.
 	Field string
-	// Up is true if the entry selects objects of the target, and then the rest names what the target serves.
+	// Up is true if the entry selects objects of the target; the other fields then have the target's names.
 	Up bool
 	// Group and Version, with either Resource or Kind.
 	Group, Version, Resource, Kind string
-	// Namespaces and Names are where it selects, as the config says it; set for entries about what comes up.
+	// Namespaces and Names are those of the config; only entries for upsync have them.
 	Namespaces, Names []string
 }
 
-// Problem is an entry that cannot be compiled. It selects and converts nothing; all other entries stand.
+// Problem is an entry that cannot be compiled. It selects and converts nothing; all other entries stay in force.
 type Problem struct {
 	Field, Message string
 }
 
-// SyncerConfigID names a SyncerConfig in reports.
+// SyncerConfigID returns the id of a SyncerConfig in reports.
 func SyncerConfigID(name string) string { return "SyncerConfig/" + name }
 
-// EdgeSyncConfigID names an EdgeSyncConfig in reports.
+// EdgeSyncConfigID returns the id of an EdgeSyncConfig in reports.
 func EdgeSyncConfigID(name string) string { return "EdgeSyncConfig/" + name }
 
-// Compile makes the matcher of a mailbox from all its configs, in any order. It never fails: what cannot be understood
-// selects nothing and is listed by [Matcher.Problems].
+// Compile returns the matcher of a mailbox for all its configs, in any order. It never fails: an invalid entry selects
+// nothing, and [Matcher.Problems] lists it.
 func Compile(syncerConfigs []*edgev2alpha1.SyncerConfig, edgeSyncConfigs []*edgev2alpha1.EdgeSyncConfig) *Matcher {
 	matcher := &Matcher{
 		down:              newIndex(false),
@@ -72,7 +72,7 @@ func Compile(syncerConfigs []*edgev2alpha1.SyncerConfig, edgeSyncConfigs []*edge
 	return matcher
 }
 
-// configSource is a config that is to be compiled.
+// configSource is a config to compile.
 type configSource struct {
 	id      string
 	created time.Time
@@ -94,7 +94,7 @@ func oldestFirst(syncerConfigs []*edgev2alpha1.SyncerConfig, edgeSyncConfigs []*
 	return sources
 }
 
-// addConfig makes a config the youngest so far.
+// addConfig adds a config that is younger than all added before.
 func (m *Matcher) addConfig(added *config, specs []edgev2alpha1.Conversion) *config {
 	added.age = len(m.configs)
 	m.configs = append(m.configs, added)
@@ -115,15 +115,15 @@ func (m *Matcher) addProblem(config *config, field, message string) {
 	m.problems[config.id] = append(m.problems[config.id], Problem{Field: field, Message: message})
 }
 
-// nameScope is where an entry looks for objects: each of the names in each of the namespaces.
+// nameScope is the set of objects that an entry names: each of the names in each of the namespaces.
 type nameScope struct {
 	namespaces, names nameSet
-	// scan is true if looking names up would take many more keys than the config has lines: a small config must not
-	// make a large matcher.
+	// scan is true if an index of the names would have many more keys than the config has lines: a small config must not make
+	// a large matcher.
 	scan bool
 }
 
-// newNameScope returns a place for as many resources as share it.
+// newNameScope returns a scope that a number of resources share.
 func newNameScope(namespaces, names []string, resources int) nameScope {
 	made := nameScope{namespaces: newNameSet(namespaces), names: newNameSet(names)}
 	// No object has an empty name.
@@ -134,13 +134,13 @@ func newNameScope(namespaces, names []string, resources int) nameScope {
 	return made
 }
 
-// metadataSelector narrow an entry to some of the objects it names.
+// metadataSelector restricts an entry to some of the objects that it names.
 type metadataSelector struct {
 	labels      labels.Selector
 	annotations map[string]string
 }
 
-// compileMetadataSelector returns nil, which lets no object pass, for a selector that cannot be understood.
+// compileMetadataSelector returns nil, which selects no object, for an invalid selector.
 func (m *Matcher) compileMetadataSelector(config *config, field string, selector *metav1.LabelSelector, annotations map[string]string) *metadataSelector {
 	compiled := &metadataSelector{annotations: annotations}
 	if selector != nil {
@@ -153,7 +153,7 @@ func (m *Matcher) compileMetadataSelector(config *config, field string, selector
 	return compiled
 }
 
-// addEntry makes the rules of one entry.
+// addEntry adds the rules of one entry.
 func (m *Matcher) addEntry(entry Entry, config *config, limits *metadataSelector, scopes ...nameScope) {
 	entry.Config = config.id
 	m.entries = append(m.entries, entry)

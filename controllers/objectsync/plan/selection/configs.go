@@ -24,10 +24,10 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
 
-// maxConvertedEntries is how many entries more than it has lines one config can make by means of its conversions.
+// maxConvertedEntries bounds how many more entries than lines a config can have because of its conversions.
 const maxConvertedEntries = 10000
 
-// clusterScoped are the namespaces of objects that are in none.
+// clusterScoped are the namespaces of cluster-scoped objects.
 var clusterScoped = []string{""}
 
 func (m *Matcher) addSyncerConfig(syncerConfig *edgev2alpha1.SyncerConfig) {
@@ -71,7 +71,7 @@ func (m *Matcher) addSyncerConfig(syncerConfig *edgev2alpha1.SyncerConfig) {
 
 func (m *Matcher) addUpsync(config *config, field string, set edgev2alpha1.UpsyncSet) {
 	limits := m.compileMetadataSelector(config, field, set.LabelSelector, set.Annotations)
-	// The namespaces of a set say nothing about cluster-scoped objects: these are selected by name alone.
+	// The namespaces of a set do not apply to cluster-scoped objects, which are selected by name alone.
 	where := newNameScope(slices.Concat(clusterScoped, set.Namespaces), set.Names, len(set.Resources))
 	for j, resource := range set.Resources {
 		m.addEntry(Entry{Field: fmt.Sprintf("%s.resources[%d]", field, j), Up: true, Group: set.APIGroup, Resource: resource, Namespaces: set.Namespaces, Names: set.Names},

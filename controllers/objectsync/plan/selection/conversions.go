@@ -26,15 +26,14 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
 )
 
-// conversions are those of one config, in its order. A config may have thousands, most with a name, so they are found by
-// what they say.
+// conversions are those of one config, in its order. A config may have thousands, most with a name, so an index finds them.
 type conversions struct {
 	all []*conversion.Conversion
-	// byUpstream and byDownstream hold the places in all of those that speak of a kind and name on that side.
+	// byUpstream and byDownstream hold the positions in all of the conversions for a kind and name on that side.
 	byUpstream, byDownstream map[conversionKey][]int
 }
 
-// conversionKey has "*" for kind and "" for name where any is meant.
+// conversionKey has "*" for any kind and "" for any name.
 type conversionKey struct{ group, kind, name string }
 
 func keyOfPattern(pattern conversion.Pattern) conversionKey {
@@ -51,7 +50,7 @@ func newConversions(all []*conversion.Conversion) conversions {
 	return made
 }
 
-// producing returns the conversions that make objects of a kind on the target.
+// producing returns the conversions that produce objects of a kind on the target.
 func (c *conversions) producing(group, kind string) []*conversion.Conversion {
 	var making []*conversion.Conversion
 	for _, one := range c.all {
@@ -62,8 +61,7 @@ func (c *conversions) producing(group, kind string) []*conversion.Conversion {
 	return making
 }
 
-// convertFunc returns what an object is called on the other side, and the conversion that says so: nil if both sides call
-// it the same.
+// convertFunc returns the name of an object on the other side, and the conversion; nil if both sides have the same name.
 type convertFunc func(*conversions, conversion.Name) (conversion.Name, *conversion.Conversion)
 
 func (c *conversions) down(mailbox conversion.Name) (conversion.Name, *conversion.Conversion) {
@@ -74,7 +72,7 @@ func (c *conversions) up(target conversion.Name) (conversion.Name, *conversion.C
 	return c.convert(c.byDownstream, target, (*conversion.Conversion).Up)
 }
 
-// convert converts by the first conversion that speaks of the object.
+// convert applies the first conversion that matches the object.
 func (c *conversions) convert(
 	index map[conversionKey][]int,
 	called conversion.Name,
@@ -100,8 +98,8 @@ func (c *conversions) convert(
 	return result, c.all[found]
 }
 
-// DownstreamKinds returns the kinds that conversions of any config make of objects of a kind of the mailbox: sorted, each
-// once, without the kind itself. A version is empty where a conversion leaves it open.
+// DownstreamKinds returns the kinds that conversions of any config produce from objects of a kind of the mailbox: sorted, each
+// once, without the kind itself. A version is empty if the conversion leaves it open.
 func (m *Matcher) DownstreamKinds(kind schema.GroupKind) []schema.GroupVersionKind {
 	if m == nil {
 		return nil
@@ -128,8 +126,8 @@ func (m *Matcher) DownstreamKinds(kind schema.GroupKind) []schema.GroupVersionKi
 	return slices.Compact(found)
 }
 
-// targetEntries returns what an entry for objects of the target means there. Older configs name such objects as the mailbox
-// does: an entry that no conversion makes anything like, but that some convert, means what these make of it.
+// targetEntries returns the entries that an entry for objects of the target stands for. Older configs name such objects as the
+// mailbox does: if no conversion produces the entry's kind, but some convert it, the entry stands for their results.
 func (c *conversions) targetEntries(entry edgev2alpha1.EdgeSyncConfigResource) []edgev2alpha1.EdgeSyncConfigResource {
 	var images []edgev2alpha1.EdgeSyncConfigResource
 	for _, converted := range c.all {
@@ -151,7 +149,7 @@ func appliesTo(pattern conversion.Pattern, entry edgev2alpha1.EdgeSyncConfigReso
 		(pattern.Kind == entry.Kind || pattern.Kind == conversion.Any || entry.Kind == All)
 }
 
-// convertEntry returns an entry for what a conversion makes of the objects that the given entry names in the mailbox.
+// convertEntry returns an entry for the results of a conversion, given an entry for mailbox objects.
 func convertEntry(entry edgev2alpha1.EdgeSyncConfigResource, converted *conversion.Conversion) (image edgev2alpha1.EdgeSyncConfigResource, ok bool) {
 	up, down := converted.Upstream, converted.Downstream
 	if up.Group != entry.Group {
@@ -171,7 +169,7 @@ func convertEntry(entry edgev2alpha1.EdgeSyncConfigResource, converted *conversi
 	}, kindOK && versionOK && namespaceOK && nameOK
 }
 
-// convertValue returns what an entry's value is on the other side of a conversion from one value to another.
+// convertValue returns the value of an entry on the other side of a conversion from one value to another.
 func convertValue(value, open, from, to string) (narrowed string, ok bool) {
 	switch {
 	case from == "":

@@ -24,18 +24,18 @@ import (
 	"strings"
 )
 
-// Explanation is what one entry about what goes down makes of an object. It is for people who wonder.
+// Explanation says whether one entry for downsync selects an object, for users who ask.
 type Explanation struct {
-	// Config is the config's id, Field the entry's path in it.
+	// Config is the config's id, and Field is the entry's path in it.
 	Config, Field string
-	// Why says what keeps the entry from selecting the object; empty if it selects it.
+	// Why says why the entry does not select the object; empty if it does.
 	Why string
-	// conditionsMet is how many of the entry's conditions the object meets, in the order in which they are looked at.
+	// conditionsMet is the number of the entry's conditions that the object meets, in the order of their evaluation.
 	conditionsMet int
 }
 
-// Explain returns what each entry that speaks of the object's resource makes of it: those that select it first, then
-// those that come nearest to that.
+// Explain returns an explanation for each entry that names the object's resource: first those that select the object, then
+// those that come closest.
 func (m *Matcher) Explain(mailbox Object) []Explanation {
 	if m == nil {
 		return nil
@@ -49,7 +49,7 @@ func (m *Matcher) Explain(mailbox Object) []Explanation {
 			case !ok || reading.conditionsMet > before.conditionsMet:
 				best[key] = reading
 			case reading.conditionsMet == before.conditionsMet && reading.Why != before.Why && len(before.Why) < maxExplanationLength:
-				// The entry looks in several places.
+				// The entry has several scopes.
 				before.Why += ", and " + reading.Why
 				best[key] = before
 			}
@@ -66,7 +66,7 @@ func (m *Matcher) Explain(mailbox Object) []Explanation {
 	})
 }
 
-// explain looks at the conditions in turn.
+// explain evaluates the conditions in turn.
 func (r *rule) explain(object Object) Explanation {
 	reading := Explanation{Config: r.config.id, Field: r.field}
 	for _, condition := range []struct {
@@ -108,7 +108,7 @@ func (r *rule) explainName(object Object) string {
 	return "it names the objects " + joinNames(r.names.sorted())
 }
 
-// missingAnnotation names the first annotation that the object does not have as it must.
+// missingAnnotation returns the first annotation that the object lacks.
 func (r *rule) missingAnnotation(object Object) string {
 	for _, key := range slices.Sorted(maps.Keys(r.annotations)) {
 		if actual, ok := object.Annotations.Lookup(key); !ok || actual != r.annotations[key] {
@@ -118,7 +118,7 @@ func (r *rule) missingAnnotation(object Object) string {
 	return "an annotation"
 }
 
-// explainNoRule says why there is no rule of an entry.
+// explainNoRule says why an entry has no rule.
 func (m *Matcher) explainNoRule(entry Entry) string {
 	for _, problem := range m.problems[entry.Config] {
 		if problem.Field == entry.Field || strings.HasPrefix(problem.Field, entry.Field+".") {
@@ -136,9 +136,9 @@ func (e Entry) concerns(object Object) bool {
 }
 
 const (
-	// maxListedNames are how many names are listed.
+	// maxListedNames bounds the names in a message.
 	maxListedNames = 5
-	// maxExplanationLength is when a message is long enough.
+	// maxExplanationLength bounds the length of a message.
 	maxExplanationLength = 200
 )
 

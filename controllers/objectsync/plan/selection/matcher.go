@@ -25,10 +25,9 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
 
-// Matcher answers which objects of a mailbox and its target are selected. It never changes. The nil Matcher selects
-// nothing.
+// Matcher decides which objects of a mailbox and its target are selected. It is immutable. The nil Matcher selects nothing.
 type Matcher struct {
-	// down holds what mailbox objects are selected by, up what target objects are selected by.
+	// down has the rules for mailbox objects, and up those for target objects.
 	down, up index
 	// configs are all configs, the oldest first.
 	configs  []*config
@@ -36,18 +35,18 @@ type Matcher struct {
 	problems map[string][]Problem
 	// configsWithRules holds the configs with at least one rule.
 	configsWithRules map[string]struct{}
-	// reachedNamespaces are the namespaces that entries about what goes down speak of.
+	// reachedNamespaces are the namespaces that entries for downsync name.
 	reachedNamespaces nameSet
 	// emptyEntries holds, by config, the entries that select nothing because a list is empty.
 	emptyEntries map[string][]string
-	// partial is true if the mailbox has other configs, of which it is unknown what they select.
+	// partial is true if the mailbox has other configs, whose rules are unknown.
 	partial bool
 }
 
 // config is what the entries of one config share.
 type config struct {
 	id string
-	// age orders the configs of a mailbox: the oldest has the least.
+	// age orders the configs of a mailbox: the oldest has the lowest.
 	age          int
 	policy       ownership.Policy
 	statusReturn bool
@@ -55,7 +54,7 @@ type config struct {
 	conversions  conversions
 }
 
-// Match returns how an object of the mailbox is selected to go down; ok is false if it is not.
+// Match returns how a mailbox object is selected for downsync; ok is false if it is not.
 func (m *Matcher) Match(mailbox Object) (selection Selection, ok bool) {
 	if m == nil {
 		return Selection{}, false
@@ -63,24 +62,24 @@ func (m *Matcher) Match(mailbox Object) (selection Selection, ok bool) {
 	return merge(m.down.configsMatching(mailbox), mailbox, (*conversions).down)
 }
 
-// AsPartial returns a matcher that selects the same, and says that the mailbox has other configs, which may select more.
+// AsPartial returns a matcher with the same rules for a mailbox that has other configs, which may select more.
 func (m *Matcher) AsPartial() *Matcher {
 	partial := *m
 	partial.partial = true
 	return &partial
 }
 
-// IsPartial reports whether other configs may select what the matcher does not: that it selects an object counts, that it does
-// not says nothing.
+// IsPartial reports whether other configs may select more objects. A selected object is selected then; of any other object
+// nothing is known.
 func (m *Matcher) IsPartial() bool { return m != nil && m.partial }
 
-// HasConfig reports whether the matcher was made from a config, among others.
+// HasConfig reports whether a config is among those of the matcher.
 func (m *Matcher) HasConfig(id string) bool {
 	return m != nil && slices.ContainsFunc(m.configs, func(one *config) bool { return one.id == id })
 }
 
-// IsSuspended reports whether all entries that speak of objects of this name, whatever their labels, are suspended, or only configs
-// may speak of it that are unknown. Then what went down stays as it is even if the object is gone or is not selected any more.
+// IsSuspended reports whether all entries that can select objects of this name, whatever their labels, are suspended, or are
+// in unknown configs. Copies then stay as they are, even if the object is gone or is not selected any more.
 func (m *Matcher) IsSuspended(mailbox Object) bool {
 	if m == nil {
 		return false
@@ -92,7 +91,7 @@ func (m *Matcher) IsSuspended(mailbox Object) bool {
 	return !slices.ContainsFunc(configs, func(config *config) bool { return !config.suspended })
 }
 
-// MatchUp returns how an object of the target is selected to come up; ok is false if it is not.
+// MatchUp returns how a target object is selected for upsync; ok is false if it is not.
 func (m *Matcher) MatchUp(target Object) (selection Selection, ok bool) {
 	if m == nil {
 		return Selection{}, false
@@ -100,23 +99,23 @@ func (m *Matcher) MatchUp(target Object) (selection Selection, ok bool) {
 	return merge(m.up.configsMatching(target), target, (*conversions).up)
 }
 
-// SelectsDown reports whether an entry about what goes down speaks of a resource of the mailbox.
+// SelectsDown reports whether an entry for downsync names a resource of the mailbox.
 func (m *Matcher) SelectsDown(resource schema.GroupResource, kind string) bool {
 	return m != nil && len(m.down.rulesFor(resource, kind)) > 0
 }
 
-// SelectsInNamespace reports whether an entry about what goes down speaks of objects in a namespace.
+// SelectsInNamespace reports whether an entry for downsync names objects in a namespace.
 func (m *Matcher) SelectsInNamespace(name string) bool {
 	return m != nil && name != "" && (m.reachedNamespaces.has(name) || m.reachedNamespaces.all && !isSystemNamespace(name))
 }
 
-// SelectsUp reports whether an entry about what comes up speaks of a resource of the target.
+// SelectsUp reports whether an entry for upsync names a resource of the target.
 func (m *Matcher) SelectsUp(resource schema.GroupResource, kind string) bool {
 	return m != nil && len(m.up.rulesFor(resource, kind)) > 0
 }
 
-// NamedVersions returns the versions that entries name for a resource of the mailbox and of the target, those that count before
-// others first: by the age of the configs, in one config what goes down first, then in the order of the entries. "*" names none.
+// NamedVersions returns the versions that entries name for a resource of the mailbox and of the target, by precedence: the
+// oldest config first, in one config downsync first, then in the order of the entries. "*" is no version.
 func (m *Matcher) NamedVersions(mailbox, target API) []NamedVersion {
 	if m == nil {
 		return nil
@@ -126,7 +125,7 @@ func (m *Matcher) NamedVersions(mailbox, target API) []NamedVersion {
 	var named []NamedVersion
 	for _, rule := range naming {
 		one := NamedVersion{Version: rule.version, Config: rule.config.id, Field: rule.field}
-		// An entry that looks in several places has as many rules.
+		// An entry with several scopes has as many rules.
 		if rule.version != "" && !slices.Contains(named, one) {
 			named = append(named, one)
 		}
@@ -134,7 +133,7 @@ func (m *Matcher) NamedVersions(mailbox, target API) []NamedVersion {
 	return named
 }
 
-// HasRules reports whether a config has an entry that can select something.
+// HasRules reports whether a config has an entry that can select objects.
 func (m *Matcher) HasRules(config string) bool {
 	if m == nil {
 		return false
@@ -143,7 +142,7 @@ func (m *Matcher) HasRules(config string) bool {
 	return ok
 }
 
-// EmptyEntries returns the entries of a config that select nothing because a list of theirs is absent or empty.
+// EmptyEntries returns the entries of a config that select nothing because one of their lists is absent or empty.
 func (m *Matcher) EmptyEntries(config string) []string {
 	if m == nil {
 		return nil
@@ -167,7 +166,7 @@ func (m *Matcher) Entries() []Entry {
 	return m.entries
 }
 
-// merge makes one selection of all configs that select the object.
+// merge returns the union of all configs that select the object.
 func merge(configs []*config, object Object, convert convertFunc) (selection Selection, ok bool) {
 	if len(configs) == 0 {
 		return Selection{}, false

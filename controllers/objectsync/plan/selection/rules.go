@@ -24,7 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// index holds the rules about what goes into one direction.
+// index holds the rules for one direction.
 type index struct {
 	byResource map[schema.GroupResource]*rules
 	byKind     map[schema.GroupKind]*rules
@@ -32,7 +32,7 @@ type index struct {
 	namespacesByNameOnly bool
 }
 
-// rules are the rules for one resource: those found by what they name, and those that are walked.
+// rules are those for one resource: an index by name, and those to scan.
 type rules struct {
 	byName  map[objectName][]*rule
 	scanned []*rule
@@ -41,7 +41,7 @@ type rules struct {
 
 type objectName struct{ namespace, name string }
 
-// rule is one entry of a config. Where objects have no namespace, they are in the namespace "".
+// rule is one entry of a config. Cluster-scoped objects are in the namespace "".
 type rule struct {
 	config *config
 	// field is the entry's path in the config.
@@ -51,7 +51,7 @@ type rule struct {
 	metadataSelector
 }
 
-// nameSet is a list of names as a set; all is true if the list holds "*".
+// nameSet is a set of names; all is true if the list holds "*".
 type nameSet struct {
 	all   bool
 	names map[string]struct{}
@@ -69,7 +69,7 @@ func newNameSet(names []string) nameSet {
 	return set
 }
 
-// with returns this set with another put into it.
+// with returns the union with another set.
 func (s nameSet) with(other nameSet) nameSet {
 	maps.Copy(s.names, other.names)
 	s.all = s.all || other.all
@@ -162,7 +162,8 @@ func (i index) configsMatching(object Object) []*config {
 	return i.configsWhere(object, func(rule *rule) bool { return rule.matches(object) })
 }
 
-// configsWhere returns the config of each rule that may speak of an object of this name and for which is holds, in any order.
+// configsWhere returns the config of each rule that can select an object of this name and satisfies the predicate, in any
+// order.
 func (i index) configsWhere(object Object, is func(*rule) bool) []*config {
 	var configs []*config
 	for _, rules := range i.rulesFor(object.Resource.GroupResource(), object.Kind) {
@@ -181,7 +182,7 @@ func (r *rule) matches(object Object) bool {
 	return r.matchesName(object) && r.matchesMetadata(object)
 }
 
-// matchesName reports whether the rule speaks of objects of this name.
+// matchesName reports whether the rule names objects of this name.
 func (r *rule) matchesName(object Object) bool {
 	return r.hasVersion(object) && r.hasNamespace(object) && r.hasName(object)
 }
@@ -198,7 +199,7 @@ func (r *rule) hasName(object Object) bool {
 	return r.names.has(object.Name) || r.names.all && !IsSystem(object)
 }
 
-// matchesMetadata reports whether the object has the labels and annotations that the rule asks for.
+// matchesMetadata reports whether the object has the labels and annotations of the rule.
 func (r *rule) matchesMetadata(object Object) bool {
 	return r.hasLabels(object) && r.hasAnnotations(object)
 }
@@ -216,7 +217,7 @@ func (r *rule) hasAnnotations(object Object) bool {
 	return true
 }
 
-// inEveryNamespace reports whether "*" stands for the object's namespace too. A cluster-scoped object is in none.
+// inEveryNamespace reports whether "*" matches the object's namespace. A cluster-scoped object has none.
 func inEveryNamespace(object Object) bool {
 	return object.Namespace != "" && !inSystemNamespace(object)
 }

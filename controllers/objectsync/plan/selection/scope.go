@@ -29,18 +29,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// maxWatches is how many names, or else namespaces, are worth a watch each; beyond it one watch of everything is cheaper.
+// maxWatches bounds the names, or else namespaces, that get a watch each; for more, one watch of all objects is cheaper.
 const maxWatches = 8
 
-// Scope is where the objects that come up can be found on the target: under Names, else in Namespaces, else anywhere.
-// The lists are sorted and hold at most 8. The zero Scope is nowhere.
+// Scope says where to watch for objects to upsync: Names, else Namespaces, else everywhere. The lists are sorted and hold at
+// most 8. The zero Scope is empty.
 type Scope struct {
 	Names      []types.NamespacedName
 	Namespaces []string
 	All        bool
 }
 
-// UpScope returns where the objects of a target resource that may come up can be found.
+// UpScope returns the scope of the objects of a target resource that may be upsynced.
 func (m *Matcher) UpScope(resource schema.GroupResource, kind string, namespaced bool) Scope {
 	if m == nil {
 		return Scope{}
@@ -58,9 +58,9 @@ func (m *Matcher) UpScope(resource schema.GroupResource, kind string, namespaced
 	return search.scope(namespaced)
 }
 
-// scopeBuilder collects where rules look for objects.
+// scopeBuilder collects the scopes of rules.
 type scopeBuilder struct {
-	// names are all that rules look for, unless anyName; namespaces are where, unless anyNamespace.
+	// names are all names of the rules, unless anyName; namespaces are their namespaces, unless anyNamespace.
 	names                 map[types.NamespacedName]struct{}
 	namespaces            map[string]struct{}
 	anyName, anyNamespace bool
@@ -82,7 +82,7 @@ func (s *scopeBuilder) addNamespaced(rule *rule) {
 func (s *scopeBuilder) addNames(namespace string, names nameSet) {
 	s.anyName = s.anyName || names.all
 	for name := range names.names {
-		// More names than can be watched one by one need not be known.
+		// More names than get a watch each are not needed.
 		if s.anyName || len(s.names) > maxWatches {
 			return
 		}
@@ -105,8 +105,8 @@ func (s *scopeBuilder) scope(namespaced bool) Scope {
 	}
 }
 
-// UpHash is equal for two matchers if and only if they have the same entries for what comes up of a target resource, and
-// call it the same in the mailbox. What was collected under one then serves the other.
+// UpHash is equal for two matchers if and only if they have the same entries for the upsync of a target resource, and the same
+// names in the mailbox. A cache for one then serves the other.
 func (m *Matcher) UpHash(resource schema.GroupResource, kind string) string {
 	if m == nil {
 		return ""
@@ -124,7 +124,7 @@ func (m *Matcher) UpHash(resource schema.GroupResource, kind string) string {
 	}
 	slices.Sort(all)
 	all = slices.Compact(all)
-	// The oldest config decides, so the order of conversions counts, that of entries does not.
+	// The oldest config decides, so the order of conversions counts, and that of entries does not.
 	for _, config := range slices.SortedFunc(maps.Keys(involved), func(a, b *config) int { return cmp.Compare(a.age, b.age) }) {
 		for _, conversion := range config.conversions.producing(resource.Group, kind) {
 			all = append(all, fmt.Sprintf("%q %q", config.id, fmt.Sprint(*conversion)))
@@ -134,12 +134,12 @@ func (m *Matcher) UpHash(resource schema.GroupResource, kind string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// signature says what the rule selects, whatever becomes of it.
+// signature identifies what the rule selects.
 func (r *rule) signature() string {
 	selector := ""
 	if r.labels != nil {
 		selector = r.labels.String()
 	}
-	// fmt prints maps sorted by key, and quotes what stands in them.
+	// fmt prints maps sorted by key, and quotes their texts.
 	return fmt.Sprintf("%q %t %q %t %q %q %q", r.version, r.namespaces.all, r.namespaces.sorted(), r.names.all, r.names.sorted(), selector, r.annotations)
 }
