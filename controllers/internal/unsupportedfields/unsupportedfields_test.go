@@ -58,7 +58,7 @@ const (
 	fields      = "test/e2e/fields_test.go"
 	target      = "test/e2e/target_test.go"
 	converts    = "controllers/objectsync/plan/conversion/conversion_test.go"
-	leaving     = "test/e2e/departure_test.go"
+	leaving     = "test/e2e/drain_test.go"
 	registering = "test/e2e/escape_registration_test.go"
 	escapes     = "test/e2e/escape_routes_test.go"
 	likeNaive   = "controllers/objectsync/plan/selection/property_test.go"
