@@ -58,6 +58,7 @@ func TestText(t *testing.T) {
 		"basic authentication":          {"Authorization: Basic dTpw1==, and basic authentication", "Authorization: (redacted), and basic authentication"},
 		"a bearer token":                {"no bearer token was sent", "no bearer token was sent"},
 		"a key":                         {"-----BEGIN PRIVATE KEY-----\nMIIB\n-----END PRIVATE KEY----- and more", "(redacted) and more"},
+		"a key with a broken header":    {"-----BEGIN\rPRIVATE KEY-----\rMIIB", "(redacted)"},
 		"half of a key":                 {"got -----BEGIN EC PRIVATE KEY-----\nMIIB", "got (redacted)"},
 		"a URL with a password":         {"https://me:secret@host/x", "https(redacted)host/x"},
 		"colours":                       {"\x1b[31mred\x1b[0m", `\x1b[31mred\x1b[0m`},
@@ -161,7 +162,7 @@ func TestStatus(t *testing.T) {
 func FuzzText(f *testing.F) {
 	credentials := CredentialsOf(token, password)
 	f.Cleanup(Register(random))
-	for _, seed := range []string{"", token, random, jwt, "a\u202eb", "\x1b[1m", "Bearer " + token, strings.Repeat("é", 300), "://a:b@c", "-----BEGIN X-----"} {
+	for _, seed := range []string{"", token, random, jwt, "a\u202eb", "\x1b[1m", "Bearer " + token, strings.Repeat("é", 300), "://a:b@c", "-----BEGIN X-----", "-----BEGIN\r-----"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

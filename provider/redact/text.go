@@ -88,7 +88,12 @@ func (c *Credentials) singleLine(text string) string {
 	} else {
 		text = c.maskAll(text)
 	}
-	return Printable(text)
+	shown := Printable(text)
+	if shown != text {
+		// A line break within a credential hides it from the patterns, but not from a reader.
+		shown = c.maskAll(shown)
+	}
+	return shown
 }
 
 // maskAll masks all credentials in a text from the connection.
