@@ -18,7 +18,6 @@ package objectsync
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	gosync "sync"
 	"sync/atomic"
@@ -27,12 +26,11 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/idlequeue"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
@@ -221,59 +219,28 @@ func (c *Controller) Run(ctx context.Context) error {
 	if !waitForAll(ctx, c.WaitFor) {
 		return nil
 	}
-	todo := newQueue(c.Clock)
-	c.startQueue(todo)
-	return c.runWorkers(ctx, todo)
+	queue := c.newQueue()
+	c.startQueue(queue)
+	return queue.Run(ctx)
 }
 
-// runWorkers runs workers whenever the queue has keys, until ctx ends: an idle controller has no goroutines for them.
-func (c *Controller) runWorkers(ctx context.Context, todo *queue) error {
-	for todo.waitForWork(ctx) {
-		if err := c.runWorkersUntilIdle(ctx, todo); err != nil {
-			return fmt.Errorf("cannot run the sync controller: %w", err)
-		}
-	}
-	return nil
-}
-
-// runWorkersUntilIdle returns when the queue has been empty for a while, or ctx ends.
-func (c *Controller) runWorkersUntilIdle(ctx context.Context, todo *queue) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	worker, err := c.newWorkers(todo.activate())
-	if err != nil {
-		return err
-	}
-	c.runningTasks.Go(func() {
-		defer cancel()
-		todo.waitUntilIdle(ctx)
-	})
-	return worker.Start(ctx)
-}
-
-func (c *Controller) newWorkers(shift *activeQueue) (controller.TypedController[types.NamespacedName], error) {
-	return controller.NewTypedUnmanaged("sync", controller.TypedOptions[types.NamespacedName]{
-		// controller-runtime never frees names, and hundreds of controllers come and go.
-		SkipNameValidation:      new(true),
+func (c *Controller) newQueue() *idlequeue.Queue[types.NamespacedName] {
+	return idlequeue.New(idlequeue.Options[types.NamespacedName]{
+		Name:                    "sync",
+		Reconciler:              c,
 		MaxConcurrentReconciles: maxConcurrentReconciles,
 		ReconciliationTimeout:   reconcileTimeout,
-		Reconciler:              c,
-		NewQueue: func(string, workqueue.TypedRateLimiter[types.NamespacedName]) workqueue.TypedRateLimitingInterface[types.NamespacedName] {
-			return shift
-		},
-		LogConstructor: func(key *types.NamespacedName) logr.Logger {
-			if key == nil {
-				return c.Log.V(2)
-			}
-			return c.Log.WithValues("object", key.String())
-		},
+		MinRetryDelay:           retryBaseDelay,
+		MaxRetryDelay:           retryMaxDelay,
+		Log:                     func(key types.NamespacedName) logr.Logger { return c.Log.WithValues("object", key.String()) },
+		Clock:                   c.Clock,
 	})
 }
 
 // startQueue makes the queue the controller's, and enqueues every known key.
-func (c *Controller) startQueue(todo *queue) {
+func (c *Controller) startQueue(queue *idlequeue.Queue[types.NamespacedName]) {
 	c.lock.Lock()
-	c.queue = todo
+	c.queue = queue
 	c.lock.Unlock()
 	keys := c.keys()
 	c.firstPass.start(keys)

@@ -38,6 +38,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/idlequeue"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
@@ -222,8 +223,8 @@ func BenchmarkFootprintOfIdlePairs(b *testing.B) {
 				})
 				awake := measureFootprint(b, label+"-awake")
 				eventually(b, "all are at rest", func(context.Context) (bool, error) {
-					h.now.Step(idleTimeout)
-					return !slices.ContainsFunc(controllers, func(c *Controller) bool { return !c.isAtRest() }), nil
+					h.now.Step(idlequeue.IdleTimeout)
+					return !slices.ContainsFunc(controllers, func(c *Controller) bool { return !c.queue.(*idlequeue.Queue[types.NamespacedName]).IsIdle() }), nil
 				})
 				resting := measureFootprint(b, label+"-resting")
 				connected.report(b, base, len(connections), "target")
@@ -232,13 +233,6 @@ func BenchmarkFootprintOfIdlePairs(b *testing.B) {
 			}
 		})
 	}
-}
-
-func (c *Controller) isAtRest() bool {
-	todo := c.queue.(*queue)
-	todo.lock.Lock()
-	defer todo.lock.Unlock()
-	return todo.active == nil
 }
 
 // BenchmarkFootprintOfObjects weighs what a hub holds for each ConfigMap of 2 KB that is in sync: above, the cache of the

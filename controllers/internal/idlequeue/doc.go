@@ -1,0 +1,20 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package idlequeue runs the workers of a controller only while there is work. A controller of controller-runtime needs nine
+// goroutines even when nothing happens, and a quiet fleet has thousands of controllers: some for each SyncTarget, so that one slow
+// target keeps no worker from the others.
+package idlequeue
