@@ -215,6 +215,7 @@ type cachedVersion struct {
 // setHealth takes over the health and tells of a change.
 func (c *Connection) setHealth(health Health) {
 	c.lock.Lock()
+	cameUp := health.Up && !c.health.Up
 	changed := c.health.Up != health.Up || c.health.Reason != health.Reason || c.health.Version != health.Version || c.health.OtherCluster != health.OtherCluster
 	if c.health.Up != health.Up {
 		if health.Up {
@@ -231,5 +232,12 @@ func (c *Connection) setHealth(health Health) {
 		c.discoveryCache.reset()
 		c.log.Info("the target's health changed", "up", health.Up, "reason", health.Reason)
 		c.onChange(c.SyncTarget)
+	}
+	if cameUp {
+		c.notifier.notify(func(listener *Listener) {
+			if listener.OnUp != nil {
+				listener.OnUp()
+			}
+		})
 	}
 }

@@ -41,6 +41,8 @@ type Listener struct {
 	OnCRD func(resource schema.GroupResource)
 	// OnSynced is called once a watch has begun: what came before it will not be told, so whoever waits looks once more.
 	OnSynced func()
+	// OnUp is called when the target has come up.
+	OnUp func()
 	// OnLookup is called when the target has answered what was to be resolved soon.
 	OnLookup func()
 }
