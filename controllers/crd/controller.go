@@ -17,15 +17,17 @@ limitations under the License.
 package crd
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/synchub-dev/synchub/controllers/internal/alarm"
+	"github.com/synchub-dev/synchub/controllers/internal/idlequeue"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -45,25 +47,22 @@ const (
 type Options struct {
 	Connection *targets.Connection
 	Owner      ownership.Owner
-	// OnChange is called when a state changed, except by [Controller.SetInstallations]. It must not block.
+	// OnChange is called when a reconcile changed a state. It must not block.
 	OnChange func()
 	Clock    clock.Clock
 	Log      logr.Logger
 }
 
 // Controller keeps all CRDs in sync that one target must have. It reconciles a CRD when it is first desired and when the target
-// reports a change of it, and retries failures with backoff. While the target is down it does nothing. Create it with [New] and
-// run it with [Controller.Run].
+// reports a change of it, and retries failures with backoff. While the target is down it makes no requests. Create it with [New]
+// and run it with [Controller.Run].
 type Controller struct {
 	Options
 	installer *Installer
-	limiter   workqueue.TypedRateLimiter[schema.GroupResource]
-	alarm     *alarm.Alarm
+	queue     *idlequeue.Queue[schema.GroupResource]
 
 	lock    sync.Mutex
 	entries map[schema.GroupResource]*entry
-	// activeReconciles is the number of running reconciles.
-	activeReconciles int
 }
 
 // entry is the state of a CRD that is, or was, desired.
@@ -71,92 +70,193 @@ type entry struct {
 	// desired is nil if the CRD is no longer desired.
 	desired *Installation
 	state   State
-	// due is when to reconcile the CRD; zero for never without an event.
-	due time.Time
-	// failing is true if the last reconcile returned an error. reconciling is true while a reconcile is running.
-	failing, reconciling bool
+	// unsynced is true from the start of a reconcile until one has succeeded.
+	unsynced bool
 }
 
 // New returns a controller without any desired CRD.
 func New(options Options) *Controller {
-	return &Controller{
+	c := &Controller{
 		Options:   options,
 		installer: NewInstaller(options.Connection, options.Owner, options.Clock),
-		limiter:   workqueue.NewTypedItemExponentialFailureRateLimiter[schema.GroupResource](minRetryDelay, maxRetryDelay),
-		alarm:     alarm.New(options.Clock),
 		entries:   map[schema.GroupResource]*entry{},
 	}
+	c.queue = idlequeue.New(idlequeue.Options[schema.GroupResource]{
+		Name:                    "crd",
+		Reconciler:              c,
+		MaxConcurrentReconciles: maxConcurrentReconciles,
+		MinRetryDelay:           minRetryDelay,
+		MaxRetryDelay:           maxRetryDelay,
+		Log: func(resource schema.GroupResource) logr.Logger {
+			return c.Log.WithValues("definition", resource.String())
+		},
+		Clock: options.Clock,
+	})
+	return c
+}
+
+// Run keeps the CRDs in sync until ctx ends. It returns after the last write has ended.
+func (c *Controller) Run(ctx context.Context) error {
+	defer c.Connection.Subscribe(targets.Listener{OnCRD: c.onCRDChanged, OnSynced: c.recheckAll, OnUp: c.retryUnsynced})()
+	return c.queue.Run(ctx)
 }
 
 // SetInstallations replaces the set of CRDs that the target must have. If two are for the same resource, the first counts. CRDs that
 // are no longer desired stay on the target. It may be called at any time, and does no work for unchanged installations.
-func (k *Controller) SetInstallations(all []Installation) {
-	k.lock.Lock()
-	defer k.lock.Unlock()
+func (c *Controller) SetInstallations(all []Installation) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
 	desired := map[schema.GroupResource]*Installation{}
 	for _, one := range all {
 		if _, ok := desired[one.resource()]; !ok {
 			desired[one.resource()] = &one
 		}
 	}
-	for resource, entry := range k.entries {
+	for resource, entry := range c.entries {
 		if desired[resource] == nil && entry.desired != nil {
 			entry.desired = nil
-			k.stopManaging(resource, entry)
+			c.queue.Add(resource)
 		}
 	}
-	for resource, one := range desired {
-		k.addInstallation(resource, one)
+	for resource, installation := range desired {
+		c.addInstallation(resource, installation)
 	}
-	k.alarm.Ring()
 }
 
 // addInstallation makes one CRD desired. The caller holds the lock.
-func (k *Controller) addInstallation(resource schema.GroupResource, desired *Installation) {
-	found, ok := k.entries[resource]
+func (c *Controller) addInstallation(resource schema.GroupResource, desired *Installation) {
+	found, ok := c.entries[resource]
 	switch {
-	case !ok:
-		found = &entry{state: pendingState()}
-		k.entries[resource] = found
-	case found.desired == nil:
-		found.state = pendingState()
+	case !ok || found.desired == nil:
+		found = &entry{state: State{Reason: ReasonPending, Message: "The hub has not checked the target yet."}}
+		c.entries[resource] = found
 	case found.desired.equal(*desired):
 		return
 	}
-	found.desired, found.due = desired, k.Clock.Now()
-	k.limiter.Forget(resource)
-}
-
-// stopManaging leaves a CRD that is no longer desired on the target. The caller holds the lock.
-func (k *Controller) stopManaging(resource schema.GroupResource, entry *entry) {
-	entry.due, entry.failing = time.Time{}, false
-	k.limiter.Forget(resource)
-	switch {
-	case entry.reconciling:
-		// recordResult calls stopManaging again when the reconcile has ended.
-	case entry.state.Installed:
-		k.installer.forget(resource)
-		entry.state = State{
-			Reason: ReasonKept, Installed: true,
-			Message: "The definition that the hub installed is no longer wanted. It is left on the target, since all objects would go with it.",
-		}
-	default:
-		k.installer.forget(resource)
-		delete(k.entries, resource)
-	}
-}
-
-func pendingState() State {
-	return State{Reason: ReasonPending, Message: "The target was not looked at yet."}
+	found.desired = desired
+	c.queue.Forget(resource)
+	c.queue.Add(resource)
 }
 
 // States returns the states of the desired CRDs, and of those that the hub installed and no longer manages.
-func (k *Controller) States() map[schema.GroupResource]State {
-	k.lock.Lock()
-	defer k.lock.Unlock()
+func (c *Controller) States() map[schema.GroupResource]State {
+	c.lock.Lock()
+	defer c.lock.Unlock()
 	states := map[schema.GroupResource]State{}
-	for resource, entry := range k.entries {
+	for resource, entry := range c.entries {
 		states[resource] = entry.state
 	}
 	return states
+}
+
+// Reconcile brings one CRD in sync. While the target is down it does nothing; retryUnsynced enqueues the CRD again.
+func (c *Controller) Reconcile(ctx context.Context, resource schema.GroupResource) (reconcile.Result, error) {
+	desired := c.startReconcile(resource)
+	if desired == nil {
+		c.stopManaging(resource)
+		return reconcile.Result{}, nil
+	}
+	if !c.Connection.IsUp() {
+		return reconcile.Result{}, nil
+	}
+	state, err := c.installer.Ensure(ctx, *desired)
+	if ctx.Err() != nil {
+		// The controller is being stopped, so the error says nothing about the CRD.
+		return reconcile.Result{}, nil
+	}
+	if state.Reason == ReasonTargetUnreachable {
+		c.Connection.ProbeNow()
+	}
+	c.finishReconcile(resource, state, err)
+	switch {
+	case err != nil:
+		return reconcile.Result{}, errors.New(c.Connection.RedactError(err))
+	case state.Reason == ReasonNotNeeded:
+		// No event tells when an API without a CRD comes or goes. And discovery still shows an API for a moment after its CRD was
+		// deleted.
+		return reconcile.Result{Requeue: true}, nil //nolint:staticcheck // RequeueAfter would end the backoff
+	default:
+		return reconcile.Result{RequeueAfter: state.RequeueAfter}, nil
+	}
+}
+
+// startReconcile returns the desired CRD, nil if it is not desired. It marks the CRD as unsynced before Reconcile reads the health
+// of the target, so that retryUnsynced misses no CRD.
+func (c *Controller) startReconcile(resource schema.GroupResource) *Installation {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	found, ok := c.entries[resource]
+	if !ok {
+		return nil
+	}
+	found.unsynced = true
+	return found.desired
+}
+
+// finishReconcile stores the result of a reconcile.
+func (c *Controller) finishReconcile(resource schema.GroupResource, state State, err error) {
+	state.RequeueAfter = 0
+	c.lock.Lock()
+	found := c.entries[resource]
+	changed := found.state != state
+	found.state, found.unsynced = state, err != nil
+	c.lock.Unlock()
+	if changed {
+		c.Log.Info("the state of a definition changed", "definition", resource.String(),
+			"reason", state.Reason, "message", state.Message, "ready", state.Ready, "installed", state.Installed)
+		c.OnChange()
+	}
+}
+
+// stopManaging forgets a CRD that is no longer desired, or keeps its state if the hub installed it.
+func (c *Controller) stopManaging(resource schema.GroupResource) {
+	c.lock.Lock()
+	found, ok := c.entries[resource]
+	if !ok || found.desired != nil {
+		c.lock.Unlock()
+		return
+	}
+	c.installer.forget(resource)
+	if found.state.Installed {
+		found.unsynced, found.state = false, State{
+			Reason: ReasonKept, Installed: true,
+			Message: "The definition that the hub installed is no longer wanted. It is left on the target, since all objects would go with it.",
+		}
+	} else {
+		delete(c.entries, resource)
+	}
+	c.lock.Unlock()
+	c.OnChange()
+}
+
+// onCRDChanged is called when the CRD of a resource was created, changed or deleted.
+func (c *Controller) onCRDChanged(resource schema.GroupResource) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if entry, ok := c.entries[resource]; ok && entry.desired != nil {
+		c.queue.AddAfter(debounceDelay, resource)
+	}
+}
+
+// recheckAll is called when the watch of CRDs has started. The watch does not report changes between the last read and its start.
+func (c *Controller) recheckAll() {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	for resource, entry := range c.entries {
+		if entry.desired != nil {
+			c.queue.AddAfter(debounceDelay, resource)
+		}
+	}
+}
+
+// retryUnsynced is called when the target has come up.
+func (c *Controller) retryUnsynced() {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	for resource, entry := range c.entries {
+		if entry.unsynced {
+			c.queue.Forget(resource)
+			c.queue.Add(resource)
+		}
+	}
 }

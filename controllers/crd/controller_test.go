@@ -36,9 +36,9 @@ import (
 func TestControllerLeaksNothing(t *testing.T) {
 	g, way := NewWithT(t), newConnectedTarget(t)
 	source, slow := unique("v1"), unique("v1")
-	keeper := startController(t, way)
-	keeper.SetInstallations([]crd.Installation{installationOf(source)})
-	keeper.waitForReason(t, source, crd.ReasonInSync)
+	controller := startController(t, way)
+	controller.SetInstallations([]crd.Installation{installationOf(source)})
+	controller.waitForReason(t, source, crd.ReasonInSync)
 	g.Expect(goroutines(t)).To(BeNumerically(">", 0), "else this test shows nothing")
 
 	// The controller stops in the middle of a request, too.
@@ -52,13 +52,13 @@ func TestControllerLeaksNothing(t *testing.T) {
 		}
 		return false
 	}))
-	keeper.SetInstallations([]crd.Installation{installationOf(source), installationOf(slow)})
+	controller.SetInstallations([]crd.Installation{installationOf(source), installationOf(slow)})
 	g.Eventually(arrived).WithTimeout(patience).Should(BeClosed())
-	changes := keeper.changes.Load()
-	keeper.stop()
+	changes := controller.changes.Load()
+	controller.stop()
 	g.Expect(goroutines(t)).To(BeZero())
-	g.Expect(keeper.state(slow).Reason).To(Equal(crd.ReasonPending), "that it ended is no failure")
-	g.Expect(keeper.changes.Load()).To(Equal(changes))
+	g.Expect(controller.state(slow).Reason).To(Equal(crd.ReasonPending), "that it ended is no failure")
+	g.Expect(controller.changes.Load()).To(Equal(changes))
 
 	// It also stops while the target is down.
 	far := newConnectedTarget(t)
@@ -81,7 +81,7 @@ func TestControllerLeaksNothing(t *testing.T) {
 	touched := len(way.reads(source.Name))
 	touch(t, source.Name)
 	eventually(t, func(g Gomega) { g.Expect(len(way.reads(source.Name))).To(BeNumerically(">", touched)) })
-	g.Expect(keeper.state(source).Reason).To(Equal(crd.ReasonInSync))
+	g.Expect(controller.state(source).Reason).To(Equal(crd.ReasonInSync))
 	witness.stop()
 	g.Expect(goroutines(t)).To(BeZero())
 }
@@ -111,9 +111,9 @@ func waitForProbe(t *testing.T, way *testTarget) {
 func TestControllerRechecksDiscovery(t *testing.T) {
 	g, ctx, way := NewWithT(t), t.Context(), newConnectedTarget(t)
 	source := unique("v1")
-	keeper := startController(t, way)
-	keeper.SetInstallations([]crd.Installation{installationOf(source)})
-	keeper.waitForReason(t, source, crd.ReasonInSync)
+	controller := startController(t, way)
+	controller.SetInstallations([]crd.Installation{installationOf(source)})
+	controller.waitForReason(t, source, crd.ReasonInSync)
 	before := getCRD(ctx, g, t, source.Name)
 	var asked atomic.Int64
 	way.interfere.Store(new(func(writer http.ResponseWriter, request *http.Request) bool {
@@ -126,8 +126,8 @@ func TestControllerRechecksDiscovery(t *testing.T) {
 		return true
 	}))
 	deleteCRD(t, source.Name)
-	keeper.waitForReason(t, source, crd.ReasonNotNeeded)
-	keeper.waitForReason(t, source, crd.ReasonInSync)
+	controller.waitForReason(t, source, crd.ReasonNotNeeded)
+	controller.waitForReason(t, source, crd.ReasonInSync)
 	g.Expect(getCRD(ctx, g, t, source.Name).UID).NotTo(Equal(before.UID))
 }
 
@@ -146,9 +146,9 @@ func TestControllerRechecksOnceTheWatchHasSynced(t *testing.T) {
 		}
 		return false
 	}))
-	keeper := startController(t, way)
-	keeper.SetInstallations([]crd.Installation{installationOf(source)})
-	eventually(t, func(g Gomega) { g.Expect(keeper.state(source).Reason).NotTo(Equal(crd.ReasonPending)) })
+	controller := startController(t, way)
+	controller.SetInstallations([]crd.Installation{installationOf(source)})
+	eventually(t, func(g Gomega) { g.Expect(controller.state(source).Reason).NotTo(Equal(crd.ReasonPending)) })
 	deleteCRD(t, source.Name)
 	eventually(t, func(g Gomega) {
 		_, err := administrator(t).Resource(definitions).Get(ctx, source.Name, metav1.GetOptions{})
@@ -156,7 +156,7 @@ func TestControllerRechecksOnceTheWatchHasSynced(t *testing.T) {
 	})
 	g.Expect(way.writes(source.Name)).To(BeEmpty())
 	release()
-	g.Expect(keeper.waitForReason(t, source, crd.ReasonInSync).Installed).To(BeTrue())
+	g.Expect(controller.waitForReason(t, source, crd.ReasonInSync).Installed).To(BeTrue())
 }
 
 // A few CRDs are reconciled concurrently. So one slow response delays nothing, and many CRDs do not overload the target.
@@ -185,14 +185,14 @@ func TestControllerBoundsConcurrency(t *testing.T) {
 		}
 		return false
 	}))
-	keeper := startController(t, way)
-	keeper.SetInstallations(all)
+	controller := startController(t, way)
+	controller.SetInstallations(all)
 	eventually(t, func(g Gomega) { g.Expect(now.Load()).To(BeEquivalentTo(limit)) })
 	// A further request would have come by the time of some more probes.
 	waitForProbe(t, way)
 	release()
 	eventually(t, func(g Gomega) {
-		for _, state := range keeper.States() {
+		for _, state := range controller.States() {
 			g.Expect(state.Reason).To(Equal(crd.ReasonNotOwned))
 		}
 	})
@@ -225,27 +225,27 @@ func TestControllerWaitsForTheTarget(t *testing.T) {
 		way.ProbeNow()
 		g.Expect(way.IsUp()).To(BeFalse())
 	})
-	keeper := startController(t, way)
-	keeper.SetInstallations([]crd.Installation{installationOf(source), installationOf(second)})
+	controller := startController(t, way)
+	controller.SetInstallations([]crd.Installation{installationOf(source), installationOf(second)})
 	waitForProbe(t, way)
-	g.Expect(keeper.state(source).Reason).To(Equal(crd.ReasonPending))
+	g.Expect(controller.state(source).Reason).To(Equal(crd.ReasonPending))
 	g.Expect(way.reads(source.Name)).To(BeEmpty())
 	g.Expect(way.writes(source.Name)).To(BeEmpty())
 	comesBack()
-	keeper.waitForReason(t, source, crd.ReasonInSync)
-	keeper.waitForReason(t, second, crd.ReasonInSync)
+	controller.waitForReason(t, source, crd.ReasonInSync)
+	controller.waitForReason(t, second, crd.ReasonInSync)
 
 	// The target goes down when the controller must write.
 	changed := source.DeepCopy()
 	changed.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties = nil
 	away.Store(true)
-	keeper.SetInstallations([]crd.Installation{installationOf(changed), installationOf(second)})
-	state := keeper.waitForReason(t, source, crd.ReasonTargetUnreachable)
+	controller.SetInstallations([]crd.Installation{installationOf(changed), installationOf(second)})
+	state := controller.waitForReason(t, source, crd.ReasonTargetUnreachable)
 	g.Expect(state.Ready && state.Installed).To(BeTrue(), "what was known is not known to have changed")
-	eventually(t, func(g Gomega) { g.Expect(way.IsUp()).To(BeFalse(), "the keeper has it probed") })
+	eventually(t, func(g Gomega) { g.Expect(way.IsUp()).To(BeFalse(), "the controller makes the connection probe") })
 	comesBack()
-	keeper.waitForReason(t, source, crd.ReasonInSync)
+	controller.waitForReason(t, source, crd.ReasonInSync)
 	g.Expect(getCRD(t.Context(), g, t, source.Name).Spec.Versions[0].Schema.OpenAPIV3Schema.Properties).To(BeEmpty())
 	// A reconcile of the other CRD may have been running, or due, when the target went down.
-	keeper.waitForReason(t, second, crd.ReasonInSync)
+	controller.waitForReason(t, second, crd.ReasonInSync)
 }

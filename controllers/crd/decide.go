@@ -77,7 +77,8 @@ type Decision struct {
 	Installed bool
 }
 
-// Decide compares the CRD that a target must have, as [Desired] returns it, with the observed one, nil if there is none. version is the version in which the hub writes objects.
+// Decide compares the CRD that a target must have, as [Desired] returns it, with the observed one, nil if there is none. version is
+// the version in which the hub writes objects.
 func Decide(desired, observed *apiextensionsv1.CustomResourceDefinition, owner ownership.Owner, version string) Decision {
 	if observed == nil {
 		return Decision{Action: ActionInstall, Reason: ReasonMissing, Message: "The target does not have the definition."}

@@ -59,26 +59,26 @@ type Installation struct {
 }
 
 // resource returns the resource that the CRD defines.
-func (w Installation) resource() schema.GroupResource {
-	return schema.GroupResource{Group: w.CRD.Spec.Group, Resource: w.CRD.Spec.Names.Plural}
+func (i Installation) resource() schema.GroupResource {
+	return schema.GroupResource{Group: i.CRD.Spec.Group, Resource: i.CRD.Spec.Names.Plural}
 }
 
 // version returns the version that the target must serve, empty if the CRD serves none.
-func (w Installation) version() string {
-	if w.Version != "" {
-		return w.Version
+func (i Installation) version() string {
+	if i.Version != "" {
+		return i.Version
 	}
-	return schemas.PreferredVersion(w.CRD)
+	return schemas.PreferredVersion(i.CRD)
 }
 
 // equal reports whether both installations ask for the same. That is cheap if they share the CRD.
-func (w Installation) equal(other Installation) bool {
-	if w.PublishedResource != other.PublishedResource || w.UID != other.UID || w.Version != other.Version {
+func (i Installation) equal(other Installation) bool {
+	if i.PublishedResource != other.PublishedResource || i.UID != other.UID || i.Version != other.Version {
 		return false
 	}
 	const approved = apiextensionsv1.KubeAPIApprovedAnnotation
-	return w.CRD == other.CRD ||
-		w.CRD.Annotations[approved] == other.CRD.Annotations[approved] && apiequality.Semantic.DeepEqual(w.CRD.Spec, other.CRD.Spec)
+	return i.CRD == other.CRD ||
+		i.CRD.Annotations[approved] == other.CRD.Annotations[approved] && apiequality.Semantic.DeepEqual(i.CRD.Spec, other.CRD.Spec)
 }
 
 // Desired returns the CRD that the owner's target must have. Of the source it takes only the spec, in the form in which an API server

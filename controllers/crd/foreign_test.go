@@ -62,13 +62,13 @@ func TestForeign(t *testing.T) {
 			theirs.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties = nil
 			createCRD(t, theirs)
 			eventually(t, func(g Gomega) { g.Expect(getCRD(ctx, g, t, source.Name).Status.StoredVersions).NotTo(BeEmpty()) })
-			keeper := startController(t, way)
+			controller := startController(t, way)
 			asked := installationOf(source)
 			asked.Version = c.version
-			keeper.SetInstallations([]crd.Installation{asked})
+			controller.SetInstallations([]crd.Installation{asked})
 			var found *apiextensionsv1.CustomResourceDefinition
 			eventually(t, func(g Gomega) {
-				state := keeper.state(source)
+				state := controller.state(source)
 				g.Expect(state.Reason).To(Equal(c.reason))
 				g.Expect(state.Ready).To(Equal(c.reason == crd.ReasonNotOwned))
 				g.Expect(state.Installed).To(BeFalse())
@@ -82,7 +82,7 @@ func TestForeign(t *testing.T) {
 			deleteCRD(t, source.Name)
 			eventually(t, func(g Gomega) {
 				g.Expect(getCRD(ctx, g, t, source.Name).Spec.Versions[0].Schema.OpenAPIV3Schema.Properties).NotTo(BeEmpty())
-				g.Expect(keeper.state(source).Installed).To(BeTrue())
+				g.Expect(controller.state(source).Installed).To(BeTrue())
 			})
 		})
 	}
@@ -117,9 +117,9 @@ func TestRaces(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		keeper := startController(t, way)
-		keeper.SetInstallations([]crd.Installation{installationOf(source)})
-		keeper.waitForReason(t, source, crd.ReasonInSync)
+		controller := startController(t, way)
+		controller.SetInstallations([]crd.Installation{installationOf(source)})
+		controller.waitForReason(t, source, crd.ReasonInSync)
 		g.Expect(other.writes(source.Name)).To(HaveLen(1))
 		g.Expect(getCRD(ctx, g, t, source.Name).Spec.Versions[0].Schema.OpenAPIV3Schema.Properties).To(HaveKey("size"))
 	})
@@ -127,9 +127,9 @@ func TestRaces(t *testing.T) {
 		t.Parallel()
 		g, ctx, way := NewWithT(t), t.Context(), newConnectedTarget(t)
 		source := unique("v1")
-		keeper := startController(t, way)
-		keeper.SetInstallations([]crd.Installation{installationOf(source)})
-		keeper.waitForReason(t, source, crd.ReasonInSync)
+		controller := startController(t, way)
+		controller.SetInstallations([]crd.Installation{installationOf(source)})
+		controller.waitForReason(t, source, crd.ReasonInSync)
 		theirs := source.DeepCopy()
 		theirs.Spec.Versions[0].Schema.OpenAPIV3Schema.Description = "theirs"
 		changed := source.DeepCopy()
@@ -143,8 +143,8 @@ func TestRaces(t *testing.T) {
 			})
 			createCRD(t, theirs)
 		})
-		keeper.SetInstallations([]crd.Installation{installationOf(changed)})
-		keeper.waitForReason(t, source, crd.ReasonNotOwned)
+		controller.SetInstallations([]crd.Installation{installationOf(changed)})
+		controller.waitForReason(t, source, crd.ReasonNotOwned)
 		g.Expect(getCRD(ctx, g, t, source.Name).Spec.Versions[0].Schema.OpenAPIV3Schema.Description).To(Equal("theirs"))
 	})
 }

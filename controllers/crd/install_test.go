@@ -56,17 +56,17 @@ func TestInstall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g, ctx, way := NewWithT(t), t.Context(), newConnectedTarget(t)
-			keeper := startController(t, way)
+			controller := startController(t, way)
 			// Another run of this test may have left it.
 			t.Cleanup(func() {
 				_ = framework.Delete(context.Background(), startTarget(t).Config, definitions, "", source.Name)
 			})
-			keeper.SetInstallations([]crd.Installation{installationOf(source)})
-			g.Expect(keeper.state(source)).To(HaveField("Reason", crd.ReasonPending))
-			state := keeper.waitForReason(t, source, crd.ReasonInSync)
+			controller.SetInstallations([]crd.Installation{installationOf(source)})
+			g.Expect(controller.state(source)).To(HaveField("Reason", crd.ReasonPending))
+			state := controller.waitForReason(t, source, crd.ReasonInSync)
 			g.Expect(state.Ready).To(BeTrue())
 			g.Expect(state.Installed).To(BeTrue())
-			g.Expect(keeper.changes.Load()).To(BeNumerically(">=", 1))
+			g.Expect(controller.changes.Load()).To(BeNumerically(">=", 1))
 			g.Expect(way.writes(source.Name)).To(HaveLen(1))
 
 			installed := getCRD(ctx, g, t, source.Name)
@@ -75,7 +75,7 @@ func TestInstall(t *testing.T) {
 			g.Expect(installed.ManagedFields[0].Manager).To(Equal(ownership.FieldManager(testOwner.Hub)))
 			g.Expect(installed.ManagedFields[0].Operation).To(Equal(metav1.ManagedFieldsOperationApply))
 			g.Expect(installed.Spec.Conversion.Strategy).To(Equal(apiextensionsv1.NoneConverter))
-			keeper.stop()
+			controller.stop()
 
 			// A hub that starts finds everything in sync.
 			second := newConnectedTarget(t)
@@ -109,18 +109,18 @@ func expectClasses(t *testing.T) {
 func TestUpdate(t *testing.T) {
 	t.Parallel()
 	g, ctx, way := NewWithT(t), t.Context(), newConnectedTarget(t)
-	keeper := startController(t, way)
+	controller := startController(t, way)
 	first := unique("v1")
 	first.Spec.Names.ShortNames = []string{first.Spec.Names.Plural + "s"}
-	keeper.SetInstallations([]crd.Installation{installationOf(first)})
-	keeper.waitForReason(t, first, crd.ReasonInSync)
+	controller.SetInstallations([]crd.Installation{installationOf(first)})
+	controller.waitForReason(t, first, crd.ReasonInSync)
 	installed := getCRD(ctx, g, t, first.Name)
 
 	second := first.DeepCopy()
 	second.Spec.Names.ShortNames = nil
 	second.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties = map[string]apiextensionsv1.JSONSchemaProps{"color": {Type: "string"}}
 	addVersion("v2", true)(second)
-	keeper.SetInstallations([]crd.Installation{installationOf(second)})
+	controller.SetInstallations([]crd.Installation{installationOf(second)})
 	eventually(t, func(g Gomega) {
 		updated := getCRD(ctx, g, t, first.Name)
 		g.Expect(updated.Spec.Versions).To(HaveLen(2))
@@ -128,7 +128,7 @@ func TestUpdate(t *testing.T) {
 		g.Expect(updated.Spec.Names.ShortNames).To(BeEmpty())
 		g.Expect(updated.UID).To(Equal(installed.UID))
 	})
-	keeper.waitForReason(t, first, crd.ReasonInSync)
+	controller.waitForReason(t, first, crd.ReasonInSync)
 	g.Expect(way.writes(first.Name)).To(HaveLen(2))
 
 	// The hub undoes a change by another client.
@@ -142,7 +142,7 @@ func TestUpdate(t *testing.T) {
 		g.Expect(way.writes(first.Name)).To(HaveLen(3))
 	})
 	// Fields of other clients that do not conflict stay, and the hub does not fight them.
-	state := keeper.waitForReason(t, first, crd.ReasonInSync)
+	state := controller.waitForReason(t, first, crd.ReasonInSync)
 	g.Expect(state.Ready).To(BeTrue())
 	g.Expect(getCRD(ctx, g, t, first.Name).Spec.Names.ShortNames).NotTo(BeEmpty())
 	// The second reconcile starts after the first has ended.
@@ -151,7 +151,7 @@ func TestUpdate(t *testing.T) {
 		touch(t, first.Name)
 		eventually(t, func(g Gomega) { g.Expect(len(way.reads(first.Name))).To(BeNumerically(">", reads)) })
 	}
-	keeper.stop()
+	controller.stop()
 	g.Expect(way.writes(first.Name)).To(HaveLen(3))
 }
 
@@ -168,17 +168,17 @@ func touch(t *testing.T, name string) {
 func TestNeverDowngrades(t *testing.T) {
 	t.Parallel()
 	g, ctx, way := NewWithT(t), t.Context(), newConnectedTarget(t)
-	keeper := startController(t, way)
+	controller := startController(t, way)
 	newer := unique("v1", "v2")
-	keeper.SetInstallations([]crd.Installation{installationOf(newer)})
-	keeper.waitForReason(t, newer, crd.ReasonInSync)
+	controller.SetInstallations([]crd.Installation{installationOf(newer)})
+	controller.waitForReason(t, newer, crd.ReasonInSync)
 	before := getCRD(ctx, g, t, newer.Name)
 
 	older := newer.DeepCopy()
 	older.Spec.Versions = older.Spec.Versions[:1]
 	older.Spec.Versions[0].Storage = true
-	keeper.SetInstallations([]crd.Installation{installationOf(older)})
-	state := keeper.waitForReason(t, older, crd.ReasonNewer)
+	controller.SetInstallations([]crd.Installation{installationOf(older)})
+	state := controller.waitForReason(t, older, crd.ReasonNewer)
 	g.Expect(state.Ready).To(BeTrue(), "it serves v1")
 	g.Expect(state.Installed).To(BeTrue())
 	g.Expect(state.Message).To(ContainSubstring("v2"))
@@ -196,7 +196,7 @@ func TestNeverDowngrades(t *testing.T) {
 	_, err = admin.Patch(ctx, newer.Name, types.MergePatchType, []byte(`{"spec": {"versions": [`+
 		`{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}]}}`), metav1.PatchOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
-	keeper.waitForReason(t, older, crd.ReasonInSync)
+	controller.waitForReason(t, older, crd.ReasonInSync)
 	g.Expect(getCRD(ctx, g, t, newer.Name).Spec.Versions[0].Schema.OpenAPIV3Schema.Properties).To(HaveKey("size"))
 }
 
@@ -204,14 +204,14 @@ func TestNeverDowngrades(t *testing.T) {
 func TestInstallsAgain(t *testing.T) {
 	t.Parallel()
 	g, ctx, way := NewWithT(t), t.Context(), newConnectedTarget(t)
-	keeper := startController(t, way)
+	controller := startController(t, way)
 	source := unique("v1")
-	keeper.SetInstallations([]crd.Installation{installationOf(source)})
-	keeper.waitForReason(t, source, crd.ReasonInSync)
+	controller.SetInstallations([]crd.Installation{installationOf(source)})
+	controller.waitForReason(t, source, crd.ReasonInSync)
 	first := getCRD(ctx, g, t, source.Name)
 	deleteCRD(t, source.Name)
 	eventually(t, func(g Gomega) { g.Expect(getCRD(ctx, g, t, source.Name).UID).NotTo(Equal(first.UID)) })
-	keeper.waitForReason(t, source, crd.ReasonInSync)
+	controller.waitForReason(t, source, crd.ReasonInSync)
 	second := getCRD(ctx, g, t, source.Name)
 
 	resource := definitions
@@ -226,14 +226,14 @@ func TestInstallsAgain(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 	})
 	deleteCRDWithObjects(t, source.Name)
-	state := keeper.waitForReason(t, source, crd.ReasonTerminating)
+	state := controller.waitForReason(t, source, crd.ReasonTerminating)
 	g.Expect(state.Ready).To(BeFalse())
 	g.Expect(state.Installed).To(BeTrue())
 	writes := len(way.writes(source.Name))
 	g.Expect(writes).To(Equal(2))
 	_, err := held.Patch(ctx, "held", types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`), metav1.PatchOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
-	keeper.waitForReason(t, source, crd.ReasonInSync)
+	controller.waitForReason(t, source, crd.ReasonInSync)
 	g.Expect(getCRD(ctx, g, t, source.Name).UID).NotTo(Equal(second.UID))
 	g.Expect(way.writes(source.Name)).To(HaveLen(3))
 }
@@ -242,11 +242,11 @@ func TestInstallsAgain(t *testing.T) {
 func TestInstallsOnlyWhatIsNeeded(t *testing.T) {
 	t.Parallel()
 	g, way := NewWithT(t), newConnectedTarget(t)
-	keeper := startController(t, way)
+	controller := startController(t, way)
 	source := newCRD("deployments", "Deployment", "v1")
 	source.Spec.Group, source.Name = "apps", "deployments.apps"
-	keeper.SetInstallations([]crd.Installation{installationOf(source)})
-	state := keeper.waitForReason(t, source, crd.ReasonNotNeeded)
+	controller.SetInstallations([]crd.Installation{installationOf(source)})
+	state := controller.waitForReason(t, source, crd.ReasonNotNeeded)
 	g.Expect(state.Ready).To(BeTrue())
 	g.Expect(state.Installed).To(BeFalse())
 	g.Expect(way.writes(source.Name)).To(BeEmpty())

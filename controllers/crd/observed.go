@@ -35,11 +35,11 @@ type observedCRD struct {
 	object *unstructured.Unstructured
 }
 
-func (f *observedCRD) crd() *apiextensionsv1.CustomResourceDefinition {
-	if f == nil {
+func (o *observedCRD) crd() *apiextensionsv1.CustomResourceDefinition {
+	if o == nil {
 		return nil
 	}
-	return f.typed
+	return o.typed
 }
 
 func newObservedCRD(object *unstructured.Unstructured) (*observedCRD, error) {

@@ -37,17 +37,17 @@ func TestNamesConflict(t *testing.T) {
 	eventually(t, func(g Gomega) {
 		g.Expect(getCRD(t.Context(), g, t, other.Name).Status.Conditions).To(ContainElement(HaveField("Type", apiextensionsv1.Established)))
 	})
-	keeper := startController(t, way)
-	keeper.SetInstallations([]crd.Installation{installationOf(source)})
+	controller := startController(t, way)
+	controller.SetInstallations([]crd.Installation{installationOf(source)})
 	eventually(t, func(g Gomega) {
-		state := keeper.state(source)
+		state := controller.state(source)
 		g.Expect(state.Reason).To(Equal(crd.ReasonNotEstablished))
 		g.Expect(state.Message).To(ContainSubstring("already in use"))
 		g.Expect(state.Ready).To(BeFalse())
 		g.Expect(state.Installed).To(BeTrue())
 	})
 	deleteCRD(t, other.Name)
-	keeper.waitForReason(t, source, crd.ReasonInSync)
+	controller.waitForReason(t, source, crd.ReasonInSync)
 	g.Expect(way.writes(source.Name)).To(HaveLen(1))
 }
 
@@ -55,28 +55,28 @@ func TestNamesConflict(t *testing.T) {
 func TestInvalid(t *testing.T) {
 	t.Parallel()
 	g, way := NewWithT(t), newConnectedTarget(t)
-	keeper := startController(t, way)
+	controller := startController(t, way)
 	good, bad, unnamed := unique("v1"), unique("v1"), unique("v1")
 	bad.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties = map[string]apiextensionsv1.JSONSchemaProps{"size": {Type: "strange"}}
 	unnamed.Spec.Group = "Not A Group"
-	keeper.SetInstallations([]crd.Installation{installationOf(bad), installationOf(unnamed), installationOf(good)})
-	keeper.waitForReason(t, good, crd.ReasonInSync)
-	state := keeper.waitForReason(t, bad, crd.ReasonInvalid)
+	controller.SetInstallations([]crd.Installation{installationOf(bad), installationOf(unnamed), installationOf(good)})
+	controller.waitForReason(t, good, crd.ReasonInSync)
+	state := controller.waitForReason(t, bad, crd.ReasonInvalid)
 	g.Expect(state.Message).To(And(HavePrefix("Cannot install the definition: "), ContainSubstring("properties[size].type"), ContainSubstring("strange"), HaveSuffix(".")))
 	g.Expect(state.Ready || state.Installed).To(BeFalse())
 	unnamed.Name = unnamed.Spec.Names.Plural + "." + unnamed.Spec.Group
-	state = keeper.waitForReason(t, unnamed, crd.ReasonInvalid)
+	state = controller.waitForReason(t, unnamed, crd.ReasonInvalid)
 	g.Expect(state.Message).To(ContainSubstring("spec.group"))
 
 	mended := bad.DeepCopy()
 	mended.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties = nil
-	keeper.SetInstallations([]crd.Installation{installationOf(mended), installationOf(good)})
-	keeper.waitForReason(t, mended, crd.ReasonInSync)
-	g.Expect(keeper.States()).To(HaveLen(2))
+	controller.SetInstallations([]crd.Installation{installationOf(mended), installationOf(good)})
+	controller.waitForReason(t, mended, crd.ReasonInSync)
+	g.Expect(controller.States()).To(HaveLen(2))
 
 	// After a refused change the existing CRD stays in use.
-	keeper.SetInstallations([]crd.Installation{installationOf(bad), installationOf(good)})
-	state = keeper.waitForReason(t, bad, crd.ReasonInvalid)
+	controller.SetInstallations([]crd.Installation{installationOf(bad), installationOf(good)})
+	state = controller.waitForReason(t, bad, crd.ReasonInvalid)
 	g.Expect(state.Message).To(HavePrefix("Cannot change the definition: "))
 	g.Expect(state.Ready && state.Installed).To(BeTrue())
 	g.Expect(way.writes(good.Name)).To(HaveLen(1))
@@ -99,13 +99,13 @@ func TestForbidden(t *testing.T) {
 		_, _ = writer.Write([]byte(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": 403, "message": "not for you"}`))
 		return true
 	}))
-	keeper := startController(t, way)
-	keeper.SetInstallations([]crd.Installation{installationOf(source)})
-	state := keeper.waitForReason(t, source, crd.ReasonForbidden)
+	controller := startController(t, way)
+	controller.SetInstallations([]crd.Installation{installationOf(source)})
+	state := controller.waitForReason(t, source, crd.ReasonForbidden)
 	g.Expect(state.Message).To(Equal("Cannot install the definition: not for you."))
 	g.Expect(state.Ready || state.Installed).To(BeFalse())
 	// The start of the watch also causes one reconcile.
 	eventually(t, func(g Gomega) { g.Expect(refused.Load()).To(BeNumerically(">", 3)) })
 	allowed.Store(true)
-	keeper.waitForReason(t, source, crd.ReasonInSync)
+	controller.waitForReason(t, source, crd.ReasonInSync)
 }

@@ -32,18 +32,18 @@ func TestControllerKeepsUnwantedCRDs(t *testing.T) {
 	source, theirs, never := unique("v1"), unique("v1"), unique("v1")
 	never.Spec.Versions[0].Storage = false // no API server accepts it
 	createCRD(t, theirs)
-	keeper := startController(t, way)
+	controller := startController(t, way)
 	all := []crd.Installation{installationOf(source), installationOf(theirs), installationOf(never)}
-	keeper.SetInstallations(all)
-	keeper.waitForReason(t, source, crd.ReasonInSync)
-	keeper.waitForReason(t, theirs, crd.ReasonNotOwned)
-	keeper.waitForReason(t, never, crd.ReasonInvalid)
+	controller.SetInstallations(all)
+	controller.waitForReason(t, source, crd.ReasonInSync)
+	controller.waitForReason(t, theirs, crd.ReasonNotOwned)
+	controller.waitForReason(t, never, crd.ReasonInvalid)
 	before := getCRD(ctx, g, t, source.Name)
 
-	keeper.SetInstallations(nil)
+	controller.SetInstallations(nil)
 	eventually(t, func(g Gomega) {
-		g.Expect(keeper.States()).To(HaveLen(1))
-		state := keeper.state(source)
+		g.Expect(controller.States()).To(HaveLen(1))
+		state := controller.state(source)
 		g.Expect(state.Reason).To(Equal(crd.ReasonKept))
 		g.Expect(state.Ready).To(BeFalse())
 		g.Expect(state.Installed).To(BeTrue())
@@ -52,8 +52,8 @@ func TestControllerKeepsUnwantedCRDs(t *testing.T) {
 	// The hub no longer reacts to its changes.
 	reads := len(way.reads(source.Name))
 	touch(t, source.Name)
-	keeper.SetInstallations(all)
-	keeper.waitForReason(t, source, crd.ReasonInSync)
+	controller.SetInstallations(all)
+	controller.waitForReason(t, source, crd.ReasonInSync)
 	g.Expect(len(way.reads(source.Name))).To(BeNumerically(">", reads))
 	g.Expect(way.writes(source.Name)).To(HaveLen(1), "it is what it was")
 }
@@ -64,26 +64,26 @@ func TestControllerIgnoresEqualInstallations(t *testing.T) {
 	g, way := NewWithT(t), newConnectedTarget(t)
 	source, other, next := unique("v1"), unique("v1"), unique("v1")
 	other.Spec.Names, other.Name = source.Spec.Names, source.Name
-	keeper := startController(t, way)
+	controller := startController(t, way)
 	first := installationOf(source)
 	second := crd.Installation{PublishedResource: "second", UID: "second", CRD: other}
-	keeper.SetInstallations([]crd.Installation{first, second})
-	keeper.waitForReason(t, source, crd.ReasonInSync)
-	keeper.SetInstallations([]crd.Installation{first, second, installationOf(next)})
-	keeper.waitForReason(t, next, crd.ReasonInSync)
+	controller.SetInstallations([]crd.Installation{first, second})
+	controller.waitForReason(t, source, crd.ReasonInSync)
+	controller.SetInstallations([]crd.Installation{first, second, installationOf(next)})
+	controller.waitForReason(t, next, crd.ReasonInSync)
 	reads := way.reads(source.Name)
 
 	copied := first
 	copied.CRD = source.DeepCopy()
 	copied.CRD.ResourceVersion = "7"
 	last := unique("v1")
-	keeper.SetInstallations([]crd.Installation{copied, second, installationOf(next), installationOf(last)})
-	keeper.waitForReason(t, last, crd.ReasonInSync)
+	controller.SetInstallations([]crd.Installation{copied, second, installationOf(next), installationOf(last)})
+	controller.waitForReason(t, last, crd.ReasonInSync)
 	g.Expect(way.reads(source.Name)).To(Equal(reads))
 	g.Expect(way.writes(source.Name)).To(HaveLen(1), "the first of two counts")
 
 	// The mark names the PublishedResource, so the CRD is written again.
-	keeper.SetInstallations([]crd.Installation{second})
+	controller.SetInstallations([]crd.Installation{second})
 	eventually(t, func(g Gomega) {
 		g.Expect(getCRD(t.Context(), g, t, source.Name).Annotations).To(ContainElement(ContainSubstring(`"name":"second"`)))
 	})
@@ -114,16 +114,16 @@ func TestControllerFollowsChangedInstallations(t *testing.T) {
 				close(arrived)
 				<-let
 			})
-			keeper := startController(t, way)
-			keeper.SetInstallations([]crd.Installation{installationOf(source)})
+			controller := startController(t, way)
+			controller.SetInstallations([]crd.Installation{installationOf(source)})
 			g.Eventually(arrived).WithTimeout(patience).Should(BeClosed())
-			change(keeper, installationOf(changed))
+			change(controller, installationOf(changed))
 			release()
 			if name == "to nothing" {
-				keeper.waitForReason(t, source, crd.ReasonKept)
+				controller.waitForReason(t, source, crd.ReasonKept)
 				return
 			}
-			keeper.waitForReason(t, source, crd.ReasonInSync)
+			controller.waitForReason(t, source, crd.ReasonInSync)
 			g.Expect(getCRD(t.Context(), g, t, source.Name).Spec.Versions[0].Schema.OpenAPIV3Schema.Description).To(Equal("changed"))
 			g.Expect(way.writes(source.Name)).To(HaveLen(2))
 		})

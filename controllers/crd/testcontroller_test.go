@@ -47,14 +47,13 @@ func startController(t *testing.T, w *testTarget) *runningController {
 		Connection: w.Connection, Owner: testOwner, OnChange: func() { r.changes.Add(1) }, Clock: clock.RealClock{}, Log: logr.Discard(),
 	})
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		r.Run(ctx)
-	}()
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(ctx) }()
 	r.stop = sync.OnceFunc(func() {
 		cancel()
-		<-ended
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
 	})
 	t.Cleanup(r.stop)
 	return r

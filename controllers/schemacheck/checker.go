@@ -57,8 +57,8 @@ type Resource struct {
 }
 
 // isSameCheck reports whether both resources need the same comparison.
-func (w Resource) isSameCheck(other Resource) bool {
-	return w.Target == other.Target && w.Kind == other.Kind && w.Schema.Name == other.Schema.Name && w.Schema.Version == other.Schema.Version
+func (r Resource) isSameCheck(other Resource) bool {
+	return r.Target == other.Target && r.Kind == other.Kind && r.Schema.ID() == other.Schema.ID()
 }
 
 // maxCachedResults is for how many pairs of schemas the result is cached.
@@ -87,32 +87,24 @@ type Session struct {
 }
 
 // WorkDuration returns how long the session read and compared schemas, without the time that it waited for the target.
-func (l *Session) WorkDuration() time.Duration { return l.reader.WorkDuration() }
+func (s *Session) WorkDuration() time.Duration { return s.reader.WorkDuration() }
 
 // Check compares one resource. The error says why the target could not be asked.
-func (l *Session) Check(ctx context.Context, desired Resource) (State, error) {
-	served, err := l.reader.ServedSchema(ctx, desired.Target, desired.Kind)
+func (s *Session) Check(ctx context.Context, desired Resource) (State, error) {
+	served, err := s.reader.ServedSchema(ctx, desired.Target, desired.Kind)
 	if err != nil {
-		state, known := stateForError(err, desired.Target.Version)
-		if known {
-			err = nil
-		}
-		return state, err
+		return stateOrError(err, desired.Target.Version)
 	}
 	key := [3]string{desired.Schema.Name, desired.Schema.Version, served.Key}
-	if known, ok := l.checker.results.Get(key); ok {
+	if known, ok := s.checker.results.Get(key); ok {
 		return known.(State), nil
 	}
 	targetSchema, err := served.Schema(ctx)
 	if err != nil {
-		state, known := stateForError(err, desired.Target.Version)
-		if known {
-			err = nil // the next request would return the same
-		}
-		return state, err
+		return stateOrError(err, desired.Target.Version)
 	}
 	var findings []compatibility.Finding
-	err = l.reader.RunLimited(ctx, func() error {
+	err = s.reader.RunLimited(ctx, func() error {
 		findings = compatibility.Compare(ctx, withoutStatus(desired.Schema.OpenAPI), withoutStatus(targetSchema))
 		return ctx.Err()
 	})
@@ -120,8 +112,18 @@ func (l *Session) Check(ctx context.Context, desired Resource) (State, error) {
 		return notAnsweredState, err
 	}
 	state := stateForFindings(findings, served.BuiltIn)
-	l.checker.results.Add(key, state)
+	s.checker.results.Add(key, state)
 	return state, nil
+}
+
+// stateOrError returns the state that an error leads to. It returns the error, too, if the target may answer otherwise to another
+// request.
+func stateOrError(err error, version string) (State, error) {
+	state, known := stateForError(err, version)
+	if known {
+		return state, nil
+	}
+	return state, err
 }
 
 // withoutStatus returns the schema without the status, which is never downsynced.

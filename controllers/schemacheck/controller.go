@@ -18,17 +18,18 @@ package schemacheck
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/alarm"
+	"github.com/synchub-dev/synchub/controllers/internal/idlequeue"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -62,23 +63,26 @@ type Options struct {
 	Log      logr.Logger
 }
 
-// Controller determines which resources fit into one target. Create it with [New] and run it with [Controller.Run].
+// Controller determines which resources fit into one target, one resource at a time. While the target is down it makes no requests.
+// Create it with [New] and run it with [Controller.Run].
 type Controller struct {
 	Options
-	limiter workqueue.TypedRateLimiter[schema.GroupResource]
-	alarm   *alarm.Alarm
-	budget  workBudget
+	queue *idlequeue.Queue[schema.GroupResource]
+	// budget is used by the one worker only.
+	budget workBudget
 
 	lock    sync.Mutex
 	entries map[schema.GroupResource]*entry
+	// session is shared by all resources that are due at once, so that they do not repeat requests. It is nil while none is.
+	session *Session
 }
 
 // entry is the state of a resource that is compared. Its key is the mailbox resource.
 type entry struct {
 	resource Resource
 	state    State
-	// due is when to compare the resource.
-	due time.Time
+	// outdated is the session that may have read the target's schema before the last change. Another one must be used.
+	outdated *Session
 	// unblocked is closed once no reason is known to hold back objects, or none can be determined.
 	unblocked   chan struct{}
 	isUnblocked bool
@@ -86,45 +90,76 @@ type entry struct {
 
 // New returns a controller without any resource to compare.
 func New(options Options) *Controller {
-	return &Controller{
-		Options: options,
-		limiter: workqueue.NewTypedItemExponentialFailureRateLimiter[schema.GroupResource](minRetryDelay, maxRetryDelay),
-		alarm:   alarm.New(options.Clock),
-		entries: map[schema.GroupResource]*entry{},
-	}
+	c := &Controller{Options: options, entries: map[schema.GroupResource]*entry{}}
+	c.queue = c.newQueue(c)
+	return c
+}
+
+func (c *Controller) newQueue(reconciler reconcile.TypedReconciler[schema.GroupResource]) *idlequeue.Queue[schema.GroupResource] {
+	return idlequeue.New(idlequeue.Options[schema.GroupResource]{
+		Name:                    "schemacheck",
+		Reconciler:              reconciler,
+		MaxConcurrentReconciles: 1,
+		ReconciliationTimeout:   checkTimeout,
+		MinRetryDelay:           minRetryDelay,
+		MaxRetryDelay:           maxRetryDelay,
+		Log: func(resource schema.GroupResource) logr.Logger {
+			return c.Log.WithValues("resource", resource.String())
+		},
+		Clock: c.Clock,
+	})
+}
+
+// Run compares resources until ctx ends.
+func (c *Controller) Run(ctx context.Context) error {
+	defer c.Connection.Subscribe(targets.Listener{
+		OnCRD:    c.onCRDChanged,
+		OnSynced: func() { c.recheckAll(debounceDelay) },
+		// The target may serve other schemas than before.
+		OnUp: func() { c.recheckAll(0) },
+	})()
+	return c.queue.Run(ctx)
 }
 
 // SetResources replaces the set of resources to compare. It does no work for unchanged resources. The known state of a resource stays
 // valid until the resource has been compared again.
-func (k *Controller) SetResources(desired map[schema.GroupResource]Resource) {
-	k.lock.Lock()
-	defer k.lock.Unlock()
-	for resource := range k.entries {
+func (c *Controller) SetResources(desired map[schema.GroupResource]Resource) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	for resource := range c.entries {
 		if _, ok := desired[resource]; !ok {
-			delete(k.entries, resource)
-			k.limiter.Forget(resource)
+			delete(c.entries, resource)
+			c.queue.Forget(resource)
 		}
 	}
 	for resource, one := range desired {
-		found, ok := k.entries[resource]
+		found, ok := c.entries[resource]
 		switch {
 		// Each version has its own schema.
 		case !ok, found.resource.Target != one.Target:
-			pending := State{SyncedResourceState: edgev2alpha1.SyncedResourcePending, Reason: ReasonPending, Message: "The target was not looked at yet."}
-			k.entries[resource] = &entry{resource: one, state: pending, due: one.TrustedUntil, unblocked: make(chan struct{})}
+			pending := State{SyncedResourceState: edgev2alpha1.SyncedResourcePending, Reason: ReasonPending, Message: "The hub has not checked the target yet."}
+			found = &entry{resource: one, state: pending, unblocked: make(chan struct{})}
+			c.entries[resource] = found
+			c.enqueue(resource, max(0, one.TrustedUntil.Sub(c.Clock.Now())))
 		case !found.resource.isSameCheck(one):
-			found.resource, found.due = one, k.Clock.Now()
-			k.limiter.Forget(resource)
+			found.resource = one
+			c.queue.Forget(resource)
+			c.enqueue(resource, 0)
 		}
 	}
-	k.alarm.Ring()
+}
+
+// enqueue enqueues a resource that changed, or whose schema on the target may have changed. The caller holds the lock.
+func (c *Controller) enqueue(resource schema.GroupResource, delay time.Duration) {
+	c.entries[resource].outdated = c.session
+	c.queue.AddAfter(delay, resource)
 }
 
 // State returns the known state of a resource. ok is false if the resource has not been compared yet.
-func (k *Controller) State(resource schema.GroupResource) (state State, ok bool) {
-	k.lock.Lock()
-	defer k.lock.Unlock()
-	found, ok := k.entries[resource]
+func (c *Controller) State(resource schema.GroupResource) (state State, ok bool) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	found, ok := c.entries[resource]
 	if !ok || found.state.Reason == ReasonPending {
 		return State{}, false
 	}
@@ -133,40 +168,77 @@ func (k *Controller) State(resource schema.GroupResource) (state State, ok bool)
 
 // Unblocked returns a channel that closes once the resource was compared and its objects may be written. It also closes once the
 // target failed to answer, because an unreadable schema must not block objects. It returns nil if the resource is not compared.
-func (k *Controller) Unblocked(resource schema.GroupResource) <-chan struct{} {
-	k.lock.Lock()
-	defer k.lock.Unlock()
-	if found, ok := k.entries[resource]; ok {
+func (c *Controller) Unblocked(resource schema.GroupResource) <-chan struct{} {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if found, ok := c.entries[resource]; ok {
 		return found.unblocked
 	}
 	return nil
 }
 
-// Run compares resources until ctx ends.
-func (k *Controller) Run(ctx context.Context) {
-	defer k.Connection.Subscribe(targets.Listener{OnCRD: k.onCRDChanged, OnSynced: k.recheckAll})()
-	for k.waitUntilUp(ctx) {
-		due, wait := k.nextDue()
-		if len(due) > 0 {
-			session := k.Checker.NewSession(k.Connection.RESTClient())
-			for resource, desired := range due {
-				k.check(ctx, session, resource, desired)
-			}
-			k.pause(ctx, k.budget.spend(session.WorkDuration(), k.Clock.Now()))
-			continue
-		}
-		k.alarm.Sleep(ctx, wait)
+// Reconcile compares one resource. While the target is down it does nothing; recheckAll enqueues the resource again.
+func (c *Controller) Reconcile(ctx context.Context, resource schema.GroupResource) (reconcile.Result, error) {
+	defer c.endSession()
+	desired, outdated, ok := c.take(resource)
+	if !ok || !c.Connection.IsUp() {
+		return reconcile.Result{}, nil
 	}
+	if pause := c.budget.spend(0, c.Clock.Now()); pause > 0 {
+		return reconcile.Result{RequeueAfter: pause}, nil
+	}
+	session := c.sessionAfter(outdated)
+	worked := session.WorkDuration()
+	state, err := session.Check(requestmetrics.WithClass(ctx, requestmetrics.Background), desired)
+	c.budget.spend(session.WorkDuration()-worked, c.Clock.Now())
+	if errors.Is(ctx.Err(), context.Canceled) {
+		// The controller is being stopped.
+		return reconcile.Result{}, nil
+	}
+	if err != nil {
+		c.Connection.ProbeNow()
+	} else {
+		state.Schema = desired.Schema.ID()
+	}
+	if c.setResult(resource, desired, state, err) {
+		c.Log.Info("whether objects fit into the target changed", "resource", resource.String(), "state", string(state.SyncedResourceState), "reason", state.Reason, "message", state.Message)
+		c.OnChange()
+	}
+	if err != nil {
+		return reconcile.Result{}, errors.New(c.Connection.RedactError(err))
+	}
+	jitter := 1 + resyncJitter*(2*rand.Float64()-1) //nolint:gosec // jitter needs no secrecy
+	return reconcile.Result{RequeueAfter: time.Duration(jitter * float64(resyncInterval))}, nil
 }
 
-// pause waits for the given time or until ctx ends. Unlike alarm.Sleep, no event ends it.
-func (k *Controller) pause(ctx context.Context, pause time.Duration) {
-	if pause <= 0 {
-		return
+// take returns the resource to compare, and the session that must not be used for it. A trusted resource is no longer trusted.
+func (c *Controller) take(resource schema.GroupResource) (desired Resource, outdated *Session, ok bool) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	found, ok := c.entries[resource]
+	if !ok {
+		return Resource{}, nil, false
 	}
-	select {
-	case <-ctx.Done():
-	case <-k.Clock.After(pause):
+	outdated, found.outdated, found.resource.TrustedUntil = found.outdated, nil, time.Time{}
+	return found.resource, outdated, true
+}
+
+// sessionAfter returns the current session, or a new one if that is outdated.
+func (c *Controller) sessionAfter(outdated *Session) *Session {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if c.session == nil || c.session == outdated {
+		c.session = c.Checker.NewSession(c.Connection.RESTClient())
+	}
+	return c.session
+}
+
+// endSession ends the session unless another resource is due.
+func (c *Controller) endSession() {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if c.queue.Len() == 0 {
+		c.session = nil
 	}
 }
 
@@ -177,85 +249,25 @@ type workBudget struct {
 }
 
 // spend adds used processor time, and returns how long to pause before more may be used.
-func (a *workBudget) spend(used time.Duration, now time.Time) (pause time.Duration) {
-	a.used = max(0, a.used-now.Sub(a.at)/workDivisor) + used
-	a.at = now
-	return max(0, a.used-workBurst) * workDivisor
-}
-
-// waitUntilUp blocks until the target is up, and returns false if ctx ended before. After a wait it makes the resources due
-// again, because the target may serve other schemas now.
-func (k *Controller) waitUntilUp(ctx context.Context) bool {
-	if k.Connection.IsUp() {
-		return ctx.Err() == nil
-	}
-	if k.Connection.WaitUntilUp(ctx) != nil {
-		return false
-	}
-	k.recheckAll()
-	return true
-}
-
-// nextDue returns the resources to compare now, or else the delay until the next one is due; zero if none is without an event.
-func (k *Controller) nextDue() (due map[schema.GroupResource]Resource, wait time.Duration) {
-	k.lock.Lock()
-	defer k.lock.Unlock()
-	now := k.Clock.Now()
-	due = map[schema.GroupResource]Resource{}
-	for resource, entry := range k.entries {
-		if until := entry.due.Sub(now); until <= 0 {
-			due[resource] = entry.resource
-		} else if wait == 0 || until < wait {
-			wait = until
-		}
-	}
-	return due, wait
-}
-
-func (k *Controller) check(ctx context.Context, session *Session, resource schema.GroupResource, desired Resource) {
-	k.scheduleResync(resource)
-	checking, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), checkTimeout)
-	defer cancel()
-	state, err := session.Check(checking, desired)
-	if ctx.Err() != nil {
-		return
-	}
-	if err != nil {
-		k.Connection.ProbeNow()
-	} else {
-		state.Schema = desired.Schema.ID()
-	}
-	if k.setResult(resource, desired, state, err) {
-		k.Log.Info("whether objects fit into the target changed", "resource", resource.String(), "state", string(state.SyncedResourceState), "reason", state.Reason, "message", state.Message)
-		k.OnChange()
-	}
-}
-
-// scheduleResync schedules the next periodic comparison, before this one starts: an event during this one makes it due earlier.
-func (k *Controller) scheduleResync(resource schema.GroupResource) {
-	k.lock.Lock()
-	defer k.lock.Unlock()
-	if found, ok := k.entries[resource]; ok {
-		jitter := 1 + resyncJitter*(2*rand.Float64()-1) //nolint:gosec // jitter needs no secrecy
-		found.due = k.Clock.Now().Add(time.Duration(jitter * float64(resyncInterval)))
-	}
+func (b *workBudget) spend(used time.Duration, now time.Time) (pause time.Duration) {
+	b.used = max(0, b.used-now.Sub(b.at)/workDivisor) + used
+	b.at = now
+	return max(0, b.used-workBurst) * workDivisor
 }
 
 // setResult stores the result of a comparison, and reports whether it changed the state. After an error the known state stays.
-func (k *Controller) setResult(resource schema.GroupResource, desired Resource, state State, err error) (changed bool) {
-	k.lock.Lock()
-	defer k.lock.Unlock()
-	found, ok := k.entries[resource]
+func (c *Controller) setResult(resource schema.GroupResource, desired Resource, state State, err error) (changed bool) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	found, ok := c.entries[resource]
 	if !ok || !found.resource.isSameCheck(desired) {
 		return false
 	}
 	if err != nil {
-		found.dueBy(k.Clock.Now().Add(k.limiter.When(resource)))
+		found.outdated = c.session
 		if found.state.Reason != ReasonPending && found.state.Reason != ReasonNotAnswered {
 			return false
 		}
-	} else {
-		k.limiter.Forget(resource)
 	}
 	changed = found.state != state
 	found.state = state
@@ -266,33 +278,25 @@ func (k *Controller) setResult(resource schema.GroupResource, desired Resource, 
 	return changed
 }
 
-// dueBy makes the entry due at the given time, unless it is due earlier.
-func (e *entry) dueBy(due time.Time) {
-	if due.Before(e.due) {
-		e.due = due
-	}
-}
-
 // onCRDChanged is called when the CRD of a target resource was created, changed or deleted.
-func (k *Controller) onCRDChanged(defined schema.GroupResource) {
-	k.recheck(func(entry *entry) bool { return entry.resource.Target.GroupResource() == defined })
-}
-
-// recheckAll is called when the watch of CRDs has started, and when the target is up again. A trusted resource that was not
-// compared yet waits for its time.
-func (k *Controller) recheckAll() {
-	k.recheck(func(entry *entry) bool {
-		return entry.state.Reason != ReasonPending || entry.resource.TrustedUntil.IsZero()
-	})
-}
-
-func (k *Controller) recheck(concerned func(*entry) bool) {
-	k.lock.Lock()
-	defer k.lock.Unlock()
-	for _, entry := range k.entries {
-		if concerned(entry) {
-			entry.dueBy(k.Clock.Now().Add(debounceDelay))
+func (c *Controller) onCRDChanged(defined schema.GroupResource) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	for resource, entry := range c.entries {
+		if entry.resource.Target.GroupResource() == defined {
+			c.enqueue(resource, debounceDelay)
 		}
 	}
-	k.alarm.Ring()
+}
+
+// recheckAll is called when the watch of CRDs has started, and when the target has come up. A trusted resource that was not
+// compared yet waits for its time.
+func (c *Controller) recheckAll(delay time.Duration) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	for resource, entry := range c.entries {
+		if entry.resource.TrustedUntil.IsZero() {
+			c.enqueue(resource, delay)
+		}
+	}
 }

@@ -17,16 +17,21 @@ limitations under the License.
 package schemacheck
 
 import (
+	"context"
+	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
 // A trusted resource is first compared when the trust ends, or when the target reports a change.
 func TestTrustedResourcesAreComparedLater(t *testing.T) {
 	widgets := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
+	isUp := func(c *Controller) { c.recheckAll(0) }
 	for name, test := range map[string]struct {
 		trusted time.Duration
 		then    func(*Controller)
@@ -34,43 +39,97 @@ func TestTrustedResourcesAreComparedLater(t *testing.T) {
 	}{
 		"not trusted":                         {0, func(*Controller) {}, 0},
 		"trusted":                             {time.Minute, func(*Controller) {}, time.Minute},
-		"trusted, and the target came up":     {time.Minute, (*Controller).recheckAll, time.Minute},
-		"trusted, and the definition changed": {time.Minute, func(k *Controller) { k.onCRDChanged(widgets.GroupResource()) }, debounceDelay},
-		"trusted, and something else changed": {time.Minute, func(k *Controller) { k.onCRDChanged(schema.GroupResource{Resource: "gadgets"}) }, time.Minute},
-		"trusted until long ago":              {-time.Minute, (*Controller).recheckAll, 0},
+		"trusted for long":                    {time.Hour, func(*Controller) {}, time.Hour},
+		"trusted, and the target came up":     {time.Minute, isUp, time.Minute},
+		"trusted, and the definition changed": {time.Hour, func(c *Controller) { c.onCRDChanged(widgets.GroupResource()) }, debounceDelay},
+		"trusted, and something else changed": {time.Minute, func(c *Controller) { c.onCRDChanged(schema.GroupResource{Resource: "gadgets"}) }, time.Minute},
+		"trusted until long ago":              {-time.Minute, isUp, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			now := clocktesting.NewFakeClock(time.Unix(1000, 0))
-			desired := Resource{Target: widgets, Kind: "Widget"}
-			if test.trusted != 0 {
-				desired.TrustedUntil = now.Now().Add(test.trusted)
-			}
-			keeper := New(Options{Clock: now})
-			keeper.SetResources(map[schema.GroupResource]Resource{widgets.GroupResource(): desired})
-			test.then(keeper)
-			due, wait := keeper.nextDue()
-			if wait != test.want || len(due) > 0 != (test.want == 0) {
-				t.Errorf("want it in %v, got %v now, else in %v", test.want, due, wait)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				controller := New(Options{Clock: clock.RealClock{}})
+				compared := make(chan time.Time, 1)
+				controller.queue = controller.newQueue(reconcile.TypedFunc[schema.GroupResource](func(context.Context, schema.GroupResource) (reconcile.Result, error) {
+					compared <- time.Now()
+					return reconcile.Result{}, nil
+				}))
+				desired, start := Resource{Target: widgets, Kind: "Widget"}, time.Now()
+				if test.trusted != 0 {
+					desired.TrustedUntil = start.Add(test.trusted)
+				}
+				ended := make(chan error, 1)
+				go func() { ended <- controller.queue.Run(ctx) }()
+				controller.SetResources(map[schema.GroupResource]Resource{widgets.GroupResource(): desired})
+				test.then(controller)
+				if got := (<-compared).Sub(start).Round(time.Millisecond); got != test.want {
+					t.Errorf("want the comparison after %v, got it after %v", test.want, got)
+				}
+				cancel()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+			})
 		})
+	}
+}
+
+// Trust ends with the first reconcile, even if the target is down then: it is compared when the target has come up.
+func TestTrustEndsWithTheFirstReconcile(t *testing.T) {
+	controller := New(Options{Clock: clock.RealClock{}})
+	resource := schema.GroupResource{Resource: "widgets"}
+	controller.SetResources(map[schema.GroupResource]Resource{resource: {Target: resource.WithVersion("v1"), Kind: "Widget", TrustedUntil: time.Now().Add(time.Minute)}})
+	controller.recheckAll(0)
+	if waiting := controller.queue.Len(); waiting != 1 {
+		t.Fatalf("%d additions to the queue, want only that for the end of the trust", waiting)
+	}
+	if _, _, ok := controller.take(resource); !ok {
+		t.Fatal("there is nothing to compare")
+	}
+	controller.recheckAll(0)
+	if waiting := controller.queue.Len(); waiting != 2 {
+		t.Errorf("%d additions to the queue, want another one because the target has come up", waiting)
+	}
+}
+
+// A session lasts while a resource waits. It must not be used for a resource that changed since it began.
+func TestSessionsAreSharedUntilTheyAreOutdated(t *testing.T) {
+	changed, unchanged := schema.GroupResource{Resource: "widgets"}, schema.GroupResource{Resource: "gadgets"}
+	controller := New(Options{Clock: clock.RealClock{}})
+	controller.SetResources(map[schema.GroupResource]Resource{changed: {Target: changed.WithVersion("v1")}, unchanged: {Target: unchanged.WithVersion("v1")}})
+	shared := &Session{}
+	controller.session = shared
+	controller.endSession()
+	if controller.session != shared {
+		t.Fatal("the session ended though resources wait")
+	}
+	controller.onCRDChanged(changed)
+	for resource, want := range map[schema.GroupResource]*Session{changed: shared, unchanged: nil} {
+		if _, outdated, ok := controller.take(resource); !ok || outdated != want {
+			t.Errorf("%s: the outdated session is %p, want %p", resource, outdated, want)
+		}
+	}
+	controller.setResult(unchanged, controller.entries[unchanged].resource, notAnsweredState, errors.New("no answer"))
+	if _, outdated, _ := controller.take(unchanged); outdated != shared {
+		t.Error("a failed comparison is repeated with what the session has read")
 	}
 }
 
 // Each version has its own schema, so another version is compared before anything is written.
 func TestAnotherVersionIsNotKnown(t *testing.T) {
-	keeper := New(Options{Clock: clocktesting.NewFakeClock(time.Unix(1000, 0))})
+	controller := New(Options{Clock: clock.RealClock{}})
 	group := schema.GroupResource{Group: "example.org", Resource: "widgets"}
 	want := func(version string) {
-		keeper.SetResources(map[schema.GroupResource]Resource{group: {Target: group.WithVersion(version), Kind: "Widget"}})
+		controller.SetResources(map[schema.GroupResource]Resource{group: {Target: group.WithVersion(version), Kind: "Widget"}})
 	}
 	want("v1")
-	keeper.setResult(group, keeper.entries[group].resource, accepted(ReasonCompatible, "It fits."), nil)
+	controller.setResult(group, controller.entries[group].resource, accepted(ReasonCompatible, "It fits."), nil)
 	for _, version := range []string{"v1", "v2"} {
 		want(version)
-		_, known := keeper.State(group)
+		_, known := controller.State(group)
 		fits := false
 		select {
-		case <-keeper.Unblocked(group):
+		case <-controller.Unblocked(group):
 			fits = true
 		default:
 		}

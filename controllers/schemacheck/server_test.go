@@ -18,10 +18,14 @@ package schemacheck_test
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/pem"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -44,6 +48,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/faults"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
 
@@ -93,11 +98,29 @@ type counter struct {
 	paths []string
 }
 
+func (c *counter) add(path string) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	c.paths = append(c.paths, path)
+}
+
+// get returns the paths so far, take removes them, too.
+func (c *counter) get() []string {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return slices.Clone(c.paths)
+}
+
+func (c *counter) take() (paths []string) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	paths, c.paths = c.paths, nil
+	return paths
+}
+
 func (c *counter) wrap(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
-		c.lock.Lock()
-		c.paths = append(c.paths, request.URL.Path)
-		c.lock.Unlock()
+		c.add(request.URL.Path)
 		return next.RoundTrip(request)
 	})
 }
@@ -197,6 +220,8 @@ func TestDefaultResourcesAreCompatible(t *testing.T) {
 	}
 }
 
+var deployments = schema.GroupResource{Group: "apps", Resource: "deployments"}
+
 const ingressDefinition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/ingresses.networking.k8s.io"
 
 const widgets = `
@@ -224,22 +249,25 @@ func widget(version, spec string) string {
 	return strings.NewReplacer("VERSION", version, "SPEC", spec).Replace(widgets)
 }
 
-// connect returns a connection to the cluster.
-func connect(t *testing.T) (connection *targets.Connection) {
+// connect returns a connection to a cluster.
+func connect(t *testing.T, kubeconfig []byte) (connection *targets.Connection) {
 	t.Helper()
 	registry := targets.NewRegistry(targets.Options{
 		FieldManager: "test", Limits: kcp.Limits{QPS: 100, Burst: 100}, Clock: clock.RealClock{}, Log: logr.Discard(), OnChange: func(types.UID) {},
 	})
 	framework.RunInTest(t, registry.Start)
-	kubeconfig, err := os.ReadFile(target.Kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
 	NewWithT(t).Eventually(func() (err error) {
 		connection, err = registry.Connect("florin", kubeconfig, kcp.Limits{})
 		return err
 	}).WithTimeout(patience).Should(Succeed())
 	return connection
+}
+
+// kubeconfigFor returns a kubeconfig for a proxy of the cluster.
+func kubeconfigFor(server *httptest.Server) []byte {
+	return fmt.Appendf(nil, `{"apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+		"clusters": [{"name": "c", "cluster": {"server": %q, "certificate-authority-data": %q}}], "users": [{"name": "u", "user": {"token": %q}}]}`,
+		server.URL, base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})), target.Config.BearerToken)
 }
 
 // A resource is compared again whenever its CRD on the target changes.
@@ -254,29 +282,24 @@ func TestControllerFollowsTheCRD(t *testing.T) {
 	desired := resourceFor(t, spec, &definition)
 	resource := desired.Target.GroupResource()
 
+	kubeconfig, err := os.ReadFile(target.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
 	told := make(chan struct{}, 100)
-	keeper := schemacheck.New(schemacheck.Options{
-		Connection: connect(t), Checker: schemacheck.NewChecker(clock.RealClock{}), OnChange: func() { told <- struct{}{} }, Clock: clock.RealClock{}, Log: logr.Discard(),
+	controller := schemacheck.New(schemacheck.Options{
+		Connection: connect(t, kubeconfig), Checker: schemacheck.NewChecker(clock.RealClock{}), OnChange: func() { told <- struct{}{} }, Clock: clock.RealClock{}, Log: logr.Discard(),
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		keeper.Run(ctx)
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-ended
-	})
-	if _, known := keeper.State(resource); known {
+	framework.RunInTest(t, controller.Run)
+	if _, known := controller.State(resource); known {
 		t.Error("something is known of what nobody wants")
 	}
-	keeper.SetResources(map[schema.GroupResource]schemacheck.Resource{resource: desired})
+	controller.SetResources(map[schema.GroupResource]schemacheck.Resource{resource: desired})
 	becomes := func(what, reason, says string) {
 		t.Helper()
 		g.Eventually(told).WithTimeout(patience).Should(Receive(), what)
 		g.Eventually(func(g Gomega) {
-			state, known := keeper.State(resource)
+			state, known := controller.State(resource)
 			g.Expect(known).To(BeTrue(), what)
 			g.Expect(state.Reason).To(Equal(reason), "%s: %+v", what, state)
 			g.Expect(state.Message).To(ContainSubstring(says), what)
@@ -292,7 +315,7 @@ func TestControllerFollowsTheCRD(t *testing.T) {
 	becomes("without a definition", schemacheck.ReasonNotServed, "")
 	put(ours)
 	becomes("with the same", schemacheck.ReasonCompatible, "")
-	g.Expect(keeper.Unblocked(resource)).To(BeClosed())
+	g.Expect(controller.Unblocked(resource)).To(BeClosed())
 	put(widget("v1", `{type: object, properties: {a: {type: string, maxLength: 4}, b: {type: integer}}}`))
 	becomes("with a narrower", schemacheck.ReasonSchemaIncompatible, "spec.a: ")
 	put(widget("v1", `{type: object, properties: {a: {type: string, maxLength: 6}, b: {type: number}, c: {type: string}}}`))
@@ -305,8 +328,66 @@ func TestControllerFollowsTheCRD(t *testing.T) {
 	becomes("without a definition again", schemacheck.ReasonNotServed, "")
 	put(widget("v2", `{type: object}`))
 	becomes("with another version", schemacheck.ReasonVersionNotServed, "v2")
-	keeper.SetResources(nil)
-	if _, known := keeper.State(resource); known {
+	controller.SetResources(nil)
+	if _, known := controller.State(resource); known {
 		t.Error("what is not wanted any more is not forgotten")
 	}
+}
+
+// A controller compares all resources that are due at once by the same requests as one session does. It compares nothing while the
+// target is down, and all again when the target has come up.
+func TestControllerSharesRequests(t *testing.T) {
+	g, counted := NewWithT(t), &counter{}
+	proxy, err := faults.NewProxy(t.Context(), target.Config)
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { g.Expect(proxy.Close()).To(Succeed()) })
+	server := httptest.NewTLSServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+		if strings.HasPrefix(request.URL.Path, "/openapi/v3") || strings.HasPrefix(request.URL.Path, ingressDefinition) {
+			counted.add(request.URL.Path)
+		}
+		proxy.ServeHTTP(writer, request)
+	}))
+	t.Cleanup(server.Close)
+	connection := connect(t, kubeconfigFor(server))
+	synced := make(chan struct{}, 1)
+	t.Cleanup(connection.Subscribe(targets.Listener{OnCRD: func(schema.GroupResource) {}, OnSynced: func() { synced <- struct{}{} }}))
+	g.Eventually(synced).WithTimeout(patience).Should(Receive())
+
+	controller := schemacheck.New(schemacheck.Options{
+		Connection: connection, Checker: schemacheck.NewChecker(clock.RealClock{}), OnChange: func() {}, Clock: clock.RealClock{}, Log: logr.Discard(),
+	})
+	framework.RunInTest(t, controller.Run)
+	resources := map[schema.GroupResource]schemacheck.Resource{}
+	for _, one := range defaultResources(t) {
+		resources[one.Target.GroupResource()] = one
+	}
+	controller.SetResources(resources)
+	areCompatible := func(g Gomega) {
+		for resource := range resources {
+			state, _ := controller.State(resource)
+			g.Expect(state.Reason).To(Equal(schemacheck.ReasonCompatible), "%s: %+v", resource, state)
+		}
+	}
+	g.Eventually(areCompatible).WithTimeout(patience).Should(Succeed())
+	g.Expect(counted.take()).To(ConsistOf("/openapi/v3", "/openapi/v3/apis/apps/v1", "/openapi/v3/apis/batch/v1", "/openapi/v3/api/v1", "/openapi/v3/apis/networking.k8s.io/v1", ingressDefinition))
+
+	g.Expect(proxy.Set(t.Context(), faults.Failing)).To(Succeed())
+	g.Eventually(func() bool {
+		connection.ProbeNow()
+		return connection.IsUp()
+	}).WithTimeout(patience).Should(BeFalse())
+	changed := resources[deployments]
+	changed.Schema.Name = "another"
+	resources[deployments] = changed
+	controller.SetResources(resources)
+	g.Expect(proxy.Set(t.Context(), faults.None)).To(Succeed())
+	g.Eventually(func() bool {
+		connection.ProbeNow()
+		return connection.IsUp()
+	}).WithTimeout(patience).Should(BeTrue())
+	g.Eventually(func() string {
+		state, _ := controller.State(deployments)
+		return state.Schema
+	}).WithTimeout(patience).Should(Equal(changed.Schema.ID()))
+	g.Eventually(counted.get).WithTimeout(patience).Should(ConsistOf("/openapi/v3", ingressDefinition))
 }
