@@ -138,7 +138,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		syncTargets.Register(),
 		schemas.Register(hosting),
 		newExports(hosting, clusters, identity, syncManager, options).Register(hosting),
-		hosting.Add(syncManager),
+		syncManager.Register(hosting),
 		syncerconfig.NewController(clusters.mailboxes, syncManager, clock.RealClock{}, options.Log.WithName("syncerconfig")).Register(hosting),
 		hosting.Add(kubeconfigWatcher{options.Access, options.Log.WithName("kcp")}),
 		hosting.AddReadyzCheck("kcp-caches", cachesReadyCheck(hosting, clusters.mailboxes)),

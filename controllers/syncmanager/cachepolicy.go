@@ -74,24 +74,24 @@ type selectableResource struct {
 }
 
 // RetainedAnnotations implements [mailboxes.CachePolicy].
-func (h *CachePolicy) RetainedAnnotations() []string {
+func (p *CachePolicy) RetainedAnnotations() []string {
 	return []string{ownership.MarkAnnotation, ownership.EnsuredAnnotation}
 }
 
 // Limits implements [mailboxes.CachePolicy].
-func (h *CachePolicy) Limits(mailbox logicalcluster.Name) mailboxes.Limits {
-	if found, ok := h.mailboxes.Load(mailbox); ok {
+func (p *CachePolicy) Limits(mailbox logicalcluster.Name) mailboxes.Limits {
+	if found, ok := p.mailboxes.Load(mailbox); ok {
 		return found.(*mailboxSelection).limits
 	}
-	return h.limits
+	return p.limits
 }
 
 // ConfigLimits implements [mailboxes.CachePolicy].
-func (h *CachePolicy) ConfigLimits() mailboxes.Limits { return ConfigLimits }
+func (p *CachePolicy) ConfigLimits() mailboxes.Limits { return ConfigLimits }
 
 // Selects implements [mailboxes.CachePolicy]. It ignores the filter of a PublishedResource, which may need the whole object.
-func (h *CachePolicy) Selects(all *mailboxes.Mailboxes, mailbox logicalcluster.Name, resource schema.GroupVersionResource, object *unstructured.Unstructured) (isSelected, known bool) {
-	found := h.selectionOf(all, mailbox)
+func (p *CachePolicy) Selects(all *mailboxes.Mailboxes, mailbox logicalcluster.Name, resource schema.GroupVersionResource, object *unstructured.Unstructured) (isSelected, known bool) {
+	found := p.selectionOf(all, mailbox)
 	if found == nil {
 		return true, false
 	}
@@ -113,25 +113,25 @@ func (h *CachePolicy) Selects(all *mailboxes.Mailboxes, mailbox logicalcluster.N
 // selectionOf returns which objects the configs of a mailbox select, nil while that is unknown. If the mailbox is not synced yet,
 // selectionOf reads the configs itself. At the start of the hub a mailbox is listed before its SyncTarget is reconciled, and must
 // not be listed twice.
-func (h *CachePolicy) selectionOf(all *mailboxes.Mailboxes, mailbox logicalcluster.Name) *mailboxSelection {
-	published := h.published.Load()
+func (p *CachePolicy) selectionOf(all *mailboxes.Mailboxes, mailbox logicalcluster.Name) *mailboxSelection {
+	published := p.published.Load()
 	if published == nil {
 		return nil
 	}
-	found, ok := h.mailboxes.Load(mailbox)
+	found, ok := p.mailboxes.Load(mailbox)
 	if !ok {
 		configs, known := configs{}.observe(all, mailbox, false)
 		if !known {
 			return nil
 		}
-		found, _ = h.mailboxes.LoadOrStore(mailbox, &mailboxSelection{matcher: matcherOf(h.log, configs), limits: h.limits})
+		found, _ = p.mailboxes.LoadOrStore(mailbox, &mailboxSelection{matcher: matcherOf(p.log, configs), limits: p.limits})
 	}
 	current := found.(*mailboxSelection)
 	if current.published == published {
 		return current
 	}
 	next := current.withPublished(published)
-	h.mailboxes.CompareAndSwap(mailbox, current, next)
+	p.mailboxes.CompareAndSwap(mailbox, current, next)
 	return next
 }
 
@@ -159,20 +159,20 @@ func (s *mailboxSelection) withPublished(published *[]plan.Resource) *mailboxSel
 }
 
 // set stores the matcher and the limits of a mailbox. The cached objects must be reviewed then.
-func (h *CachePolicy) set(mailbox logicalcluster.Name, matcher *selection.Matcher, limits mailboxes.Limits) {
-	next := &mailboxSelection{matcher: matcher, limits: h.limits.Min(limits)}
-	if published := h.published.Load(); published != nil {
+func (p *CachePolicy) set(mailbox logicalcluster.Name, matcher *selection.Matcher, limits mailboxes.Limits) {
+	next := &mailboxSelection{matcher: matcher, limits: p.limits.Min(limits)}
+	if published := p.published.Load(); published != nil {
 		next = next.withPublished(published)
 	}
-	h.mailboxes.Store(mailbox, next)
+	p.mailboxes.Store(mailbox, next)
 }
 
 // forget removes a mailbox that is not synced any more.
-func (h *CachePolicy) forget(mailbox logicalcluster.Name) { h.mailboxes.Delete(mailbox) }
+func (p *CachePolicy) forget(mailbox logicalcluster.Name) { p.mailboxes.Delete(mailbox) }
 
 // publish sets the resources that mailboxes have. All cached objects must be reviewed then.
-func (h *CachePolicy) publish(published []plan.Resource) {
-	h.published.Store(&published)
+func (p *CachePolicy) publish(published []plan.Resource) {
+	p.published.Store(&published)
 }
 
 // BeyondLimits returns a message about the objects of a SyncTarget's mailbox that are not synced because of limits. The reason says

@@ -46,20 +46,20 @@ var ConfigLimits = mailboxes.Limits{Objects: 256, Bytes: 16 << 20}
 // candidate: it stays in force until its absence is verified (rule 3 of the design).
 type configs map[schema.GroupVersionResource][]*unstructured.Unstructured
 
-// observe returns the configs that are in force now, given those that were before. With ask, it requests verification of the
-// absence of each config that is missing from the cache. It returns false if the mailbox cannot be observed.
+// observe returns the configs that are in force now, given those that were before. With verify, it requests verification of
+// the absence of each config that is missing from the cache. It returns false if the mailbox cannot be observed.
 func (c configs) observe(view configSource, mailbox logicalcluster.Name, verify bool) (next configs, ok bool) {
-	seen := configs{}
+	observed := configs{}
 	for _, resource := range ConfigResources {
 		objects, known := view.List(resource, mailbox)
 		if !known {
 			return nil, false
 		}
-		seen[resource] = objects
+		observed[resource] = objects
 	}
 	// A verified absence can be taken only once. So none is taken before all lists are known that are needed to use it.
 	next = configs{}
-	for resource, objects := range seen {
+	for resource, objects := range observed {
 		candidate := func(key types.NamespacedName) mailboxes.AbsenceCandidate {
 			return mailboxes.AbsenceCandidate{Resource: resource, Key: key, Missing: true}
 		}
@@ -76,9 +76,9 @@ func (c configs) observe(view configSource, mailbox logicalcluster.Name, verify 
 
 // retainUnverified returns the configs that are in force now: the observed ones that are not being deleted, and those of before
 // whose absence is not verified. unverified are the keys of the latter.
-func retainUnverified(before, seen []*unstructured.Unstructured, isAbsenceVerified func(types.NamespacedName) bool) (inForce []*unstructured.Unstructured, unverified []types.NamespacedName) {
+func retainUnverified(before, observed []*unstructured.Unstructured, isAbsenceVerified func(types.NamespacedName) bool) (inForce []*unstructured.Unstructured, unverified []types.NamespacedName) {
 	found := map[types.NamespacedName]bool{}
-	for _, config := range seen {
+	for _, config := range observed {
 		found[keyOf(config)] = true
 		if config.GetDeletionTimestamp() == nil {
 			inForce = append(inForce, config)

@@ -55,9 +55,9 @@ func (m *Manager) reconcileControllers(ctx context.Context, state *targetState, 
 	connection := state.currentTarget().Connection
 	for group, running := range state.syncControllers {
 		controller := running.controller
-		if controller.Connection != connection || !slices.Contains(wanted, controller.Resource) || !forms[group].equal(controller.Options) || m.isIncompatible(state, controller.Resource) || controller.Pruner != m.preservedBy(controller.Resource) {
+		if controller.Connection != connection || !slices.Contains(wanted, controller.Resource) || !forms[group].equal(controller.Options) || m.isIncompatible(state, controller.Resource) || controller.Pruner != m.prunerFor(controller.Resource) {
 			state.stopController(group)
-			// The observer reports resources that are no longer published.
+			// The status of the configs names resources that are no longer published.
 			m.ObjectsChanged.Publish(state.currentTarget().UID)
 		}
 	}
@@ -190,9 +190,6 @@ func (t *targetState) addCompatibility(records map[schema.GroupResource]Inventor
 }
 
 func (m *Manager) startController(state *targetState, resource plan.Resource, forms targetForms) {
-	m.lock.Lock()
-	owner := m.ctx
-	m.lock.Unlock()
 	target := state.currentTarget()
 	log := m.Log.WithValues("syncTarget", target.Name, "resource", resource.GroupResource().String())
 	controller := objectsync.New(objectsync.Options{
@@ -205,9 +202,9 @@ func (m *Manager) startController(state *targetState, resource plan.Resource, fo
 		Owner:               m.Owner(target.UID),
 		Hasher:              m.Hasher,
 		SyncTarget:          target.Name,
-		Registry:            state.register,
+		Registry:            state.registry,
 		Relations:           forms.relations,
-		Pruner:              m.preservedBy(resource),
+		Pruner:              m.prunerFor(resource),
 		Cordoned:            state.cordoned.Load,
 		Adoption:            func() synchubv1alpha1.AdoptionPolicy { return state.adoption.Load().(synchubv1alpha1.AdoptionPolicy) },
 		NamespacePolicy:     state.namespaces.Load,
@@ -219,18 +216,10 @@ func (m *Manager) startController(state *targetState, resource plan.Resource, fo
 		Clock:               m.Clock,
 		Log:                 log,
 	}, state.matcher)
-	ctx, cancel := context.WithCancel(owner)
-	started := &syncController{controller: controller, startedAt: m.Clock.Now(), cancel: cancel, done: make(chan struct{})}
 	state.lock.Lock()
-	state.syncControllers[resource.GroupResource()] = started
+	state.syncControllers[resource.GroupResource()] = &syncController{controller, m.Clock.Now(), m.run(controller.Run, log)}
 	state.lock.Unlock()
 	state.forwardCompletenessRequests(controller)
-	go func() {
-		defer close(started.done)
-		if err := controller.Run(ctx); err != nil {
-			log.Error(err, "the sync controller ended")
-		}
-	}()
 }
 
 // predecessors returns the channels that close when the controllers of earlier waves have tried all their objects once.
@@ -244,7 +233,7 @@ func (t *targetState) predecessors(resource plan.Resource) []<-chan struct{} {
 	return before
 }
 
-// onObjectsChanged is called by a sync controller when its objects changed. The delayed reconcile notices when a pair is emptied.
+// onObjectsChanged is called by a sync controller when its objects changed. The delayed reconcile stops a pair that is emptied.
 func (m *Manager) onObjectsChanged(syncTarget types.UID) {
 	m.ObjectsChanged.Publish(syncTarget)
 	m.enqueueAfter(requeueDelay, syncTarget)

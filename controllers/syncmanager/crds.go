@@ -18,30 +18,21 @@ package syncmanager
 
 import (
 	"cmp"
-	"context"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/controllers/crd"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// crdController runs a [crd.Controller] for one connection to a target.
+// crdController is the running CRD controller for one connection to a target.
 type crdController struct {
 	*crd.Controller
-	connection *targets.Connection
-	cancel     context.CancelFunc
-	done       chan struct{}
+	runner
 }
 
-func (k *crdController) stop() {
-	k.cancel()
-	<-k.done
-}
-
-// SetCRDs sets the CRDs that targets are to have, each with its PublishedResource.
+// SetCRDs sets the CRDs that targets must have, each with its PublishedResource.
 func (m *Manager) SetCRDs(crds []crd.Installation) {
 	m.lock.Lock()
 	m.crds = crds
@@ -53,7 +44,7 @@ func (m *Manager) SetCRDs(crds []crd.Installation) {
 // caller holds reconcileMutex.
 func (m *Manager) updateCRDs(state *targetState, wanted []plan.Resource) {
 	m.lock.Lock()
-	owner, all := m.ctx, m.crds
+	all := m.crds
 	m.lock.Unlock()
 	var needed []crd.Installation
 	for _, one := range all {
@@ -65,26 +56,21 @@ func (m *Manager) updateCRDs(state *targetState, wanted []plan.Resource) {
 		needed = append(needed, one)
 	}
 	target := state.currentTarget()
-	if state.crdController != nil && state.crdController.connection != target.Connection {
+	if state.crdController != nil && state.crdController.Connection != target.Connection {
 		state.setCRDController(nil)
 	}
 	if state.crdController == nil {
 		if len(needed) == 0 {
 			return
 		}
-		ctx, cancel := context.WithCancel(owner)
-		started := &crdController{connection: target.Connection, cancel: cancel, done: make(chan struct{}), Controller: crd.New(crd.Options{
+		controller := crd.New(crd.Options{
 			Connection: target.Connection,
 			Owner:      m.Owner(target.UID),
 			OnChange:   func() { m.ObjectsChanged.Publish(target.UID) },
 			Clock:      m.Clock,
 			Log:        m.Log.WithValues("syncTarget", target.Name),
-		})}
-		state.setCRDController(started)
-		go func() {
-			defer close(started.done)
-			started.Run(ctx)
-		}()
+		})
+		state.setCRDController(&crdController{controller, m.run(controller.Run, controller.Log)})
 	}
 	state.crdController.SetInstallations(needed)
 }

@@ -73,34 +73,34 @@ func (m *Manager) isListedEmpty(state *targetState, resource plan.Resource) (boo
 }
 
 // resultOrNew returns the result of the check of a resource, once. If there is no check, it returns a new one that the caller must run.
-func (l *emptinessChecks) resultOrNew(resource schema.GroupResource, connection *targets.Connection) (known emptinessCheck, started *emptinessCheck) {
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	found, ok := l.all[resource]
+func (e *emptinessChecks) resultOrNew(resource schema.GroupResource, connection *targets.Connection) (known emptinessCheck, started *emptinessCheck) {
+	e.lock.Lock()
+	defer e.lock.Unlock()
+	found, ok := e.all[resource]
 	if ok && found.connection == connection {
 		if found.done {
-			delete(l.all, resource)
+			delete(e.all, resource)
 			return *found, nil
 		}
 		return emptinessCheck{}, nil
 	}
-	if l.all == nil {
-		l.all = map[schema.GroupResource]*emptinessCheck{}
+	if e.all == nil {
+		e.all = map[schema.GroupResource]*emptinessCheck{}
 	}
 	started = &emptinessCheck{connection: connection}
-	l.all[resource] = started
+	e.all[resource] = started
 	return emptinessCheck{}, started
 }
 
-func (l *emptinessChecks) finish(check *emptinessCheck, empty bool, err error) {
-	l.lock.Lock()
-	defer l.lock.Unlock()
+func (e *emptinessChecks) finish(check *emptinessCheck, empty bool, err error) {
+	e.lock.Lock()
+	defer e.lock.Unlock()
 	check.done, check.empty, check.err = true, empty, err
 }
 
 // forget drops the check of a resource, whether finished or running.
-func (l *emptinessChecks) forget(resource schema.GroupResource) {
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	delete(l.all, resource)
+func (e *emptinessChecks) forget(resource schema.GroupResource) {
+	e.lock.Lock()
+	defer e.lock.Unlock()
+	delete(e.all, resource)
 }

@@ -39,7 +39,7 @@ import (
 
 const florin = types.UID("florin-uid")
 
-// fakeInventoryStore is an InventoryStore that keeps inventories in memory, and fails on demand. It is an Observer too.
+// fakeInventoryStore is an InventoryStore that keeps inventories in memory, and fails on demand.
 type fakeInventoryStore struct {
 	manager *Manager
 	records []string
@@ -81,8 +81,7 @@ func newManager(t *testing.T) (*Manager, *fakeInventoryStore) {
 		InventoryStore: notes, Hub: "hub", Hasher: ownership.NewHasher([]byte("key")), Clock: clock, Log: logr.Discard(),
 	})
 	notes.manager = manager
-	// This replaces Start, without a queue: the tests call Reconcile themselves.
-	manager.ctx = t.Context()
+	// The tests call Reconcile themselves.
 	t.Cleanup(manager.stopAll)
 	return manager, notes
 }

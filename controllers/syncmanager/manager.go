@@ -18,7 +18,7 @@ package syncmanager
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"maps"
 	"slices"
 	gosync "sync"
@@ -31,7 +31,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -50,11 +50,14 @@ import (
 )
 
 const (
-	// workers is how many SyncTargets are reconciled concurrently. A reconcile waits for kcp, never for its target: requests to the
-	// target run in the background, and their answers enqueue the SyncTarget.
+	// workers is how many SyncTargets are reconciled concurrently. They can share a queue because a reconcile waits for kcp, never for
+	// its target: requests to the target run in the background, and their answers enqueue the SyncTarget.
 	workers = 32
 	// requeueDelay is the delay of a reconcile after a change of objects, and between polls for a kind that may be served soon.
 	requeueDelay = 500 * time.Millisecond
+	// A failed reconcile is retried after minRetryDelay. The delay doubles each time, up to maxRetryDelay.
+	minRetryDelay = 100 * time.Millisecond
+	maxRetryDelay = time.Minute
 	// crdEventTimeout is how long after an event of a CRD the manager polls for its kind.
 	crdEventTimeout = 10 * time.Second
 )
@@ -138,14 +141,17 @@ func (o Options) Owner(syncTarget types.UID) ownership.Owner {
 // Manager runs the sync controllers of all SyncTargets.
 type Manager struct {
 	Options
+	// requests carries the SyncTargets to reconcile to the controller.
+	requests topic.Topic[request]
+	// ctx is the parent context of the controllers that the manager runs. cancel ends it.
+	ctx    context.Context
+	cancel context.CancelFunc
 
 	lock      gosync.Mutex
-	queue     priorityqueue.PriorityQueue[types.UID]
-	ctx       context.Context // set by Start; the parent context of all sync controllers
 	published []plan.Resource
 	// publicationNumber counts the calls of Publish.
 	publicationNumber int
-	// crds are the CRDs that targets are to have.
+	// crds are the CRDs that targets must have.
 	crds    []crd.Installation
 	schemas map[schema.GroupResource]schemacheck.Schema
 	targets map[types.UID]*targetState
@@ -158,28 +164,30 @@ type Manager struct {
 	observedAll bool
 }
 
+// request asks for a reconcile of a SyncTarget after a delay.
+type request struct {
+	syncTarget types.UID
+	delay      time.Duration
+}
+
 // New returns a manager without any target.
 func New(options Options) *Manager {
 	if options.CachePolicy == nil {
 		options.CachePolicy = NewCachePolicy(mailboxes.Limits{}, options.Log)
 	}
-	return &Manager{Options: options, targets: map[types.UID]*targetState{}, notSynced: map[types.UID]NotSynced{}, observed: map[types.UID]bool{}}
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Manager{
+		Options: options, ctx: ctx, cancel: cancel,
+		targets: map[types.UID]*targetState{}, notSynced: map[types.UID]NotSynced{}, observed: map[types.UID]bool{},
+	}
 }
 
-// NeedLeaderElection makes the manager run on the leader only.
-func (m *Manager) NeedLeaderElection() bool { return true }
-
-// Start reconciles until ctx ends, and returns after all sync controllers have ended.
-func (m *Manager) Start(ctx context.Context) error {
-	m.lock.Lock()
-	m.ctx, m.startedAt = ctx, m.Clock.Now()
-	m.lock.Unlock()
-	defer m.stopAll()
-	worker, err := controller.NewTypedUnmanaged("syncmanager", controller.TypedOptions[types.UID]{
-		SkipNameValidation:      new(true),
+// Register adds the sync manager and its controller to the manager of the hosting cluster.
+func (m *Manager) Register(hosting manager.Manager) error {
+	worker, err := controller.NewTyped("syncmanager", hosting, controller.TypedOptions[types.UID]{
 		MaxConcurrentReconciles: workers,
 		Reconciler:              m,
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](100*time.Millisecond, time.Minute),
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](minRetryDelay, maxRetryDelay),
 		LogConstructor: func(syncTarget *types.UID) logr.Logger {
 			if syncTarget == nil {
 				return m.Log.V(2)
@@ -188,18 +196,31 @@ func (m *Manager) Start(ctx context.Context) error {
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("cannot make the sync manager: %w", err)
+		return err
 	}
-	if err := worker.Watch(source.TypedFunc[types.UID](func(_ context.Context, queue workqueue.TypedRateLimitingInterface[types.UID]) error {
-		m.lock.Lock()
-		m.queue = queue.(priorityqueue.PriorityQueue[types.UID])
-		m.lock.Unlock()
+	requested := topic.Source(&m.requests, func(queue workqueue.TypedRateLimitingInterface[types.UID], r request) {
+		queue.AddAfter(r.syncTarget, r.delay)
+	})
+	return errors.Join(hosting.Add(m), worker.Watch(source.TypedFunc[types.UID](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[types.UID]) error {
+		err := requested.Start(ctx, queue)
+		// Earlier requests were lost.
 		m.enqueueAll()
-		return nil
-	})); err != nil {
-		return fmt.Errorf("cannot start the sync manager: %w", err)
-	}
-	return worker.Start(ctx)
+		return err
+	})))
+}
+
+// NeedLeaderElection makes the manager run on the leader only.
+func (m *Manager) NeedLeaderElection() bool { return true }
+
+// Start waits until ctx ends, and returns after all controllers that the manager runs have ended.
+func (m *Manager) Start(ctx context.Context) error {
+	m.lock.Lock()
+	m.startedAt = m.Clock.Now()
+	m.lock.Unlock()
+	<-ctx.Done()
+	m.cancel()
+	m.stopAll()
+	return nil
 }
 
 func (m *Manager) stopAll() {
@@ -254,7 +275,7 @@ func (m *Manager) Assign(target Target) {
 			assignedAt:           m.Clock.Now(),
 			configsStale:         true,
 			syncControllers:      map[schema.GroupResource]*syncController{},
-			register:             related.NewRegistry(),
+			registry:             related.NewRegistry(),
 			completenessRequests: map[schema.GroupResource]plan.Resource{},
 			resourceInventory:    maps.Clone(target.ResourceInventory),
 			compatibilityStates:  compatibilityStatesOf(target.ResourceInventory),
@@ -408,20 +429,17 @@ func (m *Manager) get(syncTarget types.UID) (*targetState, bool) {
 	return found, ok
 }
 
-func (m *Manager) enqueue(syncTargets ...types.UID) {
-	m.enqueueAfter(0, syncTargets...)
+func (m *Manager) enqueue(syncTarget types.UID) { m.enqueueAfter(0, syncTarget) }
+
+func (m *Manager) enqueueAfter(delay time.Duration, syncTarget types.UID) {
+	m.requests.Publish(request{syncTarget, delay})
 }
 
-func (m *Manager) enqueueAfter(delay time.Duration, syncTargets ...types.UID) {
-	m.lock.Lock()
-	queue := m.queue
-	m.lock.Unlock()
-	if queue != nil {
-		queue.AddWithOpts(priorityqueue.AddOpts{After: delay}, syncTargets...)
+func (m *Manager) enqueueAll() {
+	for _, syncTarget := range m.SyncTargets() {
+		m.enqueue(syncTarget)
 	}
 }
-
-func (m *Manager) enqueueAll() { m.enqueue(m.SyncTargets()...) }
 
 // SyncTargets returns the SyncTargets that are assigned.
 func (m *Manager) SyncTargets() []types.UID {

@@ -138,12 +138,12 @@ func (m *Manager) updateRebound(state *targetState) {
 }
 
 // clearNames frees names if that is due, and returns when it is due next. The caller holds reconcileMutex.
-func (m *Manager) clearNames(ctx context.Context, managed *targetState, missing []schema.GroupResource, conflict *mailboxes.NamingConflict) (requeueAfter time.Duration) {
-	now, clearing := m.Clock.Now(), &managed.nameClearing
+func (m *Manager) clearNames(ctx context.Context, state *targetState, missing []schema.GroupResource, conflict *mailboxes.NamingConflict) (requeueAfter time.Duration) {
+	now, clearing := m.Clock.Now(), &state.nameClearing
 	if wait := clearing.nextCheck.Sub(now); wait > 0 || m.NameClearer == nil {
 		return wait
 	}
-	target := managed.currentTarget()
+	target := state.currentTarget()
 	found, err := m.NameClearer.Clear(ctx, target.Mailbox, missing)
 	isFree := err == nil && len(found.BlockingCRDs) == 0 && !found.Freed
 	switch wasBlocked := len(clearing.finding.BlockingCRDs) > 0; {
@@ -169,7 +169,7 @@ func (m *Manager) clearNames(ctx context.Context, managed *targetState, missing 
 	return clearNamesInterval
 }
 
-// setMissingAPIs stores the APIs that a mailbox lacks, and notifies the observer of a change.
+// setMissingAPIs stores the APIs that a mailbox lacks, and publishes a change.
 func (m *Manager) setMissingAPIs(state *targetState, missing MissingAPIs) {
 	state.lock.Lock()
 	changed := !state.missingAPIsKnown || state.missingAPIs.Message != missing.Message || !slices.Equal(state.missingAPIs.Resources, missing.Resources)

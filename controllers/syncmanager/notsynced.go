@@ -30,8 +30,8 @@ type NotSynced struct {
 	Reason string
 }
 
-// SetNotSynced sets why a SyncTarget is not synced. It notifies the observer of a change, because the status of the configs must not
-// say meanwhile that all objects are in sync.
+// SetNotSynced sets why a SyncTarget is not synced. It publishes a change, because the status of the configs must not say meanwhile
+// that all objects are in sync.
 func (m *Manager) SetNotSynced(syncTarget types.UID, notSynced NotSynced) {
 	m.lock.Lock()
 	changed := m.notSynced[syncTarget] != notSynced

@@ -60,16 +60,16 @@ func (m *Manager) Reconcile(ctx context.Context, syncTarget types.UID) (reconcil
 		// The SyncTarget was unassigned, or the hub is stopping.
 		return reconcile.Result{}, nil
 	}
-	if err != nil && !apierrors.IsConflict(err) {
+	switch {
+	case apierrors.IsConflict(err):
+		return patch.ResultOf(err)
+	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("SyncTarget %s: %w", state.currentTarget().Name, err)
-	}
-	if err == nil && state.awaitsCRD(m.Clock.Now()) {
+	case state.awaitsCRD(m.Clock.Now()):
 		return reconcile.Result{RequeueAfter: requeueDelay}, nil
-	}
-	if err == nil {
+	default:
 		return reconcile.Result{RequeueAfter: requeueAfter}, nil
 	}
-	return patch.ResultOf(err)
 }
 
 // shorterDelay returns the shorter of two delays, of which zero stands for ever.
@@ -90,13 +90,13 @@ func (m *Manager) publication() (published []plan.Resource, number int) {
 // updateConfigs compiles the configs of the mailbox if they are stale, and reports whether they are known.
 func (m *Manager) updateConfigs(state *targetState) bool {
 	m.lock.Lock()
-	stale, ask := state.configsStale, state.verifyMissing
+	stale, verify := state.configsStale, state.verifyMissing
 	state.configsStale, state.verifyMissing = false, false
 	m.lock.Unlock()
 	if !stale {
 		return state.configsKnown
 	}
-	configs, ok := state.configs.observe(m.Mailboxes, state.currentTarget().Mailbox, ask)
+	configs, ok := state.configs.observe(m.Mailboxes, state.currentTarget().Mailbox, verify)
 	if !ok {
 		return state.configsKnown
 	}

@@ -65,12 +65,12 @@ func (t *targetState) updatePrimaries(wanted []plan.Resource) {
 		}
 		primaries[resource.PublishedResource] = true
 		if t.lacksController(resource) {
-			t.register.BeginInitialSync(resource.PublishedResource, resource.Related())
+			t.registry.BeginInitialSync(resource.PublishedResource, resource.Related())
 		}
 	}
 	for contributor := range t.primaries {
 		if !primaries[contributor] {
-			t.register.RemovePublishedResource(contributor)
+			t.registry.RemovePublishedResource(contributor)
 		}
 	}
 	t.primaries = primaries

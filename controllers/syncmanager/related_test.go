@@ -272,7 +272,7 @@ func TestUpdatePrimaries(t *testing.T) {
 	f.manager.Assign(f.target)
 	setMatcher(f.manager, selecting())
 	state, _ := f.manager.get(florin)
-	registry := state.register
+	registry := state.registry
 	if !unrelated(registry, "secrets", "x") {
 		t.Error("before anything is published something is to be said")
 	}

@@ -17,7 +17,6 @@ limitations under the License.
 package syncmanager
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"time"
@@ -31,15 +30,12 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/controllers/schemacheck"
-	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// schemaCheck runs a [schemacheck.Controller] for one connection to a target.
+// schemaCheck is the running schema check for one connection to a target.
 type schemaCheck struct {
 	*schemacheck.Controller
-	connection *targets.Connection
-	cancel     context.CancelFunc
-	done       chan struct{}
+	runner
 }
 
 // SetSchemas sets the schemas that the hub gives mailboxes, by mailbox resource.
@@ -57,8 +53,8 @@ func (m *Manager) schemaFor(resource plan.Resource) (found schemacheck.Schema, o
 	return found, ok && m.Checker != nil && resource.PublishedResource != ""
 }
 
-// preservedBy returns the pruner of the schema that mailboxes have from the hub, nil if they have none.
-func (m *Manager) preservedBy(resource plan.Resource) *transform.Pruner {
+// prunerFor returns the pruner of the schema that mailboxes have from the hub, nil if they have none.
+func (m *Manager) prunerFor(resource plan.Resource) *transform.Pruner {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	if resource.PublishedResource == "" {
@@ -80,23 +76,18 @@ func (m *Manager) updateSchemaCheck(state *targetState, wanted []plan.Resource) 
 			needed[resource.GroupResource()] = schemacheck.Resource{Schema: known, Target: onTarget.GroupVersionResource, Kind: onTarget.Kind, TrustedUntil: state.trustedUntil(resource, known)}
 		}
 	}
-	if state.schemaCheck == nil || state.schemaCheck.connection != target.Connection {
-		m.lock.Lock()
-		owner := m.ctx
-		m.lock.Unlock()
-		ctx, cancel := context.WithCancel(owner)
-		started := &schemaCheck{connection: target.Connection, cancel: cancel, done: make(chan struct{}), Controller: schemacheck.New(schemacheck.Options{
+	if state.schemaCheck != nil && state.schemaCheck.Connection != target.Connection {
+		state.setSchemaCheck(nil)
+	}
+	if state.schemaCheck == nil {
+		controller := schemacheck.New(schemacheck.Options{
 			Connection: target.Connection,
 			Checker:    m.Checker,
 			OnChange:   func() { m.enqueue(target.UID) },
 			Clock:      m.Clock,
 			Log:        m.Log.WithValues("syncTarget", target.Name),
-		})}
-		state.setSchemaCheck(started)
-		go func() {
-			defer close(started.done)
-			started.Run(ctx)
-		}()
+		})
+		state.setSchemaCheck(&schemaCheck{controller, m.run(controller.Run, controller.Log)})
 	}
 	state.schemaCheck.SetResources(needed)
 	m.updateCompatibility(state, wanted)
@@ -105,8 +96,7 @@ func (m *Manager) updateSchemaCheck(state *targetState, wanted []plan.Resource) 
 // setSchemaCheck replaces the schema check, after the former one has ended.
 func (t *targetState) setSchemaCheck(next *schemaCheck) {
 	if t.schemaCheck != nil {
-		t.schemaCheck.cancel()
-		<-t.schemaCheck.done
+		t.schemaCheck.stop()
 	}
 	t.lock.Lock()
 	defer t.lock.Unlock()

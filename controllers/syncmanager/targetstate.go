@@ -22,6 +22,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync"
@@ -41,8 +42,8 @@ type targetState struct {
 	stopped           bool
 	resourceInventory map[schema.GroupResource]InventoryEntry
 	configs           configs
-	// register holds which objects are related to which. primaries are the PublishedResources that contribute to it.
-	register           *related.Registry
+	// registry holds which objects are related to which. primaries are the PublishedResources that contribute to it.
+	registry           *related.Registry
 	primaries          map[string]bool
 	unsubscribeConfigs []func()
 	// hasUnresolved is true if a conversion names a kind that the target does not serve. lastCRDEvent is the time of the
@@ -190,12 +191,36 @@ func (t *targetState) controllers() []*objectsync.Controller {
 	return controllers
 }
 
+// runner is the goroutine of a controller.
+type runner struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// run runs a controller until [runner.stop], or until the manager ends.
+func (m *Manager) run(controller func(context.Context) error, log logr.Logger) runner {
+	ctx, cancel := context.WithCancel(m.ctx)
+	started := runner{cancel, make(chan struct{})}
+	go func() {
+		defer close(started.done)
+		if err := controller(ctx); err != nil {
+			log.Error(err, "a controller ended")
+		}
+	}()
+	return started
+}
+
+// stop returns when the controller has ended.
+func (r runner) stop() {
+	r.cancel()
+	<-r.done
+}
+
 // syncController is a running sync controller.
 type syncController struct {
 	controller *objectsync.Controller
 	startedAt  time.Time
-	cancel     context.CancelFunc
-	done       chan struct{}
+	runner
 }
 
 // stopController stops the controller of one resource. The caller holds reconcileMutex.
@@ -204,8 +229,7 @@ func (t *targetState) stopController(resource schema.GroupResource) {
 	stopping := t.syncControllers[resource]
 	delete(t.syncControllers, resource)
 	t.lock.Unlock()
-	stopping.cancel()
-	<-stopping.done
+	stopping.stop()
 }
 
 // stoppableContext returns a context for the holder of reconcileMutex that ends when the target is stopped. Otherwise a hanging server
@@ -246,7 +270,7 @@ func (t *targetState) stop() {
 		controller.cancel()
 	}
 	for _, controller := range stopping {
-		<-controller.done
+		controller.stop()
 	}
 	t.setCRDController(nil)
 	t.setSchemaCheck(nil)
