@@ -18,6 +18,7 @@ package syncmanager
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -43,11 +44,7 @@ func (m *Manager) Count(resource schema.GroupResource) (counts Counts, known boo
 	known = m.hasObservedAllTargets()
 	now := m.Clock.Now()
 	m.lock.Lock()
-	published := m.publicationNumber
-	all := make([]*targetState, 0, len(m.targets))
-	for _, state := range m.targets {
-		all = append(all, state)
-	}
+	published, all := m.publicationNumber, slices.Collect(maps.Values(m.targets))
 	m.lock.Unlock()
 	for _, state := range all {
 		if !m.Mailboxes.IsKnownNotServed(state.currentTarget().Mailbox, resource) {

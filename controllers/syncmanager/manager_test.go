@@ -17,8 +17,10 @@ limitations under the License.
 package syncmanager
 
 import (
+	"context"
 	"reflect"
 	"testing"
+	"time"
 )
 
 func TestAssignKeepsWhatItHas(t *testing.T) {
@@ -33,6 +35,33 @@ func TestAssignKeepsWhatItHas(t *testing.T) {
 	}
 	manager.Resume("another")
 	manager.Resume(florin)
+}
+
+// When the manager ends, all controllers that it runs have ended, and none starts any more.
+func TestStartEndsAllControllers(t *testing.T) {
+	f := newFixture(t)
+	setMatcher(f.manager, selecting("configmaps"))
+	f.expectReconciled([]string{"configmaps", "secrets"}, "configmaps/v1 secrets/v1")
+	found, _ := f.manager.get(florin)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := f.manager.Start(ctx); err != nil {
+		t.Error(err)
+	}
+	if len(found.controllers()) > 0 || len(f.manager.SyncTargets()) > 0 {
+		t.Error("a controller was not stopped")
+	}
+	f.manager.Assign(f.target)
+	setMatcher(f.manager, selecting("configmaps"))
+	f.expectReconciled([]string{"configmaps", "secrets"}, "configmaps/v1 secrets/v1")
+	found, _ = f.manager.get(florin)
+	for resource, running := range found.syncControllers {
+		select {
+		case <-running.done:
+		case <-time.After(time.Minute):
+			t.Errorf("the controller of %s runs though the manager has ended", resource)
+		}
+	}
 }
 
 // A reconnect is reported once, not at each heartbeat.

@@ -17,6 +17,7 @@ limitations under the License.
 package syncmanager
 
 import (
+	"maps"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -44,11 +45,7 @@ func (m *Manager) unpublishing(state *targetState, published []plan.Resource) []
 // returns false while a running controller may still add the finalizer. Mailboxes that cannot be observed do not count.
 func (m *Manager) IsUnpublished(resource schema.GroupResource) bool {
 	m.lock.Lock()
-	all := make([]*targetState, 0, len(m.targets))
-	for _, state := range m.targets {
-		all = append(all, state)
-	}
-	published := m.published
+	published, all := m.published, slices.Collect(maps.Values(m.targets))
 	m.lock.Unlock()
 	index := slices.IndexFunc(published, func(r plan.Resource) bool { return r.Unpublishing && r.GroupResource() == resource })
 	if index < 0 {
