@@ -41,6 +41,8 @@ const (
 	// debounceDelay is the delay from an event of a CRD to its reconcile: API servers change a CRD several times before they
 	// serve it.
 	debounceDelay = 100 * time.Millisecond
+	// idleTimeout is how long the queue must have been empty before the workers stop.
+	idleTimeout = time.Second
 )
 
 // Options are the dependencies of a [Controller].
@@ -87,6 +89,7 @@ func New(options Options) *Controller {
 		MaxConcurrentReconciles: maxConcurrentReconciles,
 		MinRetryDelay:           minRetryDelay,
 		MaxRetryDelay:           maxRetryDelay,
+		IdleTimeout:             idleTimeout,
 		Log: func(resource schema.GroupResource) logr.Logger {
 			return c.Log.WithValues("definition", resource.String())
 		},

@@ -49,6 +49,8 @@ const (
 	// The retry delay of a failing object starts at retryBaseDelay and doubles up to retryMaxDelay.
 	retryBaseDelay = 100 * time.Millisecond
 	retryMaxDelay  = 5 * time.Minute
+	// idleTimeout is how long the queue must have been empty before the workers stop.
+	idleTimeout = time.Minute
 )
 
 // Options configure a [Controller].
@@ -232,6 +234,7 @@ func (c *Controller) newQueue() *idlequeue.Queue[types.NamespacedName] {
 		ReconciliationTimeout:   reconcileTimeout,
 		MinRetryDelay:           retryBaseDelay,
 		MaxRetryDelay:           retryMaxDelay,
+		IdleTimeout:             idleTimeout,
 		Log:                     func(key types.NamespacedName) logr.Logger { return c.Log.WithValues("object", key.String()) },
 		Clock:                   c.Clock,
 	})

@@ -223,7 +223,7 @@ func BenchmarkFootprintOfIdlePairs(b *testing.B) {
 				})
 				awake := measureFootprint(b, label+"-awake")
 				eventually(b, "all are at rest", func(context.Context) (bool, error) {
-					h.now.Step(idlequeue.IdleTimeout)
+					h.now.Step(idleTimeout)
 					return !slices.ContainsFunc(controllers, func(c *Controller) bool { return !c.queue.(*idlequeue.Queue[types.NamespacedName]).IsIdle() }), nil
 				})
 				resting := measureFootprint(b, label+"-resting")

@@ -37,6 +37,8 @@ import (
 const (
 	// debounceDelay is the delay from an event of a CRD to the comparison.
 	debounceDelay = 200 * time.Millisecond
+	// idleTimeout is how long the queue must have been empty before the worker stops.
+	idleTimeout = time.Second
 	// checkTimeout bounds all requests for one resource.
 	checkTimeout = 30 * time.Second
 	// A comparison that failed for lack of an answer is retried after minRetryDelay. The delay doubles each time, up to
@@ -103,6 +105,7 @@ func (c *Controller) newQueue(reconciler reconcile.TypedReconciler[schema.GroupR
 		ReconciliationTimeout:   checkTimeout,
 		MinRetryDelay:           minRetryDelay,
 		MaxRetryDelay:           maxRetryDelay,
+		IdleTimeout:             idleTimeout,
 		Log: func(resource schema.GroupResource) logr.Logger {
 			return c.Log.WithValues("resource", resource.String())
 		},

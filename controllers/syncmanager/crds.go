@@ -56,13 +56,12 @@ func (m *Manager) updateCRDs(state *targetState, wanted []plan.Resource) {
 		needed = append(needed, one)
 	}
 	target := state.currentTarget()
-	if state.crdController != nil && state.crdController.Connection != target.Connection {
-		state.setCRDController(nil)
+	running := state.crdController.Load()
+	if running != nil && running.Connection != target.Connection {
+		running.stop()
+		running = nil
 	}
-	if state.crdController == nil {
-		if len(needed) == 0 {
-			return
-		}
+	if running == nil && len(needed) > 0 {
 		controller := crd.New(crd.Options{
 			Connection: target.Connection,
 			Owner:      m.Owner(target.UID),
@@ -70,25 +69,18 @@ func (m *Manager) updateCRDs(state *targetState, wanted []plan.Resource) {
 			Clock:      m.Clock,
 			Log:        m.Log.WithValues("syncTarget", target.Name),
 		})
-		state.setCRDController(&crdController{controller, m.run(controller.Run, controller.Log)})
+		running = &crdController{controller, m.run(controller.Run, controller.Log)}
 	}
-	state.crdController.SetInstallations(needed)
+	state.crdController.Store(running)
+	if running != nil {
+		running.SetInstallations(needed)
+	}
 }
 
-// setCRDController replaces the CRD controller, after the former one has ended.
-func (t *targetState) setCRDController(next *crdController) {
-	if t.crdController != nil {
-		t.crdController.stop()
-	}
-	t.lock.Lock()
-	defer t.lock.Unlock()
-	t.crdController = next
-}
-
-// crdStates returns the states of the CRDs of the target. The caller holds t.lock.
+// crdStates returns the states of the CRDs of the target.
 func (t *targetState) crdStates() map[schema.GroupResource]crd.State {
-	if t.crdController == nil {
-		return nil
+	if running := t.crdController.Load(); running != nil {
+		return running.States()
 	}
-	return t.crdController.States()
+	return nil
 }

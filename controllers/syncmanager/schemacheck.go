@@ -76,10 +76,8 @@ func (m *Manager) updateSchemaCheck(state *targetState, wanted []plan.Resource) 
 			needed[resource.GroupResource()] = schemacheck.Resource{Schema: known, Target: onTarget.GroupVersionResource, Kind: onTarget.Kind, TrustedUntil: state.trustedUntil(resource, known)}
 		}
 	}
-	if state.schemaCheck != nil && state.schemaCheck.Connection != target.Connection {
-		state.setSchemaCheck(nil)
-	}
-	if state.schemaCheck == nil {
+	if state.schemaCheck.Controller == nil || state.schemaCheck.Connection != target.Connection {
+		state.schemaCheck.stop()
 		controller := schemacheck.New(schemacheck.Options{
 			Connection: target.Connection,
 			Checker:    m.Checker,
@@ -87,20 +85,10 @@ func (m *Manager) updateSchemaCheck(state *targetState, wanted []plan.Resource) 
 			Clock:      m.Clock,
 			Log:        m.Log.WithValues("syncTarget", target.Name),
 		})
-		state.setSchemaCheck(&schemaCheck{controller, m.run(controller.Run, controller.Log)})
+		state.schemaCheck = schemaCheck{controller, m.run(controller.Run, controller.Log)}
 	}
 	state.schemaCheck.SetResources(needed)
 	m.updateCompatibility(state, wanted)
-}
-
-// setSchemaCheck replaces the schema check, after the former one has ended.
-func (t *targetState) setSchemaCheck(next *schemaCheck) {
-	if t.schemaCheck != nil {
-		t.schemaCheck.stop()
-	}
-	t.lock.Lock()
-	defer t.lock.Unlock()
-	t.schemaCheck = next
 }
 
 // updateCompatibility takes over the compatibility states of the wanted resources. A state that is not known anew stays as it was,

@@ -56,6 +56,10 @@ type targetState struct {
 	lastVersionEvent atomic.Pointer[time.Time]
 	// emptinessChecks are the checks of resources that nothing selects any more.
 	emptinessChecks emptinessChecks
+	// schemaCheck has no controller until a schema is compared. Guarded by reconcileMutex.
+	schemaCheck schemaCheck
+	// crdController is nil until the target needs a CRD. Only the holder of reconcileMutex stores it.
+	crdController atomic.Pointer[crdController]
 	// cordoned is true if the hub must not create objects on the target.
 	cordoned atomic.Bool
 	// adoption is the [synchubv1alpha1.AdoptionPolicy] of the SyncTarget.
@@ -88,10 +92,6 @@ type targetState struct {
 	syncControllers    map[schema.GroupResource]*syncController
 	// completenessRequests are the related resources for which a controller has requested completeness.
 	completenessRequests map[schema.GroupResource]plan.Resource
-	// crdController is nil until the target needs a CRD. Only the holder of reconcileMutex writes it.
-	crdController *crdController
-	// schemaCheck is nil until a schema is compared. Only the holder of reconcileMutex writes it.
-	schemaCheck *schemaCheck
 	// chosenVersions are the versions in which objects are written to the target, by mailbox resource, for resources that are
 	// published in several. Only the holder of reconcileMutex writes it.
 	chosenVersions map[schema.GroupResource]string
@@ -191,7 +191,7 @@ func (t *targetState) controllers() []*objectsync.Controller {
 	return controllers
 }
 
-// runner is the goroutine of a controller.
+// runner is the goroutine of a controller. The zero value stands for none.
 type runner struct {
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -212,8 +212,10 @@ func (m *Manager) run(controller func(context.Context) error, log logr.Logger) r
 
 // stop returns when the controller has ended.
 func (r runner) stop() {
-	r.cancel()
-	<-r.done
+	if r.cancel != nil {
+		r.cancel()
+		<-r.done
+	}
 }
 
 // syncController is a running sync controller.
@@ -272,6 +274,8 @@ func (t *targetState) stop() {
 	for _, controller := range stopping {
 		controller.stop()
 	}
-	t.setCRDController(nil)
-	t.setSchemaCheck(nil)
+	if running := t.crdController.Swap(nil); running != nil {
+		running.stop()
+	}
+	t.schemaCheck.stop()
 }

@@ -30,9 +30,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// IdleTimeout is how long a queue must have been empty before its workers stop.
-const IdleTimeout = time.Minute
-
 // Options are the settings of a [Queue].
 type Options[K comparable] struct {
 	// Name is that of the controller, in logs and metrics. Controllers of one kind share it.
@@ -44,6 +41,9 @@ type Options[K comparable] struct {
 	ReconciliationTimeout time.Duration
 	// A reconcile that failed is retried after MinRetryDelay. The delay doubles each time, up to MaxRetryDelay.
 	MinRetryDelay, MaxRetryDelay time.Duration
+	// IdleTimeout is how long the queue must have been empty before the workers stop. A key that is added with a longer delay does
+	// not keep them running.
+	IdleTimeout time.Duration
 	// Log returns the logger for a key.
 	Log   func(key K) logr.Logger
 	Clock clock.Clock
@@ -63,7 +63,7 @@ type Queue[K comparable] struct {
 	buffered []bufferedAdd[K]
 	// activeUntil is the time until which the last added keys keep the queue active.
 	activeUntil time.Time
-	// delayed holds the keys whose delay is longer than IdleTimeout.
+	// delayed holds the keys whose delay is longer than the idle timeout.
 	delayed map[K]delayedAdd
 }
 
@@ -160,11 +160,11 @@ func (q *Queue[K]) AddWithOpts(options priorityqueue.AddOpts, keys ...K) {
 
 // addLocked requires the lock.
 func (q *Queue[K]) addLocked(options priorityqueue.AddOpts, keys ...K) {
-	if options.After > IdleTimeout {
+	if options.After > q.options.IdleTimeout {
 		q.addLaterLocked(options, keys)
 		return
 	}
-	if until := q.options.Clock.Now().Add(options.After + IdleTimeout); until.After(q.activeUntil) {
+	if until := q.options.Clock.Now().Add(options.After + q.options.IdleTimeout); until.After(q.activeUntil) {
 		q.activeUntil = until
 	}
 	if q.active != nil {
@@ -258,7 +258,7 @@ func (q *Queue[K]) waitUntilIdle(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-q.options.Clock.After(IdleTimeout):
+		case <-q.options.Clock.After(q.options.IdleTimeout):
 		}
 	}
 }

@@ -38,13 +38,14 @@ const (
 	workers       = 4
 	minRetryDelay = 100 * time.Millisecond
 	maxRetryDelay = 5 * time.Minute
+	idleTimeout   = time.Minute
 	highPriority  = 100
 )
 
 func newTestQueue(clock clock.Clock, reconciler func(context.Context, string) (reconcile.Result, error)) *Queue[string] {
 	return New(Options[string]{
 		Name: "test", Reconciler: reconcile.TypedFunc[string](reconciler), MaxConcurrentReconciles: workers,
-		MinRetryDelay: minRetryDelay, MaxRetryDelay: maxRetryDelay, Log: func(string) logr.Logger { return logr.Discard() }, Clock: clock,
+		MinRetryDelay: minRetryDelay, MaxRetryDelay: maxRetryDelay, IdleTimeout: idleTimeout, Log: func(string) logr.Logger { return logr.Discard() }, Clock: clock,
 	})
 }
 
@@ -153,7 +154,7 @@ func TestNothingIsLostBetweenActivations(t *testing.T) {
 		}
 		queue.AddWithOpts(options, key)
 		// The queue may become idle now.
-		now.Step(IdleTimeout)
+		now.Step(idleTimeout)
 		if round%20 == 0 {
 			eventually(t, "all keys are processed", func() bool {
 				lock.Lock()
@@ -163,7 +164,7 @@ func TestNothingIsLostBetweenActivations(t *testing.T) {
 		}
 		if round%40 == 0 {
 			eventually(t, "the queue becomes idle", func() bool {
-				now.Step(IdleTimeout)
+				now.Step(idleTimeout)
 				return queue.IsIdle()
 			})
 		}
@@ -180,9 +181,9 @@ func TestQueueIsActiveAsLongAsThereIsWork(t *testing.T) {
 		options priorityqueue.AddOpts
 		lasts   time.Duration
 	}{
-		"a key without a delay":  {priorityqueue.AddOpts{}, IdleTimeout},
-		"a key with a delay":     {priorityqueue.AddOpts{After: time.Second}, time.Second + IdleTimeout},
-		"a key with a backoff":   {priorityqueue.AddOpts{RateLimited: true}, minRetryDelay + IdleTimeout},
+		"a key without a delay":  {priorityqueue.AddOpts{}, idleTimeout},
+		"a key with a delay":     {priorityqueue.AddOpts{After: time.Second}, time.Second + idleTimeout},
+		"a key with a backoff":   {priorityqueue.AddOpts{RateLimited: true}, minRetryDelay + idleTimeout},
 		"a key with a long wait": {priorityqueue.AddOpts{After: time.Hour}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -261,7 +262,7 @@ func TestWorkersComeBack(t *testing.T) {
 		queue.Add("key")
 		<-processed
 		eventually(t, "the workers stop", func() bool {
-			now.Step(IdleTimeout)
+			now.Step(idleTimeout)
 			return queue.IsIdle()
 		})
 	}
