@@ -371,7 +371,7 @@ func (c *Controller) desiredWorkspace(name, syncTarget string) tenancyv1alpha1.W
 
 // warnWorkspaceLost records an event that a mailbox was deleted by hand.
 func (c *Controller) warnWorkspaceLost(ctx context.Context, inventory client.Client, syncTarget *edgev2alpha1.SyncTarget, former string) error {
-	return events.WarnSyncTarget(ctx, inventory, c.clock, syncTarget, ReasonWorkspaceLost, fmt.Sprintf(
+	return events.WarnSyncTarget(ctx, inventory, c.clock.Now(), syncTarget, ReasonWorkspaceLost, fmt.Sprintf(
 		"The mailbox %s (%s) was deleted, and is made again empty. What came from it stays on the target, until the new one selects it again or the target is drained.",
 		c.workspacePath(Name(logicalcluster.From(syncTarget), syncTarget.UID)), former))
 }
@@ -382,7 +382,7 @@ func (c *Controller) warnStateLost(ctx context.Context, inventory client.Client,
 	if c.ledger.Get(syncTarget.UID).Mailbox != "" || c.creationLimiter.isCreating(request) {
 		return nil
 	}
-	return events.WarnSyncTarget(ctx, inventory, c.clock, syncTarget, ReasonStateLost, fmt.Sprintf(
+	return events.WarnSyncTarget(ctx, inventory, c.clock.Now(), syncTarget, ReasonStateLost, fmt.Sprintf(
 		"The hub does not remember this SyncTarget, though its mailbox %s is there: its memory in the provider workspace was deleted, or not written yet. It takes the cluster that answers for the right one, "+
 			"and does not know of resources there that nothing selects any more. See whether status.clusterID is the cluster that is meant, and what `kubectl synchub stale-objects` lists on others.",
 		c.workspacePath(Name(logicalcluster.From(syncTarget), syncTarget.UID))))

@@ -141,7 +141,7 @@ func (c *Controller) waitForTarget(ctx context.Context, inventory cluster.Cluste
 // forceRemoval gives up the cleanup although objects may be left on the target, and lists them in an event and in the status.
 func (c *Controller) forceRemoval(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, remaining string) (reconcile.Result, error) {
 	c.stopDrain(syncTarget.UID)
-	if err := events.WarnSyncTarget(ctx, inventory.GetClient(), c.clock, syncTarget, ReasonRemovalForced, "The SyncTarget is let go. "+remaining); err != nil {
+	if err := events.WarnSyncTarget(ctx, inventory.GetClient(), c.clock.Now(), syncTarget, ReasonRemovalForced, "The SyncTarget is let go. "+remaining); err != nil {
 		return reconcile.Result{}, err
 	}
 	return c.finishCleanup(ctx, inventory, syncTarget, ReasonRemovalForced, "The SyncTarget is let go by force. "+remaining)
