@@ -27,6 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
@@ -129,7 +130,7 @@ func NextStatus(observed ObservedConfig, current edgev2alpha1.SyncerConfigStatus
 	setOrRemoveCondition(&next.Conditions, overlapping.Reason != "", overlapping)
 	setOrRemoveCondition(&next.Conditions, len(summary.Dropped) > 0, metav1.Condition{
 		Type: edgev2alpha1.ConditionFieldsDropped, Reason: ReasonNotInSchema, ObservedGeneration: observed.Generation,
-		Message: objectsync.Truncate(fmt.Sprintf("The schema of the mailbox does not have these fields, which selected objects on the target have, or had since the hub began: %s.", joinFirst(summary.Dropped))),
+		Message: events.Truncate(fmt.Sprintf("The schema of the mailbox does not have these fields, which selected objects on the target have, or had since the hub began: %s.", joinFirst(summary.Dropped))),
 	})
 	// Every field of a config has an effect; an earlier release may have set this condition.
 	meta.RemoveStatusCondition(&next.Conditions, edgev2alpha1.ConditionNotImplemented)
@@ -170,22 +171,22 @@ func readyCondition(findings ObservedConfig, tally *objectsync.ConfigSummary) me
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	switch {
 	case findings.EvictedReason != "":
-		condition.Reason, condition.Message = objectsync.ReasonMailboxLimitExceeded, objectsync.Truncate(findings.EvictedReason)
+		condition.Reason, condition.Message = objectsync.ReasonMailboxLimitExceeded, events.Truncate(findings.EvictedReason)
 	case findings.BeyondLimits:
 		condition.Reason, condition.Message = objectsync.ReasonMailboxLimitExceeded, beyondLimitsMessage
 	case len(findings.Problems) > 0:
 		problem := findings.Problems[0]
-		condition.Reason, condition.Message = ReasonInvalidEntry, objectsync.Truncate(fmt.Sprintf("%s: %s", problem.Field, problem.Message))
+		condition.Reason, condition.Message = ReasonInvalidEntry, events.Truncate(fmt.Sprintf("%s: %s", problem.Field, problem.Message))
 	case len(findings.UnavailableEntries) > 0:
 		condition.Reason, condition.Message = unavailableReason(findings.UnavailableEntries)
 	case limitFailureMessage(tally) != "":
-		condition.Reason, condition.Message = objectsync.ReasonMailboxLimitExceeded, objectsync.Truncate(limitFailureMessage(tally))
+		condition.Reason, condition.Message = objectsync.ReasonMailboxLimitExceeded, events.Truncate(limitFailureMessage(tally))
 	case tally.Failed > 0:
 		condition.Reason, condition.Message = ReasonObjectsFailed, fmt.Sprintf("%d of %d objects failed; see status.failures and the events on them.", tally.Failed, tally.Selected)
 	case findings.Suspended:
 		condition.Reason, condition.Message = ReasonSuspended, "The config is suspended."
 	case len(tally.Deferred) > 0 && tally.Synced+int64(len(tally.Deferred)) == tally.Selected:
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonLeftToTarget, objectsync.Truncate(leftToTargetMessage(tally))
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonLeftToTarget, events.Truncate(leftToTargetMessage(tally))
 	case tally.Synced < tally.Selected:
 		condition.Reason, condition.Message = ReasonSyncing, fmt.Sprintf("%d of %d objects are in sync.", tally.Synced, tally.Selected)
 	default:
