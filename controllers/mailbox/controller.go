@@ -26,11 +26,13 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
 	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -348,6 +350,25 @@ func (c *Controller) observeWorkspace(
 		return stuckCondition(c.Workspace+":"+name, workspace.Status.Phase), nil, nil
 	}
 	return initializingCondition(name), nil, nil
+}
+
+// ensureDefaultNamespace creates the namespace default, which users expect, in a new mailbox: kcp creates it only in
+// universal workspaces. The ledger has the mailbox after that, so neither a start of the hub nor an older mailbox costs a
+// request.
+func (c *Controller) ensureDefaultNamespace(ctx context.Context, syncTarget types.UID, mailbox string) error {
+	if c.ledger.Get(syncTarget).Mailbox == mailbox {
+		return nil
+	}
+	client, err := coreclient.NewForConfig(c.dependencies.WorkspaceConfig(mailbox))
+	if err != nil {
+		return err
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceDefault}}
+	_, err = client.Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
 }
 
 // stuckCondition is the condition of a workspace that this hub, or the previous leader, has observed not ready for
