@@ -100,7 +100,7 @@ type observedState struct {
 // updateStatus writes the status if it changed. A healthy target's heartbeat, with its counts, changes once per heartbeatInterval.
 func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, observed observedState, state *targetState) (reconcile.Result, error) {
 	stored := syncTarget.DeepCopy()
-	view := statusView{observedState: observed, configsKnown: c.sync.ConfigsKnown(syncTarget.UID), now: c.clock.Now()}
+	view := statusView{observedState: observed, configsKnown: c.Sync.ConfigsKnown(syncTarget.UID), now: c.Clock.Now()}
 	if observed.connection != nil {
 		// Health is read once, so that the conditions cannot contradict each other.
 		view.health = observed.connection.Health()
@@ -108,18 +108,18 @@ func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster
 		view.clockSkew = observed.connection.ClockSkew()
 	}
 	view.permissions = c.permissions(syncTarget, observed)
-	view.missingAPIs, view.missingAPIsKnown = c.sync.MissingAPIs(syncTarget.UID)
-	view.beyondLimitsReason, view.beyondLimits = c.sync.BeyondLimits(syncTarget.UID)
-	view.rebound = c.sync.WasRebound(syncTarget.UID)
-	view.hidden = c.sync.HiddenObjects(syncTarget.UID)
-	view.evicted = c.sync.IsEvicted(syncTarget.UID)
-	view.countObjects = func() (objectsync.Summary, bool) { return c.sync.Sum(syncTarget.UID) }
+	view.missingAPIs, view.missingAPIsKnown = c.Sync.MissingAPIs(syncTarget.UID)
+	view.beyondLimitsReason, view.beyondLimits = c.Sync.BeyondLimits(syncTarget.UID)
+	view.rebound = c.Sync.WasRebound(syncTarget.UID)
+	view.hidden = c.Sync.HiddenObjects(syncTarget.UID)
+	view.evicted = c.Sync.IsEvicted(syncTarget.UID)
+	view.countObjects = func() (objectsync.Summary, bool) { return c.Sync.Sum(syncTarget.UID) }
 	result := reconcile.Result{RequeueAfter: view.apply(syncTarget, state)}
-	c.sync.SetNotSynced(syncTarget.UID, notSyncedOf(syncTarget, observed.mailbox))
-	known := c.ledger.Get(syncTarget.UID)
-	view.setLedgerStatus(syncTarget, known, c.sync.States(syncTarget.UID))
+	c.Sync.SetNotSynced(syncTarget.UID, notSyncedOf(syncTarget, observed.mailbox))
+	known := c.Ledger.Get(syncTarget.UID)
+	view.setLedgerStatus(syncTarget, known, c.Sync.States(syncTarget.UID))
 	setNamespacesLeftCondition(syncTarget, known.FormerNamespaces(namespacesOf(syncTarget)))
-	if err := c.ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) {
+	if err := c.Ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) {
 		entry.VerifiedGeneration = view.verifiedGeneration(syncTarget, entry.VerifiedGeneration)
 	}); err != nil {
 		return reconcile.Result{}, err
