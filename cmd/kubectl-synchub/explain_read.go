@@ -31,7 +31,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -82,19 +81,13 @@ func (o *explainOptions) published(ctx context.Context) (observed explain.Observ
 		observed.Value = found.published
 		return observed, nil
 	}
-	if o.hosting.kubeconfig == "" && o.hosting.context == "" {
+	if !o.hosting.isSet() {
 		observed.Err = errors.New("they are in the hosting cluster, which was not named")
 		return observed, nil
 	}
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = o.hosting.kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.hosting.context}).ClientConfig()
+	hosting, err := o.hosting.client(o.cluster)
 	if err != nil {
-		return observed, fmt.Errorf("cannot use the kubeconfig of the hosting cluster: %w", err)
-	}
-	hosting, err := clientOf(config)
-	if err != nil {
-		return observed, fmt.Errorf("cannot reach the hosting cluster: %w", err)
+		return observed, err
 	}
 	var list synchubv1alpha1.PublishedResourceList
 	if err := hosting.List(ctx, &list); err != nil {
