@@ -162,8 +162,3 @@ func (c *resourcePlan) schemaReadyCondition() *metav1.Condition {
 	}
 	return condition
 }
-
-// oldestFirst compares PublishedResources by creation time, then by name.
-func oldestFirst(a, b synchubv1alpha1.PublishedResource) int {
-	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
-}

@@ -17,6 +17,7 @@ limitations under the License.
 package explain
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -63,7 +64,7 @@ func (e *explainer) explainNoDownsync() bool {
 	object := e.facts.Object.Value
 	switch reason := e.noDownsyncReason; {
 	case reason == plan.NoDownsyncUpsynced:
-		e.addStep(StepSelected, OK, "it came up from the cluster, where it is %s; so it does not go down", sourceName(e.source))
+		e.addStep(StepSelected, OK, "it came up from the cluster, where it is %s; so it does not go down", strings.TrimPrefix(e.source.Source.Namespace+"/"+e.source.Source.Name, "/"))
 	case reason == plan.NoDownsyncMailboxAccess:
 		e.addStep(StepSelected, Stopped, "it gives users their rights in the mailbox, by spec.mailboxAccess of the SyncTarget; such bindings never go down")
 	case reason == plan.NoDownsyncEnsured, e.owner.Hub == "" && object.GetAnnotations()[ownership.EnsuredAnnotation] != "":
@@ -72,10 +73,6 @@ func (e *explainer) explainNoDownsync() bool {
 		return false
 	}
 	return true
-}
-
-func sourceName(mark *ownership.Mark) string {
-	return strings.TrimPrefix(mark.Source.Namespace+"/"+mark.Source.Name, "/")
 }
 
 // selectionMessage names the configs that select the object, with the first entry of each.
@@ -197,17 +194,14 @@ func (e *explainer) explainName() {
 			withAdvice("take it out of upsync, or do not select it for going down")
 		return
 	}
-	if e.targetRef.NamespacedName != e.facts.Key || e.isConverted() {
-		e.addStep(StepName, OK, "on the cluster it is the %s %s", orDefault(e.targetRef.Kind, e.targetRef.Resource), e.targetRef.displayName())
+	isConverted := e.resource.Kind != "" && e.targetRef.Kind != e.resource.Kind
+	if isConverted || e.targetRef.NamespacedName != e.facts.Key {
+		e.addStep(StepName, OK, "on the cluster it is the %s %s", cmp.Or(e.targetRef.Kind, e.targetRef.Resource), e.targetRef.displayName())
 		return
 	}
 	if e.publishedResource == nil {
 		e.addStep(StepName, Unknown, "whether the PublishedResource gives it another name cannot be seen")
 	}
-}
-
-func (e *explainer) isConverted() bool {
-	return e.targetRef.Kind != e.resource.Kind && e.resource.Kind != ""
 }
 
 func joinFirst(names []string) string {

@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/utils/ptr"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
@@ -134,7 +135,7 @@ func (r Row) State() string {
 
 // IsHealthy reports whether the cluster needs no attention.
 func (r Row) IsHealthy() bool {
-	return r.Ready == metav1.ConditionTrue && count(r.Failed) == 0 && r.Incompatible == 0 && r.Unauthorized == "" && r.BeyondLimits == ""
+	return r.Ready == metav1.ConditionTrue && ptr.Deref(r.Failed, 0) == 0 && r.Incompatible == 0 && r.Unauthorized == "" && r.BeyondLimits == ""
 }
 
 // FailureLines describes each failed object on one line. The last line says how many more there are that the status
@@ -145,17 +146,10 @@ func (r Row) FailureLines() (lines []string) {
 		name := strings.TrimPrefix(failure.Namespace+"/"+failure.Name, "/")
 		lines = append(lines, fmt.Sprintf("%s %s: %s: %s", resource.String(), name, failure.Reason, strings.Join(strings.Fields(failure.Message), " ")))
 	}
-	if more := int(count(r.Failed)) - len(r.Failures); more > 0 {
+	if more := int(ptr.Deref(r.Failed, 0)) - len(r.Failures); more > 0 {
 		lines = append(lines, fmt.Sprintf("%d more failed; the configs of the mailbox and the events there name them", more))
 	}
 	return lines
-}
-
-func count(number *int32) int32 {
-	if number == nil {
-		return 0
-	}
-	return *number
 }
 
 // SortWorstFirst sorts rows by group: not ready, set aside by an operator, ready with problems, healthy. Within a
@@ -176,7 +170,7 @@ func SortWorstFirst(rows []Row) {
 	slices.SortStableFunc(rows, func(a, b Row) int {
 		return cmp.Or(
 			cmp.Compare(rank(a), rank(b)),
-			cmp.Compare(count(b.Failed), count(a.Failed)),
+			cmp.Compare(ptr.Deref(b.Failed, 0), ptr.Deref(a.Failed, 0)),
 			cmp.Compare(b.Lag, a.Lag),
 			cmp.Compare(b.Incompatible, a.Incompatible),
 			cmp.Compare(a.Name, b.Name),
@@ -206,8 +200,8 @@ func Table(rows []Row, now time.Time) *metav1.Table {
 	table := &metav1.Table{ColumnDefinitions: columns}
 	for _, row := range rows {
 		table.Rows = append(table.Rows, metav1.TableRow{Cells: []any{
-			row.Name, row.State(), formatCount(row.Objects), formatCount(row.Failed), formatLag(row), orNone(row.Version),
-			formatSince(row.LastSeen, now), formatSince(row.Created, now), orNone(row.Mailbox), row.Reason,
+			row.Name, row.State(), formatCount(row.Objects), formatCount(row.Failed), formatLag(row), cmp.Or(row.Version, noValue),
+			formatSince(row.LastSeen, now), formatSince(row.Created, now), cmp.Or(row.Mailbox, noValue), row.Reason,
 		}})
 	}
 	return table
@@ -218,13 +212,6 @@ func formatCount(of *int32) string {
 		return noValue
 	}
 	return strconv.Itoa(int(*of))
-}
-
-func orNone(text string) string {
-	if text == "" {
-		return noValue
-	}
-	return text
 }
 
 // formatLag returns noValue if it is unknown whether a change is pending.
@@ -265,7 +252,7 @@ func Summary(rows []Row) string {
 		default:
 			notReady++
 		}
-		objects, failed, oldest = objects+int64(count(row.Objects)), failed+int64(count(row.Failed)), max(oldest, row.Lag)
+		objects, failed, oldest = objects+int64(ptr.Deref(row.Objects, 0)), failed+int64(ptr.Deref(row.Failed, 0)), max(oldest, row.Lag)
 	}
 	parts := []string{fmt.Sprintf("%d ready", ready)}
 	for _, part := range []struct {
