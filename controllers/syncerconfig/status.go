@@ -27,6 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/conditions"
 	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
@@ -113,22 +114,22 @@ func NextStatus(observed ObservedConfig, current edgev2alpha1.SyncerConfigStatus
 	}
 	ready.ObservedGeneration = observed.Generation
 	meta.SetStatusCondition(&next.Conditions, ready)
-	setOrRemoveCondition(&next.Conditions, !observed.BeyondLimits && (!observed.Selects || len(observed.EmptyEntries) > 0), metav1.Condition{
+	conditions.SetIf(!observed.BeyondLimits && (!observed.Selects || len(observed.EmptyEntries) > 0), &next.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionSelectsNothing, Reason: ReasonSelectsNothing, ObservedGeneration: observed.Generation,
 		Message: selectsNothingMessage(observed.EmptyEntries),
 	})
-	setOrRemoveCondition(&next.Conditions, observed.Suspended, metav1.Condition{
+	conditions.SetIf(observed.Suspended, &next.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionSuspended, Reason: ReasonSuspended, ObservedGeneration: observed.Generation,
 		Message: "What only this config selects is left as it is.",
 	})
-	setOrRemoveCondition(&next.Conditions, len(observed.MissingAPIs.Resources) > 0, metav1.Condition{
+	conditions.SetIf(len(observed.MissingAPIs.Resources) > 0, &next.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionAPIsMissing, Reason: edgev2alpha1.ReasonNamingConflict, ObservedGeneration: observed.Generation,
 		Message: observed.MissingAPIs.Message,
 	})
 	overlapping := overlappingCondition(summary, observed.OverruledVersions)
 	overlapping.ObservedGeneration = observed.Generation
-	setOrRemoveCondition(&next.Conditions, overlapping.Reason != "", overlapping)
-	setOrRemoveCondition(&next.Conditions, len(summary.Dropped) > 0, metav1.Condition{
+	conditions.SetIf(overlapping.Reason != "", &next.Conditions, overlapping)
+	conditions.SetIf(len(summary.Dropped) > 0, &next.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionFieldsDropped, Reason: ReasonNotInSchema, ObservedGeneration: observed.Generation,
 		Message: events.Truncate(fmt.Sprintf("The schema of the mailbox does not have these fields, which selected objects on the target have, or had since the hub began: %s.", joinFirst(summary.Dropped))),
 	})
@@ -296,13 +297,4 @@ func joinFirst(all []string) string {
 		return strings.Join(all, "; ")
 	}
 	return fmt.Sprintf("%s; and %d more", strings.Join(all[:maxListed], "; "), len(all)-maxListed)
-}
-
-func setOrRemoveCondition(conditions *[]metav1.Condition, set bool, condition metav1.Condition) {
-	if !set {
-		meta.RemoveStatusCondition(conditions, condition.Type)
-		return
-	}
-	condition.Status = metav1.ConditionTrue
-	meta.SetStatusCondition(conditions, condition)
 }
