@@ -17,12 +17,13 @@ limitations under the License.
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
@@ -72,22 +73,12 @@ func (o *inventoryOptions) confirmCluster(ctx context.Context, name string) erro
 	if observed == "" {
 		return fmt.Errorf("there is nothing to confirm: the hub has seen no other cluster behind the SyncTarget %s", name)
 	}
-	former := syncTarget.Status.ClusterID
-	if former == "" {
-		former = "one that did not tell its ID"
-	}
+	former := cmp.Or(syncTarget.Status.ClusterID, "one that did not tell its ID")
 	o.note(fmt.Sprintf("The SyncTarget stood for the cluster %s; the cluster %s answers now.", former, observed))
 	before := syncTarget.DeepCopy()
-	if syncTarget.Annotations == nil {
-		syncTarget.Annotations = map[string]string{}
-	}
-	syncTarget.Annotations[edgev2alpha1.AnnotationConfirmedCluster] = observed
-	if o.dryRun != dryRunClient {
-		kind := syncTarget.GroupVersionKind()
-		if err := inventory.Client.Patch(ctx, syncTarget, client.MergeFrom(before)); err != nil {
-			return fmt.Errorf("cannot change the SyncTarget %s: %w", name, err)
-		}
-		syncTarget.SetGroupVersionKind(kind)
+	metav1.SetMetaDataAnnotation(&syncTarget.ObjectMeta, edgev2alpha1.AnnotationConfirmedCluster, observed)
+	if err := o.patchSyncTarget(ctx, inventory.Client, syncTarget, before); err != nil {
+		return err
 	}
 	return o.print(syncTarget, "confirmed")
 }

@@ -18,7 +18,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -29,7 +28,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"sigs.k8s.io/yaml"
 
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
 )
@@ -58,7 +56,7 @@ type explainOptions struct {
 	output  string
 	files   []string
 	target  targetFlags
-	hosting struct{ kubeconfig, context string }
+	hosting hostingFlags
 }
 
 func newExplainCommand(streams genericiooptions.IOStreams) *cobra.Command {
@@ -98,7 +96,7 @@ func targetResourceAndName(command *cobra.Command, args []string) error {
 // completeArgument completes SyncTargets, then the resources that are synced with the chosen SyncTarget.
 func (o *explainOptions) completeArgument(command *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) != 1 {
-		return (&inventoryOptions{IOStreams: o.IOStreams, cluster: o.cluster}).completeName(command, args, prefix)
+		return o.completeName(command, args, prefix)
 	}
 	var names []cobra.Completion
 	workspace, err := o.client()
@@ -154,18 +152,8 @@ func (o *explainOptions) run(ctx context.Context, target, resource, name string)
 }
 
 func (o *explainOptions) print(explanation explain.Explanation) error {
-	switch o.output {
-	case "json":
-		encoder := json.NewEncoder(o.Out)
-		encoder.SetIndent("", "    ")
-		return encoder.Encode(explanation)
-	case "yaml":
-		text, err := yaml.Marshal(explanation)
-		if err != nil {
-			return err
-		}
-		_, err = o.Out.Write(text)
-		return err
+	if o.output != "" {
+		return encode(o.Out, o.output, explanation)
 	}
 	writer := tabwriter.NewWriter(o.Out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(writer, "STEP\tSTATE\tWHAT")

@@ -84,7 +84,7 @@ func documented() *explain.Facts {
 
 func TestDocumentedExplanationIsWhatIsPrinted(t *testing.T) {
 	var out bytes.Buffer
-	options := explainOptions{readOptions: readOptions{IOStreams: genericiooptions.IOStreams{Out: &out}}}
+	options := explainOptions{readOptions: newReadOptions(genericiooptions.IOStreams{Out: &out})}
 	if err := options.print(explain.Explain(documented())); err != nil {
 		t.Fatal(err)
 	}

@@ -25,11 +25,12 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -80,19 +81,13 @@ func (o *explainOptions) published(ctx context.Context) (observed explain.Observ
 		observed.Value = found.published
 		return observed, nil
 	}
-	if o.hosting.kubeconfig == "" && o.hosting.context == "" {
+	if !o.hosting.isSet() {
 		observed.Err = errors.New("they are in the hosting cluster, which was not named")
 		return observed, nil
 	}
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = o.hosting.kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: o.hosting.context}).ClientConfig()
+	hosting, err := o.hosting.client(o.cluster)
 	if err != nil {
-		return observed, fmt.Errorf("cannot use the kubeconfig of the hosting cluster: %w", err)
-	}
-	hosting, err := clientOf(config)
-	if err != nil {
-		return observed, fmt.Errorf("cannot reach the hosting cluster: %w", err)
+		return observed, err
 	}
 	var list synchubv1alpha1.PublishedResourceList
 	if err := hosting.List(ctx, &list); err != nil {
@@ -205,4 +200,104 @@ func (r *reader) readTarget(ctx context.Context, facts *explain.Facts) (observed
 	}
 	observed.Value, observed.Err = r.get(ctx, resource, place.NamespacedName)
 	return observed
+}
+
+var (
+	namespacesResource      = corev1.SchemeGroupVersion.WithResource("namespaces")
+	logicalClustersResource = schema.GroupVersionResource{Group: "core.kcp.io", Version: "v1alpha1", Resource: "logicalclusters"}
+)
+
+// readMailbox reads the facts in the mailbox. The error says why the mailbox is not readable.
+func (o *explainOptions) readMailbox(ctx context.Context, facts *explain.Facts, resource string) error {
+	status := facts.SyncTarget.Status.Mailbox
+	if status == nil || status.Cluster == "" {
+		return errors.New("there is none yet")
+	}
+	mailbox, err := o.workspaceReader(status.Cluster)
+	if err != nil {
+		return err
+	}
+	if _, err := mailbox.apis.ServerGroups(); err != nil {
+		return err
+	}
+	found, err := mailbox.find(resource)
+	switch {
+	case meta.IsNoMatchError(err):
+		facts.Resource = parseResource(resource)
+		return nil
+	case err != nil:
+		return err
+	}
+	facts.Resource = found.GroupResource()
+	if facts.Served.Value, err = mailbox.served(facts.Resource); err != nil || facts.Served.Value == nil {
+		return err
+	}
+	if facts.Served.Value.Namespaced && facts.Key.Namespace == "" {
+		// As in kubectl, the flag sets the namespace if the argument has none.
+		facts.Key.Namespace = *o.cluster.Namespace
+	}
+	facts.Hub = o.hub(ctx, status.Workspace)
+	facts.Configs = mailbox.configs(ctx)
+	if facts.Served.Value.Namespaced == (facts.Key.Namespace != "") {
+		mailbox.readObject(ctx, facts)
+	}
+	return nil
+}
+
+// hub returns the UID of the LogicalCluster of the provider workspace, which is the parent of the mailbox. It is
+// empty if the user may not read that workspace.
+func (o *explainOptions) hub(ctx context.Context, mailbox string) types.UID {
+	end := strings.LastIndex(mailbox, ":")
+	if end < 0 {
+		return ""
+	}
+	workspace, err := o.workspaceReader(mailbox[:end])
+	if err != nil {
+		return ""
+	}
+	itself, err := workspace.get(ctx, logicalClustersResource, types.NamespacedName{Name: "cluster"})
+	if err != nil || itself == nil {
+		return ""
+	}
+	return itself.GetUID()
+}
+
+func (r *reader) configs(ctx context.Context) (seen explain.Observed[explain.Configs]) {
+	workspace, err := clientOf(r.config)
+	if err != nil {
+		seen.Err = err
+		return seen
+	}
+	var syncerConfigs edgev2alpha1.SyncerConfigList
+	var edgeSyncConfigs edgev2alpha1.EdgeSyncConfigList
+	seen.Err = errors.Join(workspace.List(ctx, &syncerConfigs), workspace.List(ctx, &edgeSyncConfigs))
+	// A config that is being deleted is not in force.
+	for i := range syncerConfigs.Items {
+		if config := &syncerConfigs.Items[i]; config.DeletionTimestamp == nil {
+			seen.Value.SyncerConfigs = append(seen.Value.SyncerConfigs, config)
+		}
+	}
+	for i := range edgeSyncConfigs.Items {
+		if config := &edgeSyncConfigs.Items[i]; config.DeletionTimestamp == nil {
+			seen.Value.EdgeSyncConfigs = append(seen.Value.EdgeSyncConfigs, config)
+		}
+	}
+	return seen
+}
+
+// readObject reads the object in the mailbox, its namespace and the events about it.
+func (r *reader) readObject(ctx context.Context, facts *explain.Facts) {
+	facts.Object.Value, facts.Object.Err = r.get(ctx, facts.API(), facts.Key)
+	namespace := corev1.NamespaceDefault
+	if facts.Key.Namespace != "" {
+		namespace = facts.Key.Namespace
+		facts.Namespace.Value, facts.Namespace.Err = r.get(ctx, namespacesResource, types.NamespacedName{Name: namespace})
+	}
+	// A user without the right to list events still gets the other facts.
+	if workspace, err := clientOf(r.config); err == nil {
+		var events corev1.EventList
+		if workspace.List(ctx, &events, client.InNamespace(namespace), client.MatchingFields{"involvedObject.name": facts.Key.Name}) == nil {
+			facts.Events = events.Items
+		}
+	}
 }

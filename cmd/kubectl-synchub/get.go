@@ -49,30 +49,21 @@ READY is Unknown where it cannot be known: the cluster was not asked yet, or no 
 
 // readOptions are the flags of all commands that only read SyncTargets.
 type readOptions struct {
-	genericiooptions.IOStreams
-	cluster  *genericclioptions.ConfigFlags
+	workspaceOptions
 	selector string
 }
 
 func newReadOptions(streams genericiooptions.IOStreams) readOptions {
-	return readOptions{IOStreams: streams, cluster: genericclioptions.NewConfigFlags(true)}
+	return readOptions{workspaceOptions: newWorkspaceOptions(streams)}
 }
 
 func (o *readOptions) addFlags(command *cobra.Command) {
 	o.cluster.AddFlags(command.Flags())
-	command.ValidArgsFunction = (&inventoryOptions{IOStreams: o.IOStreams, cluster: o.cluster}).completeName
+	command.ValidArgsFunction = o.completeName
 }
 
 func (o *readOptions) addSelector(command *cobra.Command) {
 	command.Flags().StringVarP(&o.selector, "selector", "l", "", "only SyncTargets with these labels, as in kubectl get")
-}
-
-func (o *readOptions) client() (client.WithWatch, error) {
-	config, err := o.cluster.ToRESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	return clientOf(config)
 }
 
 // listOptions returns the list options for the requested SyncTargets.

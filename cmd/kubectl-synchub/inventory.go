@@ -58,23 +58,36 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// inventoryOptions are the flags of all commands about SyncTargets. The current context is the inventory workspace.
-type inventoryOptions struct {
+// workspaceOptions are the flags that select the inventory workspace. Its context is the current one by default.
+type workspaceOptions struct {
 	genericiooptions.IOStreams
 	cluster *genericclioptions.ConfigFlags
-	output  *genericclioptions.PrintFlags
-	dryRun  string
+}
+
+func newWorkspaceOptions(streams genericiooptions.IOStreams) workspaceOptions {
+	return workspaceOptions{IOStreams: streams, cluster: genericclioptions.NewConfigFlags(true)}
+}
+
+func (o *workspaceOptions) client() (client.WithWatch, error) {
+	config, err := o.cluster.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	return clientOf(config)
+}
+
+// inventoryOptions are the flags of all commands that change SyncTargets.
+type inventoryOptions struct {
+	workspaceOptions
+	output *genericclioptions.PrintFlags
+	dryRun string
 
 	// manifests prints whole objects. It is nil if the command only prints names.
 	manifests printers.ResourcePrinter
 }
 
 func newInventoryOptions(streams genericiooptions.IOStreams) *inventoryOptions {
-	return &inventoryOptions{
-		IOStreams: streams,
-		cluster:   genericclioptions.NewConfigFlags(true),
-		output:    genericclioptions.NewPrintFlags("").WithTypeSetter(scheme),
-	}
+	return &inventoryOptions{workspaceOptions: newWorkspaceOptions(streams), output: genericclioptions.NewPrintFlags("").WithTypeSetter(scheme)}
 }
 
 func (o *inventoryOptions) addFlags(command *cobra.Command) {
@@ -96,7 +109,7 @@ func oneSyncTarget(command *cobra.Command, args []string) error {
 }
 
 // completeName completes the names of SyncTargets. The user waits for it, so on any problem it returns nothing.
-func (o *inventoryOptions) completeName(command *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (o *workspaceOptions) completeName(command *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -132,14 +145,6 @@ func (o *inventoryOptions) complete() error {
 		o.manifests = printer
 	}
 	return nil
-}
-
-func (o *inventoryOptions) client() (client.WithWatch, error) {
-	config, err := o.cluster.ToRESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	return clientOf(config)
 }
 
 func clientOf(config *rest.Config) (client.WithWatch, error) {
@@ -235,4 +240,18 @@ func getSyncTarget(ctx context.Context, inventory *registration.Inventory, name 
 		err = registration.NotFound(name)
 	}
 	return syncTarget, err
+}
+
+// patchSyncTarget writes what changed in a SyncTarget since before, except in a client-side dry run.
+func (o *inventoryOptions) patchSyncTarget(ctx context.Context, workspace client.Client, syncTarget, before *edgev2alpha1.SyncTarget) error {
+	if o.dryRun == dryRunClient {
+		return nil
+	}
+	// The printers need the kind, which the client removes.
+	kind := syncTarget.GroupVersionKind()
+	defer syncTarget.SetGroupVersionKind(kind)
+	if err := workspace.Patch(ctx, syncTarget, client.MergeFrom(before)); err != nil {
+		return fmt.Errorf("cannot change the SyncTarget %s: %w", syncTarget.Name, err)
+	}
+	return nil
 }

@@ -37,8 +37,8 @@ import (
 // manifests are the objects in the files.
 type manifests struct {
 	published   []synchubv1alpha1.PublishedResource
-	definitions []*apiextensionsv1.CustomResourceDefinition
-	configMaps  []*corev1.ConfigMap
+	definitions []apiextensionsv1.CustomResourceDefinition
+	configMaps  []corev1.ConfigMap
 	// namespaces are the labels of namespaces, by name.
 	namespaces map[string]map[string]string
 	// others are all objects, unchanged.
@@ -90,33 +90,24 @@ func (m *manifests) add(object *unstructured.Unstructured) error {
 	m.others = append(m.others, object)
 	switch object.GroupVersionKind() {
 	case synchubv1alpha1.SchemeGroupVersion.WithKind("PublishedResource"):
-		var resource synchubv1alpha1.PublishedResource
-		if err := convert(object, &resource); err != nil {
-			return err
-		}
-		m.published = append(m.published, resource)
+		return convertTo(&m.published, object)
 	case apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition"):
-		definition := &apiextensionsv1.CustomResourceDefinition{}
-		if err := convert(object, definition); err != nil {
-			return err
-		}
-		m.definitions = append(m.definitions, definition)
+		return convertTo(&m.definitions, object)
 	case corev1.SchemeGroupVersion.WithKind("ConfigMap"):
-		configMap := &corev1.ConfigMap{}
-		if err := convert(object, configMap); err != nil {
-			return err
-		}
-		m.configMaps = append(m.configMaps, configMap)
+		return convertTo(&m.configMaps, object)
 	case schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}:
 		m.namespaces[object.GetName()] = object.GetLabels()
 	}
 	return nil
 }
 
-func convert(object *unstructured.Unstructured, into any) error {
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, into, true); err != nil {
+// convertTo appends the object to the list as a Go type. The error names the object, and a field that the type lacks.
+func convertTo[T any](list *[]T, object *unstructured.Unstructured) error {
+	var converted T
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, &converted, true); err != nil {
 		return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
 	}
+	*list = append(*list, converted)
 	return nil
 }
 
@@ -130,7 +121,8 @@ func (m *manifests) definitionOf(resource *synchubv1alpha1.PublishedResource) (*
 		}
 	}
 	wanted := resource.Spec.Resource
-	for _, definition := range m.definitions {
+	for i := range m.definitions {
+		definition := &m.definitions[i]
 		names := definition.Spec.Names
 		if definition.Spec.Group == wanted.Group && names.Plural == cmp.Or(wanted.Resource, names.Plural) && names.Kind == cmp.Or(wanted.Kind, names.Kind) {
 			return definition, nil

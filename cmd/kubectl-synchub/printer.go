@@ -19,6 +19,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -36,7 +37,7 @@ import (
 // standard error.
 type printer struct {
 	streams genericiooptions.IOStreams
-	json    bool
+	format  string
 	items   []any
 }
 
@@ -113,22 +114,31 @@ func describe(wanted related.Query) string {
 
 // flush prints the collected objects.
 func (p *printer) flush() error {
-	if p.json {
-		encoder := json.NewEncoder(p.streams.Out)
-		encoder.SetIndent("", "    ")
-		return encoder.Encode(map[string]any{"apiVersion": "v1", "kind": "List", "items": p.items})
+	if p.format == "json" {
+		return encode(p.streams.Out, p.format, map[string]any{"apiVersion": "v1", "kind": "List", "items": p.items})
 	}
 	for i, item := range p.items {
-		text, err := yaml.Marshal(item)
-		if err != nil {
-			return err
-		}
 		if i > 0 {
 			fmt.Fprintln(p.streams.Out, "---")
 		}
-		if _, err := p.streams.Out.Write(text); err != nil {
+		if err := encode(p.streams.Out, p.format, item); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// encode writes an object as JSON or YAML.
+func encode(to io.Writer, format string, object any) error {
+	if format == "json" {
+		encoder := json.NewEncoder(to)
+		encoder.SetIndent("", "    ")
+		return encoder.Encode(object)
+	}
+	text, err := yaml.Marshal(object)
+	if err != nil {
+		return err
+	}
+	_, err = to.Write(text)
+	return err
 }

@@ -111,7 +111,7 @@ func (o *renderOptions) run(ctx context.Context) error {
 	if len(input.published) == 0 {
 		return errors.New("-f: there is no PublishedResource in the files")
 	}
-	printer := &printer{streams: o.IOStreams, json: o.output == "json"}
+	printer := &printer{streams: o.IOStreams, format: o.output}
 	for i := range input.published {
 		if err := o.render(ctx, &input.published[i], input, objects, printer); err != nil {
 			return fmt.Errorf("PublishedResource %s: %w", input.published[i].Name, err)

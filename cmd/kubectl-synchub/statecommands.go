@@ -26,7 +26,6 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/registration"
@@ -132,12 +131,8 @@ func (o *inventoryOptions) setState(ctx context.Context, name string, state stat
 	if apiequality.Semantic.DeepEqual(before.Spec, syncTarget.Spec) {
 		return syncTarget, o.print(syncTarget, "already "+state.done)
 	}
-	if o.dryRun != dryRunClient {
-		kind := syncTarget.GroupVersionKind()
-		if err := inventory.Client.Patch(ctx, syncTarget, client.MergeFrom(before)); err != nil {
-			return nil, fmt.Errorf("cannot change the SyncTarget %s: %w", name, err)
-		}
-		syncTarget.SetGroupVersionKind(kind)
+	if err := o.patchSyncTarget(ctx, inventory.Client, syncTarget, before); err != nil {
+		return nil, err
 	}
 	return syncTarget, o.print(syncTarget, state.done)
 }

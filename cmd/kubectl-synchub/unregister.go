@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -139,20 +140,12 @@ func (o *unregisterOptions) setDeletionOptions(ctx context.Context, workspace cl
 		syncTarget.Spec.DeletionPolicy = edgev2alpha1.DeletionPolicyOrphan
 	}
 	if o.force {
-		if syncTarget.Annotations == nil {
-			syncTarget.Annotations = map[string]string{}
-		}
-		syncTarget.Annotations[edgev2alpha1.AnnotationForceRemoval] = "true"
+		metav1.SetMetaDataAnnotation(&syncTarget.ObjectMeta, edgev2alpha1.AnnotationForceRemoval, "true")
 	}
-	if !o.orphan && !o.force || o.dryRun == dryRunClient {
+	if !o.orphan && !o.force {
 		return nil
 	}
-	kind := syncTarget.GroupVersionKind()
-	defer syncTarget.SetGroupVersionKind(kind)
-	if err := workspace.Patch(ctx, syncTarget, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("cannot change the SyncTarget %s: %w", syncTarget.Name, err)
-	}
-	return nil
+	return o.patchSyncTarget(ctx, workspace, syncTarget, before)
 }
 
 func (o *unregisterOptions) awaitGone(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) error {

@@ -60,7 +60,7 @@ func TestNamespaceOutsideACluster(t *testing.T) {
 	if err := options.validate(); err != nil {
 		t.Fatal(err)
 	}
-	if options.namespace != "default" || options.leaseNamespace != "default" {
-		t.Errorf("got %q and %q", options.namespace, options.leaseNamespace)
+	if options.hub.Namespace != "default" || options.leaseNamespace != "default" {
+		t.Errorf("got %q and %q", options.hub.Namespace, options.leaseNamespace)
 	}
 }

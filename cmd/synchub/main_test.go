@@ -253,12 +253,12 @@ func TestTheHubsOwnNamespaceIsProtected(t *testing.T) {
 	for namespace, want := range map[string]bool{"hub-of-ours": true, "default": false} {
 		options := &runOptions{}
 		options.addFlags(pflag.NewFlagSet("run", pflag.ContinueOnError))
-		options.kcpKubeconfig, options.namespace, options.protectedNamespaces = "x", namespace, []string{"kube-*"}
+		options.kcpKubeconfig, options.hub.Namespace, options.protectedNamespaces = "x", namespace, []string{"kube-*"}
 		if err := options.validate(); err != nil {
 			t.Fatal(err)
 		}
-		if got := options.protectedPatterns.Match(namespace); got != want || !options.protectedPatterns.Match("kube-system") || options.protectedPatterns.Match("shop") {
-			t.Errorf("%s: %v, of %v", namespace, got, options.protectedPatterns)
+		if got := options.hub.ProtectedNamespaces.Match(namespace); got != want || !options.hub.ProtectedNamespaces.Match("kube-system") || options.hub.ProtectedNamespaces.Match("shop") {
+			t.Errorf("%s: %v, of %v", namespace, got, options.hub.ProtectedNamespaces)
 		}
 	}
 }

@@ -67,10 +67,12 @@ const (
 
 // runOptions are the flags of `synchub run`.
 type runOptions struct {
+	// hub holds the options of the controllers. Zero MailboxesBytes and TargetsBytes mean a share of the memory.
+	hub controllers.Options
+
 	kcpKubeconfig     string
 	hostingKubeconfig string
-	workspace         string
-	namespace         string
+	kcpLimits         kcp.Limits
 
 	leaderElect    bool
 	leaseNamespace string
@@ -83,31 +85,11 @@ type runOptions struct {
 	// profilingAddress is empty unless the hub serves profiles.
 	profilingAddress string
 
-	kcpLimits    kcp.Limits
-	targetLimits kcp.Limits
-	// mailboxLimits bound the objects that the hub caches of each mailbox.
-	mailboxLimits mailboxes.Limits
-	// maxMailboxes is the maximum number of mailboxes per inventory workspace.
-	maxMailboxes int
-	// absenceDelays are how long the verification of absences waits.
-	absenceDelays mailboxes.AbsenceDelays
-	// mailboxesBytes bounds the cached objects of all mailboxes together, in bytes. Zero means a share of the memory.
-	mailboxesBytes int64
-	// cacheLimits bound the objects that the hub caches of each target. targetsBytes bounds the caches of all targets
-	// together; zero means a share of the memory.
-	cacheLimits  targets.CacheLimits
-	targetsBytes int64
-
 	// memoryLimit is in bytes. Zero means no limit.
 	memoryLimit int64
 
-	protectedNamespaces []string
-	// protectedPatterns are the parsed protectedNamespaces and the hub's own namespace; validate sets them.
-	protectedPatterns policy.NamespacePatterns
-
-	deniedNetworks []string
-	// parsedDeniedNetworks are the parsed deniedNetworks; validate sets them.
-	parsedDeniedNetworks targets.DeniedNetworks
+	// protectedNamespaces and deniedNetworks are the flags, from which validate sets those of hub.
+	protectedNamespaces, deniedNetworks []string
 
 	logs logOptions
 }
@@ -136,8 +118,8 @@ func newRunCommand() *cobra.Command {
 func (o *runOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.kcpKubeconfig, "kcp-kubeconfig", "", "kubeconfig of the hub's kcp user; re-read when it changes (required)")
 	flags.StringVar(&o.hostingKubeconfig, "hosting-kubeconfig", "", "kubeconfig of the hosting cluster (default: in-cluster)")
-	flags.StringVar(&o.workspace, "provider-workspace", "root:synchub", "path of the provider workspace")
-	flags.StringVar(&o.namespace, "namespace", "", "namespace of the hub in the hosting cluster, with the ConfigMaps that hold schemas (default: the Pod's, else default)")
+	flags.StringVar(&o.hub.Workspace, "provider-workspace", "root:synchub", "path of the provider workspace")
+	flags.StringVar(&o.hub.Namespace, "namespace", "", "namespace of the hub in the hosting cluster, with the ConfigMaps that hold schemas (default: the Pod's, else default)")
 	flags.BoolVar(&o.leaderElect, "leader-elect", true, "work only while holding the Lease")
 	flags.StringVar(&o.leaseNamespace, "leader-election-namespace", "", "namespace of the Lease (default: --namespace)")
 	flags.DurationVar(&o.leaseDuration, "leader-election-lease-duration", 15*time.Second, "how long a lost leader is waited for")
@@ -149,17 +131,17 @@ func (o *runOptions) addFlags(flags *pflag.FlagSet) {
 	flags.Lookup("profiling").NoOptDefVal = "127.0.0.1:6060"
 	flags.Float32Var(&o.kcpLimits.QPS, "kcp-qps", 2000, "requests per second to each kcp endpoint")
 	flags.IntVar(&o.kcpLimits.Burst, "kcp-burst", 4000, "requests to each kcp endpoint at once")
-	flags.Float32Var(&o.targetLimits.QPS, "target-qps", 1000, "requests per second to each target")
-	flags.IntVar(&o.targetLimits.Burst, "target-burst", 2000, "requests to each target at once")
-	flags.Int64Var(&o.mailboxLimits.Objects, "mailbox-max-objects", 20_000, "objects of one mailbox that the hub holds, the oldest first; those beyond are not synced. A SyncTarget may set fewer")
-	flags.Int64Var(&o.mailboxLimits.Bytes, "mailbox-max-bytes", 64<<20, "bytes of memory that the objects of one mailbox may take, the oldest first; those beyond are not synced. A SyncTarget may set fewer")
-	flags.Int64Var(&o.mailboxesBytes, "mailboxes-max-bytes", 0, "bytes of memory that the objects of all mailboxes may take together; beyond that the largest mailboxes are cut first (default: a fifth of the memory that Go may take by --memory-limit or GOMEMLIMIT, else 184 MiB)")
-	flags.IntVar(&o.maxMailboxes, "inventory-max-mailboxes", 1000, "mailboxes that the SyncTargets of one inventory workspace get; those beyond say TooManyMailboxes, and those that have one keep it")
-	flags.DurationVar(&o.absenceDelays.BindingSettle, "binding-settle-period", mailboxes.DefaultAbsenceDelays.BindingSettle, "how long the binding of a mailbox must be unchanged before the hub believes that an object is gone; kcp takes long to show the objects of many mailboxes again after a claim was rejected and accepted")
-	flags.DurationVar(&o.absenceDelays.MassDeletion, "mass-deletion-delay", mailboxes.DefaultAbsenceDelays.MassDeletion, "how long the hub waits before it verifies a second time that many objects of one mailbox are gone, and deletes their copies")
-	flags.Int64Var(&o.cacheLimits.Objects, "target-cache-objects", 100_000, "objects that the hub holds of one target, beyond which it leaves that alone")
-	flags.Int64Var(&o.cacheLimits.Bytes, "target-cache-bytes", 128<<20, "bytes of memory that those may take")
-	flags.Int64Var(&o.targetsBytes, "targets-max-bytes", 0, "bytes of memory that what the hub holds of all targets may take together; near that it leaves those alone that take most and want more (default: a quarter of the memory that Go may take by --memory-limit or GOMEMLIMIT, else 230 MiB)")
+	flags.Float32Var(&o.hub.TargetLimits.QPS, "target-qps", 1000, "requests per second to each target")
+	flags.IntVar(&o.hub.TargetLimits.Burst, "target-burst", 2000, "requests to each target at once")
+	flags.Int64Var(&o.hub.MailboxLimits.Objects, "mailbox-max-objects", 20_000, "objects of one mailbox that the hub holds, the oldest first; those beyond are not synced. A SyncTarget may set fewer")
+	flags.Int64Var(&o.hub.MailboxLimits.Bytes, "mailbox-max-bytes", 64<<20, "bytes of memory that the objects of one mailbox may take, the oldest first; those beyond are not synced. A SyncTarget may set fewer")
+	flags.Int64Var(&o.hub.MailboxesBytes, "mailboxes-max-bytes", 0, "bytes of memory that the objects of all mailboxes may take together; beyond that the largest mailboxes are cut first (default: a fifth of the memory that Go may take by --memory-limit or GOMEMLIMIT, else 184 MiB)")
+	flags.IntVar(&o.hub.MaxMailboxes, "inventory-max-mailboxes", 1000, "mailboxes that the SyncTargets of one inventory workspace get; those beyond say TooManyMailboxes, and those that have one keep it")
+	flags.DurationVar(&o.hub.AbsenceDelays.BindingSettle, "binding-settle-period", mailboxes.DefaultAbsenceDelays.BindingSettle, "how long the binding of a mailbox must be unchanged before the hub believes that an object is gone; kcp takes long to show the objects of many mailboxes again after a claim was rejected and accepted")
+	flags.DurationVar(&o.hub.AbsenceDelays.MassDeletion, "mass-deletion-delay", mailboxes.DefaultAbsenceDelays.MassDeletion, "how long the hub waits before it verifies a second time that many objects of one mailbox are gone, and deletes their copies")
+	flags.Int64Var(&o.hub.TargetCacheLimits.Objects, "target-cache-objects", 100_000, "objects that the hub holds of one target, beyond which it leaves that alone")
+	flags.Int64Var(&o.hub.TargetCacheLimits.Bytes, "target-cache-bytes", 128<<20, "bytes of memory that those may take")
+	flags.Int64Var(&o.hub.TargetsBytes, "targets-max-bytes", 0, "bytes of memory that what the hub holds of all targets may take together; near that it leaves those alone that take most and want more (default: a quarter of the memory that Go may take by --memory-limit or GOMEMLIMIT, else 230 MiB)")
 	flags.Int64Var(&o.memoryLimit, "memory-limit", 0, "bytes of memory that the hub may take, by which garbage is collected more often when it takes much (default: no limit)")
 	flags.StringSliceVar(&o.protectedNamespaces, "protected-namespaces", policy.DefaultProtectedNamespaces, "namespaces that nothing goes to or comes from unless a SyncTarget or PublishedResource allows it, beside the hub's own; a name that ends in * stands for all that begin so")
 	flags.StringSliceVar(&o.deniedNetworks, "denied-networks", nil, "networks, such as 10.96.0.0/12, that no target's address may be in, beside link-local, multicast and metadata addresses, which never may")
@@ -170,7 +152,7 @@ func (o *runOptions) validate() error {
 	switch {
 	case o.kcpKubeconfig == "":
 		return errors.New("set --kcp-kubeconfig to the kubeconfig of the hub's kcp user")
-	case o.workspace == "":
+	case o.hub.Workspace == "":
 		return errors.New("set --provider-workspace to the path of the provider workspace")
 	case o.profilingAddress != "" && !isLoopback(o.profilingAddress):
 		return errors.New("set --profiling to a loopback address such as 127.0.0.1:6060: profiles tell too much to be shown to others")
@@ -182,40 +164,40 @@ func (o *runOptions) validate() error {
 		return err
 	}
 	var err error
-	if o.parsedDeniedNetworks, err = targets.ParseDeniedNetworks(o.deniedNetworks); err != nil {
+	if o.hub.DeniedNetworks, err = targets.ParseDeniedNetworks(o.deniedNetworks); err != nil {
 		return fmt.Errorf("set --denied-networks to networks: %w", err)
 	}
-	if o.namespace == "" {
-		o.namespace = podNamespace()
+	if o.hub.Namespace == "" {
+		o.hub.Namespace = podNamespace()
 	}
-	if o.protectedPatterns, err = policy.ParseNamespacePatterns(o.protectedNamespaces); err != nil {
+	if o.hub.ProtectedNamespaces, err = policy.ParseNamespacePatterns(o.protectedNamespaces); err != nil {
 		return fmt.Errorf("set --protected-namespaces to names of namespaces: %w", err)
 	}
 	// Outside a cluster the namespace is "default", which is not the hub's own.
-	if o.namespace != corev1.NamespaceDefault {
-		o.protectedPatterns = append(slices.Clone(o.protectedPatterns), o.namespace)
+	if o.hub.Namespace != corev1.NamespaceDefault {
+		o.hub.ProtectedNamespaces = append(slices.Clone(o.hub.ProtectedNamespaces), o.hub.Namespace)
 	}
 	if o.leaseNamespace == "" {
-		o.leaseNamespace = o.namespace
+		o.leaseNamespace = o.hub.Namespace
 	}
 	return o.logs.validate()
 }
 
 func (o *runOptions) validateLimits() error {
 	switch {
-	case !isPositive(o.kcpLimits) || !isPositive(o.targetLimits):
+	case !isPositive(o.kcpLimits) || !isPositive(o.hub.TargetLimits):
 		return errors.New("set --kcp-qps, --kcp-burst, --target-qps and --target-burst to positive numbers")
-	case o.cacheLimits.Objects <= 0 || o.cacheLimits.Bytes <= 0:
+	case o.hub.TargetCacheLimits.Objects <= 0 || o.hub.TargetCacheLimits.Bytes <= 0:
 		return errors.New("set --target-cache-objects and --target-cache-bytes to positive numbers")
-	case o.mailboxLimits.Objects <= 0 || o.mailboxLimits.Bytes <= 0:
+	case o.hub.MailboxLimits.Objects <= 0 || o.hub.MailboxLimits.Bytes <= 0:
 		return errors.New("set --mailbox-max-objects and --mailbox-max-bytes to positive numbers")
-	case o.maxMailboxes <= 0:
+	case o.hub.MaxMailboxes <= 0:
 		return errors.New("set --inventory-max-mailboxes to a positive number")
-	case o.absenceDelays.BindingSettle < time.Second || o.absenceDelays.MassDeletion < time.Second:
+	case o.hub.AbsenceDelays.BindingSettle < time.Second || o.hub.AbsenceDelays.MassDeletion < time.Second:
 		return errors.New("set --binding-settle-period and --mass-deletion-delay to 1s or more")
-	case o.mailboxesBytes < 0:
+	case o.hub.MailboxesBytes < 0:
 		return errors.New("set --mailboxes-max-bytes to a number of bytes, or to 0 for the share of the hub's memory")
-	case o.targetsBytes < 0:
+	case o.hub.TargetsBytes < 0:
 		return errors.New("set --targets-max-bytes to a number of bytes, or to 0 for the share of the hub's memory")
 	case o.memoryLimit < 0:
 		return errors.New("set --memory-limit to a number of bytes, or to 0 for no limit")
@@ -247,11 +229,11 @@ func (o *runOptions) run(ctx context.Context) error {
 	klog.SetLogger(log.WithName("client-go"))
 	redirectStandardLog(log)
 	configureGC(o.memoryLimit)
-	if o.mailboxesBytes == 0 {
-		o.mailboxesBytes = defaultMailboxesBytes()
+	if o.hub.MailboxesBytes == 0 {
+		o.hub.MailboxesBytes = defaultMailboxesBytes()
 	}
-	if o.targetsBytes == 0 {
-		o.targetsBytes = defaultTargetsBytes()
+	if o.hub.TargetsBytes == 0 {
+		o.hub.TargetsBytes = defaultTargetsBytes()
 	}
 	if o.profilingAddress != "" {
 		enableContentionProfiles()
@@ -285,7 +267,7 @@ func (o *runOptions) run(ctx context.Context) error {
 		Controller: config.Controller{UsePriorityQueue: new(false)},
 		// The hub may read ConfigMaps only in its own namespace.
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
-			&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{o.namespace: {}}},
+			&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{o.hub.Namespace: {}}},
 		}},
 	})
 	var listen *net.OpError
@@ -300,30 +282,15 @@ func (o *runOptions) run(ctx context.Context) error {
 	}
 	starting, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	var lease types.NamespacedName
+	o.hub.Access, o.hub.Log = access, log
 	if o.leaderElect {
-		lease = types.NamespacedName{Namespace: o.leaseNamespace, Name: leaseName}
+		o.hub.Lease = types.NamespacedName{Namespace: o.leaseNamespace, Name: leaseName}
 	}
-	hub, err := controllers.Setup(starting, hosting, controllers.Options{
-		Access:              access,
-		Workspace:           o.workspace,
-		Namespace:           o.namespace,
-		Lease:               lease,
-		TargetLimits:        o.targetLimits,
-		MailboxLimits:       o.mailboxLimits,
-		MailboxesBytes:      o.mailboxesBytes,
-		MaxMailboxes:        o.maxMailboxes,
-		AbsenceDelays:       o.absenceDelays,
-		TargetCacheLimits:   o.cacheLimits,
-		TargetsBytes:        o.targetsBytes,
-		DeniedNetworks:      o.parsedDeniedNetworks,
-		ProtectedNamespaces: o.protectedPatterns,
-		Log:                 log,
-	})
+	hub, err := controllers.Setup(starting, hosting, o.hub)
 	if err != nil {
 		return err
 	}
-	log.Info("starting", "version", version, "commit", commit, "kcp", access.Host(), "providerWorkspace", o.workspace)
+	log.Info("starting", "version", version, "commit", commit, "kcp", access.Host(), "providerWorkspace", o.hub.Workspace)
 	return hub.Start(ctx)
 }
 

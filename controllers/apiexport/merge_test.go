@@ -29,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
 // entryFor returns a claim on "resource" or "resource.group", or an export entry if a schema is named.
@@ -245,7 +246,7 @@ func TestOldestFirst(t *testing.T) {
 	}
 	all := []synchubv1alpha1.PublishedResource{resource("b", 2), resource("c", 1), resource("a", 2), resource("d", 1)}
 	for range 2 {
-		slices.SortFunc(all, oldestFirst)
+		slices.SortFunc(all, publishedresource.OldestFirst)
 		var names []string
 		for _, resource := range all {
 			names = append(names, resource.Name)

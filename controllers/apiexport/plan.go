@@ -69,7 +69,7 @@ type exportPlan struct {
 
 // newPlan returns the plan for all PublishedResources on top of the export's present spec, which it does not change.
 func (p *planner) newPlan(ctx context.Context, resources []synchubv1alpha1.PublishedResource, export *apisv1alpha2.APIExportSpec) (*exportPlan, error) {
-	slices.SortFunc(resources, oldestFirst)
+	slices.SortFunc(resources, publishedresource.OldestFirst)
 	plan := &exportPlan{}
 	draft := export.DeepCopy()
 	owners := map[schema.GroupResource]*resourcePlan{}
@@ -216,7 +216,7 @@ func (p *planner) planOwnSchema(ctx context.Context, c *resourcePlan) error {
 
 // compile compiles the spec against the mailbox API and sets synced, or records the spec as invalid.
 func (p *planner) compile(c *resourcePlan) {
-	compiled, err := p.compiler.CompileObject(c.published, *c.api)
+	compiled, err := p.compiler.Compile(c.published, *c.api)
 	if err != nil {
 		c.setInvalid(err)
 		return

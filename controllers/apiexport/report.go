@@ -33,6 +33,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/conditions"
 	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/internal/patch"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
@@ -57,11 +58,7 @@ func (c *Controller) updateStatus(ctx context.Context, candidate *resourcePlan) 
 	exported, ready := candidate.conditions()
 	meta.SetStatusCondition(&resource.Status.Conditions, exported)
 	meta.SetStatusCondition(&resource.Status.Conditions, ready)
-	if warning, ok := candidate.mutatedReferenceCondition(); ok {
-		meta.SetStatusCondition(&resource.Status.Conditions, warning)
-	} else {
-		meta.RemoveStatusCondition(&resource.Status.Conditions, synchubv1alpha1.ConditionMutatedReference)
-	}
+	candidate.setMutatedReferenceCondition(&resource.Status.Conditions)
 	resource.Status.ObservedGeneration = resource.Generation
 	requeueAfter = c.updateCounts(candidate)
 	if apiequality.Semantic.DeepEqual(stored.Status, resource.Status) {
@@ -97,16 +94,12 @@ func (c *Controller) updateCounts(candidate *resourcePlan) (requeueAfter time.Du
 
 // setAPIsMissing sets or removes the condition APIsMissing, which names SyncTargets whose mailboxes lack the API.
 func setAPIsMissing(resource *synchubv1alpha1.PublishedResource, group schema.GroupResource, without []string) {
-	if len(without) == 0 {
-		meta.RemoveStatusCondition(&resource.Status.Conditions, synchubv1alpha1.ConditionAPIsMissing)
-		return
-	}
 	names := strings.Join(without[:min(len(without), maxNamed)], ", ")
 	if more := len(without) - maxNamed; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
-	meta.SetStatusCondition(&resource.Status.Conditions, metav1.Condition{
-		Type: synchubv1alpha1.ConditionAPIsMissing, Status: metav1.ConditionTrue, Reason: edgev2alpha1.ReasonNamingConflict, ObservedGeneration: resource.Generation,
+	conditions.SetIf(len(without) > 0, &resource.Status.Conditions, metav1.Condition{
+		Type: synchubv1alpha1.ConditionAPIsMissing, Reason: edgev2alpha1.ReasonNamingConflict, ObservedGeneration: resource.Generation,
 		Message: fmt.Sprintf("kcp does not bind %s in %d mailboxes, where something has a name that is taken: those of the SyncTargets %s. Their condition %s says what to do.",
 			group, len(without), names, edgev2alpha1.ConditionAPIsMissing),
 	})

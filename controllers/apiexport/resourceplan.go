@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/conditions"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
@@ -129,23 +130,22 @@ func (c *resourcePlan) conditions() (exported, ready metav1.Condition) {
 	return exported, ready
 }
 
-// mutatedReferenceCondition returns a warning about relations that look up objects by a field that a mutation of the
-// primary changes; ok is false if there are none.
-func (c *resourcePlan) mutatedReferenceCondition() (condition metav1.Condition, ok bool) {
-	if c.synced == nil || c.synced.Rules == nil {
-		return condition, false
-	}
+// setMutatedReferenceCondition sets or removes the condition MutatedReference: relations look up objects by a field that a
+// mutation of the primary changes.
+func (c *resourcePlan) setMutatedReferenceCondition(all *[]metav1.Condition) {
 	var missed []string
-	for i, related := range c.synced.Related() {
-		if field := related.MutatedReference(c.synced.Rules.Down, c.synced.Rules.Up); field != "" {
-			missed = append(missed, fmt.Sprintf("spec.related[%d] (%s) by %s", i, related.Identifier, field))
+	if c.synced != nil && c.synced.Rules != nil {
+		for i, related := range c.synced.Related() {
+			if field := related.MutatedReference(c.synced.Rules.Down, c.synced.Rules.Up); field != "" {
+				missed = append(missed, fmt.Sprintf("spec.related[%d] (%s) by %s", i, related.Identifier, field))
+			}
 		}
 	}
-	return metav1.Condition{
-		Type: synchubv1alpha1.ConditionMutatedReference, Status: metav1.ConditionTrue, Reason: ReasonNamingMissing, ObservedGeneration: c.published.Generation,
+	conditions.SetIf(len(missed) > 0, all, metav1.Condition{
+		Type: synchubv1alpha1.ConditionMutatedReference, Reason: ReasonNamingMissing, ObservedGeneration: c.published.Generation,
 		Message: fmt.Sprintf("Objects are found by a field that spec.mutation changes, and their copies keep their names, so the primary names other objects on its other side: %s. "+
 			"Give these entries a naming that makes the same names.", strings.Join(missed, "; ")),
-	}, len(missed) > 0
+	})
 }
 
 // isReportedElsewhere reports whether the condition SchemaReady already reports the same, so that one event is enough.
@@ -161,9 +161,4 @@ func (c *resourcePlan) schemaReadyCondition() *metav1.Condition {
 		return nil
 	}
 	return condition
-}
-
-// oldestFirst compares PublishedResources by creation time, then by name.
-func oldestFirst(a, b synchubv1alpha1.PublishedResource) int {
-	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 }

@@ -236,3 +236,45 @@ func (c *Controller) fromTarget(ctx context.Context, resource *synchubv1alpha1.P
 	}
 	return result.definition, result.notInstallable, nil
 }
+
+const crdPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+// updateInstallation stores the CRD to be installed on targets, if spec.installCRD is set, and removes the stored CRD
+// otherwise. Only a CRD that a cluster really has can be installed: one that is built from an OpenAPI document fits only
+// mailboxes. notInstallable is why the CRD is not a real one.
+func (c *Controller) updateInstallation(resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition, notInstallable error) error {
+	if !resource.Spec.InstallCRD {
+		c.CRDs.Delete(resource.Name)
+		return nil
+	}
+	if !strings.Contains(definition.Spec.Group, ".") {
+		return invalidProblem(fmt.Errorf("%s: clusters have no CustomResourceDefinitions in the group %q, whose kinds are built in", fieldInstall, definition.Spec.Group))
+	}
+	if notInstallable != nil {
+		return notInstallable
+	}
+	c.CRDs.Set(publishedresource.CRDInstallation{
+		PublishedResource: resource.Name, UID: resource.UID, Created: resource.CreationTimestamp,
+		CRD: definition, Version: resource.Spec.Resource.Version,
+	})
+	return nil
+}
+
+// checkInstallable returns an error if spec.installCRD is set and the cluster has no CRD of its own for the API.
+func checkInstallable(ctx context.Context, cluster rest.Interface, resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition) error {
+	if !resource.Spec.InstallCRD {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), sourceTimeout)
+	defer cancel()
+	name := definition.Spec.Names.Plural + "." + definition.Spec.Group
+	err := cluster.Get().AbsPath(crdPath, name).Do(ctx).Error()
+	switch {
+	case apierrors.IsNotFound(err):
+		return invalidProblem(fmt.Errorf("%s: the cluster that serves %s has no CustomResourceDefinition of it", fieldInstall, name))
+	case err != nil:
+		return sourceProblem(fieldInstall, "the cluster that serves "+name, err)
+	default:
+		return nil
+	}
+}

@@ -23,9 +23,9 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
+	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/ledger"
@@ -46,8 +46,7 @@ func (c *Controller) reconcileAccess(ctx context.Context, syncTarget *edgev2alph
 	}
 	err := c.updateAccess(ctx, syncTarget, mailbox, granted, grants)
 	if err != nil {
-		return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonAccessFailed,
-			Message: fmt.Sprintf("spec.mailboxAccess cannot be put into effect: %v.", err)}
+		return notReady(ReasonAccessFailed, "spec.mailboxAccess cannot be put into effect: %v.", err)
 	}
 	return condition
 }
@@ -109,11 +108,7 @@ func reconcileBindings(ctx context.Context, client rbacclient.ClusterRoleBinding
 }
 
 func deleteBinding(ctx context.Context, client rbacclient.ClusterRoleBindingInterface, binding *rbacv1.ClusterRoleBinding) error {
-	err := client.Delete(ctx, binding.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &binding.UID}})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return crclient.IgnoreNotFound(client.Delete(ctx, binding.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &binding.UID}}))
 }
 
 // newBinding returns the desired binding of a grant.

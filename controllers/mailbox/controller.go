@@ -26,11 +26,13 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
 	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -238,15 +240,22 @@ func (c *Controller) get(ctx context.Context, request mcreconcile.Request) (clus
 
 // reportTooLarge sets the condition MailboxReady: the hub ignores the SyncTarget.
 func (c *Controller) reportTooLarge(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, what string) (reconcile.Result, error) {
+	return c.updateCondition(ctx, inventory, syncTarget, notReady(ReasonTooLarge, "The hub takes no notice of changes of this SyncTarget, and does not let it go, while %s.", what))
+}
+
+// updateCondition sets the condition MailboxReady, and writes the status if that changed the condition.
+func (c *Controller) updateCondition(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, condition metav1.Condition) (reconcile.Result, error) {
 	stored := syncTarget.DeepCopy()
-	changed := meta.SetStatusCondition(&syncTarget.Status.Conditions, metav1.Condition{
-		Type: edgev2alpha1.ConditionMailboxReady, Status: metav1.ConditionFalse, Reason: ReasonTooLarge, ObservedGeneration: syncTarget.Generation,
-		Message: fmt.Sprintf("The hub takes no notice of changes of this SyncTarget, and does not let it go, while %s.", what),
-	})
-	if !changed {
+	condition.Type, condition.ObservedGeneration = edgev2alpha1.ConditionMailboxReady, syncTarget.Generation
+	if !meta.SetStatusCondition(&syncTarget.Status.Conditions, condition) {
 		return reconcile.Result{}, nil
 	}
 	return patch.Status(ctx, inventory.GetClient(), stored, syncTarget)
+}
+
+// notReady returns the condition MailboxReady with the status False.
+func notReady(reason, format string, values ...any) metav1.Condition {
+	return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, values...)}
 }
 
 // updateStatus writes the condition MailboxReady and status.mailbox if either changed. It first records an event if a
@@ -292,11 +301,10 @@ func (c *Controller) ensureWorkspace(ctx context.Context, request mcreconcile.Re
 	err := c.Provider.GetClient().Get(ctx, types.NamespacedName{Name: name}, &workspace)
 	if apierrors.IsNotFound(err) {
 		if !c.Quota.reserve(request, name, c.ledger.Get(syncTarget.UID).Mailbox != "") {
-			return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonTooManyMailboxes, Message: c.Quota.ExceededMessage()}, nil, nil
+			return notReady(ReasonTooManyMailboxes, "%s", c.Quota.ExceededMessage()), nil, nil
 		}
 		if !c.creationLimiter.acquire(request) {
-			return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonQueued,
-				Message: fmt.Sprintf("The hub has kcp prepare %d mailboxes at a time; this one waits for its turn.", maxConcurrentCreations)}, nil, nil
+			return notReady(ReasonQueued, "The hub has kcp prepare %d mailboxes at a time; this one waits for its turn.", maxConcurrentCreations), nil, nil
 		}
 		workspace = c.desiredWorkspace(name, syncTarget.Name)
 		err = c.Provider.GetClient().Create(ctx, &workspace)
@@ -305,8 +313,7 @@ func (c *Controller) ensureWorkspace(ctx context.Context, request mcreconcile.Re
 			return initializingCondition(name), nil, nil
 		}
 		if err == nil && c.ledger.Get(syncTarget.UID).Mailbox != "" {
-			return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonWorkspaceLost,
-				Message: fmt.Sprintf("The workspace %s was deleted; kcp is preparing a new one.", name)}, nil, nil
+			return notReady(ReasonWorkspaceLost, "The workspace %s was deleted; kcp is preparing a new one.", name), nil, nil
 		}
 	}
 	if err != nil {
@@ -325,20 +332,17 @@ func (c *Controller) observeWorkspace(
 		return metav1.Condition{}, nil, err
 	}
 	if why != "" {
-		return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonForeignWorkspace,
-			Message: fmt.Sprintf("The workspace %s:%s exists and %s: remove it.", c.Workspace, name, why)}, nil, nil
+		return notReady(ReasonForeignWorkspace, "The workspace %s:%s exists and %s: remove it.", c.Workspace, name, why), nil, nil
 	}
 	if workspace.DeletionTimestamp != nil {
 		if err := c.dependencies.RemoveFinalizers(ctx, logicalcluster.Name(workspace.Spec.Cluster)); err != nil {
 			log.FromContext(ctx).Info("cannot free the objects of a mailbox that is being deleted", "error", err.Error())
 		}
-		return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonWorkspaceDeleted,
-			Message: fmt.Sprintf("The workspace %s:%s is being deleted. What it held stays on the target; a new one is made when it is gone.", c.Workspace, name)}, nil, nil
+		return notReady(ReasonWorkspaceDeleted, "The workspace %s:%s is being deleted. What it held stays on the target; a new one is made when it is gone.", c.Workspace, name), nil, nil
 	}
 	if workspace.Status.Phase == corev1alpha1.LogicalClusterPhaseReady && workspace.Spec.Cluster != "" {
 		if err := c.ensureDefaultNamespace(ctx, syncTarget.UID, workspace.Spec.Cluster); err != nil {
-			return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonNamespaceFailed,
-				Message: fmt.Sprintf("The namespace default cannot be made in the mailbox %s: %v.", c.workspacePath(name), err)}, nil, nil
+			return notReady(ReasonNamespaceFailed, "The namespace default cannot be made in the mailbox %s: %v.", c.workspacePath(name), err), nil, nil
 		}
 		return metav1.Condition{Status: metav1.ConditionTrue, Reason: ReasonReady, Message: fmt.Sprintf("The mailbox is %s.", c.workspacePath(name))},
 			&edgev2alpha1.MailboxStatus{Workspace: c.workspacePath(name), Cluster: workspace.Spec.Cluster}, nil
@@ -350,16 +354,34 @@ func (c *Controller) observeWorkspace(
 	return initializingCondition(name), nil, nil
 }
 
+// ensureDefaultNamespace creates the namespace default, which users expect, in a new mailbox: kcp creates it only in
+// universal workspaces. The ledger has the mailbox after that, so neither a start of the hub nor an older mailbox costs a
+// request.
+func (c *Controller) ensureDefaultNamespace(ctx context.Context, syncTarget types.UID, mailbox string) error {
+	if c.ledger.Get(syncTarget).Mailbox == mailbox {
+		return nil
+	}
+	client, err := coreclient.NewForConfig(c.dependencies.WorkspaceConfig(mailbox))
+	if err != nil {
+		return err
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceDefault}}
+	_, err = client.Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
 // stuckCondition is the condition of a workspace that this hub, or the previous leader, has observed not ready for
 // initializationTimeout. The creation timestamp of the workspace cannot tell: it is by kcp's clock.
 func stuckCondition(path string, phase corev1alpha1.LogicalClusterPhaseType) metav1.Condition {
-	return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonInitializationStuck,
-		Message: fmt.Sprintf("The workspace %s is not ready after a minute or more, but %s. kcp binds the mailbox's APIs in the name of the hub's user: it must be a kcp user, "+
-			"not a ServiceAccount of another workspace, and may bind both exports (see `synchub init`).", path, phase)}
+	return notReady(ReasonInitializationStuck, "The workspace %s is not ready after a minute or more, but %s. kcp binds the mailbox's APIs in the name of the hub's user: it must be a kcp user, "+
+		"not a ServiceAccount of another workspace, and may bind both exports (see `synchub init`).", path, phase)
 }
 
 func initializingCondition(name string) metav1.Condition {
-	return metav1.Condition{Status: metav1.ConditionFalse, Reason: ReasonInitializing, Message: fmt.Sprintf("kcp is preparing the workspace %s.", name)}
+	return notReady(ReasonInitializing, "kcp is preparing the workspace %s.", name)
 }
 
 func (c *Controller) desiredWorkspace(name, syncTarget string) tenancyv1alpha1.Workspace {
@@ -371,7 +393,7 @@ func (c *Controller) desiredWorkspace(name, syncTarget string) tenancyv1alpha1.W
 
 // warnWorkspaceLost records an event that a mailbox was deleted by hand.
 func (c *Controller) warnWorkspaceLost(ctx context.Context, inventory client.Client, syncTarget *edgev2alpha1.SyncTarget, former string) error {
-	return events.WarnSyncTarget(ctx, inventory, c.clock, syncTarget, ReasonWorkspaceLost, fmt.Sprintf(
+	return events.WarnSyncTarget(ctx, inventory, c.clock.Now(), syncTarget, ReasonWorkspaceLost, fmt.Sprintf(
 		"The mailbox %s (%s) was deleted, and is made again empty. What came from it stays on the target, until the new one selects it again or the target is drained.",
 		c.workspacePath(Name(logicalcluster.From(syncTarget), syncTarget.UID)), former))
 }
@@ -382,7 +404,7 @@ func (c *Controller) warnStateLost(ctx context.Context, inventory client.Client,
 	if c.ledger.Get(syncTarget.UID).Mailbox != "" || c.creationLimiter.isCreating(request) {
 		return nil
 	}
-	return events.WarnSyncTarget(ctx, inventory, c.clock, syncTarget, ReasonStateLost, fmt.Sprintf(
+	return events.WarnSyncTarget(ctx, inventory, c.clock.Now(), syncTarget, ReasonStateLost, fmt.Sprintf(
 		"The hub does not remember this SyncTarget, though its mailbox %s is there: its memory in the provider workspace was deleted, or not written yet. It takes the cluster that answers for the right one, "+
 			"and does not know of resources there that nothing selects any more. See whether status.clusterID is the cluster that is meant, and what `kubectl synchub stale-objects` lists on others.",
 		c.workspacePath(Name(logicalcluster.From(syncTarget), syncTarget.UID))))

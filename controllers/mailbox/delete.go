@@ -20,11 +20,11 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/kcp-dev/logicalcluster/v3"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
 	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
@@ -33,8 +33,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-
-	"github.com/kcp-dev/logicalcluster/v3"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/patch"
@@ -77,16 +75,11 @@ func (c *Controller) reconcileDelete(ctx context.Context, inventory cluster.Clus
 // reportRemovalBlocked sets the condition MailboxReady: the hub cannot delete the mailbox yet. It returns a requeue.
 func (c *Controller) reportRemovalBlocked(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, name string, reason error) (reconcile.Result, error) {
 	log.FromContext(ctx).Info("cannot remove a mailbox, this is tried again", "workspace", name, "error", reason.Error())
-	stored := syncTarget.DeepCopy()
-	changed := meta.SetStatusCondition(&syncTarget.Status.Conditions, metav1.Condition{
-		Type: edgev2alpha1.ConditionMailboxReady, Status: metav1.ConditionFalse, Reason: ReasonRemovalBlocked, ObservedGeneration: syncTarget.Generation,
-		Message: fmt.Sprintf("The SyncTarget waits for its mailbox %s, which cannot be removed: %v. The hub tries again. The annotation %s=true lets both go all the same.",
-			c.workspacePath(name), reason, edgev2alpha1.AnnotationForceRemoval),
-	})
-	if changed {
-		if result, err := patch.Status(ctx, inventory.GetClient(), stored, syncTarget); err != nil || result.RequeueAfter > 0 {
-			return result, err
-		}
+	result, err := c.updateCondition(ctx, inventory, syncTarget, notReady(ReasonRemovalBlocked,
+		"The SyncTarget waits for its mailbox %s, which cannot be removed: %v. The hub tries again. The annotation %s=true lets both go all the same.",
+		c.workspacePath(name), reason, edgev2alpha1.AnnotationForceRemoval))
+	if err != nil || result.RequeueAfter > 0 {
+		return result, err
 	}
 	return reconcile.Result{RequeueAfter: requeueInterval}, nil
 }

@@ -18,16 +18,23 @@ package mailbox
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
 	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
 // Locator finds the mailbox of a SyncTarget. It relies on the workspace that the hub created, never on the status of the
@@ -79,4 +86,75 @@ func (l Locator) foreignReason(ctx context.Context, workspace *tenancyv1alpha1.W
 		return fmt.Sprintf("is annotated for the SyncTarget %q", annotated), nil
 	}
 	return l.OwnerChecker.notOwnedReason(ctx, workspace, syncTarget.UID)
+}
+
+// separator is between the logical cluster and the UID of the SyncTarget in the name of a mailbox, as in KubeStellar.
+const separator = "-mb-"
+
+// Name returns the name of a SyncTarget's mailbox workspace.
+func Name(inventory logicalcluster.Name, syncTarget types.UID) string {
+	return inventory.String() + separator + string(syncTarget)
+}
+
+// ParseName returns the parts of the name of a mailbox workspace; ok is false for other workspaces.
+func ParseName(name string) (inventory logicalcluster.Name, syncTarget types.UID, ok bool) {
+	before, after, found := strings.Cut(name, separator)
+	if !found || before == "" || after == "" || strings.Contains(after, separator) {
+		return "", "", false
+	}
+	return logicalcluster.Name(before), types.UID(after), true
+}
+
+// OwnerChecker checks that the hub created a workspace. The creator of a workspace is its administrator: in a mailbox that
+// another user created, that user would control the target.
+type OwnerChecker struct {
+	// Ledger knows the mailboxes that the hub created earlier, perhaps as another kcp user.
+	Ledger *ledger.Store
+	// WhoAmI returns the hub's user from kcp.
+	WhoAmI func(ctx context.Context) (authenticationv1.UserInfo, error)
+
+	// lastUser is the last result of WhoAmI.
+	lastUser atomic.Pointer[authenticationv1.UserInfo]
+}
+
+// notOwnedReason returns why the workspace is not one that the hub created for the SyncTarget, or an empty string if it is.
+func (m *OwnerChecker) notOwnedReason(ctx context.Context, workspace *tenancyv1alpha1.Workspace, syncTarget types.UID) (string, error) {
+	if cluster := workspace.Spec.Cluster; cluster != "" && cluster == m.Ledger.Get(syncTarget).Mailbox {
+		return "", nil
+	}
+	self, err := m.currentUser(ctx, workspace)
+	if err != nil || isOwnedBy(workspace, self) {
+		return "", err
+	}
+	return fmt.Sprintf("was made by the user %q, not by the hub, which is %q", workspaceOwner(workspace), self.Username), nil
+}
+
+// currentUser returns the hub's user. It calls WhoAmI again if that user does not own the workspace: the hub's credentials
+// may have been replaced.
+func (m *OwnerChecker) currentUser(ctx context.Context, workspace *tenancyv1alpha1.Workspace) (authenticationv1.UserInfo, error) {
+	if self := m.lastUser.Load(); self != nil && isOwnedBy(workspace, *self) {
+		return *self, nil
+	}
+	self, err := m.WhoAmI(ctx)
+	if err != nil {
+		return self, fmt.Errorf("cannot find out which kcp user the hub is: %w", err)
+	}
+	m.lastUser.Store(&self)
+	return self, nil
+}
+
+// isOwnedBy reports whether the user created the workspace. kcp records the owner, except for members of system:masters.
+func isOwnedBy(workspace *tenancyv1alpha1.Workspace, self authenticationv1.UserInfo) bool {
+	owner := workspaceOwner(workspace)
+	return owner != "" && owner == self.Username || owner == "" && slices.Contains(self.Groups, user.SystemPrivilegedGroup)
+}
+
+// workspaceOwner returns the name of the user who created the workspace, or an empty string if kcp did not record the
+// owner.
+func workspaceOwner(workspace *tenancyv1alpha1.Workspace) string {
+	var owner authenticationv1.UserInfo
+	if err := json.Unmarshal([]byte(workspace.Annotations[tenancyv1alpha1.ExperimentalWorkspaceOwnerAnnotationKey]), &owner); err != nil {
+		return ""
+	}
+	return owner.Username
 }

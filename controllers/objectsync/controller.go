@@ -109,7 +109,6 @@ type Controller struct {
 	states          *keyStates
 	primaryTracker  *primaryTracker
 	metrics         *controllerMetrics
-	events          *events
 	firstPass       *firstPass
 	droppedFields   droppedFields
 	startSignal     chan struct{}
@@ -166,7 +165,6 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 	c.cachesWholeObjects = needsWholeTargetObjects(options)
 	c.upsyncReadsMailbox = options.Resource.GetRules().Up.UsesOther() ||
 		slices.ContainsFunc(options.Relations, func(r *related.Relation) bool { return r.Up.UsesOther() })
-	c.events = &events{mailboxes: options.Mailboxes, mailbox: options.Mailbox, clock: options.Clock}
 	c.matcher.Store(matcher)
 	for _, target := range options.TargetAPIs {
 		c.targetResources = append(c.targetResources, c.newTargetResource(target))

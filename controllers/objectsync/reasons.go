@@ -29,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
+	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
@@ -136,7 +137,7 @@ func (c *Controller) redact(err error) error {
 }
 
 func newFailure(err error) Failure {
-	return Failure{Reason: reasonFor(err), Message: Truncate(requestmetrics.SafeMessage(err))}
+	return Failure{Reason: reasonFor(err), Message: events.Truncate(requestmetrics.SafeMessage(err))}
 }
 
 func reasonFor(err error) string {

@@ -31,6 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/test/framework"
 )
@@ -248,10 +249,10 @@ func TestReasonsOfRefusedObjects(t *testing.T) {
 				t.Fatal("it is not refused")
 			}
 			if got := reasonFor(err); got != test.want {
-				t.Errorf("want %s, got %s: %v", test.want, got, Truncate(err.Error()))
+				t.Errorf("want %s, got %s: %v", test.want, got, events.Truncate(err.Error()))
 			}
 			if got := isMissingNamespace(err, object.GetNamespace()); got != test.missingNamespace {
-				t.Errorf("the namespace is missing: want %v, got %v: %v", test.missingNamespace, got, Truncate(err.Error()))
+				t.Errorf("the namespace is missing: want %v, got %v: %v", test.missingNamespace, got, events.Truncate(err.Error()))
 			}
 		})
 	}

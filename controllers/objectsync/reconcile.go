@@ -201,7 +201,7 @@ func (c *Controller) warn(ctx context.Context, key types.NamespacedName, failure
 		return
 	}
 	if object, known := c.mailboxObject(key); known && object != nil {
-		c.events.warn(ctx, c.Resource, object, failure)
+		c.writeEvent(ctx, object, failure)
 	}
 }
 

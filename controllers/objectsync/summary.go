@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
@@ -87,7 +88,7 @@ func FirstFailures(all []ObjectFailure, limit int) (first []edgev2alpha1.ObjectF
 		first = append(first, edgev2alpha1.ObjectFailure{
 			Group: failure.Resource.Group, Resource: failure.Resource.Resource,
 			Namespace: failure.Key.Namespace, Name: failure.Key.Name,
-			Reason: failure.Failure.Reason, Message: Truncate(failure.Failure.Message),
+			Reason: failure.Failure.Reason, Message: events.Truncate(failure.Failure.Message),
 		})
 	}
 	return first

@@ -20,6 +20,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
@@ -49,6 +52,33 @@ func InMailbox(spec *synchubv1alpha1.PublishedResourceSpec) synchubv1alpha1.Reso
 		name.Resource = cmp.Or(projection.Plural, name.Resource)
 	}
 	return name
+}
+
+// OnTarget returns the names of the resource on targets.
+func OnTarget(spec *synchubv1alpha1.PublishedResourceSpec) synchubv1alpha1.ResourceDescriptor {
+	return spec.Resource
+}
+
+// OldestFirst compares PublishedResources by creation time, then by name. Of those of one API the oldest is in force.
+func OldestFirst(a, b synchubv1alpha1.PublishedResource) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
+}
+
+// FindOldest returns the oldest PublishedResource of a resource, or nil. nameOf is [InMailbox] or [OnTarget], as the
+// resource and the kind are named. A PublishedResource may name only one of them.
+func FindOldest(
+	all []synchubv1alpha1.PublishedResource, nameOf func(*synchubv1alpha1.PublishedResourceSpec) synchubv1alpha1.ResourceDescriptor,
+	resource schema.GroupResource, kind string,
+) *synchubv1alpha1.PublishedResource {
+	var oldest *synchubv1alpha1.PublishedResource
+	for i := range all {
+		named := nameOf(&all[i].Spec)
+		isSame := named.Resource == resource.Resource || named.Resource == "" && named.Kind != "" && named.Kind == kind
+		if named.Group == resource.Group && isSame && (oldest == nil || OldestFirst(all[i], *oldest) < 0) {
+			oldest = &all[i]
+		}
+	}
+	return oldest
 }
 
 // APISourceOf returns how mailboxes get the API. The error names the field that is invalid.

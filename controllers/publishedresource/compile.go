@@ -21,7 +21,6 @@ import (
 	"errors"
 	"fmt"
 	gosync "sync"
-	"time"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
@@ -48,24 +47,15 @@ type compiledRules struct {
 // NewCompiler returns a compiler with an empty cache.
 func NewCompiler() *Compiler { return &Compiler{compiled: map[string]compiledRules{}} }
 
-// Compile compiles a PublishedResource, given by name and spec, for an API. The error names all invalid fields.
-func (c *Compiler) Compile(name string, spec *synchubv1alpha1.PublishedResourceSpec, api API) (plan.Resource, error) {
-	return c.compile(name, time.Time{}, spec, api)
-}
-
-// CompileObject is Compile for a stored PublishedResource. Its creation time decides between relations that contradict each
-// other.
-func (c *Compiler) CompileObject(resource *synchubv1alpha1.PublishedResource, api API) (plan.Resource, error) {
-	return c.compile(resource.Name, resource.CreationTimestamp.Time, &resource.Spec, api)
-}
-
-func (c *Compiler) compile(name string, created time.Time, spec *synchubv1alpha1.PublishedResourceSpec, api API) (plan.Resource, error) {
-	rules, err := c.compiledRules(name, created, spec, api)
+// Compile compiles a PublishedResource for an API. The error names all invalid fields.
+func (c *Compiler) Compile(published *synchubv1alpha1.PublishedResource, api API) (plan.Resource, error) {
+	rules, err := c.compiledRules(published, api)
 	if err != nil {
 		return plan.Resource{}, err
 	}
+	spec := &published.Spec
 	resource := newResource(api, projectedAPI(spec, api))
-	resource.PublishedResource = name
+	resource.PublishedResource = published.Name
 	resource.StatusReturn = resource.StatusReturn && (spec.StatusReturn == nil || *spec.StatusReturn)
 	resource.SelectAll = spec.Select == synchubv1alpha1.SelectAll
 	resource.Replace, resource.Adoption = spec.Replace, spec.Adoption
@@ -128,8 +118,10 @@ func projectedAPI(spec *synchubv1alpha1.PublishedResourceSpec, api API) plan.Tar
 	return target
 }
 
-// compiledRules returns the cached rules, or compiles and caches them.
-func (c *Compiler) compiledRules(name string, created time.Time, spec *synchubv1alpha1.PublishedResourceSpec, api API) (*plan.Rules, error) {
+// compiledRules returns the cached rules, or compiles and caches them. The creation time decides between relations that
+// contradict each other.
+func (c *Compiler) compiledRules(published *synchubv1alpha1.PublishedResource, api API) (*plan.Rules, error) {
+	name, created, spec := published.Name, published.CreationTimestamp.Time, &published.Spec
 	key, err := json.Marshal([]any{created, spec.Filter, spec.Naming, spec.Mutation, spec.IgnoreFields, spec.Related, api.Versions})
 	if err != nil {
 		return nil, err

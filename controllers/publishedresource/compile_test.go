@@ -19,6 +19,7 @@ package publishedresource_test
 import (
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
@@ -48,10 +49,15 @@ func exported(t *testing.T, spec spec) publishedresource.API {
 	return api
 }
 
+// published returns a PublishedResource with a spec.
+func published(name string, spec spec) *synchubv1alpha1.PublishedResource {
+	return &synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
+}
+
 // compiled returns the result of a new compiler without the rules, which must not be nil.
 func compiled(t *testing.T, spec spec, api publishedresource.API) plan.Resource {
 	t.Helper()
-	got, err := publishedresource.NewCompiler().Compile("name", &spec, api)
+	got, err := publishedresource.NewCompiler().Compile(published("name", spec), api)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,7 +48,7 @@ func richSpec() spec {
 
 func TestRules(t *testing.T) {
 	spec := richSpec()
-	got, err := publishedresource.NewCompiler().Compile("name", &spec, exported(t, spec))
+	got, err := publishedresource.NewCompiler().Compile(published("name", spec), exported(t, spec))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestErrorsNameTheirFields(t *testing.T) {
 			spec := richSpec()
 			api := exported(t, spec)
 			test.change(&spec)
-			got, err := publishedresource.NewCompiler().Compile("name", &spec, api)
+			got, err := publishedresource.NewCompiler().Compile(published("name", spec), api)
 			if err == nil {
 				t.Fatalf("got %+v", got)
 			}
@@ -114,7 +114,7 @@ func TestEqualMeaningIsEqual(t *testing.T) {
 	compile := func(name string, created int64, spec spec) plan.Resource {
 		t.Helper()
 		object := &synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.Unix(created, 0)}, Spec: spec}
-		got, err := compiler.CompileObject(object, exported(t, spec))
+		got, err := compiler.Compile(object, exported(t, spec))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -161,12 +161,12 @@ func TestEqualMeaningIsEqual(t *testing.T) {
 func TestOtherVersions(t *testing.T) {
 	compiler, spec := publishedresource.NewCompiler(), richSpec()
 	api := exported(t, spec)
-	before, err := compiler.Compile("a", &spec, api)
+	before, err := compiler.Compile(published("a", spec), api)
 	if err != nil || !before.ServesVersion("v1") {
 		t.Fatal(before, err)
 	}
 	api.Versions = api.Versions[:1]
-	if after, err := compiler.Compile("a", &spec, api); err != nil || after == before || after.ServesVersion("v1") {
+	if after, err := compiler.Compile(published("a", spec), api); err != nil || after == before || after.ServesVersion("v1") {
 		t.Errorf("got %+v, %v", after, err)
 	}
 }

@@ -28,6 +28,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/crd"
+	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
@@ -144,7 +145,7 @@ func (s Availability) unavailableOnTarget(entry selection.Entry, resource plan.R
 			return target.Group == unavailable.GroupResource.Group && target.Kind == unavailable.Kind
 		}) {
 			short = append(short, UnavailableEntry{
-				Resource: entryNameOnTarget(entry, unavailable), Reason: unavailable.Reason, Message: objectsync.Truncate(s.unavailableMessage(unavailable)),
+				Resource: entryNameOnTarget(entry, unavailable), Reason: unavailable.Reason, Message: events.Truncate(s.unavailableMessage(unavailable)),
 			})
 		}
 	}

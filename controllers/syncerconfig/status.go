@@ -27,6 +27,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/conditions"
+	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
@@ -112,24 +114,24 @@ func NextStatus(observed ObservedConfig, current edgev2alpha1.SyncerConfigStatus
 	}
 	ready.ObservedGeneration = observed.Generation
 	meta.SetStatusCondition(&next.Conditions, ready)
-	setOrRemoveCondition(&next.Conditions, !observed.BeyondLimits && (!observed.Selects || len(observed.EmptyEntries) > 0), metav1.Condition{
+	conditions.SetIf(!observed.BeyondLimits && (!observed.Selects || len(observed.EmptyEntries) > 0), &next.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionSelectsNothing, Reason: ReasonSelectsNothing, ObservedGeneration: observed.Generation,
 		Message: selectsNothingMessage(observed.EmptyEntries),
 	})
-	setOrRemoveCondition(&next.Conditions, observed.Suspended, metav1.Condition{
+	conditions.SetIf(observed.Suspended, &next.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionSuspended, Reason: ReasonSuspended, ObservedGeneration: observed.Generation,
 		Message: "What only this config selects is left as it is.",
 	})
-	setOrRemoveCondition(&next.Conditions, len(observed.MissingAPIs.Resources) > 0, metav1.Condition{
+	conditions.SetIf(len(observed.MissingAPIs.Resources) > 0, &next.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionAPIsMissing, Reason: edgev2alpha1.ReasonNamingConflict, ObservedGeneration: observed.Generation,
 		Message: observed.MissingAPIs.Message,
 	})
 	overlapping := overlappingCondition(summary, observed.OverruledVersions)
 	overlapping.ObservedGeneration = observed.Generation
-	setOrRemoveCondition(&next.Conditions, overlapping.Reason != "", overlapping)
-	setOrRemoveCondition(&next.Conditions, len(summary.Dropped) > 0, metav1.Condition{
+	conditions.SetIf(overlapping.Reason != "", &next.Conditions, overlapping)
+	conditions.SetIf(len(summary.Dropped) > 0, &next.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionFieldsDropped, Reason: ReasonNotInSchema, ObservedGeneration: observed.Generation,
-		Message: objectsync.Truncate(fmt.Sprintf("The schema of the mailbox does not have these fields, which selected objects on the target have, or had since the hub began: %s.", joinFirst(summary.Dropped))),
+		Message: events.Truncate(fmt.Sprintf("The schema of the mailbox does not have these fields, which selected objects on the target have, or had since the hub began: %s.", joinFirst(summary.Dropped))),
 	})
 	// Every field of a config has an effect; an earlier release may have set this condition.
 	meta.RemoveStatusCondition(&next.Conditions, edgev2alpha1.ConditionNotImplemented)
@@ -170,22 +172,22 @@ func readyCondition(findings ObservedConfig, tally *objectsync.ConfigSummary) me
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionFalse}
 	switch {
 	case findings.EvictedReason != "":
-		condition.Reason, condition.Message = objectsync.ReasonMailboxLimitExceeded, objectsync.Truncate(findings.EvictedReason)
+		condition.Reason, condition.Message = objectsync.ReasonMailboxLimitExceeded, events.Truncate(findings.EvictedReason)
 	case findings.BeyondLimits:
 		condition.Reason, condition.Message = objectsync.ReasonMailboxLimitExceeded, beyondLimitsMessage
 	case len(findings.Problems) > 0:
 		problem := findings.Problems[0]
-		condition.Reason, condition.Message = ReasonInvalidEntry, objectsync.Truncate(fmt.Sprintf("%s: %s", problem.Field, problem.Message))
+		condition.Reason, condition.Message = ReasonInvalidEntry, events.Truncate(fmt.Sprintf("%s: %s", problem.Field, problem.Message))
 	case len(findings.UnavailableEntries) > 0:
 		condition.Reason, condition.Message = unavailableReason(findings.UnavailableEntries)
 	case limitFailureMessage(tally) != "":
-		condition.Reason, condition.Message = objectsync.ReasonMailboxLimitExceeded, objectsync.Truncate(limitFailureMessage(tally))
+		condition.Reason, condition.Message = objectsync.ReasonMailboxLimitExceeded, events.Truncate(limitFailureMessage(tally))
 	case tally.Failed > 0:
 		condition.Reason, condition.Message = ReasonObjectsFailed, fmt.Sprintf("%d of %d objects failed; see status.failures and the events on them.", tally.Failed, tally.Selected)
 	case findings.Suspended:
 		condition.Reason, condition.Message = ReasonSuspended, "The config is suspended."
 	case len(tally.Deferred) > 0 && tally.Synced+int64(len(tally.Deferred)) == tally.Selected:
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonLeftToTarget, objectsync.Truncate(leftToTargetMessage(tally))
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonLeftToTarget, events.Truncate(leftToTargetMessage(tally))
 	case tally.Synced < tally.Selected:
 		condition.Reason, condition.Message = ReasonSyncing, fmt.Sprintf("%d of %d objects are in sync.", tally.Synced, tally.Selected)
 	default:
@@ -295,13 +297,4 @@ func joinFirst(all []string) string {
 		return strings.Join(all, "; ")
 	}
 	return fmt.Sprintf("%s; and %d more", strings.Join(all[:maxListed], "; "), len(all)-maxListed)
-}
-
-func setOrRemoveCondition(conditions *[]metav1.Condition, set bool, condition metav1.Condition) {
-	if !set {
-		meta.RemoveStatusCondition(conditions, condition.Type)
-		return
-	}
-	condition.Status = metav1.ConditionTrue
-	meta.SetStatusCondition(conditions, condition)
 }

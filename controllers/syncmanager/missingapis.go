@@ -28,8 +28,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/namelock"
-	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
@@ -198,10 +198,10 @@ func missingAPIsMessage(resources []schema.GroupResource, conflict string, state
 	switch {
 	case state.forbidden != "":
 		return text + fmt.Sprintf(" The hub may not free the name: %s. Delete the CustomResourceDefinition of that name in the mailbox; then remove the name from the annotation %s "+
-			"of the LogicalCluster \"cluster\" there.", objectsync.Truncate(state.forbidden), namelock.Annotation)
+			"of the LogicalCluster \"cluster\" there.", events.Truncate(state.forbidden), namelock.Annotation)
 	case crds != "":
 		return text + fmt.Sprintf(" Delete the CustomResourceDefinition %s in the mailbox, after saving its objects, which go with it. The hub then frees the name.", crds)
 	default:
-		return text + fmt.Sprintf(" kcp says: %s. Delete in the mailbox what has that name; the hub has kcp try again.", objectsync.Truncate(strings.TrimSuffix(conflict, ".")))
+		return text + fmt.Sprintf(" kcp says: %s. Delete in the mailbox what has that name; the hub has kcp try again.", events.Truncate(strings.TrimSuffix(conflict, ".")))
 	}
 }

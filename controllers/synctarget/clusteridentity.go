@@ -129,18 +129,18 @@ func (c *clusterIdentities) otherInventoryTarget(own clusterIdentity) *clusterId
 // expectCluster tells the registry which cluster the connections of the SyncTarget must lead to. It returns how long findings of
 // the previous hub about that cluster count.
 func (c *Controller) expectCluster(syncTarget *edgev2alpha1.SyncTarget, state *targetState) *restartTrust {
-	known := c.ledger.Get(syncTarget.UID)
+	known := c.Ledger.Get(syncTarget.UID)
 	if state.restartTrust == nil {
-		state.restartTrust = &restartTrust{Trust: trustAfterRestart(syncTarget, known, c.ledger.PreviousRenewTime(), state.since)}
+		state.restartTrust = &restartTrust{Trust: trustAfterRestart(syncTarget, known, c.Ledger.PreviousRenewTime(), state.since)}
 	}
-	c.registry.SetExpectedCluster(syncTarget.UID, targets.ExpectedCluster{Cluster: targets.Cluster(known.Cluster), TrustedUntil: state.restartTrust.Until})
+	c.Registry.SetExpectedCluster(syncTarget.UID, targets.ExpectedCluster{Cluster: targets.Cluster(known.Cluster), TrustedUntil: state.restartTrust.Until})
 	return state.restartTrust
 }
 
 // identifyCluster records in the ledger which cluster the SyncTarget stands for, and finds the SyncTargets that claim the same
 // cluster. It accepts only a cluster that a connection observed, or that the ledger holds from an earlier observation.
 func (c *Controller) identifyCluster(ctx context.Context, request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, found *observedState, state *targetState) error {
-	known := c.ledger.Get(syncTarget.UID)
+	known := c.Ledger.Get(syncTarget.UID)
 	cluster := known.Cluster
 	confirmed := false
 	if found.connection != nil {
@@ -155,11 +155,11 @@ func (c *Controller) identifyCluster(ctx context.Context, request mcreconcile.Re
 	}
 	conflicting := c.updateIdentity(request, syncTarget, cluster.ID, found)
 	state.conflictSeen = state.conflictSeen || conflicting != nil
-	found.conflictingTarget = effectiveConflict(syncTarget.Spec.AllowSharedCluster, conflicting, known.ClusterConflict && !state.conflictSeen, c.clock.Since(state.since))
-	err := c.ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) {
+	found.conflictingTarget = effectiveConflict(syncTarget.Spec.AllowSharedCluster, conflicting, known.ClusterConflict && !state.conflictSeen, c.Clock.Since(state.since))
+	err := c.Ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) {
 		entry.Name, entry.Inventory, entry.ClusterConflict = syncTarget.Name, string(request.ClusterName), found.conflictingTarget != nil
 		if confirmed {
-			entry.ConfirmCluster(cluster, c.clock.Now())
+			entry.ConfirmCluster(cluster, c.Clock.Now())
 		}
 		entry.Cluster = cluster
 		entry.RecordNamespaces(namespacesOf(syncTarget))
@@ -187,7 +187,7 @@ func (c *Controller) updateIdentity(request mcreconcile.Request, syncTarget *edg
 	c.lock.Unlock()
 	found.clusterShared = other != nil
 	if other != nil && len(concerned) > 0 {
-		c.log.Info("two SyncTargets of different inventory workspaces lead to what says to be the same cluster",
+		c.Log.Info("two SyncTargets of different inventory workspaces lead to what says to be the same cluster",
 			"cluster", cluster, "syncTarget", own.name, "inventory", own.inventory, "otherSyncTarget", other.name, "otherInventory", other.inventory)
 	}
 	c.enqueue(concerned...)

@@ -86,15 +86,7 @@ type Options struct {
 
 // Controller reconciles SyncTargets.
 type Controller struct {
-	manager   mcmanager.Manager
-	registry  *targets.Registry
-	sync      *syncmanager.Manager
-	ledger    *ledger.Store
-	mailboxes mailbox.Locator
-	clock     clock.Clock
-	log       logr.Logger
-	// The topics are those of the Options.
-	connectionChanged, stateChanged, unauthorized *topic.Topic[types.UID]
+	Options
 	// readSecret reads a Secret from kcp, past the cache. Tests replace it.
 	readSecret func(ctx context.Context, inventory cluster.Cluster, key types.NamespacedName) (*corev1.Secret, error)
 
@@ -117,14 +109,7 @@ type Controller struct {
 // NewController returns a controller that connects SyncTargets through options.Registry and assigns them to options.Sync.
 func NewController(options Options) *Controller {
 	return &Controller{
-		manager:           options.Manager,
-		registry:          options.Registry,
-		sync:              options.Sync,
-		ledger:            options.Ledger,
-		mailboxes:         options.Mailboxes,
-		clock:             options.Clock,
-		log:               options.Log,
-		connectionChanged: options.ConnectionChanged, stateChanged: options.StateChanged, unauthorized: options.Unauthorized,
+		Options:    options,
 		readSecret: readSecret,
 		requests:   map[types.UID]mcreconcile.Request{},
 		uids:       map[mcreconcile.Request]types.UID{},
@@ -136,7 +121,7 @@ func NewController(options Options) *Controller {
 
 // Register adds the controller to the manager.
 func (c *Controller) Register() error {
-	return mcbuilder.ControllerManagedBy(c.manager).
+	return mcbuilder.ControllerManagedBy(c.Manager).
 		Named("synctarget").
 		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(predicates.IgnoreHeartbeats())).
 		Watches(inventories.SecretMetadata(), func(name multicluster.ClusterName, inventory cluster.Cluster) mchandler.EventHandler {
@@ -144,7 +129,7 @@ func (c *Controller) Register() error {
 				return c.requestsForSecret(secretKey{name, client.ObjectKeyFromObject(secret)})
 			})(name, inventory)
 		}).
-		WatchesRawSource(source.TypedKind(c.mailboxes.Provider.GetCache(), &tenancyv1alpha1.Workspace{},
+		WatchesRawSource(source.TypedKind(c.Mailboxes.Provider.GetCache(), &tenancyv1alpha1.Workspace{},
 			handler.TypedEnqueueRequestsFromMapFunc(mailbox.RequestsForWorkspace))).
 		WithOptions(controller.TypedOptions[mcreconcile.Request]{
 			MaxConcurrentReconciles: workers,
@@ -158,9 +143,9 @@ func (c *Controller) Register() error {
 			c.queue, c.runContext = queue, ctx
 			return nil
 		})).
-		WatchesRawSource(topic.Source(c.connectionChanged, c.onChanged)).
-		WatchesRawSource(topic.Source(c.stateChanged, c.onChanged)).
-		WatchesRawSource(topic.Source(c.unauthorized, c.onUnauthorized)).
+		WatchesRawSource(topic.Source(c.ConnectionChanged, c.onChanged)).
+		WatchesRawSource(topic.Source(c.StateChanged, c.onChanged)).
+		WatchesRawSource(topic.Source(c.Unauthorized, c.onUnauthorized)).
 		Complete(c)
 }
 
@@ -196,10 +181,10 @@ func (c *Controller) onChanged(_ requestQueue, syncTarget types.UID) { c.enqueue
 // Reconcile connects one SyncTarget, assigns, drains or cleans up its target, and writes its status. It waits until the ledger is
 // loaded.
 func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request) (reconcile.Result, error) {
-	if err := c.ledger.WaitForLoad(ctx); err != nil {
+	if err := c.Ledger.WaitForLoad(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
-	inventory, err := c.manager.GetCluster(ctx, request.ClusterName)
+	inventory, err := c.Manager.GetCluster(ctx, request.ClusterName)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -237,9 +222,9 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 func (c *Controller) reconcileActive(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	state := c.stateOf(syncTarget.UID)
 	inventoryName := logicalcluster.Name(request.ClusterName)
-	observed := observedState{mailboxPath: c.mailboxes.Path(inventoryName, syncTarget.UID)}
+	observed := observedState{mailboxPath: c.Mailboxes.Path(inventoryName, syncTarget.UID)}
 	var err error
-	if observed.mailbox, err = c.mailboxes.Locate(ctx, inventoryName, syncTarget); err != nil {
+	if observed.mailbox, err = c.Mailboxes.Locate(ctx, inventoryName, syncTarget); err != nil {
 		return reconcile.Result{}, err
 	}
 	trusted := c.expectCluster(syncTarget, state)
@@ -271,17 +256,17 @@ func (c *Controller) reconcileActive(ctx context.Context, request mcreconcile.Re
 
 // quotaState returns whether the quota grants the SyncTarget a mailbox. A SyncTarget that has had a mailbox keeps it.
 func (c *Controller) quotaState(request mcreconcile.Request, syncTarget types.UID) mailbox.QuotaState {
-	if c.ledger.Get(syncTarget).Mailbox != "" {
+	if c.Ledger.Get(syncTarget).Mailbox != "" {
 		return mailbox.QuotaGranted
 	}
-	return c.mailboxes.Quota.State(request, syncTarget)
+	return c.Mailboxes.Quota.State(request, syncTarget)
 }
 
 // reportQuotaExceeded writes into the status that the quota refuses the SyncTarget a mailbox.
 func (c *Controller) reportQuotaExceeded(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	stored := syncTarget.DeepCopy()
-	view := statusView{now: c.clock.Now()}
-	view.problem = &credentialsError{mailbox.ReasonTooManyMailboxes, c.mailboxes.Quota.ExceededMessage()}
+	view := statusView{now: c.Clock.Now()}
+	view.problem = &credentialsError{mailbox.ReasonTooManyMailboxes, c.Mailboxes.Quota.ExceededMessage()}
 	view.apply(syncTarget, &targetState{since: view.now})
 	if apiequality.Semantic.DeepEqual(stored.Status, syncTarget.Status) {
 		return reconcile.Result{}, nil
@@ -293,21 +278,21 @@ func (c *Controller) reportQuotaExceeded(ctx context.Context, inventory cluster.
 // must say which cluster the hub writes to before the hub writes there.
 func (c *Controller) updateAssignment(request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, observed observedState) {
 	if observed.connection == nil || !observed.identified || observed.conflictingTarget != nil || syncTarget.Spec.Suspend || syncTarget.Spec.Drain || observed.mailbox == "" {
-		c.sync.Unassign(syncTarget.UID)
+		c.Sync.Unassign(syncTarget.UID)
 		return
 	}
 	// A drain must have ended before the sync controllers create objects.
 	c.stopDrain(syncTarget.UID)
-	c.sync.Assign(targetFor(logicalcluster.Name(request.ClusterName), syncTarget, observed, c.ledger.Get(syncTarget.UID)))
-	c.sync.Resume(syncTarget.UID)
+	c.Sync.Assign(targetFor(logicalcluster.Name(request.ClusterName), syncTarget, observed, c.Ledger.Get(syncTarget.UID)))
+	c.Sync.Resume(syncTarget.UID)
 }
 
 // Stop ends all work of the hub for a SyncTarget. It returns once the hub no longer writes to the target.
 func (c *Controller) Stop(syncTarget types.UID) {
 	c.stopDrain(syncTarget)
-	c.sync.Unassign(syncTarget)
-	c.sync.SetNotSynced(syncTarget, syncmanager.NotSynced{})
-	c.registry.Disconnect(syncTarget)
+	c.Sync.Unassign(syncTarget)
+	c.Sync.SetNotSynced(syncTarget, syncmanager.NotSynced{})
+	c.Registry.Disconnect(syncTarget)
 	c.lock.Lock()
 	delete(c.cleanedUp, syncTarget)
 	concerned := c.identities.delete(syncTarget)
@@ -338,7 +323,7 @@ func (c *Controller) track(request mcreconcile.Request, uid types.UID) {
 	}
 	setInfo(uid, request)
 	if c.states[uid] == nil {
-		c.states[uid] = &targetState{since: c.clock.Now()}
+		c.states[uid] = &targetState{since: c.Clock.Now()}
 	}
 	c.lock.Unlock()
 	if ok && previous != uid {

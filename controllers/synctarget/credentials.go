@@ -50,10 +50,10 @@ func (c *Controller) connect(ctx context.Context, inventory cluster.Cluster, syn
 		return nil, nil, err
 	}
 	if problem != nil {
-		c.registry.Disconnect(syncTarget.UID)
+		c.Registry.Disconnect(syncTarget.UID)
 		return nil, problem, nil
 	}
-	connection, err := c.registry.Connect(syncTarget.UID, kubeconfig, limitsOf(syncTarget), namespacesOf(syncTarget)...)
+	connection, err := c.Registry.Connect(syncTarget.UID, kubeconfig, limitsOf(syncTarget), namespacesOf(syncTarget)...)
 	var refused *targets.InvalidKubeconfigError
 	switch {
 	case errors.Is(err, targets.ErrNotLeading):

@@ -73,8 +73,8 @@ func (c *Controller) reconcileDelete(ctx context.Context, request mcreconcile.Re
 		return reconcile.Result{}, nil
 	}
 	c.track(request, uid)
-	c.sync.Unassign(uid)
-	c.sync.SetNotSynced(uid, syncmanager.NotSynced{SyncTarget: syncTarget.Name, Mailbox: logicalcluster.Name(c.ledger.Get(uid).Mailbox), Reason: ReasonCleaningUp})
+	c.Sync.Unassign(uid)
+	c.Sync.SetNotSynced(uid, syncmanager.NotSynced{SyncTarget: syncTarget.Name, Mailbox: logicalcluster.Name(c.Ledger.Get(uid).Mailbox), Reason: ReasonCleaningUp})
 	if c.quotaState(request, uid) != mailbox.QuotaGranted {
 		return c.finishCleanup(ctx, inventory, syncTarget, ReasonCleanedUp, "It had no mailbox.")
 	}
@@ -98,7 +98,7 @@ func (c *Controller) reconcileDelete(ctx context.Context, request mcreconcile.Re
 	case !isForced(syncTarget):
 		return c.updateDeletingStatus(ctx, inventory, syncTarget, ReasonCleaningUp, "The SyncTarget is being deleted. "+running.progressMessage(), heartbeatCondition(connection.Health(), nil))
 	}
-	if remaining := forceGracePeriod - c.clock.Since(running.startedAt); remaining > 0 && isResponding(ctx, connection) {
+	if remaining := forceGracePeriod - c.Clock.Since(running.startedAt); remaining > 0 && isResponding(ctx, connection) {
 		return reconcile.Result{RequeueAfter: remaining}, nil
 	}
 	return c.forceRemoval(ctx, inventory, syncTarget, running.progressMessage())
@@ -126,7 +126,7 @@ func (c *Controller) waitForTarget(ctx context.Context, inventory cluster.Cluste
 	if problem != nil {
 		why = problem.message
 	}
-	remaining := remainingMessage(c.ledger.Get(syncTarget.UID).Resources, current.Status.Cleanup)
+	remaining := remainingMessage(c.Ledger.Get(syncTarget.UID).Resources, current.Status.Cleanup)
 	switch {
 	case remaining == "":
 		return c.finishCleanup(ctx, inventory, syncTarget, ReasonCleanedUp, "Nothing was left on the target.")
@@ -141,7 +141,7 @@ func (c *Controller) waitForTarget(ctx context.Context, inventory cluster.Cluste
 // forceRemoval gives up the cleanup although objects may be left on the target, and lists them in an event and in the status.
 func (c *Controller) forceRemoval(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, remaining string) (reconcile.Result, error) {
 	c.stopDrain(syncTarget.UID)
-	if err := events.WarnSyncTarget(ctx, inventory.GetClient(), c.clock, syncTarget, ReasonRemovalForced, "The SyncTarget is let go. "+remaining); err != nil {
+	if err := events.WarnSyncTarget(ctx, inventory.GetClient(), c.Clock.Now(), syncTarget, ReasonRemovalForced, "The SyncTarget is let go. "+remaining); err != nil {
 		return reconcile.Result{}, err
 	}
 	return c.finishCleanup(ctx, inventory, syncTarget, ReasonRemovalForced, "The SyncTarget is let go by force. "+remaining)

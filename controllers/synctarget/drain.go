@@ -85,7 +85,7 @@ func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request
 	}
 	c.stopDrain(syncTarget.UID)
 	// The PublishedResource decides whether a namespace may be deleted with its contents.
-	if parent == nil || !c.sync.HasPublished() {
+	if parent == nil || !c.Sync.HasPublished() {
 		return nil, nil
 	}
 	// The cache may lack the last report of the previous hub.
@@ -94,26 +94,26 @@ func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(parent)
-	started := &drainRun{mode: mode, connection: connection, startedAt: c.clock.Now(), cancel: cancel, done: make(chan struct{})}
+	started := &drainRun{mode: mode, connection: connection, startedAt: c.Clock.Now(), cancel: cancel, done: make(chan struct{})}
 	c.lock.Lock()
 	c.drains[syncTarget.UID] = started
 	c.lock.Unlock()
 	// The caller keeps writing to its copy of the SyncTarget.
 	name, uid := syncTarget.Name, syncTarget.UID
-	known := c.ledger.Get(syncTarget.UID)
+	known := c.Ledger.Get(syncTarget.UID)
 	options := drain.Options{
 		Target:             connection,
-		Owner:              c.sync.Owner(syncTarget.UID),
+		Owner:              c.Sync.Owner(syncTarget.UID),
 		Mode:               mode,
 		Resources:          inventoryResources(known.Resources),
 		ReadableNamespaces: connection.Namespaces(),
 		WrittenNamespaces:  writtenNamespaces(known),
-		AllowsCascade:      c.sync.AllowsCascade,
+		AllowsCascade:      c.Sync.AllowsCascade,
 		PreviousStatus:     current.Status.Cleanup,
 		StoreStatus: func(ctx context.Context, report edgev2alpha1.CleanupStatus) error {
 			return c.storeCleanupStatus(ctx, inventory, name, uid, started, report)
 		},
-		Clock: c.clock,
+		Clock: c.Clock,
 		Log:   log.FromContext(ctx).WithValues("syncTarget", request.String(), "mode", mode),
 	}
 	go func() {

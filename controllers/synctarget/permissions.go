@@ -107,9 +107,9 @@ func (c *Controller) permissions(syncTarget *edgev2alpha1.SyncTarget, found obse
 		return targets.Permissions{}
 	}
 	var known *syncmanager.View
-	if view, ok := c.sync.View(syncTarget.UID); ok {
+	if view, ok := c.Sync.View(syncTarget.UID); ok {
 		known = &view
 	}
-	needed := rbac.RequiredAttributes(neededResources(c.ledger.Get(syncTarget.UID).Resources, known), found.connection.Namespaces()...)
+	needed := rbac.RequiredAttributes(neededResources(c.Ledger.Get(syncTarget.UID).Resources, known), found.connection.Namespaces()...)
 	return found.connection.Permissions(needed, found.trust.Until)
 }

@@ -33,6 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/conditions"
 	"github.com/synchub-dev/synchub/controllers/internal/patch"
 	"github.com/synchub-dev/synchub/controllers/internal/unsupportedfields"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
@@ -100,7 +101,7 @@ type observedState struct {
 // updateStatus writes the status if it changed. A healthy target's heartbeat, with its counts, changes once per heartbeatInterval.
 func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, observed observedState, state *targetState) (reconcile.Result, error) {
 	stored := syncTarget.DeepCopy()
-	view := statusView{observedState: observed, configsKnown: c.sync.ConfigsKnown(syncTarget.UID), now: c.clock.Now()}
+	view := statusView{observedState: observed, configsKnown: c.Sync.ConfigsKnown(syncTarget.UID), now: c.Clock.Now()}
 	if observed.connection != nil {
 		// Health is read once, so that the conditions cannot contradict each other.
 		view.health = observed.connection.Health()
@@ -108,18 +109,18 @@ func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster
 		view.clockSkew = observed.connection.ClockSkew()
 	}
 	view.permissions = c.permissions(syncTarget, observed)
-	view.missingAPIs, view.missingAPIsKnown = c.sync.MissingAPIs(syncTarget.UID)
-	view.beyondLimitsReason, view.beyondLimits = c.sync.BeyondLimits(syncTarget.UID)
-	view.rebound = c.sync.WasRebound(syncTarget.UID)
-	view.hidden = c.sync.HiddenObjects(syncTarget.UID)
-	view.evicted = c.sync.IsEvicted(syncTarget.UID)
-	view.countObjects = func() (objectsync.Summary, bool) { return c.sync.Sum(syncTarget.UID) }
+	view.missingAPIs, view.missingAPIsKnown = c.Sync.MissingAPIs(syncTarget.UID)
+	view.beyondLimitsReason, view.beyondLimits = c.Sync.BeyondLimits(syncTarget.UID)
+	view.rebound = c.Sync.WasRebound(syncTarget.UID)
+	view.hidden = c.Sync.HiddenObjects(syncTarget.UID)
+	view.evicted = c.Sync.IsEvicted(syncTarget.UID)
+	view.countObjects = func() (objectsync.Summary, bool) { return c.Sync.Sum(syncTarget.UID) }
 	result := reconcile.Result{RequeueAfter: view.apply(syncTarget, state)}
-	c.sync.SetNotSynced(syncTarget.UID, notSyncedOf(syncTarget, observed.mailbox))
-	known := c.ledger.Get(syncTarget.UID)
-	view.setLedgerStatus(syncTarget, known, c.sync.States(syncTarget.UID))
+	c.Sync.SetNotSynced(syncTarget.UID, notSyncedOf(syncTarget, observed.mailbox))
+	known := c.Ledger.Get(syncTarget.UID)
+	view.setLedgerStatus(syncTarget, known, c.Sync.States(syncTarget.UID))
 	setNamespacesLeftCondition(syncTarget, known.FormerNamespaces(namespacesOf(syncTarget)))
-	if err := c.ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) {
+	if err := c.Ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) {
 		entry.VerifiedGeneration = view.verifiedGeneration(syncTarget, entry.VerifiedGeneration)
 	}); err != nil {
 		return reconcile.Result{}, err
@@ -237,32 +238,19 @@ func notSyncedOf(syncTarget *edgev2alpha1.SyncTarget, mailbox logicalcluster.Nam
 // setMailboxLimitCondition sets or removes the condition MailboxLimitExceeded. The numbers in its message change with each object
 // of the mailbox, so they are written only with a heartbeat. A changed reason is written at once.
 func (v statusView) setMailboxLimitCondition(syncTarget *edgev2alpha1.SyncTarget, isHeartbeatDue bool) {
-	conditions := &syncTarget.Status.Conditions
-	switch {
-	case v.beyondLimits == "":
-		meta.RemoveStatusCondition(conditions, edgev2alpha1.ConditionMailboxLimitExceeded)
-	case isHeartbeatDue || !isTrueWithReason(*conditions, edgev2alpha1.ConditionMailboxLimitExceeded, v.beyondLimitsReason):
-		meta.SetStatusCondition(conditions, metav1.Condition{
-			Type: edgev2alpha1.ConditionMailboxLimitExceeded, Status: metav1.ConditionTrue, Reason: v.beyondLimitsReason,
-			Message: v.beyondLimits, ObservedGeneration: syncTarget.Generation,
+	stored := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionMailboxLimitExceeded)
+	if v.beyondLimits == "" || isHeartbeatDue || stored == nil || stored.Status != metav1.ConditionTrue || stored.Reason != v.beyondLimitsReason {
+		conditions.SetIf(v.beyondLimits != "", &syncTarget.Status.Conditions, metav1.Condition{
+			Type: edgev2alpha1.ConditionMailboxLimitExceeded, Reason: v.beyondLimitsReason, Message: v.beyondLimits, ObservedGeneration: syncTarget.Generation,
 		})
 	}
-}
-
-func isTrueWithReason(conditions []metav1.Condition, kind, reason string) bool {
-	found := meta.FindStatusCondition(conditions, kind)
-	return found != nil && found.Status == metav1.ConditionTrue && found.Reason == reason
 }
 
 // setClusterSharedCondition sets or removes the condition ClusterShared. Its message does not name the other SyncTarget, which may
 // belong to another tenant.
 func (v statusView) setClusterSharedCondition(syncTarget *edgev2alpha1.SyncTarget) {
-	if !v.clusterShared {
-		meta.RemoveStatusCondition(&syncTarget.Status.Conditions, edgev2alpha1.ConditionClusterShared)
-		return
-	}
-	meta.SetStatusCondition(&syncTarget.Status.Conditions, metav1.Condition{
-		Type: edgev2alpha1.ConditionClusterShared, Status: metav1.ConditionTrue, Reason: ReasonOtherInventory, ObservedGeneration: syncTarget.Generation,
+	conditions.SetIf(v.clusterShared, &syncTarget.Status.Conditions, metav1.Condition{
+		Type: edgev2alpha1.ConditionClusterShared, Reason: ReasonOtherInventory, ObservedGeneration: syncTarget.Generation,
 		Message: "A SyncTarget of another inventory workspace leads to a cluster that says to be the same one. Neither is stopped by that. " +
 			"If this cluster is not meant to be shared, ask the hub's operator: its log names both.",
 	})
@@ -270,16 +258,12 @@ func (v statusView) setClusterSharedCondition(syncTarget *edgev2alpha1.SyncTarge
 
 // setNamespacesLeftCondition sets or removes the condition NamespacesLeft.
 func setNamespacesLeftCondition(syncTarget *edgev2alpha1.SyncTarget, left []string) {
-	if len(left) == 0 {
-		meta.RemoveStatusCondition(&syncTarget.Status.Conditions, edgev2alpha1.ConditionNamespacesLeft)
-		return
-	}
 	where := rbac.FormatNamespaces(left)
 	if slices.Contains(left, ledger.AllNamespaces) {
 		where = "other namespaces"
 	}
-	meta.SetStatusCondition(&syncTarget.Status.Conditions, metav1.Condition{
-		Type: edgev2alpha1.ConditionNamespacesLeft, Status: metav1.ConditionTrue, Reason: ReasonNamespacesUnlisted, ObservedGeneration: syncTarget.Generation,
+	conditions.SetIf(len(left) > 0, &syncTarget.Status.Conditions, metav1.Condition{
+		Type: edgev2alpha1.ConditionNamespacesLeft, Reason: ReasonNamespacesUnlisted, ObservedGeneration: syncTarget.Generation,
 		Message: fmt.Sprintf("The hub used %s of the target before, which spec.namespaces.only does not list. What it placed there, if anything, stays as it is, and the hub does not look at it. "+
 			"List them again to have it kept in sync, or removed with its originals.", where),
 	})
@@ -321,13 +305,9 @@ func (v statusView) verifiedGeneration(syncTarget *edgev2alpha1.SyncTarget, befo
 
 // setAPIsMissingCondition sets or removes the condition APIsMissing. It leaves the condition alone while the hub does not know.
 func (v statusView) setAPIsMissingCondition(syncTarget *edgev2alpha1.SyncTarget) {
-	switch {
-	case !v.missingAPIsKnown:
-	case len(v.missingAPIs.Resources) == 0:
-		meta.RemoveStatusCondition(&syncTarget.Status.Conditions, edgev2alpha1.ConditionAPIsMissing)
-	default:
-		meta.SetStatusCondition(&syncTarget.Status.Conditions, metav1.Condition{
-			Type: edgev2alpha1.ConditionAPIsMissing, Status: metav1.ConditionTrue, Reason: edgev2alpha1.ReasonNamingConflict,
+	if v.missingAPIsKnown {
+		conditions.SetIf(len(v.missingAPIs.Resources) > 0, &syncTarget.Status.Conditions, metav1.Condition{
+			Type: edgev2alpha1.ConditionAPIsMissing, Reason: edgev2alpha1.ReasonNamingConflict,
 			Message: v.missingAPIs.Message, ObservedGeneration: syncTarget.Generation,
 		})
 	}
@@ -456,12 +436,8 @@ func syncerReadyCondition(syncTarget *edgev2alpha1.SyncTarget, v statusView, hea
 
 // setSuspendedCondition sets the condition Suspended while spec.suspend is true, else removes it.
 func setSuspendedCondition(syncTarget *edgev2alpha1.SyncTarget) {
-	if !syncTarget.Spec.Suspend {
-		meta.RemoveStatusCondition(&syncTarget.Status.Conditions, edgev2alpha1.ConditionSuspended)
-		return
-	}
-	meta.SetStatusCondition(&syncTarget.Status.Conditions, metav1.Condition{
-		Type: edgev2alpha1.ConditionSuspended, Status: metav1.ConditionTrue, Reason: ReasonSuspended, ObservedGeneration: syncTarget.Generation,
+	conditions.SetIf(syncTarget.Spec.Suspend, &syncTarget.Status.Conditions, metav1.Condition{
+		Type: edgev2alpha1.ConditionSuspended, Reason: ReasonSuspended, ObservedGeneration: syncTarget.Generation,
 		Message: "Nothing is synced while spec.suspend is true; what is on the target stays as it is.",
 	})
 }

@@ -77,7 +77,7 @@ func (c *Controller) stateOf(syncTarget types.UID) *targetState {
 		return found
 	}
 	// The SyncTarget was untracked meanwhile, and this reconcile is about to end.
-	return &targetState{since: c.clock.Now()}
+	return &targetState{since: c.Clock.Now()}
 }
 
 // onUnauthorized is called after each probe whose credentials the target refused. It makes the next reconcile read the Secret from

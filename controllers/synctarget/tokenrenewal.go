@@ -81,7 +81,7 @@ func (c *Controller) renewToken(ctx context.Context, inventory cluster.Cluster, 
 		return
 	}
 	token, ok := connection.Token()
-	now := c.clock.Now()
+	now := c.Clock.Now()
 	// The target sets the end of the token, and enforces it, by its own clock.
 	targetNow := now.Add(connection.ClockSkew())
 	if !ok || targetNow.Before(renewalDue(token, syncTarget.UID)) {

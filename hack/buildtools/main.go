@@ -27,6 +27,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/synchub-dev/synchub/hack/screen"
 )
 
 const failureLines = 30
@@ -56,10 +58,10 @@ func run(ctx context.Context, purpose string, names []string) error {
 	if err != nil {
 		return err
 	}
-	show := newProgress(os.Stdout)
+	show := screen.New(os.Stdout)
 	for i, p := range missing {
 		step := fmt.Sprintf("[%d/%d] building %s %s", i+1, len(missing), p.name, p.version)
-		if err := show.during(step, func() error { return build(ctx, toolsDir, binDir, p) }); err != nil {
+		if err := show.Step(step, func() error { return build(ctx, toolsDir, binDir, p) }); err != nil {
 			return err
 		}
 	}

@@ -29,7 +29,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/hack/demo/screen"
+	"github.com/synchub-dev/synchub/hack/screen"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )

@@ -21,10 +21,17 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 
 	"github.com/synchub-dev/synchub/hack/demo/timeline"
 )
@@ -114,3 +121,85 @@ func (d *demo) record(route timeline.Route, stage timeline.Stage, at time.Time) 
 }
 
 func (d *demo) redraw() { d.screen.Draw(timeline.Table(d.log.Timelines())) }
+
+var (
+	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+)
+
+// watcher watches the Deployments of one cluster or mailbox.
+type watcher struct {
+	side   string
+	config *rest.Config
+	// seen is called for each added or modified Deployment, with the time of the event.
+	seen func(deployment *unstructured.Unstructured, at time.Time)
+	// open is called when a watch has started.
+	open func()
+	done <-chan struct{}
+
+	mu   sync.Mutex
+	last error
+}
+
+func newWatcher(side string, config *rest.Config, seen func(*unstructured.Unstructured, time.Time)) *watcher {
+	done := make(chan struct{})
+	return &watcher{side: side, config: config, seen: seen, open: sync.OnceFunc(func() { close(done) }), done: done}
+}
+
+// run watches until ctx ends. Every watch starts with the existing objects, so a restart misses none.
+func (w *watcher) run(ctx context.Context) {
+	_ = wait.PollUntilContextCancel(ctx, pollEvery, true, func(ctx context.Context) (bool, error) {
+		err := w.watchOnce(ctx)
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.last = err
+		return false, nil
+	})
+}
+
+func (w *watcher) watchOnce(ctx context.Context) error {
+	client, err := dynamic.NewForConfig(w.config)
+	if err != nil {
+		return err
+	}
+	events, err := client.Resource(deployments).Watch(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	defer events.Stop()
+	w.open()
+	for event := range events.ResultChan() {
+		at := time.Now()
+		deployment, ok := event.Object.(*unstructured.Unstructured)
+		if ok && (event.Type == watch.Added || event.Type == watch.Modified) {
+			w.seen(deployment, at)
+		}
+	}
+	return errors.New("the watch ended")
+}
+
+// awaitOpen waits until all watches have started.
+func awaitOpen(ctx context.Context, watchers []*watcher) error {
+	for _, w := range watchers {
+		select {
+		case <-w.done:
+		case <-ctx.Done():
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return fmt.Errorf("watch the Deployments of %s: %w", w.side, errors.Join(ctx.Err(), w.last))
+		}
+	}
+	return nil
+}
+
+// isAvailable reports whether a Deployment has the condition Available with status True.
+func isAvailable(deployment *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(deployment.Object, "status", "conditions")
+	for _, condition := range conditions {
+		fields, ok := condition.(map[string]any)
+		if ok && fields["type"] == "Available" && fields["status"] == "True" {
+			return true
+		}
+	}
+	return false
+}

@@ -27,7 +27,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/synchub-dev/synchub/hack/demo/screen"
+	"github.com/synchub-dev/synchub/hack/screen"
 )
 
 func main() {

@@ -108,8 +108,6 @@ func weightOf(s *schema) int {
 	return weight
 }
 
-// validatorWeight is the cost of one judge of values, counted in fields. patternWeight divides the steps of its pattern: each group
-// of that many steps costs one field more.
 const (
 	// validatorWeight is the cost of one scalarValidator, counted in fields. patternWeight divides the steps of the
 	// schema's pattern: each group of that many steps costs one more field.

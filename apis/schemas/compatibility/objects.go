@@ -199,3 +199,62 @@ func join(path, name string) string {
 		return path + "." + name
 	}
 }
+
+// Types of lists whose items must differ.
+const (
+	listSet = "set"
+	listMap = "map"
+)
+
+func listTypeOf(s *schema) string {
+	if s.XListType == nil {
+		return ""
+	}
+	return *s.XListType
+}
+
+// list compares the schemas of lists.
+func (c *comparison) list(at location, mine, theirs *schema) {
+	if !isRangeWithin(mine.MinItems, mine.MaxItems, theirs.MinItems, theirs.MaxItems) {
+		c.addFinding(at, ReasonItems, "the target takes %s items, the mailbox %s", formatRange(theirs.MinItems, theirs.MaxItems), formatRange(mine.MinItems, mine.MaxItems))
+	}
+	if !areItemsDistinct(mine, theirs) {
+		c.addFinding(at, ReasonDuplicates, "the target takes no item twice, the mailbox does")
+	}
+	own, other := itemsOf(mine), itemsOf(theirs)
+	at.path += "[]"
+	if acceptsNull(own) && !acceptsNull(other) {
+		c.addFinding(at, ReasonNull, "the mailbox takes null, the target does not")
+	}
+	c.compare(at, own, other)
+}
+
+func itemsOf(s *schema) *schema {
+	switch {
+	case s.Items != nil && s.Items.Schema != nil:
+		return s.Items.Schema
+	case preserves(s):
+		return anyValue
+	default:
+		return prunedValue
+	}
+}
+
+// areItemsDistinct reports whether the mailbox forbids duplicate items wherever the target does.
+func areItemsDistinct(mine, theirs *schema) bool {
+	if mine.MaxItems != nil && *mine.MaxItems <= 1 {
+		return true
+	}
+	if theirs.UniqueItems && !mine.UniqueItems {
+		return false
+	}
+	switch listTypeOf(theirs) {
+	case listSet:
+		return listTypeOf(mine) == listSet
+	case listMap:
+		isOther := func(key string) bool { return !slices.Contains(theirs.XListMapKeys, key) }
+		return listTypeOf(mine) == listMap && len(mine.XListMapKeys) > 0 && !slices.ContainsFunc(mine.XListMapKeys, isOther)
+	default:
+		return true
+	}
+}

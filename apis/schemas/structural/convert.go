@@ -231,3 +231,44 @@ func (c *converter) describesFields(s *spec.Schema, at location) bool {
 	return s.Ref.String() != "" || len(s.Type) > 0 || len(s.Properties) > 0 || s.Items != nil || s.AdditionalProperties != nil ||
 		slices.ContainsFunc(children(s), func(branch *spec.Schema) bool { return c.describesFields(branch, at) })
 }
+
+// quantityPattern matches every text that a server accepts as a quantity, and little else.
+const quantityPattern = `^\s*[+-]?[0-9]*(\.[0-9]*)?([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+)?\s*$`
+
+// relaxRestrictions removes formats and widens enums that a server written in Go does not enforce as declared.
+func relaxRestrictions(out *apiextensionsv1.JSONSchemaProps) {
+	if out.Type == typeString && out.Format != "date-time" {
+		out.Format = ""
+	}
+	if empty := []byte(`""`); out.Type == typeString && len(out.Enum) > 0 &&
+		!slices.ContainsFunc(out.Enum, func(value apiextensionsv1.JSON) bool { return slices.Equal(value.Raw, empty) }) {
+		out.Enum = append(out.Enum, apiextensionsv1.JSON{Raw: empty})
+	}
+}
+
+// unknownSchema returns a copy of a schema without the keywords that describe the content.
+func unknownSchema(s apiextensionsv1.JSONSchemaProps) apiextensionsv1.JSONSchemaProps {
+	kept := apiextensionsv1.JSONSchemaProps{Description: s.Description, Nullable: s.Nullable, XPreserveUnknownFields: new(true)}
+	if s.Type == typeObject {
+		kept.Type = typeObject
+	}
+	return kept
+}
+
+// alternatives returns the sorted types of a value that may have several types.
+func alternatives(s *spec.Schema) (types []string) {
+	if len(s.Type) > 1 {
+		return slices.Sorted(slices.Values(s.Type))
+	}
+	if len(s.Type) > 0 || len(s.OneOf) > 0 && len(s.AnyOf) > 0 {
+		return nil
+	}
+	for _, branch := range append(slices.Clone(s.OneOf), s.AnyOf...) {
+		if len(branch.Type) != 1 {
+			return nil
+		}
+		types = append(types, branch.Type[0])
+	}
+	slices.Sort(types)
+	return types
+}

@@ -25,6 +25,7 @@ import (
 	"slices"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
@@ -179,4 +180,28 @@ func children(s *spec.Schema) (all []*spec.Schema) {
 		all = append(all, s.Not)
 	}
 	return all
+}
+
+// definition returns the schema of a CRD as its OpenAPI document repeats it. In the document the metadata of the
+// object, and of embedded objects, is a reference, which CRDs may not contain; definition replaces it.
+func definition(component *spec.Schema) (*apiextensionsv1.JSONSchemaProps, error) {
+	raw, err := json.Marshal(component)
+	if err != nil {
+		return nil, err
+	}
+	root := &apiextensionsv1.JSONSchemaProps{}
+	if err := json.Unmarshal(raw, root); err != nil {
+		return nil, err
+	}
+	walk(root, position{}, func(node *apiextensionsv1.JSONSchemaProps, at position) {
+		metadata, ok := node.Properties["metadata"]
+		if ok && (at.path == "" || node.XEmbeddedResource || refersToMeta(&metadata)) {
+			node.Properties["metadata"] = apiextensionsv1.JSONSchemaProps{Type: typeObject}
+		}
+	})
+	return root, nil
+}
+
+func refersToMeta(s *apiextensionsv1.JSONSchemaProps) bool {
+	return s.Ref != nil || len(s.AllOf) == 1 && s.AllOf[0].Ref != nil
 }

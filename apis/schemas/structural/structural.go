@@ -20,9 +20,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
@@ -101,4 +104,60 @@ func IsDefinition(document []byte, kind schema.GroupVersionKind) (bool, error) {
 		return false, err
 	}
 	return components.isDefinition(component), nil
+}
+
+// Paths of the replicas of scalable kinds. Every built-in kind with the subresource scale has its replicas there.
+const (
+	specReplicas   = ".spec.replicas"
+	statusReplicas = ".status.replicas"
+)
+
+// setSubresources gives the version the subresources that the cluster serves and kcp can serve too. A kind whose
+// selector is not a string, such as a Deployment, gets a scale subresource without selector: autoscalers work on the
+// target.
+func setSubresources(version *apiextensionsv1.CustomResourceDefinitionVersion, kind Kind) (notes []Note) {
+	subresources := &apiextensionsv1.CustomResourceSubresources{}
+	if kind.Status {
+		subresources.Status = &apiextensionsv1.CustomResourceSubresourceStatus{}
+	}
+	if kind.Scale {
+		root := version.Schema.OpenAPIV3Schema
+		if root.Properties["spec"].Properties["replicas"].Type == typeInteger &&
+			root.Properties["status"].Properties["replicas"].Type == typeInteger {
+			subresources.Scale = &apiextensionsv1.CustomResourceSubresourceScale{
+				SpecReplicasPath: specReplicas, StatusReplicasPath: statusReplicas,
+			}
+		} else {
+			notes = append(notes, Note{Path: ".spec", Reason: "the subresource scale is left out: " + specReplicas + " or " + statusReplicas + " is no integer"})
+		}
+	}
+	if *subresources != (apiextensionsv1.CustomResourceSubresources{}) {
+		version.Subresources = subresources
+	}
+	return notes
+}
+
+// position is a location in a schema.
+type position struct {
+	// path of the field in an object.
+	path string
+	// schema is the path in the schema, relative to the start of the walk.
+	schema *field.Path
+}
+
+// walk visits a schema and the schemas of its fields, items and values, each before its content, in a fixed order.
+// walk does not follow allOf, anyOf, oneOf and not, which only restrict fields that are described elsewhere.
+func walk(node *apiextensionsv1.JSONSchemaProps, at position, visit func(*apiextensionsv1.JSONSchemaProps, position)) {
+	visit(node, at)
+	for _, name := range slices.Sorted(maps.Keys(node.Properties)) {
+		property := node.Properties[name]
+		walk(&property, position{at.path + "." + name, at.schema.Child("properties").Key(name)}, visit)
+		node.Properties[name] = property
+	}
+	if node.Items != nil && node.Items.Schema != nil {
+		walk(node.Items.Schema, position{at.path + "[]", at.schema.Child("items")}, visit)
+	}
+	if node.AdditionalProperties != nil && node.AdditionalProperties.Schema != nil {
+		walk(node.AdditionalProperties.Schema, position{at.path + ".*", at.schema.Child("additionalProperties")}, visit)
+	}
 }

@@ -17,6 +17,7 @@ limitations under the License.
 package structural
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 
@@ -67,4 +68,42 @@ func valuesOf(s *apiextensionsv1.JSONSchemaProps) *apiextensionsv1.JSONSchemaPro
 		return nil
 	}
 	return s.AdditionalProperties.Schema
+}
+
+// maxStoredBytes is the maximum size of a CRD in JSON. etcd accepts 1.5 MiB, and the stored object is larger than the
+// CRD.
+const maxStoredBytes = 1 << 20
+
+// PreserveUnknownFields makes a version keep all fields, also those that its schema does not name.
+// spec.preserveUnknownFields of a CRD means the same, but kcp does not know that field. A version without a schema
+// gets one.
+func PreserveUnknownFields(version *apiextensionsv1.CustomResourceDefinitionVersion) {
+	if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
+		version.Schema = &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{}}
+	}
+	root := version.Schema.OpenAPIV3Schema
+	root.Type = typeObject
+	walk(root, position{}, func(node *apiextensionsv1.JSONSchemaProps, at position) {
+		structured := node.Type == typeObject && node.AdditionalProperties == nil || node.Type == "" && !node.XIntOrString
+		if structured && at.path != ".metadata" {
+			node.XPreserveUnknownFields = new(true)
+		}
+	})
+}
+
+// DropDescriptions removes the descriptions from a CRD that is too large to be stored with them. It reports whether
+// it did.
+func DropDescriptions(crd *apiextensionsv1.CustomResourceDefinition) bool {
+	content, err := json.Marshal(crd.Spec)
+	if err != nil || len(content) <= maxStoredBytes {
+		return false // a CRD that cannot be encoded is refused when it is written
+	}
+	for i := range crd.Spec.Versions {
+		if schema := crd.Spec.Versions[i].Schema; schema != nil && schema.OpenAPIV3Schema != nil {
+			walk(schema.OpenAPIV3Schema, position{}, func(node *apiextensionsv1.JSONSchemaProps, _ position) {
+				node.Description = ""
+			})
+		}
+	}
+	return true
 }

@@ -124,19 +124,15 @@ func (e *explainer) hub() types.UID {
 // resolvePublishedResource finds the PublishedResource in force, and compiles how the hub syncs objects by it.
 func (e *explainer) resolvePublishedResource() {
 	api := e.api()
-	e.publishedResource = e.findPublishedResource(func(spec *synchubv1alpha1.PublishedResourceSpec) synchubv1alpha1.ResourceDescriptor {
-		return publishedresource.InMailbox(spec)
-	}, api.Kind)
-	if e.publishedResource != nil {
-		api.Version = cmp.Or(publishedresource.InMailbox(&e.publishedResource.Spec).Version, api.Version)
-	}
+	e.publishedResource = publishedresource.FindOldest(e.facts.Published.Value, publishedresource.InMailbox, e.facts.Resource, api.Kind)
 	if e.publishedResource == nil {
 		e.resource = publishedresource.RelatedAPI(api)
 		// If no PublishedResource could be read, assume that configs select the resource.
 		e.resource.RelatedOnly = e.facts.Published.Err == nil
 		return
 	}
-	e.resource, e.compileError = publishedresource.NewCompiler().CompileObject(e.publishedResource, api)
+	api.Version = cmp.Or(publishedresource.InMailbox(&e.publishedResource.Spec).Version, api.Version)
+	e.resource, e.compileError = publishedresource.NewCompiler().Compile(e.publishedResource, api)
 	if e.compileError != nil {
 		e.resource = publishedresource.RelatedAPI(api)
 		e.resource.RelatedOnly = false
@@ -158,25 +154,6 @@ func (e *explainer) api() publishedresource.API {
 	default:
 		return publishedresource.API{GroupVersionResource: group.WithVersion(""), Namespaced: e.facts.Key.Namespace != "", Exported: true}
 	}
-}
-
-// findPublishedResource returns the oldest PublishedResource that names the resource. The function name returns a
-// PublishedResource's name of the resource on one side.
-func (e *explainer) findPublishedResource(name func(*synchubv1alpha1.PublishedResourceSpec) synchubv1alpha1.ResourceDescriptor, kind string) *synchubv1alpha1.PublishedResource {
-	var found *synchubv1alpha1.PublishedResource
-	for i := range e.facts.Published.Value {
-		candidate := &e.facts.Published.Value[i]
-		named := name(&candidate.Spec)
-		sameName := named.Resource == e.facts.Resource.Resource || named.Resource == "" && named.Kind != "" && named.Kind == kind
-		if named.Group == e.facts.Resource.Group && sameName && (found == nil || isOlder(candidate, found)) {
-			found = candidate
-		}
-	}
-	return found
-}
-
-func isOlder(a, b *synchubv1alpha1.PublishedResource) bool {
-	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name)) < 0
 }
 
 // resolveTargetRef returns the location on the target to which the object is downsynced, or from which it was

@@ -16,7 +16,21 @@ limitations under the License.
 
 package explain
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
+)
 
 // State is the outcome of a step.
 type State string
@@ -180,4 +194,64 @@ func (s *Step) withReason(reason string) *Step {
 // withAdvice sets the advice.
 func (s *Step) withAdvice(what string, values ...any) {
 	s.Do = fmt.Sprintf(what, values...)
+}
+
+// Observed is the result of a read.
+type Observed[T any] struct {
+	// Value is the result, or the zero value if nothing exists.
+	Value T
+	// Err says why the result is unknown.
+	Err error
+}
+
+// Facts are all inputs of Explain.
+type Facts struct {
+	Now        time.Time
+	SyncTarget *edgev2alpha1.SyncTarget
+	// Hub is the UID of the provider workspace's LogicalCluster. If it is empty, marks tell the hub.
+	Hub types.UID
+
+	// Resource and Key name the object in the mailbox.
+	Resource schema.GroupResource
+	Key      types.NamespacedName
+	// Served is the API as the mailbox serves it, or nil if the mailbox does not serve it. Its fields Native and
+	// Exported are ignored.
+	Served Observed[*publishedresource.API]
+	// Published are all PublishedResources.
+	Published Observed[[]synchubv1alpha1.PublishedResource]
+	// Configs of the mailbox.
+	Configs Observed[Configs]
+	// Object and Namespace are in the mailbox. They are nil if they do not exist.
+	Object, Namespace Observed[*unstructured.Unstructured]
+	// Events about the object in the mailbox, as far as the user may read them.
+	Events []corev1.Event
+	// Target is the object at [Facts.TargetRef] on the target, or nil.
+	Target Observed[*unstructured.Unstructured]
+}
+
+// Configs select objects in a mailbox.
+type Configs struct {
+	SyncerConfigs   []*edgev2alpha1.SyncerConfig
+	EdgeSyncConfigs []*edgev2alpha1.EdgeSyncConfig
+}
+
+// TargetRef is the location of an object on the target.
+type TargetRef struct {
+	plan.TargetAPI
+	types.NamespacedName
+}
+
+// displayName returns the name of the object on the target.
+func (r TargetRef) displayName() string { return strings.TrimPrefix(r.String(), "/") }
+
+// API returns the mailbox's resource, in the synced version if that is known.
+func (f *Facts) API() schema.GroupVersionResource {
+	return newExplainer(f).resource.GroupVersionResource
+}
+
+// TargetRef returns the location of the object on the target. The error says why the location is unknown. The result
+// may lack the version, and either the resource name or the kind.
+func (f *Facts) TargetRef() (TargetRef, error) {
+	e := newExplainer(f)
+	return e.targetRef, e.targetRefErr
 }

@@ -17,6 +17,7 @@ limitations under the License.
 package explain
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -108,12 +109,9 @@ func (e *explainer) explainUnpublished() {
 		e.addStep(StepPublished, OK, "no PublishedResource is about it; it travels with objects of another, by %s", relation)
 		return
 	}
-	onTarget := func(spec *synchubv1alpha1.PublishedResourceSpec) synchubv1alpha1.ResourceDescriptor {
-		return spec.Resource
-	}
-	if other := e.findPublishedResource(onTarget, e.resource.Kind); other != nil {
+	if other := publishedresource.FindOldest(e.facts.Published.Value, publishedresource.OnTarget, e.facts.Resource, e.resource.Kind); other != nil {
 		mailbox := publishedresource.InMailbox(&other.Spec)
-		e.addStep(StepPublished, Stopped, "the PublishedResource %s gives it another name in mailboxes: %s (%s)", other.Name, orDefault(mailbox.Resource, mailbox.Kind), orDefault(mailbox.Group, "core")).
+		e.addStep(StepPublished, Stopped, "the PublishedResource %s gives it another name in mailboxes: %s (%s)", other.Name, cmp.Or(mailbox.Resource, mailbox.Kind), cmp.Or(mailbox.Group, "core")).
 			withAdvice("ask for that")
 		return
 	}
@@ -123,13 +121,6 @@ func (e *explainer) explainUnpublished() {
 		return
 	}
 	step.withAdvice("make one in the hosting cluster")
-}
-
-func orDefault(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }
 
 // isMailboxReadable reports whether the mailbox is readable and serves the resource.

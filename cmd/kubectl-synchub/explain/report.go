@@ -43,8 +43,9 @@ func (e *explainer) explainCompatibility() {
 		return
 	}
 	found := recorded[index]
+	warnsOnly := e.publishedResource != nil && e.publishedResource.Spec.Compatibility == synchubv1alpha1.CompatibilityWarn
 	switch {
-	case found.State == edgev2alpha1.SyncedResourceIncompatible && found.Reason == "SchemaIncompatible" && e.warnsOnly():
+	case found.State == edgev2alpha1.SyncedResourceIncompatible && found.Reason == "SchemaIncompatible" && warnsOnly:
 		e.addStep(StepCompatibility, OK, "not every object fits, and the PublishedResource lets them go down all the same: %s", sentence(found.Message)).withReason(found.Reason)
 	case found.State == edgev2alpha1.SyncedResourceIncompatible:
 		e.addStep(StepCompatibility, Stopped, "%s", sentence(found.Message)).withReason(found.Reason)
@@ -55,10 +56,6 @@ func (e *explainer) explainCompatibility() {
 	default:
 		e.addStep(StepCompatibility, Waiting, "the hub has not found out yet whether the cluster takes %s", e.targetRef.GroupResource()).withReason(found.Reason)
 	}
-}
-
-func (e *explainer) warnsOnly() bool {
-	return e.publishedResource != nil && e.publishedResource.Spec.Compatibility == synchubv1alpha1.CompatibilityWarn
 }
 
 // explainReport explains the object's failure as the hub reports it, which includes errors from the target.
@@ -168,9 +165,13 @@ func (e *explainer) countFailed() (failed int64) {
 // lastEvent returns the hub's last warning about the object, or nil. Events about a former object of the same name do
 // not count.
 func (e *explainer) lastEvent() (last *corev1.Event) {
+	var uid types.UID
+	if object := e.facts.Object.Value; object != nil {
+		uid = object.GetUID()
+	}
 	for i := range e.facts.Events {
 		event := &e.facts.Events[i]
-		if event.ReportingController != "synchub" || event.Type != corev1.EventTypeWarning || event.InvolvedObject.UID != e.uid() {
+		if event.ReportingController != "synchub" || event.Type != corev1.EventTypeWarning || event.InvolvedObject.UID != uid {
 			continue
 		}
 		if last == nil || last.LastTimestamp.Before(&event.LastTimestamp) {
@@ -178,11 +179,4 @@ func (e *explainer) lastEvent() (last *corev1.Event) {
 		}
 	}
 	return last
-}
-
-func (e *explainer) uid() types.UID {
-	if e.facts.Object.Value == nil {
-		return ""
-	}
-	return e.facts.Object.Value.GetUID()
 }

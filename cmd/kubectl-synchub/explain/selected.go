@@ -17,13 +17,20 @@ limitations under the License.
 package explain
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 )
 
@@ -57,7 +64,7 @@ func (e *explainer) explainNoDownsync() bool {
 	object := e.facts.Object.Value
 	switch reason := e.noDownsyncReason; {
 	case reason == plan.NoDownsyncUpsynced:
-		e.addStep(StepSelected, OK, "it came up from the cluster, where it is %s; so it does not go down", sourceName(e.source))
+		e.addStep(StepSelected, OK, "it came up from the cluster, where it is %s; so it does not go down", strings.TrimPrefix(e.source.Source.Namespace+"/"+e.source.Source.Name, "/"))
 	case reason == plan.NoDownsyncMailboxAccess:
 		e.addStep(StepSelected, Stopped, "it gives users their rights in the mailbox, by spec.mailboxAccess of the SyncTarget; such bindings never go down")
 	case reason == plan.NoDownsyncEnsured, e.owner.Hub == "" && object.GetAnnotations()[ownership.EnsuredAnnotation] != "":
@@ -66,10 +73,6 @@ func (e *explainer) explainNoDownsync() bool {
 		return false
 	}
 	return true
-}
-
-func sourceName(mark *ownership.Mark) string {
-	return strings.TrimPrefix(mark.Source.Namespace+"/"+mark.Source.Name, "/")
 }
 
 // selectionMessage names the configs that select the object, with the first entry of each.
@@ -191,8 +194,9 @@ func (e *explainer) explainName() {
 			withAdvice("take it out of upsync, or do not select it for going down")
 		return
 	}
-	if e.targetRef.NamespacedName != e.facts.Key || e.isConverted() {
-		e.addStep(StepName, OK, "on the cluster it is the %s %s", orDefault(e.targetRef.Kind, e.targetRef.Resource), e.targetRef.displayName())
+	isConverted := e.resource.Kind != "" && e.targetRef.Kind != e.resource.Kind
+	if isConverted || e.targetRef.NamespacedName != e.facts.Key {
+		e.addStep(StepName, OK, "on the cluster it is the %s %s", cmp.Or(e.targetRef.Kind, e.targetRef.Resource), e.targetRef.displayName())
 		return
 	}
 	if e.publishedResource == nil {
@@ -200,13 +204,57 @@ func (e *explainer) explainName() {
 	}
 }
 
-func (e *explainer) isConverted() bool {
-	return e.targetRef.Kind != e.resource.Kind && e.resource.Kind != ""
-}
-
 func joinFirst(names []string) string {
 	if more := len(names) - maxListed; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), more)
 	}
 	return strings.Join(names, ", ")
+}
+
+// namespaceRefusal returns the reason why the hub does not use the object's namespace on the target, or nil. An
+// option of the hub decides which namespaces are protected, so a protected namespace is known only from the hub's
+// reports.
+func (e *explainer) namespaceRefusal() *policy.DeniedError {
+	namespace := e.targetRef.Namespace
+	if e.targetRef.Group == "" && e.targetRef.Resource == "namespaces" {
+		namespace = e.targetRef.Name
+	}
+	if namespace == "" {
+		return nil
+	}
+	namespaces := &policy.NamespacePolicy{Protected: policy.NamespacePatterns{"*"}}
+	if bounds := e.facts.SyncTarget.Spec.Namespaces; bounds != nil {
+		namespaces.Only, namespaces.Allowed = bounds.Only, policy.NamespacePatterns(bounds.AllowProtected)
+	}
+	refusal, refused := errors.AsType[*policy.DeniedError](namespaces.Check(namespace, e.resource.Allowed.ProtectedNamespaces))
+	if !refused || refusal.Reason == policy.ReasonNamespaceProtected && (!policy.DefaultProtectedNamespaces.Match(namespace) || !e.isReported(refusal.Reason)) {
+		return nil
+	}
+	return refusal
+}
+
+// isReported reports whether the status of a config has the reason.
+func (e *explainer) isReported(reason string) bool {
+	return slices.ContainsFunc(e.reports(), func(reported report) bool {
+		ready := meta.FindStatusCondition(reported.Conditions, edgev2alpha1.ConditionReady)
+		return ready != nil && ready.Reason == reason || slices.ContainsFunc(reported.Failures, func(failure edgev2alpha1.ObjectFailure) bool {
+			return failure.Reason == reason
+		})
+	})
+}
+
+// explainUpsync explains an object that is not in the mailbox although a config selects it for upsync.
+func (e *explainer) explainUpsync() {
+	refusal, refused := errors.AsType[*policy.DeniedError](e.resource.CheckUpsync(e.resource.TargetAPI()))
+	if !refused {
+		refusal = e.namespaceRefusal()
+	}
+	if refusal == nil {
+		refusal, _ = errors.AsType[*policy.DeniedError](policy.CheckReservedName(e.resource.GroupResource(), e.facts.Key))
+	}
+	if refusal != nil {
+		e.addStep(StepObject, Stopped, "it does not come up from the cluster, though a config selects it: %s", refusal.Message).withReason(refusal.Reason)
+		return
+	}
+	e.addStep(StepObject, Waiting, "it is not in the mailbox; a config selects it for coming up from the cluster")
 }

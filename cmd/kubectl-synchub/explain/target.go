@@ -108,8 +108,8 @@ func stateOfCondition(condition *metav1.Condition) State {
 }
 
 // sentence returns a message in a form that fits into a sentence.
-func sentence(message string) string { return strings.TrimSuffix(oneLine(message), ".") }
+func sentence(message string) string {
+	return strings.TrimSuffix(strings.Join(strings.Fields(message), " "), ".")
+}
 
 func inOneLine(err error) string { return sentence(err.Error()) }
-
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

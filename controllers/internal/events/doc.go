@@ -14,7 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package events records events on PublishedResources in the hosting cluster, and on SyncTargets in their inventory
-// workspaces. [Record] and [RecordCondition] use client-go's recorder; [WarnSyncTarget] writes each event once, whichever
-// replica leads and however often it is called.
+// Package events writes the hub's events. [Record] and [RecordCondition] record events on PublishedResources in the hosting
+// cluster with client-go's recorder. The recorder would need one broadcaster per workspace, with goroutines and a cache.
+// Events in workspaces are therefore plain objects: [Warning] makes one, and [WarnSyncTarget] writes each warning once,
+// whichever replica leads. All messages are cut by [Truncate].
 package events

@@ -20,25 +20,20 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/conditions"
 )
 
 // ReasonFieldsWithoutEffect is the reason of the condition NotImplemented.
 const ReasonFieldsWithoutEffect = "FieldsWithoutEffect"
 
 // SetCondition sets the condition NotImplemented for the given fields, or removes it if there are none.
-func SetCondition(conditions *[]metav1.Condition, generation int64, fields []string) {
-	if len(fields) == 0 {
-		meta.RemoveStatusCondition(conditions, edgev2alpha1.ConditionNotImplemented)
-		return
-	}
-	meta.SetStatusCondition(conditions, metav1.Condition{
+func SetCondition(all *[]metav1.Condition, generation int64, fields []string) {
+	conditions.SetIf(len(fields) > 0, all, metav1.Condition{
 		Type:               edgev2alpha1.ConditionNotImplemented,
-		Status:             metav1.ConditionTrue,
 		Reason:             ReasonFieldsWithoutEffect,
 		Message:            fmt.Sprintf("This version of synchub does not act on: %s.", strings.Join(fields, ", ")),
 		ObservedGeneration: generation,

@@ -76,7 +76,7 @@ func planPublication(resource schema.GroupResource, source synchubv1alpha1.SyncT
 	if err != nil && !meta.IsNoMatchError(err) {
 		return Publication{}, fmt.Errorf("cannot find out whether the target serves %s: %w", resource, err)
 	}
-	if known := oldestPublisher(existing, resource, kind); known != nil {
+	if known := publishedresource.FindOldest(existing, publishedresource.OnTarget, resource, kind); known != nil {
 		return Publication{Resource: resource, Existing: known}, nil
 	}
 	if err != nil {
@@ -94,19 +94,6 @@ func servedResource(resource schema.GroupResource, mapper meta.RESTMapper) (sche
 	}
 	kind, err := mapper.KindFor(found)
 	return found.GroupResource(), kind.Kind, err
-}
-
-// oldestPublisher returns the oldest PublishedResource of a resource, which is the one in force, or nil.
-func oldestPublisher(existing []synchubv1alpha1.PublishedResource, resource schema.GroupResource, kind string) *synchubv1alpha1.PublishedResource {
-	var oldest *synchubv1alpha1.PublishedResource
-	for i := range existing {
-		named := existing[i].Spec.Resource
-		same := named.Resource == resource.Resource || named.Resource == "" && named.Kind == kind
-		if named.Group == resource.Group && same && (oldest == nil || existing[i].CreationTimestamp.Before(&oldest.CreationTimestamp)) {
-			oldest = &existing[i]
-		}
-	}
-	return oldest
 }
 
 // desiredPublishedResource returns the PublishedResource for a resource: a claim if kcp itself serves the API, otherwise

@@ -67,7 +67,7 @@ func New(ctx context.Context, resource *synchubv1alpha1.PublishedResource, defin
 	if err != nil {
 		return nil, err
 	}
-	preview.resource, err = publishedresource.NewCompiler().Compile(resource.Name, &resource.Spec, api)
+	preview.resource, err = publishedresource.NewCompiler().Compile(resource, api)
 	return preview, err
 }
 

@@ -22,7 +22,9 @@ package timeline
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
+	"text/tabwriter"
 	"time"
 )
 
@@ -170,4 +172,57 @@ func (l *Log) LongestReturn() time.Duration {
 		}
 	}
 	return longest
+}
+
+const (
+	clockFormat = "15:04:05.000"
+	// waiting is the content of the cell for the next stage.
+	waiting = "…"
+)
+
+// Table formats all timelines, one per line below the header. The result ends without a line break.
+func Table(timelines []Timeline) string {
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "TARGET\tDEPLOYMENT\tCREATED\tAPPLIED\tAVAILABLE\tSTATUS BACK")
+	for _, j := range timelines {
+		cells := []string{j.Target, j.Namespace + "/" + j.Name}
+		for stage := range stages {
+			cells = append(cells, cell(j, Stage(stage)))
+		}
+		fmt.Fprintln(table, strings.Join(cells, "\t"))
+	}
+	_ = table.Flush() // a strings.Builder never fails
+	return strings.TrimRight(text.String(), "\n")
+}
+
+func cell(j Timeline, stage Stage) string {
+	switch {
+	case int(stage) > j.Reached():
+		return ""
+	case int(stage) == j.Reached():
+		return waiting
+	case stage == Created:
+		return j.At(Created).Format(clockFormat)
+	default:
+		leg, _ := j.Leg(stage)
+		return Milliseconds(leg)
+	}
+}
+
+// Line describes one stage that a timeline has reached, for an output that cannot be redrawn.
+func Line(j Timeline, stage Stage) string {
+	line := fmt.Sprintf("%s  %-8s %-22s %s", j.At(stage).Format(clockFormat), j.Target, j.Namespace+"/"+j.Name, stage)
+	if leg, ok := j.Leg(stage); ok {
+		line += " after " + Milliseconds(leg)
+	}
+	return line
+}
+
+// Milliseconds formats a duration in whole milliseconds, and a shorter one as "<1ms".
+func Milliseconds(d time.Duration) string {
+	if d < time.Millisecond {
+		return "<1ms"
+	}
+	return fmt.Sprintf("%dms", d.Round(time.Millisecond).Milliseconds())
 }

@@ -91,3 +91,51 @@ func TestLongMessages(t *testing.T) {
 		t.Errorf("what is no text: %q", message)
 	}
 }
+
+func TestTruncate(t *testing.T) {
+	for name, test := range map[string]struct{ message, want string }{
+		"nothing":               {"", ""},
+		"short":                 {"a failure", "a failure"},
+		"as long as it may be":  {strings.Repeat("a", 1000), strings.Repeat("a", 1000)},
+		"a byte too long":       {strings.Repeat("a", 1001), strings.Repeat("a", 1000) + "…"},
+		"a rune at the limit":   {strings.Repeat("a", 998) + "éé", strings.Repeat("a", 998) + "é…"},
+		"a rune over the limit": {strings.Repeat("a", 999) + "é", strings.Repeat("a", 999) + "…"},
+		"long runes":            {strings.Repeat("🛳", 300), strings.Repeat("🛳", 250) + "…"},
+		"long runes, shifted":   {"a" + strings.Repeat("🛳", 300), "a" + strings.Repeat("🛳", 249) + "…"},
+		"not text":              {"a\xff" + strings.Repeat("b", 10), "a\uFFFD" + strings.Repeat("b", 10)},
+		"not text, too long":    {strings.Repeat("\xff\xfe", 600), "\uFFFD"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := events.Truncate(test.message); got != test.want {
+				t.Errorf("want %d bytes ending in %q, got %d ending in %q", len(test.want), end(test.want), len(got), end(got))
+			}
+		})
+	}
+}
+
+func end(text string) string { return text[max(0, len(text)-8):] }
+
+func FuzzTruncate(f *testing.F) {
+	f.Add("a", 1, "é", 600)
+	f.Add("", 0, "🛳", 300)
+	f.Add("aaa", 333, "\xe2\x82", 3)
+	f.Fuzz(func(t *testing.T, head string, heads int, tail string, tails int) {
+		message := strings.Repeat(head, max(0, heads%2000)) + strings.Repeat(tail, max(0, tails%2000))
+		if len(message) > 1<<20 {
+			return
+		}
+		got := events.Truncate(message)
+		if len(got) > 1024 {
+			t.Errorf("%d bytes are too many", len(got))
+		}
+		if !utf8.ValidString(got) {
+			t.Errorf("%q is not text any more", got)
+		}
+		if utf8.ValidString(message) && !strings.HasPrefix(message, strings.TrimSuffix(got, "…")) {
+			t.Errorf("%q is not the beginning of the message", got)
+		}
+		if utf8.ValidString(message) && len(message) <= 1000 && got != message {
+			t.Errorf("a message that fits was changed: %q", got)
+		}
+	})
+}

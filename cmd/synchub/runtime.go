@@ -19,7 +19,9 @@ package main
 import (
 	"math"
 	"os"
+	"runtime"
 	"runtime/debug"
+	"time"
 )
 
 // gcPercent is the GOGC value of the hub. The hub reads much and keeps little of it: with Go's default of 100,
@@ -56,4 +58,17 @@ func goMemoryLimit() int64 {
 		return limit
 	}
 	return defaultMemory
+}
+
+const (
+	// mutexProfileFraction and blockProfileRate are the sampling rates of the profiles: one of so many contended
+	// locks, and one sample per so much waiting time. Both are low, so that profiling does not slow down the hub.
+	mutexProfileFraction = 100
+	blockProfileRate     = 100 * time.Millisecond
+)
+
+// enableContentionProfiles enables the profiles "mutex" and "block", which Go leaves empty by default.
+func enableContentionProfiles() {
+	runtime.SetMutexProfileFraction(mutexProfileFraction)
+	runtime.SetBlockProfileRate(int(blockProfileRate.Nanoseconds()))
 }

@@ -20,11 +20,14 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/utils/ptr"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
@@ -132,7 +135,7 @@ func (r Row) State() string {
 
 // IsHealthy reports whether the cluster needs no attention.
 func (r Row) IsHealthy() bool {
-	return r.Ready == metav1.ConditionTrue && count(r.Failed) == 0 && r.Incompatible == 0 && r.Unauthorized == "" && r.BeyondLimits == ""
+	return r.Ready == metav1.ConditionTrue && ptr.Deref(r.Failed, 0) == 0 && r.Incompatible == 0 && r.Unauthorized == "" && r.BeyondLimits == ""
 }
 
 // FailureLines describes each failed object on one line. The last line says how many more there are that the status
@@ -143,17 +146,10 @@ func (r Row) FailureLines() (lines []string) {
 		name := strings.TrimPrefix(failure.Namespace+"/"+failure.Name, "/")
 		lines = append(lines, fmt.Sprintf("%s %s: %s: %s", resource.String(), name, failure.Reason, strings.Join(strings.Fields(failure.Message), " ")))
 	}
-	if more := int(count(r.Failed)) - len(r.Failures); more > 0 {
+	if more := int(ptr.Deref(r.Failed, 0)) - len(r.Failures); more > 0 {
 		lines = append(lines, fmt.Sprintf("%d more failed; the configs of the mailbox and the events there name them", more))
 	}
 	return lines
-}
-
-func count(number *int32) int32 {
-	if number == nil {
-		return 0
-	}
-	return *number
 }
 
 // SortWorstFirst sorts rows by group: not ready, set aside by an operator, ready with problems, healthy. Within a
@@ -174,10 +170,102 @@ func SortWorstFirst(rows []Row) {
 	slices.SortStableFunc(rows, func(a, b Row) int {
 		return cmp.Or(
 			cmp.Compare(rank(a), rank(b)),
-			cmp.Compare(count(b.Failed), count(a.Failed)),
+			cmp.Compare(ptr.Deref(b.Failed, 0), ptr.Deref(a.Failed, 0)),
 			cmp.Compare(b.Lag, a.Lag),
 			cmp.Compare(b.Incompatible, a.Incompatible),
 			cmp.Compare(a.Name, b.Name),
 		)
 	})
+}
+
+// noValue represents values that do not exist yet or are unknown.
+const noValue = "<none>"
+
+// columns of all tables of SyncTargets. kubectl prints those with priority 1 only with -o wide.
+var columns = []metav1.TableColumnDefinition{
+	{Name: "Name", Type: "string"},
+	{Name: "Ready", Type: "string"},
+	{Name: "Objects", Type: "string"},
+	{Name: "Failed", Type: "string"},
+	{Name: "Lag", Type: "string"},
+	{Name: "Version", Type: "string"},
+	{Name: "Last Seen", Type: "string"},
+	{Name: "Age", Type: "string"},
+	{Name: "Mailbox", Type: "string", Priority: 1},
+	{Name: "Reason", Type: "string", Priority: 1},
+}
+
+// Table returns the rows in the form that kubectl prints.
+func Table(rows []Row, now time.Time) *metav1.Table {
+	table := &metav1.Table{ColumnDefinitions: columns}
+	for _, row := range rows {
+		table.Rows = append(table.Rows, metav1.TableRow{Cells: []any{
+			row.Name, row.State(), formatCount(row.Objects), formatCount(row.Failed), formatLag(row), cmp.Or(row.Version, noValue),
+			formatSince(row.LastSeen, now), formatSince(row.Created, now), cmp.Or(row.Mailbox, noValue), row.Reason,
+		}})
+	}
+	return table
+}
+
+func formatCount(of *int32) string {
+	if of == nil {
+		return noValue
+	}
+	return strconv.Itoa(int(*of))
+}
+
+// formatLag returns noValue if it is unknown whether a change is pending.
+func formatLag(of Row) string {
+	switch {
+	case of.Lag > 0:
+		return FormatDuration(of.Lag)
+	case of.Ready != metav1.ConditionTrue || of.Objects == nil:
+		return noValue
+	default:
+		return "0s"
+	}
+}
+
+func formatSince(when, now time.Time) string {
+	if when.IsZero() {
+		return noValue
+	}
+	return FormatDuration(now.Sub(when))
+}
+
+// FormatDuration formats a duration as kubectl does. Negative durations count as zero.
+func FormatDuration(of time.Duration) string { return duration.HumanDuration(max(of, 0)) }
+
+// Summary describes all rows in one line of text.
+func Summary(rows []Row) string {
+	var ready, setAside, notReady, unknown int
+	var objects, failed int64
+	var oldest time.Duration
+	for _, row := range rows {
+		switch {
+		case row.Ready == metav1.ConditionTrue:
+			ready++
+		case len(row.Modes) > 0:
+			setAside++
+		case row.Ready == metav1.ConditionUnknown:
+			unknown++
+		default:
+			notReady++
+		}
+		objects, failed, oldest = objects+int64(ptr.Deref(row.Objects, 0)), failed+int64(ptr.Deref(row.Failed, 0)), max(oldest, row.Lag)
+	}
+	parts := []string{fmt.Sprintf("%d ready", ready)}
+	for _, part := range []struct {
+		count int
+		what  string
+	}{{notReady, "not ready"}, {unknown, "unknown"}, {setAside, "set aside"}} {
+		if part.count > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.count, part.what))
+		}
+	}
+	text := fmt.Sprintf("%d clusters: %s. %d objects synced, %d failed, as last counted.", len(rows), strings.Join(parts, ", "), objects, failed)
+	if oldest > 0 {
+		text += " The oldest change has been waiting for " + FormatDuration(oldest) + "."
+	}
+	return text
 }

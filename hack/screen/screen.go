@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package screen prints the progress of the demo: finished lines, and below them a live part that [Screen.Draw]
+// Package screen prints the progress of a command: finished lines, and below them a live part that [Screen.Draw]
 // redraws in place. On an output that cannot be redrawn, such as a pipe, it prints finished lines only.
 package screen
 
