@@ -174,10 +174,7 @@ spec:
 			Expect(hub.Kill9()).To(Succeed())
 			startHub(ctx)
 		}, NodeTimeout(time.Minute))
-		var err error
-		hub, err = synchub.StartHub(fmt.Sprintf("--mailboxes-max-bytes=%d", total))
-		Expect(err).NotTo(HaveOccurred())
-		Expect(hub.AwaitReady(ctx)).To(Succeed())
+		startHub(ctx, fmt.Sprintf("--mailboxes-max-bytes=%d", total))
 		Eventually(ready).WithContext(ctx).Should(And(ContainSubstring("False MailboxLimitExceeded: "), ContainSubstring("--mailboxes-max-bytes")))
 		Eventually(metric("synchub_mailboxes_fair_share_bytes")).WithContext(ctx).Should(BeNumerically(">", 0))
 		neighbourNoticesNothing("blue")
