@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/faults"
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
@@ -65,16 +66,17 @@ var _ = Describe("departure", func() {
 
 	It("waits for a target that is away when a SyncTarget is deleted, and lets it go by force", func(ctx SpecContext) {
 		const ns, group = "forced", "forced.example.com"
-		cluster := newCluster(ctx, ns)
-		gvr := publishWaiting(ctx, ns, group, ns)
+		proxy := newProxy(ctx, clusters["florin"])
+		gvr := publishWaiting(ctx, "florin", group, ns)
 		inventory := newInventory(ctx, ns)
-		mailbox := register(ctx, inventory, ns, ns)
+		Expect(inventory.Register(ctx, ns, kubeconfigBy(proxy), nil)).To(Succeed())
+		mailbox := mailboxOf(ctx, inventory, ns)
 		apply(ctx, mailbox, documents(namespace(ns), custom(group, "v1", "widgets", "Widget").object(ns, "held", "spec: {}"), selecting(ns, gvr)))
-		eventuallyExists(ctx, target(ns), gvr, ns, "held")
+		eventuallyExists(ctx, target("florin"), gvr, ns, "held")
 		Expect(value(ctx, mailbox, gvr, ns, "held", "metadata", "finalizers")).To(ContainSubstring("wait-for-target"))
 		workspace := workspaceOf(ctx, inventory, ns)
 
-		Expect(cluster.Kill9()).To(Succeed())
+		Expect(proxy.Set(ctx, faults.Refused)).To(Succeed())
 		remove(ctx, inventory.Config, syncTargets, "", ns)
 		Eventually(message).WithContext(ctx).WithArguments(inventory.Config, syncTargets, ns, "Ready").Should(And(ContainSubstring("widgets."+group), ContainSubstring("waits")))
 		patch(ctx, inventory.Config, syncTargets, "", ns, `{"metadata": {"annotations": {"synchub.dev/force-removal": "true"}}}`)

@@ -49,7 +49,7 @@ var _ = Describe("a mailbox that holds too much", Label("escapes"), func() {
 		const ns, other, size, count = "too-much", "enough", 200_000, 10
 		inventory := newInventory(ctx, ns)
 		mailbox, hosting := register(ctx, inventory, "greedy", "hosting"), target("hosting")
-		neighbour := register(ctx, inventory, "modest", "florin")
+		neighbour := sharedMailbox(ctx, "florin")
 		apply(ctx, neighbour, documents(namespace(other), everythingIn(other), configMap(other, "settings", "green")))
 		eventuallyExists(ctx, target("florin"), configMaps, other, "settings")
 		quiet(ctx)
@@ -144,7 +144,7 @@ spec:
 		const ns, other, size, large, small = "too-many", "few", 200_000, 40, 250
 		inventory := newInventory(ctx, ns)
 		mailbox, hosting := register(ctx, inventory, "greedy", "hosting"), target("hosting")
-		neighbour := register(ctx, inventory, "modest", "florin")
+		neighbour := sharedMailbox(ctx, "florin")
 		apply(ctx, neighbour, documents(namespace(other), everythingIn(other), configMap(other, "settings", "green")))
 		eventuallyExists(ctx, target("florin"), configMaps, other, "settings")
 		neighbourNoticesNothing := func(entry string) {

@@ -121,7 +121,7 @@ var _ = Describe("restarts and removals", func() {
 		const ns = "removed"
 		inventory := newInventory(ctx, ns)
 		// Another SyncTarget stays, and with it the state that all of them share.
-		other := register(ctx, inventory, "guilder", "guilder")
+		other := sharedMailbox(ctx, "guilder")
 		apply(ctx, other, documents(namespace(ns), configMap(ns, "settings", "green"), everythingIn(ns)))
 		eventuallyExists(ctx, target("guilder"), configMaps, ns, "settings")
 		quiet(ctx)

@@ -57,7 +57,7 @@ var _ = Describe("safety", func() {
 		}
 		By("never touching what was placed, for longer than any proof takes")
 		Consistently(func() map[string]string { return identities(ctx, target("florin"), configMaps, ns, "item-") }).
-			WithContext(ctx).WithTimeout(35 * time.Second).WithPolling(time.Second).Should(Equal(before))
+			WithContext(ctx).WithTimeout(absenceVerified).WithPolling(time.Second).Should(Equal(before))
 		By("following a real deletion and a change again")
 		remove(ctx, mailbox, configMaps, ns, "item-0")
 		patch(ctx, mailbox, configMaps, ns, "item-1", `{"data": {"number": "one"}}`)

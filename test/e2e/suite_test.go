@@ -51,12 +51,22 @@ var (
 	suite   *framework.Suite
 	synchub *installation.Installation
 	hub     *installation.Hub
+	// inventoryOfSpecs is what sharedInventory returns.
+	inventoryOfSpecs *installation.Inventory
 	// clusters are the clusters for target and register: "florin" and "guilder" with controllers, and "hosting", the
 	// process's own hosting cluster. The latter has no controllers, so only the spec makes changes.
 	clusters = map[string]*servers.Target{}
 )
 
 var shared = []string{"florin", "guilder"}
+
+const (
+	// absenceDelay is short, since the few mailboxes of the tests are bound in a moment: deletions need not wait as long as in
+	// a fleet.
+	absenceDelay = 2 * time.Second
+	// absenceVerified is longer than the verification of an absence takes, after a change of the binding and twice.
+	absenceVerified = 6 * absenceDelay
+)
 
 func hostingOf(process int) string { return fmt.Sprintf("hosting-%d", process) }
 
@@ -95,8 +105,7 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) {
 	binary := filepath.Join(suite.Options.Bin, "synchub-race")
 	synchub, err = installation.New(ctx, suite.Options, suite.KCP, clusters["hosting"], binary, process, ownNames...)
 	Expect(err).NotTo(HaveOccurred())
-	// The few mailboxes of the tests are bound in a moment, so deletions need not wait as long as in a fleet.
-	synchub.HubArguments = []string{"--binding-settle-period=2s", "--mass-deletion-delay=2s"}
+	synchub.HubArguments = []string{fmt.Sprintf("--binding-settle-period=%s", absenceDelay), fmt.Sprintf("--mass-deletion-delay=%s", absenceDelay)}
 	startHub(ctx)
 }, NodeTimeout(10*time.Minute))
 
@@ -204,8 +213,6 @@ func sharedInventory(ctx context.Context) *installation.Inventory {
 	}, NodeTimeout(2*time.Minute))
 	return inventoryOfSpecs
 }
-
-var inventoryOfSpecs *installation.Inventory
 
 // sharedMailbox returns a client config for the shared mailbox of a cluster; see sharedInventory.
 func sharedMailbox(ctx context.Context, cluster string) *rest.Config {
