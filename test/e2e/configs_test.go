@@ -29,8 +29,7 @@ import (
 var _ = Describe("configs of one mailbox", func() {
 	It("count together, and what is done to one changes only what that one changes", func(ctx SpecContext) {
 		const ns = "together"
-		inventory := newInventory(ctx, ns)
-		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
+		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		byLabel := func(spec string) string {
 			return syncerConfig("wide", fmt.Sprintf(`{namespaceScope: {namespaces: [%s], resources: [{group: "", resource: configmaps, apiVersion: v1%s}]}}`, ns, spec))
 		}

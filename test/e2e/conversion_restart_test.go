@@ -32,8 +32,7 @@ var _ = Describe("renaturing, without interruption and waste", func() {
 		publishOnTarget(ctx, packages, kept)
 		hosting := target("hosting")
 		define(ctx, hosting, parcels, packages, kept)
-		inventory := newInventory(ctx, ns)
-		mailbox := register(ctx, inventory, "hosting", "hosting")
+		mailbox := sharedMailbox(ctx, "hosting")
 		entries := goingDown(ns, parcels, notices, configMapAPI)
 		apply(ctx, mailbox, documents(namespace(ns), parcels.object(ns, "first", "spec: {weight: 1, paper: brown}"),
 			notices.object(ns, "news", "spec: {}"), configMap(ns, "settings", "x"),

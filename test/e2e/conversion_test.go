@@ -103,8 +103,7 @@ var _ = Describe("renaturing", func() {
 		packages := packages(below)
 		publish(ctx, parcels, notices)
 		publishOnTarget(ctx, packages)
-		inventory := newInventory(ctx, ns)
-		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
+		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		apply(ctx, mailbox, documents(namespace(ns),
 			parcels.object(ns, "first", "spec: {weight: 1, paper: brown}"), parcels.object(ns, "second", "spec: {weight: 2, paper: brown}"),
 			notices.object(ns, "news", "data: {entry: fine}"), configMap(ns, "denatured", "renamed"), configMap(ns, "plain", "as it is"),
@@ -166,8 +165,7 @@ var _ = Describe("renaturing", func() {
 		publishOnTarget(ctx, packages, boxes, same)
 		guilder := target("guilder")
 		define(ctx, guilder, packages, boxes, same)
-		inventory := newInventory(ctx, ns)
-		mailbox := register(ctx, inventory, "guilder", "guilder")
+		mailbox := sharedMailbox(ctx, "guilder")
 		history := follow(ctx, guilder, ns, configMaps, packages.GroupVersionResource, boxes.GroupVersionResource, same.GroupVersionResource)
 		entries := goingDown(ns, parcels, configMapAPI)
 		apply(ctx, mailbox, documents(namespace(ns), parcels.object(ns, "first", "spec: {weight: 1, paper: brown}"),
@@ -201,8 +199,7 @@ var _ = Describe("renaturing", func() {
 
 	It("lets the first of two sources have a name, and the oldest of two configs decide", func(ctx SpecContext) {
 		const ns = "one-name"
-		inventory := newInventory(ctx, ns)
-		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
+		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		entries := goingDown(ns, configMapAPI)
 		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "first", "the first"), configMap(ns, "settings", "x"),
 			config(ns, entries, configMapsCalled("first", "shared"), configMapsCalled("second", "shared"), configMapsCalled("settings", "renamed"))))
@@ -233,20 +230,6 @@ var _ = Describe("renaturing", func() {
 		eventuallyGone(ctx, florin, configMaps, ns, "shared")
 	}, NodeTimeout(2*time.Minute))
 
-	It("passes a name on when its source is gone", func(ctx SpecContext) {
-		const ns = "passed-on"
-		inventory := newInventory(ctx, ns)
-		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
-		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "first", "the first"),
-			config(ns, goingDown(ns, configMapAPI), configMapsCalled("first", "shared"), configMapsCalled("second", "shared"))))
-		eventuallyHas(ctx, florin, configMaps, ns, "shared", "the first", "data", "entry")
-		apply(ctx, mailbox, configMap(ns, "second", "the second"))
-		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ns).Should(ConsistOf("Conflict second"))
-		remove(ctx, mailbox, configMaps, ns, "first")
-		eventuallyHas(ctx, florin, configMaps, ns, "shared", "the second", "data", "entry")
-		Eventually(readyOf).WithContext(ctx).WithArguments(mailbox, ns).Should(HavePrefix("True"))
-	}, NodeTimeout(2*time.Minute))
-
 	It("brings objects up under what they are called in the mailbox", func(ctx SpecContext) {
 		const ns, below = "raised-as", "raised.example.com"
 		packages := packages(below)
@@ -254,8 +237,7 @@ var _ = Describe("renaturing", func() {
 		publishOnTarget(ctx, packages)
 		guilder := target("guilder")
 		define(ctx, guilder, packages)
-		inventory := newInventory(ctx, ns)
-		mailbox := register(ctx, inventory, "guilder", "guilder")
+		mailbox := sharedMailbox(ctx, "guilder")
 		entries := fmt.Sprintf(`
   upsync:
   - {apiGroup: %s, resources: [packages], namespaces: [%s], names: ["*"]}

@@ -55,10 +55,12 @@ var _ = Describe("credentials of a target", func() {
 		Expect(createdAfter-created).To(BeNumerically("<=", count), "no object is created twice")
 		Expect(changedAfter).To(Equal(changed), "none is written again")
 
-		By("refusing a kubeconfig that would run a program, and disconnecting")
+		By("refusing a kubeconfig that would run a program, and disconnecting; and naming a field that has no effect")
 		exec := strings.Replace(string(kubeconfigOf("florin")), "token:", "exec: {apiVersion: client.authentication.k8s.io/v1, command: /bin/false, interactiveMode: Never}\n    token:", 1)
 		Expect(inventory.Register(ctx, "florin", []byte(exec), nil)).To(Succeed())
 		Eventually(value).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "florin", "status", "conditions").Should(ContainSubstring("users.user.exec"))
+		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"spec": {"evictAfter": "2030-01-01T00:00:00Z"}}`)
+		Eventually(message).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "florin", "NotImplemented").Should(ContainSubstring("spec.evictAfter"))
 		apply(ctx, mailbox, configMap(ns, "later", "x"))
 		Expect(inventory.Register(ctx, "florin", kubeconfigOf("florin"), nil)).To(Succeed())
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "later")

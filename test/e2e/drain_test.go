@@ -28,42 +28,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/faults"
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
 var clusterRoleBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
 
 var _ = Describe("departure", func() {
-	It("removes what the hub placed when a SyncTarget is deleted by policy Delete", func(ctx SpecContext) {
-		const ns = "departing"
-		inventory := newInventory(ctx, ns)
-		mailbox := register(ctx, inventory, "florin", "florin")
-		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "x"), secret(ns, "key"), deployment(ns, "web"), everythingIn(ns)))
-		eventuallyExists(ctx, target("florin"), configMaps, ns, "settings")
-		eventuallyExists(ctx, target("florin"), secrets, ns, "key")
-		eventuallyExists(ctx, target("florin"), deployments, ns, "web")
-		apply(ctx, target("florin"), configMap(ns, "local", "x"))
-		workspace := workspaceOf(ctx, inventory, "florin")
-
-		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"spec": {"deletionPolicy": "Delete"}}`)
-		remove(ctx, inventory.Config, syncTargets, "", "florin")
-		eventuallyGone(ctx, inventory.Config, syncTargets, "", "florin")
-		for resource, name := range map[schema.GroupVersionResource]string{configMaps: "settings", secrets: "key", deployments: "web"} {
-			Expect(framework.Exists(ctx, target("florin"), resource, ns, name)).To(BeFalse(), name)
-		}
-		eventuallyGone(ctx, synchub.InWorkspace(synchub.Workspace), workspaces, "", workspace)
-		By("leaving what is not the hub's")
-		Expect(framework.Exists(ctx, target("florin"), configMaps, ns, "local")).To(BeTrue())
-	}, NodeTimeout(3*time.Minute))
-
 	It("goes on where a hub that was killed has left off", func(ctx SpecContext) {
 		const ns = "killed-departing"
 		inventory := newInventory(ctx, ns)
 		mailbox := register(ctx, inventory, "florin", "florin")
-		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "held", "x"), configMap(ns, "settings", "x"), secret(ns, "key"), everythingIn(ns)))
+		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "held", "x"), configMap(ns, "settings", "x"), secret(ns, "key"), deployment(ns, "web"), everythingIn(ns)))
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "held")
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "settings")
 		eventuallyExists(ctx, target("florin"), secrets, ns, "key")
+		eventuallyExists(ctx, target("florin"), deployments, ns, "web")
+		workspace := workspaceOf(ctx, inventory, "florin")
 		patch(ctx, target("florin"), configMaps, ns, "held", `{"metadata": {"finalizers": ["departure.example.com/held"]}}`)
 		apply(ctx, target("florin"), configMap(ns, "local", "x"))
 
@@ -74,41 +55,28 @@ var _ = Describe("departure", func() {
 		startHub(ctx)
 		patch(ctx, target("florin"), configMaps, ns, "held", `{"metadata": {"finalizers": null}}`)
 		eventuallyGone(ctx, inventory.Config, syncTargets, "", "florin")
-		for resource, name := range map[schema.GroupVersionResource]string{configMaps: "settings", secrets: "key"} {
+		for resource, name := range map[schema.GroupVersionResource]string{configMaps: "settings", secrets: "key", deployments: "web"} {
 			Expect(framework.Exists(ctx, target("florin"), resource, ns, name)).To(BeFalse(), name)
 		}
 		Expect(framework.Exists(ctx, target("florin"), configMaps, ns, "held")).To(BeFalse())
+		eventuallyGone(ctx, synchub.InWorkspace(synchub.Workspace), workspaces, "", workspace)
+		By("leaving what is not the hub's")
 		Expect(framework.Exists(ctx, target("florin"), configMaps, ns, "local")).To(BeTrue())
 	}, NodeTimeout(4*time.Minute))
 
-	It("lets go of what the hub placed when a SyncTarget is deleted, and another one takes nothing over", func(ctx SpecContext) {
-		const ns = "let-go"
-		inventory := newInventory(ctx, ns)
-		mailbox := register(ctx, inventory, "florin", "florin")
-		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "former"), everythingIn(ns)))
-		eventuallyExists(ctx, target("florin"), configMaps, ns, "settings")
-		remove(ctx, inventory.Config, syncTargets, "", "florin")
-		eventuallyGone(ctx, inventory.Config, syncTargets, "", "florin")
-		eventuallyReleased(ctx, configMaps, ns, "settings")
-
-		mailbox = register(ctx, inventory, "florin", "florin")
-		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "later"), everythingIn(ns)))
-		Eventually(reasons).WithContext(ctx).WithArguments(mailbox, ns, "settings").Should(ContainElement("Conflict"))
-		Expect(value(ctx, target("florin"), configMaps, ns, "settings", "data", "entry")).To(Equal("former"))
-	}, NodeTimeout(3*time.Minute))
-
 	It("waits for a target that is away when a SyncTarget is deleted, and lets it go by force", func(ctx SpecContext) {
 		const ns, group = "forced", "forced.example.com"
-		cluster := newCluster(ctx, ns)
-		gvr := publishWaiting(ctx, ns, group, ns)
+		proxy := newProxy(ctx, clusters["florin"])
+		gvr := publishWaiting(ctx, "florin", group, ns)
 		inventory := newInventory(ctx, ns)
-		mailbox := register(ctx, inventory, ns, ns)
+		Expect(inventory.Register(ctx, ns, kubeconfigBy(proxy), nil)).To(Succeed())
+		mailbox := mailboxOf(ctx, inventory, ns)
 		apply(ctx, mailbox, documents(namespace(ns), custom(group, "v1", "widgets", "Widget").object(ns, "held", "spec: {}"), selecting(ns, gvr)))
-		eventuallyExists(ctx, target(ns), gvr, ns, "held")
+		eventuallyExists(ctx, target("florin"), gvr, ns, "held")
 		Expect(value(ctx, mailbox, gvr, ns, "held", "metadata", "finalizers")).To(ContainSubstring("wait-for-target"))
 		workspace := workspaceOf(ctx, inventory, ns)
 
-		Expect(cluster.Kill9()).To(Succeed())
+		Expect(proxy.Set(ctx, faults.Refused)).To(Succeed())
 		remove(ctx, inventory.Config, syncTargets, "", ns)
 		Eventually(message).WithContext(ctx).WithArguments(inventory.Config, syncTargets, ns, "Ready").Should(And(ContainSubstring("widgets."+group), ContainSubstring("waits")))
 		patch(ctx, inventory.Config, syncTargets, "", ns, `{"metadata": {"annotations": {"synchub.dev/force-removal": "true"}}}`)
@@ -146,26 +114,9 @@ var _ = Describe("departure", func() {
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "Ready").Should(Equal("True"))
 	}, NodeTimeout(3*time.Minute))
 
-	It("makes nothing new on a cordoned target, and catches up when that ends", func(ctx SpecContext) {
-		const ns = "cordoned"
-		inventory := newInventory(ctx, ns)
-		mailbox := register(ctx, inventory, "florin", "florin")
-		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "old", "before"), everythingIn(ns)))
-		eventuallyExists(ctx, target("florin"), configMaps, ns, "old")
-		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"spec": {"unschedulable": true}}`)
-		eventuallyObserved(ctx, inventory, "florin")
-		apply(ctx, mailbox, configMap(ns, "new", "x"))
-		Eventually(reasons).WithContext(ctx).WithArguments(mailbox, ns, "new").Should(ContainElement("TargetCordoned"))
-		patch(ctx, mailbox, configMaps, ns, "old", `{"data": {"entry": "after"}}`)
-		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "old", "data", "entry").Should(Equal("after"))
-		Expect(framework.Exists(ctx, target("florin"), configMaps, ns, "new")).To(BeFalse())
-		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"spec": {"unschedulable": false}}`)
-		eventuallyExists(ctx, target("florin"), configMaps, ns, "new")
-	}, NodeTimeout(2*time.Minute))
-
 	It("gives users their rights in the mailbox, and takes them away again", func(ctx SpecContext) {
 		const ns = "accessible"
-		inventory := newInventory(ctx, ns)
+		inventory := sharedInventory(ctx)
 		mailbox := register(ctx, inventory, "florin", "florin")
 		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"spec": {"mailboxAccess": [
 			{"clusterRole": "view", "subjects": [{"kind": "User", "name": "alice"}]}, {"clusterRole": "edit", "subjects": [{"kind": "Group", "name": "crew"}]}]}}`)

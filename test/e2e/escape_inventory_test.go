@@ -82,10 +82,7 @@ var _ = Describe("an inventory workspace that asks for too much", Label("escapes
 			Expect(hub.Kill9()).To(Succeed())
 			startHub(ctx)
 		}, NodeTimeout(time.Minute))
-		var err error
-		hub, err = synchub.StartHub(fmt.Sprintf("--inventory-max-mailboxes=%d", limit))
-		Expect(err).NotTo(HaveOccurred())
-		Expect(hub.AwaitReady(ctx)).To(Succeed())
+		startHub(ctx, fmt.Sprintf("--inventory-max-mailboxes=%d", limit))
 		for number := range limit + 1 {
 			patch(ctx, greedy.Config, syncTargets, "", name(number), `{"spec": {"unschedulable": true}}`)
 			Eventually(func() *metav1.Condition {

@@ -35,10 +35,10 @@ var _ = Describe("marks", Label("escapes"), func() {
 	// Two SyncTargets, a and b, use the same cluster.
 	It("count only if the hub wrote them, on the very object", func(ctx SpecContext) {
 		const ns = "marks-forged"
-		inventory := newInventory(ctx, ns)
+		inventory := sharedInventory(ctx)
 		florin := target("florin")
-		register(ctx, inventory, "a", "florin")
-		b := register(ctx, inventory, "b", "florin")
+		register(ctx, inventory, "florin", "florin")
+		b := register(ctx, inventory, "rival", "florin")
 		below := readerOf(ctx, florin)
 		apply(ctx, b, documents(namespace(ns), configMap(ns, "decoy", "x"), pod(ns, "barrier"), selecting(ns, configMaps, pods.GroupVersionResource)))
 		eventuallyExists(ctx, florin, pods.GroupVersionResource, ns, "barrier")
@@ -83,9 +83,9 @@ spec:
 
 	It("keep what one SyncTarget sent down out of another's mailbox", func(ctx SpecContext) {
 		const ns = "marks-shared"
-		inventory := newInventory(ctx, ns)
+		inventory := sharedInventory(ctx)
 		florin := target("florin")
-		a, b := register(ctx, inventory, "a", "florin"), register(ctx, inventory, "b", "florin")
+		a, b := register(ctx, inventory, "florin", "florin"), register(ctx, inventory, "rival", "florin")
 		above, below := readerOf(ctx, a), readerOf(ctx, florin)
 		secret := func(name, content string) string {
 			return fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: %s, namespace: %s}\nstringData: {entry: %q}\n", name, ns, content)
@@ -117,7 +117,7 @@ spec:
 			Expect(inA(name)()).To(BeEmpty(), name)
 		}
 		Expect(below(secrets, ns, "x", "metadata", "uid")()).To(Equal(uid))
-		Eventually(explained).WithContext(ctx).WithArguments(inventory, "a", "secrets", ns+"/x").
+		Eventually(explained).WithContext(ctx).WithArguments(inventory, "florin", "secrets", ns+"/x").
 			Should(And(HaveField("State", explain.Stopped), HaveField("Step", explain.StepObject), HaveField("Text", ContainSubstring("a hub brought it there"))))
 
 		By("taking out what becomes another's, and bringing in what is nobody's any more")
@@ -133,8 +133,7 @@ spec:
 
 	It("come off a Namespace and a definition that go in the mailbox, and come back with them", func(ctx SpecContext) {
 		const ns, group, count = "marks-return", "return.example.com", 20
-		inventory := newInventory(ctx, ns)
-		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
+		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		below := readerOf(ctx, florin)
 		tokens := custom(group, "v1", "tokens", "Token")
 		crd := tokens.GroupResource().String()

@@ -49,7 +49,7 @@ var _ = Describe("a mailbox that holds too much", Label("escapes"), func() {
 		const ns, other, size, count = "too-much", "enough", 200_000, 10
 		inventory := newInventory(ctx, ns)
 		mailbox, hosting := register(ctx, inventory, "greedy", "hosting"), target("hosting")
-		neighbour := register(ctx, inventory, "modest", "florin")
+		neighbour := sharedMailbox(ctx, "florin")
 		apply(ctx, neighbour, documents(namespace(other), everythingIn(other), configMap(other, "settings", "green")))
 		eventuallyExists(ctx, target("florin"), configMaps, other, "settings")
 		quiet(ctx)
@@ -144,7 +144,7 @@ spec:
 		const ns, other, size, large, small = "too-many", "few", 200_000, 40, 250
 		inventory := newInventory(ctx, ns)
 		mailbox, hosting := register(ctx, inventory, "greedy", "hosting"), target("hosting")
-		neighbour := register(ctx, inventory, "modest", "florin")
+		neighbour := sharedMailbox(ctx, "florin")
 		apply(ctx, neighbour, documents(namespace(other), everythingIn(other), configMap(other, "settings", "green")))
 		eventuallyExists(ctx, target("florin"), configMaps, other, "settings")
 		neighbourNoticesNothing := func(entry string) {
@@ -174,10 +174,7 @@ spec:
 			Expect(hub.Kill9()).To(Succeed())
 			startHub(ctx)
 		}, NodeTimeout(time.Minute))
-		var err error
-		hub, err = synchub.StartHub(fmt.Sprintf("--mailboxes-max-bytes=%d", total))
-		Expect(err).NotTo(HaveOccurred())
-		Expect(hub.AwaitReady(ctx)).To(Succeed())
+		startHub(ctx, fmt.Sprintf("--mailboxes-max-bytes=%d", total))
 		Eventually(ready).WithContext(ctx).Should(And(ContainSubstring("False MailboxLimitExceeded: "), ContainSubstring("--mailboxes-max-bytes")))
 		Eventually(metric("synchub_mailboxes_fair_share_bytes")).WithContext(ctx).Should(BeNumerically(">", 0))
 		neighbourNoticesNothing("blue")

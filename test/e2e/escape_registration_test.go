@@ -34,20 +34,6 @@ var grantsUse = regexp.MustCompile("`kubectl (annotate secret [^`]+)`")
 
 // Attacks of a user of an inventory workspace who may create SyncTargets and write their status, but not read Secrets.
 var _ = Describe("a registration", Label("escapes"), func() {
-	It("gives rights for nothing that a status asks for", func(ctx SpecContext) {
-		const ns = "forged-status"
-		inventory := newInventory(ctx, ns)
-		kubectl := userOf(ctx, inventory)
-		apply(ctx, inventory.Config, "{apiVersion: edge.kubestellar.io/v2alpha1, kind: SyncTarget, metadata: {name: "+ns+"}}")
-		patch(ctx, inventory.Config, syncTargets, "", ns, `{"status": {"syncedResources": [{"group": "*", "resource": "*", "state": "Accepted"}, {"resource": "endpoints", "state": "Accepted"}]}}`, "status")
-		Expect(value(ctx, inventory.Config, syncTargets, "", ns, "status", "syncedResources")).To(ContainSubstring("endpoints"))
-		for _, how := range []string{"--dry-run=client", "--dry-run=server"} {
-			shown := kubectl.succeeds(ctx, "synchub", "register", ns, "--target-kubeconfig", clusters["florin"].Kubeconfig, how, "-o", "yaml")
-			Expect(shown.out).To(And(ContainSubstring("- deployments"), Not(ContainSubstring("- '*'")), Not(ContainSubstring("- endpoints"))), how)
-		}
-		Expect(madeFor(ctx, "florin", ns)).To(BeEmpty())
-	}, NodeTimeout(time.Minute))
-
 	It("lets a SyncTarget use no Secret that does not name it", func(ctx SpecContext) {
 		const ns = "stolen-secret"
 		inventory := newInventory(ctx, ns)

@@ -36,8 +36,7 @@ var _ = Describe("routes that nobody was given", Label("escapes"), func() {
 		hosting := target("hosting")
 		publishOnTarget(ctx, created)
 		define(ctx, hosting, created)
-		inventory := newInventory(ctx, ns)
-		mailbox := register(ctx, inventory, "hosting", "hosting")
+		mailbox := sharedMailbox(ctx, "hosting")
 		grant := func(name string) string {
 			return fmt.Sprintf(`
 apiVersion: rbac.authorization.k8s.io/v1
@@ -114,8 +113,7 @@ spec:
 		publish(ctx, crates, pallets)
 		patch(ctx, hosting, publishedResources, "", "crates", `{"spec": {"naming": {"namespace": "tenant-{{ .Object.metadata.namespace }}"}}}`)
 		define(ctx, hosting, crates, pallets, skids)
-		inventory := newInventory(ctx, ns)
-		mailbox := register(ctx, inventory, "hosting", "hosting")
+		mailbox := sharedMailbox(ctx, "hosting")
 		apply(ctx, mailbox, documents(namespace(ns), crates.object(ns, "renamed", "spec: {}"), crates.object(ns, "as-pallet", "spec: {}"), crates.object(ns, "as-skid", "spec: {}"),
 			config(ns, goingDown(ns, crates),
 				renaming("group: "+group+", kind: Crate, name: renamed", "group: "+group+", kind: Crate, name: otherwise"),
@@ -142,7 +140,7 @@ spec:
 	It("lead neither into protected namespaces nor out of them, until a SyncTarget or a PublishedResource allows it", func(ctx SpecContext) {
 		const ns, elsewhere, below = "escape-spaces", "escape-spaces-elsewhere", "below-escape-spaces"
 		hosting := target("hosting")
-		inventory := newInventory(ctx, ns)
+		inventory := sharedInventory(ctx)
 		mailbox := register(ctx, inventory, "hosting", "hosting")
 		apply(ctx, hosting, secret("kube-system", below))
 		DeferCleanup(func(ctx SpecContext) {

@@ -78,7 +78,7 @@ var _ = Describe("escapes: a hostile target", Label("escapes"), func() {
 			server.URL, base64.StdEncoding.EncodeToString(authority), hostileToken)
 
 		inventory := newInventory(ctx, ns)
-		healthy := register(ctx, inventory, "florin", "florin")
+		healthy := sharedMailbox(ctx, "florin")
 		before := residentMemory(ctx)
 		Expect(inventory.Register(ctx, "hostile", []byte(kubeconfig), nil)).To(Succeed())
 		mailbox := mailboxOf(ctx, inventory, "hostile")

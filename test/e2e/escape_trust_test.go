@@ -32,7 +32,6 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
@@ -155,21 +154,6 @@ var _ = Describe("what the hub believes", Label("escapes"), func() {
 		}).WithContext(ctx).Should(Succeed())
 		Expect(identities(ctx, target("florin"), configMaps, ns, "of-one")).NotTo(BeEmpty(), "what is there is left there, and listed")
 	}, NodeTimeout(4*time.Minute))
-
-	It("is kept where only the hub writes", func(ctx SpecContext) {
-		inventory := newInventory(ctx, "remembered")
-		register(ctx, inventory, "florin", "florin")
-		entry := func() string {
-			found, err := framework.Get(ctx, synchub.InWorkspace(synchub.Workspace), configMaps, ledger.Namespace, string(syncTargetOf(ctx, inventory, "florin").UID))
-			Expect(err).NotTo(HaveOccurred())
-			return fmt.Sprint(found.Object["data"])
-		}
-		Expect(entry()).To(And(ContainSubstring(`"name":"florin"`), ContainSubstring(syncTargetOf(ctx, inventory, "florin").Status.ClusterID)))
-		uid := string(syncTargetOf(ctx, inventory, "florin").UID)
-		remove(ctx, inventory.Config, syncTargets, "", "florin")
-		eventuallyGone(ctx, inventory.Config, syncTargets, "", "florin")
-		eventuallyGone(ctx, synchub.InWorkspace(synchub.Workspace), configMaps, ledger.Namespace, uid)
-	}, NodeTimeout(2*time.Minute))
 })
 
 func syncTargetOf(ctx context.Context, inventory *installation.Inventory, name string) *edgev2alpha1.SyncTarget {

@@ -34,20 +34,20 @@ import (
 var _ = Describe("variations", Label("escapes"), func() {
 	It("of what a tenant writes into his mailbox, and a target's administrator brings up, lead nowhere else", func(ctx SpecContext) {
 		const ns, kcpSystem = "variations", "kcp-system"
-		victims, attackers := newInventory(ctx, ns+"-victim"), newInventory(ctx, ns+"-attacker")
+		inventory := sharedInventory(ctx)
 		florin, guilder := target("florin"), target("guilder")
-		victim, own := register(ctx, victims, "victim", "guilder"), register(ctx, attackers, "attacker", "florin")
+		victim, own := register(ctx, inventory, "guilder", "guilder"), register(ctx, inventory, "florin", "florin")
 		config := syncerConfig(ns+"-up", fmt.Sprintf(`{upsync: [{apiGroup: "", resources: [configmaps], namespaces: [%s], names: [risen]}]}`, ns))
 		apply(ctx, victim, documents(namespace(ns), configMap(ns, "settings", "theirs"), everythingIn(ns)))
 		apply(ctx, own, documents(namespace(ns), everythingIn(ns), config))
 		eventuallyExists(ctx, guilder, configMaps, ns, "settings")
 
 		By("writing that an object is of another mailbox, where kcp lets him")
-		of := syncTargetOf(ctx, victims, "victim").Status.Mailbox.Cluster
+		of := syncTargetOf(ctx, inventory, "guilder").Status.Mailbox.Cluster
 		_ = framework.Apply(ctx, own, strings.Replace(configMap(ns, "stray", "x"), "metadata: {", "metadata: {annotations: {kcp.io/cluster: "+of+"}, ", 1))
 		By("writing what hubs know their objects by")
 		apply(ctx, own, strings.Replace(secret(ns, "credential"), "metadata: {",
-			"metadata: {labels: {mine: x, synchub.dev/credential: kubeconfig}, annotations: {synchub.dev/allowed-sync-targets: victim}, ", 1))
+			"metadata: {labels: {mine: x, synchub.dev/credential: kubeconfig}, annotations: {synchub.dev/allowed-sync-targets: guilder}, ", 1))
 		eventuallyExists(ctx, florin, secrets, ns, "credential")
 		Expect(value(ctx, florin, secrets, ns, "credential", "metadata", "labels")).To(And(ContainSubstring("mine"), Not(ContainSubstring("synchub.dev/credential"))))
 		Expect(value(ctx, florin, secrets, ns, "credential", "metadata", "annotations")).NotTo(ContainSubstring("allowed-sync-targets"))
@@ -71,7 +71,7 @@ var _ = Describe("variations", Label("escapes"), func() {
 		DeferCleanup(func(ctx SpecContext) { remove(ctx, florin, namespaces, "", kcpSystem) })
 		apply(ctx, own, syncerConfig(ns+"-key", `{upsync: [{apiGroup: "", resources: [secrets], namespaces: [kcp-system], names: [widgets]}]}`))
 		Eventually(readyOf).WithContext(ctx).WithArguments(own, ns+"-key").Should(HavePrefix("False NamespaceProtected"))
-		patch(ctx, attackers.Config, syncTargets, "", "attacker", `{"spec": {"namespaces": {"allowProtected": ["kcp-system"]}}}`)
+		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"spec": {"namespaces": {"allowProtected": ["kcp-system"]}}}`)
 		Eventually(failures).WithContext(ctx).WithArguments(own, ns+"-key").Should(ConsistOf("NameReserved widgets"))
 		Expect(framework.Exists(ctx, own, secrets, kcpSystem, "widgets")).To(BeFalse())
 	}, NodeTimeout(3*time.Minute))

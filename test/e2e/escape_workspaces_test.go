@@ -29,7 +29,7 @@ import (
 // Nobody granted its user a workspace below a mailbox, and no limit of the mailbox would count it.
 var _ = Describe("the administrator of a mailbox", Label("escapes"), func() {
 	It("has its namespace default, and can make no workspaces below it", func(ctx SpecContext) {
-		inventory := newInventory(ctx, "childless")
+		inventory := sharedInventory(ctx)
 		mailbox := register(ctx, inventory, "hosting", "hosting")
 		Expect(framework.Exists(ctx, mailbox, namespaces, "", "default")).To(BeTrue())
 		patch(ctx, inventory.Config, syncTargets, "", "hosting", `{"spec": {"mailboxAccess": [
@@ -43,6 +43,7 @@ kind: APIBinding
 metadata: {name: tenancy}
 spec: {reference: {export: {path: root, name: tenancy.kcp.io}}}
 `).Should(Succeed())
+		DeferCleanup(func(ctx SpecContext) { remove(ctx, mailbox, apiBindings, "", "tenancy") })
 		Eventually(framework.Apply).WithContext(ctx).WithArguments(mallory, `
 apiVersion: tenancy.kcp.io/v1alpha1
 kind: Workspace

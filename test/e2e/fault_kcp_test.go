@@ -47,7 +47,7 @@ var _ = Describe("mailboxes in trouble", Label("faults"), func() {
 		fill(ctx, mailbox, ns, "item-", count)
 		Eventually(func() map[string]string { return identities(ctx, florin, configMaps, ns, "item-") }).WithContext(ctx).Should(HaveLen(count))
 		eventuallyExists(ctx, florin, gvr, ns, "one")
-		others := newHealthyTarget(ctx, inventory, ns+"-others")
+		others := newHealthyTarget(ctx, ns+"-others")
 		followed := follow(ctx, florin, ns, configMaps, gvr)
 		entry := func(name string) func() string { return readerOf(ctx, florin)(configMaps, ns, name, "data", "number") }
 
@@ -85,8 +85,7 @@ var _ = Describe("mailboxes in trouble", Label("faults"), func() {
 		apply(ctx, mailbox, selecting(ns, configMaps))
 		patch(ctx, mailbox, configMaps, ns, "item-0", `{"data": {"number": "bound"}}`)
 		Eventually(entry("item-0")).WithContext(ctx).Should(Equal("bound"))
-		// Longer than the verification of an absence takes after a binding has changed.
-		Consistently(framework.Exists).WithContext(ctx).WithArguments(florin, gvr, ns, "one").WithTimeout(12 * time.Second).WithPolling(time.Second).Should(BeTrue())
+		Consistently(framework.Exists).WithContext(ctx).WithArguments(florin, gvr, ns, "one").WithTimeout(absenceVerified).WithPolling(time.Second).Should(BeTrue())
 
 		By("unpublishing an API")
 		remove(ctx, target("hosting"), publishedResources, "", ns)

@@ -50,10 +50,11 @@ type healthyTarget struct {
 	usual time.Duration
 }
 
-// newHealthyTarget registers a healthy SyncTarget whose objects are in the namespace, and measures its usual latency.
-func newHealthyTarget(ctx context.Context, inventory *installation.Inventory, in string) *healthyTarget {
+// newHealthyTarget returns the shared SyncTarget of the cluster, with objects in the namespace, and measures its usual latency.
+func newHealthyTarget(ctx context.Context, in string) *healthyTarget {
 	GinkgoHelper()
-	b := &healthyTarget{inventory: inventory, namespace: in, mailbox: register(ctx, inventory, "bystander", "hosting")}
+	inventory := sharedInventory(ctx)
+	b := &healthyTarget{inventory: inventory, namespace: in, mailbox: register(ctx, inventory, "hosting", "hosting")}
 	apply(ctx, b.mailbox, documents(namespace(in), everythingIn(in)))
 	fill(ctx, b.mailbox, in, "change-", measured)
 	Eventually(func() map[string]string { return identities(ctx, target("hosting"), configMaps, in, "change-") }).WithContext(ctx).Should(HaveLen(measured))
@@ -76,7 +77,7 @@ func (b *healthyTarget) measure(ctx context.Context, beside string) (slowest tim
 	}
 	AddReportEntry("others beside "+beside, fmt.Sprintf("median %s, p99 %s, %.1f times that without a fault",
 		took[measured/2].Round(time.Millisecond), slowest.Round(time.Millisecond), times), ReportEntryVisibilityAlways)
-	Expect(framework.Condition(ctx, b.inventory.Config, syncTargets, "", "bystander", "Ready")).To(Equal("True"))
+	Expect(framework.Condition(ctx, b.inventory.Config, syncTargets, "", "hosting", "Ready")).To(Equal("True"))
 	return slowest
 }
 

@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/faults"
 )
 
 const forced = `{"metadata": {"annotations": {"synchub.dev/force-removal": "true"}}}`
@@ -33,14 +34,14 @@ const forced = `{"metadata": {"annotations": {"synchub.dev/force-removal": "true
 var _ = Describe("a SyncTarget whose server accepts connections and never answers", Label("faults"), func() {
 	It("says for whom its deletion waits, and goes at once by force", func(ctx SpecContext) {
 		const ns = "hanging"
-		cluster := newCluster(ctx, ns)
+		proxy := newProxy(ctx, clusters["florin"])
 		inventory := newInventory(ctx, ns)
 		for _, name := range []string{"patient", "urgent"} {
-			apply(ctx, register(ctx, inventory, name, ns), documents(namespace(ns+name), configMap(ns+name, "settings", "x"), everythingIn(ns+name)))
-			eventuallyExists(ctx, target(ns), configMaps, ns+name, "settings")
+			Expect(inventory.Register(ctx, name, kubeconfigBy(proxy), nil)).To(Succeed())
+			apply(ctx, mailboxOf(ctx, inventory, name), documents(namespace(ns+name), configMap(ns+name, "settings", "x"), everythingIn(ns+name)))
+			eventuallyExists(ctx, target("florin"), configMaps, ns+name, "settings")
 		}
-		Expect(cluster.Pause()).To(Succeed())
-		DeferCleanup(cluster.Resume)
+		Expect(proxy.Set(ctx, faults.BlackHole)).To(Succeed())
 
 		By("letting one go by force that still counts as up")
 		patch(ctx, inventory.Config, syncTargets, "", "urgent", forced)

@@ -50,7 +50,7 @@ var _ = Describe("targets in trouble", Label("faults"), func() {
 			Expect(inventory.Register(ctx, name, kubeconfigBy(proxy), nil)).To(Succeed())
 		}
 		Expect(inventory.Register(ctx, "expired", kubeconfigOf(ns), nil)).To(Succeed())
-		others := newHealthyTarget(ctx, inventory, ns+"-others")
+		others := newHealthyTarget(ctx, ns+"-others")
 		for _, name := range []string{"slow", "trickling", "silent", "failing", "refusing", "expired"} {
 			ailing[name] = mailboxOf(ctx, inventory, name)
 			in := ns + "-" + name

@@ -130,7 +130,7 @@ spec:
 var _ = Describe("what is told", Label("faults"), func() {
 	It("claims nothing to be in sync while nothing is synced, by whichever hub", func(ctx SpecContext) {
 		const ns = "claimed"
-		inventory := newInventory(ctx, ns)
+		inventory := sharedInventory(ctx)
 		mailbox := register(ctx, inventory, "florin", "florin")
 		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "before"), selecting(ns, configMaps)))
 		readiness := func() string { return readyOf(ctx, mailbox, ns) }

@@ -37,27 +37,9 @@ var (
 
 // The specs restore the chart's PublishedResources that they change.
 var _ = Describe("fields of the API", func() {
-	It("reads the kubeconfig from the namespace and key that the SyncTarget names", func(ctx SpecContext) {
-		inventory := newInventory(ctx, "named-credentials")
-		apply(ctx, inventory.Config, documents(namespace("vault"), fmt.Sprintf(`
-apiVersion: v1
-kind: Secret
-metadata: {name: florin, namespace: vault, labels: {synchub.dev/credential: kubeconfig}, annotations: {synchub.dev/allowed-sync-targets: florin}}
-stringData:
-  admin.yaml: |
-    %s
-`, strings.ReplaceAll(string(kubeconfigOf("florin")), "\n", "\n    ")), `
-apiVersion: edge.kubestellar.io/v2alpha1
-kind: SyncTarget
-metadata: {name: florin}
-spec: {allowSharedCluster: true, kubeconfigSecretRef: {namespace: vault, name: florin, key: admin.yaml}}
-`))
-		mailboxOf(ctx, inventory, "florin")
-	}, NodeTimeout(2*time.Minute))
-
 	It("leaves the target of a suspended SyncTarget alone, and catches up afterwards", func(ctx SpecContext) {
 		const ns = "suspended-target"
-		inventory := newInventory(ctx, ns)
+		inventory := sharedInventory(ctx)
 		mailbox := register(ctx, inventory, "florin", "florin")
 		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "before"), everythingIn(ns)))
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "settings")
@@ -71,8 +53,7 @@ spec: {allowSharedCluster: true, kubeconfigSecretRef: {namespace: vault, name: f
 
 	It("leaves what only a suspended config selects as it is, and catches up afterwards", func(ctx SpecContext) {
 		const ns = "suspended-config"
-		inventory := newInventory(ctx, ns)
-		mailbox := register(ctx, inventory, "florin", "florin")
+		mailbox := sharedMailbox(ctx, "florin")
 		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "before"), configMap(ns, "doomed", "x"), everythingIn(ns)))
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "settings")
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "doomed")
@@ -89,8 +70,7 @@ spec: {allowSharedCluster: true, kubeconfigSecretRef: {namespace: vault, name: f
 
 	It("returns no status where a config or a PublishedResource says so", func(ctx SpecContext) {
 		const ns = "no-status"
-		inventory := newInventory(ctx, ns)
-		mailbox := register(ctx, inventory, "florin", "florin")
+		mailbox := sharedMailbox(ctx, "florin")
 		returned := func() string { return value(ctx, mailbox, deployments, ns, "web", "status") }
 		apply(ctx, mailbox, documents(namespace(ns), deployment(ns, "web"), everythingIn(ns)))
 		patch(ctx, mailbox, syncerConfigs, "", ns, `{"spec": {"statusReturn": false}}`)
@@ -112,8 +92,7 @@ spec: {allowSharedCluster: true, kubeconfigSecretRef: {namespace: vault, name: f
 
 	It("orphans what a config or a PublishedResource says to orphan", func(ctx SpecContext) {
 		const ns = "orphans"
-		inventory := newInventory(ctx, ns)
-		mailbox := register(ctx, inventory, "florin", "florin")
+		mailbox := sharedMailbox(ctx, "florin")
 		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "by-config", "x"), secret(ns, "by-resource"), everythingIn(ns)))
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "by-config")
 		eventuallyExists(ctx, target("florin"), secrets, ns, "by-resource")
@@ -132,8 +111,7 @@ spec: {allowSharedCluster: true, kubeconfigSecretRef: {namespace: vault, name: f
 
 	It("deletes a namespace with all it holds where cascade allows it", func(ctx SpecContext) {
 		const ns = "cascade"
-		inventory := newInventory(ctx, ns)
-		mailbox := register(ctx, inventory, "florin", "florin")
+		mailbox := sharedMailbox(ctx, "florin")
 		change(ctx, "namespaces", `{"spec": {"deletion": {"cascade": true}}}`, `{"spec": {"deletion": null}}`)
 		apply(ctx, mailbox, documents(namespace(ns), fmt.Sprintf(`
 apiVersion: edge.kubestellar.io/v2alpha1
@@ -187,8 +165,7 @@ spec:
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(hosting, publishedResources, "", "widgets", "Ready").Should(Equal("True"))
 
 		apply(ctx, target("florin"), crd)
-		inventory := newInventory(ctx, ns)
-		mailbox := register(ctx, inventory, "florin", "florin")
+		mailbox := sharedMailbox(ctx, "florin")
 		apply(ctx, mailbox, documents(namespace(ns), `
 apiVersion: fields.example.com/v1
 kind: Widget

@@ -19,11 +19,11 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/installation"
@@ -41,8 +41,7 @@ var _ = Describe("what KubeStellar's syncer does", func() {
 		publishOnTarget(ctx, packages)
 		guilder := target("guilder")
 		define(ctx, guilder, jigs, packages)
-		inventory := newInventory(ctx, ns)
-		mailbox := register(ctx, inventory, "guilder", "guilder")
+		mailbox := sharedMailbox(ctx, "guilder")
 		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "x"), configMap(ns, "other", "x"),
 			unknown.definition(), jigs.object(ns, "above", "spec: {foo: bar}"), fmt.Sprintf(`
 apiVersion: edge.kubestellar.io/v2alpha1
@@ -78,7 +77,7 @@ spec:
 		spares := custom("tools.example.com", "v1", "spares", "Spare")
 		shelves := api{GroupVersionResource: tools.GroupVersion().WithResource("shelves"), kind: "Shelf", clusterScoped: true}
 		publish(ctx, tools)
-		inventory := newInventory(ctx, ns)
+		inventory := sharedInventory(ctx)
 		// The same objects go to three targets, each by another config.
 		upByName := fmt.Sprintf(`
   upsync:
@@ -100,7 +99,7 @@ spec:
     - {group: "", resource: "*", apiVersion: v1}
     - {group: %[2]s, resource: "*", apiVersion: v1}
   clusterScope:
-  - {group: apiextensions.k8s.io, resource: customresourcedefinitions, apiVersion: v1, objects: ["*"]}
+  - {group: apiextensions.k8s.io, resource: customresourcedefinitions, apiVersion: v1, objects: ["*"], labelSelector: {matchLabels: {spec: %[1]s}}}
   upsync:
   - {apiGroup: %[2]s, resources: ["*"], namespaces: ["*"], names: [below]}`, ns, tools.Group),
 			"hosting": fmt.Sprintf(`
@@ -109,9 +108,12 @@ spec:
   - {group: %[2]s, resource: tools, apiVersion: v1, objectsByNamespace: [{namespace: %[1]s, names: [above]}]}`, ns, tools.Group) + definitionsByName + upByName,
 		}
 		registerAll(ctx, inventory, "florin", "guilder", "hosting")
+		labelled := func(api api) string {
+			return strings.Replace(api.definition(), "metadata: {", "metadata: {labels: {spec: "+ns+"}, ", 1)
+		}
 		for name := range configs {
 			define(ctx, target(name), tools)
-			apply(ctx, mailboxOf(ctx, inventory, name), documents(namespace(ns), spares.definition(), shelves.definition(),
+			apply(ctx, mailboxOf(ctx, inventory, name), documents(namespace(ns), labelled(spares), labelled(shelves),
 				configMap(ns, "settings", "x"), tools.object(ns, "above", "spec: {foo: bar}"), config(ns, configs[name])))
 		}
 		for name := range configs {
@@ -130,64 +132,6 @@ spec:
 			Eventually(readyOf).WithContext(ctx).WithArguments(mailbox, ns).Should(HavePrefix("True"))
 			Expect(framework.Exists(ctx, cluster, namespaces, "", "never-made")).To(BeFalse())
 		}
-	}, NodeTimeout(2*time.Minute))
-
-	It("brings down exactly what is selected", func(ctx SpecContext) {
-		const ns = "exact"
-		one, two, three, four := ns+"-one", ns+"-two", ns+"-three", ns+"-four"
-		inventory := newInventory(ctx, ns)
-		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
-		for _, space := range []string{one, two, three, four} {
-			apply(ctx, mailbox, documents(namespace(space), configMap(space, "cm1", "x"), configMap(space, "cm2", "x"), secret(space, "s1"), secret(space, "s2")))
-		}
-		apply(ctx, mailbox, config(ns, fmt.Sprintf(`
-  namespaceScope:
-    namespaces: [%s]
-    resources:
-    - {group: "", resource: configmaps, apiVersion: v1}
-    - {group: "", resource: secrets, apiVersion: v1}
-  namespacedObjects:
-  - {group: "", resource: configmaps, apiVersion: v1, objectsByNamespace: [{namespace: %s, names: [cm1]}, {namespace: %s, names: []}]}
-  - {group: "", resource: secrets, apiVersion: v1, objectsByNamespace: [{namespace: %s, names: [s1]}, {namespace: %s}]}`, one, two, four, three, four)))
-		ours := func() []string {
-			var found []string
-			for _, resource := range []schema.GroupVersionResource{configMaps, secrets} {
-				objects, err := framework.List(ctx, florin, resource, "", "synchub.dev/owner")
-				Expect(err).NotTo(HaveOccurred())
-				for i := range objects {
-					for _, space := range []string{one, two, three, four} {
-						if objects[i].GetNamespace() == space {
-							found = append(found, space+"/"+objects[i].GetName())
-						}
-					}
-				}
-			}
-			return found
-		}
-		selected := []string{one + "/cm1", one + "/cm2", one + "/s1", one + "/s2", two + "/cm1", three + "/s1"}
-		Eventually(ours).WithContext(ctx).Should(ConsistOf(selected))
-		Eventually(readyOf).WithContext(ctx).WithArguments(mailbox, ns).Should(HavePrefix("True"))
-		staysFor(ctx, func() string { return fmt.Sprint(len(ours())) }, "6")
-		Expect(framework.Exists(ctx, florin, namespaces, "", four)).To(BeFalse())
-	}, NodeTimeout(2*time.Minute))
-
-	It("returns each status, and keeps the namespace when the config is emptied and the objects go", func(ctx SpecContext) {
-		const ns = "emptied"
-		inventory := newInventory(ctx, ns)
-		// The target has no controllers: only the spec writes a status.
-		hosting, mailbox := target("hosting"), register(ctx, inventory, "hosting", "hosting")
-		apply(ctx, mailbox, documents(namespace(ns), deployment(ns, "web"), everythingIn(ns)))
-		eventuallyExists(ctx, hosting, deployments, ns, "web")
-		for _, replicas := range []string{"1", "2"} {
-			patch(ctx, hosting, deployments, ns, "web", fmt.Sprintf(`{"status": {"replicas": %[1]s, "updatedReplicas": %[1]s}}`, replicas), "status")
-			eventuallyHas(ctx, mailbox, deployments, ns, "web", replicas, "status", "updatedReplicas")
-			Expect(value(ctx, mailbox, deployments, ns, "web", "status", "replicas")).To(Equal(replicas))
-		}
-		remove(ctx, mailbox, deployments, ns, "web")
-		patch(ctx, mailbox, syncerConfigs, "", ns, `{"spec": {"namespaceScope": null}}`)
-		eventuallyGone(ctx, hosting, deployments, ns, "web")
-		Expect(value(ctx, hosting, namespaces, "", ns, "status", "phase")).To(Equal("Active"))
-		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "SelectsNothing").Should(Equal("True"))
 	}, NodeTimeout(2*time.Minute))
 })
 

@@ -18,6 +18,7 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -98,14 +99,29 @@ clusters: [{name: nowhere, cluster: {server: "https://127.0.0.1:%d"}}]
 users: [{name: nobody, user: {token: none}}]
 `, port)), nil)).To(Succeed())
 
+		Expect(inventory.Register(ctx, "florin", kubeconfigOf("florin"), nil)).To(Succeed())
+		// A SyncTarget may name the namespace of the Secret and its key.
+		apply(ctx, inventory.Config, documents(namespace("vault"), fmt.Sprintf(`
+apiVersion: v1
+kind: Secret
+metadata: {name: admin, namespace: vault, labels: {synchub.dev/credential: kubeconfig}, annotations: {synchub.dev/allowed-sync-targets: guilder}}
+stringData:
+  admin.yaml: |
+    %s
+`, strings.ReplaceAll(string(kubeconfigOf("guilder")), "\n", "\n    ")), `
+apiVersion: edge.kubestellar.io/v2alpha1
+kind: SyncTarget
+metadata: {name: guilder}
+spec: {allowSharedCluster: true, kubeconfigSecretRef: {namespace: vault, name: admin, key: admin.yaml}}
+`))
 		for _, name := range []string{"florin", "guilder"} {
-			mailbox := register(ctx, inventory, name, name)
-			apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "green"), secret(ns, "token"), deployment(ns, "web"), everythingIn(ns)))
+			mailbox := mailboxOf(ctx, inventory, name)
+			apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "green on "+name), secret(ns, "token"), deployment(ns, "web"), everythingIn(ns)))
 		}
 		for _, name := range []string{"florin", "guilder"} {
 			mailbox := mailboxOf(ctx, inventory, name)
 			By("bringing everything down to " + name)
-			Eventually(value).WithContext(ctx).WithArguments(target(name), configMaps, ns, "settings", "data", "entry").Should(Equal("green"))
+			Eventually(value).WithContext(ctx).WithArguments(target(name), configMaps, ns, "settings", "data", "entry").Should(Equal("green on " + name))
 			Eventually(value).WithContext(ctx).WithArguments(target(name), secrets, ns, "token", "data", "token").Should(Equal("aHVudGVyMg=="))
 			By("bringing the status of " + name + " back")
 			Eventually(framework.Condition).WithContext(ctx).WithArguments(target(name), deployments, ns, "web", "Available").Should(Equal("True"))
@@ -149,43 +165,6 @@ users: [{name: nobody, user: {token: none}}]
 		By("keeping the namespace, which was made for its contents only")
 		Expect(framework.Exists(ctx, florin, namespaces, "", ns)).To(BeTrue())
 		By("leaving the other target alone")
-		Expect(value(ctx, target("guilder"), configMaps, ns, "settings", "data", "entry")).To(Equal("green"))
+		Expect(value(ctx, target("guilder"), configMaps, ns, "settings", "data", "entry")).To(Equal("green on guilder"))
 	}, NodeTimeout(5*time.Minute))
-
-	It("never mixes objects of the same name in two mailboxes", func(ctx SpecContext) {
-		const ns = "same-names"
-		inventory := newInventory(ctx, ns)
-		names := []string{"florin", "guilder"}
-		for _, name := range names {
-			apply(ctx, register(ctx, inventory, name, name), documents(namespace(ns), configMap(ns, "settings", "from "+name), everythingIn(ns)))
-		}
-		for _, name := range names {
-			Eventually(value).WithContext(ctx).WithArguments(target(name), configMaps, ns, "settings", "data", "entry").Should(Equal("from " + name))
-		}
-		remove(ctx, mailboxOf(ctx, inventory, "florin"), configMaps, ns, "settings")
-		eventuallyGone(ctx, target("florin"), configMaps, ns, "settings")
-		Expect(value(ctx, target("guilder"), configMaps, ns, "settings", "data", "entry")).To(Equal("from guilder"))
-	}, NodeTimeout(3*time.Minute))
-
-	It("syncs namespaces that are selected themselves, and releases them instead of deleting them", func(ctx SpecContext) {
-		const ns = "selected-namespace"
-		inventory := newInventory(ctx, ns)
-		mailbox := register(ctx, inventory, "florin", "florin")
-		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "green"), everythingIn(ns)))
-		eventuallyExists(ctx, target("florin"), configMaps, ns, "settings")
-		patch(ctx, mailbox, namespaces, "", ns, `{"metadata": {"labels": {"team": "blue"}}}`)
-		apply(ctx, mailbox, fmt.Sprintf(`
-apiVersion: edge.kubestellar.io/v2alpha1
-kind: SyncerConfig
-metadata: {name: namespaces}
-spec:
-  clusterScope:
-  - {group: "", resource: namespaces, apiVersion: v1, objects: [%s]}
-`, ns))
-		Eventually(value).WithContext(ctx).WithArguments(target("florin"), namespaces, "", ns, "metadata", "labels", "team").Should(Equal("blue"))
-		remove(ctx, mailbox, syncerConfigs, "", "namespaces")
-		Eventually(value).WithContext(ctx).WithArguments(target("florin"), namespaces, "", ns, "metadata", "labels", "synchub.dev/owner").Should(BeEmpty())
-		Expect(value(ctx, target("florin"), namespaces, "", ns, "metadata", "annotations")).NotTo(ContainSubstring("synchub.dev/mark"))
-		Expect(value(ctx, target("florin"), namespaces, "", ns, "status", "phase")).To(Equal("Active"))
-	}, NodeTimeout(3*time.Minute))
 })

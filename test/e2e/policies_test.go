@@ -133,7 +133,7 @@ const wardensObjects = "30"
 var _ = Describe("a policy engine", func() {
 	It("goes down with its definitions and policies, and its findings come up", func(ctx SpecContext) {
 		publishWarden(ctx)
-		inventory := newInventory(ctx, "warden")
+		inventory := sharedInventory(ctx)
 		registerAll(ctx, inventory, "florin", "guilder")
 		for name, inNamespaces := range map[string]string{
 			"florin":  byScope("warden, warded", wardensResources...),
@@ -169,7 +169,7 @@ var _ = Describe("a policy engine", func() {
 	It("goes in order to a target that has nothing of it", func(ctx SpecContext) {
 		publishWarden(ctx)
 		hosting := target("hosting")
-		inventory := newInventory(ctx, "warden-in-order")
+		inventory := sharedInventory(ctx)
 		mailbox := register(ctx, inventory, "hosting", "hosting")
 		By("putting all into the mailbox while the target is suspended")
 		patch(ctx, inventory.Config, syncTargets, "", "hosting", `{"spec": {"suspend": true}}`)

@@ -119,7 +119,7 @@ var _ = Describe("mailboxes get an API", func() {
 		for _, one := range []api{dials, knobs, levers} {
 			apply(ctx, florin, one.withSpec(sized, "v1"))
 		}
-		inventory := newInventory(ctx, ns)
+		inventory := sharedInventory(ctx)
 		mailbox := register(ctx, inventory, "florin", "florin")
 		apply(ctx, mailbox, namespace(ns))
 		replica := hub.Pid()
@@ -175,8 +175,7 @@ var _ = Describe("mailboxes get an API", func() {
 		apply(ctx, florin, second.withSpec(grown, "v1", "v2"))
 		publishAs(ctx, "scales", "\n  resource: {group: versions.example.com, resource: scales}")
 		eventuallyPublished(ctx, "scales")
-		inventory := newInventory(ctx, ns)
-		mailbox := register(ctx, inventory, "florin", "florin")
+		mailbox := sharedMailbox(ctx, "florin")
 		gvr := second.GroupVersionResource
 		apply(ctx, mailbox, documents(namespace(ns), first.object(ns, "painted", "spec: {size: 1, color: white}"), second.object(ns, "plain", "spec: {size: 2}"),
 			selecting(ns, first.GroupVersionResource)))
@@ -250,8 +249,7 @@ spec: {resources: [{group: versions.example.org, name: strangers, schema: v1.str
 		define(ctx, florin, widgets)
 		publishAs(ctx, "nonsense", "\n  resource: {group: nonsense.example.com, resource: widgets}")
 		eventuallyPublished(ctx, "nonsense")
-		inventory := newInventory(ctx, ns)
-		mailbox := register(ctx, inventory, "florin", "florin")
+		mailbox := sharedMailbox(ctx, "florin")
 		apply(ctx, mailbox, documents(namespace(ns), widgets.object(ns, "before", "spec: {size: 1}"), selecting(ns, widgets.GroupVersionResource)))
 		eventuallyExists(ctx, florin, widgets.GroupVersionResource, ns, "before")
 

@@ -170,6 +170,8 @@ var _ = Describe("the kubectl plugin", func() {
 		eventuallyObserved(ctx, inventory, ns)
 		apply(ctx, mailbox, widgets.object(ns, "second", "spec: {size: 1}"))
 		Eventually(reasons).WithContext(ctx).WithArguments(mailbox, ns, "second").Should(ContainElement("TargetCordoned"))
+		patch(ctx, mailbox, widgets.GroupVersionResource, ns, "first", `{"spec": {"size": 3}}`)
+		eventuallyHas(ctx, target("guilder"), widgets.GroupVersionResource, ns, "first", "3", "spec", "size")
 		Expect(framework.Exists(ctx, target("guilder"), widgets.GroupVersionResource, ns, "second")).To(BeFalse())
 		Expect(kubectl.succeeds(ctx, "synchub", "uncordon", ns).out).To(HaveSuffix(" uncordoned\n"))
 		eventuallyExists(ctx, target("guilder"), widgets.GroupVersionResource, ns, "second")

@@ -60,8 +60,7 @@ var _ = Describe("related objects", func() {
     naming: {name: "{{ .Primary.metadata.name }}-{{ .Object.metadata.name }}"}
 `)
 		eventuallyPublished(ctx, "kin")
-		inventory := newInventory(ctx, ns)
-		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
+		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		labelled := func(name, database string) string {
 			return fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, namespace: %s, labels: {database: %s}}\ndata: {entry: %s}", name, ns, database, name)
 		}

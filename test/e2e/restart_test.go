@@ -39,8 +39,7 @@ var (
 var _ = Describe("restarts and removals", func() {
 	It("loses and duplicates nothing when the hub is killed in the middle of a burst", Label("faults"), func(ctx SpecContext) {
 		const ns, count = "killed", 150
-		inventory := newInventory(ctx, ns)
-		mailbox := register(ctx, inventory, "florin", "florin")
+		mailbox := sharedMailbox(ctx, "florin")
 		apply(ctx, mailbox, documents(namespace(ns), everythingIn(ns)))
 		filled := make(chan struct{})
 		go func() {
@@ -67,7 +66,7 @@ var _ = Describe("restarts and removals", func() {
 
 	It("hands over to a second replica, at once on shutdown and after the lease when killed, whatever its clock was", Label("faults"), func(ctx SpecContext) {
 		const ns = "handover"
-		inventory := newInventory(ctx, ns)
+		inventory := sharedInventory(ctx)
 		mailbox := register(ctx, inventory, "florin", "florin")
 		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "one", "1"), everythingIn(ns)))
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "one")
@@ -118,11 +117,11 @@ var _ = Describe("restarts and removals", func() {
 		Eventually(value).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "florin", "status", "syncedResources").Should(BeEmpty())
 	}, NodeTimeout(4*time.Minute))
 
-	It("removes the mailbox and the controllers of a SyncTarget that is deleted, and leaves its target alone", func(ctx SpecContext) {
+	It("removes the mailbox, the state and the controllers of a SyncTarget that is deleted, and leaves its objects to nobody", func(ctx SpecContext) {
 		const ns = "removed"
 		inventory := newInventory(ctx, ns)
 		// Another SyncTarget stays, and with it the state that all of them share.
-		other := register(ctx, inventory, "guilder", "guilder")
+		other := sharedMailbox(ctx, "guilder")
 		apply(ctx, other, documents(namespace(ns), configMap(ns, "settings", "green"), everythingIn(ns)))
 		eventuallyExists(ctx, target("guilder"), configMaps, ns, "settings")
 		quiet(ctx)
@@ -133,19 +132,27 @@ var _ = Describe("restarts and removals", func() {
 		syncTarget, err := inventory.SyncTarget(ctx, "florin")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(seriesOf(ctx, string(syncTarget.UID))).NotTo(BeZero())
+		provider := synchub.InWorkspace(synchub.Workspace)
+		Expect(value(ctx, provider, configMaps, ledger.Namespace, string(syncTarget.UID), "data")).To(
+			And(ContainSubstring(`"name":"florin"`), ContainSubstring(syncTargetOf(ctx, inventory, "florin").Status.ClusterID)))
 
 		remove(ctx, inventory.Config, syncTargets, "", "florin")
 		eventuallyGone(ctx, inventory.Config, syncTargets, "", "florin")
-		provider := synchub.InWorkspace(synchub.Workspace)
 		mailboxName := syncTarget.Status.Mailbox.Workspace[len(synchub.Workspace)+1:]
 		eventuallyGone(ctx, provider, workspaces, "", mailboxName)
+		eventuallyGone(ctx, provider, configMaps, ledger.Namespace, string(syncTarget.UID))
 		Eventually(seriesOf).WithContext(ctx).WithArguments(string(syncTarget.UID)).Should(BeZero())
 		By("leaving no goroutine of its controllers behind")
 		// One sync controller has more goroutines than this; the goroutines of idle connections come and go.
 		const others = 8
 		Eventually(goroutines).WithContext(ctx).Should(BeNumerically("<=", before+others))
+		eventuallyReleased(ctx, configMaps, ns, "settings")
+		Expect(framework.Exists(ctx, target("florin"), namespaces, "", ns)).To(BeTrue())
+		By("taking nothing over for another SyncTarget")
+		mailbox = register(ctx, inventory, "florin", "florin")
+		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "later"), everythingIn(ns)))
+		Eventually(reasons).WithContext(ctx).WithArguments(mailbox, ns, "settings").Should(ContainElement("Conflict"))
 		Expect(value(ctx, target("florin"), configMaps, ns, "settings", "data", "entry")).To(Equal("green"))
-		Expect(framework.Exists(ctx, target("florin"), namespaces, "", ns)).To(BeTrue(), fmt.Sprintf("the namespace %s", ns))
 	}, NodeTimeout(4*time.Minute))
 })
 

@@ -47,14 +47,13 @@ var (
 var _ = Describe("status", func() {
 	It("comes back as the target has it, with a subresource and without", func(ctx SpecContext) {
 		const ns = "status-returned"
-		inventory := newInventory(ctx, ns)
 		florin := target("florin")
 		// The target validates Readings more strictly than the mailbox.
 		apply(ctx, florin, strings.Replace(readings.definition(), "schema: {openAPIV3Schema: {",
 			"schema: {openAPIV3Schema: {properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {size: {type: integer, maximum: 10}}}}, ", 1))
 		define(ctx, florin, messages)
 		publish(ctx, readings, messages)
-		mailbox := register(ctx, inventory, "florin", "florin")
+		mailbox := sharedMailbox(ctx, "florin")
 		apply(ctx, mailbox, documents(namespace(ns), readings.object(ns, "one", "spec: {size: 1}"), messages.object(ns, "one", "spec: {size: 1}"),
 			selecting(ns, readings.GroupVersionResource, messages.GroupVersionResource)))
 		below := func(resource api, path ...string) string {
@@ -139,8 +138,7 @@ var _ = Describe("status", func() {
 
 	It("leaves alone what kcp reconciles itself", func(ctx SpecContext) {
 		const ns = "status-native"
-		inventory := newInventory(ctx, ns)
-		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
+		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		stickersName := stickers.GroupResource().String()
 		define(ctx, mailbox, stickers)
 		apply(ctx, mailbox, documents(namespace(ns), syncerConfig(ns, fmt.Sprintf(`{clusterScope: [
@@ -164,7 +162,7 @@ var _ = Describe("status", func() {
 
 	It("lets kubectl rollout status in the mailbox tell the truth", func(ctx SpecContext) {
 		const ns = "rollout"
-		inventory := newInventory(ctx, ns)
+		inventory := sharedInventory(ctx)
 		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
 		syncTarget, err := inventory.SyncTarget(ctx, "florin")
 		Expect(err).NotTo(HaveOccurred())

@@ -28,7 +28,12 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/installation"
@@ -46,12 +51,22 @@ var (
 	suite   *framework.Suite
 	synchub *installation.Installation
 	hub     *installation.Hub
+	// inventoryOfSpecs is what sharedInventory returns.
+	inventoryOfSpecs *installation.Inventory
 	// clusters are the clusters for target and register: "florin" and "guilder" with controllers, and "hosting", the
 	// process's own hosting cluster. The latter has no controllers, so only the spec makes changes.
 	clusters = map[string]*servers.Target{}
 )
 
 var shared = []string{"florin", "guilder"}
+
+const (
+	// absenceDelay is short, since the few mailboxes of the tests are bound in a moment: deletions need not wait as long as in
+	// a fleet.
+	absenceDelay = 2 * time.Second
+	// absenceVerified is longer than the verification of an absence takes, after a change of the binding and twice.
+	absenceVerified = 6 * absenceDelay
+)
 
 func hostingOf(process int) string { return fmt.Sprintf("hosting-%d", process) }
 
@@ -90,8 +105,7 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) {
 	binary := filepath.Join(suite.Options.Bin, "synchub-race")
 	synchub, err = installation.New(ctx, suite.Options, suite.KCP, clusters["hosting"], binary, process, ownNames...)
 	Expect(err).NotTo(HaveOccurred())
-	// The few mailboxes of the tests are bound in a moment, so deletions need not wait as long as in a fleet.
-	synchub.HubArguments = []string{"--binding-settle-period=2s", "--mass-deletion-delay=2s"}
+	synchub.HubArguments = []string{fmt.Sprintf("--binding-settle-period=%s", absenceDelay), fmt.Sprintf("--mass-deletion-delay=%s", absenceDelay)}
 	startHub(ctx)
 }, NodeTimeout(10*time.Minute))
 
@@ -137,10 +151,15 @@ var _ = ReportAfterSuite("logs", func(report Report) {
 
 func progress(line string) { GinkgoWriter.Println(line) }
 
-func startHub(ctx context.Context) {
+// startHub starts a hub, with more arguments if given, and waits until it is ready. It first takes the Lease from a hub that was
+// killed, as time would after some seconds.
+func startHub(ctx context.Context, args ...string) {
 	GinkgoHelper()
+	if hub != nil {
+		patch(ctx, target("hosting"), leases, installation.Namespace, "synchub", `{"spec": {"holderIdentity": ""}}`)
+	}
 	var err error
-	hub, err = synchub.StartHub()
+	hub, err = synchub.StartHub(args...)
 	Expect(err).NotTo(HaveOccurred())
 	Expect(hub.AwaitReady(ctx)).To(Succeed())
 }
@@ -151,10 +170,7 @@ func newInventory(ctx context.Context, name string) *installation.Inventory {
 	inventory, err := synchub.NewInventory(ctx, name)
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func(ctx SpecContext) {
-		if hub.Ended() {
-			progress("the hub has ended: " + hub.LogTail(5))
-			startHub(ctx)
-		}
+		startEndedHub(ctx)
 		syncTargets, err := framework.List(ctx, inventory.Config, installation.SyncTargets, "", "")
 		Expect(err).NotTo(HaveOccurred())
 		for _, syncTarget := range syncTargets {
@@ -165,6 +181,59 @@ func newInventory(ctx context.Context, name string) *installation.Inventory {
 		Eventually(framework.List).WithContext(ctx).WithArguments(inventory.Config, installation.SyncTargets, "", "").Should(BeEmpty())
 	}, NodeTimeout(2*time.Minute))
 	return inventory
+}
+
+// startEndedHub starts a hub if a spec has left none.
+func startEndedHub(ctx context.Context) {
+	GinkgoHelper()
+	if hub.Ended() {
+		progress("the hub has ended: " + hub.LogTail(5))
+		startHub(ctx)
+	}
+}
+
+// sharedInventory returns the inventory workspace of this process, for specs that need no mailbox of their own: creating and
+// deleting a mailbox takes longer than most specs. Its SyncTargets have the names of their clusters. After the spec their
+// mailboxes have no configs, and their spec is as registered. Objects stay in the mailboxes, in namespaces that no other spec
+// uses, so a spec that selects all namespaces needs an inventory of its own.
+func sharedInventory(ctx context.Context) *installation.Inventory {
+	GinkgoHelper()
+	if inventoryOfSpecs == nil {
+		inventory, err := synchub.NewInventory(ctx, fmt.Sprintf("shared-%d", GinkgoParallelProcess()))
+		Expect(err).NotTo(HaveOccurred())
+		inventoryOfSpecs = inventory
+	}
+	DeferCleanup(func(ctx SpecContext) {
+		startEndedHub(ctx)
+		registered, err := framework.List(ctx, inventoryOfSpecs.Config, installation.SyncTargets, "", "")
+		Expect(err).NotTo(HaveOccurred())
+		for _, syncTarget := range registered {
+			restore(ctx, inventoryOfSpecs, syncTarget.GetName())
+		}
+	}, NodeTimeout(2*time.Minute))
+	return inventoryOfSpecs
+}
+
+// sharedMailbox returns a client config for the shared mailbox of a cluster; see sharedInventory.
+func sharedMailbox(ctx context.Context, cluster string) *rest.Config {
+	GinkgoHelper()
+	return register(ctx, sharedInventory(ctx), cluster, cluster)
+}
+
+// restore deletes all configs in the mailbox of a SyncTarget and sets its spec as Inventory.Register does.
+func restore(ctx context.Context, inventory *installation.Inventory, name string) {
+	GinkgoHelper()
+	mailbox, err := dynamic.NewForConfig(mailboxConfig(ctx, inventory, name))
+	Expect(err).NotTo(HaveOccurred())
+	for _, resource := range []schema.GroupVersionResource{syncerConfigs, edgeSyncConfigs} {
+		Expect(mailbox.Resource(resource).DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})).To(Succeed())
+	}
+	workspace, err := dynamic.NewForConfig(inventory.Config)
+	Expect(err).NotTo(HaveOccurred())
+	spec := fmt.Appendf(nil, `[{"op": "replace", "path": "/spec", "value": {"kubeconfigSecretRef": {"name": "%s-kubeconfig"}, "allowSharedCluster": true}}]`, name)
+	_, err = workspace.Resource(installation.SyncTargets).Patch(ctx, name, types.JSONPatchType, spec, metav1.PatchOptions{})
+	Expect(err).NotTo(HaveOccurred())
+	eventuallyObserved(ctx, inventory, name)
 }
 
 // register creates a SyncTarget for one of the suite's clusters and returns a client config for its mailbox.

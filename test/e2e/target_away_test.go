@@ -21,6 +21,7 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/client-go/rest"
 
 	"github.com/synchub-dev/synchub/test/framework"
 )
@@ -29,24 +30,24 @@ var _ = Describe("a target that is away", func() {
 	It("is parked, taken up when it is back, and lets the other go on meanwhile", func(ctx SpecContext) {
 		const ns = "parked"
 		away := newCluster(ctx, "away")
-		inventory := newInventory(ctx, ns)
-		for _, name := range []string{"florin", "away"} {
-			apply(ctx, register(ctx, inventory, name, name), documents(namespace(ns), configMap(ns, "settings", "before"), configMap(ns, "unwanted", "x"), everythingIn(ns)))
+		inventory, healthy := newInventory(ctx, ns), sharedInventory(ctx)
+		mailboxes := map[string]*rest.Config{"florin": register(ctx, healthy, "florin", "florin"), "away": register(ctx, inventory, "away", "away")}
+		for name, mailbox := range mailboxes {
+			apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "before"), configMap(ns, "unwanted", "x"), everythingIn(ns)))
 			eventuallyExists(ctx, target(name), configMaps, ns, "settings")
 			eventuallyExists(ctx, target(name), configMaps, ns, "unwanted")
 		}
 		Expect(away.Kill9()).To(Succeed())
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "away", "Ready").Should(Equal("False"))
-		readiness := func() string { return readyOf(ctx, mailboxConfig(ctx, inventory, "away"), ns) }
+		readiness := func() string { return readyOf(ctx, mailboxes["away"], ns) }
 		Eventually(readiness).WithContext(ctx).Should(And(HavePrefix("False NotSynced: "), ContainSubstring("(TargetUnreachable)")))
-		for _, name := range []string{"florin", "away"} {
-			mailbox := mailboxConfig(ctx, inventory, name)
+		for _, mailbox := range mailboxes {
 			patch(ctx, mailbox, configMaps, ns, "settings", `{"data": {"entry": "after"}}`)
 			remove(ctx, mailbox, configMaps, ns, "unwanted")
 		}
 		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "settings", "data", "entry").Should(Equal("after"))
 		eventuallyGone(ctx, target("florin"), configMaps, ns, "unwanted")
-		Expect(framework.Condition(ctx, inventory.Config, syncTargets, "", "florin", "Ready")).To(Equal("True"))
+		Expect(framework.Condition(ctx, healthy.Config, syncTargets, "", "florin", "Ready")).To(Equal("True"))
 
 		Expect(away.Start(ctx)).To(Succeed())
 		Eventually(value).WithContext(ctx).WithArguments(target("away"), configMaps, ns, "settings", "data", "entry").Should(Equal("after"))

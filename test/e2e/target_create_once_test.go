@@ -29,8 +29,7 @@ import (
 var _ = Describe("targets: objects that are created only once", func() {
 	It("are left alone until the mailbox says otherwise, in all flips", func(ctx SpecContext) {
 		const ns, overwrite = "create-once", "edge.kubestellar.io/downsync-overwrite"
-		inventory := newInventory(ctx, ns)
-		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
+		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		names := []string{"always", "once", "kept", "dropped"}
 		overwritten := func(name, setting string) {
 			GinkgoHelper()

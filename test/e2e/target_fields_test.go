@@ -29,8 +29,7 @@ import (
 var _ = Describe("targets: the fields of an object", func() {
 	It("are the mailbox's where it sets them, and stay the target's elsewhere", func(ctx SpecContext) {
 		const ns = "fields-of-both"
-		inventory := newInventory(ctx, ns)
-		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
+		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		publish(ctx, services, serviceAccounts)
 		apply(ctx, mailbox, documents(namespace(ns), front(ns, `{name: one, port: 80}`), fmt.Sprintf(`
 apiVersion: v1

@@ -125,8 +125,7 @@ spec:
 
 	It("is kept of a namespace, whether the hub made it, found it or was told to bring it", func(ctx SpecContext) {
 		const made, found = "namespace-made", "namespace-found"
-		inventory := newInventory(ctx, made)
-		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
+		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		foreign := `{"metadata": {"labels": {"team": "theirs"}, "annotations": {"note": "theirs"}}}`
 		label := func(namespace, key string) string {
 			return value(ctx, florin, namespaces, "", namespace, "metadata", "labels", key)
@@ -175,6 +174,7 @@ spec:
 			Expect(framework.Exists(ctx, florin, configMaps, ns, "theirs")).To(BeTrue())
 		}
 		Eventually(value).WithContext(ctx).WithArguments(florin, namespaces, "", made, "metadata", "annotations").ShouldNot(ContainSubstring("synchub.dev/mark"))
+		Expect(label(made, ownerLabel)).To(BeEmpty())
 		Expect(value(ctx, florin, namespaces, "", found, "metadata", "resourceVersion")).To(Equal(untouched))
 	}, NodeTimeout(3*time.Minute))
 })

@@ -61,8 +61,7 @@ spec: {policyName: %[1]s, validationActions: [Deny]}
 var _ = Describe("targets: objects that are refused", func() {
 	It("are reported by name, and cost the others nothing", func(ctx SpecContext) {
 		const ns, good = "poison", 50
-		inventory := newInventory(ctx, ns)
-		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
+		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		publish(ctx, services)
 		apply(ctx, florin, documents(namespace(ns), noPoison(ns)))
 		DeferCleanup(func(ctx SpecContext) {

@@ -54,7 +54,7 @@ var _ = Describe("targets", func() {
 	It("takes over what KubeStellar's syncer placed", func(ctx SpecContext) {
 		const ns = "adoption"
 		const relic, service = `spec: {kept: 1, dropped: 2, parts: [a, b, c]}`, `{name: one, port: 80}, {name: two, port: 81}`
-		inventory := newInventory(ctx, ns)
+		inventory := sharedInventory(ctx)
 		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
 		publish(ctx, relics, twins, spoils, services)
 		for resource, rule := range map[string]string{"relics": "KubeStellar", "services": "KubeStellar", "twins": "IfIdentical", "spoils": "Always"} {
@@ -120,8 +120,7 @@ var _ = Describe("targets", func() {
 
 	It("replaces an object whose immutable field changed, once the target finds the new one valid", func(ctx SpecContext) {
 		const ns = "immutable"
-		inventory := newInventory(ctx, ns)
-		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
+		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		publish(ctx, services, statefulSets, jobs)
 		task := func(restartPolicy string, version int) string {
 			return fmt.Sprintf(`

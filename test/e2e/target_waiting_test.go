@@ -29,8 +29,7 @@ import (
 var _ = Describe("targets: what has to wait", func() {
 	It("goes on when a name becomes free and when a namespace has ended", func(ctx SpecContext) {
 		const taken, ending = "waits-for-name", "waits-for-namespace"
-		inventory := newInventory(ctx, taken)
-		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
+		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		apply(ctx, florin, documents(namespace(taken), configMap(taken, "settings", "theirs")))
 		for _, ns := range []string{taken, ending} {
 			apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "ours"), secret(ns, "token"), everythingIn(ns)))
@@ -39,6 +38,7 @@ var _ = Describe("targets: what has to wait", func() {
 			return value(ctx, florin, configMaps, namespace, "settings", "data", "entry")
 		}
 		Eventually(failures).WithContext(ctx).WithArguments(mailbox, taken).Should(ConsistOf("Conflict settings"))
+		Eventually(func() []string { return reasons(ctx, mailbox, taken, "settings") }).WithContext(ctx).Should(ConsistOf("Conflict"))
 		refused := time.Now()
 
 		By("reporting a namespace that is ending on the target")
@@ -64,6 +64,7 @@ var _ = Describe("targets: what has to wait", func() {
 		remove(ctx, florin, configMaps, taken, "settings")
 		Eventually(entry).WithContext(ctx).WithArguments(taken).WithTimeout(15 * time.Second).Should(Equal("ours"))
 		Eventually(failures).WithContext(ctx).WithArguments(mailbox, taken).Should(BeEmpty())
+		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", taken, "Ready").Should(Equal("True"))
 	}, NodeTimeout(4*time.Minute))
 
 	It("is reported by name where the target does not permit it", func(ctx SpecContext) {

@@ -33,7 +33,7 @@ var edgeSyncConfigs = schema.GroupVersionResource{Group: "edge.kubestellar.io", 
 var _ = Describe("what is selected for coming up", func() {
 	It("takes a wildcard for what people make, not for what Kubernetes makes itself", func(ctx SpecContext) {
 		const ns, empty = "up-wildcard", "up-wildcard-empty"
-		inventory := newInventory(ctx, ns)
+		inventory := sharedInventory(ctx)
 		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
 		above := readerOf(ctx, mailbox)
 		// The label excludes objects of other specs; the spec also sets it on Kubernetes' own objects.
@@ -89,8 +89,7 @@ metadata: {name: robot, namespace: %s}
 	It("follows every change of what is selected", func(ctx SpecContext) {
 		const ns = "up-selected"
 		publishInstruments(ctx, "florin")
-		inventory := newInventory(ctx, ns)
-		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
+		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		above := readerOf(ctx, mailbox)
 		apply(ctx, florin, documents(namespace(ns), configMap(ns, "first", "green"), configMap(ns, "second", "green"), configMap(ns, "plain", "green"),
 			gauge(ns, "boiler", 3), gauge(ns, "dial", 3), gauge(ns, "edge", 3)))
@@ -158,8 +157,7 @@ spec:
 	It("makes up for what happened while the hub was away", func(ctx SpecContext) {
 		const ns, vanished = "up-away", "up-away-vanished"
 		publishInstruments(ctx, "florin")
-		inventory := newInventory(ctx, ns)
-		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
+		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		above := readerOf(ctx, mailbox)
 		apply(ctx, florin, documents(namespace(ns), namespace(vanished), configMap(vanished, "inside", "x"),
 			configMap(ns, "changed", "before"), configMap(ns, "gone", "x"), configMap(ns, "kept", "x"), configMap(ns, "removed-above", "x"),

@@ -43,8 +43,7 @@ var _ = Describe("up", func() {
 	It("keeps objects of the target in the mailbox, with their status", func(ctx SpecContext) {
 		const ns = "up-kept"
 		publishInstruments(ctx, "florin")
-		inventory := newInventory(ctx, ns)
-		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
+		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		apply(ctx, florin, documents(namespace(ns), configMap(ns, "settings", "green"), gauge(ns, "boiler", 3), meter(ns, 3)))
 		DeferCleanup(func(ctx SpecContext) { remove(ctx, florin, meters, "", ns) })
 		patch(ctx, florin, gauges, ns, "boiler", `{"status": {"reading": 7}}`, "status")
@@ -123,8 +122,7 @@ var _ = Describe("up", func() {
 
 	It("sends nothing down that came up, brings nothing up that went down, and says what it left out", func(ctx SpecContext) {
 		const ns = "up-and-down"
-		inventory := newInventory(ctx, ns)
-		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
+		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		above, below := readerOf(ctx, mailbox), readerOf(ctx, florin)
 		down := fmt.Sprintf(`namespaceScope: {namespaces: [%s], resources: [{group: "", resource: configmaps, apiVersion: v1}]}`, ns)
 		up := fmt.Sprintf(`upsync: [{apiGroup: "", resources: [configmaps], namespaces: [%s], names: ["*"]}]`, ns)
@@ -166,8 +164,7 @@ var _ = Describe("up", func() {
 	It("overwrites nothing in the mailbox but what KubeStellar's syncer brought up, where that may be adopted", func(ctx SpecContext) {
 		const ns = "up-taken"
 		publishInstruments(ctx, "florin")
-		inventory := newInventory(ctx, ns)
-		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")
+		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		above := readerOf(ctx, mailbox)
 		apply(ctx, florin, documents(namespace(ns), configMap(ns, "settings", "theirs"), configMap(ns, "other", "fine"),
 			gauge(ns, "brought", 3), gauge(ns, "copied", 3), gauge(ns, "made", 3)))

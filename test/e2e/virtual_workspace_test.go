@@ -41,7 +41,7 @@ var endpointSlices = schema.GroupVersionResource{Group: "apis.kcp.io", Version: 
 var _ = Describe("kcp's virtual workspace", func() {
 	It("refuses to write over or to delete an object that is not the one that was seen", func(ctx SpecContext) {
 		const ns = "up-fenced"
-		mailbox := register(ctx, newInventory(ctx, ns), "florin", "florin")
+		mailbox := sharedMailbox(ctx, "florin")
 		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "green")))
 		seen, err := framework.Get(ctx, mailbox, configMaps, ns, "settings")
 		Expect(err).NotTo(HaveOccurred())

@@ -18,5 +18,5 @@ limitations under the License.
 // little, and an event at one target causes no request to another. [Run] is the test; its result is a [Measurements].
 //
 // `make test-scale` runs it with hundreds of targets, measures, and writes a report. The end-to-end tests run it with
-// twenty, without assertions on time.
+// eight, without assertions on time.
 package scale

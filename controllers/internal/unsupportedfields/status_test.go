@@ -69,7 +69,7 @@ var reportedFields = map[string]map[string]testReference{
 	"EdgeSyncConfig": reportedConfigFields,
 	"PublishedResource": {
 		"status.conditions":         test(publishes, "TestAPISourceOf"),
-		"status.observedGeneration": spec(objects, "leave ignored fields to the target, and change no value when they begin or cease to"),
+		"status.observedGeneration": spec("test/e2e/fault_truth_test.go", "is true of rollouts in a mailbox, and names each object that fails"),
 		"status.hub":                test("controllers/apiresourceschema/server_test.go", "TestResourceOfAnotherHub"),
 		"status.schemaName":         spec(apis, "from wherever its definition is, and use it at once"),
 		"status.mailboxes":          test("controllers/syncmanager/controllers_test.go", "TestCount"),
