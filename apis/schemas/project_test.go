@@ -23,10 +23,10 @@ import (
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/synchub-dev/synchub/apis/schemas/structural"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 // gadgetManifest is a CRD as a cluster returns it.
@@ -67,11 +67,7 @@ status: {storedVersions: [v1alpha1]}
 
 func gadgetCRD(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.UnmarshalStrict([]byte(gadgetManifest), crd); err != nil {
-		t.Fatal(err)
-	}
-	return crd
+	return fixtures.Decode[*apiextensionsv1.CustomResourceDefinition](t, gadgetManifest)
 }
 
 func TestPreferredVersion(t *testing.T) {

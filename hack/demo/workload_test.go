@@ -21,29 +21,23 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 // The names that the demo looks for on the clusters are those in the manifests.
 func TestManifestsAndTheirNames(t *testing.T) {
 	for _, w := range []workload{common, special} {
 		t.Run(w.deployment, func(t *testing.T) {
-			var deployment appsv1.Deployment
-			if err := yaml.UnmarshalStrict([]byte(w.deploymentManifest), &deployment); err != nil {
-				t.Fatal(err)
-			}
+			deployment := fixtures.Decode[appsv1.Deployment](t, w.deploymentManifest)
 			if deployment.Namespace != w.namespace || deployment.Name != w.deployment {
 				t.Errorf("the manifest has %s/%s, want %s/%s", deployment.Namespace, deployment.Name, w.namespace, w.deployment)
 			}
 			var kinds []string
 			for document := range strings.SplitSeq(w.configManifest, "\n---\n") {
-				var object unstructured.Unstructured
-				if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
-					t.Fatal(err)
-				}
+				object := fixtures.Object(t, document)
 				kinds = append(kinds, object.GetKind())
 				if object.GetKind() == "SyncerConfig" {
 					checkSelection(t, document, w)
@@ -61,10 +55,7 @@ func TestManifestsAndTheirNames(t *testing.T) {
 
 func checkSelection(t *testing.T, document string, w workload) {
 	t.Helper()
-	var config edgev2alpha1.SyncerConfig
-	if err := yaml.UnmarshalStrict([]byte(document), &config); err != nil {
-		t.Fatal(err)
-	}
+	config := fixtures.Decode[edgev2alpha1.SyncerConfig](t, document)
 	scope := config.Spec.NamespaceScope
 	if len(scope.Namespaces) != 1 || scope.Namespaces[0] != w.namespace {
 		t.Errorf("the SyncerConfig selects the namespaces %v, want %s", scope.Namespaces, w.namespace)
@@ -84,11 +75,8 @@ func TestIsAvailable(t *testing.T) {
 		`{status: {conditions: [{type: Available, status: "False"}]}}`:                                     false,
 		`{status: {conditions: [{type: Progressing, status: "True"}, {type: Available, status: "True"}]}}`: true,
 	} {
-		var deployment unstructured.Unstructured
-		if err := yaml.Unmarshal([]byte(manifest), &deployment.Object); err != nil {
-			t.Fatal(err)
-		}
-		if got := isAvailable(&deployment); got != want {
+		deployment := fixtures.Object(t, manifest)
+		if got := isAvailable(deployment); got != want {
 			t.Errorf("%s: %v, want %v", manifest, got, want)
 		}
 	}

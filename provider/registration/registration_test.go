@@ -43,6 +43,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/rbac"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 func TestNamesTellIdentitiesApart(t *testing.T) {
@@ -308,14 +309,7 @@ func TestTokensAreKeptForHalfOfTheirLife(t *testing.T) {
 // Each namespace costs a watch of each resource: as many as the schema of SyncTargets takes are taken, and others refused before
 // anything is made.
 func TestManyNamespacesAreRefused(t *testing.T) {
-	content, err := os.ReadFile("../../apis/schemas/crds/edge.kubestellar.io_synctargets.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var definition apiextensionsv1.CustomResourceDefinition
-	if err := yaml.Unmarshal(content, &definition); err != nil {
-		t.Fatal(err)
-	}
+	definition := fixtures.DecodeFile[apiextensionsv1.CustomResourceDefinition](t, "../../apis/schemas/crds/edge.kubestellar.io_synctargets.yaml")
 	only := definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["namespaces"].Properties["only"]
 	if only.MaxItems == nil || *only.MaxItems != maxNamespaces {
 		t.Errorf("the schema takes another number: %v", only.MaxItems)

@@ -27,15 +27,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/synchub-dev/synchub/apis/schemas/compatibility"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 // wholeSchema returns the schema of objects whose spec has the given schema, in YAML.
 func wholeSchema(t *testing.T, spec string) *apiextensionsv1.JSONSchemaProps {
 	t.Helper()
-	node := &apiextensionsv1.JSONSchemaProps{}
-	if err := yaml.UnmarshalStrict([]byte(spec), node); err != nil {
-		t.Fatalf("%v: %s", err, spec)
-	}
+	node := fixtures.Decode[*apiextensionsv1.JSONSchemaProps](t, spec)
 	return &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{
 		"metadata": {Type: "object"}, "spec": *node,
 	}}

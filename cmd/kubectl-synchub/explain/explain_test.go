@@ -27,7 +27,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
@@ -35,6 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 const (
@@ -47,24 +47,6 @@ var (
 	now   = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	owner = ownership.Owner{Hub: hub, SyncTarget: florin, Sealer: ownership.InsecureSealer}
 )
-
-func object(t *testing.T, text string) *unstructured.Unstructured {
-	t.Helper()
-	read := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(text), &read.Object); err != nil {
-		t.Fatal(err)
-	}
-	return read
-}
-
-func parse[T any](t *testing.T, text string) *T {
-	t.Helper()
-	read := new(T)
-	if err := yaml.UnmarshalStrict([]byte(text), read); err != nil {
-		t.Fatal(err)
-	}
-	return read
-}
 
 func setCondition(status *edgev2alpha1.SyncTargetStatus, kind string, is metav1.ConditionStatus, reason, message string) {
 	status.Conditions = slices.DeleteFunc(status.Conditions, func(one metav1.Condition) bool { return one.Type == kind })
@@ -86,20 +68,20 @@ func inStep(t *testing.T) *explain.Facts {
 	facts.Served.Value = &publishedresource.API{
 		GroupVersionResource: facts.Resource.WithVersion("v1"), Kind: "Widget", Namespaced: true, StatusSubresource: true, Versions: []string{"v1"},
 	}
-	facts.Published.Value = []synchubv1alpha1.PublishedResource{*parse[synchubv1alpha1.PublishedResource](t, `
+	facts.Published.Value = []synchubv1alpha1.PublishedResource{fixtures.Decode[synchubv1alpha1.PublishedResource](t, `
 metadata: {name: widgets}
 spec: {resource: {group: example.dev, resource: widgets, version: v1}}
 status: {conditions: [{type: Ready, status: "True"}]}`)}
-	facts.Configs.Value.SyncerConfigs = []*edgev2alpha1.SyncerConfig{parse[edgev2alpha1.SyncerConfig](t, `
+	facts.Configs.Value.SyncerConfigs = []*edgev2alpha1.SyncerConfig{fixtures.Decode[*edgev2alpha1.SyncerConfig](t, `
 metadata: {name: all}
 spec: {namespaceScope: {namespaces: [shop], resources: [{group: example.dev, resource: widgets}]}}`)}
-	facts.Object.Value = object(t, `
+	facts.Object.Value = fixtures.Object(t, `
 apiVersion: example.dev/v1
 kind: Widget
 metadata: {name: web, namespace: shop, uid: above, generation: 1}
 spec: {size: 3}
 status: {ready: true}`)
-	facts.Namespace.Value = object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")
+	facts.Namespace.Value = fixtures.Object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")
 	facts.Target.Value = placed(t, facts.Object.Value, transform.SyncSpec{Policy: ownership.PolicyDelete})
 	return facts
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 var mailboxCases = map[string]testCase{
@@ -36,7 +37,7 @@ var mailboxCases = map[string]testCase{
 	},
 	"published under another name": {
 		change: func(t *testing.T, f *explain.Facts) {
-			f.Published.Value = []synchubv1alpha1.PublishedResource{*parse[synchubv1alpha1.PublishedResource](t, `
+			f.Published.Value = []synchubv1alpha1.PublishedResource{fixtures.Decode[synchubv1alpha1.PublishedResource](t, `
 metadata: {name: widgets}
 spec: {resource: {group: example.dev, resource: widgets, version: v1}, projection: {group: shop.dev}}`)}
 			f.Served.Value, f.Object.Value, f.Target.Value = nil, nil, nil
@@ -45,7 +46,7 @@ spec: {resource: {group: example.dev, resource: widgets, version: v1}, projectio
 	},
 	"only related": {
 		change: func(t *testing.T, f *explain.Facts) {
-			f.Published.Value = []synchubv1alpha1.PublishedResource{*parse[synchubv1alpha1.PublishedResource](t, `
+			f.Published.Value = []synchubv1alpha1.PublishedResource{fixtures.Decode[synchubv1alpha1.PublishedResource](t, `
 metadata: {name: shops}
 spec: {resource: {group: example.dev, resource: shops, version: v1}, related: [{identifier: front, origin: Mailbox, resource: {group: example.dev, resource: widgets, version: v1}, object: {reference: {path: spec.widget}}}]}`)}
 			f.Target.Value = nil

@@ -24,12 +24,13 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 // scope replaces the selection of the config.
 func scope(text string) func(*testing.T, *explain.Facts) {
 	return func(t *testing.T, f *explain.Facts) {
-		config(f).Spec = *parse[edgev2alpha1.SyncerConfigSpec](t, text)
+		config(f).Spec = fixtures.Decode[edgev2alpha1.SyncerConfigSpec](t, text)
 		f.Target.Value = nil
 	}
 }
@@ -37,7 +38,7 @@ func scope(text string) func(*testing.T, *explain.Facts) {
 // publish replaces a part of the PublishedResource's spec.
 func publish(text string, absent bool) func(*testing.T, *explain.Facts) {
 	return func(t *testing.T, f *explain.Facts) {
-		publisher(f).Spec = *parse[synchubv1alpha1.PublishedResourceSpec](t, "resource: {group: example.dev, resource: widgets, kind: Widget, version: v1}\n"+text)
+		publisher(f).Spec = fixtures.Decode[synchubv1alpha1.PublishedResourceSpec](t, "resource: {group: example.dev, resource: widgets, kind: Widget, version: v1}\n"+text)
 		if absent {
 			f.Target.Value = nil
 		}

@@ -21,19 +21,16 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 // parse reads the YAML of a conversion as it stands in a config.
 func parse(t testing.TB, text string) (conversion.Conversion, error) {
 	t.Helper()
-	var spec edgev2alpha1.Conversion
-	if err := yaml.UnmarshalStrict([]byte(text), &spec); err != nil {
-		t.Fatal(err)
-	}
+	spec := fixtures.Decode[edgev2alpha1.Conversion](t, text)
 	return conversion.New(spec)
 }
 

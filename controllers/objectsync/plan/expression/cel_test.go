@@ -27,6 +27,7 @@ import (
 	kubejson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/expression"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 const document = `{
@@ -37,10 +38,7 @@ const document = `{
 // variables returns what mutations give to expressions, with an object as a client reads it.
 func variables(t testing.TB) map[string]any {
 	t.Helper()
-	var object map[string]any
-	if err := kubejson.Unmarshal([]byte(document), &object); err != nil {
-		t.Fatal(err)
-	}
+	object := fixtures.Map(t, document)
 	return map[string]any{"self": object, "value": object["spec"], "other": nil}
 }
 

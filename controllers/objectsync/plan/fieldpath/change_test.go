@@ -29,17 +29,8 @@ import (
 	kubejson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/fieldpath"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
-
-// read returns an object as a client reads it.
-func read(t testing.TB, text string) map[string]any {
-	t.Helper()
-	var object map[string]any
-	if err := kubejson.Unmarshal([]byte(text), &object); err != nil {
-		t.Fatal(err)
-	}
-	return object
-}
 
 const workload = `{
 	"kind": "Deployment",
@@ -81,7 +72,7 @@ func TestValues(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			object := read(t, workload)
+			object := fixtures.Map(t, workload)
 			got, err := json.Marshal(append([]any{}, mustParse(t, test.path).Values(object)...))
 			if err != nil {
 				t.Fatal(err)
@@ -89,7 +80,7 @@ func TestValues(t *testing.T) {
 			if string(got) != test.want {
 				t.Errorf("want %s, got %s", test.want, got)
 			}
-			if !reflect.DeepEqual(object, read(t, workload)) {
+			if !reflect.DeepEqual(object, fixtures.Map(t, workload)) {
 				t.Error("the object changed")
 			}
 		})
@@ -110,11 +101,11 @@ func TestDelete(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			object := read(t, test.object)
+			object := fixtures.Map(t, test.object)
 			if !mustParse(t, test.path).Delete(object) {
 				t.Error("nothing was there")
 			}
-			if want := read(t, test.want); !reflect.DeepEqual(object, want) {
+			if want := fixtures.Map(t, test.want); !reflect.DeepEqual(object, want) {
 				t.Errorf("want %v, got %v", want, object)
 			}
 			if mustParse(t, test.path).Delete(object) && !strings.HasSuffix(test.path, "]") {
@@ -123,7 +114,7 @@ func TestDelete(t *testing.T) {
 		})
 	}
 	for _, nowhere := range []string{"b", "a.c", "a.b.c", "a[0]", "l.x", "l[3]", `l[?(@.n=="x")]`, "n.a", "n[*]", "e[*]"} {
-		object := read(t, `{"a":{"b":1},"l":[1,2],"n":null,"e":[]}`)
+		object := fixtures.Map(t, `{"a":{"b":1},"l":[1,2],"n":null,"e":[]}`)
 		before := runtime.DeepCopyJSON(object)
 		if mustParse(t, nowhere).Delete(object) || !reflect.DeepEqual(object, before) {
 			t.Errorf("%s leads nowhere, but removed something: %v", nowhere, object)
@@ -162,7 +153,7 @@ func TestChange(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			object := read(t, test.object)
+			object := fixtures.Map(t, test.object)
 			var calls []string
 			err := mustParse(t, test.path).Change(object, test.create, func(value any, present bool) (any, error) {
 				if !present && value != nil {
@@ -173,7 +164,7 @@ func TestChange(t *testing.T) {
 					call = "missing"
 				}
 				calls = append(calls, call)
-				if !reflect.DeepEqual(object, read(t, test.object)) {
+				if !reflect.DeepEqual(object, fixtures.Map(t, test.object)) {
 					t.Errorf("the object has changed before all was asked for: %v", object)
 				}
 				return "new", nil
@@ -181,7 +172,7 @@ func TestChange(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want := read(t, test.want); !reflect.DeepEqual(object, want) {
+			if want := fixtures.Map(t, test.want); !reflect.DeepEqual(object, want) {
 				t.Errorf("want %v, got %v", want, object)
 			}
 			if got := strings.Join(calls, " "); got != test.calls {
@@ -201,11 +192,11 @@ func TestChangeToAbsent(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			object := read(t, test.object)
+			object := fixtures.Map(t, test.object)
 			if err := mustParse(t, test.path).Change(object, true, func(any, bool) (any, error) { return fieldpath.Absent, nil }); err != nil {
 				t.Fatal(err)
 			}
-			if want := read(t, test.want); !reflect.DeepEqual(object, want) {
+			if want := fixtures.Map(t, test.want); !reflect.DeepEqual(object, want) {
 				t.Errorf("want %v, got %v", want, object)
 			}
 		})
@@ -226,7 +217,7 @@ func TestChangeFails(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			object := read(t, test.object)
+			object := fixtures.Map(t, test.object)
 			err := mustParse(t, test.path).Change(object, true, func(value any, present bool) (any, error) {
 				if value == int64(1) || !present && len(object) == 0 {
 					return nil, own
@@ -243,7 +234,7 @@ func TestChangeFails(t *testing.T) {
 			if strings.HasPrefix(name, "the change") && !errors.Is(err, own) {
 				t.Errorf("the cause is lost: %v", err)
 			}
-			if !reflect.DeepEqual(object, read(t, test.object)) {
+			if !reflect.DeepEqual(object, fixtures.Map(t, test.object)) {
 				t.Errorf("the object changed: %v", object)
 			}
 		})

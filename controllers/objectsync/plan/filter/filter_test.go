@@ -26,19 +26,12 @@ import (
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/filter"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
-
-func read(t testing.TB, text string, into any) {
-	t.Helper()
-	if err := yaml.UnmarshalStrict([]byte(text), into); err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-}
 
 func compile(t testing.TB, text string) (*filter.Filter, error) {
 	t.Helper()
-	var spec *synchubv1alpha1.Filter
-	read(t, text, &spec)
+	spec := fixtures.Decode[*synchubv1alpha1.Filter](t, text)
 	return filter.Compile(spec)
 }
 
@@ -81,8 +74,7 @@ func TestMatches(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			object := &unstructured.Unstructured{}
-			read(t, test.object, &object.Object)
+			object := fixtures.Object(t, test.object)
 			before := object.DeepCopy()
 			got, err := compiled.Matches(object, test.namespace)
 			if err != nil || got != test.want {
@@ -111,8 +103,7 @@ func TestMatchesErrors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			object := &unstructured.Unstructured{}
-			read(t, test.object, &object.Object)
+			object := fixtures.Object(t, test.object)
 			got, err := compiled.Matches(object, nil)
 			if got || err == nil || !strings.HasPrefix(err.Error(), "spec.filter.cel: ") || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "sesame") {
 				t.Errorf("it passes: %v, %v, want %s", got, err, test.want)

@@ -23,21 +23,16 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	kubejson "k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 // steps reads steps as users write them.
 func steps(t testing.TB, text string) []synchubv1alpha1.MutationStep {
 	t.Helper()
-	var result []synchubv1alpha1.MutationStep
-	if err := yaml.UnmarshalStrict([]byte(text), &result); err != nil {
-		t.Fatal(err)
-	}
-	return result
+	return fixtures.Decode[[]synchubv1alpha1.MutationStep](t, text)
 }
 
 func compile(t testing.TB, text string) *mutation.Program {
@@ -47,20 +42,6 @@ func compile(t testing.TB, text string) *mutation.Program {
 		t.Fatal(err)
 	}
 	return program
-}
-
-// object reads an object as a client does.
-func object(t testing.TB, text string) map[string]any {
-	t.Helper()
-	asJSON, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var result map[string]any
-	if err := kubejson.Unmarshal(asJSON, &result); err != nil {
-		t.Fatal(err)
-	}
-	return result
 }
 
 const deployment = `
@@ -127,7 +108,7 @@ func TestRun(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			changed, beside := object(t, deployment), object(t, other)
+			changed, beside := fixtures.Map(t, deployment), fixtures.Map(t, other)
 			if test.noOther {
 				beside = nil
 			}
@@ -137,7 +118,7 @@ func TestRun(t *testing.T) {
 			if got := at(changed, test.what); !reflect.DeepEqual(got, test.want) {
 				t.Errorf("want %#v, got %#v", test.want, got)
 			}
-			if !test.noOther && !reflect.DeepEqual(beside, object(t, other)) {
+			if !test.noOther && !reflect.DeepEqual(beside, fixtures.Map(t, other)) {
 				t.Errorf("the other object changed: %v", beside)
 			}
 		})
@@ -184,7 +165,7 @@ func TestRunFails(t *testing.T) {
 			program := compile(t, test.steps)
 			// The message does not depend on the order of a map.
 			for range 10 {
-				err := program.Run(object(t, deployment), object(t, other))
+				err := program.Run(fixtures.Map(t, deployment), fixtures.Map(t, other))
 				failed, ok := errors.AsType[*mutation.Error](err)
 				if !ok {
 					t.Fatalf("want an error of a step, got %v", err)
@@ -287,8 +268,8 @@ func TestNoSteps(t *testing.T) {
 	if program != nil || err != nil {
 		t.Fatalf("%v, %v", program, err)
 	}
-	unchanged := object(t, deployment)
-	if err := program.Run(unchanged, nil); err != nil || !reflect.DeepEqual(unchanged, object(t, deployment)) {
+	unchanged := fixtures.Map(t, deployment)
+	if err := program.Run(unchanged, nil); err != nil || !reflect.DeepEqual(unchanged, fixtures.Map(t, deployment)) {
 		t.Errorf("%v, %v", unchanged, err)
 	}
 }
@@ -300,7 +281,7 @@ func TestProgramSharesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, beside := object(t, deployment), object(t, other)
+	first, beside := fixtures.Map(t, deployment), fixtures.Map(t, other)
 	if err := program.Run(first, beside); err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +292,7 @@ func TestProgramSharesNothing(t *testing.T) {
 	copy(given[0].Set.Value.Raw, "{\"x\":[9]}")
 	given[0].Set.Path, given[1].Regex.Replacement, given[2].CEL.Expression = "spec.x", "scribbled", "1"
 
-	second := object(t, deployment)
+	second := fixtures.Map(t, deployment)
 	if err := program.Run(second, beside); err != nil {
 		t.Fatal(err)
 	}

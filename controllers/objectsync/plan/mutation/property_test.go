@@ -30,6 +30,7 @@ import (
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 // What random steps are made of.
@@ -205,8 +206,8 @@ func scribble(value any) {
 func TestRunConcurrently(t *testing.T) {
 	program := compile(t, `[{set: {path: spec.a, value: {b: [1]}}}, {template: {path: metadata.labels.app, template: "{{ .Value }}-{{ .Other.metadata.resourceVersion }}"}},
 		{cel: {path: spec.keys, expression: "self.metadata.labels.map(k, k + other.metadata.resourceVersion)"}}, {regex: {path: "spec.keys[*]", pattern: "7", replacement: "8"}}]`)
-	want := object(t, deployment)
-	beside := object(t, other)
+	want := fixtures.Map(t, deployment)
+	beside := fixtures.Map(t, other)
 	if err := program.Run(want, beside); err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +215,7 @@ func TestRunConcurrently(t *testing.T) {
 	for range 8 {
 		group.Go(func() {
 			for range 50 {
-				changed := object(t, deployment)
+				changed := fixtures.Map(t, deployment)
 				if err := program.Run(changed, beside); err != nil || !reflect.DeepEqual(changed, want) {
 					t.Errorf("%v, %v", changed, err)
 					return
@@ -234,7 +235,7 @@ func BenchmarkRun(b *testing.B) {
 		"cel":      `[{cel: {path: spec.replicas, expression: "self.spec.template.spec.containers.size() + 1"}}]`,
 	} {
 		b.Run(name, func(b *testing.B) {
-			program, source := compile(b, text), object(b, deployment)
+			program, source := compile(b, text), fixtures.Map(b, deployment)
 			b.ReportAllocs()
 			for b.Loop() {
 				if err := program.Run(source, nil); err != nil {

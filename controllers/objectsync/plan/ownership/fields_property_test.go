@@ -30,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 func setOf(t *testing.T, entry []byte) *fieldpath.Set {
@@ -76,7 +77,7 @@ func reported(entry *fieldpath.Set, leaf fieldpath.Path) string {
 func TestEveryLostLeafIsReported(t *testing.T) {
 	for name, text := range manifests {
 		t.Run(name, func(t *testing.T) {
-			desired := manifest(t, text)
+			desired := fixtures.Map(t, text)
 			server := newServer(t, desired)
 			server.apply(hubManager, desired)
 			whole := setOf(t, server.entry())

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 const pod = ".spec.template.spec"
@@ -155,7 +156,7 @@ var drifts = map[string]struct {
 func TestDrift(t *testing.T) {
 	for name, test := range drifts {
 		t.Run(name, func(t *testing.T) {
-			desired := manifest(t, manifests[test.kind])
+			desired := fixtures.Map(t, manifests[test.kind])
 			server := newServer(t, desired)
 			server.apply(hubManager, desired)
 			server.wantUnowned(desired)
@@ -181,7 +182,7 @@ func TestDrift(t *testing.T) {
 func TestNothingUnownedAfterApply(t *testing.T) {
 	for name, text := range manifests {
 		t.Run(name, func(t *testing.T) {
-			desired := manifest(t, text)
+			desired := fixtures.Map(t, text)
 			server := newServer(t, desired)
 			server.apply(hubManager, desired)
 			server.wantUnowned(desired)
@@ -190,8 +191,8 @@ func TestNothingUnownedAfterApply(t *testing.T) {
 }
 
 func TestTakenByForce(t *testing.T) {
-	desired := manifest(t, deployment)
-	theirs := manifest(t, `
+	desired := fixtures.Map(t, deployment)
+	theirs := fixtures.Map(t, `
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web, namespace: shop, labels: {app: web}}
@@ -214,7 +215,7 @@ spec:
 
 // An empty map that somebody fills costs one apply; what they do in it after that is theirs.
 func TestEmptyMapConverges(t *testing.T) {
-	desired := manifest(t, deployment)
+	desired := fixtures.Map(t, deployment)
 	server := newServer(t, desired)
 	server.apply(hubManager, desired)
 	for _, value := range []string{"first", "second", "third"} {
@@ -234,7 +235,7 @@ func TestEmptyMapConverges(t *testing.T) {
 
 // Where the server defaults two keys of three, an item must not pass for another one that is lost.
 func TestOneElementIsOneItem(t *testing.T) {
-	desired := manifest(t, "{apiVersion: example.com/v1, kind: Any, list: [{name: a}, {name: a, zone: z}]}")
+	desired := fixtures.Map(t, "{apiVersion: example.com/v1, kind: Any, list: [{name: a}, {name: a, zone: z}]}")
 	element := func(zone string) string {
 		return `"k:{\"kind\":\"k\",\"name\":\"a\",\"zone\":\"` + zone + `\"}":{".":{},"f:name":{},"f:zone":{}}`
 	}
@@ -248,7 +249,7 @@ func TestOneElementIsOneItem(t *testing.T) {
 
 // The doc comment of Uncovered owns up to one blind spot. If this fails, it has been closed: say so there.
 func TestTheLossThatCannotBeSeen(t *testing.T) {
-	desired := manifest(t, "{apiVersion: example.com/v1, kind: Any, values: {image: {tag: v1}, replicas: {web: 1, db: 2}}}")
+	desired := fixtures.Map(t, "{apiVersion: example.com/v1, kind: Any, values: {image: {tag: v1}, replicas: {web: 1, db: 2}}}")
 	value, err := typed.DeducedParseableType.FromUnstructured(map[string]any{"values": desired["values"]})
 	if err != nil {
 		t.Fatal(err)
@@ -270,7 +271,7 @@ func TestTheLossThatCannotBeSeen(t *testing.T) {
 
 // An entry can be gone: with its API version, or because somebody cleared managedFields.
 func TestNoEntry(t *testing.T) {
-	desired := manifest(t, deployment)
+	desired := fixtures.Map(t, deployment)
 	for name, entry := range map[string][]byte{"none": nil, "empty": {}, "of nothing": []byte("{}")} {
 		if got, want := unowned(t, desired, entry), []string{".metadata", ".spec"}; !slices.Equal(got, want) {
 			t.Errorf("%s: want %v, got %v", name, want, got)
@@ -283,14 +284,14 @@ func TestNoEntry(t *testing.T) {
 
 func TestUnreadableEntry(t *testing.T) {
 	for _, entry := range []string{"x", "[", "{", `{"f:spec"`, `{"f:spec":{}`, `{"i:x":{}}`} {
-		if paths, err := ownership.UnownedPaths(manifest(t, configMap), []byte(entry)); err == nil {
+		if paths, err := ownership.UnownedPaths(fixtures.Map(t, configMap), []byte(entry)); err == nil {
 			t.Errorf("read %s and found %v", entry, paths)
 		}
-		if holders, err := ownership.ManagersOf(manifest(t, configMap), []metav1.ManagedFieldsEntry{{FieldsV1: metav1.NewFieldsV1(entry)}}, nil); err == nil {
+		if holders, err := ownership.ManagersOf(fixtures.Map(t, configMap), []metav1.ManagedFieldsEntry{{FieldsV1: metav1.NewFieldsV1(entry)}}, nil); err == nil {
 			t.Errorf("read %s and found %v", entry, holders)
 		}
 	}
-	if holders, err := ownership.ManagersOf(manifest(t, configMap), []metav1.ManagedFieldsEntry{{Manager: "x"}}, []string{".data.a"}); err != nil || len(holders) > 0 {
+	if holders, err := ownership.ManagersOf(fixtures.Map(t, configMap), []metav1.ManagedFieldsEntry{{Manager: "x"}}, []string{".data.a"}); err != nil || len(holders) > 0 {
 		t.Errorf("an entry without fields: %v, %v", holders, err)
 	}
 }

@@ -30,6 +30,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/fieldpath"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 func paths(t *testing.T, texts ...string) []fieldpath.Path {
@@ -103,7 +104,7 @@ func TestRelinquishFields(t *testing.T) {
 	} {
 		for whose, shared := range map[string]bool{"nobody's then": false, "somebody's then": true} {
 			t.Run(name+", "+whose, func(t *testing.T) {
-				desired := manifest(t, relinquishing)
+				desired := fixtures.Map(t, relinquishing)
 				server := newServer(t, desired)
 				server.apply(hubManager, desired)
 				if shared {
@@ -135,7 +136,7 @@ func TestRelinquishFields(t *testing.T) {
 
 // Whoever changes what was given up is not corrected, and the rest is ours still.
 func TestRelinquishedFieldsHaveAnotherOwner(t *testing.T) {
-	desired := manifest(t, relinquishing)
+	desired := fixtures.Map(t, relinquishing)
 	server := newServer(t, desired)
 	server.apply(hubManager, desired)
 	server.relinquishFields(paths(t, "spec.replicas")...)
@@ -156,7 +157,7 @@ func TestRelinquishedFieldsHaveAnotherOwner(t *testing.T) {
 
 // Without giving it up, the same apply removes the field: that is why.
 func TestAnApplyWithoutAFieldRemovesIt(t *testing.T) {
-	desired := manifest(t, relinquishing)
+	desired := fixtures.Map(t, relinquishing)
 	server := newServer(t, desired)
 	server.apply(hubManager, desired)
 	delete(at(t, desired, "spec"), "replicas")
@@ -225,7 +226,7 @@ func TestRelinquishFieldsOfAnything(t *testing.T) {
 	}))
 	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 11)) //nolint:gosec // a repeatable choice
-		desired := manifest(t, relinquishing)
+		desired := fixtures.Map(t, relinquishing)
 		server := newServer(t, desired)
 		server.apply(hubManager, desired)
 		if random.IntN(3) == 0 {

@@ -32,7 +32,6 @@ import (
 	"k8s.io/client-go/applyconfigurations" //nolint:depguard // it has the schemas of the built-in types
 	"k8s.io/client-go/kubernetes/scheme"   //nolint:depguard // it has the built-in types, no client
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-	"sigs.k8s.io/yaml"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
@@ -170,20 +169,6 @@ func unowned(t *testing.T, desired map[string]any, entry []byte) []string {
 		t.Fatalf("%v\nentry: %s", err, entry)
 	}
 	return paths
-}
-
-// manifest reads YAML as a client reads JSON from a server: whole numbers are int64.
-func manifest(t *testing.T, text string) map[string]any {
-	t.Helper()
-	data, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	object := &unstructured.Unstructured{}
-	if err := object.UnmarshalJSON(data); err != nil {
-		t.Fatal(err)
-	}
-	return object.Object
 }
 
 // at returns the map at a path of keys and indexes.

@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 // newAdoptedServer returns a server with an object that somebody created, with a change of theirs to it, and that the hub then
@@ -86,7 +87,7 @@ func identityOnly(object map[string]any) map[string]any {
 func TestWhatIsAdoptedCanBeRemoved(t *testing.T) {
 	for name, text := range manifests {
 		t.Run(name, func(t *testing.T) {
-			desired := manifest(t, text)
+			desired := fixtures.Map(t, text)
 			tried := 0
 			for description, next := range withoutEachPart(desired) {
 				created := newServer(t, desired)
@@ -112,7 +113,7 @@ func TestWhatIsAdoptedCanBeRemoved(t *testing.T) {
 }
 
 func TestWithoutTakeOwnershipAdoptedFieldsStay(t *testing.T) {
-	desired := manifest(t, configMap)
+	desired := fixtures.Map(t, configMap)
 	server := newAdoptedServer(t, desired, nil)
 	before := server.content()
 	server.apply(hubManager, identityOnly(desired))
@@ -178,14 +179,14 @@ func removeAt(value any, path []any) any {
 }
 
 func TestTakeOwnershipLeavesWhatIsNotApplied(t *testing.T) {
-	desired := manifest(t, deployment)
+	desired := fixtures.Map(t, deployment)
 	server := newAdoptedServer(t, desired, func(object map[string]any) {
 		at(t, object, "metadata", "labels")["theirs"] = "x"
 		at(t, object, "spec")["minReadySeconds"] = int64(3)
 		spec := at(t, object, "spec", "template", "spec")
 		spec["volumes"] = append(spec["volumes"].([]any), map[string]any{"name": "theirs", "emptyDir": map[string]any{}})
 	})
-	server.apply("applier", manifest(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop, labels: {app: web}}}`))
+	server.apply("applier", fixtures.Map(t, `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop, labels: {app: web}}}`))
 	server.takeOwnership()
 	server.apply(hubManager, identityOnly(desired))
 	object := server.object()

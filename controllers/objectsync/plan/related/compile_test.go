@@ -57,7 +57,7 @@ func TestCompile(t *testing.T) {
 	} {
 		t.Run(title, func(t *testing.T) {
 			spec := entry(t, "{object: {template: x}}")
-			read(t, test.text, &spec)
+			decodeInto(t, test.text, &spec)
 			relations, err := related.Compile([]synchubv1alpha1.RelatedResource{spec})
 			if err != nil {
 				t.Fatal(err)

@@ -27,6 +27,7 @@ import (
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 // environment is the environment of all templates in these tests.
@@ -48,11 +49,12 @@ func entry(t testing.TB, text string) synchubv1alpha1.RelatedResource {
 		Identifier: "creds", Origin: inMailbox,
 		Resource: synchubv1alpha1.RelatedResourceDescriptor{Version: "v1", Resource: "secrets"},
 	}
-	read(t, text, &made)
+	decodeInto(t, text, &made)
 	return made
 }
 
-func read(t testing.TB, text string, into any) {
+// decodeInto sets the fields that the text names.
+func decodeInto(t testing.TB, text string, into any) {
 	t.Helper()
 	if err := yaml.UnmarshalStrict([]byte(text), into); err != nil {
 		t.Fatalf("%s: %v", text, err)
@@ -62,8 +64,7 @@ func read(t testing.TB, text string, into any) {
 // newPrimary returns the primary a/app, or app if it is cluster-scoped.
 func newPrimary(t testing.TB, namespace, spec string) *unstructured.Unstructured {
 	t.Helper()
-	primary := &unstructured.Unstructured{}
-	read(t, "{apiVersion: v1, kind: App, metadata: {name: app, uid: one, labels: {tier: web}}, spec: "+spec+"}", &primary.Object)
+	primary := fixtures.Object(t, "{apiVersion: v1, kind: App, metadata: {name: app, uid: one, labels: {tier: web}}, spec: "+spec+"}")
 	if namespace != "" {
 		primary.SetNamespace(namespace)
 	}

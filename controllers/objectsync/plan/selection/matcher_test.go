@@ -23,28 +23,24 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 // syncerConfig reads the spec of a SyncerConfig.
 func syncerConfig(t testing.TB, name, spec string) *edgev2alpha1.SyncerConfig {
 	t.Helper()
 	config := &edgev2alpha1.SyncerConfig{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if err := yaml.UnmarshalStrict([]byte(spec), &config.Spec); err != nil {
-		t.Fatal(err)
-	}
+	config.Spec = fixtures.Decode[edgev2alpha1.SyncerConfigSpec](t, spec)
 	return config
 }
 
 func edgeSyncConfig(t testing.TB, name, spec string) *edgev2alpha1.EdgeSyncConfig {
 	t.Helper()
 	config := &edgev2alpha1.EdgeSyncConfig{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if err := yaml.UnmarshalStrict([]byte(spec), &config.Spec); err != nil {
-		t.Fatal(err)
-	}
+	config.Spec = fixtures.Decode[edgev2alpha1.EdgeSyncConfigSpec](t, spec)
 	return config
 }
 
