@@ -23,14 +23,12 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/rest"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
+	"github.com/synchub-dev/synchub/provider/discovery"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
-
-const crdPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 // updateInstallation stores the CRD to be installed on targets, if spec.installCRD is set, and removes the stored CRD
 // otherwise. Only a CRD that a cluster really has can be installed: one that is built from an OpenAPI document fits only
@@ -54,14 +52,14 @@ func (c *Controller) updateInstallation(resource *synchubv1alpha1.PublishedResou
 }
 
 // checkInstallable returns an error if spec.installCRD is set and the cluster has no CRD of its own for the API.
-func checkInstallable(ctx context.Context, cluster rest.Interface, resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition) error {
+func checkInstallable(ctx context.Context, cluster *discovery.Client, resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition) error {
 	if !resource.Spec.InstallCRD {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), sourceTimeout)
 	defer cancel()
 	name := definition.Spec.Names.Plural + "." + definition.Spec.Group
-	err := cluster.Get().AbsPath(crdPath, name).Do(ctx).Error()
+	_, err := cluster.GetCRD(ctx, name)
 	switch {
 	case apierrors.IsNotFound(err):
 		return invalidProblem(fmt.Errorf("%s: the cluster that serves %s has no CustomResourceDefinition of it", fieldInstall, name))

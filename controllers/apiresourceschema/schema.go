@@ -30,7 +30,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/synchub-dev/synchub/apis/schemas"
@@ -155,19 +154,19 @@ func (c *Controller) getDefinition(ctx context.Context, resource *synchubv1alpha
 		definition, err := c.fromConfigMap(ctx, from.ConfigMap)
 		return definition, nil, err
 	}
-	definition, err = readDefinition(ctx, c.HostingREST, resource)
+	definition, err = readDefinition(ctx, c.HostingDiscovery, resource)
 	if err != nil {
 		found.requeueAfter = retryInterval
 		return nil, nil, sourceProblem(fieldHosting, "the hosting cluster", err)
 	}
 	found.requeueAfter = resyncInterval
-	return definition, checkInstallable(ctx, c.HostingREST, resource, definition), nil
+	return definition, checkInstallable(ctx, c.HostingDiscovery, resource, definition), nil
 }
 
-func readDefinition(ctx context.Context, cluster rest.Interface, resource *synchubv1alpha1.PublishedResource) (*apiextensionsv1.CustomResourceDefinition, error) {
+func readDefinition(ctx context.Context, cluster *discovery.Client, resource *synchubv1alpha1.PublishedResource) (*apiextensionsv1.CustomResourceDefinition, error) {
 	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), sourceTimeout)
 	defer cancel()
-	return discovery.Read(ctx, cluster, resource.Spec.Resource)
+	return cluster.CRDFor(ctx, resource.Spec.Resource)
 }
 
 func (c *Controller) fromConfigMap(ctx context.Context, from *synchubv1alpha1.ConfigMapSchema) (*apiextensionsv1.CustomResourceDefinition, error) {
@@ -214,11 +213,11 @@ func (c *Controller) fromTarget(ctx context.Context, resource *synchubv1alpha1.P
 		return nil, nil, &problem{ReasonSourceUnreachable, fmt.Errorf("%s: %s is not connected", fieldSyncTarget, name)}
 	}
 	result := c.watches.resultOf(resource.Name, func(ctx context.Context) definitionResult {
-		definition, err := readDefinition(ctx, target.RESTClient(), resource)
+		definition, err := readDefinition(ctx, target.Discovery(), resource)
 		if err != nil {
 			return definitionResult{err: err}
 		}
-		return definitionResult{definition: definition, notInstallable: checkInstallable(ctx, target.RESTClient(), resource, definition)}
+		return definitionResult{definition: definition, notInstallable: checkInstallable(ctx, target.Discovery(), resource, definition)}
 	})
 	if result == nil {
 		return nil, nil, errReadPending

@@ -148,7 +148,7 @@ func (k *Controller) Run(ctx context.Context) {
 	for k.waitUntilUp(ctx) {
 		due, wait := k.nextDue()
 		if len(due) > 0 {
-			session := k.Checker.NewSession(k.Connection.RESTClient())
+			session := k.Checker.NewSession(k.Connection.Discovery())
 			for resource, desired := range due {
 				k.check(ctx, session, resource, desired)
 			}

@@ -32,7 +32,6 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/provider/discovery"
 )
 
 // knownFailures are the built-in kinds whose objects do not survive in kcp, and why.
@@ -102,7 +101,7 @@ func definitionsOf(t *testing.T, kinds []builtin) (all []definition) {
 			continue
 		}
 		seen[resource] = true
-		crd, err := discovery.Read(t.Context(), restClient(t, cluster(t)), synchubv1alpha1.ResourceDescriptor{Group: resource.Group, Resource: resource.Resource})
+		crd, err := discoveryClient(t, cluster(t)).CRDFor(t.Context(), synchubv1alpha1.ResourceDescriptor{Group: resource.Group, Resource: resource.Resource})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,7 +36,7 @@ func readDocument(t *testing.T, version schema.GroupVersion) openAPIDoc {
 	if version.Group == "" {
 		path = "/openapi/v3/api/" + version.Version
 	}
-	content, err := restClient(t, cluster(t)).Get().AbsPath(path).DoRaw(t.Context())
+	content, err := discoveryClient(t, cluster(t)).RESTClient().Get().AbsPath(path).DoRaw(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

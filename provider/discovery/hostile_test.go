@@ -19,6 +19,7 @@ package discovery_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -53,11 +54,14 @@ func TestReadFromAClusterThatAnswersOddly(t *testing.T) {
 		"as it should":                   {check: func(err error) bool { return err == nil }},
 		"a group that is broken":         {path: "/apis/example.com", status: 503, check: transient},
 		"a group that is no JSON":        {path: "/apis/example.com", body: "<html>", check: transient},
-		"a group of many versions":       {path: "/apis/example.com", body: `{"versions":[{}` + strings.Repeat(`,{"version":"v1"}`, 32) + `]}`, check: unusable("in 33 versions")},
+		"a group of another kind":        {path: "/apis/example.com", body: `{"kind":"Status"}`, check: transient},
+		"a group of many versions":       {path: "/apis/example.com", body: groupOfVersions(33), check: unusable("in 33 versions")},
 		"a version that went":            {path: "/apis/example.com/v1", status: 404, check: notServed},
+		"a version of another kind":      {path: "/apis/example.com/v1", body: `{}`, check: transient},
 		"an aggregated server down":      {path: "/apis/example.com/v1", status: 503, check: transient},
 		"a definition that is broken":    {path: crdPath, status: 500, check: transient},
 		"a definition that is no object": {path: crdPath, body: `[]`, check: transient},
+		"a definition without a kind":    {path: crdPath, body: `{}`, check: transient},
 		"no document":                    {path: "/openapi/v3/apis/example.com/v1", status: 404, check: unusable("publishes no OpenAPI v3")},
 		"a document that is broken":      {path: "/openapi/v3/apis/example.com/v1", status: 500, check: transient},
 		"a document that is no JSON":     {path: "/openapi/v3/apis/example.com/v1", body: "openapi: 3", check: unusable("reading the OpenAPI document")},
@@ -81,13 +85,21 @@ func TestReadFromAClusterThatAnswersOddly(t *testing.T) {
 				}
 			}))
 			defer server.Close()
-			client := restClient(t, &rest.Config{Host: server.URL})
-			_, err := discovery.Read(t.Context(), client, synchubv1alpha1.ResourceDescriptor{Group: "example.com", Resource: "widgets"})
+			_, err := discoveryClient(t, &rest.Config{Host: server.URL}).CRDFor(t.Context(), synchubv1alpha1.ResourceDescriptor{Group: "example.com", Resource: "widgets"})
 			if !test.check(err) {
 				t.Errorf("got %v", err)
 			}
 		})
 	}
+}
+
+// groupOfVersions returns an APIGroup with n versions.
+func groupOfVersions(n int) string {
+	var versions strings.Builder
+	for i := range n {
+		_, _ = fmt.Fprintf(&versions, `,{"version":"v%d"}`, i+1)
+	}
+	return `{"kind":"APIGroup","versions":[` + versions.String()[1:] + `]}`
 }
 
 // endless writes until the client has had enough.

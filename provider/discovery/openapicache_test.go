@@ -33,7 +33,7 @@ import (
 )
 
 // openAPIServer is a server with one OpenAPI document, whose hash it gives as it likes. It counts how often that is read.
-func openAPIServer(t *testing.T, document, hash string) (rest.Interface, *atomic.Int32) {
+func openAPIServer(t *testing.T, document, hash string) (*discovery.Client, *atomic.Int32) {
 	t.Helper()
 	var read atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
@@ -49,7 +49,7 @@ func openAPIServer(t *testing.T, document, hash string) (rest.Interface, *atomic
 		}
 	}))
 	t.Cleanup(server.Close)
-	return restClient(t, &rest.Config{Host: server.URL}), &read
+	return discoveryClient(t, &rest.Config{Host: server.URL}), &read
 }
 
 // openAPIDocument describes a kind of apps/v1 with one field.
@@ -61,7 +61,7 @@ func openAPIDocument(plural, kind, field string) string {
 
 func hashOf(content string) string { return fmt.Sprintf("%X", sha512.Sum512([]byte(content))) }
 
-func fieldsOf(t *testing.T, documents *discovery.OpenAPICache, cluster rest.Interface) (served discovery.ServedSchema, fields map[string]bool) {
+func fieldsOf(t *testing.T, documents *discovery.OpenAPICache, cluster *discovery.Client) (served discovery.ServedSchema, fields map[string]bool) {
 	t.Helper()
 	served, err := documents.NewSchemaReader(cluster).ServedSchema(t.Context(), schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "widgets"}, "Widget")
 	if err != nil {

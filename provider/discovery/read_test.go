@@ -86,7 +86,7 @@ spec:
 
 func read(t *testing.T, config *rest.Config, resource synchubv1alpha1.ResourceDescriptor) (*apiextensionsv1.CustomResourceDefinition, error) {
 	t.Helper()
-	return discovery.Read(t.Context(), restClient(t, config), resource)
+	return discoveryClient(t, config).CRDFor(t.Context(), resource)
 }
 
 // installClockCRD makes the definition and returns it as the cluster has it, once it is served.

@@ -27,10 +27,10 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/synchub-dev/synchub/provider/discovery"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
@@ -138,14 +138,14 @@ func unlimited(config *rest.Config) *rest.Config {
 	return config
 }
 
-// restClient returns a client for all paths of a server.
-func restClient(t *testing.T, config *rest.Config) rest.Interface {
+// discoveryClient returns a client of a server.
+func discoveryClient(t *testing.T, config *rest.Config) *discovery.Client {
 	t.Helper()
-	client, err := discovery.NewDiscoveryClientForConfig(config)
+	client, err := discovery.NewClient(config, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client.RESTClient()
+	return client
 }
 
 func dynamicClient(t *testing.T, config *rest.Config) dynamic.Interface {
