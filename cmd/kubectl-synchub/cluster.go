@@ -41,9 +41,9 @@ import (
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
-// reader reads objects of any kind from one cluster or workspace. Unlike the client of package provider/discovery, it needs all
-// APIs at once, for the short names that kubectl accepts. client-go's cached discovery reads them with two requests. The
-// operator who runs the plugin chose the server, so responses have no limit, as in kubectl.
+// reader reads objects of any kind from one cluster or workspace. Unlike the client of package provider/discovery, it
+// needs all APIs at once, for the short names that kubectl accepts. client-go's cached discovery reads them with two
+// requests. The operator who runs the plugin chose the server, so responses have no limit, as in kubectl.
 type reader struct {
 	config  *rest.Config
 	objects dynamic.Interface

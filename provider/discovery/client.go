@@ -54,7 +54,8 @@ const (
 // for one.
 type Client struct{ server rest.Interface }
 
-// NewClient returns a client that sends its requests through httpClient, or through one that it makes if httpClient is nil.
+// NewClient returns a client that sends its requests through httpClient, or through one that it makes if httpClient is
+// nil.
 func NewClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 	if httpClient == nil {
 		client, err := discovery.NewDiscoveryClientForConfig(config)
@@ -73,8 +74,8 @@ func NewClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 // RESTClient returns the client for requests that are not about APIs, such as probes. It does not bound responses.
 func (c *Client) RESTClient() rest.Interface { return c.server }
 
-// Versions returns the versions in which the server serves a group, the preferred one first. It returns at most 32 of them,
-// and [ErrNotServed] if the server does not serve the group. The core group is always served in v1.
+// Versions returns the versions in which the server serves a group, the preferred one first. It returns at most 32 of
+// them, and [ErrNotServed] if the server does not serve the group. The core group is always served in v1.
 func (c *Client) Versions(ctx context.Context, group string) ([]string, error) {
 	versions, err := c.allVersions(ctx, group)
 	return versions[:min(len(versions), maxVersions)], err
@@ -117,8 +118,8 @@ func (c *Client) Resources(ctx context.Context, version schema.GroupVersion) ([]
 }
 
 // FindResource returns the first resource of a group that matches, with the group and version in which it is served. If
-// version has only a group, FindResource searches all versions, in the order of Versions. The error is [ErrNotServed] if no
-// resource matches.
+// version has only a group, FindResource searches all versions, in the order of Versions. The error is [ErrNotServed] if
+// no resource matches.
 func (c *Client) FindResource(ctx context.Context, version schema.GroupVersion, matches func(metav1.APIResource) bool) (metav1.APIResource, error) {
 	versions := []string{version.Version}
 	if version.Version == "" {
@@ -171,7 +172,8 @@ func (c *Client) getOpenAPIURLs(ctx context.Context) (map[string]string, error) 
 	return urls, nil
 }
 
-// getObject decodes a response, and returns an error if the response is of another kind. A proxy may answer for the server.
+// getObject decodes a response, and returns an error if the response is of another kind. A proxy may answer for the
+// server.
 func (c *Client) getObject(ctx context.Context, into any, meta *metav1.TypeMeta, kind string, path ...string) error {
 	if err := c.getJSON(ctx, into, path...); err != nil {
 		return err

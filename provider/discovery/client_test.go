@@ -34,8 +34,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/discovery"
 )
 
-// startServer starts a server with one response for each path, and returns a client for it. requested returns the requested
-// paths since its last call.
+// startServer starts a server with one response for each path, and returns a client for it. requested returns the
+// requested paths since its last call.
 func startServer(t *testing.T, responses map[string]string) (client *discovery.Client, requested func() []string) {
 	t.Helper()
 	var lock sync.Mutex

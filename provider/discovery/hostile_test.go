@@ -33,8 +33,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/discovery"
 )
 
-// clusterAnswers are those of a cluster that serves widgets, by path.
-var clusterAnswers = map[string]string{
+// clusterResponses are the responses of a cluster that serves widgets, by path.
+var clusterResponses = map[string]string{
 	"/apis/example.com":    `{"kind":"APIGroup","name":"example.com","versions":[{"version":"v1"}]}`,
 	"/apis/example.com/v1": `{"kind":"APIResourceList","resources":[{"name":"widgets","kind":"Widget","verbs":["get","list","watch"]}]}`,
 	"/openapi/v3/apis/example.com/v1": `{"components":{"schemas":{"Widget":{"type":"object","properties":{"a":{"type":"string"}},` +
@@ -43,15 +43,15 @@ var clusterAnswers = map[string]string{
 
 const crdPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com"
 
-// Whatever a cluster answers, the error says what is wrong: it is not served, it cannot be used, or the cluster is at
-// fault, in which case it is worth another try.
-func TestReadFromAClusterThatAnswersOddly(t *testing.T) {
+// For every response the error has the right type: the resource is not served, it is unusable, or the request failed and
+// can be repeated.
+func TestCRDForWithUnusualResponses(t *testing.T) {
 	for name, test := range map[string]struct {
 		path, body string
 		status     int
 		check      func(error) bool
 	}{
-		"as it should":                   {check: func(err error) bool { return err == nil }},
+		"valid ones":                     {check: func(err error) bool { return err == nil }},
 		"a group that is broken":         {path: "/apis/example.com", status: 503, check: transient},
 		"a group that is no JSON":        {path: "/apis/example.com", body: "<html>", check: transient},
 		"a group of another kind":        {path: "/apis/example.com", body: `{"kind":"Status"}`, check: transient},
@@ -70,7 +70,7 @@ func TestReadFromAClusterThatAnswersOddly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-				body, ok := clusterAnswers[request.URL.Path]
+				body, ok := clusterResponses[request.URL.Path]
 				switch {
 				case request.URL.Path == test.path && test.body == "endless":
 					endless(w)
@@ -102,7 +102,7 @@ func groupOfVersions(n int) string {
 	return `{"kind":"APIGroup","versions":[` + versions.String()[1:] + `]}`
 }
 
-// endless writes until the client has had enough.
+// endless writes until the client closes the connection.
 func endless(w io.Writer) {
 	spaces := bytes.Repeat([]byte{' '}, 1<<20)
 	for range 1 << 10 {

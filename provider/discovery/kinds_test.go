@@ -36,12 +36,12 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
 
-// builtin is a kind that the cluster serves without a definition.
+// builtin is a kind that the cluster serves without a CRD.
 type builtin struct {
 	schema.GroupVersionKind
 	resource   schema.GroupVersionResource
 	namespaced bool
-	// crd is what was read of the cluster, for this version alone.
+	// crd is the result of CRDFor for this version only.
 	crd *apiextensionsv1.CustomResourceDefinition
 }
 

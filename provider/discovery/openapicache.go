@@ -48,8 +48,8 @@ const (
 )
 
 // OpenAPICache caches what OpenAPI documents say, by the hashes of the documents, so that many equal clusters are read
-// once. A cluster reports the hash of each of its documents. The cache uses a reported hash only after it has verified that
-// a document has the hash. Therefore no cluster can change what the hub believes of another one.
+// once. A cluster reports the hash of each of its documents. The cache uses a reported hash only after it has verified
+// that a document has the hash. Therefore no cluster can change what the hub believes of another one.
 type OpenAPICache struct {
 	documents, resources *lru.Cache
 	inFlight             singleflight.Group
@@ -74,8 +74,8 @@ type openAPIResource struct {
 	schema *apiextensionsv1.JSONSchemaProps
 }
 
-// getResource returns what the document at a URL says of a resource, or [ErrNotServed] if the document does not contain it.
-// Without a kind, getResource only checks that the document contains the resource.
+// getResource returns what the document at a URL says of a resource, or [ErrNotServed] if the document does not contain
+// it. Without a kind, getResource only checks that the document contains the resource.
 func (d *OpenAPICache) getResource(ctx context.Context, reader *SchemaReader, link string, resource schema.GroupVersionResource, kind string) (openAPIResource, error) {
 	hash := hashFromURL(link)
 	if cached, ok := d.resources.Get(resourceKey(hash, resource, kind)); ok && hash != "" {

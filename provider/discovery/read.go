@@ -100,8 +100,8 @@ func resourceName(resource synchubv1alpha1.ResourceDescriptor) string {
 	return name
 }
 
-// discoverKinds returns the kind of a resource in each version that the cluster serves, the preferred one first, or only in
-// the requested version. It returns at least one kind, or an error.
+// discoverKinds returns the kind of a resource in each version that the cluster serves, the preferred one first, or only
+// in the requested version. It returns at least one kind, or an error.
 func (c *Client) discoverKinds(ctx context.Context, resource synchubv1alpha1.ResourceDescriptor) (kinds []structural.Kind, err error) {
 	versions := []string{resource.Version}
 	if resource.Version == "" {

@@ -68,8 +68,8 @@ func (d *OpenAPICache) NewSchemaReader(cluster *Client) *SchemaReader {
 	return &SchemaReader{client: cluster, documents: d}
 }
 
-// RunLimited calls work, which must not send requests, and returns its error. At most two calls run at the same time in the
-// hub, since they build or compare schemas. If ctx ends before its turn, RunLimited returns the error of ctx.
+// RunLimited calls work, which must not send requests, and returns its error. At most two calls run at the same time in
+// the hub, since they build or compare schemas. If ctx ends before its turn, RunLimited returns the error of ctx.
 func (r *SchemaReader) RunLimited(ctx context.Context, work func() error) error {
 	select {
 	case r.documents.semaphore <- struct{}{}:

@@ -49,13 +49,14 @@ var (
 	secrets     = corev1.SchemeGroupVersion.WithKind("Secret")
 )
 
-// SecretMetadata returns an empty object to read the metadata of a Secret into. The cache holds only the metadata of Secrets.
+// SecretMetadata returns an empty object to read the metadata of a Secret into. The cache holds only the metadata of
+// Secrets.
 func SecretMetadata() *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}}
 }
 
-// endpointCache caches the SyncTargets, and the metadata of the Secrets, of all inventory workspaces at one endpoint of the
-// export.
+// endpointCache caches the SyncTargets, and the metadata of the Secrets, of all inventory workspaces at one endpoint of
+// the export.
 type endpointCache struct {
 	cache.Cache
 	mapper meta.RESTMapper
@@ -117,8 +118,8 @@ func (c *endpointCache) sizeHandler(of runtime.Object) toolscache.ResourceEventH
 	}
 }
 
-// GetSharedInformer implements [mcpcache.WildcardCache]. It returns an error until the cache has synced, so that a missing object
-// is not taken for a deleted one.
+// GetSharedInformer implements [mcpcache.WildcardCache]. It returns an error until the cache has synced, so that a
+// missing object is not taken for a deleted one.
 func (c *endpointCache) GetSharedInformer(of runtime.Object) (toolscache.SharedIndexInformer, schema.GroupVersionKind, meta.RESTScopeName, error) {
 	var kind schema.GroupVersionKind
 	var informer cache.Informer

@@ -92,7 +92,8 @@ func (p *Provider) Start(ctx context.Context, aware multicluster.Aware) error {
 	return p.Provider.Start(ctx, aware)
 }
 
-// newCluster returns an inventory workspace that reads from the cache of its endpoint, instead of the given cache of bindings.
+// newCluster returns an inventory workspace that reads from the cache of its endpoint, instead of the given cache of
+// bindings.
 func (p *Provider) newCluster(
 	config *rest.Config, name logicalcluster.Name, _ mcpcache.WildcardCache, scheme *runtime.Scheme, recorder mcrecorder.EventRecorderGetter,
 ) (*mcpcache.ScopedCluster, error) {
@@ -103,8 +104,8 @@ func (p *Provider) newCluster(
 	return mcpcache.NewScopedCluster(config, name, cache, scheme, recorder)
 }
 
-// getOrStartCache returns the cache of an endpoint, and starts one if there is none. The cache runs until the provider stops. If
-// the endpoint disappears, its workspaces keep the cache, which continues when the endpoint is back.
+// getOrStartCache returns the cache of an endpoint, and starts one if there is none. The cache runs until the provider
+// stops. If the endpoint disappears, its workspaces keep the cache, which continues when the endpoint is back.
 func (p *Provider) getOrStartCache(endpoint string) (*endpointCache, error) {
 	p.lock.Lock()
 	defer p.lock.Unlock()

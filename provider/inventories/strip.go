@@ -34,17 +34,19 @@ const (
 	maxAnnotation = 64 << 10
 	// maxFinalizers is the maximum size in bytes of all finalizers of a SyncTarget.
 	maxFinalizers = 4 << 10
-	// maxSpec is the maximum size in bytes of the spec of a SyncTarget as JSON. Only mailboxAccess can make a valid spec larger.
+	// maxSpec is the maximum size in bytes of the spec of a SyncTarget as JSON. Only mailboxAccess can make a valid spec
+	// larger.
 	maxSpec = 256 << 10
 	// maxStatus is the maximum size in bytes of a cached status as JSON. The hub writes much smaller ones.
 	maxStatus = 256 << 10
 )
 
-// annotationTooLarge marks a cached SyncTarget that was too large. A user who sets it on a SyncTarget only excludes that one.
+// annotationTooLarge marks a cached SyncTarget that was too large. A user who sets it on a SyncTarget only excludes that
+// one.
 const annotationTooLarge = "synchub.dev/too-large"
 
-// TooLarge returns the reason why a cached SyncTarget is too large, or "". The cache then has neither its finalizers nor its
-// spec, so callers must not use them.
+// TooLarge returns the reason why a cached SyncTarget is too large, or "". The cache then has neither its finalizers nor
+// its spec, so callers must not use them.
 func TooLarge(syncTarget *edgev2alpha1.SyncTarget) (reason string) {
 	return syncTarget.Annotations[annotationTooLarge]
 }

@@ -47,8 +47,8 @@ type Limits struct {
 	Burst int
 }
 
-// ConfigProvider makes the configurations of clients for kcp from one kubeconfig. The clients keep working when the kubeconfig
-// gets new credentials.
+// ConfigProvider makes the configurations of clients for kcp from one kubeconfig. The clients keep working when the
+// kubeconfig gets new credentials.
 type ConfigProvider struct {
 	path       string
 	host       string
@@ -86,8 +86,8 @@ func (a *ConfigProvider) WorkspaceConfig(path string) *rest.Config {
 	return a.ConfigFor(a.host+"/clusters/"+path, requestmetrics.Control)
 }
 
-// ConfigFor returns a configuration for a base URL in kcp, for example that of a virtual workspace. Metrics count its requests
-// for the destination.
+// ConfigFor returns a configuration for a base URL in kcp, for example that of a virtual workspace. Metrics count its
+// requests for the destination.
 func (a *ConfigProvider) ConfigFor(host string, destination requestmetrics.Destination) *rest.Config {
 	limits := transport.KCPLimits()
 	if destination == requestmetrics.Mailbox {
@@ -96,8 +96,8 @@ func (a *ConfigProvider) ConfigFor(host string, destination requestmetrics.Desti
 	return a.configWithLimits(limits, host, destination)
 }
 
-// InventoryConfigFor returns a configuration for a base URL in kcp, for clients that list objects of inventory workspaces in
-// pages.
+// InventoryConfigFor returns a configuration for a base URL in kcp, for clients that list objects of inventory workspaces
+// in pages.
 func (a *ConfigProvider) InventoryConfigFor(host string) *rest.Config {
 	return a.configWithLimits(transport.MailboxLimits(), host, requestmetrics.Control)
 }
@@ -119,9 +119,9 @@ func (a *ConfigProvider) RoundTrip(request *http.Request) (*http.Response, error
 	return a.current.Load().roundTripper.RoundTrip(request)
 }
 
-// Watch reads the kubeconfig regularly until ctx ends, and replaces the credentials when the file changes. If the new file is
-// unusable, Watch logs the error and keeps the credentials. It returns an error if the file names another server: all caches
-// would be invalid, so the hub must restart.
+// Watch reads the kubeconfig regularly until ctx ends, and replaces the credentials when the file changes. If the new
+// file is unusable, Watch logs the error and keeps the credentials. It returns an error if the file names another server:
+// all caches would be invalid, so the hub must restart.
 func (a *ConfigProvider) Watch(ctx context.Context, log logr.Logger) error {
 	ticker := time.NewTicker(reloadInterval)
 	defer ticker.Stop()

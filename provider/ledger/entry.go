@@ -46,16 +46,16 @@ type Entry struct {
 	VerifiedGeneration int64 `json:"verified,omitempty"`
 	// Resources are the resources of the cluster whose objects the hub may have written, sorted.
 	Resources []Resource `json:"resources,omitempty"`
-	// Namespaces are the namespaces in which the hub may have written these objects, sorted. They include [AllNamespaces] if the
-	// hub was not restricted to namespaces before. Empty means the whole cluster.
+	// Namespaces are the namespaces in which the hub may have written these objects, sorted. They include [AllNamespaces] if
+	// the hub was not restricted to namespaces before. Empty means the whole cluster.
 	Namespaces []string `json:"namespaces,omitempty"`
 }
 
 // AllNamespaces stands for all namespaces of a cluster.
 const AllNamespaces = "*"
 
-// RecordNamespaces adds the namespaces to which the hub restricts its writes from now on. None means the whole cluster. The
-// entry keeps earlier namespaces while the hub may have written objects there.
+// RecordNamespaces adds the namespaces to which the hub restricts its writes from now on. None means the whole cluster.
+// The entry keeps earlier namespaces while the hub may have written objects there.
 func (e *Entry) RecordNamespaces(namespaces []string) {
 	before := e.Namespaces
 	switch {
@@ -70,8 +70,8 @@ func (e *Entry) RecordNamespaces(namespaces []string) {
 	e.Namespaces = slices.Compact(slices.Sorted(slices.Values(slices.Concat(before, namespaces))))
 }
 
-// FormerNamespaces returns the recorded namespaces that are not among the given ones. If none are given, the hub writes in the
-// whole cluster, and no namespace is a former one.
+// FormerNamespaces returns the recorded namespaces that are not among the given ones. If none are given, the hub writes
+// in the whole cluster, and no namespace is a former one.
 func (e *Entry) FormerNamespaces(namespaces []string) []string {
 	if len(namespaces) == 0 {
 		return nil
@@ -81,7 +81,8 @@ func (e *Entry) FormerNamespaces(namespaces []string) []string {
 
 // Cluster identifies a cluster.
 type Cluster struct {
-	// ID is the UID of the namespace kube-system, or of a workspace's LogicalCluster. It is empty if the hub may read neither.
+	// ID is the UID of the namespace kube-system, or of a workspace's LogicalCluster. It is empty if the hub may read
+	// neither.
 	ID string `json:"id,omitempty"`
 	// Server is the fingerprint of the address and the certificate authorities when the hub identified the cluster.
 	Server string `json:"server,omitempty"`
@@ -117,7 +118,8 @@ type Resource struct {
 // maxFormerClusters is the maximum number of former clusters in an entry.
 const maxFormerClusters = 8
 
-// ConfirmCluster sets the cluster of the SyncTarget. If objects may be left on the cluster so far, it becomes a former one.
+// ConfirmCluster sets the cluster of the SyncTarget. If objects may be left on the cluster so far, it becomes a former
+// one.
 func (e *Entry) ConfirmCluster(next Cluster, now time.Time) {
 	if e.Cluster.ID != "" && e.Cluster.ID != next.ID && len(e.Resources) > 0 {
 		former := FormerCluster{Cluster: e.Cluster, Until: now.UTC().Truncate(time.Second)}

@@ -43,8 +43,8 @@ const (
 	syncTargetLabel = "synchub.dev/synctarget"
 	// entryKey is the key of the entry in its ConfigMap.
 	entryKey = "entry"
-	// leaderConfigMap is the ConfigMap of the leading hub. renewTimeKey is the key of the time of its last write, and leaseKey
-	// that of the UID of its Lease.
+	// leaderConfigMap is the ConfigMap of the leading hub. renewTimeKey is the key of the time of its last write, and
+	// leaseKey that of the UID of its Lease.
 	leaderConfigMap, renewTimeKey, leaseKey = "leader", "led", "lease"
 	// renewInterval is the interval at which the leader writes that ConfigMap. A hub that has not written it for
 	// otherHubTimeout has ended.
@@ -72,8 +72,8 @@ type Options struct {
 	Log      logr.Logger
 }
 
-// Store holds all entries in memory and writes their changes to the provider workspace. Only the leader starts it. It reads all
-// entries once, since only the leader writes them.
+// Store holds all entries in memory and writes their changes to the provider workspace. Only the leader starts it. It
+// reads all entries once, since only the leader writes them.
 type Store struct {
 	Options
 	loaded chan struct{}
@@ -174,9 +174,10 @@ func readError(err error) error {
 	return fmt.Errorf("cannot read the hub's ledger in the provider workspace: %w", err)
 }
 
-// waitForPreviousHub returns the last renew time of the previous leader, or zero if there is none. If that was another hub and
-// is active, the error is [ErrOtherHubActive]. A previous leader with the same Lease needs no wait. The clocks of two hubs may
-// differ. If the renew time is not recent by this hub's clock, waitForPreviousHub waits and checks whether the other hub writes.
+// waitForPreviousHub returns the last renew time of the previous leader, or zero if there is none. If that was another
+// hub and is active, the error is [ErrOtherHubActive]. A previous leader with the same Lease needs no wait. The clocks of
+// two hubs may differ. If the renew time is not recent by this hub's clock, waitForPreviousHub waits and checks whether
+// the other hub writes.
 func (l *Store) waitForPreviousHub(ctx context.Context) (time.Time, error) {
 	renewTime, other, err := l.readLeader(ctx)
 	if err != nil || other == "" {
@@ -199,8 +200,8 @@ func (l *Store) waitForPreviousHub(ctx context.Context) (time.Time, error) {
 	return renewTime, err
 }
 
-// readLeader returns the last renew time of a leader, or zero if there is none. other is the UID of its Lease, or "" if that is
-// the Lease of this hub.
+// readLeader returns the last renew time of a leader, or zero if there is none. other is the UID of its Lease, or "" if
+// that is the Lease of this hub.
 func (l *Store) readLeader(ctx context.Context) (renewTime time.Time, other string, err error) {
 	var leader corev1.ConfigMap
 	err = l.withTimeout(ctx, func(ctx context.Context) error {
@@ -225,8 +226,8 @@ func (l *Store) otherHubError(lease string, renewTime time.Time) error {
 		"What is left of a hub that was stopped ends after two minutes", ErrOtherHubActive, lease, renewTime.Format(time.RFC3339), l.leaseUID)
 }
 
-// renewLeader writes that this hub leads now. A conflict shows that another hub has written, whatever its clock says. Then the
-// error is [ErrOtherHubActive].
+// renewLeader writes that this hub leads now. A conflict shows that another hub has written, whatever its clock says.
+// Then the error is [ErrOtherHubActive].
 func (l *Store) renewLeader(ctx context.Context) error {
 	for {
 		leader := &corev1.ConfigMap{
@@ -294,8 +295,9 @@ func (l *Store) Get(syncTarget types.UID) Entry {
 	return Entry{}
 }
 
-// Update changes the entry of a SyncTarget, and returns when the entry is stored. If change does not change the entry, Update
-// sends no request. After a conflict, Update calls change again. If somebody has deleted the ConfigMap, Update creates it again.
+// Update changes the entry of a SyncTarget, and returns when the entry is stored. If change does not change the entry,
+// Update sends no request. After a conflict, Update calls change again. If somebody has deleted the ConfigMap, Update
+// creates it again.
 func (l *Store) Update(ctx context.Context, syncTarget types.UID, change func(*Entry)) error {
 	record := l.getOrAddRecord(syncTarget)
 	record.writeLock.Lock()
@@ -368,8 +370,8 @@ func (l *Store) setRecord(changed *record, entry Entry, version string) {
 	changed.entry, changed.version = entry, version
 }
 
-// writeEntry stores an encoded entry and returns the new resourceVersion. version is the expected resourceVersion, or "" to
-// create the ConfigMap.
+// writeEntry stores an encoded entry and returns the new resourceVersion. version is the expected resourceVersion, or ""
+// to create the ConfigMap.
 func (l *Store) writeEntry(ctx context.Context, syncTarget types.UID, entry, version string) (string, error) {
 	stored := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: string(syncTarget), Labels: map[string]string{syncTargetLabel: "true"}, ResourceVersion: version},

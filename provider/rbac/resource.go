@@ -42,8 +42,8 @@ const (
 	crdSuffix    = "crd"
 )
 
-// ParseResource parses the format of [Resource.String]: the plural name, the group after a dot, ":up" if objects only go up,
-// and ":crd" if the hub installs the CRD.
+// ParseResource parses the format of [Resource.String]: the plural name, the group after a dot, ":up" if objects only go
+// up, and ":crd" if the hub installs the CRD.
 func ParseResource(text string) (Resource, error) {
 	parts := strings.Split(strings.TrimSpace(text), ":")
 	name := schema.ParseGroupResource(parts[0])
@@ -64,8 +64,8 @@ func ParseResource(text string) (Resource, error) {
 	return resource, nil
 }
 
-// Validate returns an error if the group or the name is not valid in the Kubernetes API. A wildcard or a subresource is not
-// valid: the hub gets permissions only for resources that somebody has named.
+// Validate returns an error if the group or the name is not valid in the Kubernetes API. A wildcard or a subresource is
+// not valid: the hub gets permissions only for resources that somebody has named.
 func (r Resource) Validate() error {
 	problems := validation.IsDNS1123Label(r.Resource)
 	if r.Group != "" {

@@ -32,8 +32,8 @@ import (
 var (
 	// readVerbs allow list, watch, and a GET of one object after a refused or timed-out write.
 	readVerbs = []string{"get", "list", "watch"}
-	// writeVerbs allow server-side apply, which needs create and patch, patches of marks, and deletion. The hub never sends an
-	// update.
+	// writeVerbs allow server-side apply, which needs create and patch, patches of marks, and deletion. The hub never sends
+	// an update.
 	writeVerbs = []string{"create", "delete", "patch"}
 )
 
@@ -46,8 +46,8 @@ var (
 	accessReview = schema.GroupResource{Group: authorizationv1.GroupName, Resource: "selfsubjectaccessreviews"}
 )
 
-// nonResourceURLs are the URLs of the version and of API discovery. Clusters allow them to all authenticated users, unless their
-// administrator has changed that.
+// nonResourceURLs are the URLs of the version and of API discovery. Clusters allow them to all authenticated users,
+// unless their administrator has changed that.
 var nonResourceURLs = []string{"/api", "/api/*", "/apis", "/apis/*", "/openapi/*", "/version"}
 
 // Options restrict or extend the permissions in roles.
@@ -68,12 +68,12 @@ func (t verbTable) add(resource schema.GroupResource, verbs ...string) {
 	t[resource].Insert(verbs...)
 }
 
-// clusterWideVerbs returns the verbs that the hub needs in the whole cluster: those for the resources, and those that it always
-// needs.
+// clusterWideVerbs returns the verbs that the hub needs in the whole cluster: those for the resources, and those that it
+// always needs.
 func clusterWideVerbs(resources []Resource) verbTable {
 	needed := resourceVerbs(resources)
-	// The hub watches namespaces to retry objects that wait for one, creates them for their contents, and patches their marks.
-	// Before the first create, it applies two namespaces in a dry run to find out how the target creates objects.
+	// The hub watches namespaces to retry objects that wait for one, creates them for their contents, and patches their
+	// marks. Before the first create, it applies two namespaces in a dry run to find out how the target creates objects.
 	needed.add(namespaces, readVerbs...)
 	needed.add(namespaces, "create", "patch")
 	needed.add(crds, readVerbs...)
@@ -138,10 +138,10 @@ func (t verbTable) sorted() []schema.GroupResource {
 	return slices.SortedFunc(maps.Keys(t), compareGroupResources)
 }
 
-// ClusterRoleRules returns the rules of the hub's ClusterRole for the resources, in a stable order. Without namespaces in the
-// options, they allow access in all namespaces, with which a user can usually become the cluster's administrator. Otherwise
-// they only allow reading these namespaces and kube-system, whose UID identifies the cluster. [RoleRules] returns the other
-// rules.
+// ClusterRoleRules returns the rules of the hub's ClusterRole for the resources, in a stable order. Without namespaces in
+// the options, they allow access in all namespaces, with which a user can usually become the cluster's administrator.
+// Otherwise they only allow reading these namespaces and kube-system, whose UID identifies the cluster. [RoleRules]
+// returns the other rules.
 func ClusterRoleRules(resources []Resource, options Options) []rbacv1.PolicyRule {
 	needed := verbTable{}
 	if len(options.Namespaces) == 0 {
@@ -189,9 +189,9 @@ func (t verbTable) rules() []rbacv1.PolicyRule {
 	return rules
 }
 
-// RequiredAttributes returns the permissions that the hub needs for the resources as single verbs, for access reviews. With
-// namespaces, namespaced resources are required in each of them, and cluster-scoped ones in the whole cluster. It leaves out
-// the permissions that [Options] add.
+// RequiredAttributes returns the permissions that the hub needs for the resources as single verbs, for access reviews.
+// With namespaces, namespaced resources are required in each of them, and cluster-scoped ones in the whole cluster. It
+// leaves out the permissions that [Options] add.
 func RequiredAttributes(resources []Resource, namespaces ...string) []authorizationv1.ResourceAttributes {
 	if len(namespaces) == 0 {
 		return clusterWideVerbs(resources).attributes("")
@@ -214,8 +214,8 @@ func (t verbTable) attributes(namespace string) []authorizationv1.ResourceAttrib
 	return attributes
 }
 
-// MissingAttributes returns the needed permissions that the rules do not allow for all names. The rules must be those of the
-// namespace in which the permissions are needed, or of the whole cluster.
+// MissingAttributes returns the needed permissions that the rules do not allow for all names. The rules must be those of
+// the namespace in which the permissions are needed, or of the whole cluster.
 func MissingAttributes(needed []authorizationv1.ResourceAttributes, rules []authorizationv1.ResourceRule) []authorizationv1.ResourceAttributes {
 	return slices.DeleteFunc(slices.Clone(needed), func(one authorizationv1.ResourceAttributes) bool {
 		return slices.ContainsFunc(rules, func(rule authorizationv1.ResourceRule) bool {
@@ -224,8 +224,8 @@ func MissingAttributes(needed []authorizationv1.ResourceAttributes, rules []auth
 	})
 }
 
-// AddedAttributes returns the permissions that the rules after allow and the rules before do not. It ignores rules that are
-// restricted to names.
+// AddedAttributes returns the permissions that the rules after allow and the rules before do not. It ignores rules that
+// are restricted to names.
 func AddedAttributes(before, after []rbacv1.PolicyRule) []authorizationv1.ResourceAttributes {
 	var allowed []authorizationv1.ResourceRule
 	for _, rule := range before {

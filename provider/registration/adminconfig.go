@@ -36,9 +36,9 @@ type AdminConfig struct {
 	cluster *clientcmdapi.Cluster
 }
 
-// LoadAdminConfig reads an administrator's kubeconfig. It uses the given context, or the current one if context is empty. The
-// operator runs the plugin, so it uses programs and files that the kubeconfig names, as kubectl does. It returns an error if
-// the hub would refuse its own kubeconfig of this cluster.
+// LoadAdminConfig reads an administrator's kubeconfig. It uses the given context, or the current one if context is empty.
+// The operator runs the plugin, so it uses programs and files that the kubeconfig names, as kubectl does. It returns an
+// error if the hub would refuse its own kubeconfig of this cluster.
 func LoadAdminConfig(file, context string) (*AdminConfig, error) {
 	loaded, err := clientcmd.LoadFromFile(file)
 	if err != nil {
@@ -92,8 +92,9 @@ func (a *AdminConfig) kubeconfig(token string) ([]byte, error) {
 	return written, nil
 }
 
-// isKubeconfigCurrent reports whether a kubeconfig has the URL and the authority of the cluster, and a token of the ServiceAccount
-// with more than half of its lifetime left. It does not verify the token, since it only decides whether to renew it.
+// isKubeconfigCurrent reports whether a kubeconfig has the URL and the authority of the cluster, and a token of the
+// ServiceAccount with more than half of its lifetime left. It does not verify the token, since it only decides whether to
+// renew it.
 func (a *AdminConfig) isKubeconfigCurrent(kubeconfig []byte, account *corev1.ServiceAccount, now time.Time) bool {
 	config, err := targets.ParseKubeconfig(kubeconfig)
 	if err != nil || config.Host != a.cluster.Server || config.ServerName != a.cluster.TLSServerName || string(config.CAData) != string(a.cluster.CertificateAuthorityData) {

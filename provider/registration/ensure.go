@@ -50,8 +50,9 @@ func (e *NotOwnedError) Error() string {
 		e.Object.GetObjectKind().GroupVersionKind().Kind, client.ObjectKeyFromObject(e.Object))
 }
 
-// createOrPatch creates the desired object, or patches the existing one. It adds the desired labels and annotations, and calls
-// setContent to set the other fields. If isOurs returns false for the existing object, the error is a [*NotOwnedError].
+// createOrPatch creates the desired object, or patches the existing one. It adds the desired labels and annotations, and
+// calls setContent to set the other fields. If isOurs returns false for the existing object, the error is a
+// [*NotOwnedError].
 func createOrPatch(ctx context.Context, c client.Client, desired client.Object, isOurs func(client.Object) bool, setContent func(from, to client.Object)) (Change, error) {
 	kind, err := apiutil.GVKForObject(desired, c.Scheme())
 	if err != nil {

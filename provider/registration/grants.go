@@ -46,8 +46,8 @@ type Grants struct {
 	namespaceRules map[string][]rbacv1.PolicyRule
 }
 
-// allows reports whether the rules allow a resource in the whole cluster, or in one of the namespaces. The others may have been
-// deleted, with the Roles in them.
+// allows reports whether the rules allow a resource in the whole cluster, or in one of the namespaces. The others may
+// have been deleted, with the Roles in them.
 func (g *Grants) allows(resource rbac.Resource) bool {
 	isGranted := func(namespaces ...string) bool {
 		return len(g.missing([]rbac.Resource{resource}, rbac.Options{Namespaces: namespaces})) == 0
@@ -70,8 +70,8 @@ func (g *Grants) missing(resources []rbac.Resource, options rbac.Options) []auth
 	return added
 }
 
-// resolveNamespaces returns the namespaces for the permissions: the requested ones, or the ones of the previous registration. It
-// returns an error if one of them does not exist on the target.
+// resolveNamespaces returns the namespaces for the permissions: the requested ones, or the ones of the previous
+// registration. It returns an error if one of them does not exist on the target.
 func (r *Registrar) resolveNamespaces(ctx context.Context, before *Grants) ([]string, error) {
 	desired := r.Namespaces
 	switch {
@@ -84,7 +84,7 @@ func (r *Registrar) resolveNamespaces(ctx context.Context, before *Grants) ([]st
 	for _, name := range desired {
 		err := r.TargetClient.Get(ctx, types.NamespacedName{Name: name}, &corev1.Namespace{})
 		if apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("--namespaces: the target has no namespace %q: have its administrator create it first, since the hub cannot, or leave it away", name)
+			return nil, fmt.Errorf("--namespaces: the target has no namespace %q: have its administrator create it first, since the hub cannot, or leave it out", name)
 		}
 		if err != nil {
 			return nil, describeTargetError(err)
@@ -93,8 +93,8 @@ func (r *Registrar) resolveNamespaces(ctx context.Context, before *Grants) ([]st
 	return desired, nil
 }
 
-// filterNamespaced returns the namespaced resources, or all resources if namespaces is empty. If it would leave out a resource
-// that the operator requested by name, it returns an error.
+// filterNamespaced returns the namespaced resources, or all resources if namespaces is empty. If it would leave out a
+// resource that the operator requested by name, it returns an error.
 func (r *Registrar) filterNamespaced(namespaces []string, resources []rbac.Resource) ([]rbac.Resource, error) {
 	if len(namespaces) == 0 {
 		return resources, nil
@@ -113,7 +113,7 @@ func (r *Registrar) filterNamespaced(namespaces []string, resources []rbac.Resou
 			resource.InstallsCRD = false
 			kept = append(kept, resource)
 		case isRequested:
-			return nil, fmt.Errorf("%s: its objects are in no namespace, and --namespaces gives rights in namespaces only: leave one of them away", name)
+			return nil, fmt.Errorf("%s: its objects are in no namespace, and --namespaces gives rights in namespaces only: leave one of them out", name)
 		default:
 			skipped = append(skipped, name)
 		}

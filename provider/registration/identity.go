@@ -138,8 +138,8 @@ func rbacTypeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
 }
 
-// InventoryID returns an ID of the inventory workspace: its logical cluster, from the annotation that kcp sets on each object. In
-// a cluster that is no workspace, it returns the UID of the namespace kube-system.
+// InventoryID returns an ID of the inventory workspace: its logical cluster, from the annotation that kcp sets on each
+// object. In a cluster that is no workspace, it returns the UID of the namespace kube-system.
 func InventoryID(ctx context.Context, inventory client.Client) (string, error) {
 	var namespace metav1.PartialObjectMetadata
 	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))

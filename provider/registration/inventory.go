@@ -71,8 +71,8 @@ func (i *Inventory) DesiredSyncTarget(name string, labels map[string]string) *ed
 	}
 }
 
-// EnsureSyncTarget creates the SyncTarget, or sets the labels, adoption and namespaces of the existing one. It sets the reference
-// to the Secret only if there is none, and changes nothing else.
+// EnsureSyncTarget creates the SyncTarget, or sets the labels, adoption and namespaces of the existing one. It sets the
+// reference to the Secret only if there is none, and changes nothing else.
 func (i *Inventory) EnsureSyncTarget(ctx context.Context, desired *edgev2alpha1.SyncTarget) (*edgev2alpha1.SyncTarget, error) {
 	always := func(client.Object) bool { return true }
 	change, err := createOrPatch(ctx, i.Client, desired, always, func(_, to client.Object) {
@@ -105,9 +105,9 @@ func (i *Inventory) Kubeconfig(ctx context.Context, syncTarget *edgev2alpha1.Syn
 	return secret.Data[field], nil
 }
 
-// checkExistingSecret returns questions that the operator must confirm before an existing SyncTarget gets the cluster. It returns
-// none if the Secret allows the SyncTarget. Otherwise another user may have created the SyncTarget, with access to the mailbox
-// for himself. It returns an error if the Secret is not for the SyncTarget.
+// checkExistingSecret returns questions that the operator must confirm before an existing SyncTarget gets the cluster. It
+// returns none if the Secret allows the SyncTarget. Otherwise another user may have created the SyncTarget, with access
+// to the mailbox for himself. It returns an error if the Secret is not for the SyncTarget.
 func (i *Inventory) checkExistingSecret(ctx context.Context, desired *edgev2alpha1.SyncTarget) (questions []string, err error) {
 	key, _ := secretKeyOf(desired)
 	var secret corev1.Secret
@@ -124,7 +124,8 @@ func (i *Inventory) checkExistingSecret(ctx context.Context, desired *edgev2alph
 	return confirmationQuestions(desired), nil
 }
 
-// confirmationQuestions returns a question for each setting of an existing SyncTarget that gives others access to the cluster.
+// confirmationQuestions returns a question for each setting of an existing SyncTarget that gives others access to the
+// cluster.
 func confirmationQuestions(existing *edgev2alpha1.SyncTarget) (questions []string) {
 	ask := func(format string, args ...any) {
 		questions = append(questions, fmt.Sprintf("The SyncTarget %s is there already, and would "+format+".", append([]any{existing.Name}, args...)...))
@@ -158,8 +159,8 @@ func (e *notAllowedError) Error() string {
 		e.secret.Namespace, e.secret.Name, e.syncTarget.Name, kubeconfig.AllowCommand(e.secret, e.syncTarget.Name, e.syncTarget.UID))
 }
 
-// isSecretFor reports whether a Secret is for the SyncTarget with the name. An older registration did not set the annotation that
-// says so; then the owner of the Secret decides.
+// isSecretFor reports whether a Secret is for the SyncTarget with the name. An older registration did not set the
+// annotation that says so; then the owner of the Secret decides.
 func isSecretFor(secret *corev1.Secret, name string) bool {
 	if kubeconfig.HasEntryFor(secret, name) {
 		return true

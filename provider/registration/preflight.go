@@ -35,8 +35,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/rbac"
 )
 
-// accessReviewClient creates an access review instead of each write, and returns a Forbidden error if the review denies the
-// write. Admission and schemas are not checked.
+// accessReviewClient creates an access review instead of each write, and returns a Forbidden error if the review denies
+// the write. Admission and schemas are not checked.
 type accessReviewClient struct {
 	client.Client
 	// role is the role of the last write. A binding to it grants its permissions.
@@ -108,8 +108,8 @@ func resourceAttributes(resource schema.GroupVersionResource, verb string, objec
 	return authorizationv1.ResourceAttributes{Group: resource.Group, Resource: resource.Resource, Verb: verb, Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// checkGrant checks the permission for verb, which is escalate or bind, on the role. If it is denied, checkGrant checks that the
-// user has all permissions of the role.
+// checkGrant checks the permission for verb, which is escalate or bind, on the role. If it is denied, checkGrant checks
+// that the user has all permissions of the role.
 func (c *accessReviewClient) checkGrant(ctx context.Context, verb string) error {
 	resource := schema.GroupVersionResource{Group: rbacv1.GroupName, Resource: "clusterroles"}
 	var rules []rbacv1.PolicyRule

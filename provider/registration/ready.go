@@ -44,8 +44,8 @@ var ReadyConditions = []string{
 // ErrReplaced is returned if the SyncTarget was deleted and another one with its name was created.
 var ErrReplaced = errors.New("the SyncTarget was replaced by another one")
 
-// WatchSyncTarget calls done with each state of a SyncTarget, or with nil after its deletion, until done returns true or ctx
-// ends. It returns the last state. The error may be [ErrReplaced].
+// WatchSyncTarget calls done with each state of a SyncTarget, or with nil after its deletion, until done returns true or
+// ctx ends. It returns the last state. The error may be [ErrReplaced].
 func WatchSyncTarget(ctx context.Context, inventory client.WithWatch, syncTarget *edgev2alpha1.SyncTarget, done func(*edgev2alpha1.SyncTarget) bool) (*edgev2alpha1.SyncTarget, error) {
 	last := syncTarget
 	only := &client.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, syncTarget.Name)}
@@ -101,7 +101,8 @@ func DescribeNotReady(syncTarget *edgev2alpha1.SyncTarget) string {
 	return strings.Join(lines, "\n")
 }
 
-// IsReady reports whether the SyncTarget is ready and the hub has all permissions. The hub reports Ready without some of them.
+// IsReady reports whether the SyncTarget is ready and the hub has all permissions. The hub reports Ready without some of
+// them.
 func IsReady(syncTarget *edgev2alpha1.SyncTarget) bool {
 	if syncTarget == nil || !meta.IsStatusConditionTrue(syncTarget.Status.Conditions, edgev2alpha1.ConditionReady) {
 		return false

@@ -55,16 +55,16 @@ type Registrar struct {
 
 	// Info is called with texts for the operator. It may be nil.
 	Info func(string)
-	// Confirm is called before the hub, or another user, gets more access than before. If it returns an error, the registration
-	// fails. It may be nil.
+	// Confirm is called before the hub, or another user, gets more access than before. If it returns an error, the
+	// registration fails. It may be nil.
 	Confirm func(ctx context.Context, question string) error
 	// IsProtected reports whether a namespace is protected and not in the allowed ones of the SyncTarget. It may be nil.
 	IsProtected func(namespace string, allowed []string) bool
 	Clock       clock.PassiveClock
 }
 
-// Register creates or updates the SyncTarget, then the identity on the target, then the Secret. After an error, it can be called
-// again.
+// Register creates or updates the SyncTarget, then the identity on the target, then the Secret. After an error, it can be
+// called again.
 func (r *Registrar) Register(ctx context.Context) (*edgev2alpha1.SyncTarget, error) {
 	if r.Admin == nil {
 		if _, err := targets.ParseKubeconfig(r.Kubeconfig); err != nil {
@@ -105,7 +105,8 @@ func (r *Registrar) Preflight(ctx context.Context) error {
 	return err
 }
 
-// desiredSyncTarget returns the desired SyncTarget, with the settings of an existing one that the registration does not change.
+// desiredSyncTarget returns the desired SyncTarget, with the settings of an existing one that the registration does not
+// change.
 func (r *Registrar) desiredSyncTarget(ctx context.Context) (*edgev2alpha1.SyncTarget, error) {
 	current, err := r.Inventory.SyncTarget(ctx, r.Name)
 	if err != nil {
@@ -114,7 +115,7 @@ func (r *Registrar) desiredSyncTarget(ctx context.Context) (*edgev2alpha1.SyncTa
 	desired := r.Inventory.DesiredSyncTarget(r.Name, r.Labels)
 	if current != nil {
 		if current.DeletionTimestamp != nil {
-			return nil, fmt.Errorf("the SyncTarget %s is being deleted: wait until it is gone, or let it go with `kubectl synchub unregister %s --force`", r.Name, r.Name)
+			return nil, fmt.Errorf("the SyncTarget %s is being deleted: wait until it is gone, or remove it with `kubectl synchub unregister %s --force`", r.Name, r.Name)
 		}
 		desired.UID, desired.Spec.MailboxAccess, desired.Spec.Adoption = current.UID, current.Spec.MailboxAccess, current.Spec.Adoption
 		desired.Spec.AllowSharedCluster = current.Spec.AllowSharedCluster
@@ -150,7 +151,7 @@ func (r *Registrar) setNamespaces(desired *edgev2alpha1.SyncTarget) error {
 	}
 	for _, namespace := range restrictions.Only {
 		if r.IsProtected != nil && r.IsProtected(namespace, restrictions.AllowProtected) {
-			return fmt.Errorf("--namespaces: %s is protected, the hub uses it only if spec.namespaces.allowProtected of the SyncTarget %s lists it: put it there first, or leave it away", namespace, r.Name)
+			return fmt.Errorf("--namespaces: %s is protected, the hub uses it only if spec.namespaces.allowProtected of the SyncTarget %s lists it: add it there first, or leave it out", namespace, r.Name)
 		}
 	}
 	desired.Spec.Namespaces = restrictions
@@ -160,8 +161,8 @@ func (r *Registrar) setNamespaces(desired *edgev2alpha1.SyncTarget) error {
 	return nil
 }
 
-// resolveAndConfirm returns the target and the permissions for it, and calls Confirm if the registration gives more access than
-// before. It writes nothing. Without an administrator's access, the target is nil.
+// resolveAndConfirm returns the target and the permissions for it, and calls Confirm if the registration gives more
+// access than before. It writes nothing. Without an administrator's access, the target is nil.
 func (r *Registrar) resolveAndConfirm(ctx context.Context, desired *edgev2alpha1.SyncTarget) (target *Target, grant grant, err error) {
 	existing := desired.DeepCopy()
 	if r.Adoption != nil {
@@ -222,8 +223,8 @@ func (r *Registrar) Objects(ctx context.Context) ([]client.Object, error) {
 	return append(objects, secret), nil
 }
 
-// RotateToken writes a new token to the Secret. With revoke, it invalidates all existing tokens first, so the hub has none for a
-// moment.
+// RotateToken writes a new token to the Secret. With revoke, it invalidates all existing tokens first, so the hub has
+// none for a moment.
 func (r *Registrar) RotateToken(ctx context.Context, revoke bool) error {
 	syncTarget, err := r.Inventory.SyncTarget(ctx, r.Name)
 	if err != nil {
@@ -247,7 +248,8 @@ func (r *Registrar) RotateToken(ctx context.Context, revoke bool) error {
 	return r.renewCredentials(ctx, target, syncTarget, false)
 }
 
-// renewCredentials writes a kubeconfig to the Secret. With keep, it keeps a token that has more than half of its lifetime left.
+// renewCredentials writes a kubeconfig to the Secret. With keep, it keeps a token that has more than half of its lifetime
+// left.
 func (r *Registrar) renewCredentials(ctx context.Context, target *Target, syncTarget *edgev2alpha1.SyncTarget, keep bool) error {
 	var current []byte
 	if keep {
@@ -346,8 +348,8 @@ func includesRBAC(resources []rbac.Resource) bool {
 	return false
 }
 
-// resolveResources returns the resources with the group and the plural name that the target serves. A resource that the target
-// does not serve gets InstallsCRD.
+// resolveResources returns the resources with the group and the plural name that the target serves. A resource that the
+// target does not serve gets InstallsCRD.
 func (r *Registrar) resolveResources(requested []rbac.Resource) ([]rbac.Resource, error) {
 	var resolved []rbac.Resource
 	for _, resource := range requested {

@@ -111,8 +111,9 @@ func (t *Target) listNamespacedRoles(ctx context.Context) ([]client.Object, erro
 	return found, nil
 }
 
-// Ensure creates or updates the identity on the target. It first deletes the permissions in other namespaces. If [Namespace] is
-// terminating, for example since its last identity was removed, Ensure waits for its deletion and creates it again.
+// Ensure creates or updates the identity on the target. It first deletes the permissions in other namespaces. If
+// [Namespace] is terminating, for example since its last identity was removed, Ensure waits for its deletion and creates
+// it again.
 func (t *Target) Ensure(ctx context.Context, resources []rbac.Resource, options rbac.Options) error {
 	if err := t.deleteNamespacedRolesExcept(ctx, options.Namespaces); err != nil {
 		return err
@@ -244,8 +245,8 @@ func (t *Target) requestToken(ctx context.Context, account *corev1.ServiceAccoun
 	return request.Status.Token, nil
 }
 
-// Kubeconfig returns a kubeconfig for the hub: the current one, if more than half of the lifetime of its token is left, or one with
-// a new token.
+// Kubeconfig returns a kubeconfig for the hub: the current one, if more than half of the lifetime of its token is left,
+// or one with a new token.
 func (t *Target) Kubeconfig(ctx context.Context, admin *AdminConfig, current []byte, lifetime time.Duration, now time.Time) ([]byte, error) {
 	account, err := t.getServiceAccount(ctx)
 	if err != nil {
@@ -281,8 +282,8 @@ func (t *Target) RevokeTokens(ctx context.Context) error {
 	return nil
 }
 
-// Remove deletes all objects of the identity from the target. It deletes [Namespace] too, if a registration created it and it is
-// empty.
+// Remove deletes all objects of the identity from the target. It deletes [Namespace] too, if a registration created it
+// and it is empty.
 func (t *Target) Remove(ctx context.Context) error {
 	// In reverse order of creation, so that the permissions are deleted before the ServiceAccount.
 	if err := t.deleteNamespacedRolesExcept(ctx, nil); err != nil {
@@ -338,8 +339,8 @@ func (t *Target) removeNamespace(ctx context.Context) error {
 	return nil
 }
 
-// isNamespaceInUse reports whether the namespace contains objects that clusters do not create by themselves. It lists only the
-// kinds that workloads need.
+// isNamespaceInUse reports whether the namespace contains objects that clusters do not create by themselves. It lists
+// only the kinds that workloads need.
 func (t *Target) isNamespaceInUse(ctx context.Context) (bool, error) {
 	for _, kind := range []string{"ServiceAccount", "Pod", "Secret", "ConfigMap", "Service", "PersistentVolumeClaim"} {
 		var list metav1.PartialObjectMetadataList

@@ -35,7 +35,8 @@ import (
 // maxErrorBody is the maximum number of bytes of an error response that the hub reads.
 const maxErrorBody = 64 << 10
 
-// errorTextTooLong replaces a longer error text. A truncated text could end within a credential, which redaction would miss.
+// errorTextTooLong replaces a longer error text. A truncated text could end within a credential, which redaction would
+// miss.
 const errorTextTooLong = "the server refused the request with a text of over 64 KiB, which is not shown"
 
 // redactErrorResponse replaces the body of an error response by a redacted text or Status, and closes the original body.

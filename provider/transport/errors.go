@@ -76,18 +76,18 @@ var classMessages = map[string]string{
 	NameNotResolved:    "the server's name cannot be resolved",
 	ConnectionRefused:  "the server's port refuses connections",
 	ConnectionReset:    "the server closed the connection",
-	Unreachable:        "there is no way to the server's address",
+	Unreachable:        "the server's address is unreachable",
 	TimedOut:           "the server did not answer in time",
 	CertificateUnknown: "the server's certificate is not signed by an authority that the hub trusts",
 	CertificateExpired: "the server's certificate is not valid now",
 	CertificateName:    "the server's certificate is for other names",
 	TLSFailed:          "the server and the hub did not agree on TLS",
-	ProtocolError:      "the server does not speak HTTP as it should",
+	ProtocolError:      "the server violates the HTTP protocol",
 	DialFailed:         "the server cannot be dialled",
 }
 
-// ConnectionError is returned for a request that failed without a response. Its text depends only on its class. The text of
-// its cause must not be shown: it contains addresses of the resolver and of the hub, and quotes the server.
+// ConnectionError is returned for a request that failed without a response. Its text depends only on its class. The text
+// of its cause must not be shown: it contains addresses of the resolver and of the hub, and quotes the server.
 type ConnectionError struct {
 	Class string
 	cause error

@@ -126,8 +126,8 @@ func (s *watchBody) TakeEventLimiter() fastjson.EventLimiter {
 	return s
 }
 
-// CheckEvent returns an error if a large event exceeds its limits. size and values are those of the event so far, and ended
-// is true if the event is complete.
+// CheckEvent returns an error if a large event exceeds its limits. size and values are those of the event so far, and
+// ended is true if the event is complete.
 func (s *watchBody) CheckEvent(size, values int64, ended bool) error {
 	limits, ctx := s.response.Limits, s.response.request.Context()
 	switch {
@@ -195,8 +195,8 @@ type eventScanner interface {
 	scan(part []byte) (size, values int64, ended bool)
 }
 
-// bufferFactor is the size of a watch reader's buffers, relative to the largest event so far. The reader keeps them until the
-// watch ends.
+// bufferFactor is the size of a watch reader's buffers, relative to the largest event so far. The reader keeps them until
+// the watch ends.
 const bufferFactor = 2
 
 // jsonEventScanner scans a stream of JSON objects. Bytes between two objects count for the second one.

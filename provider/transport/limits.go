@@ -88,8 +88,8 @@ func KCPLimits() Limits {
 	return limits
 }
 
-// MailboxLimits returns the limits for responses of kcp to clients that list tenants' objects with [ListPage]. Several such
-// lists are read at the same time.
+// MailboxLimits returns the limits for responses of kcp to clients that list tenants' objects with [ListPage]. Several
+// such lists are read at the same time.
 func MailboxLimits() Limits {
 	limits := KCPLimits()
 	limits.Page, limits.PageValues = 16*mib, 1<<19

@@ -94,8 +94,8 @@ func isReview(api string) bool {
 		strings.HasSuffix(api, "/token") && strings.Contains(api, "/serviceaccounts/") && countSegments(api) == 3
 }
 
-// countSegments returns the number of segments after the version in the path of an API, without those of a namespace. It is
-// 0 for discovery, 1 for a list, and more for an object.
+// countSegments returns the number of segments after the version in the path of an API, without those of a namespace. It
+// is 0 for discovery, 1 for a list, and more for an object.
 func countSegments(api string) int {
 	rest, isGroup := strings.CutPrefix(api, "/apis/")
 	skip := 2

@@ -149,8 +149,8 @@ func (c *slotContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// WithSlot returns a context for requests that are sent one after the other. Each large response keeps its slot of the server
-// until release is called. Without WithSlot, it keeps the slot until its body is closed.
+// WithSlot returns a context for requests that are sent one after the other. Each large response keeps its slot of the
+// server until release is called. Without WithSlot, it keeps the slot until its body is closed.
 func WithSlot(ctx context.Context) (_ context.Context, release func()) {
 	slotCtx := &slotContext{Context: ctx}
 	return slotCtx, slotCtx.slot.release

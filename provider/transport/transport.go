@@ -165,7 +165,7 @@ func capRetryAfter(header http.Header) {
 	}
 }
 
-var errProtocolSwitched = errors.New("the server wants to speak another protocol")
+var errProtocolSwitched = errors.New("the server switched to another protocol")
 
 // responseContext holds the request of a response and the limits for it.
 type responseContext struct {
@@ -194,8 +194,8 @@ func mediaTypeOf(response *http.Response) string {
 	return strings.ToLower(strings.TrimSpace(mediaType))
 }
 
-// isExpectedMediaType reports whether clients of API servers request the media type. client-go could decode others, such as
-// YAML, whose decoded size can exceed their length by far.
+// isExpectedMediaType reports whether clients of API servers request the media type. client-go could decode others, such
+// as YAML, whose decoded size can exceed their length by far.
 func (b *limitingTransport) isExpectedMediaType(mediaType string, kind requestKind) bool {
 	// API servers send health and the index of OpenAPI documents as text/plain. client-go decodes neither.
 	plain := mediaType == "text/plain" && (kind == kindHealth || kind == kindOpenAPI)
