@@ -31,7 +31,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
@@ -52,6 +51,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/controllers/synctarget"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
+	"github.com/synchub-dev/synchub/provider/discovery"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -177,14 +177,14 @@ func newSyncManager(clusters *clusters, identity bootstrap.Identity, changed *ch
 
 // newSchemas returns the controller of the schemas that mailboxes get; what it finds of CRDs goes to the sync manager.
 func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.Identity, sync *syncmanager.Manager, changed *changes, options Options) (*apiresourceschema.Controller, error) {
-	hostingREST, err := discovery.NewDiscoveryClientForConfigAndClient(hosting.GetConfig(), hosting.GetHTTPClient())
+	hostingDiscovery, err := discovery.NewClient(hosting.GetConfig(), hosting.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for the hosting cluster: %w", err)
 	}
 	return apiresourceschema.NewController(apiresourceschema.Options{
 		Hub:               publishedresource.Hub{UID: identity.HubUID, Workspace: options.Workspace},
 		Hosting:           hosting.GetClient(),
-		HostingREST:       hostingREST.RESTClient(),
+		HostingDiscovery:  hostingDiscovery,
 		Namespace:         options.Namespace,
 		Provider:          clusters.provider,
 		Targets:           &apiresourceschema.SyncTargets{Inventories: clusters.inventories, Bindings: clusters.inventoryProvider.Lister(), Registry: clusters.targets},

@@ -41,7 +41,9 @@ import (
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
-// reader reads objects of any kind from one cluster or workspace.
+// reader reads objects of any kind from one cluster or workspace. Unlike the client of package provider/discovery, it
+// needs all APIs at once, for the short names that kubectl accepts. client-go's cached discovery reads them with two
+// requests. The operator who runs the plugin chose the server, so responses have no limit, as in kubectl.
 type reader struct {
 	config  *rest.Config
 	objects dynamic.Interface
@@ -86,8 +88,8 @@ func (r *reader) find(resource string) (schema.GroupVersionResource, error) {
 	return r.mapper.ResourceFor(group.WithVersion(""))
 }
 
-// served returns the served API of a resource, in the version that Kubernetes prefers. It returns nil if the resource
-// is not served.
+// served returns the served API of a resource, in the version that Kubernetes prefers, from the cached discovery. It
+// returns nil if the resource is not served.
 func (r *reader) served(resource schema.GroupResource) (*publishedresource.API, error) {
 	_, lists, err := r.apis.ServerGroupsAndResources()
 	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {

@@ -28,7 +28,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	clientdiscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
@@ -153,11 +152,11 @@ func (o *renderOptions) readDefinition(ctx context.Context, resource *synchubv1a
 	if from := resource.Spec.API.SchemaFrom; from != nil && from.ConfigMap != nil {
 		return o.readConfigMap(ctx, from.ConfigMap)
 	}
-	client, err := clientdiscovery.NewDiscoveryClientForConfig(config)
+	client, err := discovery.NewClient(config, nil)
 	if err != nil {
 		return nil, err
 	}
-	definition, err := discovery.Read(ctx, client.RESTClient(), resource.Spec.Resource)
+	definition, err := client.CRDFor(ctx, resource.Spec.Resource)
 	if err != nil {
 		return nil, fmt.Errorf("the files do not define the API, and %s does not either: %w", config.Host, err)
 	}

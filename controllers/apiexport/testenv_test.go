@@ -35,7 +35,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -52,6 +51,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
+	"github.com/synchub-dev/synchub/provider/discovery"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/test/framework"
@@ -171,7 +171,7 @@ func (w *testEnv) work(t *testing.T, hosting *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	asked, err := discovery.NewDiscoveryClientForConfig(w.kcp.Workspace(hostingPath))
+	hostingDiscovery, err := discovery.NewClient(w.kcp.Workspace(hostingPath), nil)
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (w *testEnv) work(t *testing.T, hosting *rest.Config) error {
 	err = errors.Join(
 		manager.Add(provider), manager.Add(w.boxes),
 		apiresourceschema.NewController(apiresourceschema.Options{
-			Hosting: manager.GetClient(), HostingREST: asked.RESTClient(), Namespace: metav1.NamespaceDefault, Provider: provider,
+			Hosting: manager.GetClient(), HostingDiscovery: hostingDiscovery, Namespace: metav1.NamespaceDefault, Provider: provider,
 			CRDs: publishedresource.NewCRDStore(func([]publishedresource.CRDInstallation) {}), Recorder: recorder, Clock: clock.RealClock{},
 		}).Register(manager),
 		apiexport.NewController(apiexport.Options{

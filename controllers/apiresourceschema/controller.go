@@ -31,7 +31,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -52,6 +51,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/internal/unsupportedfields"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
+	"github.com/synchub-dev/synchub/provider/discovery"
 )
 
 // workers is the number of concurrent reconciles: a request to the hosting cluster may take a while. No worker waits for a
@@ -62,9 +62,9 @@ const workers = 4
 type Options struct {
 	// Hub is the owner of the PublishedResources to reconcile; the controller ignores those of other hubs.
 	Hub publishedresource.Hub
-	// Hosting is the cluster that holds the PublishedResources, and HostingREST discovers the APIs that the cluster serves.
-	Hosting     client.Client
-	HostingREST rest.Interface
+	// Hosting is the cluster that holds the PublishedResources, and HostingDiscovery discovers the APIs that the cluster serves.
+	Hosting          client.Client
+	HostingDiscovery *discovery.Client
 	// Namespace in the hosting cluster holds the ConfigMaps with schemas.
 	Namespace string
 	// Provider is the workspace that holds the schemas.

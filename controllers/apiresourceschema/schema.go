@@ -30,7 +30,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"github.com/synchub-dev/synchub/apis/schemas"
@@ -155,19 +154,19 @@ func (c *Controller) getDefinition(ctx context.Context, resource *synchubv1alpha
 		definition, err := c.fromConfigMap(ctx, from.ConfigMap)
 		return definition, nil, err
 	}
-	definition, err = readDefinition(ctx, c.HostingREST, resource)
+	definition, err = readDefinition(ctx, c.HostingDiscovery, resource)
 	if err != nil {
 		found.requeueAfter = retryInterval
 		return nil, nil, sourceProblem(fieldHosting, "the hosting cluster", err)
 	}
 	found.requeueAfter = resyncInterval
-	return definition, checkInstallable(ctx, c.HostingREST, resource, definition), nil
+	return definition, checkInstallable(ctx, c.HostingDiscovery, resource, definition), nil
 }
 
-func readDefinition(ctx context.Context, cluster rest.Interface, resource *synchubv1alpha1.PublishedResource) (*apiextensionsv1.CustomResourceDefinition, error) {
+func readDefinition(ctx context.Context, cluster *discovery.Client, resource *synchubv1alpha1.PublishedResource) (*apiextensionsv1.CustomResourceDefinition, error) {
 	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), sourceTimeout)
 	defer cancel()
-	return discovery.Read(ctx, cluster, resource.Spec.Resource)
+	return cluster.CRDFor(ctx, resource.Spec.Resource)
 }
 
 func (c *Controller) fromConfigMap(ctx context.Context, from *synchubv1alpha1.ConfigMapSchema) (*apiextensionsv1.CustomResourceDefinition, error) {
@@ -214,11 +213,11 @@ func (c *Controller) fromTarget(ctx context.Context, resource *synchubv1alpha1.P
 		return nil, nil, &problem{ReasonSourceUnreachable, fmt.Errorf("%s: %s is not connected", fieldSyncTarget, name)}
 	}
 	result := c.watches.resultOf(resource.Name, func(ctx context.Context) definitionResult {
-		definition, err := readDefinition(ctx, target.RESTClient(), resource)
+		definition, err := readDefinition(ctx, target.Discovery(), resource)
 		if err != nil {
 			return definitionResult{err: err}
 		}
-		return definitionResult{definition: definition, notInstallable: checkInstallable(ctx, target.RESTClient(), resource, definition)}
+		return definitionResult{definition: definition, notInstallable: checkInstallable(ctx, target.Discovery(), resource, definition)}
 	})
 	if result == nil {
 		return nil, nil, errReadPending
@@ -236,8 +235,6 @@ func (c *Controller) fromTarget(ctx context.Context, resource *synchubv1alpha1.P
 	}
 	return result.definition, result.notInstallable, nil
 }
-
-const crdPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 // updateInstallation stores the CRD to be installed on targets, if spec.installCRD is set, and removes the stored CRD
 // otherwise. Only a CRD that a cluster really has can be installed: one that is built from an OpenAPI document fits only
@@ -261,14 +258,14 @@ func (c *Controller) updateInstallation(resource *synchubv1alpha1.PublishedResou
 }
 
 // checkInstallable returns an error if spec.installCRD is set and the cluster has no CRD of its own for the API.
-func checkInstallable(ctx context.Context, cluster rest.Interface, resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition) error {
+func checkInstallable(ctx context.Context, cluster *discovery.Client, resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition) error {
 	if !resource.Spec.InstallCRD {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), sourceTimeout)
 	defer cancel()
 	name := definition.Spec.Names.Plural + "." + definition.Spec.Group
-	err := cluster.Get().AbsPath(crdPath, name).Do(ctx).Error()
+	_, err := cluster.GetCRD(ctx, name)
 	switch {
 	case apierrors.IsNotFound(err):
 		return invalidProblem(fmt.Errorf("%s: the cluster that serves %s has no CustomResourceDefinition of it", fieldInstall, name))

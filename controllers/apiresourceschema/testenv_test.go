@@ -34,7 +34,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -49,6 +48,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/apiresourceschema"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
+	"github.com/synchub-dev/synchub/provider/discovery"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/test/framework"
@@ -180,7 +180,7 @@ func (w *testEnv) work() error {
 	if w.provider, err = client.New(w.KCP.Workspace("root:provider"), client.Options{Scheme: scheme}); err != nil {
 		return err
 	}
-	asked, err := discovery.NewDiscoveryClientForConfig(w.Targets[hosting].Config)
+	hostingDiscovery, err := discovery.NewClient(w.Targets[hosting].Config, nil)
 	if err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (w *testEnv) work() error {
 	controller := apiresourceschema.NewController(apiresourceschema.Options{
 		ConnectionChanged: connectionChanged,
 		Hub:               publishedresource.Hub{UID: "this-hub", Workspace: "root:provider"},
-		Hosting:           manager.GetClient(), HostingREST: asked.RESTClient(), Namespace: metav1.NamespaceDefault, Provider: provider,
+		Hosting:           manager.GetClient(), HostingDiscovery: hostingDiscovery, Namespace: metav1.NamespaceDefault, Provider: provider,
 		Targets:  &apiresourceschema.SyncTargets{Inventories: fakeInventories{w.hosting}, Bindings: fakeBindings{}, Registry: registry},
 		CRDs:     publishedresource.NewCRDStore(w.setInstallations),
 		Recorder: manager.GetEventRecorder("synchub"), Clock: clock.RealClock{},

@@ -22,7 +22,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 
@@ -76,7 +75,7 @@ func NewChecker(clock clock.PassiveClock) *Checker {
 }
 
 // NewSession returns a session for a target. A session does not repeat a request.
-func (c *Checker) NewSession(target rest.Interface) *Session {
+func (c *Checker) NewSession(target *discovery.Client) *Session {
 	return &Session{checker: c, reader: c.documents.NewSchemaReader(target)}
 }
 

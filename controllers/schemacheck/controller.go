@@ -231,7 +231,7 @@ func (c *Controller) sessionAfter(outdated *Session) *Session {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	if c.session == nil || c.session == outdated {
-		c.session = c.Checker.NewSession(c.Connection.RESTClient())
+		c.session = c.Checker.NewSession(c.Connection.Discovery())
 	}
 	return c.session
 }

@@ -37,7 +37,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
@@ -45,6 +44,7 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/controllers/schemacheck"
+	"github.com/synchub-dev/synchub/provider/discovery"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/test/framework"
@@ -130,16 +130,16 @@ type roundTripper func(*http.Request) (*http.Response, error)
 func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
 // countingClient returns a client of the cluster whose requests are counted.
-func countingClient(t *testing.T) (rest.Interface, *counter) {
+func countingClient(t *testing.T) (*discovery.Client, *counter) {
 	t.Helper()
 	counter := &counter{}
 	config := rest.CopyConfig(target.Config)
 	config.Wrap(counter.wrap)
-	client, err := discovery.NewDiscoveryClientForConfig(config)
+	client, err := discovery.NewClient(config, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client.RESTClient(), counter
+	return client, counter
 }
 
 // resourceFor returns the resource that mailboxes get from a CRD.

@@ -30,8 +30,8 @@ import (
 	"github.com/synchub-dev/synchub/apis/schemas"
 )
 
-// A new workspace may refuse requests, discovery included, for a moment; other errors end the preparation at once. A server cannot be made
-// to answer so at will, so the client is a double.
+// A new workspace may refuse requests, including discovery, for a moment. Other errors end the preparation at once. The
+// test uses a fake client, since a real server does not return these errors on demand.
 func TestTransientErrors(t *testing.T) {
 	busy := fmt.Errorf("failed to get server groups: %w", apierrors.NewServiceUnavailable("not yet"))
 	for name, test := range map[string]struct {

@@ -43,7 +43,7 @@ func withoutServerFields(object *unstructured.Unstructured) *unstructured.Unstru
 	return object
 }
 
-// withoutNulls drops the fields that are null: for every server they are absent ones.
+// withoutNulls removes the fields that are null. Servers treat them as absent.
 func withoutNulls(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -64,7 +64,8 @@ func withoutNulls(value any) any {
 	return value
 }
 
-// differingPaths lists the places where got differs from what is wanted. What is only added may be as in the example.
+// differingPaths lists the paths at which got differs from wanted. Added fields are allowed if they are equal in the
+// example.
 func differingPaths(wanted, got, example any, path string) (paths []string) {
 	switch typed := wanted.(type) {
 	case map[string]any:
@@ -102,7 +103,7 @@ func at(items []any, i int) any {
 	return nil
 }
 
-// jsonOf returns an object in JSON.
+// jsonOf returns an object as JSON.
 func jsonOf(t *testing.T, object any) []byte {
 	t.Helper()
 	content, err := json.Marshal(object)

@@ -33,27 +33,28 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// droppedFields are the fields whose value the cluster drops unseen, because they belong to a feature that is off.
+// droppedFields are the fields that the cluster removes without validation, because their feature gates are off.
 var droppedFields = []string{
 	"resource.k8s.io/v1 ResourceClaim .spec.devices.requests[0].exactly.tolerations[0].effect",
 	"resource.k8s.io/v1 ResourceClaim .spec.devices.requests[0].exactly.tolerations[0].operator",
 	"v1 Pod .spec.containers[0].lifecycle.stopSignal",
 }
 
-// index is that of an item in a path.
+// index matches the index of an item in a path.
 var index = regexp.MustCompile(`\[\d+\]`)
 
-// podTemplate is the part of a workload that is the same in all that have it, and half of all changes.
+// podTemplate matches paths in the pod template of a workload. It is the same in all workloads, and half of all variants
+// are in it.
 var podTemplate = regexp.MustCompile(`\.template\.spec\.`)
 
-// variant is one small difference to a sample.
+// variant is a sample with one change.
 type variant struct {
 	path, description string
 	object            *unstructured.Unstructured
 }
 
-// variantsOf returns variants of an object: for each field one without it, one with null, and one with each of some other
-// values. Of items that are alike in what they describe, one is changed.
+// variantsOf returns variants of an object: for each field one without it, one with null, and some with other values. It
+// changes only one item of a list, if the same change of another item would have the same path without indexes.
 func variantsOf(object *unstructured.Unstructured) (all []variant) {
 	seen := map[string]bool{}
 	var visit func(path string, value any, set func(any), remove func())
@@ -111,8 +112,8 @@ func otherValues(value any) []any {
 	return nil
 }
 
-// Whatever the cluster accepts, and whatever it makes of it, the schema accepts, except for what the hub, which sends
-// no nulls, could not apply on the cluster either: things twice in a list whose items have keys, and null as a key.
+// The schema accepts each object that the cluster accepts, and the cluster's response to it. Exceptions are objects that
+// the hub could not apply on the cluster: duplicates in a list whose items have keys, and null as a key.
 func TestSchemasAcceptWhatTheClusterAccepts(t *testing.T) {
 	client := dynamicClient(t, cluster(t))
 	var mu sync.Mutex
@@ -151,31 +152,31 @@ func TestSchemasAcceptWhatTheClusterAccepts(t *testing.T) {
 	}
 }
 
-// comparison compares the cluster's judgement on objects of a kind with that of a schema.
+// comparison validates objects of a kind with the cluster and with a schema.
 type comparison struct {
 	validator schemaValidator
 	kind      builtin
 	client    dynamic.Interface
-	// checked are the objects that were looked at already: to many changes the cluster's answer is the same.
+	// checked are the objects that were compared before. The cluster's responses to many variants are equal.
 	checked sync.Map
 }
 
-// compare returns why the schema refuses what the cluster accepts, or what the cluster makes of it.
+// compare returns the error of the schema for a variant that the cluster accepts, or for the cluster's response to it.
 func (d *comparison) compare(t *testing.T, change variant) (fault, err error) {
 	dryRun := []string{metav1.DryRunAll}
 	resource := d.client.Resource(d.kind.resource).Namespace(change.object.GetNamespace())
-	answer, refusal := resource.Create(t.Context(), change.object, metav1.CreateOptions{DryRun: dryRun})
+	response, refusal := resource.Create(t.Context(), change.object, metav1.CreateOptions{DryRun: dryRun})
 	if refusal != nil {
-		return nil, nil //nolint:nilerr // what the cluster refuses, the schema may accept or not
+		return nil, nil //nolint:nilerr // the schema may accept or refuse an object that the cluster refuses
 	}
-	answer.SetUID("")
-	answer.SetManagedFields(nil)
-	for _, object := range []*unstructured.Unstructured{change.object, answer} {
+	response.SetUID("")
+	response.SetManagedFields(nil)
+	for _, object := range []*unstructured.Unstructured{change.object, response} {
 		content, err := json.Marshal(object)
 		if err != nil {
 			return nil, err
 		}
-		if _, known := d.checked.LoadOrStore(string(content), nil); known {
+		if _, done := d.checked.LoadOrStore(string(content), nil); done {
 			continue
 		}
 		if _, fault = d.validator.validate(object); fault == nil {

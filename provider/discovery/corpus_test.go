@@ -32,18 +32,17 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/provider/discovery"
 )
 
-// knownFailures are the built-in kinds whose objects do not survive in kcp, and why.
+// knownFailures are the built-in kinds whose objects change in kcp, with the reason.
 var knownFailures = map[string]string{
-	// Both versions in one schema: objects are stored as v2 and kcp converts nothing, so what only v1 has is lost.
-	// Published with its version alone, v1 is fine.
+	// With both versions in one schema, objects are stored as v2. kcp does not convert them, so fields of v1 are lost. If
+	// only v1 is published, they are kept.
 	"autoscaling/v1 HorizontalPodAutoscaler": ".spec.targetCPUUtilizationPercentage",
 }
 
-// Every built-in kind becomes an API of kcp, under its own group unless kcp has the kind itself, and objects come back
-// from it as they were sent: a sample that the cluster accepts, what the cluster makes of it, and one with every field.
+// Every built-in kind becomes an API of kcp, in its own group unless kcp serves the kind itself. kcp stores objects
+// unchanged: a sample that the cluster accepts, the cluster's response to it, and an object with every field.
 func TestEveryBuiltinKindSurvivesInKCP(t *testing.T) {
 	all := builtins(t)
 	apis := publish(t, "corpus", definitionsOf(t, all), kcpNatives(t))
@@ -77,7 +76,7 @@ func TestEveryBuiltinKindSurvivesInKCP(t *testing.T) {
 	t.Logf("%d kinds, %d of them not as they were sent", len(all), len(lost))
 }
 
-// What is lost where a kind is published with all its versions is kept where it is published with one.
+// Fields that are lost if a kind is published with all its versions are kept if it is published with one.
 func TestKindsWithSeveralVersionsSurviveAlone(t *testing.T) {
 	for _, kind := range builtins(t) {
 		if _, listed := knownFailures[kind.String()]; !listed {
@@ -102,7 +101,7 @@ func definitionsOf(t *testing.T, kinds []builtin) (all []definition) {
 			continue
 		}
 		seen[resource] = true
-		crd, err := discovery.Read(t.Context(), restClient(t, cluster(t)), synchubv1alpha1.ResourceDescriptor{Group: resource.Group, Resource: resource.Resource})
+		crd, err := discoveryClient(t, cluster(t)).CRDFor(t.Context(), synchubv1alpha1.ResourceDescriptor{Group: resource.Group, Resource: resource.Resource})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +110,7 @@ func definitionsOf(t *testing.T, kinds []builtin) (all []definition) {
 	return all
 }
 
-// checkSurvives compares what kcp gives back with what it was sent.
+// checkSurvives returns an error if kcp returns an object of the kind with other fields than it was sent.
 func checkSurvives(t *testing.T, kind builtin, apis published) error {
 	inKCP := apis.resource(kind.resource)
 	sample := sampleOf(t, kind.GroupVersionKind)
@@ -150,8 +149,8 @@ func resourceClientFor(resource dynamic.NamespaceableResourceInterface, namespac
 	return resource.Namespace(namespace)
 }
 
-// roundTrip creates an object, and its status where that is written apart, and reads it back. A field that kcp adds must
-// be one that the cluster adds too.
+// roundTrip creates an object, and its status if it has a subresource, and compares it with the stored object. A field
+// that kcp adds must be in the cluster's response, too.
 func roundTrip(t *testing.T, resource dynamic.ResourceInterface, object, answer *unstructured.Unstructured) error {
 	created, err := resource.Create(t.Context(), object, metav1.CreateOptions{})
 	if err != nil {

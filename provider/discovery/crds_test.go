@@ -35,7 +35,7 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
 
-// resourceClient reads and makes objects of one resource in one namespace.
+// resourceClient reads and creates objects of one resource in one namespace.
 type resourceClient struct {
 	dynamic.ResourceInterface
 	t *testing.T
@@ -49,7 +49,7 @@ func (c *resourceClient) get(name string) (*unstructured.Unstructured, error) {
 	return c.Get(c.t.Context(), name, metav1.GetOptions{})
 }
 
-// object returns an object with a spec, which is written in YAML.
+// object returns an object with a spec in YAML.
 func object(t *testing.T, apiVersion, kind, name, spec string) *unstructured.Unstructured {
 	t.Helper()
 	object := &unstructured.Unstructured{Object: map[string]any{}}
@@ -57,7 +57,7 @@ func object(t *testing.T, apiVersion, kind, name, spec string) *unstructured.Uns
 	if err != nil {
 		t.Fatal(err)
 	}
-	// This decoder knows whole numbers.
+	// This decoder decodes whole numbers as int64.
 	if err := utiljson.Unmarshal(content, &object.Object); err != nil {
 		t.Fatal(err)
 	}
@@ -72,8 +72,8 @@ func newClock(t *testing.T, version, name, spec string) *unstructured.Unstructur
 	return object(t, "definitions.example.com/"+version, "Clock", name, spec)
 }
 
-// A definition with several versions is served in those that the cluster serves, and its rules, defaults and columns are
-// those of the cluster.
+// kcp serves a CRD with several versions in those that the cluster serves, with the rules, defaults and columns of the
+// cluster.
 func TestDefinitionsWithSeveralVersionsInKCP(t *testing.T) {
 	g := NewWithT(t)
 	crd := installClockCRD(t)
@@ -121,7 +121,7 @@ func TestDefinitionsWithSeveralVersionsInKCP(t *testing.T) {
 	g.Expect(err).To(HaveOccurred(), "v1alpha1 is not served")
 }
 
-// A definition can become an API of the core group.
+// A CRD can become an API of the core group.
 func TestDefinitionsInTheCoreGroupInKCP(t *testing.T) {
 	g := NewWithT(t)
 	apis := publish(t, "core", []definition{{
@@ -137,7 +137,7 @@ func TestDefinitionsInTheCoreGroupInKCP(t *testing.T) {
 	g.Expect(one.Object["spec"]).To(Equal(map[string]any{"time": "12:00", "zone": "UTC", "port": "http", "hands": int64(4)}))
 }
 
-// What a cluster can scale, kcp can.
+// kcp serves the scale subresource.
 func TestScaleInKCP(t *testing.T) {
 	g := NewWithT(t)
 	crd, err := read(t, cluster(t), synchubv1alpha1.ResourceDescriptor{Group: "apps", Resource: "deployments"})
@@ -163,7 +163,7 @@ func TestScaleInKCP(t *testing.T) {
 	g.Expect(replicas).To(Equal(int64(5)))
 }
 
-// What kcp was given by an export can be read of it like of any cluster, and published again.
+// An API that kcp serves through an export can be read from kcp like from a cluster, and published again.
 func TestReadFromKCP(t *testing.T) {
 	g := NewWithT(t)
 	crd := installClockCRD(t)

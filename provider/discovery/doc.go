@@ -14,10 +14,12 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package discovery reads the schema of an API from a cluster as a CustomResourceDefinition. That is the cluster's own
-// CRD or, for a built-in kind or one of an aggregated server, a CRD made from discovery and the OpenAPI v3 document.
+// Package discovery asks a server which APIs it serves and how it defines them. [Client] sends all requests for API
+// groups, versions, resources, OpenAPI documents and CRDs, to targets, kcp and the hosting cluster. Only a RESTMapper of
+// client-go or controller-runtime does so elsewhere.
 //
-// Discovery alone is not enough: a kind that the cluster lists but does not describe is refused. A CRD that the hub may
-// not read counts as absent, because the OpenAPI document has the same schema; only the printer columns are lost, and a
-// note says so.
+// [Client.CRDFor] returns the cluster's own CRD. For a built-in kind or one of an aggregated server, it builds a CRD from
+// discovery and the OpenAPI v3 documents. A kind that the cluster lists but does not describe is refused. A CRD that the
+// hub may not read counts as absent: the OpenAPI document has the same schema, without the printer columns. A note says
+// so.
 package discovery

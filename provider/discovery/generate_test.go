@@ -27,7 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// openAPIDoc is an OpenAPI document, as JSON: what is generated from it owes nothing to the code under test.
+// openAPIDoc holds the schemas of an OpenAPI document as JSON, independent of the code under test.
 type openAPIDoc map[string]any
 
 func readDocument(t *testing.T, version schema.GroupVersion) openAPIDoc {
@@ -36,7 +36,7 @@ func readDocument(t *testing.T, version schema.GroupVersion) openAPIDoc {
 	if version.Group == "" {
 		path = "/openapi/v3/api/" + version.Version
 	}
-	content, err := restClient(t, cluster(t)).Get().AbsPath(path).DoRaw(t.Context())
+	content, err := discoveryClient(t, cluster(t)).RESTClient().Get().AbsPath(path).DoRaw(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,8 +47,8 @@ func readDocument(t *testing.T, version schema.GroupVersion) openAPIDoc {
 	return document["components"].(map[string]any)["schemas"].(map[string]any)
 }
 
-// completeObject returns an object of a kind that has every field of its OpenAPI schema. No cluster would take it, with all kinds of
-// volumes in one, but a schema must.
+// completeObject returns an object of a kind with every field of its OpenAPI schema. The schema must accept it. A cluster
+// would refuse it, since it has for example all types of volume in one.
 func (d openAPIDoc) completeObject(t *testing.T, kind schema.GroupVersionKind) *unstructured.Unstructured {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(d)) {
@@ -68,7 +68,7 @@ func (d openAPIDoc) completeObject(t *testing.T, kind schema.GroupVersionKind) *
 	return nil
 }
 
-// exampleValue returns a value of a schema, or nil where a type would contain itself.
+// exampleValue returns a value that fits a schema, or nil for a type that contains itself.
 func (d openAPIDoc) exampleValue(node map[string]any, within ...string) any {
 	reference, _ := node["$ref"].(string)
 	if all, _ := node["allOf"].([]any); len(all) == 1 {

@@ -19,6 +19,7 @@ package discovery_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -32,8 +33,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/discovery"
 )
 
-// clusterAnswers are those of a cluster that serves widgets, by path.
-var clusterAnswers = map[string]string{
+// clusterResponses are the responses of a cluster that serves widgets, by path.
+var clusterResponses = map[string]string{
 	"/apis/example.com":    `{"kind":"APIGroup","name":"example.com","versions":[{"version":"v1"}]}`,
 	"/apis/example.com/v1": `{"kind":"APIResourceList","resources":[{"name":"widgets","kind":"Widget","verbs":["get","list","watch"]}]}`,
 	"/openapi/v3/apis/example.com/v1": `{"components":{"schemas":{"Widget":{"type":"object","properties":{"a":{"type":"string"}},` +
@@ -42,22 +43,25 @@ var clusterAnswers = map[string]string{
 
 const crdPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com"
 
-// Whatever a cluster answers, the error says what is wrong: it is not served, it cannot be used, or the cluster is at
-// fault, in which case it is worth another try.
-func TestReadFromAClusterThatAnswersOddly(t *testing.T) {
+// For every response the error has the right type: the resource is not served, it is unusable, or the request failed and
+// can be repeated.
+func TestCRDForWithUnusualResponses(t *testing.T) {
 	for name, test := range map[string]struct {
 		path, body string
 		status     int
 		check      func(error) bool
 	}{
-		"as it should":                   {check: func(err error) bool { return err == nil }},
+		"valid ones":                     {check: func(err error) bool { return err == nil }},
 		"a group that is broken":         {path: "/apis/example.com", status: 503, check: transient},
 		"a group that is no JSON":        {path: "/apis/example.com", body: "<html>", check: transient},
-		"a group of many versions":       {path: "/apis/example.com", body: `{"versions":[{}` + strings.Repeat(`,{"version":"v1"}`, 32) + `]}`, check: unusable("in 33 versions")},
+		"a group of another kind":        {path: "/apis/example.com", body: `{"kind":"Status"}`, check: transient},
+		"a group of many versions":       {path: "/apis/example.com", body: groupOfVersions(33), check: unusable("in 33 versions")},
 		"a version that went":            {path: "/apis/example.com/v1", status: 404, check: notServed},
+		"a version of another kind":      {path: "/apis/example.com/v1", body: `{}`, check: transient},
 		"an aggregated server down":      {path: "/apis/example.com/v1", status: 503, check: transient},
 		"a definition that is broken":    {path: crdPath, status: 500, check: transient},
 		"a definition that is no object": {path: crdPath, body: `[]`, check: transient},
+		"a definition without a kind":    {path: crdPath, body: `{}`, check: transient},
 		"no document":                    {path: "/openapi/v3/apis/example.com/v1", status: 404, check: unusable("publishes no OpenAPI v3")},
 		"a document that is broken":      {path: "/openapi/v3/apis/example.com/v1", status: 500, check: transient},
 		"a document that is no JSON":     {path: "/openapi/v3/apis/example.com/v1", body: "openapi: 3", check: unusable("reading the OpenAPI document")},
@@ -66,7 +70,7 @@ func TestReadFromAClusterThatAnswersOddly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-				body, ok := clusterAnswers[request.URL.Path]
+				body, ok := clusterResponses[request.URL.Path]
 				switch {
 				case request.URL.Path == test.path && test.body == "endless":
 					endless(w)
@@ -81,8 +85,7 @@ func TestReadFromAClusterThatAnswersOddly(t *testing.T) {
 				}
 			}))
 			defer server.Close()
-			client := restClient(t, &rest.Config{Host: server.URL})
-			_, err := discovery.Read(t.Context(), client, synchubv1alpha1.ResourceDescriptor{Group: "example.com", Resource: "widgets"})
+			_, err := discoveryClient(t, &rest.Config{Host: server.URL}).CRDFor(t.Context(), synchubv1alpha1.ResourceDescriptor{Group: "example.com", Resource: "widgets"})
 			if !test.check(err) {
 				t.Errorf("got %v", err)
 			}
@@ -90,7 +93,16 @@ func TestReadFromAClusterThatAnswersOddly(t *testing.T) {
 	}
 }
 
-// endless writes until the client has had enough.
+// groupOfVersions returns an APIGroup with n versions.
+func groupOfVersions(n int) string {
+	var versions strings.Builder
+	for i := range n {
+		_, _ = fmt.Fprintf(&versions, `,{"version":"v%d"}`, i+1)
+	}
+	return `{"kind":"APIGroup","versions":[` + versions.String()[1:] + `]}`
+}
+
+// endless writes until the client closes the connection.
 func endless(w io.Writer) {
 	spaces := bytes.Repeat([]byte{' '}, 1<<20)
 	for range 1 << 10 {

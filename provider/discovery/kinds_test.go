@@ -34,15 +34,14 @@ import (
 	clientdiscovery "k8s.io/client-go/discovery"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/provider/discovery"
 )
 
-// builtin is a kind that the cluster serves without a definition.
+// builtin is a kind that the cluster serves without a CRD.
 type builtin struct {
 	schema.GroupVersionKind
 	resource   schema.GroupVersionResource
 	namespaced bool
-	// crd is what was read of the cluster, for this version alone.
+	// crd is the result of CRDFor for this version only.
 	crd *apiextensionsv1.CustomResourceDefinition
 }
 
@@ -84,7 +83,7 @@ func readAll(t *testing.T) (all []builtin) {
 			if ownKind || strings.Contains(served.Name, "/") || !slices.Contains(served.Verbs, "create") || !slices.Contains(served.Verbs, "get") {
 				continue
 			}
-			crd, err := discovery.Read(t.Context(), client.RESTClient(), synchubv1alpha1.ResourceDescriptor{
+			crd, err := discoveryClient(t, cluster(t)).CRDFor(t.Context(), synchubv1alpha1.ResourceDescriptor{
 				Group: version.Group, Version: version.Version, Resource: served.Name,
 			})
 			if err != nil {

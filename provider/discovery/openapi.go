@@ -28,16 +28,16 @@ import (
 	"github.com/synchub-dev/synchub/apis/schemas/structural"
 )
 
-// coreGroup stands for the core group in the name of a definition, as in those of kcp's schemas.
+// coreGroup replaces the empty name of the core group in the name of a CRD, as in the names of kcp's schemas.
 const coreGroup = "core"
 
 var crdTypeMeta = metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition"}
 
-// crdFromOpenAPI makes a definition of the cluster's OpenAPI documents for the versions of a kind.
-func (r clusterReader) crdFromOpenAPI(ctx context.Context, kinds []structural.Kind) (*apiextensionsv1.CustomResourceDefinition, error) {
+// crdFromOpenAPI builds a CRD from the cluster's OpenAPI documents, with a version for each of the kinds.
+func (c *Client) crdFromOpenAPI(ctx context.Context, kinds []structural.Kind) (*apiextensionsv1.CustomResourceDefinition, error) {
 	crd := newCRD(kinds[0])
 	for _, kind := range kinds {
-		document, err := r.getOpenAPI(ctx, "/openapi/v3"+apiPath(kind.GroupVersion()))
+		document, err := c.getOpenAPI(ctx, kind.GroupVersion())
 		if apierrors.IsNotFound(err) {
 			return nil, newUnusableError("the cluster publishes no OpenAPI v3 document of %s: name a CustomResourceDefinition in a ConfigMap", kind.GroupVersion())
 		}
@@ -58,6 +58,7 @@ func (r clusterReader) crdFromOpenAPI(ctx context.Context, kinds []structural.Ki
 	return crd, nil
 }
 
+// newCRD returns a CRD of a kind without versions.
 func newCRD(kind structural.Kind) *apiextensionsv1.CustomResourceDefinition {
 	scope := apiextensionsv1.ClusterScoped
 	if kind.Namespaced {
@@ -67,7 +68,7 @@ func newCRD(kind structural.Kind) *apiextensionsv1.CustomResourceDefinition {
 		TypeMeta: crdTypeMeta,
 		ObjectMeta: metav1.ObjectMeta{
 			Name: kind.Plural + "." + cmp.Or(kind.Group, coreGroup),
-			// Built-in kinds have rules of their own for names, all within this one.
+			// Each built-in kind has its own rule for names. AnyName accepts all names that one of the rules accepts.
 			Annotations: map[string]string{schemas.NamesAnnotation: schemas.AnyName},
 		},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{

@@ -34,23 +34,22 @@ import (
 	"github.com/synchub-dev/synchub/apis/schemas/structural"
 )
 
-const openAPIPath = "/openapi/v3"
-
 const (
-	// maxDocuments are whole documents: those of which more than one kind is asked for at once. Larger ones than
-	// documentLength are read each time.
+	// maxDocuments is the maximum number of cached documents. They help if several kinds of a document are read at once. A
+	// document of more than maxDocumentBytes is not cached.
 	maxDocuments     = 6
 	maxDocumentBytes = 4 << 20
-	// maxResources are what was found in them, without the schemas, of which one can take megabytes.
+	// maxResources is the maximum number of cached resources. They are cached without their schemas, which can take
+	// megabytes each.
 	maxResources = 2048
-	// maxConcurrentWork is how many schemas are made and compared at the same time, of all clusters: one can take a second of a
-	// processor and 200 MB.
+	// maxConcurrentWork is the maximum number of schemas of all clusters that are built and compared at the same time. One
+	// schema can take a second of a processor and 200 MB.
 	maxConcurrentWork = 2
 )
 
-// OpenAPICache remember what OpenAPI documents say, by the hashes of the documents, so that a fleet of equal clusters is read
-// once. A hash that a cluster names is believed only after the document was found to have it: no cluster can say what
-// another one serves.
+// OpenAPICache caches what OpenAPI documents say, by the hashes of the documents, so that many equal clusters are read
+// once. A cluster reports the hash of each of its documents. The cache uses a reported hash only after it has verified
+// that a document has the hash. Therefore no cluster can change what the hub believes of another one.
 type OpenAPICache struct {
 	documents, resources *lru.Cache
 	inFlight             singleflight.Group
@@ -58,7 +57,7 @@ type OpenAPICache struct {
 	clock                clock.PassiveClock
 }
 
-// NewOpenAPICache returns a memory that knows nothing.
+// NewOpenAPICache returns an empty cache.
 func NewOpenAPICache(clock clock.PassiveClock) *OpenAPICache {
 	return &OpenAPICache{
 		documents: lru.New(maxDocuments), resources: lru.New(maxResources), semaphore: make(chan struct{}, maxConcurrentWork), clock: clock,
@@ -67,69 +66,72 @@ func NewOpenAPICache(clock clock.PassiveClock) *OpenAPICache {
 
 // openAPIResource is what a document says of a resource.
 type openAPIResource struct {
-	// key is empty if the resource is not in it.
+	// key identifies the document and the resource. It is empty if the document does not contain the resource.
 	key string
-	// fromCRD is true if it repeats a definition.
+	// fromCRD is true if the document repeats a CRD.
 	fromCRD bool
-	// schema is nil if no kind was asked for, and if the description was remembered.
+	// schema is nil if no kind was given, and in a cached openAPIResource.
 	schema *apiextensionsv1.JSONSchemaProps
 }
 
-// getResource returns what the document behind a URL says of a resource, [ErrNotServed] if nothing. Without a kind it only
-// reports whether it says something.
-func (d *OpenAPICache) getResource(ctx context.Context, cluster *SchemaReader, link string, resource schema.GroupVersionResource, kind string) (openAPIResource, error) {
+// getResource returns what the document at a URL says of a resource, or [ErrNotServed] if the document does not contain
+// it. Without a kind, getResource only checks that the document contains the resource.
+func (d *OpenAPICache) getResource(ctx context.Context, reader *SchemaReader, link string, resource schema.GroupVersionResource, kind string) (openAPIResource, error) {
 	hash := hashFromURL(link)
-	name := fmt.Sprintf("%s/%s/%s", hash, resource.String(), kind)
-	if found, ok := d.resources.Get(name); ok && hash != "" {
-		return notServedIfEmpty(found.(openAPIResource))
+	if cached, ok := d.resources.Get(resourceKey(hash, resource, kind)); ok && hash != "" {
+		return notServedIfEmpty(cached.(openAPIResource))
 	}
-	document, hash, err := d.getDocument(ctx, cluster.clusterReader, hash, resource.GroupVersion())
+	document, hash, err := d.getDocument(ctx, reader.client, hash, resource.GroupVersion())
 	if err != nil {
 		return openAPIResource{}, err
 	}
 	if !json.Valid(document) {
-		// So it is for a moment when the last resource of a version goes.
+		// An API server serves such a document for a moment when the last resource of a version is removed.
 		return openAPIResource{}, fmt.Errorf("the OpenAPI document of %s is no JSON", resource.GroupVersion())
 	}
-	found, err := cluster.parseResource(ctx, document, hash, resource, kind)
+	parsed, err := reader.parseResource(ctx, document, hash, resource, kind)
 	if err != nil {
 		return openAPIResource{}, asUnusable(err)
 	}
-	remembered := found
-	remembered.schema = nil
-	d.resources.Add(fmt.Sprintf("%s/%s/%s", hash, resource.String(), kind), remembered)
-	return notServedIfEmpty(found)
+	cached := parsed
+	cached.schema = nil
+	d.resources.Add(resourceKey(hash, resource, kind), cached)
+	return notServedIfEmpty(parsed)
 }
 
-// getSchema returns the schema that belongs to a description. One that was only remembered is read anew, and believed if the
-// cluster still serves what the description is of.
-func (d *OpenAPICache) getSchema(ctx context.Context, cluster *SchemaReader, link string, resource schema.GroupVersionResource, kind string, described openAPIResource) (*apiextensionsv1.JSONSchemaProps, error) {
+func resourceKey(hash string, resource schema.GroupVersionResource, kind string) string {
+	return fmt.Sprintf("%s/%s/%s", hash, resource.String(), kind)
+}
+
+// getSchema returns the schema of a resource that getResource returned. If the resource is from the cache, getSchema reads
+// the document again, and returns an error if the document is not the cached one.
+func (d *OpenAPICache) getSchema(ctx context.Context, reader *SchemaReader, link string, resource schema.GroupVersionResource, kind string, described openAPIResource) (*apiextensionsv1.JSONSchemaProps, error) {
 	if described.schema != nil {
 		return described.schema, nil
 	}
-	document, hash, err := d.getDocument(ctx, cluster.clusterReader, hashFromURL(link), resource.GroupVersion())
+	document, hash, err := d.getDocument(ctx, reader.client, hashFromURL(link), resource.GroupVersion())
 	if err != nil {
 		return nil, err
 	}
-	found, err := cluster.parseResource(ctx, document, hash, resource, kind)
+	parsed, err := reader.parseResource(ctx, document, hash, resource, kind)
 	switch {
 	case err != nil:
 		return nil, asUnusable(err)
-	case found.key != described.key:
+	case parsed.key != described.key:
 		return nil, fmt.Errorf("the OpenAPI document of %s is not the one that its hash is of", resource.GroupVersion())
 	default:
-		return found.schema, nil
+		return parsed.schema, nil
 	}
 }
 
-func notServedIfEmpty(found openAPIResource) (openAPIResource, error) {
-	if found.key == "" {
-		return found, ErrNotServed
+func notServedIfEmpty(resource openAPIResource) (openAPIResource, error) {
+	if resource.key == "" {
+		return resource, ErrNotServed
 	}
-	return found, nil
+	return resource, nil
 }
 
-// hashFromURL returns the hash that the URL of a document names.
+// hashFromURL returns the hash in the URL of a document, or "" if there is none.
 func hashFromURL(link string) string {
 	parsed, err := url.Parse(link)
 	if err != nil {
@@ -138,73 +140,64 @@ func hashFromURL(link string) string {
 	return parsed.Query().Get("hash")
 }
 
-// getDocument returns a document with a hash that is true.
-func (d *OpenAPICache) getDocument(ctx context.Context, cluster clusterReader, hash string, version schema.GroupVersion) ([]byte, string, error) {
+// getDocument returns a document and its verified hash.
+func (d *OpenAPICache) getDocument(ctx context.Context, client *Client, hash string, version schema.GroupVersion) ([]byte, string, error) {
 	if hash == "" {
-		content, err := cluster.getOpenAPI(ctx, openAPIPath+apiPath(version))
-		return content, contentHash(content), err
+		document, err := client.getOpenAPI(ctx, version)
+		return document, contentHash(document), err
 	}
-	if known, ok := d.documents.Get(hash); ok {
-		return known.([]byte), hash, nil
+	if cached, ok := d.documents.Get(hash); ok {
+		return cached.([]byte), hash, nil
 	}
-	// Whoever fails fails for himself: those who waited ask their own clusters.
-	loaded, err, shared := d.inFlight.Do(hash, func() (any, error) { return cluster.getOpenAPI(ctx, openAPIPath+apiPath(version)) })
-	content, _ := loaded.([]byte)
-	if shared && (err != nil || !hasHash(content, hash)) {
-		content, err = cluster.getOpenAPI(ctx, openAPIPath+apiPath(version))
+	// A failure, or a wrong document, of one cluster does not count for the others: each reads its own document then.
+	loaded, err, shared := d.inFlight.Do(hash, func() (any, error) { return client.getOpenAPI(ctx, version) })
+	document, _ := loaded.([]byte)
+	if shared && (err != nil || !hasHash(document, hash)) {
+		document, err = client.getOpenAPI(ctx, version)
 	}
 	if err != nil {
 		return nil, "", err
 	}
-	if !hasHash(content, hash) {
-		return content, contentHash(content), nil
+	if !hasHash(document, hash) {
+		return document, contentHash(document), nil
 	}
-	if len(content) <= maxDocumentBytes {
-		d.documents.Add(hash, content)
+	if len(document) <= maxDocumentBytes {
+		d.documents.Add(hash, document)
 	}
-	return content, hash, nil
+	return document, hash, nil
 }
 
 // hasHash reports whether a document has the hash that API servers give it.
-func hasHash(content []byte, hash string) bool {
-	return strings.EqualFold(fmt.Sprintf("%x", sha512.Sum512(content)), hash)
+func hasHash(document []byte, hash string) bool {
+	return strings.EqualFold(fmt.Sprintf("%x", sha512.Sum512(document)), hash)
 }
 
-// contentHash is a hash that cannot be taken for that of an API server.
-func contentHash(content []byte) string { return fmt.Sprintf("content-%x", sha256.Sum256(content)) }
+// contentHash returns a hash that differs from every hash of an API server.
+func contentHash(document []byte) string { return fmt.Sprintf("content-%x", sha256.Sum256(document)) }
 
-// parseResource returns what a document says of a resource, when it is the look's turn.
-func (l *SchemaReader) parseResource(ctx context.Context, document []byte, hash string, resource schema.GroupVersionResource, kind string) (found openAPIResource, err error) {
-	err = l.RunLimited(ctx, func() error {
-		found, err = parseResource(ctx, document, hash, resource, kind)
-		return err
-	})
-	return found, err
-}
-
-// parseResource returns what a document says of a resource.
+// parseResource returns what a document says of a resource. With a kind, the result has the schema.
 func parseResource(ctx context.Context, document []byte, hash string, resource schema.GroupVersionResource, kind string) (openAPIResource, error) {
-	var parsed struct {
+	var paths struct {
 		Paths map[string]json.RawMessage `json:"paths"`
 	}
-	if err := json.Unmarshal(document, &parsed); err != nil {
+	if err := json.Unmarshal(document, &paths); err != nil {
 		return openAPIResource{}, fmt.Errorf("reading the OpenAPI document of %s: %w", resource.GroupVersion(), err)
 	}
 	path := apiPath(resource.GroupVersion()) + "/"
 	inNamespaces := path + "namespaces/{namespace}/"
-	_, namespaced := parsed.Paths[inNamespaces+resource.Resource]
-	_, ok := parsed.Paths[path+resource.Resource]
+	_, namespaced := paths.Paths[inNamespaces+resource.Resource]
+	_, ok := paths.Paths[path+resource.Resource]
 	if !ok && !namespaced {
 		return openAPIResource{}, nil
 	}
-	found := openAPIResource{key: "document/" + hash + "/" + resource.String()}
+	parsed := openAPIResource{key: "document/" + hash + "/" + resource.String()}
 	if kind == "" {
-		return found, nil
+		return parsed, nil
 	}
 	if namespaced {
 		path = inNamespaces
 	}
-	_, status := parsed.Paths[path+resource.Resource+"/{name}/status"]
+	_, status := paths.Paths[path+resource.Resource+"/{name}/status"]
 	described := structural.Kind{
 		GroupVersionKind: resource.GroupVersion().WithKind(kind), Plural: resource.Resource, Namespaced: namespaced, Status: status,
 	}
@@ -212,7 +205,7 @@ func parseResource(ctx context.Context, document []byte, hash string, resource s
 	if err != nil {
 		return openAPIResource{}, err
 	}
-	found.schema = version.Schema.OpenAPIV3Schema
-	found.fromCRD, err = structural.IsDefinition(document, described.GroupVersionKind)
-	return found, err
+	parsed.schema = version.Schema.OpenAPIV3Schema
+	parsed.fromCRD, err = structural.IsDefinition(document, described.GroupVersionKind)
+	return parsed, err
 }

@@ -32,8 +32,9 @@ import (
 	"github.com/synchub-dev/synchub/provider/discovery"
 )
 
-// openAPIServer is a server with one OpenAPI document, whose hash it gives as it likes. It counts how often that is read.
-func openAPIServer(t *testing.T, document, hash string) (rest.Interface, *atomic.Int32) {
+// openAPIServer starts a server with one OpenAPI document and any hash. It returns a client, and the number of reads of
+// the document.
+func openAPIServer(t *testing.T, document, hash string) (*discovery.Client, *atomic.Int32) {
 	t.Helper()
 	var read atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
@@ -49,10 +50,10 @@ func openAPIServer(t *testing.T, document, hash string) (rest.Interface, *atomic
 		}
 	}))
 	t.Cleanup(server.Close)
-	return restClient(t, &rest.Config{Host: server.URL}), &read
+	return discoveryClient(t, &rest.Config{Host: server.URL}), &read
 }
 
-// openAPIDocument describes a kind of apps/v1 with one field.
+// openAPIDocument returns a document that describes a kind of apps/v1 with one field.
 func openAPIDocument(plural, kind, field string) string {
 	return fmt.Sprintf(`{"paths": {"/apis/apps/v1/namespaces/{namespace}/%s": {}}, "components": {"schemas": {"k": {"type": "object",
 		"x-kubernetes-group-version-kind": [{"group": "apps", "version": "v1", "kind": %q}],
@@ -61,7 +62,7 @@ func openAPIDocument(plural, kind, field string) string {
 
 func hashOf(content string) string { return fmt.Sprintf("%X", sha512.Sum512([]byte(content))) }
 
-func fieldsOf(t *testing.T, documents *discovery.OpenAPICache, cluster rest.Interface) (served discovery.ServedSchema, fields map[string]bool) {
+func fieldsOf(t *testing.T, documents *discovery.OpenAPICache, cluster *discovery.Client) (served discovery.ServedSchema, fields map[string]bool) {
 	t.Helper()
 	served, err := documents.NewSchemaReader(cluster).ServedSchema(t.Context(), schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "widgets"}, "Widget")
 	if err != nil {
@@ -78,7 +79,7 @@ func fieldsOf(t *testing.T, documents *discovery.OpenAPICache, cluster rest.Inte
 	return served, fields
 }
 
-// Equal clusters are read once, but none can say what another one serves.
+// The document of equal clusters is read once, but no cluster can change the result for another one.
 func TestOpenAPIDocumentsAreCachedByVerifiedHash(t *testing.T) {
 	documents := discovery.NewOpenAPICache(utilclock.RealClock{})
 	honest, lie := openAPIDocument("widgets", "Widget", "honest"), openAPIDocument("widgets", "Widget", "lie")

@@ -40,7 +40,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-// definition is one to publish, as a PublishedResource would have it.
+// definition is a CRD to publish, with the settings of a PublishedResource.
 type definition struct {
 	crd        *apiextensionsv1.CustomResourceDefinition
 	version    string
@@ -51,7 +51,7 @@ type definition struct {
 type published struct {
 	config *rest.Config
 	client dynamic.Interface
-	// names of the resources there, by those on the cluster.
+	// names are the resources in the workspace, by those on the cluster.
 	names map[schema.GroupResource]schema.GroupResource
 }
 
@@ -63,7 +63,8 @@ func (p published) resource(resource schema.GroupVersionResource) dynamic.Namesp
 	return p.client.Resource(p.names[resource.GroupResource()].WithVersion(resource.Version))
 }
 
-// kcpNatives returns what every workspace of kcp serves by itself. An export could not bring it under that name.
+// kcpNatives returns the resources that kcp itself serves in every workspace. An export cannot provide them under these
+// names.
 func kcpNatives(t *testing.T) map[schema.GroupResource]bool {
 	t.Helper()
 	client, err := discovery.NewDiscoveryClientForConfig(framework.InWorkspace(kcp(t), "root"))
@@ -87,8 +88,8 @@ func kcpNatives(t *testing.T) map[schema.GroupResource]bool {
 	return natives
 }
 
-// publish makes APIs of definitions in a workspace below root, by an export that is bound where it is. What kcp serves
-// by itself gets another group.
+// publish creates a workspace below root, and in it an export of the definitions with its binding. Resources that kcp
+// itself serves get another group.
 func publish(t *testing.T, workspace string, all []definition, natives map[schema.GroupResource]bool) published {
 	t.Helper()
 	ctx := t.Context()
@@ -135,7 +136,7 @@ func publish(t *testing.T, workspace string, all []definition, natives map[schem
 		t.Fatal(err)
 	}
 	bind(ctx, t, admin, workspace)
-	// kcp serves what is bound a moment later.
+	// kcp serves a bound API after a moment.
 	for _, resource := range served {
 		eventually(t, func(g Gomega) {
 			_, err := apis.client.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1})
@@ -152,7 +153,7 @@ func resourceSchema(resource *apisv1alpha1.APIResourceSchema) apisv1alpha2.Resou
 	}
 }
 
-// bind binds an export of the workspace in itself and returns when kcp says that all its APIs are bound.
+// bind binds an export in its own workspace, and waits until kcp has bound all its APIs.
 func bind(ctx context.Context, t *testing.T, admin client.Client, export string) {
 	t.Helper()
 	binding := &apisv1alpha2.APIBinding{

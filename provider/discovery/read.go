@@ -21,19 +21,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/client-go/rest"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/apis/schemas"
 	"github.com/synchub-dev/synchub/apis/schemas/structural"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
 
-// ErrNotServed is returned for a resource, kind or version that the cluster does not serve. It may do so later.
-var ErrNotServed = errors.New("the cluster does not serve it")
+// requiredVerbs are the verbs that the hub needs to sync a resource.
+var requiredVerbs = []string{"get", "list", "watch"}
 
-// UnusableError is returned for what the cluster serves and mailboxes cannot have.
+// UnusableError is returned for a resource that the cluster serves and mailboxes cannot have.
 type UnusableError struct {
 	// Reason says why, as a sentence about the resource.
 	Reason string
@@ -45,7 +49,7 @@ func newUnusableError(format string, args ...any) error {
 	return &UnusableError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// asUnusable returns why no schema can be made of what the cluster serves. What is beyond a limit stays known as such.
+// asUnusable returns an [UnusableError] with the reason of an error, unless the error is about a limit or the context.
 func asUnusable(err error) error {
 	if _, tooLarge := errors.AsType[*structural.TooLargeError](err); tooLarge || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -53,37 +57,38 @@ func asUnusable(err error) error {
 	return newUnusableError("%v", err)
 }
 
-// Read returns the definition of a resource. One that the cluster has itself comes with all its versions, without
-// whatever only means something there: status, conversion webhook, labels and annotations. One that is made here has the
-// served versions, or only the one that is asked for, and its annotation schemas.NotesAnnotation says what a schema
-// cannot express.
+// CRDFor returns a CRD that defines a resource as the cluster serves it.
 //
-// Errors are ErrNotServed, an [UnusableError], a [*structural.TooLargeError], or what kept the cluster from answering.
-func Read(ctx context.Context, cluster rest.Interface, resource synchubv1alpha1.ResourceDescriptor) (*apiextensionsv1.CustomResourceDefinition, error) {
-	crd, err := clusterReader{cluster}.read(ctx, resource)
+// The cluster's own CRD keeps all its versions, and loses the fields that only have a meaning in the cluster: status,
+// conversion webhook, labels and annotations. A CRD that is built from OpenAPI documents has the served versions, or only
+// the requested one. Its annotation [schemas.NotesAnnotation] lists the rules that its schemas cannot express.
+//
+// The error is [ErrNotServed], an [*UnusableError], a [*structural.TooLargeError], or that of a failed request.
+func (c *Client) CRDFor(ctx context.Context, resource synchubv1alpha1.ResourceDescriptor) (*apiextensionsv1.CustomResourceDefinition, error) {
+	crd, err := c.crdFor(ctx, resource)
 	if err != nil {
 		return nil, fmt.Errorf("reading the definition of %s: %w", resourceName(resource), err)
 	}
 	return crd, nil
 }
 
-func (r clusterReader) read(ctx context.Context, resource synchubv1alpha1.ResourceDescriptor) (*apiextensionsv1.CustomResourceDefinition, error) {
-	kinds, err := r.discover(ctx, resource)
+func (c *Client) crdFor(ctx context.Context, resource synchubv1alpha1.ResourceDescriptor) (*apiextensionsv1.CustomResourceDefinition, error) {
+	kinds, err := c.discoverKinds(ctx, resource)
 	if err != nil {
 		return nil, err
 	}
-	crd, reason, err := r.getCRD(ctx, kinds[0])
+	crd, note, err := c.ownCRD(ctx, kinds[0])
 	if crd != nil || err != nil {
 		return crd, err
 	}
-	crd, err = r.crdFromOpenAPI(ctx, kinds)
-	if err == nil && reason != "" {
-		schemas.AddNotes(crd, "", []structural.Note{{Reason: reason}})
+	crd, err = c.crdFromOpenAPI(ctx, kinds)
+	if err == nil && note != "" {
+		schemas.AddNotes(crd, "", []structural.Note{{Reason: note}})
 	}
 	return crd, err
 }
 
-// resourceName names a resource in errors.
+// resourceName returns the name of a resource for errors.
 func resourceName(resource synchubv1alpha1.ResourceDescriptor) string {
 	name := cmp.Or(resource.Resource, "kind "+resource.Kind)
 	if resource.Group != "" {
@@ -93,4 +98,100 @@ func resourceName(resource synchubv1alpha1.ResourceDescriptor) string {
 		name += " in version " + resource.Version
 	}
 	return name
+}
+
+// discoverKinds returns the kind of a resource in each version that the cluster serves, the preferred one first, or only
+// in the requested version. It returns at least one kind, or an error.
+func (c *Client) discoverKinds(ctx context.Context, resource synchubv1alpha1.ResourceDescriptor) (kinds []structural.Kind, err error) {
+	versions := []string{resource.Version}
+	if resource.Version == "" {
+		if versions, err = c.allVersions(ctx, resource.Group); err != nil {
+			return nil, err
+		}
+	}
+	if many := len(versions); many > maxVersions {
+		return nil, newUnusableError("the cluster serves its group in %d versions, of which at most %d are read: name the version", many, maxVersions)
+	}
+	for _, version := range versions {
+		kind, err := c.discoverKind(ctx, schema.GroupVersion{Group: resource.Group, Version: version}, resource)
+		switch {
+		case err == nil:
+			kinds = append(kinds, kind)
+		case !errors.Is(err, ErrNotServed):
+			return nil, err
+		}
+	}
+	if len(kinds) == 0 {
+		return nil, ErrNotServed
+	}
+	return kinds, nil
+}
+
+// discoverKind returns the kind of a resource in one version, or [ErrNotServed].
+func (c *Client) discoverKind(ctx context.Context, version schema.GroupVersion, resource synchubv1alpha1.ResourceDescriptor) (structural.Kind, error) {
+	resources, err := c.Resources(ctx, version)
+	if err != nil {
+		return structural.Kind{}, err
+	}
+	i := slices.IndexFunc(resources, func(candidate metav1.APIResource) bool {
+		return !strings.Contains(candidate.Name, "/") &&
+			(resource.Resource == "" || resource.Resource == candidate.Name) && (resource.Kind == "" || resource.Kind == candidate.Kind)
+	})
+	if i < 0 {
+		return structural.Kind{}, ErrNotServed
+	}
+	served := resources[i]
+	for _, verb := range requiredVerbs {
+		if !slices.Contains(served.Verbs, verb) {
+			return structural.Kind{}, newUnusableError("it cannot be kept in sync, because the cluster serves it without %s", verb)
+		}
+	}
+	hasSubresource := func(name string) bool {
+		return slices.ContainsFunc(resources, func(candidate metav1.APIResource) bool { return candidate.Name == served.Name+"/"+name })
+	}
+	return structural.Kind{
+		GroupVersionKind: version.WithKind(served.Kind),
+		Plural:           served.Name,
+		Singular:         cmp.Or(served.SingularName, strings.ToLower(served.Kind)),
+		ShortNames:       served.ShortNames,
+		Categories:       served.Categories,
+		Namespaced:       served.Namespaced,
+		Status:           hasSubresource("status"),
+		Scale:            hasSubresource("scale"),
+	}, nil
+}
+
+// ownCRD returns the cluster's CRD of a kind. It returns nil if the kind has no CRD, or if the hub may not read it. In the
+// second case the note says so.
+func (c *Client) ownCRD(ctx context.Context, kind structural.Kind) (_ *apiextensionsv1.CustomResourceDefinition, note string, err error) {
+	if kind.Group == "" {
+		return nil, "", nil
+	}
+	name := kind.Plural + "." + kind.Group
+	crd, err := c.GetCRD(ctx, name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, "", nil
+	case apierrors.IsForbidden(err):
+		return nil, fmt.Sprintf("the definition %s may not be read, so the schema is that of the OpenAPI document, without printer columns", name), nil
+	case err != nil:
+		return nil, "", err
+	case !crd.DeletionTimestamp.IsZero():
+		return nil, "", newUnusableError("its definition is being deleted")
+	}
+	return stripCRD(crd), "", structural.CheckDefinition(crd)
+}
+
+// stripCRD returns a CRD with only the fields that mean the same in every cluster.
+func stripCRD(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.CustomResourceDefinition {
+	stripped := &apiextensionsv1.CustomResourceDefinition{
+		TypeMeta:   crdTypeMeta,
+		ObjectMeta: metav1.ObjectMeta{Name: crd.Name},
+		Spec:       crd.Spec,
+	}
+	if approval, ok := crd.Annotations[apiextensionsv1.KubeAPIApprovedAnnotation]; ok {
+		stripped.Annotations = map[string]string{apiextensionsv1.KubeAPIApprovedAnnotation: approval}
+	}
+	stripped.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
+	return stripped
 }

@@ -33,10 +33,10 @@ import (
 	"github.com/synchub-dev/synchub/provider/discovery"
 )
 
-// ownGroup is the group of the definitions that these tests make.
+// ownGroup is the group of the CRDs that these tests create.
 const ownGroup = "definitions.example.com"
 
-// clockCRD has an old version that is served no more, two that are, and a webhook that converts them.
+// clockCRD has one version that is not served, two that are, and a conversion webhook.
 const clockCRD = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -86,10 +86,10 @@ spec:
 
 func read(t *testing.T, config *rest.Config, resource synchubv1alpha1.ResourceDescriptor) (*apiextensionsv1.CustomResourceDefinition, error) {
 	t.Helper()
-	return discovery.Read(t.Context(), restClient(t, config), resource)
+	return discoveryClient(t, config).CRDFor(t.Context(), resource)
 }
 
-// installClockCRD makes the definition and returns it as the cluster has it, once it is served.
+// installClockCRD creates the CRD, waits until it is served, and returns the result of CRDFor.
 func installClockCRD(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	apply(t, cluster(t), clockCRD)
@@ -102,7 +102,7 @@ func installClockCRD(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	return crd
 }
 
-func TestReadADefinition(t *testing.T) {
+func TestCRDForOfACRD(t *testing.T) {
 	g := NewWithT(t)
 	crd := installClockCRD(t)
 	wanted := &apiextensionsv1.CustomResourceDefinition{}
@@ -123,8 +123,8 @@ func TestReadADefinition(t *testing.T) {
 	}
 }
 
-// Who may not read the definition gets the same schema from the OpenAPI document.
-func TestReadADefinitionThatMayNotBeRead(t *testing.T) {
+// A user who may not read the CRD gets the same schema from the OpenAPI document.
+func TestCRDForWithoutPermission(t *testing.T) {
 	g := NewWithT(t)
 	crd := installClockCRD(t)
 	nobody := rest.CopyConfig(cluster(t))
@@ -133,7 +133,7 @@ func TestReadADefinitionThatMayNotBeRead(t *testing.T) {
 		Get(t.Context(), crd.Name, metav1.GetOptions{})
 	g.Expect(apierrors.IsForbidden(err)).To(BeTrue())
 
-	// The document may be a moment older than the API.
+	// The document is updated a moment after the API.
 	var published *apiextensionsv1.CustomResourceDefinition
 	eventually(t, func(g Gomega) {
 		published, err = read(t, nobody, synchubv1alpha1.ResourceDescriptor{Group: ownGroup, Resource: "clocks"})
@@ -152,7 +152,7 @@ func TestReadADefinitionThatMayNotBeRead(t *testing.T) {
 	}
 }
 
-// withoutMeta drops the fields that every published kind has, described or not.
+// withoutMeta returns the schema of a version without the fields that the server adds to the schemas of all kinds.
 func withoutMeta(version apiextensionsv1.CustomResourceDefinitionVersion) *apiextensionsv1.JSONSchemaProps {
 	schema := version.DeepCopy().Schema.OpenAPIV3Schema
 	for _, name := range []string{"apiVersion", "kind", "metadata"} {
@@ -160,13 +160,13 @@ func withoutMeta(version apiextensionsv1.CustomResourceDefinitionVersion) *apiex
 		delete(schema.Properties["spec"].Properties["pod"].Properties, name)
 	}
 	if pod, ok := schema.Properties["spec"].Properties["pod"]; ok {
-		pod.Required, pod.Properties = nil, nil // the server says what its being embedded implies
+		pod.Required, pod.Properties = nil, nil // the server adds fields to an embedded resource
 		schema.Properties["spec"].Properties["pod"] = pod
 	}
 	return schema
 }
 
-func TestReadABuiltinKind(t *testing.T) {
+func TestCRDForOfABuiltinKind(t *testing.T) {
 	g := NewWithT(t)
 	crd, err := read(t, cluster(t), synchubv1alpha1.ResourceDescriptor{Group: "apps", Kind: "Deployment"})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -210,11 +210,11 @@ func TestReadABuiltinKind(t *testing.T) {
 	g.Expect(scalers.Spec.Versions[0].Storage).To(BeTrue())
 }
 
-func TestReadWhatIsNotThere(t *testing.T) {
+func TestCRDForOfUnservedResources(t *testing.T) {
 	installClockCRD(t)
 	for name, test := range map[string]struct {
 		resource synchubv1alpha1.ResourceDescriptor
-		unusable string // empty for what is not served
+		unusable string // empty if it is not served
 	}{
 		"a group":                  {synchubv1alpha1.ResourceDescriptor{Group: "none.example.com", Resource: "clocks"}, ""},
 		"a resource":               {synchubv1alpha1.ResourceDescriptor{Group: "apps", Resource: "clocks"}, ""},
@@ -240,8 +240,8 @@ func TestReadWhatIsNotThere(t *testing.T) {
 	}
 }
 
-// A definition on its way out is no basis for anything, though it is served until its objects are gone.
-func TestReadADefinitionThatGoes(t *testing.T) {
+// CRDFor does not use a terminating CRD, although it is served until its objects are gone.
+func TestCRDForOfATerminatingCRD(t *testing.T) {
 	g := NewWithT(t)
 	manifest := strings.NewReplacer("clock", "watche", "Clock", "Watche", "clk", "wtc").Replace(clockCRD)
 	apply(t, cluster(t), manifest)

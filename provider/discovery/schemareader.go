@@ -30,95 +30,91 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/client-go/rest"
 
 	"github.com/synchub-dev/synchub/apis/schemas/structural"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
 
-// ServedSchema is what a cluster serves of one version of a resource.
+// ServedSchema identifies the schema with which a cluster serves one version of a resource.
 type ServedSchema struct {
-	// Key is the same for equal schemas, on whatever cluster.
+	// Key is the same for equal schemas of all clusters.
 	Key string
-	// BuiltIn is true for a type that the server was built with, false for one that has a definition.
+	// BuiltIn is true for a kind that is compiled into the server, and false for a kind with a CRD.
 	BuiltIn bool
-	// Schema makes the schema, as mailboxes would have it. It is only called for a Key that is new. Its errors are those of
-	// [Look.ServedSchema].
+	// Schema builds the schema that mailboxes would have. Callers call it only for a new Key. It returns the same errors as
+	// [SchemaReader.ServedSchema].
 	Schema func(context.Context) (*apiextensionsv1.JSONSchemaProps, error)
 }
 
-// VersionNotServedError is returned for a resource that the cluster serves in other versions only.
+// VersionNotServedError is returned for a resource that the cluster serves only in other versions.
 type VersionNotServedError struct{ Versions []string }
 
 func (e *VersionNotServedError) Error() string {
 	return "the cluster serves it in " + strings.Join(e.Versions, ", ") + " only"
 }
 
-// SchemaReader is one look at a cluster. It asks for nothing twice, and for no document that is known by its hash.
+// SchemaReader reads the schemas of one cluster, for one pass over its resources. It requests the index of the OpenAPI
+// documents once, and no document whose hash the cache has. It is not safe for concurrent use.
 type SchemaReader struct {
-	clusterReader
+	client    *Client
 	documents *OpenAPICache
-	// index holds the URLs of the cluster's documents, nil until it is asked for.
-	index map[string]string
-	// workDuration is for how long schemas were made and compared.
+	// documentURLs are the URLs of the cluster's documents, nil until they are requested.
+	documentURLs map[string]string
 	workDuration time.Duration
 }
 
-// NewSchemaReader begins to look at a cluster.
-func (d *OpenAPICache) NewSchemaReader(cluster rest.Interface) *SchemaReader {
-	return &SchemaReader{clusterReader: clusterReader{cluster}, documents: d}
+// NewSchemaReader returns a reader for one pass over the resources of a cluster.
+func (d *OpenAPICache) NewSchemaReader(cluster *Client) *SchemaReader {
+	return &SchemaReader{client: cluster, documents: d}
 }
 
-// RunLimited does what needs much of a processor and asks nobody, when there is a turn for it.
-func (l *SchemaReader) RunLimited(ctx context.Context, work func() error) error {
+// RunLimited calls work, which must not send requests, and returns its error. At most two calls run at the same time in
+// the hub, since they build or compare schemas. If ctx ends before its turn, RunLimited returns the error of ctx.
+func (r *SchemaReader) RunLimited(ctx context.Context, work func() error) error {
 	select {
-	case l.documents.semaphore <- struct{}{}:
+	case r.documents.semaphore <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	begun := l.documents.clock.Now()
+	started := r.documents.clock.Now()
 	defer func() {
-		l.workDuration += l.documents.clock.Since(begun)
-		<-l.documents.semaphore
+		r.workDuration += r.documents.clock.Since(started)
+		<-r.documents.semaphore
 	}()
 	return work()
 }
 
-// WorkDuration returns how long all that took.
-func (l *SchemaReader) WorkDuration() time.Duration { return l.workDuration }
+// WorkDuration returns the total duration of the reader's calls of RunLimited, without the time that they waited.
+func (r *SchemaReader) WorkDuration() time.Duration { return r.workDuration }
 
-// ServedSchema returns what the cluster serves of a resource. The error is [ErrNotServed], a [*VersionNotServedError], an
-// [*UnusableError], a [*structural.TooLargeError], or what kept the cluster from answering.
-func (l *SchemaReader) ServedSchema(ctx context.Context, resource schema.GroupVersionResource, kind string) (ServedSchema, error) {
-	undefined := false
-	// The group of a definition has a dot.
+// ServedSchema returns the schema with which the cluster serves a resource. The error is [ErrNotServed], a
+// [*VersionNotServedError], an [*UnusableError], a [*structural.TooLargeError], or that of a failed request.
+func (r *SchemaReader) ServedSchema(ctx context.Context, resource schema.GroupVersionResource, kind string) (ServedSchema, error) {
+	hasNoCRD := false
+	// The group of a CRD has a dot.
 	if strings.Contains(resource.Group, ".") {
-		crd := &apiextensionsv1.CustomResourceDefinition{}
-		err := l.getJSON(ctx, crd, crdsPath, resource.Resource+"."+resource.Group)
+		crd, err := r.client.GetCRD(ctx, resource.GroupResource().String())
 		switch {
 		case err == nil:
-			return l.servedByCRD(crd, resource.Version)
+			return r.servedByCRD(crd, resource.Version)
 		case !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err):
 			return ServedSchema{}, err
 		}
-		undefined = apierrors.IsNotFound(err)
+		hasNoCRD = apierrors.IsNotFound(err)
 	}
-	served, err := l.servedByOpenAPI(ctx, resource, kind)
-	if err == nil && undefined && !served.BuiltIn {
-		// The documents speak of a definition that has just gone, or of an aggregated server.
-		found, err := l.discoverVersion(ctx, resource.GroupVersion(), synchubv1alpha1.ResourceDescriptor{Group: resource.Group, Resource: resource.Resource})
-		if err != nil {
-			return ServedSchema{}, err
-		}
-		if found == nil {
-			return ServedSchema{}, ErrNotServed
-		}
+	served, err := r.servedByOpenAPI(ctx, resource, kind)
+	if err == nil && hasNoCRD && !served.BuiltIn {
+		// The document is of an aggregated server, or still repeats a CRD that was just deleted.
+		_, err = r.client.discoverKind(ctx, resource.GroupVersion(), synchubv1alpha1.ResourceDescriptor{Resource: resource.Resource})
 	}
-	return served, err
+	if err != nil {
+		return ServedSchema{}, err
+	}
+	return served, nil
 }
 
-// servedByCRD returns what a definition says of a version.
-func (l *SchemaReader) servedByCRD(crd *apiextensionsv1.CustomResourceDefinition, version string) (ServedSchema, error) {
+// servedByCRD returns the schema of one version of a CRD.
+func (r *SchemaReader) servedByCRD(crd *apiextensionsv1.CustomResourceDefinition, version string) (ServedSchema, error) {
 	var names []string
 	for i := range crd.Spec.Versions {
 		served := &crd.Spec.Versions[i]
@@ -134,7 +130,7 @@ func (l *SchemaReader) servedByCRD(crd *apiextensionsv1.CustomResourceDefinition
 		}
 		key, err := schemaKey(served)
 		return ServedSchema{Key: key, Schema: func(ctx context.Context) (*apiextensionsv1.JSONSchemaProps, error) {
-			return l.sanitizedSchema(ctx, served)
+			return r.sanitizedSchema(ctx, served)
 		}}, err
 	}
 	if len(names) == 0 {
@@ -143,7 +139,7 @@ func (l *SchemaReader) servedByCRD(crd *apiextensionsv1.CustomResourceDefinition
 	return ServedSchema{}, &VersionNotServedError{names}
 }
 
-// schemaKey hashes what of a version decides about objects.
+// schemaKey returns a hash of the parts of a version that decide which objects are valid.
 func schemaKey(version *apiextensionsv1.CustomResourceDefinitionVersion) (string, error) {
 	raw, err := json.Marshal([]any{version.Schema, version.Subresources})
 	if err != nil {
@@ -152,12 +148,12 @@ func schemaKey(version *apiextensionsv1.CustomResourceDefinitionVersion) (string
 	return fmt.Sprintf("definition/%x", sha256.Sum256(raw)), nil
 }
 
-// sanitizedSchema returns the schema of a version without what mailboxes cannot have, of which they know nothing.
-func (l *SchemaReader) sanitizedSchema(ctx context.Context, version *apiextensionsv1.CustomResourceDefinitionVersion) (*apiextensionsv1.JSONSchemaProps, error) {
+// sanitizedSchema returns the schema of a version without the parts that mailboxes cannot have.
+func (r *SchemaReader) sanitizedSchema(ctx context.Context, version *apiextensionsv1.CustomResourceDefinitionVersion) (*apiextensionsv1.JSONSchemaProps, error) {
 	if version.Schema == nil || version.Schema.OpenAPIV3Schema == nil {
 		structural.PreserveUnknownFields(version)
 	}
-	err := l.RunLimited(ctx, func() error {
+	err := r.RunLimited(ctx, func() error {
 		_, err := structural.Sanitize(ctx, version)
 		return err
 	})
@@ -167,62 +163,50 @@ func (l *SchemaReader) sanitizedSchema(ctx context.Context, version *apiextensio
 	return version.Schema.OpenAPIV3Schema, nil
 }
 
-// servedByOpenAPI returns what the OpenAPI documents say.
-func (l *SchemaReader) servedByOpenAPI(ctx context.Context, resource schema.GroupVersionResource, kind string) (ServedSchema, error) {
-	if err := l.loadIndex(ctx); err != nil {
+// servedByOpenAPI returns the schema of a resource in the OpenAPI documents.
+func (r *SchemaReader) servedByOpenAPI(ctx context.Context, resource schema.GroupVersionResource, kind string) (ServedSchema, error) {
+	if err := r.loadDocumentURLs(ctx); err != nil {
 		return ServedSchema{}, err
 	}
-	url, ok := l.index[apiPath(resource.GroupVersion())]
+	url, ok := r.documentURLs[apiPath(resource.GroupVersion())]
 	if !ok {
-		return ServedSchema{}, l.otherVersionsError(ctx, resource)
+		return ServedSchema{}, r.otherVersionsError(ctx, resource)
 	}
-	found, err := l.documents.getResource(ctx, l, url, resource, kind)
+	found, err := r.documents.getResource(ctx, r, url, resource, kind)
 	if errors.Is(err, ErrNotServed) {
-		return ServedSchema{}, l.otherVersionsError(ctx, resource)
+		return ServedSchema{}, r.otherVersionsError(ctx, resource)
 	}
 	if err != nil {
 		return ServedSchema{}, err
 	}
-	read := func(ctx context.Context) (*apiextensionsv1.JSONSchemaProps, error) {
-		return l.documents.getSchema(ctx, l, url, resource, kind, found)
-	}
-	return ServedSchema{Key: found.key, BuiltIn: !found.fromCRD, Schema: read}, nil
+	return ServedSchema{Key: found.key, BuiltIn: !found.fromCRD, Schema: func(ctx context.Context) (*apiextensionsv1.JSONSchemaProps, error) {
+		return r.documents.getSchema(ctx, r, url, resource, kind, found)
+	}}, nil
 }
 
-// loadIndex asks for the documents that there are.
-func (l *SchemaReader) loadIndex(ctx context.Context) error {
-	if l.index != nil {
+// loadDocumentURLs requests the index of the OpenAPI documents, unless the reader has it.
+func (r *SchemaReader) loadDocumentURLs(ctx context.Context) (err error) {
+	if r.documentURLs != nil {
 		return nil
 	}
-	var index struct {
-		Paths map[string]struct {
-			URL string `json:"serverRelativeURL"`
-		} `json:"paths"`
-	}
-	err := l.getJSON(ctx, &index, openAPIPath)
+	r.documentURLs, err = r.client.getOpenAPIURLs(ctx)
 	if apierrors.IsNotFound(err) {
 		return newUnusableError("the cluster publishes no OpenAPI v3 documents")
 	}
-	if err != nil {
-		return err
-	}
-	l.index = make(map[string]string, len(index.Paths))
-	for path, document := range index.Paths {
-		l.index["/"+path] = document.URL
-	}
-	return nil
+	return err
 }
 
-// otherVersionsError returns the error that says in which versions else the resource is served.
-func (l *SchemaReader) otherVersionsError(ctx context.Context, resource schema.GroupVersionResource) error {
+// otherVersionsError returns a [*VersionNotServedError] if the cluster serves the resource in other versions, else
+// [ErrNotServed].
+func (r *SchemaReader) otherVersionsError(ctx context.Context, resource schema.GroupVersionResource) error {
 	prefix, _ := strings.CutSuffix(apiPath(resource.GroupVersion()), resource.Version)
 	var names []string
-	for path, url := range l.index {
+	for path, url := range r.documentURLs {
 		version, ok := strings.CutPrefix(path, prefix)
 		if !ok || version == resource.Version || version == "" || strings.Contains(version, "/") {
 			continue
 		}
-		_, err := l.documents.getResource(ctx, l, url, resource.GroupResource().WithVersion(version), "")
+		_, err := r.documents.getResource(ctx, r, url, resource.GroupResource().WithVersion(version), "")
 		if err == nil {
 			names = append(names, version)
 		} else if !errors.Is(err, ErrNotServed) {
@@ -234,4 +218,13 @@ func (l *SchemaReader) otherVersionsError(ctx context.Context, resource schema.G
 	}
 	slices.SortFunc(names, cmp.Compare)
 	return &VersionNotServedError{names}
+}
+
+// parseResource calls the function of the same name by RunLimited.
+func (r *SchemaReader) parseResource(ctx context.Context, document []byte, hash string, resource schema.GroupVersionResource, kind string) (parsed openAPIResource, err error) {
+	err = r.RunLimited(ctx, func() error {
+		parsed, err = parseResource(ctx, document, hash, resource, kind)
+		return err
+	})
+	return parsed, err
 }

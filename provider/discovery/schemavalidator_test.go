@@ -31,7 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// schemaValidator takes and refuses objects as a server does that has only the schema of a version. It is much quicker than one.
+// schemaValidator validates objects as a server with the CRD does, and much faster.
 type schemaValidator struct {
 	structural *structuralschema.Structural
 	validator  validation.SchemaValidator
@@ -55,7 +55,7 @@ func newSchemaValidator(t *testing.T, version apiextensionsv1.CustomResourceDefi
 	return schemaValidator{structural, validator}
 }
 
-// validate returns the object as it would be stored, or why it would not.
+// validate returns the object as a server would store it, or an error if a server would refuse it.
 func (j schemaValidator) validate(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	object = object.DeepCopy()
 	unknown := pruning.PruneWithOptions(object.Object, j.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})

@@ -27,17 +27,17 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	"github.com/synchub-dev/synchub/provider/discovery"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
 
 const (
 	startTimeout = 5 * time.Minute
-	// eventuallyTimeout is how long a test waits for what must happen.
+	// eventuallyTimeout is the timeout of waits, enough for a busy machine.
 	eventuallyTimeout = 3 * time.Minute
 )
 
@@ -46,7 +46,7 @@ var shared struct {
 	options servers.Options
 	cluster func() (*servers.Target, error)
 	kcp     func() (*servers.KCP, error)
-	// stops end the servers that run.
+	// stops are the functions that stop the started servers.
 	mu    sync.Mutex
 	stops []func() error
 }
@@ -85,7 +85,7 @@ func prepare() error {
 	return nil
 }
 
-// started starts a server and remembers to stop it.
+// started starts a server and adds its Stop to shared.stops.
 func started[T interface{ Stop() error }](start func(context.Context) (T, error)) (server T, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
@@ -98,7 +98,7 @@ func started[T interface{ Stop() error }](start func(context.Context) (T, error)
 	return server, nil
 }
 
-// cleanUp stops the servers. After a failure their files stay.
+// cleanUp stops the servers. It removes their files only if the tests have passed.
 func cleanUp(passed bool) error {
 	var errs []error
 	for _, stop := range shared.stops {
@@ -111,7 +111,7 @@ func cleanUp(passed bool) error {
 	return errors.Join(errs...)
 }
 
-// cluster returns the administrator's config for the cluster. Its requests are not held back.
+// cluster returns the administrator's config for the cluster, without a rate limit.
 func cluster(t *testing.T) *rest.Config {
 	t.Helper()
 	server, err := shared.cluster()
@@ -138,14 +138,14 @@ func unlimited(config *rest.Config) *rest.Config {
 	return config
 }
 
-// restClient returns a client for all paths of a server.
-func restClient(t *testing.T, config *rest.Config) rest.Interface {
+// discoveryClient returns a client of a server.
+func discoveryClient(t *testing.T, config *rest.Config) *discovery.Client {
 	t.Helper()
-	client, err := discovery.NewDiscoveryClientForConfig(config)
+	client, err := discovery.NewClient(config, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client.RESTClient()
+	return client
 }
 
 func dynamicClient(t *testing.T, config *rest.Config) dynamic.Interface {
@@ -157,7 +157,7 @@ func dynamicClient(t *testing.T, config *rest.Config) dynamic.Interface {
 	return client
 }
 
-// apply makes the objects of a manifest.
+// apply creates or updates the objects of a manifest.
 func apply(t *testing.T, config *rest.Config, manifest string) {
 	t.Helper()
 	if err := framework.Apply(t.Context(), config, manifest); err != nil {
@@ -165,7 +165,7 @@ func apply(t *testing.T, config *rest.Config, manifest string) {
 	}
 }
 
-// eventually waits with the package's patience.
+// eventually waits for at most eventuallyTimeout.
 func eventually(t *testing.T, what func(g Gomega)) {
 	t.Helper()
 	NewWithT(t).Eventually(what).WithContext(t.Context()).WithTimeout(eventuallyTimeout).WithPolling(50 * time.Millisecond).Should(Succeed())

@@ -19,7 +19,6 @@ package inventories
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
@@ -42,7 +41,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/transport"
 )
 
-// pageSize is how many objects one page of a list has at most.
+// pageSize is the maximum number of objects in a page of a list.
 const pageSize = 100
 
 var (
@@ -50,22 +49,24 @@ var (
 	secrets     = corev1.SchemeGroupVersion.WithKind("Secret")
 )
 
-// SecretMetadata returns what to read metadata of Secrets into. Nothing else of them is held.
+// SecretMetadata returns an empty object to read the metadata of a Secret into. The cache holds only the metadata of
+// Secrets.
 func SecretMetadata() *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}}
 }
 
-// endpointCache holds the SyncTargets, and the metadata of the Secrets, of all inventory workspaces of one endpoint of the export.
+// endpointCache caches the SyncTargets, and the metadata of the Secrets, of all inventory workspaces at one endpoint of
+// the export.
 type endpointCache struct {
 	cache.Cache
 	mapper meta.RESTMapper
-	// sizes says how much of each kind there is.
+	// sizes counts the cached objects of each kind.
 	sizes map[schema.GroupVersionKind]*cachesize.Counter
 }
 
 var _ mcpcache.WildcardCache = &endpointCache{}
 
-// newEndpointCache returns a cache for the endpoint that the configuration leads to.
+// newEndpointCache returns a cache for the endpoint at config.Host.
 func newEndpointCache(config *rest.Config, scheme *runtime.Scheme) (*endpointCache, error) {
 	config.Host = strings.TrimSuffix(config.Host, "/") + "/clusters/*"
 	client, err := rest.HTTPClientFor(config)
@@ -73,7 +74,7 @@ func newEndpointCache(config *rest.Config, scheme *runtime.Scheme) (*endpointCac
 		return nil, err
 	}
 	made := &endpointCache{sizes: map[schema.GroupVersionKind]*cachesize.Counter{syncTargets: {}, secrets: {}}}
-	if made.mapper, err = newMapper(config, client); err != nil {
+	if made.mapper, err = apiutil.NewDynamicRESTMapper(config, client); err != nil {
 		return nil, err
 	}
 	made.Cache, err = cache.New(config, cache.Options{
@@ -83,16 +84,12 @@ func newEndpointCache(config *rest.Config, scheme *runtime.Scheme) (*endpointCac
 	return made, err
 }
 
-func newMapper(config *rest.Config, client *http.Client) (meta.RESTMapper, error) {
-	return apiutil.NewDynamicRESTMapper(config, client)
-}
-
-// newInformer returns an informer that lists in pages and knows which workspace an object is in.
+// newInformer returns an informer that lists in pages, and indexes objects by their workspaces.
 func (c *endpointCache) newInformer(watcher toolscache.ListerWatcher, of runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	from := toolscache.ToListerWatcherWithContext(watcher)
 	informer := kcpinformers.NewSharedIndexInformer(
 		&toolscache.ListWatch{ListWithContextFunc: paginate(from.ListWithContext), WatchFuncWithContext: from.WatchWithContext}, of, resync, indexers)
-	// All of these fail only on an informer that has been started.
+	// These calls fail only on a started informer.
 	_ = informer.SetIgnoreFunc(kcp.NewUnlistedDeleter(informer))
 	_ = informer.AddIndexers(toolscache.Indexers{
 		kcpcache.ClusterIndexName:             mcpcache.ClusterIndexFunc,
@@ -102,26 +99,27 @@ func (c *endpointCache) newInformer(watcher toolscache.ListerWatcher, of runtime
 	return informer
 }
 
-// sizeHandler returns a handler that counts what is held of a kind.
+// sizeHandler returns an event handler that counts the cached objects of a kind.
 func (c *endpointCache) sizeHandler(of runtime.Object) toolscache.ResourceEventHandler {
 	kind := secrets
 	if _, is := of.(*edgev2alpha1.SyncTarget); is {
 		kind = syncTargets
 	}
-	held := c.sizes[kind]
+	size := c.sizes[kind]
 	return toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(added any) { held.Add(1, sizeOf(added)) },
-		UpdateFunc: func(before, after any) { held.Add(0, sizeOf(after)-sizeOf(before)) },
+		AddFunc:    func(added any) { size.Add(1, sizeOf(added)) },
+		UpdateFunc: func(before, after any) { size.Add(0, sizeOf(after)-sizeOf(before)) },
 		DeleteFunc: func(deleted any) {
-			if unseen, is := deleted.(toolscache.DeletedFinalStateUnknown); is {
-				deleted = unseen.Obj
+			if tombstone, is := deleted.(toolscache.DeletedFinalStateUnknown); is {
+				deleted = tombstone.Obj
 			}
-			held.Add(-1, -sizeOf(deleted))
+			size.Add(-1, -sizeOf(deleted))
 		},
 	}
 }
 
-// GetSharedInformer implements [mcpcache.WildcardCache]. It fails while the cache is being filled: what it lacks then is not gone.
+// GetSharedInformer implements [mcpcache.WildcardCache]. It returns an error until the cache has synced, so that a
+// missing object is not taken for a deleted one.
 func (c *endpointCache) GetSharedInformer(of runtime.Object) (toolscache.SharedIndexInformer, schema.GroupVersionKind, meta.RESTScopeName, error) {
 	var kind schema.GroupVersionKind
 	var informer cache.Informer
@@ -155,12 +153,12 @@ func (c *endpointCache) GetSharedInformer(of runtime.Object) (toolscache.SharedI
 	return shared, kind, mapping.Scope.Name(), nil
 }
 
-// paginate returns a function that lists in pages, of which it keeps only as much as the cache will hold.
+// paginate returns a function that lists in pages, and strips each page before it requests the next one.
 func paginate(list func(context.Context, metav1.ListOptions) (runtime.Object, error)) func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 	return func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		options.Limit = pageSize
 		if options.ResourceVersion == "0" {
-			// From its cache a server answers with all at once.
+			// A server ignores the limit of a list that it serves from its cache.
 			options.ResourceVersion = ""
 		}
 		var all []runtime.Object

@@ -33,7 +33,7 @@ var (
 		"Estimate of the memory that those take.", []string{"resource"}, nil)
 )
 
-// runningProviders are the providers that run: none on a hub that does not lead.
+// runningProviders collects from the started providers. A hub that does not lead has none.
 var runningProviders = metrics.New(collectProviders, cacheObjects, cacheBytes)
 
 // Collectors returns the package's metrics, to be registered once.

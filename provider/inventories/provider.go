@@ -34,18 +34,18 @@ import (
 	"github.com/synchub-dev/synchub/provider/kcp"
 )
 
-// Options are what a provider needs.
+// Options configure a [Provider].
 type Options struct {
 	KCP *kcp.ConfigProvider
 	// Workspace is the path of the provider workspace, and Export the name of the inventory export there.
 	Workspace string
 	Export    string
-	// Scheme knows SyncTargets.
+	// Scheme contains SyncTargets.
 	Scheme *runtime.Scheme
 	Log    logr.Logger
 }
 
-// Provider finds the inventory workspaces, and gives each a client that reads from the caches of this package.
+// Provider finds the inventory workspaces, and makes a client for each that reads from the caches of this package.
 type Provider struct {
 	*provider.Provider
 	kcpConfig *kcp.ConfigProvider
@@ -53,7 +53,7 @@ type Provider struct {
 	log       logr.Logger
 
 	lock sync.Mutex
-	// ctx is the owner of the caches, set by Start.
+	// ctx is the context in which the caches run. Start sets it.
 	ctx     context.Context //nolint:containedctx // caches outlive the call that needs the first of an endpoint
 	caches  map[string]*endpointCache
 	running sync.WaitGroup
@@ -61,7 +61,7 @@ type Provider struct {
 
 var _ multicluster.ProviderRunnable = &Provider{}
 
-// New returns a provider, which finds nothing until it is started.
+// New returns a provider that has not been started.
 func New(options Options) (*Provider, error) {
 	made := &Provider{kcpConfig: options.KCP, scheme: options.Scheme, log: options.Log, caches: map[string]*endpointCache{}}
 	ready := provider.ConditionReadyFunc("Ready")
@@ -80,7 +80,7 @@ func New(options Options) (*Provider, error) {
 	return made, err
 }
 
-// Start finds inventory workspaces until ctx ends, and returns when all caches have ended.
+// Start finds inventory workspaces until ctx ends, and returns when all caches have stopped.
 func (p *Provider) Start(ctx context.Context, aware multicluster.Aware) error {
 	ctx, cancel := context.WithCancel(ctx)
 	p.lock.Lock()
@@ -92,7 +92,8 @@ func (p *Provider) Start(ctx context.Context, aware multicluster.Aware) error {
 	return p.Provider.Start(ctx, aware)
 }
 
-// newCluster returns an inventory workspace that reads from the cache of its endpoint, instead of from that of the bindings.
+// newCluster returns an inventory workspace that reads from the cache of its endpoint, instead of the given cache of
+// bindings.
 func (p *Provider) newCluster(
 	config *rest.Config, name logicalcluster.Name, _ mcpcache.WildcardCache, scheme *runtime.Scheme, recorder mcrecorder.EventRecorderGetter,
 ) (*mcpcache.ScopedCluster, error) {
@@ -103,8 +104,8 @@ func (p *Provider) newCluster(
 	return mcpcache.NewScopedCluster(config, name, cache, scheme, recorder)
 }
 
-// getOrStartCache returns the cache of an endpoint, and starts it if there is none. It runs as long as the provider does: the workspaces
-// of an endpoint that goes keep it, and it goes on when the endpoint comes back.
+// getOrStartCache returns the cache of an endpoint, and starts one if there is none. The cache runs until the provider
+// stops. If the endpoint disappears, its workspaces keep the cache, which continues when the endpoint is back.
 func (p *Provider) getOrStartCache(endpoint string) (*endpointCache, error) {
 	p.lock.Lock()
 	defer p.lock.Unlock()

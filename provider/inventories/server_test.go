@@ -50,11 +50,11 @@ import (
 const (
 	providerWorkspace = "root:synchub"
 	startTimeout      = 5 * time.Minute
-	// eventuallyTimeout is how long a test waits for what must happen, however busy the machine is.
+	// eventuallyTimeout is the timeout of waits, enough for a busy machine.
 	eventuallyTimeout = time.Minute
 )
 
-// workspaceContent makes a workspace an inventory.
+// workspaceContent is the manifest that makes a workspace an inventory.
 const workspaceContent = `
 {apiVersion: v1, kind: Namespace, metadata: {name: default}}
 ---
@@ -67,7 +67,7 @@ spec:
   - {group: "", resource: secrets, verbs: ["*"], state: Accepted, selector: {matchLabels: {%s: %s}}}
 `
 
-// engaged are the workspaces that a provider has found.
+// engaged holds the workspaces that a provider has found.
 type engaged struct {
 	lock sync.Mutex
 	all  map[multicluster.ClusterName]cluster.Cluster
@@ -125,7 +125,7 @@ func TestAgainstKCP(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		config := server.Workspace("root:" + name)
 		manifest := fmt.Sprintf(workspaceContent, providerWorkspace, bootstrap.InventoryExport, edgev2alpha1.LabelCredential, edgev2alpha1.CredentialKubeconfig)
-		// kcp may know the rights in a new workspace a moment later.
+		// RBAC in a new workspace takes a moment to take effect in kcp.
 		g.Eventually(framework.Apply).WithContext(ctx).WithArguments(config, manifest).WithTimeout(eventuallyTimeout).Should(Succeed())
 		g.Eventually(framework.List).WithContext(ctx).WithArguments(config, edgev2alpha1.GroupVersion.WithResource("synctargets"), "", "").WithTimeout(eventuallyTimeout).Should(BeEmpty())
 		writer, err := client.New(config, client.Options{Scheme: scheme})
@@ -184,7 +184,7 @@ func TestAgainstKCP(t *testing.T) {
 			g.Expect(bytes).To(BeNumerically("<", 10<<10))
 		})
 
-		// A patch of what is held takes nothing away.
+		// A patch of a cached object removes no fields.
 		changed := read.DeepCopy()
 		changed.Finalizers = append(changed.Finalizers, "example.com/ours")
 		g.Expect(found.get(greedyName).GetClient().Patch(ctx, changed, client.MergeFromWithOptions(&read, client.MergeFromWithOptimisticLock{}))).To(Succeed())
@@ -215,7 +215,7 @@ func TestAgainstKCP(t *testing.T) {
 		g.Eventually(seen).WithTimeout(eventuallyTimeout).Should(Receive(Equal("florin")))
 	})
 
-	// What docs/operations.md tells operators.
+	// docs/operations.md tells operators to do so.
 	t.Run("kcp bounds how many there are in a workspace", func(t *testing.T) {
 		g := NewWithT(t)
 		g.Expect(framework.Apply(ctx, server.Workspace("root:modest"), `
@@ -233,7 +233,7 @@ spec:
 			number++
 			return metav1.ObjectMeta{Name: fmt.Sprint("many-", number), Namespace: "default"}
 		}
-		// kcp takes a moment to count.
+		// kcp takes a moment to count objects.
 		g.Eventually(func() error { return modest.Create(ctx, &corev1.Secret{ObjectMeta: many()}) }).
 			WithTimeout(eventuallyTimeout).Should(MatchError(ContainSubstring("exceeded quota")))
 		g.Eventually(func() error {

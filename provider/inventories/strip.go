@@ -29,26 +29,29 @@ import (
 )
 
 const (
-	// maxAnnotation is how many bytes an annotation may have that the hub reads: it lists SyncTargets of a workspace.
+	// maxAnnotation is the maximum size in bytes of an annotation that the hub reads. The longest one lists SyncTargets of a
+	// workspace.
 	maxAnnotation = 64 << 10
-	// maxFinalizers is how many bytes all finalizers of a SyncTarget may have.
+	// maxFinalizers is the maximum size in bytes of all finalizers of a SyncTarget.
 	maxFinalizers = 4 << 10
-	// maxSpec is how many bytes the spec of a SyncTarget may have as JSON. The schema allows more only of mailboxAccess.
+	// maxSpec is the maximum size in bytes of the spec of a SyncTarget as JSON. Only mailboxAccess can make a valid spec
+	// larger.
 	maxSpec = 256 << 10
-	// maxStatus is how many bytes a status may have as JSON that is held. The hub writes a fraction of that.
+	// maxStatus is the maximum size in bytes of a cached status as JSON. The hub writes much smaller ones.
 	maxStatus = 256 << 10
 )
 
-// annotationTooLarge is on a SyncTarget of the cache that is too large to be held. Whoever writes it himself says so of his own.
+// annotationTooLarge marks a cached SyncTarget that was too large. A user who sets it on a SyncTarget only excludes that
+// one.
 const annotationTooLarge = "synchub.dev/too-large"
 
-// TooLarge says what of a SyncTarget of the cache is too large, empty if nothing is. Neither its finalizers nor its spec are held then:
-// nothing may be concluded from them.
-func TooLarge(syncTarget *edgev2alpha1.SyncTarget) (what string) {
+// TooLarge returns the reason why a cached SyncTarget is too large, or "". The cache then has neither its finalizers nor
+// its spec, so callers must not use them.
+func TooLarge(syncTarget *edgev2alpha1.SyncTarget) (reason string) {
 	return syncTarget.Annotations[annotationTooLarge]
 }
 
-// stripObject leaves of an object what the cache holds of it. What it has made already it leaves as it is.
+// stripObject removes the fields of an object that the cache does not hold. It is idempotent.
 func stripObject(object any) (any, error) {
 	switch known := object.(type) {
 	case *edgev2alpha1.SyncTarget:
@@ -64,24 +67,24 @@ func stripSyncTarget(syncTarget *edgev2alpha1.SyncTarget) {
 	stripMetadata(&syncTarget.ObjectMeta, edgev2alpha1.AnnotationForceRemoval, edgev2alpha1.AnnotationConfirmedCluster, annotationTooLarge)
 	stripSpec(&syncTarget.Spec)
 	if jsonSize(syncTarget.Status) > maxStatus {
-		// What the hub writes instead has no such size.
+		// The hub then writes a status, which is small.
 		syncTarget.Status = edgev2alpha1.SyncTargetStatus{}
 	}
-	what := TooLarge(syncTarget)
+	reason := TooLarge(syncTarget)
 	switch {
 	case totalLength(syncTarget.Finalizers) > maxFinalizers:
-		what = fmt.Sprintf("its finalizers have more than %d bytes", maxFinalizers)
+		reason = fmt.Sprintf("its finalizers have more than %d bytes", maxFinalizers)
 	case jsonSize(syncTarget.Spec) > maxSpec:
-		what = fmt.Sprintf("its spec has more than %d bytes", maxSpec)
+		reason = fmt.Sprintf("its spec has more than %d bytes", maxSpec)
 	}
-	if what == "" {
+	if reason == "" {
 		return
 	}
-	syncTarget.Annotations[annotationTooLarge] = redact.Text(what)
+	syncTarget.Annotations[annotationTooLarge] = redact.Text(reason)
 	syncTarget.Finalizers, syncTarget.Spec = nil, edgev2alpha1.SyncTargetSpec{}
 }
 
-// stripSpec leaves of fields without effect that they are set.
+// stripSpec shortens fields without effect, so that the hub can still report that they are set.
 func stripSpec(spec *edgev2alpha1.SyncTargetSpec) {
 	if len(spec.SupportedAPIExports) > 0 { //nolint:staticcheck // deprecated is why it is told
 		spec.SupportedAPIExports = make([]edgev2alpha1.APIExportReference, 1) //nolint:staticcheck // as above
@@ -91,7 +94,7 @@ func stripSpec(spec *edgev2alpha1.SyncTargetSpec) {
 	}
 }
 
-// stripMetadata leaves which object it is, its finalizers, and those of the annotations given that are not longer than any use of them.
+// stripMetadata removes labels, owners and all annotations, except the given ones of at most maxAnnotation bytes.
 func stripMetadata(object *metav1.ObjectMeta, annotations ...string) {
 	kept := map[string]string{}
 	for _, key := range append(annotations, logicalcluster.AnnotationKey) {
@@ -110,17 +113,17 @@ func totalLength(texts []string) (length int) {
 	return length
 }
 
-// jsonSize returns how many bytes a value has as JSON.
+// jsonSize returns the size in bytes of a value as JSON.
 func jsonSize(value any) int {
 	text, err := json.Marshal(value)
 	if err != nil {
-		// No API server takes what cannot be written.
+		// API servers accept no such values.
 		return 0
 	}
 	return len(text)
 }
 
-// sizeOf estimates how many bytes an object of the cache takes.
+// sizeOf estimates the heap size in bytes of a cached object.
 func sizeOf(object any) int64 {
 	size := cachesize.SizeOf(object)
 	if syncTarget, is := object.(*edgev2alpha1.SyncTarget); is {

@@ -50,7 +50,7 @@ func TestWhatIsHeldOfASyncTarget(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	for name, test := range map[string]struct {
 		given func(*edgev2alpha1.SyncTarget)
-		// held is what differs from the one that has nothing large.
+		// held is the difference to the cached SyncTarget without large fields.
 		held func(*edgev2alpha1.SyncTarget)
 	}{
 		"nothing large": {given: func(*edgev2alpha1.SyncTarget) {}},
@@ -67,7 +67,7 @@ func TestWhatIsHeldOfASyncTarget(t *testing.T) {
 		},
 		"fields without effect": {
 			given: func(s *edgev2alpha1.SyncTarget) {
-				s.Spec.Cells = map[string]string{"a": long, "b": long}                                                    //nolint:staticcheck // they are accepted
+				s.Spec.Cells = map[string]string{"a": long, "b": long}                                                    //nolint:staticcheck // users may set deprecated fields
 				s.Spec.SupportedAPIExports = []edgev2alpha1.APIExportReference{{Export: long}, {Path: long, Export: "x"}} //nolint:staticcheck // as above
 			},
 			held: func(s *edgev2alpha1.SyncTarget) {
@@ -126,7 +126,7 @@ func TestWhatIsHeldOfASecret(t *testing.T) {
 	}
 }
 
-// A list is read in pages, which are smaller where they would be too large, and of each no more is kept than the cache holds.
+// A list is read in pages, with a lower limit if a page would be too large. Each page is stripped.
 func TestListsAreReadInPages(t *testing.T) {
 	const count, most = 250, 20
 	var asked []int64

@@ -33,7 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 )
 
-// server is a fake API server: what it lists, and the watch that it answers. It does not list by watches.
+// server is a fake API server with a list and a watch. It does not support streaming lists.
 type server struct {
 	lock    sync.Mutex
 	lists   []*metav1.PartialObjectMetadataList
@@ -66,7 +66,7 @@ func (s *server) watched() []*watch.FakeWatcher {
 	return s.watches
 }
 
-// What is deleted while nobody watches leaves the cache with the next list, and is counted no more.
+// An object that is deleted between two watches leaves the cache with the next list, and no longer counts.
 func TestWhatALaterListLacksIsGone(t *testing.T) {
 	g := NewWithT(t)
 	named := func(name string) metav1.PartialObjectMetadata {

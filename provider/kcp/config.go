@@ -40,13 +40,15 @@ import (
 // kubelet's sync period (a minute by default), so a file watch would not be quicker where it matters.
 const reloadInterval = 5 * time.Second
 
-// Limits bound the requests of one client per second, for as long as it is busy, and at once.
+// Limits bound the request rate of one client.
 type Limits struct {
+	// QPS is the maximum number of requests per second, and Burst the number of requests that may be sent at once.
 	QPS   float32
 	Burst int
 }
 
-// ConfigProvider is the hub's identity in kcp. Clients made from it go on working when the kubeconfig gets new credentials.
+// ConfigProvider makes the configurations of clients for kcp from one kubeconfig. The clients keep working when the
+// kubeconfig gets new credentials.
 type ConfigProvider struct {
 	path       string
 	host       string
@@ -60,7 +62,7 @@ type credentials struct {
 	release      func()
 }
 
-// Load reads the kubeconfig at path. Its server may name any workspace; the workspace is cut off.
+// Load reads the kubeconfig at path. The URL of its server may have the path of any workspace, which Load removes.
 func Load(path string, limits Limits) (*ConfigProvider, error) {
 	access := &ConfigProvider{path: path, limits: limits}
 	content, err := os.ReadFile(path) //nolint:gosec // the path is the operator's own flag
@@ -76,33 +78,34 @@ func Load(path string, limits Limits) (*ConfigProvider, error) {
 	return access, nil
 }
 
-// Host is the base URL of kcp, without any workspace.
+// Host returns the base URL of kcp, without a workspace.
 func (a *ConfigProvider) Host() string { return a.host }
 
-// WorkspaceConfig returns a configuration for the workspace of that path or logical cluster name.
+// WorkspaceConfig returns a configuration for a workspace, by its path or the name of its logical cluster.
 func (a *ConfigProvider) WorkspaceConfig(path string) *rest.Config {
 	return a.ConfigFor(a.host+"/clusters/"+path, requestmetrics.Control)
 }
 
-// ConfigFor returns a configuration for a base URL in kcp, for instance that of a virtual workspace; its requests count for
-// the side.
-func (a *ConfigProvider) ConfigFor(host string, side requestmetrics.Destination) *rest.Config {
+// ConfigFor returns a configuration for a base URL in kcp, for example that of a virtual workspace. Metrics count its
+// requests for the destination.
+func (a *ConfigProvider) ConfigFor(host string, destination requestmetrics.Destination) *rest.Config {
 	limits := transport.KCPLimits()
-	if side == requestmetrics.Mailbox {
+	if destination == requestmetrics.Mailbox {
 		limits = transport.MailboxLimits()
 	}
-	return a.configWithLimits(limits, host, side)
+	return a.configWithLimits(limits, host, destination)
 }
 
-// InventoryConfigFor returns a configuration like At for those who list objects of inventory workspaces in pages.
+// InventoryConfigFor returns a configuration for a base URL in kcp, for clients that list objects of inventory workspaces
+// in pages.
 func (a *ConfigProvider) InventoryConfigFor(host string) *rest.Config {
 	return a.configWithLimits(transport.MailboxLimits(), host, requestmetrics.Control)
 }
 
-func (a *ConfigProvider) configWithLimits(limits transport.Limits, host string, side requestmetrics.Destination) *rest.Config {
+func (a *ConfigProvider) configWithLimits(limits transport.Limits, host string, destination requestmetrics.Destination) *rest.Config {
 	return &rest.Config{
 		Host:      host,
-		Transport: requestmetrics.InstrumentRoundTripper(side)(transport.LimitResponses(transport.Options{Limits: limits})(a)),
+		Transport: requestmetrics.InstrumentRoundTripper(destination)(transport.LimitResponses(transport.Options{Limits: limits})(a)),
 		QPS:       a.limits.QPS,
 		Burst:     a.limits.Burst,
 		UserAgent: "synchub",
@@ -111,14 +114,14 @@ func (a *ConfigProvider) configWithLimits(limits transport.Limits, host string, 
 	}
 }
 
-// RoundTrip sends the request with the credentials that are current now.
+// RoundTrip sends a request with the current credentials.
 func (a *ConfigProvider) RoundTrip(request *http.Request) (*http.Response, error) {
 	return a.current.Load().roundTripper.RoundTrip(request)
 }
 
-// Watch re-reads the kubeconfig while ctx lasts and takes over new credentials. A file that cannot be used is reported
-// and the credentials so far are kept. It fails if the file names another server: every cache would be worthless, so
-// the hub must start again.
+// Watch reads the kubeconfig regularly until ctx ends, and replaces the credentials when the file changes. If the new
+// file is unusable, Watch logs the error and keeps the credentials. It returns an error if the file names another server:
+// all caches would be invalid, so the hub must restart.
 func (a *ConfigProvider) Watch(ctx context.Context, log logr.Logger) error {
 	ticker := time.NewTicker(reloadInterval)
 	defer ticker.Stop()
@@ -143,7 +146,7 @@ func (a *ConfigProvider) reload(log logr.Logger) error {
 	if string(content) == string(a.kubeconfig) {
 		return nil
 	}
-	host, fresh, err := parse(content)
+	host, changed, err := parse(content)
 	if err != nil {
 		log.Error(err, "the changed kcp kubeconfig cannot be used, keeping the credentials so far", "path", a.path)
 		return nil
@@ -152,13 +155,13 @@ func (a *ConfigProvider) reload(log logr.Logger) error {
 		return fmt.Errorf("the kcp kubeconfig %s now names the server %s instead of %s: the hub must be started again", a.path, host, a.host)
 	}
 	a.kubeconfig = content
-	old := a.current.Swap(fresh)
+	old := a.current.Swap(changed)
 	old.release()
 	log.Info("took over the changed kcp kubeconfig", "path", a.path)
 	return nil
 }
 
-// parse returns the base URL that a kubeconfig names and a transport with its credentials.
+// parse returns the base URL of the server in a kubeconfig, and a transport with its credentials.
 func parse(content []byte) (string, *credentials, error) {
 	config, err := clientcmd.RESTConfigFromKubeConfig(content)
 	if err != nil {
@@ -177,14 +180,10 @@ func parse(content []byte) (string, *credentials, error) {
 	if err != nil {
 		return "", nil, err
 	}
-	forget := redact.RegisterHub(config.BearerToken, config.Password)
+	unregister := redact.RegisterHub(config.BearerToken, config.Password)
 	return server.String(), &credentials{roundTripper: roundTripper, release: func() {
-		closeIdleConnections(roundTripper)
-		forget()
+		// http.Client would not see the transport within client-go's wrappers.
+		utilnet.CloseIdleConnectionsFor(roundTripper)
+		unregister()
 	}}, nil
-}
-
-func closeIdleConnections(roundTripper http.RoundTripper) {
-	// Through the wrappers of client-go, which net/http does not see through.
-	utilnet.CloseIdleConnectionsFor(roundTripper)
 }

@@ -53,7 +53,7 @@ func kubeconfig(t *testing.T, server string, ca []byte, user api.AuthInfo) []byt
 	return content
 }
 
-// fakeKCP answers every request and remembers what was asked last.
+// fakeKCP answers every request and records the last one.
 type fakeKCP struct {
 	*httptest.Server
 	token, path, agent atomic.Value

@@ -14,6 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package kcp gives the hub access to kcp: one identity, read from a kubeconfig that may change while the hub runs, and
-// the REST configurations for workspaces that derive from it.
+// Package kcp gives the hub access to kcp. It reads the hub's credentials from a kubeconfig that may change while the hub
+// runs, and makes the REST configurations for workspaces from it.
 package kcp

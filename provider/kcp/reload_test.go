@@ -30,7 +30,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// logs collects what is logged.
+// logs collects log entries.
 type logs struct {
 	lines atomic.Pointer[string]
 }
@@ -59,7 +59,7 @@ func TestReload(t *testing.T) {
 	}
 	logs := &logs{}
 	log := funcr.New(logs.add, funcr.Options{})
-	// wantToken fails unless the client, made once, now sends that token.
+	// wantToken fails the test unless the existing client sends the token.
 	wantToken := func(want string) {
 		t.Helper()
 		if _, err := client.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{}); err != nil {
@@ -135,7 +135,7 @@ func TestWatchEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// Requests go on while the credentials change: none may fail or race.
+// Requests during a change of the credentials succeed, without a data race.
 func TestReloadUnderRequests(t *testing.T) {
 	fake := newFakeKCP(t)
 	access := mustLoad(t, fake.kubeconfig(t, "token-0"))

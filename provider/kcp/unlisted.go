@@ -26,7 +26,7 @@ import (
 //
 // When a reflector lists anew, the informer's queue gets a [cache.DeletedFinalStateUnknown] for each object that is in the cache
 // and not in the list: the watch missed its deletion. kcp's informers fail to delete such an object, since their stores have a key
-// function that accepts objects only. The object would stay in the cache until the hub restarts, and no handler would hear of its
+// function that accepts objects only. The object would stay in the cache until the hub restarts, and no handler would get its
 // deletion. An informer calls its ignore function for each entry of its queue, in order and under its own lock, before it
 // handles the entry, and never batches two entries of one key.
 func NewUnlistedDeleter(informer kcpcache.ScopeableSharedIndexInformer) func(entry any) (done bool) {

@@ -27,7 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
-// WhoAmI asks a workspace which user has the credentials of a configuration for it.
+// WhoAmI returns the user as which a workspace authenticates the credentials of the configuration.
 func WhoAmI(ctx context.Context, workspace *rest.Config) (authenticationv1.UserInfo, error) {
 	client, err := authenticationclient.NewForConfig(workspace)
 	if err != nil {

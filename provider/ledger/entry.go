@@ -25,36 +25,37 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Entry is what the hub remembers of one SyncTarget. Treat one that [Ledger.Get] returns as read-only.
+// Entry is the state that the hub keeps of one SyncTarget. Do not change an entry that [Store.Get] returned.
 type Entry struct {
-	// Name and Inventory tell people which SyncTarget this is: its name, and the logical cluster of its inventory workspace.
+	// Name is the name of the SyncTarget, and Inventory the logical cluster of its inventory workspace. They are for people.
 	Name      string `json:"name"`
 	Inventory string `json:"inventory"`
-	// Mailbox is the logical cluster of the mailbox that the hub made last, empty before the first.
+	// Mailbox is the logical cluster of the mailbox that the hub created last, or empty.
 	Mailbox string `json:"mailbox,omitempty"`
-	// MailboxBindings is true if the mailbox may hold ClusterRoleBindings made from spec.mailboxAccess.
+	// MailboxBindings is true if the mailbox may have ClusterRoleBindings for spec.mailboxAccess.
 	MailboxBindings bool `json:"mailboxBindings,omitempty"`
-	// Cluster is the cluster that the SyncTarget stands for. Another one behind its kubeconfig is not synced.
+	// Cluster is the cluster of the SyncTarget. The hub does not sync to another cluster behind its kubeconfig.
 	Cluster Cluster `json:"cluster,omitzero"`
-	// FormerClusters stood for the SyncTarget before, the latest last; objects may be left there.
+	// FormerClusters are earlier clusters of the SyncTarget, the latest last. The hub may have left objects there.
 	FormerClusters []FormerCluster `json:"formerClusters,omitempty"`
-	// ClusterConflict is true while the SyncTarget is not synced because an older one of its workspace stands for the same cluster.
+	// ClusterConflict is true while the hub does not sync the SyncTarget, because an older one of its workspace has the same
+	// cluster.
 	ClusterConflict bool `json:"refused,omitempty"`
-	// VerifiedGeneration is the generation of the SyncTarget for which all was well: its cluster known, its rights sufficient, its
-	// objects in sync. Zero if something was not.
+	// VerifiedGeneration is the last generation of the SyncTarget for which the hub knew its cluster, had all permissions and
+	// had synced all objects. It is zero if one of these was not so.
 	VerifiedGeneration int64 `json:"verified,omitempty"`
-	// Resources are those of the cluster of which the hub may have written objects, sorted.
+	// Resources are the resources of the cluster whose objects the hub may have written, sorted.
 	Resources []Resource `json:"resources,omitempty"`
-	// Namespaces are those in which the hub may have written them, sorted; [AllNamespaces] is among them if it was not bound to some
-	// before. Empty stands for the whole cluster.
+	// Namespaces are the namespaces in which the hub may have written these objects, sorted. They include [AllNamespaces] if
+	// the hub was not restricted to namespaces before. Empty means the whole cluster.
 	Namespaces []string `json:"namespaces,omitempty"`
 }
 
 // AllNamespaces stands for all namespaces of a cluster.
 const AllNamespaces = "*"
 
-// RecordNamespaces notes that the hub writes in these namespaces only from now on; none stands for the whole cluster. Those before stay
-// noted as long as anything may have been written.
+// RecordNamespaces adds the namespaces to which the hub restricts its writes from now on. None means the whole cluster.
+// The entry keeps earlier namespaces while the hub may have written objects there.
 func (e *Entry) RecordNamespaces(namespaces []string) {
 	before := e.Namespaces
 	switch {
@@ -69,7 +70,8 @@ func (e *Entry) RecordNamespaces(namespaces []string) {
 	e.Namespaces = slices.Compact(slices.Sorted(slices.Values(slices.Concat(before, namespaces))))
 }
 
-// FormerNamespaces returns the namespaces in which the hub may have written before, and does not any more.
+// FormerNamespaces returns the recorded namespaces that are not among the given ones. If none are given, the hub writes
+// in the whole cluster, and no namespace is a former one.
 func (e *Entry) FormerNamespaces(namespaces []string) []string {
 	if len(namespaces) == 0 {
 		return nil
@@ -79,42 +81,45 @@ func (e *Entry) FormerNamespaces(namespaces []string) []string {
 
 // Cluster identifies a cluster.
 type Cluster struct {
-	// ID is the UID of the namespace kube-system, or of a workspace's LogicalCluster. Empty if the cluster does not tell.
+	// ID is the UID of the namespace kube-system, or of a workspace's LogicalCluster. It is empty if the hub may read
+	// neither.
 	ID string `json:"id,omitempty"`
-	// Server is the fingerprint of the address and the authorities by which the cluster was identified.
+	// Server is the fingerprint of the address and the certificate authorities when the hub identified the cluster.
 	Server string `json:"server,omitempty"`
 }
 
-// FormerCluster is a cluster that a SyncTarget stood for until an operator confirmed another.
+// FormerCluster is the cluster of a SyncTarget until an operator confirmed another one.
 type FormerCluster struct {
 	Cluster `json:",inline"`
-	// Until is when the other one was confirmed.
+	// Until is the time when the operator confirmed the other cluster.
 	Until time.Time `json:"until"`
-	// Resources are those of which objects may be left there.
+	// Resources are the resources of which the hub may have left objects there.
 	Resources []metav1.GroupResource `json:"resources,omitempty"`
 }
 
-// Resource is a resource of the cluster of which the hub may have written objects.
+// Resource is a resource of the cluster whose objects the hub may have written.
 type Resource struct {
 	metav1.GroupResource `json:",inline"`
-	// Version is the one that the hub uses.
+	// Version is the version that the hub uses.
 	Version string `json:"version,omitempty"`
-	// Direct is true if the mailbox's objects of the same resource go there.
+	// Direct is true if objects of the same resource in the mailbox are synced to this resource.
 	Direct bool `json:"own,omitempty"`
-	// ConvertedFrom are the mailbox's resources whose objects become this one by conversions and relations, sorted.
+	// ConvertedFrom are the resources in the mailbox whose objects are converted, or are related, to this resource, sorted.
 	ConvertedFrom []metav1.GroupResource `json:"convertedFrom,omitempty"`
-	// State, Reason and Message tell whether objects fit, as status.syncedResources does. State is empty if that is not known.
+	// State, Reason and Message are the result of the schema check, as in status.syncedResources. State is empty if there is
+	// none.
 	State   string `json:"state,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Schema is the one that mailboxes had when that was found out, with its version.
+	// Schema is the schema, with its version, that mailboxes had at the check.
 	Schema string `json:"schema,omitempty"`
 }
 
-// maxFormerClusters bounds how many former clusters are remembered of a SyncTarget.
+// maxFormerClusters is the maximum number of former clusters in an entry.
 const maxFormerClusters = 8
 
-// ConfirmCluster makes another cluster the one that the SyncTarget stands for, at the time given.
+// ConfirmCluster sets the cluster of the SyncTarget. If objects may be left on the cluster so far, it becomes a former
+// one.
 func (e *Entry) ConfirmCluster(next Cluster, now time.Time) {
 	if e.Cluster.ID != "" && e.Cluster.ID != next.ID && len(e.Resources) > 0 {
 		former := FormerCluster{Cluster: e.Cluster, Until: now.UTC().Truncate(time.Second)}
@@ -124,14 +129,14 @@ func (e *Entry) ConfirmCluster(next Cluster, now time.Time) {
 		e.FormerClusters = append(e.FormerClusters, former)
 	}
 	e.Cluster, e.VerifiedGeneration = next, 0
-	// Whoever comes back is no former one any more.
+	// A former cluster that is confirmed again is no longer a former one.
 	e.FormerClusters = slices.DeleteFunc(e.FormerClusters, func(former FormerCluster) bool { return former.ID == next.ID })
 	if more := len(e.FormerClusters) - maxFormerClusters; more > 0 {
 		e.FormerClusters = slices.Delete(e.FormerClusters, 0, more)
 	}
 }
 
-// clone returns a copy that shares nothing with the entry.
+// clone returns a deep copy of the entry.
 func (e *Entry) clone() Entry {
 	next := *e
 	next.FormerClusters = slices.Clone(e.FormerClusters)
@@ -146,7 +151,7 @@ func (e *Entry) clone() Entry {
 	return next
 }
 
-// emptyEntry is how an entry is stored that remembers nothing.
+// emptyEntry is the encoded zero entry.
 var emptyEntry, _ = (&Entry{}).encode()
 
 func (e *Entry) encode() (string, error) {
@@ -157,7 +162,7 @@ func (e *Entry) encode() (string, error) {
 func decode(text string) (Entry, error) {
 	var entry Entry
 	if err := json.Unmarshal([]byte(text), &entry); err != nil {
-		return Entry{}, fmt.Errorf("cannot read what the hub remembers: %w", err)
+		return Entry{}, fmt.Errorf("cannot decode the ledger entry: %w", err)
 	}
 	return entry, nil
 }

@@ -22,7 +22,7 @@ import (
 	"testing"
 )
 
-// Where something may have been written is never forgotten before nothing is recorded any more.
+// A namespace with objects of the hub stays in the entry as long as the entry has resources.
 func TestRecordNamespaces(t *testing.T) {
 	split := func(text string) []string {
 		if text == "" {

@@ -37,41 +37,43 @@ import (
 )
 
 const (
-	// Namespace holds the ledger, in the provider workspace.
+	// Namespace is the namespace of the ledger in the provider workspace.
 	Namespace = "synchub-ledger"
-	// syncTargetLabel marks the ConfigMaps of SyncTargets, and has the value true.
+	// syncTargetLabel is "true" on the ConfigMap of each SyncTarget.
 	syncTargetLabel = "synchub.dev/synctarget"
-	// entryKey is where an entry stands in its ConfigMap.
+	// entryKey is the key of the entry in its ConfigMap.
 	entryKey = "entry"
-	// leaderConfigMap is the ConfigMap that says when a hub led last, under ledKey, and by which Lease, under leaseKey.
+	// leaderConfigMap is the ConfigMap of the leading hub. renewTimeKey is the key of the time of its last write, and
+	// leaseKey that of the UID of its Lease.
 	leaderConfigMap, renewTimeKey, leaseKey = "leader", "led", "lease"
-	// renewInterval is how often that is written, and silence is for how long a hub that has ended has not written it.
+	// renewInterval is the interval at which the leader writes that ConfigMap. A hub that has not written it for
+	// otherHubTimeout has ended.
 	renewInterval   = time.Minute
 	otherHubTimeout = 2 * renewInterval
-	// requestTimeout bounds each request.
+	// requestTimeout is the timeout of each request.
 	requestTimeout = 30 * time.Second
-	// pageSize is how many entries are read at a time.
+	// pageSize is the number of entries in a page of a list.
 	pageSize = 500
-	// maxAttempts is how often a change is tried anew because another leader has changed the entry.
+	// maxAttempts is the maximum number of writes for one change, if another hub changes the entry at the same time.
 	maxAttempts = 3
 )
 
-// ErrOtherHubActive is why a hub does not work: one that stands in another hosting cluster works with the same provider workspace.
+// ErrOtherHubActive is returned if a hub in another hosting cluster uses the same provider workspace.
 var ErrOtherHubActive = errors.New("another hub works with this provider workspace")
 
-// Options are what a ledger needs.
+// Options configure a [Store].
 type Options struct {
 	// Client writes to the provider workspace, and Reader reads from it without a cache.
 	Client client.Client
 	Reader client.Reader
-	// LeaseUID returns the UID of the Lease by which this hub leads, empty if it leads without one. Nil does the same.
+	// LeaseUID returns the UID of the Lease of this hub, or "" if the hub leads without a Lease. It may be nil.
 	LeaseUID func(ctx context.Context) (string, error)
 	Clock    clock.WithTicker
 	Log      logr.Logger
 }
 
-// Store keeps the entries. Only the leader has one at work: it reads all entries once, and then knows them, since nobody
-// else writes them.
+// Store holds all entries in memory and writes their changes to the provider workspace. Only the leader starts it. It
+// reads all entries once, since only the leader writes them.
 type Store struct {
 	Options
 	loaded chan struct{}
@@ -79,28 +81,31 @@ type Store struct {
 	lock              sync.Mutex
 	records           map[types.UID]*record
 	previousRenewTime time.Time
-	// leaderVersion is the version of the ConfigMap of that name, and lease what this hub writes there. Both belong to Start.
+	// leaderVersion is the resourceVersion of leaderConfigMap, and leaseUID the UID of the Lease of this hub. Only Start uses
+	// them.
 	leaderVersion, leaseUID string
 }
 
-// record is one entry with what is needed to write it.
+// record is an entry with the state for writing it.
 type record struct {
-	// writeLock is held over the request that changes this entry.
+	// writeLock is held during the request that writes the entry.
 	writeLock sync.Mutex
-	// entry and version are guarded by the ledger's lock. The version is empty while nothing is stored.
+	// entry and version are guarded by the lock of the Store. version is the resourceVersion of the ConfigMap, or "" if there
+	// is no ConfigMap.
 	entry   Entry
 	version string
 }
 
-// New returns a ledger, which is empty until Start has read it.
+// New returns a Store, which is empty until Start has read the entries.
 func New(options Options) *Store {
 	return &Store{Options: options, loaded: make(chan struct{}), records: map[types.UID]*record{}}
 }
 
-// NeedLeaderElection makes the manager run the ledger on the leader only.
+// NeedLeaderElection returns true: only the leader uses the ledger.
 func (l *Store) NeedLeaderElection() bool { return true }
 
-// Start reads all entries and then writes, until ctx ends, that a hub leads.
+// Start reads all entries. Then it writes regularly that this hub leads, until ctx ends. The error may be
+// [ErrOtherHubActive].
 func (l *Store) Start(ctx context.Context) error {
 	if err := l.load(ctx); err != nil {
 		return err
@@ -124,6 +129,7 @@ func (l *Store) Start(ctx context.Context) error {
 	}
 }
 
+// load reads all entries, after it has waited for the end of another hub.
 func (l *Store) load(ctx context.Context) error {
 	if l.LeaseUID != nil {
 		if err := l.withTimeout(ctx, func(ctx context.Context) (err error) { l.leaseUID, err = l.LeaseUID(ctx); return err }); err != nil {
@@ -163,14 +169,15 @@ func (l *Store) load(ctx context.Context) error {
 
 func readError(err error) error {
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-		return fmt.Errorf("the hub may not read its memory in the namespace %s of the provider workspace; run `synchub init` again as its administrator: %w", Namespace, err)
+		return fmt.Errorf("the hub may not read its ledger in the namespace %s of the provider workspace; run `synchub init` again as its administrator: %w", Namespace, err)
 	}
-	return fmt.Errorf("cannot read the hub's memory in the provider workspace: %w", err)
+	return fmt.Errorf("cannot read the hub's ledger in the provider workspace: %w", err)
 }
 
-// waitForPreviousHub returns when a hub led last, zero if that is not known, and [ErrOtherHubActive] if that was another one and is at work. The
-// successor by the same Lease goes on at once. Another hub's clock may be any: if by ours it wrote long ago, or will, it counts
-// whether it writes while our clock waits.
+// waitForPreviousHub returns the last renew time of the previous leader, or zero if there is none. If that was another
+// hub and is active, the error is [ErrOtherHubActive]. A previous leader with the same Lease needs no wait. The clocks of
+// two hubs may differ. If the renew time is not recent by this hub's clock, waitForPreviousHub waits and checks whether
+// the other hub writes.
 func (l *Store) waitForPreviousHub(ctx context.Context) (time.Time, error) {
 	renewTime, other, err := l.readLeader(ctx)
 	if err != nil || other == "" {
@@ -180,20 +187,21 @@ func (l *Store) waitForPreviousHub(ctx context.Context) (time.Time, error) {
 		return renewTime, l.otherHubError(other, renewTime)
 	}
 	l.Log.Info("another hub worked with this provider workspace, waiting to see whether it does", "lease", other, "led", renewTime, "wait", otherHubTimeout)
-	seen := l.leaderVersion
+	observed := l.leaderVersion
 	select {
 	case <-ctx.Done():
 		return renewTime, ctx.Err()
 	case <-l.Clock.After(otherHubTimeout):
 	}
 	renewTime, other, err = l.readLeader(ctx)
-	if err == nil && other != "" && l.leaderVersion != seen {
+	if err == nil && other != "" && l.leaderVersion != observed {
 		err = l.otherHubError(other, renewTime)
 	}
 	return renewTime, err
 }
 
-// readLeader returns when a hub led last, zero if that is not known, and by which Lease if that is another than ours.
+// readLeader returns the last renew time of a leader, or zero if there is none. other is the UID of its Lease, or "" if
+// that is the Lease of this hub.
 func (l *Store) readLeader(ctx context.Context) (renewTime time.Time, other string, err error) {
 	var leader corev1.ConfigMap
 	err = l.withTimeout(ctx, func(ctx context.Context) error {
@@ -218,7 +226,8 @@ func (l *Store) otherHubError(lease string, renewTime time.Time) error {
 		"What is left of a hub that was stopped ends after two minutes", ErrOtherHubActive, lease, renewTime.Format(time.RFC3339), l.leaseUID)
 }
 
-// renewLeader writes that this hub leads now. That another one does shows in its having written since, whenever that was by its clock.
+// renewLeader writes that this hub leads now. A conflict shows that another hub has written, whatever its clock says.
+// Then the error is [ErrOtherHubActive].
 func (l *Store) renewLeader(ctx context.Context) error {
 	for {
 		leader := &corev1.ConfigMap{
@@ -247,7 +256,7 @@ func (l *Store) renewLeader(ctx context.Context) error {
 	}
 }
 
-// WaitForLoad returns when the entries are known, or with ctx's error.
+// WaitForLoad waits until Start has read all entries. If ctx ends first, it returns the error of ctx.
 func (l *Store) WaitForLoad(ctx context.Context) error {
 	select {
 	case <-l.loaded:
@@ -257,15 +266,15 @@ func (l *Store) WaitForLoad(ctx context.Context) error {
 	}
 }
 
-// PreviousRenewTime returns when the hub before this one led last, zero if that is not known.
+// PreviousRenewTime returns the last renew time of the previous leader, or zero if there is none.
 func (l *Store) PreviousRenewTime() time.Time {
 	l.lock.Lock()
 	defer l.lock.Unlock()
 	return l.previousRenewTime
 }
 
-// SyncTargets returns those of which something is remembered; known is false until that has been read.
-func (l *Store) SyncTargets() (all []types.UID, known bool) {
+// SyncTargets returns the UIDs of all SyncTargets with an entry. loaded is false until Start has read all entries.
+func (l *Store) SyncTargets() (all []types.UID, loaded bool) {
 	select {
 	case <-l.loaded:
 	default:
@@ -276,7 +285,7 @@ func (l *Store) SyncTargets() (all []types.UID, known bool) {
 	return slices.Collect(maps.Keys(l.records)), true
 }
 
-// Get returns what is remembered of a SyncTarget, the zero entry if nothing is.
+// Get returns the entry of a SyncTarget, or the zero entry if there is none.
 func (l *Store) Get(syncTarget types.UID) Entry {
 	l.lock.Lock()
 	defer l.lock.Unlock()
@@ -286,44 +295,44 @@ func (l *Store) Get(syncTarget types.UID) Entry {
 	return Entry{}
 }
 
-// Update changes what is remembered of a SyncTarget, and returns after that has been stored. A change that changes nothing
-// costs no request. It may be called more than once. What somebody has deleted in the provider workspace is not forgotten by that.
+// Update changes the entry of a SyncTarget, and returns when the entry is stored. If change does not change the entry,
+// Update sends no request. After a conflict, Update calls change again. If somebody has deleted the ConfigMap, Update
+// creates it again.
 func (l *Store) Update(ctx context.Context, syncTarget types.UID, change func(*Entry)) error {
-	changed := l.getOrAddRecord(syncTarget)
-	changed.writeLock.Lock()
-	defer changed.writeLock.Unlock()
+	record := l.getOrAddRecord(syncTarget)
+	record.writeLock.Lock()
+	defer record.writeLock.Unlock()
 	var err error
 	for range maxAttempts {
 		l.lock.Lock()
-		current, version := changed.entry, changed.version
+		current, version := record.entry, record.version
 		l.lock.Unlock()
 		next := current.clone()
 		change(&next)
-		var before, after string
 		before, beforeErr := current.encode()
 		after, afterErr := next.encode()
 		if err := errors.Join(beforeErr, afterErr); err != nil {
-			return fmt.Errorf("cannot write down what the hub remembers of the SyncTarget %s: %w", syncTarget, err)
+			return fmt.Errorf("cannot encode the ledger entry of the SyncTarget %s: %w", syncTarget, err)
 		}
 		if before == after && (version != "" || after == emptyEntry) {
 			return nil
 		}
 		if version, err = l.writeEntry(ctx, syncTarget, after, version); err == nil {
-			l.setRecord(changed, next, version)
+			l.setRecord(record, next, version)
 			return nil
 		}
 		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) {
 			break
 		}
-		// Another hub, which led before or believes that it does, was faster.
-		if err := l.refreshRecord(ctx, syncTarget, changed); err != nil {
+		// Another hub that leads, or believes that it leads, has written the entry.
+		if err := l.refreshRecord(ctx, syncTarget, record); err != nil {
 			return err
 		}
 	}
-	return fmt.Errorf("cannot store what the hub remembers of the SyncTarget %s: %w", syncTarget, err)
+	return fmt.Errorf("cannot store the ledger entry of the SyncTarget %s: %w", syncTarget, err)
 }
 
-// Delete removes what is remembered of a SyncTarget.
+// Delete deletes the entry of a SyncTarget.
 func (l *Store) Delete(ctx context.Context, syncTarget types.UID) error {
 	l.lock.Lock()
 	found := l.records[syncTarget]
@@ -336,7 +345,7 @@ func (l *Store) Delete(ctx context.Context, syncTarget types.UID) error {
 	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: string(syncTarget)}}
 	err := l.withTimeout(ctx, func(ctx context.Context) error { return l.Client.Delete(ctx, stored) })
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("cannot remove what the hub remembers of the SyncTarget %s: %w", syncTarget, err)
+		return fmt.Errorf("cannot delete the ledger entry of the SyncTarget %s: %w", syncTarget, err)
 	}
 	l.lock.Lock()
 	defer l.lock.Unlock()
@@ -361,7 +370,8 @@ func (l *Store) setRecord(changed *record, entry Entry, version string) {
 	changed.entry, changed.version = entry, version
 }
 
-// writeEntry writes an entry in the place of the version given, and returns its new version.
+// writeEntry stores an encoded entry and returns the new resourceVersion. version is the expected resourceVersion, or ""
+// to create the ConfigMap.
 func (l *Store) writeEntry(ctx context.Context, syncTarget types.UID, entry, version string) (string, error) {
 	stored := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: string(syncTarget), Labels: map[string]string{syncTargetLabel: "true"}, ResourceVersion: version},
@@ -376,14 +386,15 @@ func (l *Store) writeEntry(ctx context.Context, syncTarget types.UID, entry, ver
 	return stored.ResourceVersion, err
 }
 
+// refreshRecord reads an entry again after a conflict.
 func (l *Store) refreshRecord(ctx context.Context, syncTarget types.UID, changed *record) error {
 	var stored corev1.ConfigMap
 	err := l.withTimeout(ctx, func(ctx context.Context) error {
 		return l.Reader.Get(ctx, types.NamespacedName{Namespace: Namespace, Name: string(syncTarget)}, &stored)
 	})
 	if apierrors.IsNotFound(err) {
-		// Somebody has deleted it. What this hub knows is as good as it was, and is written again.
-		l.Log.Info("what the hub remembers of a SyncTarget was deleted in the provider workspace; it is written again", "syncTargetUID", syncTarget)
+		// Somebody has deleted the ConfigMap. The entry in memory is still valid, so the next attempt creates the ConfigMap.
+		l.Log.Info("the ledger entry of a SyncTarget was deleted in the provider workspace; the hub writes it again", "syncTargetUID", syncTarget)
 		l.lock.Lock()
 		defer l.lock.Unlock()
 		changed.version = ""

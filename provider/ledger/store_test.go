@@ -40,7 +40,7 @@ import (
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// fakeStore is a double of the provider workspace that counts writes. The rights and the real server are tested end to end.
+// fakeStore is a fake provider workspace that counts writes. End-to-end tests cover permissions and the real server.
 type fakeStore struct {
 	client.WithWatch
 	writes atomic.Int32
@@ -67,7 +67,7 @@ func newFakeStore(objects ...client.Object) *fakeStore {
 	return s
 }
 
-// loaded returns a ledger that has read what the store has.
+// loaded returns a ledger that has read all entries of the fake.
 func (s *fakeStore) loaded(t *testing.T) *Store {
 	t.Helper()
 	l := New(Options{Client: s, Reader: s, Clock: testclock.NewFakeClock(noon), Log: logr.Discard()})
@@ -93,7 +93,7 @@ var fullEntry = Entry{
 	},
 }
 
-// What one hub remembers, the next one knows; what is the same again is not written.
+// The next hub reads the entries of the previous one. An unchanged entry is not written.
 func TestTheNextHubReadsTheEntries(t *testing.T) {
 	s := newFakeStore()
 	l := s.loaded(t)
@@ -123,7 +123,7 @@ func TestTheNextHubReadsTheEntries(t *testing.T) {
 	}
 }
 
-// What could not be stored does not count, and a change does not reach into what others have read.
+// A change that could not be stored has no effect, and a change does not modify entries that callers have.
 func TestOnlyWhatIsStoredCounts(t *testing.T) {
 	s := newFakeStore()
 	l := s.loaded(t)
@@ -138,7 +138,7 @@ func TestOnlyWhatIsStoredCounts(t *testing.T) {
 	}
 }
 
-// A hub that led before, and still writes, loses nothing that the next one has written.
+// A hub that no longer leads, and still writes, does not overwrite changes of the next one.
 func TestTwoHubsLoseNothing(t *testing.T) {
 	s := newFakeStore()
 	one, other := s.loaded(t), s.loaded(t)
@@ -153,8 +153,8 @@ func TestTwoHubsLoseNothing(t *testing.T) {
 	}
 }
 
-// What somebody deletes in the provider workspace the hub still knows, and writes again with the next change; so does a hub
-// whose namespace was deleted, once it is there again.
+// If somebody deletes an entry in the provider workspace, or its namespace, the hub keeps the entry and writes it again
+// with the next change.
 func TestWhatIsDeletedIsWrittenAgain(t *testing.T) {
 	s := newFakeStore()
 	l := s.loaded(t)
@@ -190,7 +190,7 @@ func TestWhatIsDeletedIsWrittenAgain(t *testing.T) {
 	}
 }
 
-// Several controllers change one entry at a time.
+// Several controllers change one entry concurrently.
 func TestChangesAtATime(t *testing.T) {
 	s := newFakeStore()
 	l := s.loaded(t)
@@ -221,14 +221,14 @@ func TestLoad(t *testing.T) {
 	if l.Get("florin").Mailbox != "m" || l.Get("guilder").Mailbox != "" || !l.PreviousRenewTime().Equal(noon) {
 		t.Errorf("got %+v, %+v, %v", l.Get("florin"), l.Get("guilder"), l.PreviousRenewTime())
 	}
-	// A hub that has lost its memory must not begin anew as if nothing had been.
+	// A hub that cannot read its ledger must not start with an empty one.
 	torn := newFakeStore(entry("florin", `{"mailbox": `, ours))
 	if err := New(Options{Client: torn, Reader: torn, Clock: testclock.NewFakeClock(noon)}).load(t.Context()); err == nil {
 		t.Error("a torn entry is taken for an empty one")
 	}
 }
 
-// A hub writes once a minute that it leads, whatever the number of SyncTargets, and ends with its context.
+// The leader writes its renew time once a minute, independent of the number of SyncTargets, until its context ends.
 func TestStart(t *testing.T) {
 	s, clock := newFakeStore(), testclock.NewFakeClock(noon)
 	l := New(Options{Client: s, Reader: s, Clock: clock, Log: logr.Discard()})
@@ -247,7 +247,7 @@ func TestStart(t *testing.T) {
 	}
 }
 
-// Of two hubs that lead in two hosting clusters only one works with a provider workspace; replicas share a Lease.
+// Of two hubs in different hosting clusters, only one may use a provider workspace. Replicas of one hub share a Lease.
 func TestOnlyOneHubWorks(t *testing.T) {
 	s, clock := newFakeStore(), testclock.NewFakeClock(noon)
 	hub := func(lease string) *Store {
@@ -303,14 +303,14 @@ func TestOnlyOneHubWorks(t *testing.T) {
 	}
 }
 
-// awaitWaiter returns when somebody waits for the clock.
+// awaitWaiter waits until a goroutine waits for the clock.
 func awaitWaiter(clock *testclock.FakeClock) {
 	for !clock.HasWaiters() {
 		runtime.Gosched()
 	}
 }
 
-// Hubs whose clocks differ, by whatever, find each other; only what they write counts.
+// Hubs detect each other by their writes, however much their clocks differ.
 func TestOnlyOneHubWorksWhateverClocksSay(t *testing.T) {
 	for _, ahead := range []time.Duration{-24 * time.Hour, -10 * time.Minute, -3 * time.Minute, 0, 3 * time.Minute, 10 * time.Minute, 24 * time.Hour} {
 		t.Run(ahead.String(), func(t *testing.T) {
@@ -323,7 +323,7 @@ func TestOnlyOneHubWorksWhateverClocksSay(t *testing.T) {
 			if err := errors.Join(first.load(t.Context()), first.renewLeader(t.Context())); err != nil {
 				t.Fatal(err)
 			}
-			// load starts a hub by another Lease and returns its answer; meanwhile is done while it waits, if it does.
+			// load starts a hub with another Lease and returns its error. It calls meanwhile while the hub waits, if it does.
 			load := func(meanwhile func()) (*Store, error) {
 				other, clock := hub("other", ahead)
 				loaded := make(chan error, 1)
@@ -350,7 +350,7 @@ func TestOnlyOneHubWorksWhateverClocksSay(t *testing.T) {
 			if err != nil {
 				t.Fatalf("after one that has ended: %v", err)
 			}
-			// The first was only slow: it writes between what the other reads and what it writes, or after that.
+			// The first hub is only slow: it writes between the read and the write of the other one, or after them.
 			lead()
 			if err := other.renewLeader(t.Context()); !errors.Is(err, ErrOtherHubActive) {
 				t.Fatalf("the first was quicker: %v", err)
@@ -408,7 +408,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// Whatever stands in the ledger is refused, or means the same when it is written again.
+// Any text is refused, or decodes to the same entry after it is encoded again.
 func FuzzDecode(f *testing.F) {
 	for _, text := range []string{
 		"", "null", `{"name":"florin","mailbox":"1abc","cluster":{"id":"u"},"verified":3,"resources":[{"group":"apps","resource":"deployments","own":true}]}`,

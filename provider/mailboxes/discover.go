@@ -26,13 +26,10 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/rest"
 
+	"github.com/synchub-dev/synchub/provider/discovery"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
@@ -88,27 +85,15 @@ func (e *endpoint) rank() int {
 func (e *endpoint) discover(ctx context.Context, group schema.GroupVersion, resource, kind string) (metav1.APIResource, error) {
 	ctx, cancel := context.WithTimeout(ctx, discoverTimeout)
 	defer cancel()
-	apis, err := discovery.NewDiscoveryClientForConfig(e.owner.kcpConfig.ConfigFor(e.url+"/clusters/*", requestmetrics.Mailbox))
+	client, err := discovery.NewClient(e.owner.kcpConfig.ConfigFor(e.url+"/clusters/*", requestmetrics.Mailbox), nil)
 	if err != nil {
 		return metav1.APIResource{}, err
 	}
-	versions, err := versionsOf(ctx, apis.RESTClient(), group)
-	if err != nil {
-		return metav1.APIResource{}, err
+	found, err := client.FindResource(ctx, group, func(entry metav1.APIResource) bool { return matchesAPI(entry, resource, kind) })
+	if errors.Is(err, discovery.ErrNotServed) {
+		return metav1.APIResource{}, ErrNotServed
 	}
-	for _, version := range versions {
-		var list metav1.APIResourceList
-		if err := discoverAt(ctx, apis.RESTClient(), apiPath(version), &list); err != nil {
-			return metav1.APIResource{}, err
-		}
-		for _, found := range list.APIResources {
-			if matchesAPI(found, resource, kind) {
-				found.Group, found.Version = cmp.Or(found.Group, version.Group), cmp.Or(found.Version, version.Version)
-				return found, nil
-			}
-		}
-	}
-	return metav1.APIResource{}, ErrNotServed
+	return found, err
 }
 
 // matchesAPI reports whether a discovery entry has the resource name and the kind, as far as they are given. Subresources have
@@ -118,38 +103,4 @@ func matchesAPI(entry metav1.APIResource, resource, kind string) bool {
 		return entry.Kind == kind && !strings.Contains(entry.Name, "/")
 	}
 	return entry.Name == resource && (kind == "" || entry.Kind == kind)
-}
-
-// versionsOf returns the versions of a group that may have the API, the preferred one first.
-func versionsOf(ctx context.Context, client rest.Interface, group schema.GroupVersion) (versions []schema.GroupVersion, err error) {
-	switch {
-	case group.Version != "":
-		return []schema.GroupVersion{group}, nil
-	case group.Group == "":
-		return []schema.GroupVersion{{Version: "v1"}}, nil
-	}
-	var found metav1.APIGroup
-	if err := discoverAt(ctx, client, "/apis/"+group.Group, &found); err != nil {
-		return nil, err
-	}
-	for _, version := range found.Versions {
-		versions = append(versions, schema.GroupVersion{Group: group.Group, Version: version.Version})
-	}
-	return versions, nil
-}
-
-func apiPath(version schema.GroupVersion) string {
-	if version.Group == "" {
-		return "/api/" + version.Version
-	}
-	return "/apis/" + version.String()
-}
-
-// discoverAt reads a discovery document; it is absent if nothing is served there.
-func discoverAt(ctx context.Context, client rest.Interface, path string, into runtime.Object) error {
-	err := client.Get().AbsPath(path).Do(ctx).Into(into)
-	if apierrors.IsNotFound(err) {
-		return ErrNotServed
-	}
-	return err
 }

@@ -25,15 +25,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Resource is a resource of a target that the hub works with.
+// Resource is a resource of a target that the hub reads or writes.
 type Resource struct {
-	// Group is empty for the core group, Resource is the plural name, both as they are on the target.
+	// Group and Resource are the group and the plural name on the target. Group is empty for the core group.
 	Group, Resource string
-	// Down is true if the hub writes objects of it, Up if it reads those of others.
+	// Down is true if the hub writes objects of the resource. Up is true if the hub reads objects that others write.
 	Down, Up bool
-	// InstallsCRD is true if the hub brings its definition.
+	// InstallsCRD is true if the hub installs the CRD.
 	InstallsCRD bool
-	// ClusterScoped is true if its objects are known to be in no namespace.
+	// ClusterScoped is true if the resource is known to be cluster-scoped.
 	ClusterScoped bool
 }
 
@@ -42,8 +42,8 @@ const (
 	crdSuffix    = "crd"
 )
 
-// ParseResource reads what [Resource.String] writes: the plural name, with its group behind a dot, then ":up" if objects only come
-// up, and ":crd" if the hub brings the definition.
+// ParseResource parses the format of [Resource.String]: the plural name, the group after a dot, ":up" if objects only go
+// up, and ":crd" if the hub installs the CRD.
 func ParseResource(text string) (Resource, error) {
 	parts := strings.Split(strings.TrimSpace(text), ":")
 	name := schema.ParseGroupResource(parts[0])
@@ -64,8 +64,8 @@ func ParseResource(text string) (Resource, error) {
 	return resource, nil
 }
 
-// Validate returns an error unless the resource is named as an API names one. A wildcard, or a subresource, is no such name:
-// rights are only ever given for what somebody has named.
+// Validate returns an error if the group or the name is not valid in the Kubernetes API. A wildcard or a subresource is
+// not valid: the hub gets permissions only for resources that somebody has named.
 func (r Resource) Validate() error {
 	problems := validation.IsDNS1123Label(r.Resource)
 	if r.Group != "" {
@@ -77,7 +77,7 @@ func (r Resource) Validate() error {
 	return nil
 }
 
-// ParseResources reads several resources, and merges what is said of one.
+// ParseResources parses several resources, and merges entries for the same resource.
 func ParseResources(texts []string) ([]Resource, error) {
 	var resources []Resource
 	for _, text := range texts {
@@ -90,11 +90,12 @@ func ParseResources(texts []string) ([]Resource, error) {
 	return MergeResources(resources), nil
 }
 
-// GroupResource names the resource.
+// GroupResource returns the group and the name of the resource.
 func (r Resource) GroupResource() schema.GroupResource {
 	return schema.GroupResource{Group: r.Group, Resource: r.Resource}
 }
 
+// String returns the resource in the format that [ParseResource] parses.
 func (r Resource) String() string {
 	text := r.GroupResource().String()
 	if !r.Down {
@@ -106,7 +107,7 @@ func (r Resource) String() string {
 	return text
 }
 
-// MergeResources returns each resource once, with all that is said of it anywhere, sorted by group and name.
+// MergeResources returns each resource once, sorted by group and name. A flag is set if it is set in any of its entries.
 func MergeResources(lists ...[]Resource) []Resource {
 	byName := map[schema.GroupResource]Resource{}
 	for _, resource := range slices.Concat(lists...) {

@@ -29,12 +29,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Verbs, each with what the hub does with it.
 var (
-	// readVerbs is listing and watching, and looking at one object after a refused or unclear write.
+	// readVerbs allow list, watch, and a GET of one object after a refused or timed-out write.
 	readVerbs = []string{"get", "list", "watch"}
-	// writeVerbs is creating and changing by server-side apply, which needs both verbs, changing marks by patches, and
-	// deleting. Nothing is ever replaced by an update.
+	// writeVerbs allow server-side apply, which needs create and patch, patches of marks, and deletion. The hub never sends
+	// an update.
 	writeVerbs = []string{"create", "delete", "patch"}
 )
 
@@ -47,19 +46,19 @@ var (
 	accessReview = schema.GroupResource{Group: authorizationv1.GroupName, Resource: "selfsubjectaccessreviews"}
 )
 
-// nonResourceURLs are what the hub asks a target for beside resources: its version and its APIs. Clusters allow these to everybody who
-// has logged in, unless their administrator has taken that away.
+// nonResourceURLs are the URLs of the version and of API discovery. Clusters allow them to all authenticated users,
+// unless their administrator has changed that.
 var nonResourceURLs = []string{"/api", "/api/*", "/apis", "/apis/*", "/openapi/*", "/version"}
 
-// Options say what is granted beside what the hub needs, and where.
+// Options restrict or extend the permissions in roles.
 type Options struct {
 	// Escalate lets the hub write roles that grant more than the hub has itself, and bindings to such roles.
 	Escalate bool
-	// Namespaces are the only ones in which the hub gets rights; none stands for the whole cluster.
+	// Namespaces are the namespaces in which the hub gets permissions. None means the whole cluster.
 	Namespaces []string
 }
 
-// verbTable says which verbs are needed on which resource.
+// verbTable maps resources to the verbs that the hub needs.
 type verbTable map[schema.GroupResource]sets.Set[string]
 
 func (t verbTable) add(resource schema.GroupResource, verbs ...string) {
@@ -69,11 +68,12 @@ func (t verbTable) add(resource schema.GroupResource, verbs ...string) {
 	t[resource].Insert(verbs...)
 }
 
-// clusterWideVerbs is what the hub needs for the resources, and always, in the whole cluster.
+// clusterWideVerbs returns the verbs that the hub needs in the whole cluster: those for the resources, and those that it
+// always needs.
 func clusterWideVerbs(resources []Resource) verbTable {
 	needed := resourceVerbs(resources)
-	// Namespaces are watched, since what waits for one is woken by it, and made for their contents; the mark of such a one is
-	// taken off by a patch. Before the first creation, a dry run of two applies to namespaces tells how the target creates.
+	// The hub watches namespaces to retry objects that wait for one, creates them for their contents, and patches their
+	// marks. Before the first create, it applies two namespaces in a dry run to find out how the target creates objects.
 	needed.add(namespaces, readVerbs...)
 	needed.add(namespaces, "create", "patch")
 	needed.add(crds, readVerbs...)
@@ -85,7 +85,7 @@ func clusterWideVerbs(resources []Resource) verbTable {
 	return needed
 }
 
-// resourceVerbs is what the hub needs for the resources alone.
+// resourceVerbs returns the verbs that the hub needs for the resources only.
 func resourceVerbs(resources []Resource) verbTable {
 	needed := verbTable{}
 	for _, resource := range resources {
@@ -99,19 +99,20 @@ func resourceVerbs(resources []Resource) verbTable {
 	return needed
 }
 
-// splitByScope tells the resources whose objects are in namespaces from the others.
-func splitByScope(resources []Resource) (namespaced, others []Resource) {
+// splitByScope returns the resources that are not known to be cluster-scoped, and those that are.
+func splitByScope(resources []Resource) (namespaced, clusterScoped []Resource) {
 	for _, resource := range resources {
 		if resource.ClusterScoped {
-			others = append(others, resource)
+			clusterScoped = append(clusterScoped, resource)
 		} else {
 			namespaced = append(namespaced, resource)
 		}
 	}
-	return namespaced, others
+	return namespaced, clusterScoped
 }
 
-// addEscalation adds the verbs that the API server asks for where a role, or a binding to one, grants more than its writer has.
+// addEscalation adds the verbs escalate and bind. The API server requires them for roles and bindings that grant more than
+// their writer has.
 func (t verbTable) addEscalation(resources []Resource) {
 	role := func(resource string) schema.GroupResource {
 		return schema.GroupResource{Group: rbacGroup, Resource: resource}
@@ -137,9 +138,10 @@ func (t verbTable) sorted() []schema.GroupResource {
 	return slices.SortedFunc(maps.Keys(t), compareGroupResources)
 }
 
-// ClusterRoleRules returns what a ClusterRole must allow so that the hub can work with the resources, in a stable order. Unless the options
-// name namespaces, that is in all namespaces of a cluster: with most resources, whoever has it can become its administrator.
-// Else the hub may only look at these namespaces, and at the one by which it knows the cluster; [RoleRules] are for each of them.
+// ClusterRoleRules returns the rules of the hub's ClusterRole for the resources, in a stable order. Without namespaces in
+// the options, they allow access in all namespaces, with which a user can usually become the cluster's administrator.
+// Otherwise they only allow reading these namespaces and kube-system, whose UID identifies the cluster. [RoleRules]
+// returns the other rules.
 func ClusterRoleRules(resources []Resource, options Options) []rbacv1.PolicyRule {
 	needed := verbTable{}
 	if len(options.Namespaces) == 0 {
@@ -160,8 +162,7 @@ func ClusterRoleRules(resources []Resource, options Options) []rbacv1.PolicyRule
 	return rules
 }
 
-// RoleRules returns what a Role must allow in each of the namespaces that the options name. Resources whose objects are in no
-// namespace are left out.
+// RoleRules returns the rules of the hub's Role in each namespace of the options. They leave out cluster-scoped resources.
 func RoleRules(resources []Resource, options Options) []rbacv1.PolicyRule {
 	resources, _ = splitByScope(resources)
 	needed := resourceVerbs(resources)
@@ -171,7 +172,7 @@ func RoleRules(resources []Resource, options Options) []rbacv1.PolicyRule {
 	return needed.rules()
 }
 
-// rules returns the rules that allow what the table says.
+// rules returns the rules that allow the verbs of the table.
 func (t verbTable) rules() []rbacv1.PolicyRule {
 	var rules []rbacv1.PolicyRule
 	for _, resource := range t.sorted() {
@@ -188,15 +189,16 @@ func (t verbTable) rules() []rbacv1.PolicyRule {
 	return rules
 }
 
-// RequiredAttributes returns the same as single verbs on resources, as an access review asks about them: in each of the namespaces if there
-// are any, and what is in none in the whole cluster. What [Options] add is not needed.
-func RequiredAttributes(resources []Resource, in ...string) []authorizationv1.ResourceAttributes {
-	if len(in) == 0 {
+// RequiredAttributes returns the permissions that the hub needs for the resources as single verbs, for access reviews.
+// With namespaces, namespaced resources are required in each of them, and cluster-scoped ones in the whole cluster. It
+// leaves out the permissions that [Options] add.
+func RequiredAttributes(resources []Resource, namespaces ...string) []authorizationv1.ResourceAttributes {
+	if len(namespaces) == 0 {
 		return clusterWideVerbs(resources).attributes("")
 	}
-	namespaced, others := splitByScope(resources)
-	attributes := resourceVerbs(others).attributes("")
-	for _, namespace := range in {
+	namespaced, clusterScoped := splitByScope(resources)
+	attributes := resourceVerbs(clusterScoped).attributes("")
+	for _, namespace := range namespaces {
 		attributes = append(attributes, resourceVerbs(namespaced).attributes(namespace)...)
 	}
 	return attributes
@@ -212,8 +214,8 @@ func (t verbTable) attributes(namespace string) []authorizationv1.ResourceAttrib
 	return attributes
 }
 
-// MissingAttributes returns what of the needed the rules do not allow for all names. They are those that hold where it is needed: in a
-// namespace, or in the whole cluster.
+// MissingAttributes returns the needed permissions that the rules do not allow for all names. The rules must be those of
+// the namespace in which the permissions are needed, or of the whole cluster.
 func MissingAttributes(needed []authorizationv1.ResourceAttributes, rules []authorizationv1.ResourceRule) []authorizationv1.ResourceAttributes {
 	return slices.DeleteFunc(slices.Clone(needed), func(one authorizationv1.ResourceAttributes) bool {
 		return slices.ContainsFunc(rules, func(rule authorizationv1.ResourceRule) bool {
@@ -222,8 +224,8 @@ func MissingAttributes(needed []authorizationv1.ResourceAttributes, rules []auth
 	})
 }
 
-// AddedAttributes returns what rules allow and those before did not, as single verbs on resources. What is only allowed for objects of
-// some names is not among it.
+// AddedAttributes returns the permissions that the rules after allow and the rules before do not. It ignores rules that
+// are restricted to names.
 func AddedAttributes(before, after []rbacv1.PolicyRule) []authorizationv1.ResourceAttributes {
 	var allowed []authorizationv1.ResourceRule
 	for _, rule := range before {
@@ -249,8 +251,8 @@ func covers(allowed []string, asked string) bool {
 	return slices.Contains(allowed, rbacv1.VerbAll) || slices.Contains(allowed, asked)
 }
 
-// DescribeAttributes lists verbs by resource, and by namespace where there are any, of the first resources, about as many as the limit, and
-// says how many more there are.
+// DescribeAttributes returns a text that lists verbs by resource, and by namespace if there are any. It lists about limit
+// resources, and the number of the others.
 func DescribeAttributes(attributes []authorizationv1.ResourceAttributes, limit int) string {
 	verbs := map[string]verbTable{}
 	for _, one := range attributes {
@@ -259,7 +261,7 @@ func DescribeAttributes(attributes []authorizationv1.ResourceAttributes, limit i
 		}
 		verbs[one.Namespace].add(schema.GroupResource{Group: one.Group, Resource: one.Resource}, one.Verb)
 	}
-	// Namespaces of which the same is to be said are named together.
+	// Namespaces with the same permissions are listed together.
 	var texts []string
 	namespaces := map[string][]string{}
 	for _, namespace := range slices.Sorted(maps.Keys(verbs)) {
@@ -285,10 +287,10 @@ func DescribeAttributes(attributes []authorizationv1.ResourceAttributes, limit i
 	return strings.Join(texts, "; ")
 }
 
-// maxNamedNamespaces is how many namespaces are named.
+// maxNamedNamespaces is the maximum number of namespaces in a text.
 const maxNamedNamespaces = 10
 
-// FormatNamespaces names namespaces in a sentence, the first of many.
+// FormatNamespaces returns a text with the names of the namespaces, or of the first ten and the number of the others.
 func FormatNamespaces(names []string) string {
 	if len(names) == 1 {
 		return "the namespace " + names[0]

@@ -34,7 +34,7 @@ apiextensions.k8s.io: customresourcedefinitions get,list,watch
 authorization.k8s.io: selfsubjectaccessreviews,selfsubjectrulesreviews create
 core: namespaces create,get,list,patch,watch`
 
-// formatRules writes rules down, one a line, sorted.
+// formatRules returns the rules as sorted lines.
 func formatRules(rules []rbacv1.PolicyRule) string {
 	var lines []string
 	for _, rule := range rules {
@@ -65,7 +65,7 @@ func TestRules(t *testing.T) {
 	for name, test := range map[string]struct {
 		resources []string
 		escalate  bool
-		// more are the rules beside those that there always are; less are those of always that are not there.
+		// more are the rules in addition to the default ones, and less the default ones that are missing.
 		more, less []string
 	}{
 		"nothing is synced": {},
@@ -137,7 +137,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// granted are the rules as a rules review tells them.
+// granted returns the rules in the form of a rules review.
 func granted(rules []rbacv1.PolicyRule) []authorizationv1.ResourceRule {
 	var told []authorizationv1.ResourceRule
 	for _, rule := range rules {
@@ -259,7 +259,7 @@ func TestAddedAttributes(t *testing.T) {
 			}
 		})
 	}
-	// What one name allows is not what all do.
+	// A rule for one name does not allow all names.
 	named := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}, ResourceNames: []string{"one"}}}
 	if grown := rbac.AddedAttributes(named, []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}}}); len(grown) != 1 {
 		t.Errorf("it grows by %v", grown)
@@ -273,7 +273,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// What the annotation on a cluster says is refused, or names one resource without a wildcard and is written the same again.
+// Any annotation is refused, or parsed to a resource without wildcards that has the same format again.
 func FuzzParse(f *testing.F) {
 	for _, text := range []string{"", "*", "pods", "deployments.apps:up", "deployments.apps:crd:up", "pods/exec", ":up", "a.b.c:x"} {
 		f.Add(text)
@@ -292,7 +292,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// With namespaces, nothing is allowed in the whole cluster but to look at these, and at the one by which the cluster is known.
+// With namespaces, the ClusterRole allows only reading these namespaces, and kube-system, which identifies the cluster.
 func TestRulesInNamespaces(t *testing.T) {
 	resources := parse(t, "configmaps", "pods:up", "roles.rbac.authorization.k8s.io")
 	resources = append(resources, rbac.Resource{Group: "rbac.authorization.k8s.io", Resource: "clusterroles", Down: true, Up: true, ClusterScoped: true})
@@ -326,7 +326,7 @@ func TestRulesInNamespaces(t *testing.T) {
 	}
 }
 
-// A condition can hold it, however many namespaces there are.
+// The text fits into a condition for any number of namespaces.
 func TestDescribeManyNamespaces(t *testing.T) {
 	resources := parse(t, "configmaps", "pods:up")
 	var many []string

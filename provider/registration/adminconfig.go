@@ -28,17 +28,17 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// AdminConfig is an administrator's way to a target.
+// AdminConfig is an administrator's access to a target.
 type AdminConfig struct {
-	// Config is how the administrator reaches it.
+	// Config has the administrator's credentials.
 	Config *rest.Config
 
 	cluster *clientcmdapi.Cluster
 }
 
-// LoadAdminConfig reads an administrator's kubeconfig, of which another context than the current one may be named. The operator
-// runs this himself, so programs and files that it names are used as kubectl uses them. What the hub would refuse in its own
-// kubeconfig of this cluster is refused here, before anything is made.
+// LoadAdminConfig reads an administrator's kubeconfig. It uses the given context, or the current one if context is empty.
+// The operator runs the plugin, so it uses programs and files that the kubeconfig names, as kubectl does. It returns an
+// error if the hub would refuse its own kubeconfig of this cluster.
 func LoadAdminConfig(file, context string) (*AdminConfig, error) {
 	loaded, err := clientcmd.LoadFromFile(file)
 	if err != nil {
@@ -58,7 +58,7 @@ func LoadAdminConfig(file, context string) (*AdminConfig, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the target's kubeconfig %s: %w", file, err)
 	}
-	// As kubectl does, so that a first run is not slowed down.
+	// kubectl uses the same limits. client-go's defaults would slow down discovery.
 	config.QPS, config.Burst = 50, 300
 	only := &clientcmdapi.Config{Clusters: map[string]*clientcmdapi.Cluster{used.Cluster: loaded.Clusters[used.Cluster]}, Contexts: loaded.Contexts, CurrentContext: loaded.CurrentContext}
 	if err := clientcmdapi.FlattenConfig(only); err != nil {
@@ -66,12 +66,12 @@ func LoadAdminConfig(file, context string) (*AdminConfig, error) {
 	}
 	admin := &AdminConfig{Config: config, cluster: only.Clusters[used.Cluster]}
 	if _, err := admin.kubeconfig("none yet"); err != nil {
-		return nil, fmt.Errorf("the hub could not reach the cluster as %s says: %w", file, err)
+		return nil, fmt.Errorf("the hub could not use the cluster of %s: %w", file, err)
 	}
 	return admin, nil
 }
 
-// kubeconfig returns a kubeconfig of the cluster for the token, which needs no file.
+// kubeconfig returns a kubeconfig of the cluster with the token, and without references to files.
 func (a *AdminConfig) kubeconfig(token string) ([]byte, error) {
 	const name = "target"
 	config := clientcmdapi.NewConfig()
@@ -92,8 +92,9 @@ func (a *AdminConfig) kubeconfig(token string) ([]byte, error) {
 	return written, nil
 }
 
-// isKubeconfigCurrent reports whether a kubeconfig leads to the cluster with a token of this ServiceAccount that has more than half of its
-// life before it. That rests on what the token says of itself: it only reports whether the token is worth keeping.
+// isKubeconfigCurrent reports whether a kubeconfig has the URL and the authority of the cluster, and a token of the
+// ServiceAccount with more than half of its lifetime left. It does not verify the token, since it only decides whether to
+// renew it.
 func (a *AdminConfig) isKubeconfigCurrent(kubeconfig []byte, account *corev1.ServiceAccount, now time.Time) bool {
 	config, err := targets.ParseKubeconfig(kubeconfig)
 	if err != nil || config.Host != a.cluster.Server || config.ServerName != a.cluster.TLSServerName || string(config.CAData) != string(a.cluster.CertificateAuthorityData) {

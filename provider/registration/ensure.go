@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
-// Result is what became of an object.
+// Result is the effect on an object.
 type Result string
 
 const (
@@ -36,13 +36,13 @@ const (
 	Deleted   Result = "deleted"
 )
 
-// Change is an object and what became of it.
+// Change is an object and the effect on it.
 type Change struct {
 	Object client.Object
 	Result Result
 }
 
-// NotOwnedError says that an object of a name is somebody else's.
+// NotOwnedError is returned for an existing object that no registration of this SyncTarget has created.
 type NotOwnedError struct{ Object client.Object }
 
 func (e *NotOwnedError) Error() string {
@@ -50,33 +50,35 @@ func (e *NotOwnedError) Error() string {
 		e.Object.GetObjectKind().GroupVersionKind().Kind, client.ObjectKeyFromObject(e.Object))
 }
 
-// createOrPatch makes an object what is wanted: its labels and annotations beside those that others put there, and its content.
-func createOrPatch(ctx context.Context, to client.Client, wanted client.Object, isOurs func(client.Object) bool, content func(from, to client.Object)) (Change, error) {
-	kind, err := apiutil.GVKForObject(wanted, to.Scheme())
+// createOrPatch creates the desired object, or patches the existing one. It adds the desired labels and annotations, and
+// calls setContent to set the other fields. If isOurs returns false for the existing object, the error is a
+// [*NotOwnedError].
+func createOrPatch(ctx context.Context, c client.Client, desired client.Object, isOurs func(client.Object) bool, setContent func(from, to client.Object)) (Change, error) {
+	kind, err := apiutil.GVKForObject(desired, c.Scheme())
 	if err != nil {
 		return Change{}, err
 	}
-	// It may have more to say than what is wanted, so it begins with nothing but its name.
-	empty, err := to.Scheme().New(kind)
+	// The existing object may have fields that the desired one lacks, so current starts with the name only.
+	empty, err := c.Scheme().New(kind)
 	if err != nil {
 		return Change{}, err
 	}
 	current := empty.(client.Object)
-	current.SetNamespace(wanted.GetNamespace())
-	current.SetName(wanted.GetName())
-	result, err := controllerutil.CreateOrPatch(ctx, to, current, func() error {
+	current.SetNamespace(desired.GetNamespace())
+	current.SetName(desired.GetName())
+	result, err := controllerutil.CreateOrPatch(ctx, c, current, func() error {
 		if current.GetResourceVersion() != "" && !isOurs(current) {
-			return &NotOwnedError{Object: wanted}
+			return &NotOwnedError{Object: desired}
 		}
-		current.SetLabels(mergeMaps(current.GetLabels(), wanted.GetLabels()))
-		current.SetAnnotations(mergeMaps(current.GetAnnotations(), wanted.GetAnnotations()))
-		content(wanted, current)
+		current.SetLabels(mergeMaps(current.GetLabels(), desired.GetLabels()))
+		current.SetAnnotations(mergeMaps(current.GetAnnotations(), desired.GetAnnotations()))
+		setContent(desired, current)
 		return nil
 	})
 	if err != nil {
 		return Change{}, err
 	}
-	// A typed answer has lost its kind.
+	// Decoding into a typed object clears its kind.
 	current.GetObjectKind().SetGroupVersionKind(kind)
 	return Change{Object: current, Result: toResult(result)}, nil
 }
@@ -92,12 +94,12 @@ func toResult(result controllerutil.OperationResult) Result {
 	}
 }
 
-func mergeMaps(current, wanted map[string]string) map[string]string {
-	if len(current)+len(wanted) == 0 {
+func mergeMaps(current, desired map[string]string) map[string]string {
+	if len(current)+len(desired) == 0 {
 		return nil
 	}
 	merged := map[string]string{}
 	maps.Copy(merged, current)
-	maps.Copy(merged, wanted)
+	maps.Copy(merged, desired)
 	return merged
 }

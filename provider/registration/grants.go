@@ -32,22 +32,22 @@ import (
 	"github.com/synchub-dev/synchub/provider/rbac"
 )
 
-// AllNamespaces asks for rights in the whole cluster again.
+// AllNamespaces requests permissions in the whole cluster, after a registration that restricted them to namespaces.
 const AllNamespaces = "*"
 
-// Grants are what an identity was given on a target.
+// Grants are the permissions of an identity on a target.
 type Grants struct {
-	// Resources are those that rights were granted for. Only those count that the rules of its roles allow: an annotation
-	// alone gives no rights.
+	// Resources are the resources in the annotation of the ClusterRole that the rules of the roles really allow.
 	Resources []rbac.Resource
-	// Namespaces are the only ones in which they were granted; none stands for the whole cluster.
+	// Namespaces are the namespaces to which the permissions are restricted. None means the whole cluster.
 	Namespaces []string
-	// clusterRules are the rules of the ClusterRole, in those of the Roles, by namespace.
+	// clusterRules are the rules of the ClusterRole. namespaceRules are those of the Roles, by namespace.
 	clusterRules   []rbacv1.PolicyRule
 	namespaceRules map[string][]rbacv1.PolicyRule
 }
 
-// allows reports whether rights were granted for a resource. One namespace is enough: another may have gone, with the rights there.
+// allows reports whether the rules allow a resource in the whole cluster, or in one of the namespaces. The others may
+// have been deleted, with the Roles in them.
 func (g *Grants) allows(resource rbac.Resource) bool {
 	isGranted := func(namespaces ...string) bool {
 		return len(g.missing([]rbac.Resource{resource}, rbac.Options{Namespaces: namespaces})) == 0
@@ -58,7 +58,7 @@ func (g *Grants) allows(resource rbac.Resource) bool {
 	return slices.ContainsFunc(g.Namespaces, func(namespace string) bool { return isGranted(namespace) })
 }
 
-// missing returns what was not granted of what the resources need.
+// missing returns the permissions that the resources need and the rules do not allow.
 func (g *Grants) missing(resources []rbac.Resource, options rbac.Options) []authorizationv1.ResourceAttributes {
 	added := rbac.AddedAttributes(g.clusterRules, rbac.ClusterRoleRules(resources, options))
 	for _, namespace := range options.Namespaces {
@@ -70,73 +70,74 @@ func (g *Grants) missing(resources []rbac.Resource, options rbac.Options) []auth
 	return added
 }
 
-// resolveNamespaces returns the namespaces that the rights are to be bound to: those asked for, or else those of before.
-func (p *Registrar) resolveNamespaces(ctx context.Context, before *Grants) ([]string, error) {
-	wanted := p.Namespaces
+// resolveNamespaces returns the namespaces for the permissions: the requested ones, or the ones of the previous
+// registration. It returns an error if one of them does not exist on the target.
+func (r *Registrar) resolveNamespaces(ctx context.Context, before *Grants) ([]string, error) {
+	desired := r.Namespaces
 	switch {
-	case slices.Equal(wanted, []string{AllNamespaces}):
+	case slices.Equal(desired, []string{AllNamespaces}):
 		return nil, nil
-	case len(wanted) == 0 && before != nil:
-		wanted = before.Namespaces
+	case len(desired) == 0 && before != nil:
+		desired = before.Namespaces
 	}
-	wanted = slices.Compact(slices.Sorted(slices.Values(wanted)))
-	for _, name := range wanted {
-		err := p.TargetClient.Get(ctx, types.NamespacedName{Name: name}, &corev1.Namespace{})
+	desired = slices.Compact(slices.Sorted(slices.Values(desired)))
+	for _, name := range desired {
+		err := r.TargetClient.Get(ctx, types.NamespacedName{Name: name}, &corev1.Namespace{})
 		if apierrors.IsNotFound(err) {
-			return nil, fmt.Errorf("--namespaces: the target has no namespace %q: have its administrator create it first, since the hub cannot, or leave it away", name)
+			return nil, fmt.Errorf("--namespaces: the target has no namespace %q: have its administrator create it first, since the hub cannot, or leave it out", name)
 		}
 		if err != nil {
 			return nil, describeTargetError(err)
 		}
 	}
-	return wanted, nil
+	return desired, nil
 }
 
-// filterNamespaced returns the resources that rights in namespaces can be given for. Of those that were asked for by name none is left
-// out silently.
-func (p *Registrar) filterNamespaced(namespaces []string, resources []rbac.Resource) ([]rbac.Resource, error) {
+// filterNamespaced returns the namespaced resources, or all resources if namespaces is empty. If it would leave out a
+// resource that the operator requested by name, it returns an error.
+func (r *Registrar) filterNamespaced(namespaces []string, resources []rbac.Resource) ([]rbac.Resource, error) {
 	if len(namespaces) == 0 {
 		return resources, nil
 	}
 	var kept []rbac.Resource
-	var others []string
+	var skipped []string
 	for _, resource := range resources {
 		name := resource.GroupResource().String()
-		isNamespaced, err := p.isNamespaced(resource)
-		switch isAsked := containsResource(resource, p.Requested.Resources) || containsResource(resource, p.Requested.Additional); {
-		case err != nil && isAsked && meta.IsNoMatchError(err):
+		isNamespaced, err := r.isNamespaced(resource)
+		switch isRequested := containsResource(resource, r.Requested.Resources) || containsResource(resource, r.Requested.Additional); {
+		case err != nil && isRequested && meta.IsNoMatchError(err):
 			return nil, fmt.Errorf("%s: the target does not serve it, and with --namespaces the hub cannot install its definition: install it first", name)
 		case err != nil && !meta.IsNoMatchError(err):
 			return nil, fmt.Errorf("cannot find out whether objects of %s are in namespaces: %w", name, err)
 		case err == nil && isNamespaced:
 			resource.InstallsCRD = false
 			kept = append(kept, resource)
-		case isAsked:
-			return nil, fmt.Errorf("%s: its objects are in no namespace, and --namespaces gives rights in namespaces only: leave one of them away", name)
+		case isRequested:
+			return nil, fmt.Errorf("%s: its objects are in no namespace, and --namespaces gives rights in namespaces only: leave one of them out", name)
 		default:
-			others = append(others, name)
+			skipped = append(skipped, name)
 		}
 	}
-	if len(others) > 0 {
-		p.info(fmt.Sprintf("No rights for %s: they are in no namespace, or not served.", strings.Join(others, ",")))
+	if len(skipped) > 0 {
+		r.info(fmt.Sprintf("No rights for %s: they are in no namespace, or not served.", strings.Join(skipped, ",")))
 	}
 	return kept, nil
 }
 
-func (p *Registrar) isNamespaced(resource rbac.Resource) (bool, error) {
-	kind, err := p.TargetClient.RESTMapper().KindFor(resource.GroupResource().WithVersion(""))
+func (r *Registrar) isNamespaced(resource rbac.Resource) (bool, error) {
+	kind, err := r.TargetClient.RESTMapper().KindFor(resource.GroupResource().WithVersion(""))
 	if err != nil {
 		return false, err
 	}
-	mapping, err := p.TargetClient.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	mapping, err := r.TargetClient.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
 		return false, err
 	}
 	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
 }
 
-func containsResource(resource rbac.Resource, asked []rbac.Resource) bool {
-	return slices.ContainsFunc(asked, func(one rbac.Resource) bool {
+func containsResource(resource rbac.Resource, requested []rbac.Resource) bool {
+	return slices.ContainsFunc(requested, func(one rbac.Resource) bool {
 		return one.Resource == resource.Resource && (one.Group == resource.Group || one.Group == "")
 	})
 }

@@ -33,17 +33,18 @@ import (
 	"github.com/synchub-dev/synchub/provider/rbac"
 )
 
-// Namespace is where the identities are on a target.
+// Namespace is the namespace of the ServiceAccounts on a target.
 const Namespace = "synchub"
 
 const (
-	// managedByLabel and manager mark what a registration made, on both sides.
+	// managedByLabel has the value managerName on all objects that a registration creates, on the target and in the inventory
+	// workspace.
 	managedByLabel = "app.kubernetes.io/managed-by"
 	managerName    = "kubectl-synchub"
-	// ownerAnnotation is the annotation that says for which SyncTarget something was made, as <logical cluster>/<name>.
+	// ownerAnnotation is the SyncTarget of an object, as <logical cluster>/<name>.
 	ownerAnnotation = "synchub.dev/sync-target"
-	// resourcesAnnotation is the annotation of the ClusterRole that lists the resources it was made for, bound the one that lists the
-	// namespaces to which these rights are bound, if they are.
+	// resourcesAnnotation lists the resources of a ClusterRole. namespacesAnnotation lists the namespaces to which the
+	// permissions are restricted, if they are.
 	resourcesAnnotation  = "synchub.dev/resources"
 	namespacesAnnotation = "synchub.dev/namespaces"
 
@@ -52,13 +53,13 @@ const (
 	maxNameLength = 200
 )
 
-// Identity is what the hub is on one target for one SyncTarget.
+// Identity is the hub's ServiceAccount on one target, with its roles, for one SyncTarget.
 type Identity struct {
-	// SyncTarget is its name, Inventory the logical cluster it lives in.
+	// SyncTarget is the name of the SyncTarget, and Inventory its logical cluster.
 	SyncTarget, Inventory string
 }
 
-// Name is what all that is made on the target is called. Another inventory, also of another hub, never comes to the same.
+// Name returns the name of all objects on the target. It is unique among the inventories of all hubs.
 func (i Identity) Name() string {
 	sum := sha256.Sum256([]byte(i.owner()))
 	name := i.SyncTarget
@@ -79,12 +80,12 @@ func (i Identity) objectMeta(namespace string) metav1.ObjectMeta {
 	}
 }
 
-// isOurs reports whether an object was made for the identity.
+// isOurs reports whether a registration created the object for the identity.
 func (i Identity) isOurs(object client.Object) bool {
 	return object.GetLabels()[managedByLabel] == managerName && object.GetAnnotations()[ownerAnnotation] == i.owner()
 }
 
-// Objects returns what a target gets, in the order in which it is made.
+// Objects returns the objects on the target, in the order of their creation.
 func (i Identity) Objects(resources []rbac.Resource, options rbac.Options) []client.Object {
 	role := &rbacv1.ClusterRole{TypeMeta: rbacTypeMeta("ClusterRole"), ObjectMeta: i.objectMeta(""), Rules: rbac.ClusterRoleRules(resources, options)}
 	role.Annotations[resourcesAnnotation] = formatResources(rbac.MergeResources(resources))
@@ -110,7 +111,7 @@ func (i Identity) Objects(resources []rbac.Resource, options rbac.Options) []cli
 	return objects
 }
 
-// roleAndBinding returns a Role of a namespace and its binding to the identity.
+// roleAndBinding returns a Role in a namespace, and the RoleBinding of the identity.
 func (i Identity) roleAndBinding(namespace string, rules []rbacv1.PolicyRule) []client.Object {
 	return []client.Object{
 		&rbacv1.Role{TypeMeta: rbacTypeMeta("Role"), ObjectMeta: i.objectMeta(namespace), Rules: rules},
@@ -137,16 +138,16 @@ func rbacTypeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: kind}
 }
 
-// InventoryID returns what tells a workspace from all others: its logical cluster, which kcp notes on each of its objects.
-// A cluster that is no workspace is told by the UID of its namespace kube-system.
+// InventoryID returns an ID of the inventory workspace: its logical cluster, from the annotation that kcp sets on each
+// object. In a cluster that is no workspace, it returns the UID of the namespace kube-system.
 func InventoryID(ctx context.Context, inventory client.Client) (string, error) {
-	var asked metav1.PartialObjectMetadata
-	asked.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
-	if err := inventory.Get(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, &asked); err != nil {
+	var namespace metav1.PartialObjectMetadata
+	namespace.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	if err := inventory.Get(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, &namespace); err != nil {
 		return "", fmt.Errorf("cannot tell which workspace the current context leads to: %w", err)
 	}
-	if cluster := asked.GetAnnotations()[logicalcluster.AnnotationKey]; cluster != "" {
+	if cluster := namespace.GetAnnotations()[logicalcluster.AnnotationKey]; cluster != "" {
 		return cluster, nil
 	}
-	return string(asked.UID), nil
+	return string(namespace.UID), nil
 }

@@ -37,22 +37,22 @@ import (
 
 // Inventory is a workspace with SyncTargets.
 type Inventory struct {
-	// Client is the operator's. One that only makes dry runs is told so by DryRun.
+	// Client has the operator's credentials. DryRun is true if the client only sends dry runs.
 	Client client.Client
 	DryRun bool
-	// Namespace is where new Secrets are put.
+	// Namespace is the namespace of new Secrets.
 	Namespace string
-	// Report is told of every object that was made sure of. It may be nil.
+	// Report is called for each object with the effect on it. It may be nil.
 	Report func(Change)
 }
 
-// SyncTarget returns a SyncTarget, nil if there is none.
+// SyncTarget returns a SyncTarget, or nil if it does not exist.
 func (i *Inventory) SyncTarget(ctx context.Context, name string) (*edgev2alpha1.SyncTarget, error) {
 	var syncTarget edgev2alpha1.SyncTarget
 	err := i.Client.Get(ctx, types.NamespacedName{Name: name}, &syncTarget)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, nil //nolint:nilnil // that there is none is an answer
+		return nil, nil //nolint:nilnil // a missing SyncTarget is no error
 	case err != nil:
 		return nil, i.describeError(err)
 	}
@@ -60,7 +60,7 @@ func (i *Inventory) SyncTarget(ctx context.Context, name string) (*edgev2alpha1.
 	return &syncTarget, nil
 }
 
-// DesiredSyncTarget returns the SyncTarget that a registration asks for, as a manifest.
+// DesiredSyncTarget returns the manifest of a new SyncTarget.
 func (i *Inventory) DesiredSyncTarget(name string, labels map[string]string) *edgev2alpha1.SyncTarget {
 	return &edgev2alpha1.SyncTarget{
 		TypeMeta:   metav1.TypeMeta{APIVersion: edgev2alpha1.GroupVersion.String(), Kind: "SyncTarget"},
@@ -71,15 +71,16 @@ func (i *Inventory) DesiredSyncTarget(name string, labels map[string]string) *ed
 	}
 }
 
-// EnsureSyncTarget makes the SyncTarget exist with the labels, the adoption, the namespaces and a reference to a Secret. Nothing else of it is changed.
-func (i *Inventory) EnsureSyncTarget(ctx context.Context, wanted *edgev2alpha1.SyncTarget) (*edgev2alpha1.SyncTarget, error) {
+// EnsureSyncTarget creates the SyncTarget, or sets the labels, adoption and namespaces of the existing one. It sets the
+// reference to the Secret only if there is none, and changes nothing else.
+func (i *Inventory) EnsureSyncTarget(ctx context.Context, desired *edgev2alpha1.SyncTarget) (*edgev2alpha1.SyncTarget, error) {
 	always := func(client.Object) bool { return true }
-	change, err := createOrPatch(ctx, i.Client, wanted, always, func(_, to client.Object) {
+	change, err := createOrPatch(ctx, i.Client, desired, always, func(_, to client.Object) {
 		spec := &to.(*edgev2alpha1.SyncTarget).Spec
 		if spec.KubeconfigSecretRef == nil {
-			spec.KubeconfigSecretRef = wanted.Spec.KubeconfigSecretRef
+			spec.KubeconfigSecretRef = desired.Spec.KubeconfigSecretRef
 		}
-		spec.Adoption, spec.Namespaces = wanted.Spec.Adoption, wanted.Spec.Namespaces
+		spec.Adoption, spec.Namespaces = desired.Spec.Adoption, desired.Spec.Namespaces
 	})
 	if err != nil {
 		return nil, i.describeError(err)
@@ -94,7 +95,7 @@ func (i *Inventory) report(change Change) {
 	}
 }
 
-// Kubeconfig returns the kubeconfig that the hub has of the SyncTarget, nil if there is none.
+// Kubeconfig returns the kubeconfig in the Secret of the SyncTarget, or nil if there is none.
 func (i *Inventory) Kubeconfig(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) ([]byte, error) {
 	key, field := secretKeyOf(syncTarget)
 	var secret corev1.Secret
@@ -104,25 +105,27 @@ func (i *Inventory) Kubeconfig(ctx context.Context, syncTarget *edgev2alpha1.Syn
 	return secret.Data[field], nil
 }
 
-// checkExistingSecret returns what to ask before a cluster is given to a SyncTarget that somebody made already, and whose Secret does not
-// name it yet: he may have given himself its mailbox. It refuses a Secret that is not the SyncTarget's.
-func (i *Inventory) checkExistingSecret(ctx context.Context, wanted *edgev2alpha1.SyncTarget) (questions []string, err error) {
-	key, _ := secretKeyOf(wanted)
+// checkExistingSecret returns questions that the operator must confirm before an existing SyncTarget gets the cluster. It
+// returns none if the Secret allows the SyncTarget. Otherwise another user may have created the SyncTarget, with access
+// to the mailbox for himself. It returns an error if the Secret is not for the SyncTarget.
+func (i *Inventory) checkExistingSecret(ctx context.Context, desired *edgev2alpha1.SyncTarget) (questions []string, err error) {
+	key, _ := secretKeyOf(desired)
 	var secret corev1.Secret
 	err = i.Client.Get(ctx, key, &secret)
 	switch {
 	case client.IgnoreNotFound(err) != nil:
 		return nil, i.describeError(err)
-	case err == nil && !isSecretFor(&secret, wanted.Name):
-		return nil, &notAllowedError{secret: &secret, syncTarget: wanted}
+	case err == nil && !isSecretFor(&secret, desired.Name):
+		return nil, &notAllowedError{secret: &secret, syncTarget: desired}
 	}
-	if wanted.UID == "" || kubeconfig.Allows(&secret, wanted.Name, wanted.UID) {
+	if desired.UID == "" || kubeconfig.Allows(&secret, desired.Name, desired.UID) {
 		return nil, nil
 	}
-	return confirmationQuestions(wanted), nil
+	return confirmationQuestions(desired), nil
 }
 
-// confirmationQuestions returns what a SyncTarget that somebody made already would give away of the cluster that it is given.
+// confirmationQuestions returns a question for each setting of an existing SyncTarget that gives others access to the
+// cluster.
 func confirmationQuestions(existing *edgev2alpha1.SyncTarget) (questions []string) {
 	ask := func(format string, args ...any) {
 		questions = append(questions, fmt.Sprintf("The SyncTarget %s is there already, and would "+format+".", append([]any{existing.Name}, args...)...))
@@ -145,7 +148,7 @@ func confirmationQuestions(existing *edgev2alpha1.SyncTarget) (questions []strin
 	return questions
 }
 
-// notAllowedError says that a Secret is not the SyncTarget's, which refers to it.
+// notAllowedError is returned for a Secret that a SyncTarget refers to and that does not allow the SyncTarget.
 type notAllowedError struct {
 	secret     *corev1.Secret
 	syncTarget *edgev2alpha1.SyncTarget
@@ -156,24 +159,25 @@ func (e *notAllowedError) Error() string {
 		e.secret.Namespace, e.secret.Name, e.syncTarget.Name, kubeconfig.AllowCommand(e.secret, e.syncTarget.Name, e.syncTarget.UID))
 }
 
-// isSecretFor reports whether a Secret is for a SyncTarget of a name: it says so, or a registration made it before Secrets said so.
+// isSecretFor reports whether a Secret is for the SyncTarget with the name. An older registration did not set the
+// annotation that says so; then the owner of the Secret decides.
 func isSecretFor(secret *corev1.Secret, name string) bool {
 	if kubeconfig.HasEntryFor(secret, name) {
 		return true
 	}
-	_, says := secret.Annotations[edgev2alpha1.AnnotationAllowedSyncTargets]
-	return !says && secret.Labels[managedByLabel] == managerName && slices.ContainsFunc(secret.OwnerReferences, func(owner metav1.OwnerReference) bool {
+	_, isAnnotated := secret.Annotations[edgev2alpha1.AnnotationAllowedSyncTargets]
+	return !isAnnotated && secret.Labels[managedByLabel] == managerName && slices.ContainsFunc(secret.OwnerReferences, func(owner metav1.OwnerReference) bool {
 		return owner.Kind == "SyncTarget" && owner.Name == name
 	})
 }
 
-// EnsureSecret gives the hub a kubeconfig of the SyncTarget.
+// EnsureSecret writes the kubeconfig to the Secret of the SyncTarget.
 func (i *Inventory) EnsureSecret(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, content []byte) error {
-	wanted, field := NewSecret(syncTarget)
-	// Beside what the Secret allows already.
-	wanted.Annotations = nil
+	desired, field := NewSecret(syncTarget)
+	// kubeconfig.Allow below adds to the annotation of an existing Secret.
+	desired.Annotations = nil
 	isOurs := func(object client.Object) bool { return isSecretFor(object.(*corev1.Secret), syncTarget.Name) }
-	change, err := createOrPatch(ctx, i.Client, wanted, isOurs, func(_, to client.Object) {
+	change, err := createOrPatch(ctx, i.Client, desired, isOurs, func(_, to client.Object) {
 		secret := to.(*corev1.Secret)
 		kubeconfig.Allow(secret, syncTarget.Name, syncTarget.UID)
 		if secret.Data == nil {
@@ -184,14 +188,14 @@ func (i *Inventory) EnsureSecret(ctx context.Context, syncTarget *edgev2alpha1.S
 			secret.Labels[managedByLabel] = managerName
 		}
 		if secret.Labels[managedByLabel] == managerName {
-			// It goes with the SyncTarget that there is now, which may have been made anew.
+			// The SyncTarget may have been deleted and created again, with another UID.
 			secret.OwnerReferences = []metav1.OwnerReference{{
 				APIVersion: edgev2alpha1.GroupVersion.String(), Kind: "SyncTarget", Name: syncTarget.Name, UID: syncTarget.UID,
 			}}
 		}
 	})
 	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("cannot write the Secret %s: create the namespace %s first, or choose another with --namespace: %w", wanted.Name, wanted.Namespace, err)
+		return fmt.Errorf("cannot write the Secret %s: create the namespace %s first, or choose another with --namespace: %w", desired.Name, desired.Namespace, err)
 	}
 	if notOwned, ok := errors.AsType[*NotOwnedError](err); ok {
 		return &notAllowedError{secret: notOwned.Object.(*corev1.Secret), syncTarget: syncTarget}
@@ -199,14 +203,14 @@ func (i *Inventory) EnsureSecret(ctx context.Context, syncTarget *edgev2alpha1.S
 	if err != nil {
 		return i.describeError(err)
 	}
-	// What is reported may be printed.
+	// The plugin may print the reported object.
 	change.Object.(*corev1.Secret).Data = nil
 	i.report(change)
 	return nil
 }
 
-// DeleteSecret deletes the Secret of a SyncTarget that is gone, if a registration made it and no other SyncTarget may use
-// it. Whoever made another keeps it.
+// DeleteSecret deletes the Secret of a deleted SyncTarget, if a registration created the Secret and it allows no other
+// SyncTarget.
 func (i *Inventory) DeleteSecret(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) error {
 	secret, _ := NewSecret(syncTarget)
 	kind := secret.GroupVersionKind()
@@ -225,7 +229,7 @@ func (i *Inventory) DeleteSecret(ctx context.Context, syncTarget *edgev2alpha1.S
 	return nil
 }
 
-// NewSecret returns the Secret of a SyncTarget as a manifest without its content, and the key of that.
+// NewSecret returns the manifest of the Secret of a SyncTarget without data, and the key of the kubeconfig in the data.
 func NewSecret(syncTarget *edgev2alpha1.SyncTarget) (*corev1.Secret, string) {
 	key, field := secretKeyOf(syncTarget)
 	secret := &corev1.Secret{
@@ -254,7 +258,7 @@ func secretKeyOf(syncTarget *edgev2alpha1.SyncTarget) (key types.NamespacedName,
 	return key, field
 }
 
-// describeError says what to do where the workspace cannot be an inventory.
+// describeError wraps an error of the inventory workspace, and says what to do if the workspace is no inventory.
 func (i *Inventory) describeError(err error) error {
 	if err == nil {
 		return nil

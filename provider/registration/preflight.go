@@ -35,69 +35,69 @@ import (
 	"github.com/synchub-dev/synchub/provider/rbac"
 )
 
-// accessReviewClient is a client that asks whether it may, in the place of each write. An error is what the write would have met, as
-// far as questions can tell: no admission and no schema is asked.
+// accessReviewClient creates an access review instead of each write, and returns a Forbidden error if the review denies
+// the write. Admission and schemas are not checked.
 type accessReviewClient struct {
 	client.Client
-	// role is the last one that was to be written; bindings to it grant what it does.
+	// role is the role of the last write. A binding to it grants its permissions.
 	role client.Object
 }
 
-func newAccessReviewClient(about client.Client) client.Client {
-	return &accessReviewClient{Client: about}
+func newAccessReviewClient(c client.Client) client.Client {
+	return &accessReviewClient{Client: c}
 }
 
-func (q *accessReviewClient) Create(ctx context.Context, object client.Object, _ ...client.CreateOption) error {
+func (c *accessReviewClient) Create(ctx context.Context, object client.Object, _ ...client.CreateOption) error {
 	if problems := validation.ValidateObjectMetaAccessor(object, object.GetNamespace() != "", validation.NameIsDNSSubdomain, field.NewPath("metadata")); len(problems) > 0 {
 		return apierrors.NewInvalid(object.GetObjectKind().GroupVersionKind().GroupKind(), object.GetName(), problems)
 	}
-	// Others refer to it, as to one that a server has made.
+	// Other objects refer to the UID.
 	object.SetUID("none-yet")
-	if err := q.checkWrite(ctx, "create", object); err != nil || object.GetNamespace() == "" {
+	if err := c.checkWrite(ctx, "create", object); err != nil || object.GetNamespace() == "" {
 		return err
 	}
-	return q.Get(ctx, types.NamespacedName{Name: object.GetNamespace()}, &corev1.Namespace{})
+	return c.Get(ctx, types.NamespacedName{Name: object.GetNamespace()}, &corev1.Namespace{})
 }
 
-func (q *accessReviewClient) Patch(ctx context.Context, object client.Object, _ client.Patch, _ ...client.PatchOption) error {
-	return q.checkWrite(ctx, "patch", object)
+func (c *accessReviewClient) Patch(ctx context.Context, object client.Object, _ client.Patch, _ ...client.PatchOption) error {
+	return c.checkWrite(ctx, "patch", object)
 }
 
-func (q *accessReviewClient) checkWrite(ctx context.Context, verb string, object client.Object) error {
-	resource, err := q.resourceOf(object)
+func (c *accessReviewClient) checkWrite(ctx context.Context, verb string, object client.Object) error {
+	resource, err := c.resourceOf(object)
 	if err != nil {
 		return err
 	}
-	if err := q.checkAccess(ctx, resourceAttributes(resource, verb, object)); err != nil {
+	if err := c.checkAccess(ctx, resourceAttributes(resource, verb, object)); err != nil {
 		return err
 	}
 	switch object.(type) {
 	case *rbacv1.ClusterRole, *rbacv1.Role:
-		q.role = object
-		return q.checkGrant(ctx, "escalate")
+		c.role = object
+		return c.checkGrant(ctx, "escalate")
 	case *rbacv1.ClusterRoleBinding, *rbacv1.RoleBinding:
-		// A role that is as it must be is not written, and need not be granted anew.
-		if q.role != nil && q.role.GetNamespace() == object.GetNamespace() {
-			return q.checkGrant(ctx, "bind")
+		// A role that needs no write grants nothing new.
+		if c.role != nil && c.role.GetNamespace() == object.GetNamespace() {
+			return c.checkGrant(ctx, "bind")
 		}
 	}
 	return nil
 }
 
-func (q *accessReviewClient) Delete(ctx context.Context, object client.Object, _ ...client.DeleteOption) error {
-	resource, err := q.resourceOf(object)
+func (c *accessReviewClient) Delete(ctx context.Context, object client.Object, _ ...client.DeleteOption) error {
+	resource, err := c.resourceOf(object)
 	if err != nil {
 		return err
 	}
-	return q.checkAccess(ctx, resourceAttributes(resource, "delete", object))
+	return c.checkAccess(ctx, resourceAttributes(resource, "delete", object))
 }
 
-func (q *accessReviewClient) resourceOf(object client.Object) (schema.GroupVersionResource, error) {
-	kind, err := apiutil.GVKForObject(object, q.Scheme())
+func (c *accessReviewClient) resourceOf(object client.Object) (schema.GroupVersionResource, error) {
+	kind, err := apiutil.GVKForObject(object, c.Scheme())
 	if err != nil {
 		return schema.GroupVersionResource{}, err
 	}
-	mapping, err := q.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	mapping, err := c.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
 		return schema.GroupVersionResource{}, err
 	}
@@ -108,39 +108,40 @@ func resourceAttributes(resource schema.GroupVersionResource, verb string, objec
 	return authorizationv1.ResourceAttributes{Group: resource.Group, Resource: resource.Resource, Verb: verb, Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// checkGrant asks for the verb that lets somebody grant by the role what he does not have, or else for all that it grants.
-func (q *accessReviewClient) checkGrant(ctx context.Context, verb string) error {
-	about := schema.GroupVersionResource{Group: rbacv1.GroupName, Resource: "clusterroles"}
+// checkGrant checks the permission for verb, which is escalate or bind, on the role. If it is denied, checkGrant checks
+// that the user has all permissions of the role.
+func (c *accessReviewClient) checkGrant(ctx context.Context, verb string) error {
+	resource := schema.GroupVersionResource{Group: rbacv1.GroupName, Resource: "clusterroles"}
 	var rules []rbacv1.PolicyRule
-	switch role := q.role.(type) {
+	switch role := c.role.(type) {
 	case *rbacv1.ClusterRole:
 		rules = role.Rules
 	case *rbacv1.Role:
-		about.Resource, rules = "roles", role.Rules
+		resource.Resource, rules = "roles", role.Rules
 	}
-	err := q.checkAccess(ctx, resourceAttributes(about, verb, q.role))
+	err := c.checkAccess(ctx, resourceAttributes(resource, verb, c.role))
 	if !apierrors.IsForbidden(err) {
 		return err
 	}
 	for _, one := range rbac.AddedAttributes(nil, rules) {
-		one.Namespace = q.role.GetNamespace()
-		if err := q.checkAccess(ctx, one); err != nil {
+		one.Namespace = c.role.GetNamespace()
+		if err := c.checkAccess(ctx, one); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checkAccess returns the error of a server that forbids something.
-func (q *accessReviewClient) checkAccess(ctx context.Context, about authorizationv1.ResourceAttributes) error {
-	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &about}}
-	if err := q.Client.Create(ctx, review); err != nil {
-		return fmt.Errorf("cannot ask whether it is allowed to %s %s: %w", about.Verb, about.Resource, err)
+// checkAccess returns a Forbidden error if an access review denies the attributes.
+func (c *accessReviewClient) checkAccess(ctx context.Context, attributes authorizationv1.ResourceAttributes) error {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &attributes}}
+	if err := c.Client.Create(ctx, review); err != nil {
+		return fmt.Errorf("cannot ask whether it is allowed to %s %s: %w", attributes.Verb, attributes.Resource, err)
 	}
 	if review.Status.Allowed {
 		return nil
 	}
-	return apierrors.NewForbidden(schema.GroupResource{Group: about.Group, Resource: about.Resource}, about.Name, fmt.Errorf("you may not %s it%s", about.Verb, inNamespace(about.Namespace)))
+	return apierrors.NewForbidden(schema.GroupResource{Group: attributes.Group, Resource: attributes.Resource}, attributes.Name, fmt.Errorf("you may not %s it%s", attributes.Verb, inNamespace(attributes.Namespace)))
 }
 
 func inNamespace(namespace string) string {

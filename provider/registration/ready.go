@@ -35,17 +35,17 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
 
-// ReadyConditions are the conditions on the way to Ready, in the order in which they come true.
+// ReadyConditions are the conditions that Ready depends on, in the order in which they become true.
 var ReadyConditions = []string{
 	edgev2alpha1.ConditionMailboxReady, edgev2alpha1.ConditionHeartbeatHealthy,
 	edgev2alpha1.ConditionSyncerAuthorized, edgev2alpha1.ConditionSyncerReady,
 }
 
-// ErrReplaced says that the SyncTarget that was waited for is gone, and another one has its name.
+// ErrReplaced is returned if the SyncTarget was deleted and another one with its name was created.
 var ErrReplaced = errors.New("the SyncTarget was replaced by another one")
 
-// WatchSyncTarget shows each state of a SyncTarget to done, nil once it is gone, until that returns true or ctx ends. What it showed
-// last is returned in both cases.
+// WatchSyncTarget calls done with each state of a SyncTarget, or with nil after its deletion, until done returns true or
+// ctx ends. It returns the last state. The error may be [ErrReplaced].
 func WatchSyncTarget(ctx context.Context, inventory client.WithWatch, syncTarget *edgev2alpha1.SyncTarget, done func(*edgev2alpha1.SyncTarget) bool) (*edgev2alpha1.SyncTarget, error) {
 	last := syncTarget
 	only := &client.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, syncTarget.Name)}
@@ -58,12 +58,12 @@ func WatchSyncTarget(ctx context.Context, inventory client.WithWatch, syncTarget
 			return inventory.Watch(ctx, &edgev2alpha1.SyncTargetList{}, only, &client.ListOptions{Raw: &options})
 		},
 	}
-	isDone := func(seen *edgev2alpha1.SyncTarget) (bool, error) {
-		if seen != nil && seen.UID != syncTarget.UID {
+	isDone := func(current *edgev2alpha1.SyncTarget) (bool, error) {
+		if current != nil && current.UID != syncTarget.UID {
 			return false, ErrReplaced
 		}
-		last = seen
-		return done(seen), nil
+		last = current
+		return done(current), nil
 	}
 	_, err := toolswatch.UntilWithSync(ctx, source, &edgev2alpha1.SyncTarget{}, func(store cache.Store) (bool, error) {
 		if len(store.List()) == 0 {
@@ -71,19 +71,19 @@ func WatchSyncTarget(ctx context.Context, inventory client.WithWatch, syncTarget
 		}
 		return false, nil
 	}, func(event watch.Event) (bool, error) {
-		seen, ok := event.Object.(*edgev2alpha1.SyncTarget)
+		current, ok := event.Object.(*edgev2alpha1.SyncTarget)
 		if !ok {
 			return false, apierrors.FromObject(event.Object)
 		}
 		if event.Type == watch.Deleted {
-			seen = nil
+			current = nil
 		}
-		return isDone(seen)
+		return isDone(current)
 	})
 	return last, err
 }
 
-// DescribeNotReady says which conditions keep a SyncTarget from being ready, one a line.
+// DescribeNotReady returns a text with one line for each condition that is not true.
 func DescribeNotReady(syncTarget *edgev2alpha1.SyncTarget) string {
 	var lines []string
 	for _, step := range append(ReadyConditions, edgev2alpha1.ConditionReady) {
@@ -101,7 +101,8 @@ func DescribeNotReady(syncTarget *edgev2alpha1.SyncTarget) string {
 	return strings.Join(lines, "\n")
 }
 
-// IsReady reports whether the hub says that all is well, the rights included. Without these a SyncTarget is ready for a part.
+// IsReady reports whether the SyncTarget is ready and the hub has all permissions. The hub reports Ready without some of
+// them.
 func IsReady(syncTarget *edgev2alpha1.SyncTarget) bool {
 	if syncTarget == nil || !meta.IsStatusConditionTrue(syncTarget.Status.Conditions, edgev2alpha1.ConditionReady) {
 		return false

@@ -32,209 +32,211 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// Registrar is what a registration is to bring about.
+// Registrar registers one cluster. Its fields describe the desired registration.
 type Registrar struct {
-	// Name and Labels are the SyncTarget's. Labels are added to those it has.
+	// Name is the name of the SyncTarget. Labels are added to its labels.
 	Name   string
 	Labels map[string]string
-	// Adoption becomes the SyncTarget's; nil leaves it as it is.
+	// Adoption is the adoption policy of the SyncTarget. Nil keeps that of an existing one.
 	Adoption  *edgev2alpha1.AdoptionPolicy
 	Requested ResourceRequest
-	// Namespaces are the only ones of the target that the hub is to use, and to have rights in. None leaves that as it is, and
-	// [AllNamespaces] stands for the whole cluster.
+	// Namespaces are the namespaces of the target to which the hub is restricted. None keeps the present restriction, and
+	// [AllNamespaces] removes it.
 	Namespaces  []string
 	RBACOptions rbac.Options
-	// Lifetime is how long a token is to last.
+	// Lifetime is the requested lifetime of a token.
 	Lifetime time.Duration
 
 	Inventory *Inventory
-	// Admin and TargetClient are the way to the target. Without them Handed is the kubeconfig that the hub gets.
+	// Admin and TargetClient have the administrator's access to the target. Without them, the hub gets Kubeconfig.
 	Admin        *AdminConfig
 	TargetClient client.Client
 	Kubeconfig   []byte
 
-	// Info is told what the operator should know. It may be nil.
+	// Info is called with texts for the operator. It may be nil.
 	Info func(string)
-	// Confirm is asked before more is given than was before; what it returns ends the registration. It may be nil.
+	// Confirm is called before the hub, or another user, gets more access than before. If it returns an error, the
+	// registration fails. It may be nil.
 	Confirm func(ctx context.Context, question string) error
-	// IsProtected reports whether a namespace is protected and not among those that a SyncTarget allows all the same. It may be nil.
+	// IsProtected reports whether a namespace is protected and not in the allowed ones of the SyncTarget. It may be nil.
 	IsProtected func(namespace string, allowed []string) bool
 	Clock       clock.PassiveClock
 }
 
-// Register makes sure of the SyncTarget, then of the identity on the target, then of the Secret. What failed can be done
-// again.
-func (p *Registrar) Register(ctx context.Context) (*edgev2alpha1.SyncTarget, error) {
-	if p.Admin == nil {
-		if _, err := targets.ParseKubeconfig(p.Kubeconfig); err != nil {
+// Register creates or updates the SyncTarget, then the identity on the target, then the Secret. After an error, it can be
+// called again.
+func (r *Registrar) Register(ctx context.Context) (*edgev2alpha1.SyncTarget, error) {
+	if r.Admin == nil {
+		if _, err := targets.ParseKubeconfig(r.Kubeconfig); err != nil {
 			return nil, err
 		}
 	}
-	wanted, err := p.desiredSyncTarget(ctx)
+	desired, err := r.desiredSyncTarget(ctx)
 	if err != nil {
 		return nil, err
 	}
-	target, grant, err := p.resolveAndConfirm(ctx, wanted)
+	target, grant, err := r.resolveAndConfirm(ctx, desired)
 	if err != nil {
 		return nil, err
 	}
-	syncTarget, err := p.Inventory.EnsureSyncTarget(ctx, wanted)
+	syncTarget, err := r.Inventory.EnsureSyncTarget(ctx, desired)
 	if err != nil {
 		return nil, err
 	}
 	if target == nil {
-		return syncTarget, p.Inventory.EnsureSecret(ctx, syncTarget, p.Kubeconfig)
+		return syncTarget, r.Inventory.EnsureSecret(ctx, syncTarget, r.Kubeconfig)
 	}
 	if err := target.Ensure(ctx, grant.resources, grant.Options); err != nil {
 		return nil, err
 	}
-	return syncTarget, p.renewCredentials(ctx, target, syncTarget, true)
+	return syncTarget, r.renewCredentials(ctx, target, syncTarget, true)
 }
 
-// Preflight returns why Register would fail, as far as that can be found out without a write.
-func (p *Registrar) Preflight(ctx context.Context) error {
-	inventory := *p.Inventory
+// Preflight returns the error that Register would return, as far as access reviews and reads can predict it.
+func (r *Registrar) Preflight(ctx context.Context) error {
+	inventory := *r.Inventory
 	inventory.Client, inventory.DryRun, inventory.Report = newAccessReviewClient(inventory.Client), true, nil
-	preflight := *p
+	preflight := *r
 	preflight.Inventory, preflight.Info, preflight.Confirm = &inventory, nil, nil
-	if p.TargetClient != nil {
-		preflight.TargetClient = newAccessReviewClient(p.TargetClient)
+	if r.TargetClient != nil {
+		preflight.TargetClient = newAccessReviewClient(r.TargetClient)
 	}
 	_, err := preflight.Register(ctx)
 	return err
 }
 
-// desiredSyncTarget returns the SyncTarget as it is to be, after a look at the one that there is.
-func (p *Registrar) desiredSyncTarget(ctx context.Context) (*edgev2alpha1.SyncTarget, error) {
-	current, err := p.Inventory.SyncTarget(ctx, p.Name)
+// desiredSyncTarget returns the desired SyncTarget, with the settings of an existing one that the registration does not
+// change.
+func (r *Registrar) desiredSyncTarget(ctx context.Context) (*edgev2alpha1.SyncTarget, error) {
+	current, err := r.Inventory.SyncTarget(ctx, r.Name)
 	if err != nil {
 		return nil, err
 	}
-	wanted := p.Inventory.DesiredSyncTarget(p.Name, p.Labels)
+	desired := r.Inventory.DesiredSyncTarget(r.Name, r.Labels)
 	if current != nil {
 		if current.DeletionTimestamp != nil {
-			return nil, fmt.Errorf("the SyncTarget %s is being deleted: wait until it is gone, or let it go with `kubectl synchub unregister %s --force`", p.Name, p.Name)
+			return nil, fmt.Errorf("the SyncTarget %s is being deleted: wait until it is gone, or remove it with `kubectl synchub unregister %s --force`", r.Name, r.Name)
 		}
-		wanted.UID, wanted.Spec.MailboxAccess, wanted.Spec.Adoption = current.UID, current.Spec.MailboxAccess, current.Spec.Adoption
-		wanted.Spec.AllowSharedCluster = current.Spec.AllowSharedCluster
-		wanted.Spec.Namespaces = current.Spec.Namespaces.DeepCopy()
+		desired.UID, desired.Spec.MailboxAccess, desired.Spec.Adoption = current.UID, current.Spec.MailboxAccess, current.Spec.Adoption
+		desired.Spec.AllowSharedCluster = current.Spec.AllowSharedCluster
+		desired.Spec.Namespaces = current.Spec.Namespaces.DeepCopy()
 		if current.Spec.KubeconfigSecretRef != nil {
-			wanted.Spec.KubeconfigSecretRef = current.Spec.KubeconfigSecretRef
+			desired.Spec.KubeconfigSecretRef = current.Spec.KubeconfigSecretRef
 		}
 	}
-	if p.Adoption != nil {
-		wanted.Spec.Adoption = *p.Adoption
+	if r.Adoption != nil {
+		desired.Spec.Adoption = *r.Adoption
 	}
-	return wanted, p.setNamespaces(wanted)
+	return desired, r.setNamespaces(desired)
 }
 
-// maxNamespaces is how many namespaces a SyncTarget may list in spec.namespaces.only. The schema says so, too.
+// maxNamespaces is the maximum number of namespaces in spec.namespaces.only, as in the schema.
 const maxNamespaces = 64
 
-// setNamespaces has the SyncTarget say which namespaces the hub uses.
-func (p *Registrar) setNamespaces(wanted *edgev2alpha1.SyncTarget) error {
-	if len(p.Namespaces) == 0 {
+// setNamespaces sets spec.namespaces.only of the SyncTarget.
+func (r *Registrar) setNamespaces(desired *edgev2alpha1.SyncTarget) error {
+	if len(r.Namespaces) == 0 {
 		return nil
 	}
-	restrictions := wanted.Spec.Namespaces
+	restrictions := desired.Spec.Namespaces
 	if restrictions == nil {
 		restrictions = &edgev2alpha1.TargetNamespaces{}
 	}
 	restrictions.Only = nil
-	if p.Namespaces[0] != AllNamespaces {
-		restrictions.Only = slices.Compact(slices.Sorted(slices.Values(p.Namespaces)))
+	if r.Namespaces[0] != AllNamespaces {
+		restrictions.Only = slices.Compact(slices.Sorted(slices.Values(r.Namespaces)))
 	}
 	if many := len(restrictions.Only); many > maxNamespaces {
 		return fmt.Errorf("--namespaces: %d are given, and at most %d can be, since the hub watches each resource in each of them: give fewer, or rights in the whole cluster with '%s'", many, maxNamespaces, AllNamespaces)
 	}
 	for _, namespace := range restrictions.Only {
-		if p.IsProtected != nil && p.IsProtected(namespace, restrictions.AllowProtected) {
-			return fmt.Errorf("--namespaces: %s is protected, the hub uses it only if spec.namespaces.allowProtected of the SyncTarget %s lists it: put it there first, or leave it away", namespace, p.Name)
+		if r.IsProtected != nil && r.IsProtected(namespace, restrictions.AllowProtected) {
+			return fmt.Errorf("--namespaces: %s is protected, the hub uses it only if spec.namespaces.allowProtected of the SyncTarget %s lists it: add it there first, or leave it out", namespace, r.Name)
 		}
 	}
-	wanted.Spec.Namespaces = restrictions
+	desired.Spec.Namespaces = restrictions
 	if len(restrictions.Only)+len(restrictions.AllowProtected) == 0 {
-		wanted.Spec.Namespaces = nil
+		desired.Spec.Namespaces = nil
 	}
 	return nil
 }
 
-// resolveAndConfirm finds out what is to be made, and has it confirmed if that gives more than there was. Nothing is made yet. Without
-// an administrator there is no target to make anything on.
-func (p *Registrar) resolveAndConfirm(ctx context.Context, wanted *edgev2alpha1.SyncTarget) (target *Target, grant grant, err error) {
-	existing := wanted.DeepCopy()
-	if p.Adoption != nil {
-		// What the operator asks for is not asked of him.
+// resolveAndConfirm returns the target and the permissions for it, and calls Confirm if the registration gives more
+// access than before. It writes nothing. Without an administrator's access, the target is nil.
+func (r *Registrar) resolveAndConfirm(ctx context.Context, desired *edgev2alpha1.SyncTarget) (target *Target, grant grant, err error) {
+	existing := desired.DeepCopy()
+	if r.Adoption != nil {
+		// The operator has requested this adoption policy, so it needs no confirmation.
 		existing.Spec.Adoption = ""
 	}
-	questions, err := p.Inventory.checkExistingSecret(ctx, existing)
+	questions, err := r.Inventory.checkExistingSecret(ctx, existing)
 	if err != nil {
 		return nil, grant, err
 	}
-	if p.Admin != nil {
-		if target, err = p.Target(ctx); err != nil {
+	if r.Admin != nil {
+		if target, err = r.Target(ctx); err != nil {
 			return nil, grant, err
 		}
 		var added string
-		if grant, added, err = p.resolveGrant(ctx, target); err != nil {
+		if grant, added, err = r.resolveGrant(ctx, target); err != nil {
 			return nil, grant, err
 		}
-		if restrictions := wanted.Spec.Namespaces; len(p.Namespaces) == 0 && len(grant.Namespaces) > 0 && (restrictions == nil || len(restrictions.Only) == 0) {
-			// It was made anew, and the rights were not.
+		if restrictions := desired.Spec.Namespaces; len(r.Namespaces) == 0 && len(grant.Namespaces) > 0 && (restrictions == nil || len(restrictions.Only) == 0) {
+			// The SyncTarget is a new one, and the permissions are those of a deleted one with its name.
 			if restrictions == nil {
-				wanted.Spec.Namespaces = &edgev2alpha1.TargetNamespaces{}
+				desired.Spec.Namespaces = &edgev2alpha1.TargetNamespaces{}
 			}
-			wanted.Spec.Namespaces.Only = grant.Namespaces
+			desired.Spec.Namespaces.Only = grant.Namespaces
 		}
 		if added != "" {
 			questions = append(questions, "The hub's rights on the target would grow by: "+added+".")
 		}
 	}
-	if len(questions) > 0 && p.Confirm != nil {
-		err = p.Confirm(ctx, strings.Join(questions, "\n"))
+	if len(questions) > 0 && r.Confirm != nil {
+		err = r.Confirm(ctx, strings.Join(questions, "\n"))
 	}
 	return target, grant, err
 }
 
-// grant is what is granted on a target, and where.
+// grant describes the permissions on a target.
 type grant struct {
 	resources []rbac.Resource
 	rbac.Options
 }
 
-// Objects returns what Register makes sure of, except what it learns on the way: the Secret has no content. It reads, and
-// writes nothing.
-func (p *Registrar) Objects(ctx context.Context) ([]client.Object, error) {
-	wanted, err := p.desiredSyncTarget(ctx)
+// Objects returns the objects that Register would write, without the data of the Secret. It writes nothing.
+func (r *Registrar) Objects(ctx context.Context) ([]client.Object, error) {
+	desired, err := r.desiredSyncTarget(ctx)
 	if err != nil {
 		return nil, err
 	}
-	target, grant, err := p.resolveAndConfirm(ctx, wanted)
+	target, grant, err := r.resolveAndConfirm(ctx, desired)
 	if err != nil {
 		return nil, err
 	}
-	secret, _ := NewSecret(wanted)
-	wanted.UID = ""
-	objects := []client.Object{wanted}
+	secret, _ := NewSecret(desired)
+	desired.UID = ""
+	objects := []client.Object{desired}
 	if target != nil {
 		objects = append(objects, target.Objects(grant.resources, grant.Options)...)
 	}
 	return append(objects, secret), nil
 }
 
-// RotateToken gives the hub a new token, and with revoke ends all that there are before. In between the hub has none.
-func (p *Registrar) RotateToken(ctx context.Context, revoke bool) error {
-	syncTarget, err := p.Inventory.SyncTarget(ctx, p.Name)
+// RotateToken writes a new token to the Secret. With revoke, it invalidates all existing tokens first, so the hub has
+// none for a moment.
+func (r *Registrar) RotateToken(ctx context.Context, revoke bool) error {
+	syncTarget, err := r.Inventory.SyncTarget(ctx, r.Name)
 	if err != nil {
 		return err
 	}
 	if syncTarget == nil {
-		return NotFound(p.Name)
+		return NotFound(r.Name)
 	}
-	if _, err := p.Inventory.checkExistingSecret(ctx, syncTarget); err != nil {
+	if _, err := r.Inventory.checkExistingSecret(ctx, syncTarget); err != nil {
 		return err
 	}
-	target, err := p.Target(ctx)
+	target, err := r.Target(ctx)
 	if err != nil {
 		return err
 	}
@@ -243,52 +245,53 @@ func (p *Registrar) RotateToken(ctx context.Context, revoke bool) error {
 			return err
 		}
 	}
-	return p.renewCredentials(ctx, target, syncTarget, false)
+	return r.renewCredentials(ctx, target, syncTarget, false)
 }
 
-// renewCredentials writes the Secret; keep leaves a token that is good.
-func (p *Registrar) renewCredentials(ctx context.Context, target *Target, syncTarget *edgev2alpha1.SyncTarget, keep bool) error {
-	var has []byte
+// renewCredentials writes a kubeconfig to the Secret. With keep, it keeps a token that has more than half of its lifetime
+// left.
+func (r *Registrar) renewCredentials(ctx context.Context, target *Target, syncTarget *edgev2alpha1.SyncTarget, keep bool) error {
+	var current []byte
 	if keep {
 		var err error
-		if has, err = p.Inventory.Kubeconfig(ctx, syncTarget); err != nil {
+		if current, err = r.Inventory.Kubeconfig(ctx, syncTarget); err != nil {
 			return err
 		}
 	}
 	if target.DryRun {
-		// A token cannot be asked for by way of trial.
-		return p.Inventory.EnsureSecret(ctx, syncTarget, has)
+		// A dry run cannot request a token.
+		return r.Inventory.EnsureSecret(ctx, syncTarget, current)
 	}
-	kubeconfig, err := target.Kubeconfig(ctx, p.Admin, has, p.Lifetime, p.Clock.Now())
+	kubeconfig, err := target.Kubeconfig(ctx, r.Admin, current, r.Lifetime, r.Clock.Now())
 	if err != nil {
 		return err
 	}
-	return p.Inventory.EnsureSecret(ctx, syncTarget, kubeconfig)
+	return r.Inventory.EnsureSecret(ctx, syncTarget, kubeconfig)
 }
 
-// Target returns the target's side of the plan.
-func (p *Registrar) Target(ctx context.Context) (*Target, error) {
-	inventory, err := InventoryID(ctx, p.Inventory.Client)
+// Target returns the identity on the target, with the client for it.
+func (r *Registrar) Target(ctx context.Context) (*Target, error) {
+	inventory, err := InventoryID(ctx, r.Inventory.Client)
 	if err != nil {
 		return nil, err
 	}
 	return &Target{
-		Identity: Identity{SyncTarget: p.Name, Inventory: inventory},
-		Client:   p.TargetClient, DryRun: p.Inventory.DryRun, Report: p.Inventory.Report,
+		Identity: Identity{SyncTarget: r.Name, Inventory: inventory},
+		Client:   r.TargetClient, DryRun: r.Inventory.DryRun, Report: r.Inventory.Report,
 	}, nil
 }
 
-// resolveGrant returns what to grant, and by what the rights grow that the hub has.
-func (p *Registrar) resolveGrant(ctx context.Context, target *Target) (chosen grant, added string, err error) {
+// resolveGrant returns the permissions to grant. added describes those that the hub does not have yet, or is empty.
+func (r *Registrar) resolveGrant(ctx context.Context, target *Target) (chosen grant, added string, err error) {
 	before, err := target.CurrentGrants(ctx)
 	if err != nil {
 		return grant{}, "", describeTargetError(err)
 	}
-	request := p.Requested
-	if request.Resources, err = p.resolveResources(request.Resources); err != nil {
+	request := r.Requested
+	if request.Resources, err = r.resolveResources(request.Resources); err != nil {
 		return grant{}, "", err
 	}
-	if request.Additional, err = p.resolveResources(request.Additional); err != nil {
+	if request.Additional, err = r.resolveResources(request.Additional); err != nil {
 		return grant{}, "", err
 	}
 	var granted []rbac.Resource
@@ -299,20 +302,20 @@ func (p *Registrar) resolveGrant(ctx context.Context, target *Target) (chosen gr
 	if err != nil {
 		return grant{}, "", err
 	}
-	chosen.Options = p.RBACOptions
-	if chosen.Namespaces, err = p.resolveNamespaces(ctx, before); err != nil {
+	chosen.Options = r.RBACOptions
+	if chosen.Namespaces, err = r.resolveNamespaces(ctx, before); err != nil {
 		return grant{}, "", err
 	}
-	if chosen.resources, err = p.filterNamespaced(chosen.Namespaces, resources); err != nil {
+	if chosen.resources, err = r.filterNamespaced(chosen.Namespaces, resources); err != nil {
 		return grant{}, "", err
 	}
 	where := "the whole cluster"
 	if len(chosen.Namespaces) > 0 {
 		where = rbac.FormatNamespaces(chosen.Namespaces)
 	}
-	p.info(fmt.Sprintf("Rights in %s for %d resources, %s: %s.", where, len(chosen.resources), source, formatResources(chosen.resources)))
-	if !p.RBACOptions.Escalate && includesRBAC(chosen.resources) {
-		p.info("Roles that grant more than the hub has, and bindings to them, will be refused by the target. Allow them with --allow-rbac-escalation.")
+	r.info(fmt.Sprintf("Rights in %s for %d resources, %s: %s.", where, len(chosen.resources), source, formatResources(chosen.resources)))
+	if !r.RBACOptions.Escalate && includesRBAC(chosen.resources) {
+		r.info("Roles that grant more than the hub has, and bindings to them, will be refused by the target. Allow them with --allow-rbac-escalation.")
 	}
 	if before != nil {
 		more := before.missing(chosen.resources, chosen.Options)
@@ -321,7 +324,7 @@ func (p *Registrar) resolveGrant(ctx context.Context, target *Target) (chosen gr
 	return chosen, added, nil
 }
 
-// formatResources lists resources as an operator writes them.
+// formatResources returns the resources in the format of the flag --resources.
 func formatResources(resources []rbac.Resource) string {
 	names := make([]string, 0, len(resources))
 	for _, resource := range resources {
@@ -330,9 +333,9 @@ func formatResources(resources []rbac.Resource) string {
 	return strings.Join(names, ",")
 }
 
-func (p *Registrar) info(text string) {
-	if p.Info != nil {
-		p.Info(text)
+func (r *Registrar) info(text string) {
+	if r.Info != nil {
+		r.Info(text)
 	}
 }
 
@@ -345,11 +348,12 @@ func includesRBAC(resources []rbac.Resource) bool {
 	return false
 }
 
-// resolveResources completes resources that were asked for by what the target serves.
-func (p *Registrar) resolveResources(asked []rbac.Resource) ([]rbac.Resource, error) {
+// resolveResources returns the resources with the group and the plural name that the target serves. A resource that the
+// target does not serve gets InstallsCRD.
+func (r *Registrar) resolveResources(requested []rbac.Resource) ([]rbac.Resource, error) {
 	var resolved []rbac.Resource
-	for _, resource := range asked {
-		found, err := p.TargetClient.RESTMapper().ResourceFor(resource.GroupResource().WithVersion(""))
+	for _, resource := range requested {
+		found, err := r.TargetClient.RESTMapper().ResourceFor(resource.GroupResource().WithVersion(""))
 		switch {
 		case err == nil:
 			resource.Group, resource.Resource = found.Group, found.Resource
@@ -357,7 +361,7 @@ func (p *Registrar) resolveResources(asked []rbac.Resource) ([]rbac.Resource, er
 			return nil, fmt.Errorf("the target has no resource %q without a group: write it with its group, for example deployments.apps", resource.Resource)
 		case meta.IsNoMatchError(err):
 			resource.InstallsCRD = true
-			p.info(fmt.Sprintf("The target does not serve %s: the hub is allowed to install its definition.", resource.GroupResource()))
+			r.info(fmt.Sprintf("The target does not serve %s: the hub is allowed to install its definition.", resource.GroupResource()))
 		default:
 			return nil, fmt.Errorf("cannot find out whether the target serves %s: %w", resource, err)
 		}
@@ -366,7 +370,7 @@ func (p *Registrar) resolveResources(asked []rbac.Resource) ([]rbac.Resource, er
 	return resolved, nil
 }
 
-// NotFound says that a SyncTarget is not there.
+// NotFound returns the error for a SyncTarget that does not exist.
 func NotFound(name string) error {
 	return fmt.Errorf("there is no SyncTarget %q in the workspace of the current context: see `kubectl get synctargets`", name)
 }

@@ -67,7 +67,8 @@ func TestNamesTellIdentitiesApart(t *testing.T) {
 	}
 }
 
-// Whoever makes a SyncTarget before it is registered gets nothing of the cluster that the operator was not asked about.
+// A user who creates a SyncTarget before its registration gets no access to the cluster that the operator has not
+// confirmed.
 func TestConfirmationQuestions(t *testing.T) {
 	for name, test := range map[string]struct {
 		spec edgev2alpha1.SyncTargetSpec
@@ -94,7 +95,7 @@ func TestConfirmationQuestions(t *testing.T) {
 	}
 }
 
-// What is usual here is what the chart publishes.
+// The default resources are those that the chart publishes.
 func TestDefaultResourcesAreWhatTheChartPublishes(t *testing.T) {
 	files, err := filepath.Glob("../../charts/synchub/files/published/*.yaml")
 	if err != nil {
@@ -193,7 +194,7 @@ contexts: [{name: it, context: {cluster: it, user: it}}, {name: other, context: 
 clusters: [{name: it, cluster: {%s}}, {name: other, cluster: {server: 'https://other.example:6443'}}],
 users: [{name: it, user: {exec: {apiVersion: client.authentication.k8s.io/v1, command: "false", interactiveMode: Never}}}]}`
 
-// writeFiles writes files of one directory and returns where the kubeconfig among them is.
+// writeFiles writes files to a directory and returns the path of the kubeconfig among them.
 func writeFiles(t *testing.T, files map[string]string) (kubeconfig string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -205,7 +206,7 @@ func writeFiles(t *testing.T, files map[string]string) (kubeconfig string) {
 	return filepath.Join(dir, "kubeconfig")
 }
 
-// hubKubeconfig returns what the hub gets of an administrator's kubeconfig.
+// hubKubeconfig returns the hub's kubeconfig for the cluster of an administrator's kubeconfig.
 func hubKubeconfig(t *testing.T, admin *AdminConfig) *clientcmdapi.Config {
 	t.Helper()
 	written, err := admin.kubeconfig("t0ken")
@@ -288,7 +289,7 @@ func TestTokensAreKeptForHalfOfTheirLife(t *testing.T) {
 		"for another server":        {token: jwt, user: "x", uid: "u", context: "other"},
 		"no JWT":                    {token: "opaque", user: "x", uid: "u"},
 		"garbage":                   {token: "a.%.c", user: "x", uid: "u"},
-		"no JSON":                   {token: "a.Zm9v.c", user: "x", uid: "u"}, //nolint:gosec // it is none
+		"no JSON":                   {token: "a.Zm9v.c", user: "x", uid: "u"}, //nolint:gosec // not a real token
 	} {
 		t.Run(name, func(t *testing.T) {
 			has, err := read(test.context).kubeconfig(test.token)
@@ -306,8 +307,8 @@ func TestTokensAreKeptForHalfOfTheirLife(t *testing.T) {
 	}
 }
 
-// Each namespace costs a watch of each resource: as many as the schema of SyncTargets takes are taken, and others refused before
-// anything is made.
+// Each namespace costs a watch of each resource. A registration accepts as many namespaces as the schema of SyncTargets,
+// and refuses more before it writes anything.
 func TestManyNamespacesAreRefused(t *testing.T) {
 	definition := fixtures.DecodeFile[apiextensionsv1.CustomResourceDefinition](t, "../../apis/schemas/crds/edge.kubestellar.io_synctargets.yaml")
 	only := definition.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["namespaces"].Properties["only"]

@@ -26,7 +26,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/rbac"
 )
 
-// defaultResources are the resources that the chart publishes unless told otherwise.
+// defaultResources are the resources that the chart publishes by default.
 var defaultResources = []string{
 	"configmaps", "namespaces", "pods:up", "secrets", "serviceaccounts", "services",
 	"customresourcedefinitions.apiextensions.k8s.io",
@@ -37,17 +37,17 @@ var defaultResources = []string{
 	"rolebindings.rbac.authorization.k8s.io", "roles.rbac.authorization.k8s.io",
 }
 
-// ResourceRequest is what an operator asks for.
+// ResourceRequest holds the resources that an operator requests.
 type ResourceRequest struct {
-	// Resources are those to grant rights for, and no others; More are added to whatever is granted.
+	// Resources are the only resources to grant permissions for. Additional are added to the granted ones.
 	Resources, Additional []rbac.Resource
-	// Published are those of the hosting cluster's PublishedResources, nil if nobody looked there.
+	// Published are the resources of the hosting cluster's PublishedResources, or nil if the plugin did not read them.
 	Published []rbac.Resource
 }
 
-// SelectResources returns the resources to grant rights for, and says where they are from: those asked for; or else those that
-// operators publish, with what was granted before; or else what was granted before; or else what the chart publishes by
-// default. What a SyncTarget's status says is no source of rights: whoever may write it is not who grants them.
+// SelectResources returns the resources to grant permissions for, and a text that names their source. The sources are, in
+// this order: the requested resources; the published ones together with those granted before; those granted before; the
+// chart's default. The status of a SyncTarget is no source, since users who may write it may not grant permissions.
 func SelectResources(request ResourceRequest, granted []rbac.Resource) (resources []rbac.Resource, source string, err error) {
 	switch {
 	case len(request.Resources) > 0:
@@ -71,9 +71,9 @@ func SelectResources(request ResourceRequest, granted []rbac.Resource) (resource
 	return rbac.MergeResources(resources), source, nil
 }
 
-// PublishedResources returns the resources that PublishedResources send to targets, or bring up from there, and the names of those
-// whose resource cannot be told since the target does not serve the kind. Pods, which the chart publishes for coming up, are
-// not written to.
+// PublishedResources returns the resources that PublishedResources sync, in either direction. unresolved are the names of
+// PublishedResources with a kind that the target does not serve. Resources that the chart publishes only for the way up,
+// such as Pods, are not writable.
 func PublishedResources(published []synchubv1alpha1.PublishedResource, mapper meta.RESTMapper) (resources []rbac.Resource, unresolved []string, err error) {
 	defaults, err := rbac.ParseResources(defaultResources)
 	if err != nil {
@@ -93,9 +93,9 @@ func PublishedResources(published []synchubv1alpha1.PublishedResource, mapper me
 			}
 			resource.Resource = mapping.Resource.Resource
 		}
-		for _, usual := range defaults {
-			if usual.GroupResource() == resource.GroupResource() {
-				resource.Down = usual.Down
+		for _, byDefault := range defaults {
+			if byDefault.GroupResource() == resource.GroupResource() {
+				resource.Down = byDefault.Down
 			}
 		}
 		resources = append(resources, resource)

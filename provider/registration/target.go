@@ -37,22 +37,23 @@ import (
 )
 
 const (
-	// namespaceDeletionTimeout is how long the end of the namespace is waited for, endInterval how often it is looked for.
+	// namespaceDeletionTimeout is the maximum time to wait for the deletion of the namespace, and
+	// namespaceDeletionPollInterval the interval of the requests.
 	namespaceDeletionTimeout      = time.Minute
 	namespaceDeletionPollInterval = 500 * time.Millisecond
 )
 
-// Target is the administrator's side of a registration: one identity on one target.
+// Target manages one identity on one target.
 type Target struct {
 	Identity
-	// Client is the administrator's. One that only makes dry runs is told so by DryRun.
+	// Client has the administrator's credentials. DryRun is true if the client only sends dry runs.
 	Client client.Client
 	DryRun bool
-	// Report is told of every object that was made sure of. It may be nil.
+	// Report is called for each object with the effect on it. It may be nil.
 	Report func(Change)
 }
 
-// CurrentGrants returns what the identity was last given, nil if it has no ClusterRole.
+// CurrentGrants returns the present permissions of the identity, or nil if it has no ClusterRole.
 func (t *Target) CurrentGrants(ctx context.Context) (*Grants, error) {
 	var role rbacv1.ClusterRole
 	if err := t.Client.Get(ctx, types.NamespacedName{Name: t.Name()}, &role); err != nil {
@@ -66,13 +67,13 @@ func (t *Target) CurrentGrants(ctx context.Context) (*Grants, error) {
 	if text := role.Annotations[namespacesAnnotation]; text != "" {
 		found.Namespaces = strings.Split(text, ",")
 	}
-	restrictions, err := t.listNamespacedRoles(ctx)
+	objects, err := t.listNamespacedRoles(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range restrictions {
-		if own, ok := one.(*rbacv1.Role); ok {
-			found.namespaceRules[own.Namespace] = own.Rules
+	for _, object := range objects {
+		if role, ok := object.(*rbacv1.Role); ok {
+			found.namespaceRules[role.Namespace] = role.Rules
 		}
 	}
 	if text := role.Annotations[resourcesAnnotation]; text != "" {
@@ -85,10 +86,10 @@ func (t *Target) CurrentGrants(ctx context.Context) (*Grants, error) {
 	return found, nil
 }
 
-// listNamespacedRoles returns the identity's Roles and their bindings in all namespaces but its own, the bindings first.
+// listNamespacedRoles returns the identity's RoleBindings and then its Roles, in all namespaces but [Namespace].
 func (t *Target) listNamespacedRoles(ctx context.Context) ([]client.Object, error) {
 	var found []client.Object
-	take := func(object client.Object, kind string) {
+	add := func(object client.Object, kind string) {
 		if object.GetNamespace() != Namespace && object.GetName() == t.Name() && t.isOurs(object) {
 			object.GetObjectKind().SetGroupVersionKind(rbacv1.SchemeGroupVersion.WithKind(kind))
 			found = append(found, object)
@@ -102,17 +103,17 @@ func (t *Target) listNamespacedRoles(ctx context.Context) ([]client.Object, erro
 		}
 	}
 	for i := range bindings.Items {
-		take(&bindings.Items[i], "RoleBinding")
+		add(&bindings.Items[i], "RoleBinding")
 	}
 	for i := range roles.Items {
-		take(&roles.Items[i], "Role")
+		add(&roles.Items[i], "Role")
 	}
 	return found, nil
 }
 
-// Ensure makes the identity on the target what it must be. A namespace that is on its way out, such as after the end of the
-// last identity in it, is waited for, and made again.
-// What was given in other namespaces is taken away first.
+// Ensure creates or updates the identity on the target. It first deletes the permissions in other namespaces. If
+// [Namespace] is terminating, for example since its last identity was removed, Ensure waits for its deletion and creates
+// it again.
 func (t *Target) Ensure(ctx context.Context, resources []rbac.Resource, options rbac.Options) error {
 	if err := t.deleteNamespacedRolesExcept(ctx, options.Namespaces); err != nil {
 		return err
@@ -122,23 +123,23 @@ func (t *Target) Ensure(ctx context.Context, resources []rbac.Resource, options 
 		if t.DryRun || !isNamespaceMissing(err) {
 			return describeTargetError(err)
 		}
-		if ended := t.waitForNamespaceDeletion(ctx); ended != nil {
-			return errors.Join(describeTargetError(err), ended)
+		if waitErr := t.waitForNamespaceDeletion(ctx); waitErr != nil {
+			return errors.Join(describeTargetError(err), waitErr)
 		}
 	}
 }
 
-// deleteNamespacedRolesExcept takes the rights away in all namespaces but the given.
+// deleteNamespacedRolesExcept deletes the identity's Roles and RoleBindings in all namespaces but the given ones.
 func (t *Target) deleteNamespacedRolesExcept(ctx context.Context, except []string) error {
-	restrictions, err := t.listNamespacedRoles(ctx)
+	objects, err := t.listNamespacedRoles(ctx)
 	if err != nil {
 		return describeTargetError(err)
 	}
-	for _, one := range restrictions {
-		if slices.Contains(except, one.GetNamespace()) {
+	for _, object := range objects {
+		if slices.Contains(except, object.GetNamespace()) {
 			continue
 		}
-		if err := t.remove(ctx, one); err != nil {
+		if err := t.remove(ctx, object); err != nil {
 			return err
 		}
 	}
@@ -146,17 +147,17 @@ func (t *Target) deleteNamespacedRolesExcept(ctx context.Context, except []strin
 }
 
 func (t *Target) ensureAll(ctx context.Context, objects []client.Object) error {
-	for _, wanted := range objects {
+	for _, desired := range objects {
 		var change Change
 		var err error
-		if wanted.GetName() == Namespace {
-			change, err = t.ensureNamespace(ctx, wanted)
+		if desired.GetName() == Namespace {
+			change, err = t.ensureNamespace(ctx, desired)
 		} else {
-			change, err = createOrPatch(ctx, t.Client, wanted, t.isOurs, copyContent)
+			change, err = createOrPatch(ctx, t.Client, desired, t.isOurs, copyContent)
 		}
-		if t.DryRun && wanted.GetNamespace() == Namespace && apierrors.IsNotFound(err) {
-			// Its namespace was made by a dry run only.
-			change, err = Change{Object: wanted, Result: Created}, nil
+		if t.DryRun && desired.GetNamespace() == Namespace && apierrors.IsNotFound(err) {
+			// The dry run did not create the namespace.
+			change, err = Change{Object: desired, Result: Created}, nil
 		}
 		if err != nil {
 			return err
@@ -166,7 +167,7 @@ func (t *Target) ensureAll(ctx context.Context, objects []client.Object) error {
 	return nil
 }
 
-// isNamespaceMissing reports whether nothing can be made in the namespace since it is on its way out, or ended after it was looked at.
+// isNamespaceMissing reports whether a create failed because the namespace is terminating, or was deleted meanwhile.
 func isNamespaceMissing(err error) bool {
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return true
@@ -175,7 +176,7 @@ func isNamespaceMissing(err error) bool {
 	return ok && apierrors.IsNotFound(missing) && missing.ErrStatus.Details != nil && missing.ErrStatus.Details.Kind == "namespaces"
 }
 
-// waitForNamespaceDeletion returns when the namespace is not on its way out any more.
+// waitForNamespaceDeletion waits until the namespace is no longer terminating.
 func (t *Target) waitForNamespaceDeletion(ctx context.Context) error {
 	return wait.PollUntilContextTimeout(ctx, namespaceDeletionPollInterval, namespaceDeletionTimeout, true, func(ctx context.Context) (bool, error) {
 		var found corev1.Namespace
@@ -190,27 +191,27 @@ func (t *Target) report(change Change) {
 	}
 }
 
-// ensureNamespace creates the namespace, or takes the one that there is as it is.
-func (t *Target) ensureNamespace(ctx context.Context, wanted client.Object) (Change, error) {
+// ensureNamespace creates the namespace, or leaves an existing one unchanged.
+func (t *Target) ensureNamespace(ctx context.Context, desired client.Object) (Change, error) {
 	var found corev1.Namespace
-	err := t.Client.Get(ctx, client.ObjectKeyFromObject(wanted), &found)
+	err := t.Client.Get(ctx, client.ObjectKeyFromObject(desired), &found)
 	if apierrors.IsNotFound(err) {
-		err = t.Client.Create(ctx, wanted)
+		err = t.Client.Create(ctx, desired)
 		if !apierrors.IsAlreadyExists(err) {
-			return Change{Object: wanted, Result: Created}, err
+			return Change{Object: desired, Result: Created}, err
 		}
 		err = nil
 	}
-	return Change{Object: wanted, Result: Unchanged}, err
+	return Change{Object: desired, Result: Unchanged}, err
 }
 
-// copyContent makes an object say what another one of its kind says beyond its metadata.
+// copyContent copies all fields but the metadata from one RBAC object to another one of its kind.
 func copyContent(from, to client.Object) {
 	switch to := to.(type) {
 	case *rbacv1.ClusterRole:
 		to.Rules = from.(*rbacv1.ClusterRole).Rules
 		to.AggregationRule = nil
-		if _, isBound := from.GetAnnotations()[namespacesAnnotation]; !isBound {
+		if _, isRestricted := from.GetAnnotations()[namespacesAnnotation]; !isRestricted {
 			delete(to.Annotations, namespacesAnnotation)
 		}
 	case *rbacv1.Role:
@@ -235,7 +236,7 @@ func (t *Target) getServiceAccount(ctx context.Context) (*corev1.ServiceAccount,
 	return &account, nil
 }
 
-// requestToken asks for a token of the identity. The target may give it a shorter life.
+// requestToken returns a new token of the identity. The target may limit its lifetime.
 func (t *Target) requestToken(ctx context.Context, account *corev1.ServiceAccount, lifetime time.Duration) (string, error) {
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(lifetime.Seconds()))}}
 	if err := t.Client.SubResource("token").Create(ctx, account, request); err != nil {
@@ -244,15 +245,15 @@ func (t *Target) requestToken(ctx context.Context, account *corev1.ServiceAccoun
 	return request.Status.Token, nil
 }
 
-// Kubeconfig returns what the hub is to have: the kubeconfig that it has, if that is good for more than half of the life of
-// its token, else one with a new token.
-func (t *Target) Kubeconfig(ctx context.Context, admin *AdminConfig, has []byte, lifetime time.Duration, now time.Time) ([]byte, error) {
+// Kubeconfig returns a kubeconfig for the hub: the current one, if more than half of the lifetime of its token is left,
+// or one with a new token.
+func (t *Target) Kubeconfig(ctx context.Context, admin *AdminConfig, current []byte, lifetime time.Duration, now time.Time) ([]byte, error) {
 	account, err := t.getServiceAccount(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if has != nil && admin.isKubeconfigCurrent(has, account, now) {
-		return has, nil
+	if current != nil && admin.isKubeconfigCurrent(current, account, now) {
+		return current, nil
 	}
 	token, err := t.requestToken(ctx, account, lifetime)
 	if err != nil {
@@ -261,7 +262,7 @@ func (t *Target) Kubeconfig(ctx context.Context, admin *AdminConfig, has []byte,
 	return admin.kubeconfig(token)
 }
 
-// RevokeTokens replaces the identity's ServiceAccount, so that all its tokens end.
+// RevokeTokens deletes the identity's ServiceAccount, which invalidates all its tokens, and creates it again.
 func (t *Target) RevokeTokens(ctx context.Context) error {
 	account, err := t.getServiceAccount(ctx)
 	if err != nil {
@@ -281,10 +282,10 @@ func (t *Target) RevokeTokens(ctx context.Context) error {
 	return nil
 }
 
-// Remove takes everything from the target that was made for the identity, and the namespace if a registration made it and
-// nothing is left there.
+// Remove deletes all objects of the identity from the target. It deletes [Namespace] too, if a registration created it
+// and it is empty.
 func (t *Target) Remove(ctx context.Context) error {
-	// The order is that of making it, backwards: rights end before the identity does.
+	// In reverse order of creation, so that the permissions are deleted before the ServiceAccount.
 	if err := t.deleteNamespacedRolesExcept(ctx, nil); err != nil {
 		return err
 	}
@@ -297,6 +298,7 @@ func (t *Target) Remove(ctx context.Context) error {
 	return t.removeNamespace(ctx)
 }
 
+// remove deletes an object of the identity, if it exists.
 func (t *Target) remove(ctx context.Context, object client.Object) error {
 	err := t.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
 	if apierrors.IsNotFound(err) {
@@ -316,6 +318,7 @@ func (t *Target) remove(ctx context.Context, object client.Object) error {
 	return nil
 }
 
+// removeNamespace deletes [Namespace], if a registration created it and it is empty.
 func (t *Target) removeNamespace(ctx context.Context) error {
 	var found corev1.Namespace
 	if err := t.Client.Get(ctx, types.NamespacedName{Name: Namespace}, &found); err != nil {
@@ -336,15 +339,15 @@ func (t *Target) removeNamespace(ctx context.Context) error {
 	return nil
 }
 
-// isNamespaceInUse reports whether anything is in the namespace that no cluster puts there by itself. Of what a namespace can hold it
-// looks at what everything else needs to run.
+// isNamespaceInUse reports whether the namespace contains objects that clusters do not create by themselves. It lists
+// only the kinds that workloads need.
 func (t *Target) isNamespaceInUse(ctx context.Context) (bool, error) {
 	for _, kind := range []string{"ServiceAccount", "Pod", "Secret", "ConfigMap", "Service", "PersistentVolumeClaim"} {
 		var list metav1.PartialObjectMetadataList
 		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind + "List"))
 		err := t.Client.List(ctx, &list, client.InNamespace(Namespace))
 		if apierrors.IsNotFound(err) {
-			// A target need not have all of them.
+			// A target may lack some of the kinds.
 			continue
 		}
 		if err != nil {
@@ -360,7 +363,7 @@ func (t *Target) isNamespaceInUse(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// describeTargetError says where an error comes from, and for the most frequent one what to do.
+// describeTargetError wraps an error of the target, and says what to do about a missing permission.
 func describeTargetError(err error) error {
 	if err == nil {
 		return nil

@@ -32,13 +32,13 @@ import (
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/singleflight"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/connrotation"
 	"k8s.io/utils/clock"
 
+	"github.com/synchub-dev/synchub/provider/discovery"
 	"github.com/synchub-dev/synchub/provider/fastjson"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
@@ -83,7 +83,7 @@ type Connection struct {
 	credentials *redact.Credentials
 	client      dynamic.Interface
 	metadata    metadata.Interface
-	discovery   discovery.DiscoveryInterface
+	discovery   *discovery.Client
 	dialer      *connrotation.Dialer
 	fingerprint [sha256.Size]byte
 	clock       clock.WithTicker
@@ -215,7 +215,7 @@ func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limit
 	if c.metadata, err = metadata.NewForConfigAndClient(config, client); err != nil {
 		return fmt.Errorf("cannot make a client from the kubeconfig: %w", err)
 	}
-	if c.discovery, err = discovery.NewDiscoveryClientForConfigAndClient(config, client); err != nil {
+	if c.discovery, err = discovery.NewClient(config, client); err != nil {
 		return fmt.Errorf("cannot make a client from the kubeconfig: %w", err)
 	}
 	return nil

@@ -27,9 +27,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
+	"github.com/synchub-dev/synchub/provider/discovery"
 	"github.com/synchub-dev/synchub/provider/transport"
 )
 
@@ -78,7 +78,7 @@ func FuzzDiscovery(f *testing.F) {
 			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(result)), ContentLength: -1, Request: request}, nil
 		})
 		client := &http.Client{Transport: transport.LimitResponses(transport.Options{Limits: transport.TargetLimits()})(server)}
-		key, err := discovery.NewDiscoveryClientForConfigAndClient(&rest.Config{Host: "https://host", QPS: -1}, client)
+		key, err := discovery.NewClient(&rest.Config{Host: "https://host", QPS: -1}, client)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,14 +25,10 @@ import (
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/client-go/rest"
 
+	"github.com/synchub-dev/synchub/provider/discovery"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
@@ -69,11 +65,8 @@ type lookup struct {
 // named as no API can be is none: the name that was not asked for goes on to conditions, and into the hub's memory.
 func (q lookup) matches(api metav1.APIResource) bool {
 	return (q.kind == "" || q.kind == api.Kind) && (q.resource == "" || q.resource == api.Name) &&
-		isAPIName(api.Name) && isAPIName(strings.ToLower(api.Kind))
+		discovery.IsAPIName(api.Name) && discovery.IsAPIName(strings.ToLower(api.Kind))
 }
-
-// isAPIName reports whether a text can be a resource or a version, or a kind in lower case.
-func isAPIName(text string) bool { return len(validation.IsDNS1035Label(text)) == 0 }
 
 type lookupResult struct {
 	resource   schema.GroupVersionResource
@@ -104,9 +97,9 @@ func (c *Connection) ResolveResource(ctx context.Context, resource schema.GroupV
 	return found.kind, found.namespaced, nil
 }
 
-// RESTClient is the way to what the target says of its APIs. It shares the connection's limits and ends with it; who asks
-// says for how long, and what for.
-func (c *Connection) RESTClient() rest.Interface { return c.discovery.RESTClient() }
+// Discovery returns the client that asks the target which APIs it serves. The client shares the connection's limits and ends
+// with the connection. Callers set a timeout, and the class of their requests, in the context.
+func (c *Connection) Discovery() *discovery.Client { return c.discovery }
 
 // resolve answers from memory, or asks the target.
 func (c *Connection) resolve(ctx context.Context, key lookup) (lookupResult, error) {
@@ -131,96 +124,45 @@ func (c *Connection) resolve(ctx context.Context, key lookup) (lookupResult, err
 	return found, nil
 }
 
-// discover looks for what is asked for in its version, or in all versions of its group.
+// discover asks the target for a resource or a kind in one version, or in all versions of its group.
 func (c *Connection) discover(ctx context.Context, key lookup) (lookupResult, error) {
 	if key.versions {
 		versions, err := c.servedVersions(ctx, key)
-		return lookupResult{versions: versions}, err
+		return lookupResult{versions: versions}, c.discoveryError(err)
 	}
-	versions := []string{key.Version}
-	if key.Version == "" {
-		var err error
-		if versions, err = c.versionsOf(ctx, key.Group); err != nil {
-			return lookupResult{}, err
-		}
+	found, err := c.discovery.FindResource(ctx, key.GroupVersion, key.matches)
+	if err != nil {
+		return lookupResult{}, c.discoveryError(err)
 	}
-	for _, version := range versions {
-		served := schema.GroupVersion{Group: key.Group, Version: version}
-		var list metav1.APIResourceList
-		if err := c.getDiscovery(ctx, &list, served.Group, served.Version); err != nil {
-			return lookupResult{}, err
-		}
-		for _, api := range list.APIResources {
-			if key.matches(api) {
-				return lookupResult{resource: served.WithResource(api.Name), kind: api.Kind, namespaced: api.Namespaced}, nil
-			}
-		}
-	}
-	return lookupResult{}, ErrNotServed
+	resource := schema.GroupVersionResource{Group: found.Group, Version: found.Version, Resource: found.Name}
+	return lookupResult{resource: resource, kind: found.Kind, namespaced: found.Namespaced}, nil
 }
 
-// servedVersions returns the versions of a group in which a resource is served, the preferred one first. That there are none
-// is an answer, too.
+// servedVersions returns the versions of a group in which a resource is served, the preferred one first, or none.
 func (c *Connection) servedVersions(ctx context.Context, key lookup) (served []string, err error) {
-	versions, err := c.versionsOf(ctx, key.Group)
-	if errors.Is(err, ErrNotServed) {
-		return nil, nil
-	}
-	if err != nil {
+	versions, err := c.discovery.Versions(ctx, key.Group)
+	if err != nil && !errors.Is(err, discovery.ErrNotServed) {
 		return nil, err
 	}
 	for _, version := range versions {
-		var list metav1.APIResourceList
-		switch err := c.getDiscovery(ctx, &list, key.Group, version); {
-		case errors.Is(err, ErrNotServed):
-			// The version has just gone.
-		case err != nil:
+		resources, err := c.discovery.Resources(ctx, schema.GroupVersion{Group: key.Group, Version: version})
+		// The target may just have stopped to serve the version.
+		if err != nil && !errors.Is(err, discovery.ErrNotServed) {
 			return nil, err
-		case slices.ContainsFunc(list.APIResources, key.matches):
+		}
+		if slices.ContainsFunc(resources, key.matches) {
 			served = append(served, version)
 		}
 	}
 	return served, nil
 }
 
-// maxVersions is how many versions of a group count. Each costs a request.
-const maxVersions = 32
-
-// versionsOf returns the versions of a group, the preferred one first.
-func (c *Connection) versionsOf(ctx context.Context, group string) ([]string, error) {
-	if group == "" {
-		return []string{"v1"}, nil
+// discoveryError returns an error of the discovery client in the words of this package, without credentials.
+func (c *Connection) discoveryError(err error) error {
+	if errors.Is(err, discovery.ErrNotServed) {
+		return ErrNotServed
 	}
-	var found metav1.APIGroup
-	if err := c.getDiscovery(ctx, &found, group); err != nil {
-		return nil, err
-	}
-	versions := make([]string, 0, 4)
-	for _, version := range append([]metav1.GroupVersionForDiscovery{found.PreferredVersion}, found.Versions...) {
-		if len(versions) < maxVersions && isAPIName(version.Version) && !slices.Contains(versions, version.Version) {
-			versions = append(versions, version.Version)
-		}
-	}
-	return versions, nil
-}
-
-// getDiscovery gets a document of discovery.
-func (c *Connection) getDiscovery(ctx context.Context, into runtime.Object, group string, more ...string) error {
-	segments := append([]string{"apis", group}, more...)
-	if group == "" {
-		segments = append([]string{"api"}, more...)
-	}
-	for _, segment := range segments {
-		// These are from users: none of them may lead to another path.
-		if segment == "" || len(content.IsPathSegmentName(segment)) > 0 {
-			return ErrNotServed
-		}
-	}
-	err := c.credentials.Error(c.discovery.RESTClient().Get().AbsPath(segments...).Do(ctx).Into(into))
-	if apierrors.IsNotFound(err) {
-		return fmt.Errorf("%w: %w", ErrNotServed, err)
-	}
-	return err
+	return c.credentials.Error(err)
 }
 
 func (r *discoveryCache) get(key lookup) (found lookupResult, drops int, ok bool) {

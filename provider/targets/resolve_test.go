@@ -269,10 +269,10 @@ func TestDiscovery(t *testing.T) {
 	g := NewWithT(t)
 	way := newFlakyProxy(t, startTarget(t, steady))
 	connection := connectTo(t, kubeconfigAt(t, startTarget(t, steady), way.URL()))
-	document, err := connection.RESTClient().Get().AbsPath("/openapi/v3").Do(t.Context()).Raw()
+	document, err := connection.Discovery().RESTClient().Get().AbsPath("/openapi/v3").Do(t.Context()).Raw()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(document)).To(ContainSubstring("apis/apps/v1"))
 	way.Disconnect()
-	_, err = connection.RESTClient().Get().AbsPath("/openapi/v3").MaxRetries(0).Do(t.Context()).Raw()
+	_, err = connection.Discovery().RESTClient().Get().AbsPath("/openapi/v3").MaxRetries(0).Do(t.Context()).Raw()
 	g.Expect(err).To(HaveOccurred())
 }

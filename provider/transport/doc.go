@@ -14,6 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package transport bounds every response of a target or of kcp before anything reads it. It limits bytes and time,
-// accepts only JSON and, where allowed, protobuf, drops warnings and redirects, and cleans error texts.
+// Package transport bounds every response of a target or of kcp before a client reads it. It limits bytes, values and
+// time, accepts only JSON and, where allowed, protobuf, drops warnings and redirects, and redacts error texts.
 package transport

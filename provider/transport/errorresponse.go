@@ -32,18 +32,19 @@ import (
 	"github.com/synchub-dev/synchub/provider/redact"
 )
 
-// maxErrorBody is how much of a refusal is read.
+// maxErrorBody is the maximum number of bytes of an error response that the hub reads.
 const maxErrorBody = 64 << 10
 
-// errorTextTooLong takes the place of the text of a refusal that is longer. A part of it could end within a credential.
+// errorTextTooLong replaces a longer error text. A truncated text could end within a credential, which redaction would
+// miss.
 const errorTextTooLong = "the server refused the request with a text of over 64 KiB, which is not shown"
 
-// redactErrorResponse replaces the body of an answer that is no success by what of it is fit to be shown, and closes it.
+// redactErrorResponse replaces the body of an error response by a redacted text or Status, and closes the original body.
 func redactErrorResponse(response *http.Response, limit int, credentials *redact.Credentials) {
 	content, err := io.ReadAll(io.LimitReader(response.Body, maxErrorBody+1))
 	_ = response.Body.Close()
 	if err != nil && len(content) == 0 {
-		// The code alone says what it is.
+		// The status code remains.
 		content = nil
 	}
 	var shown []byte
@@ -69,7 +70,7 @@ func redactErrorResponse(response *http.Response, limit int, credentials *redact
 	response.Status = strconv.Itoa(response.StatusCode) + " " + http.StatusText(response.StatusCode)
 }
 
-// parseStatus returns the Status that a body is, or nil.
+// parseStatus returns the Status in a body, or nil if the body contains none.
 func parseStatus(content []byte, mediaType string) *metav1.Status {
 	status := &metav1.Status{}
 	switch {
@@ -88,7 +89,7 @@ func parseStatus(content []byte, mediaType string) *metav1.Status {
 	}
 }
 
-// statusProtobuf decodes a Status.
+// statusProtobuf decodes a Status from protobuf.
 var statusProtobuf = func() *protobuf.Serializer {
 	scheme := runtime.NewScheme()
 	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})

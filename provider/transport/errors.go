@@ -31,14 +31,14 @@ import (
 	"github.com/synchub-dev/synchub/provider/redact"
 )
 
-// ExceededError says that an answer was larger than is taken.
+// ExceededError is returned for a response that exceeds a limit.
 type ExceededError struct {
-	// Request names what was asked for.
+	// Request describes the request.
 	Request string
-	// Limit is how many of the Unit an answer may have.
+	// Limit is the maximum, in the Unit, for example "bytes".
 	Limit int64
 	Unit  string
-	// Divisible is true if less can be asked for at once.
+	// Divisible is true if the request was for a page of a list, so that the client can request a smaller page.
 	Divisible bool
 }
 
@@ -46,9 +46,9 @@ func (e *ExceededError) Error() string {
 	return fmt.Sprintf("the answer to %s has more than %d %s", redact.Text(e.Request), e.Limit, e.Unit)
 }
 
-// ContentTypeError says that an answer is not of a type that API servers give.
+// ContentTypeError is returned for a response with a content type that API servers do not send.
 type ContentTypeError struct {
-	// Request names what was asked for, ContentType is what the server says.
+	// Request describes the request. ContentType is the header of the response.
 	Request, ContentType string
 }
 
@@ -71,23 +71,23 @@ const (
 	DialFailed         = "DialFailed"
 )
 
-// classMessages say what a class means.
+// classMessages are the error texts of the classes.
 var classMessages = map[string]string{
 	NameNotResolved:    "the server's name cannot be resolved",
 	ConnectionRefused:  "the server's port refuses connections",
 	ConnectionReset:    "the server closed the connection",
-	Unreachable:        "there is no way to the server's address",
+	Unreachable:        "the server's address is unreachable",
 	TimedOut:           "the server did not answer in time",
 	CertificateUnknown: "the server's certificate is not signed by an authority that the hub trusts",
 	CertificateExpired: "the server's certificate is not valid now",
 	CertificateName:    "the server's certificate is for other names",
 	TLSFailed:          "the server and the hub did not agree on TLS",
-	ProtocolError:      "the server does not speak HTTP as it should",
+	ProtocolError:      "the server violates the HTTP protocol",
 	DialFailed:         "the server cannot be dialled",
 }
 
-// ConnectionError says by its class why a request did not get through. The errors of the network and of TLS behind it name
-// addresses that nobody typed, of the resolver and of the hub itself, and quote what the server sent.
+// ConnectionError is returned for a request that failed without a response. Its text depends only on its class. The text
+// of its cause must not be shown: it contains addresses of the resolver and of the hub, and quotes the server.
 type ConnectionError struct {
 	Class string
 	cause error
@@ -95,26 +95,26 @@ type ConnectionError struct {
 
 func (e *ConnectionError) Error() string { return classMessages[e.Class] + " (" + e.Class + ")" }
 
-// Unwrap returns what happened.
+// Unwrap returns the cause.
 func (e *ConnectionError) Unwrap() error { return e.cause }
 
-// Timeout makes it a [net.Error].
+// Timeout implements [net.Error].
 func (e *ConnectionError) Timeout() bool { return e.Class == TimedOut }
 
-// Temporary makes it a [net.Error].
+// Temporary implements [net.Error].
 func (e *ConnectionError) Temporary() bool { return e.Class == TimedOut }
 
-// Redacted is what an error has that says of itself nothing that must not be shown.
+// Redacted is implemented by errors whose texts contain no secrets.
 type Redacted interface {
 	error
 	Redacted()
 }
 
-// asConnectionError returns what is said of an error of the network.
+// asConnectionError returns the error that callers get for an error of the network. Errors that client-go handles by
+// themselves stay unchanged.
 func asConnectionError(err error) error {
 	switch {
 	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), err == io.EOF, err == io.ErrUnexpectedEOF: //nolint:errorlint // client-go compares them so, too
-		// client-go knows these by themselves.
 		return err
 	}
 	if redacted, ok := errors.AsType[Redacted](err); ok {
@@ -128,13 +128,13 @@ func asConnectionError(err error) error {
 		return &ConnectionError{Class: class, cause: err}
 	}
 	if strings.HasPrefix(text, "http2: ") {
-		// client-go knows some of these by their texts, which are constant.
+		// client-go recognizes some of these by their constant texts.
 		return redact.Error(err)
 	}
 	return &ConnectionError{Class: ProtocolError, cause: err}
 }
 
-// connectionErrorClass returns "" for what is no error of the network or of TLS.
+// connectionErrorClass returns the class of an error, or "" if it is no error of the network or of TLS.
 func connectionErrorClass(err error) string {
 	var (
 		name        *net.DNSError

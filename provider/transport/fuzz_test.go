@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/redact"
 )
 
-// Whatever a server refuses a request with, what is left of it is short, and text.
+// The body of any error response becomes a short printable text.
 func FuzzRefusal(f *testing.F) {
 	for _, content := range []string{
 		"", "no", "\x1b[1m\xff", `{"kind":"Status","message":"` + strings.Repeat("x", 1000) + `","details":{"causes":[{"message":"a"}],"retryAfterSeconds":-1}}`,
@@ -52,7 +52,7 @@ func FuzzRefusal(f *testing.F) {
 	})
 }
 
-// However the events of a watch are cut into parts, none is taken for a shorter one.
+// The scanners find the sizes of events, in whatever parts they are read.
 func FuzzEventSizes(f *testing.F) {
 	f.Add([]byte(`{"type":"ADDED","object":{"a":"}\"{"}} {"b":1}`), uint8(3))
 	f.Add([]byte(`{""}0`), uint8(3))
@@ -76,7 +76,7 @@ func FuzzEventSizes(f *testing.F) {
 	})
 }
 
-// However objects and namespaces are called, and wherever a kubeconfig's server has its API, an object has the limits of objects.
+// With any names of objects and namespaces, and any path of the server, a request for an object has the limits of objects.
 func FuzzKindOf(f *testing.F) {
 	f.Add("", "a", "b")
 	f.Add("/openapi", "apis", "version")
@@ -96,7 +96,7 @@ func FuzzKindOf(f *testing.F) {
 	})
 }
 
-// Whatever a server says of when to come back, that is soon.
+// Any Retry-After header is removed or small.
 func FuzzPauses(f *testing.F) {
 	for _, value := range []string{"", "5", "31", "-1", "999999999999999999999", "+7", "0x10", " 3", "Wed, 21 Oct 2099 07:28:00 GMT"} {
 		f.Add(value)

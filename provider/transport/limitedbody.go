@@ -26,17 +26,18 @@ import (
 	"github.com/synchub-dev/synchub/provider/fastjson"
 )
 
-// limitedBody is that of an answer. It ends with an error where its limit is passed.
+// limitedBody is the body of a response that is no watch. Read fails when the body exceeds its limits.
 type limitedBody struct {
 	io.ReadCloser
 	cancel context.CancelFunc
-	// bytesLeft are the bytes that may still be read, and values the values.
+	// bytesLeft and valuesLeft are how many bytes and values the rest of the body may have.
 	bytesLeft, valuesLeft int64
 	read                  int64
 	json                  bool
 	scanner               fastjson.StringScanner
 	response              responseContext
-	// slot is the answer's own unless somebody holds one for it until it is decoded: then kept is true.
+	// slot is nil until the response is large. If isSlotShared is true, it belongs to the context of [WithSlot], which
+	// releases it after the response is decoded. Otherwise Close releases it.
 	slot         *slot
 	isSlotShared bool
 }
@@ -45,7 +46,7 @@ func (b *limitedBody) Read(into []byte) (int, error) {
 	if b.bytesLeft < 0 {
 		return 0, b.response.exceededBytes()
 	}
-	// One more than is allowed shows that there is more.
+	// One byte beyond the limit shows that the body exceeds it.
 	if int64(len(into)) > b.bytesLeft+1 {
 		into = into[:b.bytesLeft+1]
 	}
@@ -61,8 +62,8 @@ func (b *limitedBody) Read(into []byte) (int, error) {
 			b.scanner.Skip(into[:read])
 		}
 	default:
-		if turnErr := b.checkLarge(into[:read], errors.Is(err, io.EOF)); turnErr != nil {
-			return 0, turnErr
+		if slotErr := b.checkLarge(into[:read], errors.Is(err, io.EOF)); slotErr != nil {
+			return 0, slotErr
 		}
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -71,7 +72,7 @@ func (b *limitedBody) Read(into []byte) (int, error) {
 	return read, err
 }
 
-// checkLarge bounds the next part of a large answer.
+// checkLarge counts the values in the next part of a large response, and acquires the slots that the response needs.
 func (b *limitedBody) checkLarge(part []byte, ended bool) error {
 	_, limit := b.response.Limits.forRequest(b.response.request, b.response.kind)
 	if b.json {
@@ -104,28 +105,29 @@ func (b *limitedBody) Close() error {
 	return err
 }
 
-// watchBody is the body of a watch. It bounds each event, by itself unless its reader does.
+// watchBody is the body of a watch. It bounds each event, either with its own scanner or with its reader's.
 type watchBody struct {
 	io.ReadCloser
 	cancel   context.CancelFunc
 	response responseContext
-	// scanner follows where events end; nil if the reader does.
+	// scanner finds the ends of events. It is nil if the reader calls CheckEvent itself.
 	scanner eventScanner
-	// slot is that of a large event, until something is read after it: then it was decoded.
+	// slot is acquired for a large event. The next read releases it, since it shows that the event was decoded.
 	slot slot
-	// lastWasLarge is true if the measure has seen such an event end.
+	// lastWasLarge is true if the last read ended a large event.
 	lastWasLarge bool
-	// failed is why nothing more is read.
+	// failed is the error of all further reads.
 	failed error
 }
 
-// TakeEventLimiter says that the reader bounds events itself, by telling how they grow.
+// TakeEventLimiter returns the limiter for a reader that scans events itself. The body stops to scan them.
 func (s *watchBody) TakeEventLimiter() fastjson.EventLimiter {
 	s.scanner = nil
 	return s
 }
 
-// CheckEvent is told of an event that is not short: how long it is so far, how many values it has, and whether it ends there.
+// CheckEvent returns an error if a large event exceeds its limits. size and values are those of the event so far, and
+// ended is true if the event is complete.
 func (s *watchBody) CheckEvent(size, values int64, ended bool) error {
 	limits, ctx := s.response.Limits, s.response.request.Context()
 	switch {
@@ -149,7 +151,7 @@ func (s *watchBody) CheckEvent(size, values int64, ended bool) error {
 	return nil
 }
 
-// EventDecoded is called when more is to be read after a large event.
+// EventDecoded releases the slot of a large event. The reader calls it before it reads the next event.
 func (s *watchBody) EventDecoded() { s.slot.release() }
 
 func (s *watchBody) Read(into []byte) (int, error) {
@@ -186,17 +188,18 @@ func (s *watchBody) Close() error {
 	return err
 }
 
-// eventScanner follows events, whatever the parts in which they come.
+// eventScanner finds the events in a stream that is read in parts.
 type eventScanner interface {
-	// scan returns the size of the largest event of which the part is one, how many values it has if it is large, and whether one
-	// has ended.
+	// scan returns the size of the largest event in the part, including the event's earlier parts. values is the number of
+	// values in a large event. ended is true if an event ends in the part.
 	scan(part []byte) (size, values int64, ended bool)
 }
 
-// bufferFactor is how much room who reads a watch keeps for each byte of the largest event so far, for as long as the watch lasts.
+// bufferFactor is the size of a watch reader's buffers, relative to the largest event so far. The reader keeps them until
+// the watch ends.
 const bufferFactor = 2
 
-// jsonEventScanner follows JSON objects. What stands between two counts for the next.
+// jsonEventScanner scans a stream of JSON objects. Bytes between two objects count for the second one.
 type jsonEventScanner struct {
 	object       fastjson.ObjectScanner
 	size, values int64
@@ -227,7 +230,7 @@ func (o *jsonEventScanner) scan(part []byte) (size, values int64, ended bool) {
 	return size, values, ended
 }
 
-// lengthPrefixedScanner follows messages that are preceded by their lengths in four bytes.
+// lengthPrefixedScanner scans a stream of messages, each with its length in four bytes before it.
 type lengthPrefixedScanner struct {
 	header     [4]byte
 	headerRead int

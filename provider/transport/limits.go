@@ -23,35 +23,35 @@ const (
 	mib = 1 << 20
 )
 
-// Limits bound the answers of one server. Bytes are counted after decompression. What is decoded takes several times as much:
-// "{}," is an object of about 350 bytes.
+// Limits bound the responses of one server. They count bytes after decompression. A decoded response takes several times
+// as much memory: "{}," becomes an object of about 350 bytes.
 type Limits struct {
-	// Probe is for versions and health, Discovery for lists of groups, versions and resources, OpenAPI for its documents,
-	// Review for what the server says of rights and tokens.
+	// Probe is the maximum size in bytes of a version or health response. Discovery is that of a list of groups, versions or
+	// resources, OpenAPI that of a document, and Review that of an access review or token.
 	Probe, Discovery, OpenAPI, Review int64
-	// Object is for one object, Event for one event of a watch, which has no limit as a whole.
+	// Object is the maximum size of one object, and Event that of one event of a watch. A whole watch has no limit.
 	Object, Event int64
-	// List is for a page of a list, Metadata for one that holds metadata only. Who asks for pages asks for a smaller one
-	// then.
+	// List is the maximum size of a list, and Metadata that of a list with only metadata.
 	List, Metadata int64
-	// Page and PageValues are what takes the place of List and Values where a smaller page can be asked for; zero changes nothing.
+	// Page and PageValues replace List, Metadata and Values if the client can request a smaller page. Zero means that they do
+	// not.
 	Page, PageValues int64
-	// Values is how many fields and items an answer may have, and EventValues how many an event of a watch: they bound the memory
-	// that decoding takes, as bytes do not.
+	// Values is the maximum number of fields and items in a response, and EventValues that in an event of a watch. They
+	// bound the memory for decoding, which the size in bytes does not.
 	Values, EventValues int64
-	// JSON is true if nothing else is asked for or taken. Nobody counts the values of protobuf, of which two bytes can be an item
-	// of 300.
+	// JSON is true if the hub requests and accepts only JSON. The values in protobuf are not counted, and two bytes of it can
+	// become an item of 300 bytes.
 	JSON bool
-	// Headers is for the headers of an answer, those of all informational answers before it included.
+	// Headers is the maximum size of the headers of a response and of all informational responses before it.
 	Headers int64
-	// Text is for the text of a refusal.
+	// Text is the maximum length of an error text.
 	Text int
-	// HeaderTime is how long headers may take, Time how long a whole answer may if the request has no deadline of its own.
-	// A watch may take as long as it was asked to, and Time.
+	// HeaderTime is the maximum time until the headers arrive. Time is that of a whole response, if the request has no
+	// deadline. A watch may take Time longer than the timeout in its request.
 	HeaderTime, Time time.Duration
 }
 
-// targetLimits are the limits of targets, which nobody vouches for.
+// targetLimits are the limits for targets, whose operators the hub does not trust.
 var targetLimits = Limits{
 	Probe:     64 * kib, // a version has 400 bytes
 	Discovery: 2 * mib,  // a version with a thousand kinds has 300 KiB
@@ -60,26 +60,26 @@ var targetLimits = Limits{
 	Object:    4 * mib,  // etcd takes 1.5 MB as protobuf, and API servers requests of 3 MiB
 	Event:     4*mib + 64*kib,
 	List:      16 * mib,
-	Metadata:  2 * mib, // typed items take 300 bytes each, however short they are written
+	Metadata:  2 * mib, // a decoded item takes at least 300 bytes
 	Values:    1 << 19,
-	// Pages of several resources are read at once, and events of all that are watched.
+	// The hub reads pages of several resources, and events of all watched resources, at the same time.
 	PageValues: 1 << 18, EventValues: 1 << 19,
 	JSON:    true,
 	Headers: 128 * kib,
 	Text:    256,
-	// API servers end requests after a minute themselves.
+	// API servers end a request after a minute.
 	HeaderTime: time.Minute,
 	Time:       90 * time.Second,
 }
 
-// TargetLimits returns the limits for answers of targets.
+// TargetLimits returns the limits for responses of targets.
 func TargetLimits() Limits { return targetLimits }
 
-// KCPLimits returns the limits for answers of kcp: an operator vouches for it, but not for what tenants keep there.
+// KCPLimits returns the limits for responses of kcp. The hub trusts kcp, but not the tenants' objects in it.
 func KCPLimits() Limits {
 	limits := targetLimits
 	limits.OpenAPI, limits.Discovery = 32*mib, 16*mib
-	// One list is of all mailboxes, and the hub cannot do without it.
+	// A wildcard list contains the objects of all mailboxes, and the hub needs all of it.
 	limits.List, limits.Metadata, limits.Values = 1<<30, 256*mib, 1<<27
 	limits.PageValues, limits.EventValues, limits.JSON = 0, limits.Values, false
 	limits.Object, limits.Event = 16*mib, 16*mib
@@ -88,7 +88,8 @@ func KCPLimits() Limits {
 	return limits
 }
 
-// MailboxLimits returns the limits for answers of kcp to those who list objects of tenants with [ListPage]: several are read at once.
+// MailboxLimits returns the limits for responses of kcp to clients that list tenants' objects with [ListPage]. Several
+// such lists are read at the same time.
 func MailboxLimits() Limits {
 	limits := KCPLimits()
 	limits.Page, limits.PageValues = 16*mib, 1<<19

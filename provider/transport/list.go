@@ -23,11 +23,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// pageDivisor is how much smaller a page is that takes the place of one that was too large.
+// pageDivisor divides the limit of a page that was too large.
 const pageDivisor = 8
 
-// ListPage lists a page of as many objects as the options say, which must be some. One that is larger than an answer may be is asked for
-// in smaller parts, down to one object; the options say then how many there were at most.
+// ListPage returns a page of at most options.Limit objects, which must not be zero. If the page exceeds the limits for
+// responses, ListPage reduces options.Limit, down to one object, and requests the page again.
 func ListPage[L any](ctx context.Context, options *metav1.ListOptions, list func(context.Context, metav1.ListOptions) (L, error)) (L, error) {
 	for {
 		found, err := list(ctx, *options)

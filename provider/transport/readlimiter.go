@@ -25,61 +25,61 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// ReadLimiter bounds how fast the lists and watches of one server are read, all together: what a server sends without an end is decoded
-// on processors that all servers share. Who is over it waits, and the server with him.
+// ReadLimiter limits the rate at which the hub reads all lists and watches of one server together. All servers share the
+// processors that decode them. Above the rate, reads wait.
 type ReadLimiter struct {
 	clock clock.Clock
-	// perSecond is in bytes, ahead how long a server may be ahead of it.
+	// perSecond is the rate in bytes per second. burst is the time that the rate would need for the burst.
 	perSecond int64
 	burst     time.Duration
 
 	lock sync.Mutex
-	// reservedUntil is when all that was read would have been read at an even pace.
+	// reservedUntil is the time at which all bytes so far would have been read at a constant rate.
 	reservedUntil time.Time
 }
 
-// NewReadLimiter returns a pace of so many bytes per second, of which burst may come at once after a quiet time.
+// NewReadLimiter returns a limiter for a rate of perSecond bytes per second. After a pause, burst bytes are read at once.
 func NewReadLimiter(clock clock.Clock, perSecond, burst int64) *ReadLimiter {
 	return &ReadLimiter{clock: clock, perSecond: perSecond, burst: time.Duration(burst) * time.Second / time.Duration(perSecond)}
 }
 
-// wait returns when so many bytes that were read may be used, or with the error of ctx.
-func (p *ReadLimiter) wait(ctx context.Context, bytes int) error {
-	wait := p.reserve(bytes)
+// wait waits until the rate allows the bytes that were just read. It returns the error of ctx if ctx ends first.
+func (l *ReadLimiter) wait(ctx context.Context, bytes int) error {
+	wait := l.reserve(bytes)
 	if wait <= 0 {
 		return nil
 	}
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-p.clock.After(wait):
+	case <-l.clock.After(wait):
 		return nil
 	}
 }
 
-// reserve notes that so many bytes were read, and returns how long to wait for that.
-func (p *ReadLimiter) reserve(bytes int) time.Duration {
-	now := p.clock.Now()
-	p.lock.Lock()
-	defer p.lock.Unlock()
-	if p.reservedUntil.Before(now) {
-		p.reservedUntil = now
+// reserve counts bytes that were read, and returns how long to wait.
+func (l *ReadLimiter) reserve(bytes int) time.Duration {
+	now := l.clock.Now()
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	if l.reservedUntil.Before(now) {
+		l.reservedUntil = now
 	}
-	p.reservedUntil = p.reservedUntil.Add(time.Duration(bytes) * time.Second / time.Duration(p.perSecond))
-	return p.reservedUntil.Sub(now) - p.burst
+	l.reservedUntil = l.reservedUntil.Add(time.Duration(bytes) * time.Second / time.Duration(l.perSecond))
+	return l.reservedUntil.Sub(now) - l.burst
 }
 
-// readLimitedBody is a body that is read at a pace until ctx ends.
+// readLimitedBody is a body whose reads wait for a limiter.
 type readLimitedBody struct {
 	io.ReadCloser
 	limiter *ReadLimiter
 	ctx     context.Context
 }
 
-func (p *readLimitedBody) Read(into []byte) (int, error) {
-	read, err := p.ReadCloser.Read(into)
-	if headerTimer := p.limiter.wait(p.ctx, read); headerTimer != nil {
-		return 0, headerTimer
+func (b *readLimitedBody) Read(into []byte) (int, error) {
+	read, err := b.ReadCloser.Read(into)
+	if waitErr := b.limiter.wait(b.ctx, read); waitErr != nil {
+		return 0, waitErr
 	}
 	return read, err
 }

@@ -29,7 +29,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-// endlessTransport answers each request with what has no end, and counts what was read of it.
+// endlessTransport answers each request with an endless body, and counts the bytes that were read.
 type endlessTransport struct{ read atomic.Int64 }
 
 func (e *endlessTransport) RoundTrip(*http.Request) (*http.Response, error) {
@@ -42,8 +42,8 @@ func (e *endlessTransport) Read(into []byte) (int, error) {
 	return copied, nil
 }
 
-// What a server sends without an end is read at its pace, however many lists and watches it answers; other requests are not kept
-// waiting, and whoever does not want it any more need not wait.
+// The hub reads all endless lists and watches of a server together at the limited rate. Other requests do not wait, and a
+// canceled request stops waiting.
 func TestReadLimiter(t *testing.T) {
 	const perSecond, burst, part = 10_000, 100_000, 1000
 	now := testclock.NewFakeClock(time.Unix(1000, 0))
@@ -77,7 +77,7 @@ func TestReadLimiter(t *testing.T) {
 			}
 		}()
 	}
-	// Each reader has read one part of which it must wait to be told.
+	// Each reader has read one more part, for which it waits.
 	expect := func(want int64) {
 		t.Helper()
 		for deadline := time.Now().Add(10 * time.Second); server.read.Load() != want || now.Waiters() < readers; {

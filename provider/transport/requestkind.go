@@ -26,7 +26,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
-// requestKind is what a request asks for, as far as its answer's size depends on it.
+// requestKind classifies requests by the limits for their responses. Its text describes the request in messages.
 type requestKind string
 
 const (
@@ -41,7 +41,7 @@ const (
 	kindWatch     requestKind = "a watch"
 )
 
-// requestKindOf reads a request without allocating. What stands in the path before those of the API says nothing.
+// requestKindOf returns the kind of a request, without allocating. base is the path of the server's URL.
 func requestKindOf(request *http.Request, base string) requestKind {
 	path := strings.TrimPrefix(request.URL.Path, base)
 	before, api, isAPI := cutAPI(path)
@@ -55,7 +55,7 @@ func requestKindOf(request *http.Request, base string) requestKind {
 	case strings.Contains(before, "/openapi/"):
 		return kindOpenAPI
 	case isAPI:
-		// Objects, namespaces and resources can have any of the names below.
+		// In the path of an API, the names below can be those of objects, namespaces and resources.
 	case strings.HasSuffix(path, "/version"):
 		return kindVersion
 	case strings.HasSuffix(path, "/healthz"), strings.HasSuffix(path, "/readyz"), strings.HasSuffix(path, "/livez"):
@@ -75,7 +75,7 @@ func requestKindOf(request *http.Request, base string) requestKind {
 	}
 }
 
-// cutAPI cuts a path before the API that it leads to, if it leads to one.
+// cutAPI splits a path at /api/ or /apis/. found is false if the path contains neither.
 func cutAPI(path string) (before, api string, found bool) {
 	core, groups := strings.Index(path, "/api/"), strings.Index(path, "/apis/")
 	at := core
@@ -88,14 +88,14 @@ func cutAPI(path string) (before, api string, found bool) {
 	return path[:at+1], path[at:], true
 }
 
-// isReview reports whether what is sent to an API is a question about rights, or for a token.
+// isReview reports whether a POST to the path of an API creates an access review or a token.
 func isReview(api string) bool {
 	return strings.HasPrefix(api, "/apis/authorization.k8s.io/") || strings.HasPrefix(api, "/apis/authentication.k8s.io/") ||
 		strings.HasSuffix(api, "/token") && strings.Contains(api, "/serviceaccounts/") && countSegments(api) == 3
 }
 
-// countSegments returns how many segments follow the version in the path of an API, without those of a namespace: none for
-// discovery, one for lists, more for objects.
+// countSegments returns the number of segments after the version in the path of an API, without those of a namespace. It
+// is 0 for discovery, 1 for a list, and more for an object.
 func countSegments(api string) int {
 	rest, isGroup := strings.CutPrefix(api, "/apis/")
 	skip := 2
@@ -122,7 +122,7 @@ func isWatch(query string) bool {
 	return false
 }
 
-// forRequest returns how many bytes and values the answer to a request may have.
+// forRequest returns the maximum numbers of bytes and values in the response to a request.
 func (l *Limits) forRequest(request *http.Request, kind requestKind) (bytes, values int64) {
 	bytes, values = l.bytesFor(kind), l.Values
 	if (l.Page > 0 || l.PageValues > 0) && isDivisible(request, kind) {
@@ -131,7 +131,7 @@ func (l *Limits) forRequest(request *http.Request, kind requestKind) (bytes, val
 	return bytes, values
 }
 
-// minLimit returns the lower one of a limit and another, which may be none.
+// minLimit returns the lower of two limits. If other is zero, it is no limit.
 func minLimit(limit, other int64) int64 {
 	if other == 0 {
 		return limit
@@ -139,7 +139,7 @@ func minLimit(limit, other int64) int64 {
 	return min(limit, other)
 }
 
-// bytesFor returns the limit for a kind.
+// bytesFor returns the maximum number of bytes in the response to a request of a kind.
 func (l *Limits) bytesFor(kind requestKind) int64 {
 	switch kind {
 	case kindHealth, kindVersion:
@@ -159,20 +159,20 @@ func (l *Limits) bytesFor(kind requestKind) int64 {
 	}
 }
 
-// timeoutFor returns how long an answer may take.
+// timeoutFor returns the timeout of a request.
 func (l *Limits) timeoutFor(request *http.Request, kind requestKind) time.Duration {
 	if kind != kindWatch {
 		return l.Time
 	}
 	seconds, err := strconv.ParseUint(request.URL.Query().Get("timeoutSeconds"), 10, 16)
 	if err != nil {
-		// API servers end such a watch after an hour.
+		// API servers end a watch without a timeout after an hour.
 		return time.Hour
 	}
 	return time.Duration(seconds)*time.Second + l.Time
 }
 
-// describeRequest names the request in a message.
+// describeRequest returns a description of a request for messages.
 func describeRequest(request *http.Request, kind requestKind) string {
 	switch kind {
 	case kindObject, kindList, kindMetadata, kindWatch:
@@ -183,7 +183,7 @@ func describeRequest(request *http.Request, kind requestKind) string {
 	}
 }
 
-// isDivisible reports whether the request asks for a page of several objects: a smaller one can be asked for.
+// isDivisible reports whether a request is for a page of several objects. The client can then request a smaller page.
 func isDivisible(request *http.Request, kind requestKind) bool {
 	if kind != kindList && kind != kindMetadata {
 		return false

@@ -22,69 +22,70 @@ import (
 	"sync"
 )
 
-// Slots are taken by the large answers of one server while they are read and decoded: one for each that may be at once. Nil does
-// not bound them. They are the server's own, so that one that never ends an answer holds up nobody else.
+// Slots limit how many large responses of one server are read and decoded at the same time, by their capacity. Nil Slots
+// set no limit. Each server has its own, so that a server whose responses never end delays no other.
 type Slots chan struct{}
 
 const (
-	// manyValues is how many values an answer has that takes one of heavyTurns while it is decoded. It has come to its end by then,
-	// and gives the turn back before anything else is asked for, so that no server has a say in how long that takes.
+	// manyValues is the number of values above which a response takes one of manyValuesSlots while it is decoded. It takes
+	// the slot when it has been read completely, and releases it before the next request. So no server decides for how
+	// long the slot is taken.
 	manyValues          = 1 << 15
 	maxManyValuesAtOnce = 2
 )
 
-// manyValuesSlots are those of all servers together: what is decoded takes up to a hundred times as much as what was sent.
+// manyValuesSlots are shared by all servers. A decoded response can take a hundred times the memory of its bytes.
 var manyValuesSlots = make(Slots, maxManyValuesAtOnce)
 
-// slot is what an answer has taken.
+// slot holds the slots that one response has taken.
 type slot struct {
 	lock sync.Mutex
-	// large and heavy are the turns of which one was taken, nil if none was.
+	// large and manyValues are the Slots of which the response has taken one, or nil.
 	large, manyValues Slots
 	closed            bool
-	// buffer is what whoever reads keeps for the next answer.
+	// buffer is the size in bytes of the buffers that the reader of a watch keeps.
 	buffer int64
 }
 
-// acquireLarge waits for a turn of the server, unless the answer has one.
-func (t *slot) acquireLarge(ctx context.Context, turns Slots) error {
-	t.lock.Lock()
-	defer t.lock.Unlock()
-	if t.large != nil || turns == nil {
+// acquireLarge takes one of the server's slots, unless the response has one. It waits until a slot is free or ctx ends.
+func (s *slot) acquireLarge(ctx context.Context, slots Slots) error {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if s.large != nil || slots == nil {
 		return nil
 	}
-	if t.closed {
+	if s.closed {
 		return net.ErrClosed
 	}
-	if err := turns.acquire(ctx); err != nil {
+	if err := slots.acquire(ctx); err != nil {
 		return err
 	}
-	t.large = turns
+	s.large = slots
 	return nil
 }
 
-// acquireManyValues waits for one of all turns, unless the answer has one.
-func (t *slot) acquireManyValues(ctx context.Context) error {
-	t.lock.Lock()
-	defer t.lock.Unlock()
-	if t.manyValues != nil {
+// acquireManyValues takes one of manyValuesSlots, unless the response has one.
+func (s *slot) acquireManyValues(ctx context.Context) error {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if s.manyValues != nil {
 		return nil
 	}
-	if t.closed {
+	if s.closed {
 		return net.ErrClosed
 	}
 	if err := manyValuesSlots.acquire(ctx); err != nil {
 		return err
 	}
-	t.manyValues = manyValuesSlots
+	s.manyValues = manyValuesSlots
 	return nil
 }
 
-// release lets others have what was taken.
-func (t *slot) release() {
-	t.lock.Lock()
-	defer t.lock.Unlock()
-	for _, taken := range [...]*Slots{&t.large, &t.manyValues} {
+// release gives back all slots.
+func (s *slot) release() {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	for _, taken := range [...]*Slots{&s.large, &s.manyValues} {
 		if *taken != nil {
 			<-*taken
 			*taken = nil
@@ -92,47 +93,47 @@ func (t *slot) release() {
 	}
 }
 
-// releaseManyValues lets others have the one of all turns. The one of its server the answer keeps.
-func (t *slot) releaseManyValues() {
-	t.lock.Lock()
-	defer t.lock.Unlock()
-	if t.manyValues != nil {
-		<-t.manyValues
-		t.manyValues = nil
+// releaseManyValues gives back the slot of manyValuesSlots. The response keeps that of its server.
+func (s *slot) releaseManyValues() {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if s.manyValues != nil {
+		<-s.manyValues
+		s.manyValues = nil
 	}
 }
 
-// growBuffer notes how much room is kept, and returns by how much that has grown.
-func (t *slot) growBuffer(room int64) (grown int64) {
-	t.lock.Lock()
-	defer t.lock.Unlock()
-	if t.closed {
+// growBuffer raises the size of the buffers to room bytes, and returns by how much it has grown.
+func (s *slot) growBuffer(room int64) (grown int64) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if s.closed {
 		return 0
 	}
-	grown = max(room-t.buffer, 0)
-	t.buffer += grown
+	grown = max(room-s.buffer, 0)
+	s.buffer += grown
 	return grown
 }
 
-// close is giveBack for an answer of which nothing more is read. It returns how much room was kept.
-func (t *slot) close() (room int64) {
-	t.release()
-	t.lock.Lock()
-	defer t.lock.Unlock()
-	room, t.buffer, t.closed = t.buffer, 0, true
+// close gives back all slots, lets no more be taken, and returns the size of the buffers.
+func (s *slot) close() (room int64) {
+	s.release()
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	room, s.buffer, s.closed = s.buffer, 0, true
 	return room
 }
 
-func (t Slots) acquire(ctx context.Context) error {
+func (s Slots) acquire(ctx context.Context) error {
 	select {
-	case t <- struct{}{}:
+	case s <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// slotContext is the context of a request whose answer keeps its turns until it was decoded.
+// slotContext is the context of requests whose responses keep their slots until they are decoded.
 type slotContext struct {
 	context.Context
 	slot slot
@@ -141,15 +142,15 @@ type slotContext struct {
 type slotKey struct{}
 
 // Value implements [context.Context].
-func (w *slotContext) Value(key any) any {
+func (c *slotContext) Value(key any) any {
 	if key == (slotKey{}) {
-		return &w.slot
+		return &c.slot
 	}
-	return w.Context.Value(key)
+	return c.Context.Value(key)
 }
 
-// WithSlot returns a context for requests, one after the other, whose answers keep their turns until release is called, or the next
-// request shows that the answer before has been decoded. Without it they do so until they were read.
+// WithSlot returns a context for requests that are sent one after the other. Each large response keeps its slot of the
+// server until release is called. Without WithSlot, it keeps the slot until its body is closed.
 func WithSlot(ctx context.Context) (_ context.Context, release func()) {
 	slotCtx := &slotContext{Context: ctx}
 	return slotCtx, slotCtx.slot.release

@@ -30,7 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/fastjson"
 )
 
-// inBubble runs a test in which all goroutines can be seen to wait.
+// inBubble runs a test in a bubble of package synctest, which can wait until all goroutines are blocked.
 func inBubble(t *testing.T, test func(t *testing.T)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -42,7 +42,7 @@ func inBubble(t *testing.T, test func(t *testing.T)) {
 	})
 }
 
-// roundTrip sends a request to a bounded server.
+// roundTrip sends a request to a server with limits.
 func roundTrip(t *testing.T, ctx context.Context, options Options, path string, body io.Reader) *http.Response { //nolint:revive // the context is the request's
 	t.Helper()
 	response, err := LimitResponses(options)(respond(200, "application/json", body)).RoundTrip(httptest.NewRequestWithContext(ctx, http.MethodGet, "https://host"+path, nil))
@@ -59,8 +59,8 @@ var (
 	heavyText = `{"a":[` + strings.Repeat(`{"":0},`, manyValues) + `{}]}`
 )
 
-// However many answers come at once, few large ones of a server are read and decoded at the same time, and of those that take much
-// more memory than they are long few of all servers.
+// Only a few large responses of one server are read and decoded at the same time. Of responses with many values, only a
+// few of all servers are decoded at the same time.
 func TestLargeResponsesTakeSlots(t *testing.T) {
 	for name, test := range map[string]struct {
 		servers    int
@@ -109,7 +109,7 @@ func TestLargeResponsesTakeSlots(t *testing.T) {
 	}
 }
 
-// The same holds for events, until something is read after them, or the watch ends. What whoever reads a watch keeps room for is told.
+// A large event keeps its slot until the next read, or until the watch ends. OnBufferChange gets the size of the buffers.
 func TestLargeEventsTakeSlots(t *testing.T) {
 	for name, test := range map[string]struct {
 		text string
@@ -165,7 +165,7 @@ func TestLargeEventsTakeSlots(t *testing.T) {
 	}
 }
 
-// Who waits for a turn ends with the request, and takes none then.
+// Waiting for a slot ends with the request, and takes no slot then.
 func TestSlotsAreReleased(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		options := Options{Limits: TargetLimits(), LargeSlots: make(Slots, 1)}
@@ -193,7 +193,7 @@ func TestSlotsAreReleased(t *testing.T) {
 	})
 }
 
-// A server that leaves the next request unanswered holds up nobody with what it answered before.
+// A server that does not answer the next request does not keep the shared slot of its previous response.
 func TestTheNextRequestHoldsUpNobody(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		ctx, release := WithSlot(t.Context())
@@ -206,7 +206,7 @@ func TestTheNextRequestHoldsUpNobody(t *testing.T) {
 			t.Fatalf("%v, %d and %d turns are taken while it is decoded", err, len(manyValuesSlots), len(options.LargeSlots))
 		}
 		next := roundTrip(t, ctx, options, anObject, strings.NewReader(`{}`))
-		defer next.Body.Close() //nolint:errcheck // nothing is read of it
+		defer next.Body.Close() //nolint:errcheck // nothing is read from it
 		if len(manyValuesSlots) != 0 || len(options.LargeSlots) != 1 {
 			t.Errorf("%d and %d turns are taken while something else is asked for", len(manyValuesSlots), len(options.LargeSlots))
 		}

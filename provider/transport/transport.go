@@ -29,25 +29,27 @@ import (
 	"github.com/synchub-dev/synchub/provider/redact"
 )
 
-// Options say how answers of one server are bounded.
+// Options configure the limits for one server.
 type Options struct {
 	Limits Limits
-	// OnMisbehaviour is told of each answer that no server that means well gives: an [*ExceededError], unless less can be
-	// asked for, or a [*ContentTypeError]. It must return at once. Nil does nothing.
+	// OnMisbehaviour is called for each response that no correct server sends, with a [*ContentTypeError], or with an
+	// [*ExceededError] that is not divisible. It must return at once. It may be nil.
 	OnMisbehaviour func(error)
-	// ReadLimiter is that at which lists and watches are read. Nil is any.
+	// ReadLimiter limits the rate at which lists and watches are read. Nil sets no limit.
 	ReadLimiter *ReadLimiter
-	// Credentials are withheld from the texts of the server. Nil are none.
+	// Credentials are redacted in error texts of the server. They may be nil.
 	Credentials *redact.Credentials
-	// LargeSlots are those of large answers.
+	// LargeSlots limit the large responses that are read and decoded at the same time.
 	LargeSlots Slots
-	// OnBufferChange is told how much more room is kept for events of watches, negative when a watch ends. Nil does nothing.
+	// OnBufferChange is called with the number of bytes by which the buffers of watches grow. It is negative when a watch
+	// ends. It may be nil.
 	OnBufferChange func(bytes int64)
-	// BasePath is the path before those of the API, as a kubeconfig has it.
+	// BasePath is the path of the server's URL in the kubeconfig.
 	BasePath string
 }
 
-// LimitResponses returns a wrapper that must be the innermost of a client's, so that none reads answers before it.
+// LimitResponses returns a wrapper for the transport of a client. It must be the innermost wrapper, so that no other reads
+// a response without limits.
 func LimitResponses(options Options) func(http.RoundTripper) http.RoundTripper {
 	if options.OnMisbehaviour == nil {
 		options.OnMisbehaviour = func(error) {}
@@ -65,10 +67,10 @@ type limitingTransport struct {
 	next http.RoundTripper
 }
 
-// WrappedRoundTripper lets client-go close idle connections.
+// WrappedRoundTripper returns the wrapped transport. client-go closes its idle connections.
 func (b *limitingTransport) WrappedRoundTripper() http.RoundTripper { return b.next }
 
-// RoundTrip sends the request, and returns an answer whose body can be read without a bound.
+// RoundTrip sends a request, and returns a response that ends with an error if it exceeds the limits.
 func (b *limitingTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if before, ok := request.Context().Value(slotKey{}).(*slot); ok {
 		before.releaseManyValues()
@@ -81,7 +83,7 @@ func (b *limitingTransport) RoundTrip(request *http.Request) (*http.Response, er
 	if _, limited := request.Context().Deadline(); !limited {
 		ctx, stop := context.WithTimeout(request.Context(), b.Limits.timeoutFor(request, kind))
 		request, cancel = request.WithContext(ctx), stop
-		// It also bounds how long a watch waits to begin.
+		// The context lasts as long as the body, so the time until the headers has its own timer.
 		headerTimer := time.AfterFunc(b.Limits.HeaderTime, stop)
 		defer headerTimer.Stop()
 	}
@@ -103,14 +105,15 @@ func (b *limitingTransport) RoundTrip(request *http.Request) (*http.Response, er
 	return response, nil
 }
 
-// limitResponse makes the response one that can be read without a bound. If it returns an error the body is closed.
+// limitResponse replaces the body of a response by one with limits. If limitResponse returns an error, it has closed the
+// body.
 func (b *limitingTransport) limitResponse(request *http.Request, response *http.Response, kind requestKind, cancel context.CancelFunc) error {
 	if response.StatusCode == http.StatusSwitchingProtocols {
-		// Nobody asked for it. What follows is a connection that obeys no deadline.
+		// The hub never requests it. The connection would ignore all deadlines.
 		_ = response.Body.Close()
 		return &ConnectionError{Class: ProtocolError, cause: errProtocolSwitched}
 	}
-	// Texts of anybody for people who did not ask, and ways to other servers, which would be sent the credentials.
+	// Warnings are texts of an untrusted server. A client that follows Location would send the credentials to another server.
 	delete(response.Header, "Warning")
 	delete(response.Header, "Location")
 	if response.StatusCode < http.StatusOK || response.StatusCode >= http.StatusMultipleChoices {
@@ -132,9 +135,9 @@ func (b *limitingTransport) limitResponse(request *http.Request, response *http.
 		response.Body = &readLimitedBody{response.Body, b.ReadLimiter, request.Context()}
 	}
 	isJSON := !strings.HasSuffix(mediaType, "protobuf")
-	asked := responseContext{b, request, kind}
+	limited := responseContext{b, request, kind}
 	if kind == kindWatch {
-		watched := &watchBody{ReadCloser: response.Body, cancel: cancel, response: asked, scanner: &lengthPrefixedScanner{}}
+		watched := &watchBody{ReadCloser: response.Body, cancel: cancel, response: limited, scanner: &lengthPrefixedScanner{}}
 		if isJSON {
 			watched.scanner = &jsonEventScanner{}
 		}
@@ -142,20 +145,19 @@ func (b *limitingTransport) limitResponse(request *http.Request, response *http.
 		return nil
 	}
 	bytes, values := b.Limits.forRequest(request, kind)
-	response.Body = &limitedBody{ReadCloser: response.Body, cancel: cancel, bytesLeft: bytes, valuesLeft: values, json: isJSON, response: asked}
+	response.Body = &limitedBody{ReadCloser: response.Body, cancel: cancel, bytesLeft: bytes, valuesLeft: values, json: isJSON, response: limited}
 	return nil
 }
 
-// maxRetryAfterSeconds is how many seconds a server can have clients wait for. They obey, and lists and watches have no other deadline.
+// maxRetryAfterSeconds is the maximum of the Retry-After header. Clients obey it, and lists and watches have no deadline.
 const maxRetryAfterSeconds = 30
 
-// capRetryAfter has clients try again before long, whatever the server says.
+// capRetryAfter limits the Retry-After header to maxRetryAfterSeconds, and removes an invalid one.
 func capRetryAfter(header http.Header) {
 	const field = "Retry-After"
 	if text := header.Get(field); text != "" {
 		switch seconds, err := strconv.Atoi(text); {
 		case err != nil:
-			// Clients ignore it.
 			header.Del(field)
 		case seconds > maxRetryAfterSeconds:
 			header.Set(field, strconv.Itoa(maxRetryAfterSeconds))
@@ -163,9 +165,9 @@ func capRetryAfter(header http.Header) {
 	}
 }
 
-var errProtocolSwitched = errors.New("the server wants to speak another protocol")
+var errProtocolSwitched = errors.New("the server switched to another protocol")
 
-// responseContext is what an answer belongs to.
+// responseContext holds the request of a response and the limits for it.
 type responseContext struct {
 	*limitingTransport
 	request *http.Request
@@ -177,7 +179,7 @@ func (a responseContext) exceededBytes() error {
 	return a.exceeded(limit, "bytes")
 }
 
-// exceeded returns the error for an answer of more than the limit, and tells of it.
+// exceeded returns the error for a response that exceeds a limit, and calls OnMisbehaviour unless the error is divisible.
 func (a responseContext) exceeded(limit int64, unit string) error {
 	err := &ExceededError{Request: describeRequest(a.request, a.kind), Limit: limit, Unit: unit, Divisible: isDivisible(a.request, a.kind)}
 	if !err.Divisible {
@@ -186,21 +188,21 @@ func (a responseContext) exceeded(limit int64, unit string) error {
 	return err
 }
 
-// mediaTypeOf returns the media type of an answer, without parameters.
+// mediaTypeOf returns the media type of a response in lower case, without parameters.
 func mediaTypeOf(response *http.Response) string {
 	mediaType, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
 	return strings.ToLower(strings.TrimSpace(mediaType))
 }
 
-// isExpectedMediaType reports whether an answer is of a type that clients of API servers ask for. Others that client-go could decode, as
-// YAML, can stand for much more than they are long.
+// isExpectedMediaType reports whether clients of API servers request the media type. client-go could decode others, such
+// as YAML, whose decoded size can exceed their length by far.
 func (b *limitingTransport) isExpectedMediaType(mediaType string, kind requestKind) bool {
-	// API servers say so of health, and of the index of OpenAPI documents, which nobody but the hub itself decodes.
+	// API servers send health and the index of OpenAPI documents as text/plain. client-go decodes neither.
 	plain := mediaType == "text/plain" && (kind == kindHealth || kind == kindOpenAPI)
 	return plain || strings.HasSuffix(mediaType, "json") || !b.Limits.JSON && strings.HasSuffix(mediaType, "protobuf")
 }
 
-// withoutProtobuf returns the request without the wish for protobuf that some clients have before that for JSON.
+// withoutProtobuf returns a request that does not accept protobuf, even if its client prefers protobuf to JSON.
 func withoutProtobuf(request *http.Request) *http.Request {
 	first, others, _ := strings.Cut(request.Header.Get("Accept"), ",")
 	if !strings.HasPrefix(first, runtime.ContentTypeProtobuf) {

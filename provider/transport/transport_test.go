@@ -42,7 +42,7 @@ func TestKindOf(t *testing.T) {
 		"/apis/apps/v1/namespaces/a/deployments?limit=1": kindList, "/clusters/*/apis/apps/v1/deployments": kindList,
 		"/api/v1/namespaces/a": kindObject, "/api/v1/namespaces/a/pods/p": kindObject, "/apis/apps/v1/namespaces/a/deployments/d/status": kindObject, "/api/v1/nodes/n": kindObject,
 		"/api/v1/pods?watch=true": kindWatch, "/api/v1/pods?a=b&watch=1": kindWatch, "/api/v1/pods?xwatch=true": kindList, "/api/v1/pods?labelSelector=watch%3Dtrue": kindList,
-		// Who names things is not to choose their limits.
+		// Names of objects must not change the limits.
 		"/api/v1/namespaces/a/configmaps/version": kindObject, "/apis/apps/v1/namespaces/a/deployments/readyz": kindObject, "/api/v1/namespaces/healthz": kindObject,
 		"/apis/acme.io/v1/version": kindList, "/apis/acme.io/v1/version?watch=true": kindWatch, "/apis/acme.io/version": kindDiscovery,
 		"/api/v1/namespaces/openapi/pods": kindList, "/api/v1/namespaces/openapi/pods?watch=true": kindWatch, "/api/v1/namespaces/openapi/pods/livez": kindObject,
@@ -74,7 +74,7 @@ func TestKindOf(t *testing.T) {
 	}
 }
 
-// roundTripperFunc is a server's side.
+// roundTripperFunc is a fake server.
 type roundTripperFunc func(*http.Request) (*http.Response, error)
 
 func (a roundTripperFunc) RoundTrip(request *http.Request) (*http.Response, error) { return a(request) }
@@ -140,7 +140,7 @@ func TestAWatchOfManyEventsIsNotBounded(t *testing.T) {
 	}
 }
 
-// Each request has a deadline, and a page that is too large is told to whoever can ask for a smaller one only.
+// Each request has a deadline.
 func TestRequestsEnd(t *testing.T) {
 	for query, want := range map[string]time.Duration{"": targetLimits.Time, "watch=true&timeoutSeconds=300": 300*time.Second + targetLimits.Time, "watch=true": time.Hour} {
 		bounded := LimitResponses(Options{Limits: TargetLimits()})(roundTripperFunc(func(request *http.Request) (*http.Response, error) {
@@ -156,6 +156,7 @@ func TestRequestsEnd(t *testing.T) {
 	}
 }
 
+// A page that is too large is no misbehaviour: the client can request a smaller page.
 func TestPagesCanBeSmaller(t *testing.T) {
 	for limit, divisible := range map[int]bool{0: false, 1: false, 2: true, 500: true} {
 		told := 0
@@ -181,7 +182,7 @@ func BenchmarkObject(b *testing.B) {
 		}))
 		defer server.Close()
 		client := &http.Client{Transport: wrap(&http.Transport{})}
-		// As the hub's requests for objects have.
+		// The hub's requests for objects have a deadline.
 		ctx, cancel := context.WithTimeout(b.Context(), time.Hour)
 		defer cancel()
 		b.ReportAllocs()
@@ -199,7 +200,7 @@ func BenchmarkObject(b *testing.B) {
 	b.Run("bounded", func(b *testing.B) { run(b, LimitResponses(Options{Limits: TargetLimits()})) })
 }
 
-// Objects as large as a tenant can make them are read, in pages none of which is larger than may be.
+// The largest objects that a tenant can create are read in pages within the limit.
 func TestLargeObjectsAreReadInSmallPages(t *testing.T) {
 	const count, size = 40, 1_500_000
 	limits := MailboxLimits()
@@ -243,7 +244,7 @@ func TestLargeObjectsAreReadInSmallPages(t *testing.T) {
 	}
 }
 
-// Clients wait for as long as a server says, and a watch has no other deadline.
+// Clients obey Retry-After, and a watch has no other deadline.
 func TestRetryAfterIsCapped(t *testing.T) {
 	for header, want := range map[string]string{"": "", "5": "5", "999999": "30", "9999999999999999999999": "", "-7": "-7", "Wed, 21 Oct 2099 07:28:00 GMT": ""} {
 		for _, code := range []int{http.StatusTooManyRequests, http.StatusServiceUnavailable} {
@@ -264,9 +265,9 @@ func TestRetryAfterIsCapped(t *testing.T) {
 	}
 }
 
-// A few bytes can stand for an item that takes hundreds when it is decoded, and a long text for nothing but itself.
+// Three bytes can become an item of hundreds of bytes. A long text counts as one value.
 func TestValuesAreBounded(t *testing.T) {
-	// Each is two values: too many for an object, and too many for a page only.
+	// Each item has two values. items has too many for an object, some only for a page.
 	items, some, commas := strings.Repeat("{},", 1<<19), strings.Repeat("{},", 3<<16), strings.Repeat(`,{[\"\\`, 1<<19)
 	for name, test := range map[string]struct {
 		path, text string
@@ -303,7 +304,7 @@ func TestValuesAreBounded(t *testing.T) {
 	}
 }
 
-// Nobody counts the values of protobuf, so it is neither asked for nor taken from whom nobody vouches for.
+// The hub neither requests nor accepts protobuf from targets, since it does not count the values in protobuf.
 func TestTargetsAnswerWithJSON(t *testing.T) {
 	const options = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 	for name, test := range map[string]struct {

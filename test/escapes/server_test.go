@@ -141,7 +141,7 @@ var (
 		return err
 	}
 	openAPI = func(ctx context.Context, c *targets.Connection) error {
-		_, err := c.RESTClient().Get().AbsPath("/openapi/v3").Do(ctx).Raw()
+		_, err := c.Discovery().RESTClient().Get().AbsPath("/openapi/v3").Do(ctx).Raw()
 		return err
 	}
 	// watch returns once the target is quarantined.

@@ -24,7 +24,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	clientdiscovery "k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
@@ -57,13 +56,13 @@ type metadata struct {
 
 // Files returns the content of the files by name.
 func Files(ctx context.Context, config *rest.Config) (map[string][]byte, error) {
-	client, err := clientdiscovery.NewDiscoveryClientForConfig(config)
+	client, err := discovery.NewClient(config, nil)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for %s: %w", config.Host, err)
 	}
 	files := map[string][]byte{}
 	for _, kind := range kinds {
-		file, err := kind.file(ctx, client.RESTClient())
+		file, err := kind.file(ctx, client)
 		if err != nil {
 			return nil, err
 		}
@@ -72,8 +71,8 @@ func Files(ctx context.Context, config *rest.Config) (map[string][]byte, error) 
 	return files, nil
 }
 
-func (k kind) file(ctx context.Context, client rest.Interface) ([]byte, error) {
-	crd, err := discovery.Read(ctx, client, synchubv1alpha1.ResourceDescriptor{Group: k.Group, Version: k.Version, Resource: k.Resource})
+func (k kind) file(ctx context.Context, client *discovery.Client) ([]byte, error) {
+	crd, err := client.CRDFor(ctx, synchubv1alpha1.ResourceDescriptor{Group: k.Group, Version: k.Version, Resource: k.Resource})
 	if err != nil {
 		return nil, err
 	}
