@@ -54,6 +54,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -71,7 +72,7 @@ type Options struct {
 	MailboxLimits  mailboxes.Limits
 	MailboxesBytes int64
 	// AbsenceDelays are how long the hub waits before it believes that an object is gone from a mailbox.
-	AbsenceDelays mailboxes.AbsenceDelays
+	AbsenceDelays absence.Delays
 	// TargetCacheLimits bound the cache of one target, and TargetsBytes bounds the caches of all targets together.
 	TargetCacheLimits targets.CacheLimits
 	TargetsBytes      int64

@@ -52,6 +52,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/inventories"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -90,7 +91,7 @@ type runOptions struct {
 	// maxMailboxes is the maximum number of mailboxes per inventory workspace.
 	maxMailboxes int
 	// absenceDelays are how long the verification of absences waits.
-	absenceDelays mailboxes.AbsenceDelays
+	absenceDelays absence.Delays
 	// mailboxesBytes bounds the cached objects of all mailboxes together, in bytes. Zero means a share of the memory.
 	mailboxesBytes int64
 	// cacheLimits bound the objects that the hub caches of each target. targetsBytes bounds the caches of all targets
@@ -155,8 +156,8 @@ func (o *runOptions) addFlags(flags *pflag.FlagSet) {
 	flags.Int64Var(&o.mailboxLimits.Bytes, "mailbox-max-bytes", 64<<20, "bytes of memory that the objects of one mailbox may take, the oldest first; those beyond are not synced. A SyncTarget may set fewer")
 	flags.Int64Var(&o.mailboxesBytes, "mailboxes-max-bytes", 0, "bytes of memory that the objects of all mailboxes may take together; beyond that the largest mailboxes are cut first (default: a fifth of the memory that Go may take by --memory-limit or GOMEMLIMIT, else 184 MiB)")
 	flags.IntVar(&o.maxMailboxes, "inventory-max-mailboxes", 1000, "mailboxes that the SyncTargets of one inventory workspace get; those beyond say TooManyMailboxes, and those that have one keep it")
-	flags.DurationVar(&o.absenceDelays.BindingSettle, "binding-settle-period", mailboxes.DefaultAbsenceDelays.BindingSettle, "how long the binding of a mailbox must be unchanged before the hub believes that an object is gone; kcp takes long to show the objects of many mailboxes again after a claim was rejected and accepted")
-	flags.DurationVar(&o.absenceDelays.MassDeletion, "mass-deletion-delay", mailboxes.DefaultAbsenceDelays.MassDeletion, "how long the hub waits before it verifies a second time that many objects of one mailbox are gone, and deletes their copies")
+	flags.DurationVar(&o.absenceDelays.BindingSettle, "binding-settle-period", absence.DefaultDelays.BindingSettle, "how long the binding of a mailbox must be unchanged before the hub believes that an object is gone; kcp takes long to show the objects of many mailboxes again after a claim was rejected and accepted")
+	flags.DurationVar(&o.absenceDelays.MassDeletion, "mass-deletion-delay", absence.DefaultDelays.MassDeletion, "how long the hub waits before it verifies a second time that many objects of one mailbox are gone, and deletes their copies")
 	flags.Int64Var(&o.cacheLimits.Objects, "target-cache-objects", 100_000, "objects that the hub holds of one target, beyond which it leaves that alone")
 	flags.Int64Var(&o.cacheLimits.Bytes, "target-cache-bytes", 128<<20, "bytes of memory that those may take")
 	flags.Int64Var(&o.targetsBytes, "targets-max-bytes", 0, "bytes of memory that what the hub holds of all targets may take together; near that it leaves those alone that take most and want more (default: a quarter of the memory that Go may take by --memory-limit or GOMEMLIMIT, else 230 MiB)")

@@ -39,7 +39,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/schemacheck"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
-	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/provider/rbac"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -154,7 +154,7 @@ type statusView struct {
 	// rebound is true if the mailbox was bound again, so that the hub removes nothing from the target.
 	rebound bool
 	// hidden counts the objects of the mailbox that kcp hides from the hub.
-	hidden mailboxes.HiddenObjects
+	hidden absence.HiddenObjects
 	// evicted is true if the mailbox exceeds its limits so far that the hub syncs nothing of it.
 	evicted bool
 	now     time.Time

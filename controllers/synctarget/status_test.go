@@ -36,7 +36,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/provider/ledger"
-	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -109,9 +109,9 @@ func TestReboundMailbox(t *testing.T) {
 func TestHiddenObjects(t *testing.T) {
 	syncTarget := &edgev2alpha1.SyncTarget{}
 	for i, count := range []int{0, 2, 0} {
-		hidden := mailboxes.HiddenObjects{Count: count}
+		hidden := absence.HiddenObjects{Count: count}
 		if count > 0 {
-			hidden.Example = mailboxes.AbsenceCandidate{Resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Key: types.NamespacedName{Namespace: "shop", Name: "till"}}
+			hidden.Example = absence.Candidate{Resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Key: types.NamespacedName{Namespace: "shop", Name: "till"}}
 		}
 		(statusView{now: noon.Add(time.Duration(i) * time.Hour), health: up, configsKnown: true, observedState: observedState{mailbox: "m"}, hidden: hidden}).apply(syncTarget, &targetState{})
 		syncer := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionSyncerReady)

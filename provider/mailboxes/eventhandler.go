@@ -42,7 +42,7 @@ func (e *endpoint) eventHandler(resource schema.GroupVersionResource) cache.Reso
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
 			object := toObject(obj)
-			e.owner.absence.clear(mailboxOf(object), missingCandidate(resource, object))
+			e.owner.absence.Clear(mailboxOf(object), missingCandidate(resource, object))
 			hand(object, Event{New: object, Initial: initial})
 		},
 		UpdateFunc: func(oldObj, obj any) {
@@ -55,7 +55,7 @@ func (e *endpoint) eventHandler(resource schema.GroupVersionResource) cache.Reso
 			object := toObject(obj)
 			if _, unseen := obj.(cache.DeletedFinalStateUnknown); unseen {
 				// No delete event was observed: the object was missing from a list, which may have been partial.
-				e.owner.absence.requireRelist(mailboxOf(object), resource)
+				e.owner.absence.RequireRelist(mailboxOf(object), resource)
 			}
 			hand(object, Event{Old: object})
 		},
@@ -74,7 +74,7 @@ func (e *endpoint) onBindingChanged(old, object any) {
 		return
 	}
 	mailbox := logicalcluster.From(binding)
-	e.owner.absence.observeBinding(mailbox, binding.GetResourceVersion())
+	e.owner.absence.ObserveBinding(mailbox, binding.GetResourceVersion())
 	e.owner.notifyMailboxReset(mailbox)
 	e.owner.EnqueueReview(mailbox)
 	before, _ := old.(*unstructured.Unstructured)
@@ -104,7 +104,7 @@ func (e *endpoint) onBindingDeleted(object any) {
 // releaseMailbox drops the state of a mailbox that an endpoint does not show any more, and resets it if another endpoint shows
 // it.
 func (m *Mailboxes) releaseMailbox(mailbox logicalcluster.Name) {
-	m.absence.forgetMailbox(mailbox)
+	m.absence.ForgetMailbox(mailbox)
 	for _, configs := range []bool{true, false} {
 		if m.usageOf(mailbox, configs).evicted.Swap(false) {
 			m.evictedCount.Add(-1)

@@ -18,6 +18,7 @@ package mailboxes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -156,7 +157,7 @@ func (m *Mailboxes) evict(mailbox logicalcluster.Name, configs bool, objects int
 	m.evictedCount.Add(1)
 	objects = usage.markEvicted(objects, limits, m.clock.Now())
 	usage.lock.Unlock()
-	m.absence.forgetMailbox(mailbox)
+	m.absence.ForgetMailbox(mailbox)
 	m.log.Info("a mailbox has too many objects, nothing of it is held until there are fewer", "mailbox", mailbox, "configs", configs, "objects", objects)
 	m.evictionSignal.notify()
 }
@@ -176,7 +177,7 @@ func (m *Mailboxes) readmit(mailbox logicalcluster.Name, configs bool) {
 	}
 	m.evictedCount.Add(-1)
 	// What the caches do not hold yet must not be taken for gone: each resource is listed before anything of it is.
-	m.absence.forgetMailbox(mailbox)
+	m.absence.ForgetMailbox(mailbox)
 	m.log.Info("a mailbox has fewer objects now and is held again", "mailbox", mailbox, "configs", configs)
 	for _, informer := range all {
 		informer.informer.ForceRelist()
@@ -283,7 +284,7 @@ func (m *Mailboxes) readmitNext(ctx context.Context, all []evictionKey) {
 func (m *Mailboxes) fitsLimits(ctx context.Context, evicted evictionKey) (bool, error) {
 	endpoint := m.endpointFor(evicted.mailbox)
 	if endpoint == nil {
-		return false, errNotLocated
+		return false, errors.New("no endpoint, or more than one, shows the mailbox")
 	}
 	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Extra), reviewTimeout)
 	defer cancel()

@@ -35,7 +35,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/kcp"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 )
 
 // State is what is known of an object from the caches.
@@ -68,7 +68,7 @@ type Mailboxes struct {
 	workspace, export string
 	log               logr.Logger
 	clock             clock.Clock
-	absence           *absenceVerifier
+	absence           absenceVerifier
 	// policy is nil if everything is held whole.
 	policy CachePolicy
 	// usages are *account by mailbox, and configAccounts those of its configs.
@@ -106,8 +106,8 @@ type Options struct {
 	Policy CachePolicy
 	// MaxBytes is the memory that all mailboxes may take together; zero stands for no limit.
 	MaxBytes int64
-	// AbsenceDelays are [DefaultAbsenceDelays] if they are zero.
-	AbsenceDelays AbsenceDelays
+	// AbsenceDelays are [absence.DefaultDelays] if they are zero.
+	AbsenceDelays absence.Delays
 	Clock         clock.Clock
 	Log           logr.Logger
 }
@@ -131,20 +131,8 @@ func New(options Options) *Mailboxes {
 	if options.Policy != nil {
 		mailboxes.reviewQueue = newReviewQueue(options.Clock)
 	}
-	if options.AbsenceDelays == (AbsenceDelays{}) {
-		options.AbsenceDelays = DefaultAbsenceDelays
-	}
-	mailboxes.absence = newAbsenceVerifier(mailboxes, options.AbsenceDelays, options.Clock, options.Log)
+	mailboxes.absence = absence.New(absenceCache{mailboxes}, options.AbsenceDelays, options.Clock, options.Log)
 	return mailboxes
-}
-
-// workspaceClient returns a client for a mailbox as its users see it, in which claims hide nothing. The hub may have no rights there.
-func (m *Mailboxes) workspaceClient(mailbox logicalcluster.Name) (dynamic.Interface, error) {
-	client, err := dynamic.NewForConfig(m.kcpConfig.ConfigFor(m.kcpConfig.Host()+"/clusters/"+mailbox.String(), requestmetrics.Mailbox))
-	if err != nil {
-		return nil, fmt.Errorf("cannot make a client for the mailbox %s: %w", mailbox, err)
-	}
-	return client, nil
 }
 
 // Start watches the export's endpoints, and through them all mailboxes, until ctx ends.

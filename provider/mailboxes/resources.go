@@ -83,7 +83,7 @@ func (m *Mailboxes) unwatchLocked(resource schema.GroupVersionResource) (ended [
 			ended = append(ended, informer)
 		}
 	}
-	m.absence.forgetResource(resource)
+	m.absence.ForgetResource(resource)
 	return ended
 }
 
