@@ -56,6 +56,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
 // Options configure the hub beside the hosting cluster's manager.
@@ -79,7 +80,7 @@ type Options struct {
 	// MaxMailboxes is how many mailboxes the hub creates for the SyncTargets of one inventory workspace.
 	MaxMailboxes int
 	// DeniedNetworks are networks that the hub never connects to as a target.
-	DeniedNetworks targets.DeniedNetworks
+	DeniedNetworks kubeconfig.DeniedNetworks
 	// ProtectedNamespaces are the namespaces that the hub syncs nothing to or from, unless a rule allows the namespace.
 	ProtectedNamespaces policy.NamespacePatterns
 	Log                 logr.Logger

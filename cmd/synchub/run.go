@@ -55,6 +55,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
 const (
@@ -108,7 +109,7 @@ type runOptions struct {
 
 	deniedNetworks []string
 	// parsedDeniedNetworks are the parsed deniedNetworks; validate sets them.
-	parsedDeniedNetworks targets.DeniedNetworks
+	parsedDeniedNetworks kubeconfig.DeniedNetworks
 
 	logs logOptions
 }
@@ -183,7 +184,7 @@ func (o *runOptions) validate() error {
 		return err
 	}
 	var err error
-	if o.parsedDeniedNetworks, err = targets.ParseDeniedNetworks(o.deniedNetworks); err != nil {
+	if o.parsedDeniedNetworks, err = kubeconfig.ParseDeniedNetworks(o.deniedNetworks); err != nil {
 		return fmt.Errorf("set --denied-networks to networks: %w", err)
 	}
 	if o.namespace == "" {

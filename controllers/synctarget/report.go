@@ -42,6 +42,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/provider/rbac"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
 // Reasons of conditions of a SyncTarget. Conditions also have the reasons of [targets.Health].
@@ -138,7 +139,7 @@ func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster
 type statusView struct {
 	observedState
 	health      targets.Health
-	token       targets.Token
+	token       kubeconfig.Token
 	hasToken    bool
 	permissions targets.Permissions
 	// countObjects counts the objects, which visits each of them. It returns false while some of them are not observed yet.

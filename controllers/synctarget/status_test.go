@@ -38,6 +38,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
 // A heartbeat carries the version, the counts, the first failures by name, and the time of the oldest pending change.
@@ -240,7 +241,7 @@ func TestAForgedStatusIsPutRight(t *testing.T) {
 	now := statusView{
 		now: noon, configsKnown: true, missingAPIsKnown: true, observedState: observedState{mailbox: "m"},
 		health: targets.Health{Up: true, Reason: targets.ReasonConnected, Version: "v1.35.4", LastSeen: noon},
-		token:  targets.Token{ExpiresAt: noon.Add(24 * time.Hour)}, hasToken: true,
+		token:  kubeconfig.Token{ExpiresAt: noon.Add(24 * time.Hour)}, hasToken: true,
 		countObjects: func() (objectsync.Summary, bool) { return objectsync.Summary{Synced: 1}, true },
 	}
 	known := ledger.Entry{Cluster: ledger.Cluster{ID: "c"}, Resources: []ledger.Resource{{GroupResource: metav1.GroupResource{Resource: "secrets"}, Direct: true, State: "Accepted"}}}

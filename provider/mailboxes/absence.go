@@ -64,7 +64,9 @@ func (m *Mailboxes) TakeVerifiedAbsence(mailbox logicalcluster.Name, candidate a
 
 // WasRebound reports whether a verification has found that the mailbox was bound again, so that no missing object counts as
 // deleted.
-func (m *Mailboxes) WasRebound(mailbox logicalcluster.Name) bool { return m.absence.WasRebound(mailbox) }
+func (m *Mailboxes) WasRebound(mailbox logicalcluster.Name) bool {
+	return m.absence.WasRebound(mailbox)
+}
 
 // HiddenObjects returns the objects that the last verification found in the mailbox although kcp does not show them to the hub.
 func (m *Mailboxes) HiddenObjects(mailbox logicalcluster.Name) absence.HiddenObjects {

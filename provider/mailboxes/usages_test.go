@@ -99,7 +99,7 @@ func TestMailboxesThatGoLeaveNothing(t *testing.T) {
 				c.endpoint.onBindingDeleted(binding)
 			})
 			g.Expect(countAccounts(owner)).To(BeZero())
-			g.Expect(calls.take()).To(ContainElement("forget "+mailbox.String()))
+			g.Expect(calls.take()).To(ContainElement("forget " + mailbox.String()))
 			g.Expect(c.endpoint.clientFor(mailbox)).NotTo(BeIdenticalTo(client))
 		})
 	}

@@ -29,7 +29,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/rbac"
-	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
 // Registrar is what a registration is to bring about.
@@ -66,7 +66,7 @@ type Registrar struct {
 // again.
 func (p *Registrar) Register(ctx context.Context) (*edgev2alpha1.SyncTarget, error) {
 	if p.Admin == nil {
-		if _, err := targets.ParseKubeconfig(p.Kubeconfig); err != nil {
+		if _, err := kubeconfig.Parse(p.Kubeconfig); err != nil {
 			return nil, err
 		}
 	}

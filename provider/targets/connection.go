@@ -44,6 +44,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/redact"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 	"github.com/synchub-dev/synchub/provider/transport"
 )
 
@@ -149,7 +150,7 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 		bearerToken:  config.BearerToken,
 		credentials:  redact.CredentialsOf(config.BearerToken, config.Password),
 		dialer: connrotation.NewDialer((&net.Dialer{
-			Timeout: dialTimeout, KeepAlive: keepAlive, Control: options.DeniedNetworks.control,
+			Timeout: dialTimeout, KeepAlive: keepAlive, Control: options.DeniedNetworks.Control,
 		}).DialContext),
 		fingerprint:           fingerprint,
 		clock:                 options.Clock,
@@ -292,7 +293,7 @@ type Options struct {
 	// Nil does nothing.
 	OnUnauthorized func(syncTarget types.UID)
 	// DeniedNetworks are networks that no connection dials.
-	DeniedNetworks DeniedNetworks
+	DeniedNetworks kubeconfig.DeniedNetworks
 	// CacheLimits bound the caches of each target.
 	CacheLimits CacheLimits
 	// TotalBytes bounds the caches of all targets together; zero means no bound.

@@ -16,14 +16,14 @@ limitations under the License.
 
 // Package targets connects the hub to target clusters.
 //
-// A [Registry] keeps one [Connection] for each SyncTarget. [ParseKubeconfig] treats a kubeconfig as data: the hub never
-// executes, opens or follows anything in it. A connection offers three things. A [Cache] holds the hub's own objects. A
+// A [Registry] keeps one [Connection] for each SyncTarget. Package kubeconfig says which kubeconfigs are
+// accepted. A connection offers three things. A [Cache] holds the hub's own objects. A
 // [FilteredCache] holds whole objects to upsync. Writes are fenced, so that each can only change the object that was
 // decided about. [Connection.Subscribe] and [NameWatch] report the events that end a failure: namespaces, CRDs, and
 // names that become free.
 //
 // Credentials: a changed kubeconfig leads to a second connection, which replaces the first once the target has answered
-// it. A connection never dials [DeniedNetworks], whatever name resolves to them, and can renew its own [Token].
+// it. A connection never dials [kubeconfig.DeniedNetworks], whatever name resolves to them, and can renew its own [kubeconfig.Token].
 //
 // Isolation: each connection has its own dialer, HTTP client and rate limit. client-go would share one transport, and so
 // one pool and one HTTP/2 connection, among all targets with equal TLS settings, and would use the proxy of the

@@ -27,6 +27,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
 const probeTimeout = 10 * time.Second
@@ -176,7 +177,7 @@ func (c *Connection) probe(ctx context.Context) (Health, error) {
 }
 
 func healthReason(err error) string {
-	var denied *NetworkDeniedError
+	var denied *kubeconfig.NetworkDeniedError
 	var other *ClusterMismatchError
 	switch {
 	case errors.As(err, &other):

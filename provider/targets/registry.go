@@ -21,7 +21,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -30,6 +29,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
 // handoverPeriod is for how long a connection stays open after another took its place, so that whoever works with it can
@@ -101,7 +101,7 @@ func (r *Registry) SetExpectedCluster(syncTarget types.UID, expected ExpectedClu
 //
 // Zero limits stand for the hub's own. With namespaces, the hub lists and watches only there. The error is a [*InvalidKubeconfigError] if the kubeconfig is not accepted. Then, and if no
 // connection can be made from it, the one before is closed too: its credentials are not those of the SyncTarget any more.
-func (r *Registry) Connect(syncTarget types.UID, kubeconfig []byte, limits kcp.Limits, namespaces ...string) (*Connection, error) {
+func (r *Registry) Connect(syncTarget types.UID, content []byte, limits kcp.Limits, namespaces ...string) (*Connection, error) {
 	options := r.options
 	if limits.QPS > 0 {
 		options.Limits.QPS = limits.QPS
@@ -110,11 +110,14 @@ func (r *Registry) Connect(syncTarget types.UID, kubeconfig []byte, limits kcp.L
 		options.Limits.Burst = limits.Burst
 	}
 	options.Namespaces = slices.Compact(slices.Sorted(slices.Values(namespaces)))
-	fingerprint := sha256.Sum256(fmt.Appendf(nil, "%v %q %s", options.Limits, options.Namespaces, kubeconfig))
+	fingerprint := sha256.Sum256(fmt.Appendf(nil, "%v %q %s", options.Limits, options.Namespaces, content))
 	if current, ok := r.currentConnection(syncTarget, fingerprint); ok {
 		return current, nil
 	}
-	config, err := r.parseKubeconfig(kubeconfig)
+	config, err := kubeconfig.Parse(content)
+	if err == nil {
+		err = r.options.DeniedNetworks.CheckServer(config.Host)
+	}
 	if err != nil {
 		r.Disconnect(syncTarget)
 		return nil, err
@@ -139,22 +142,6 @@ func (r *Registry) currentConnection(syncTarget types.UID, fingerprint [sha256.S
 		return nil, false
 	}
 	return current, true
-}
-
-// parseKubeconfig refuses what no connection of this hub may lead to.
-func (r *Registry) parseKubeconfig(kubeconfig []byte) (*rest.Config, error) {
-	config, err := ParseKubeconfig(kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	server, err := url.Parse(config.Host)
-	if err != nil {
-		return nil, &InvalidKubeconfigError{Field: fieldServer, Reason: "it is no URL"}
-	}
-	if err := r.options.DeniedNetworks.checkServer(server); err != nil {
-		return nil, err
-	}
-	return config, nil
 }
 
 func (r *Registry) connect(syncTarget types.UID, config *rest.Config, fingerprint [sha256.Size]byte, options Options) (*Connection, error) {
