@@ -24,7 +24,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// eventHandler routes the events of a resource to the subscribers of each mailbox.
+// eventHandler returns a handler that routes the events of a resource to the subscribers of each mailbox.
 func (e *endpoint) eventHandler(resource schema.GroupVersionResource) cache.ResourceEventHandler {
 	if resource == bindingsResource {
 		return cache.ResourceEventHandlerFuncs{
@@ -33,7 +33,7 @@ func (e *endpoint) eventHandler(resource schema.GroupVersionResource) cache.Reso
 			DeleteFunc: func(object any) { e.onBindingDeleted(object) },
 		}
 	}
-	hand := func(object *unstructured.Unstructured, event Event) {
+	route := func(object *unstructured.Unstructured, event Event) {
 		event.Key = types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 		for _, subscription := range e.owner.subscribers.get(subscriptionKey{resource, mailboxOf(object)}) {
 			subscription.OnEvent(event)
@@ -43,12 +43,12 @@ func (e *endpoint) eventHandler(resource schema.GroupVersionResource) cache.Reso
 		AddFunc: func(obj any, initial bool) {
 			object := toObject(obj)
 			e.owner.absence.Clear(mailboxOf(object), missingCandidate(resource, object))
-			hand(object, Event{New: object, Initial: initial})
+			route(object, Event{New: object, Initial: initial})
 		},
 		UpdateFunc: func(oldObj, obj any) {
 			old, object := toObject(oldObj), toObject(obj)
 			if old.GetResourceVersion() != object.GetResourceVersion() {
-				hand(object, Event{Old: old, New: object})
+				route(object, Event{Old: old, New: object})
 			}
 		},
 		DeleteFunc: func(obj any) {
@@ -57,17 +57,18 @@ func (e *endpoint) eventHandler(resource schema.GroupVersionResource) cache.Reso
 				// No delete event was observed: the object was missing from a list, which may have been partial.
 				e.owner.absence.RequireRelist(mailboxOf(object), resource)
 			}
-			hand(object, Event{Old: object})
+			route(object, Event{Old: object})
 		},
 	}
 }
 
-// mailboxOf returns the mailbox of an object. [logicalcluster.From] does the same, but copies all annotations.
+// mailboxOf returns the mailbox of an object. [logicalcluster.From] would copy all annotations.
 func mailboxOf(object *unstructured.Unstructured) logicalcluster.Name {
 	name, _, _ := unstructured.NestedString(object.Object, "metadata", "annotations", logicalcluster.AnnotationKey)
 	return logicalcluster.Name(name)
 }
 
+// onBindingChanged resets the subscribers of a mailbox whose binding is new or has changed.
 func (e *endpoint) onBindingChanged(old, object any) {
 	binding := object.(*unstructured.Unstructured)
 	if old != nil && old.(*unstructured.Unstructured).GetResourceVersion() == binding.GetResourceVersion() {
