@@ -54,7 +54,9 @@ import (
 	"github.com/synchub-dev/synchub/provider/discovery"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
 // Options configure the hub beside the hosting cluster's manager.
@@ -71,14 +73,14 @@ type Options struct {
 	MailboxLimits  mailboxes.Limits
 	MailboxesBytes int64
 	// AbsenceDelays are how long the hub waits before it believes that an object is gone from a mailbox.
-	AbsenceDelays mailboxes.AbsenceDelays
+	AbsenceDelays absence.Delays
 	// TargetCacheLimits bound the cache of one target, and TargetsBytes bounds the caches of all targets together.
 	TargetCacheLimits targets.CacheLimits
 	TargetsBytes      int64
 	// MaxMailboxes is how many mailboxes the hub creates for the SyncTargets of one inventory workspace.
 	MaxMailboxes int
 	// DeniedNetworks are networks that the hub never connects to as a target.
-	DeniedNetworks targets.DeniedNetworks
+	DeniedNetworks kubeconfig.DeniedNetworks
 	// ProtectedNamespaces are the namespaces that the hub syncs nothing to or from, unless a rule allows the namespace.
 	ProtectedNamespaces policy.NamespacePatterns
 	Log                 logr.Logger

@@ -37,7 +37,7 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
 	"github.com/synchub-dev/synchub/provider/registration"
-	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
 // targetTimeout bounds the requests to a target, which may be unreachable.
@@ -116,14 +116,14 @@ func (o *explainOptions) targetReader(ctx context.Context, syncTarget *edgev2alp
 // readerByCredentials returns a reader for the cluster of a SyncTarget, with the hub's kubeconfig.
 func readerByCredentials(ctx context.Context, workspace client.Client, syncTarget *edgev2alpha1.SyncTarget) (*reader, error) {
 	inventory := &registration.Inventory{Client: workspace}
-	kubeconfig, err := inventory.Kubeconfig(ctx, syncTarget)
+	content, err := inventory.Kubeconfig(ctx, syncTarget)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("the Secret with its kubeconfig cannot be read: %w", err)
-	case kubeconfig == nil:
+	case content == nil:
 		return nil, errors.New("there is no Secret with its kubeconfig")
 	}
-	config, err := targets.ParseKubeconfig(kubeconfig)
+	config, err := kubeconfig.Parse(content)
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/registration"
-	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
 
@@ -159,7 +159,7 @@ func (f *testFleet) hub(t *testing.T) (kubernetes.Interface, string) {
 	if secret.Labels[edgev2alpha1.LabelCredential] != edgev2alpha1.CredentialKubeconfig {
 		t.Errorf("the hub does not see the Secret: %v", secret.Labels)
 	}
-	config, err := targets.ParseKubeconfig(secret.Data["kubeconfig"])
+	config, err := kubeconfig.Parse(secret.Data["kubeconfig"])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,8 +52,10 @@ import (
 	"github.com/synchub-dev/synchub/provider/inventories"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
 const (
@@ -137,8 +139,8 @@ func (o *runOptions) addFlags(flags *pflag.FlagSet) {
 	flags.Int64Var(&o.hub.MailboxLimits.Bytes, "mailbox-max-bytes", 64<<20, "bytes of memory that the objects of one mailbox may take, the oldest first; those beyond are not synced. A SyncTarget may set fewer")
 	flags.Int64Var(&o.hub.MailboxesBytes, "mailboxes-max-bytes", 0, "bytes of memory that the objects of all mailboxes may take together; beyond that the largest mailboxes are cut first (default: a fifth of the memory that Go may take by --memory-limit or GOMEMLIMIT, else 184 MiB)")
 	flags.IntVar(&o.hub.MaxMailboxes, "inventory-max-mailboxes", 1000, "mailboxes that the SyncTargets of one inventory workspace get; those beyond say TooManyMailboxes, and those that have one keep it")
-	flags.DurationVar(&o.hub.AbsenceDelays.BindingSettle, "binding-settle-period", mailboxes.DefaultAbsenceDelays.BindingSettle, "how long the binding of a mailbox must be unchanged before the hub believes that an object is gone; kcp takes long to show the objects of many mailboxes again after a claim was rejected and accepted")
-	flags.DurationVar(&o.hub.AbsenceDelays.MassDeletion, "mass-deletion-delay", mailboxes.DefaultAbsenceDelays.MassDeletion, "how long the hub waits before it verifies a second time that many objects of one mailbox are gone, and deletes their copies")
+	flags.DurationVar(&o.hub.AbsenceDelays.BindingSettle, "binding-settle-period", absence.DefaultDelays.BindingSettle, "how long the binding of a mailbox must be unchanged before the hub believes that an object is gone; kcp takes long to show the objects of many mailboxes again after a claim was rejected and accepted")
+	flags.DurationVar(&o.hub.AbsenceDelays.MassDeletion, "mass-deletion-delay", absence.DefaultDelays.MassDeletion, "how long the hub waits before it verifies a second time that many objects of one mailbox are gone, and deletes their copies")
 	flags.Int64Var(&o.hub.TargetCacheLimits.Objects, "target-cache-objects", 100_000, "objects that the hub holds of one target, beyond which it leaves that alone")
 	flags.Int64Var(&o.hub.TargetCacheLimits.Bytes, "target-cache-bytes", 128<<20, "bytes of memory that those may take")
 	flags.Int64Var(&o.hub.TargetsBytes, "targets-max-bytes", 0, "bytes of memory that what the hub holds of all targets may take together; near that it leaves those alone that take most and want more (default: a quarter of the memory that Go may take by --memory-limit or GOMEMLIMIT, else 230 MiB)")
@@ -164,7 +166,7 @@ func (o *runOptions) validate() error {
 		return err
 	}
 	var err error
-	if o.hub.DeniedNetworks, err = targets.ParseDeniedNetworks(o.deniedNetworks); err != nil {
+	if o.hub.DeniedNetworks, err = kubeconfig.ParseDeniedNetworks(o.deniedNetworks); err != nil {
 		return fmt.Errorf("set --denied-networks to networks: %w", err)
 	}
 	if o.hub.Namespace == "" {

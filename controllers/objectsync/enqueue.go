@@ -33,6 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -63,7 +64,7 @@ func (c *Controller) OnReset() {
 
 // OnAbsenceDecided is called when a suspected absence was verified or refuted.
 func (c *Controller) OnAbsenceDecided(key types.NamespacedName) {
-	if key == mailboxes.AllObjects {
+	if key == absence.AllObjects {
 		c.checkInitialSync()
 		return
 	}

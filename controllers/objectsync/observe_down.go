@@ -26,7 +26,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
-	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 )
 
 // observeDown reads all copies of the mailbox object, and the place where the object belongs.
@@ -176,6 +176,6 @@ func (c *Controller) isExcludedByUpsync(matcher *selection.Matcher, source *unst
 	return c.Resource.IsExcludedByUpsync(matcher, source, destination.API, destination.Key)
 }
 
-func (c *Controller) absenceCandidate(key types.NamespacedName, cause plan.Cause) mailboxes.AbsenceCandidate {
-	return mailboxes.AbsenceCandidate{Resource: c.Resource.GroupVersionResource, Key: key, Missing: cause == plan.SourceNotFound}
+func (c *Controller) absenceCandidate(key types.NamespacedName, cause plan.Cause) absence.Candidate {
+	return absence.Candidate{Resource: c.Resource.GroupVersionResource, Key: key, Missing: cause == plan.SourceNotFound}
 }

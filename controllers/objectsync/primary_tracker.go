@@ -28,7 +28,7 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
-	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 )
 
 // primaryTracker tracks which objects of one resource, the primaries, have published their claims on related objects.
@@ -225,7 +225,7 @@ func (c *Controller) checkInitialSync() {
 	if !verify {
 		return
 	}
-	candidate := c.absenceCandidate(mailboxes.AllObjects, plan.SourceNotFound)
+	candidate := c.absenceCandidate(absence.AllObjects, plan.SourceNotFound)
 	if !c.Mailboxes.TakeVerifiedAbsence(c.Mailbox, candidate) {
 		c.Mailboxes.VerifyAbsence(c.Mailbox, candidate)
 		return

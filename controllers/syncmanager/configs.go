@@ -25,13 +25,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 )
 
 // configSource is the part of [mailboxes.Mailboxes] through which the manager reads configs.
 type configSource interface {
 	List(resource schema.GroupVersionResource, mailbox logicalcluster.Name) (objects []*unstructured.Unstructured, known bool)
-	VerifyAbsence(mailbox logicalcluster.Name, candidate mailboxes.AbsenceCandidate)
-	TakeVerifiedAbsence(mailbox logicalcluster.Name, candidate mailboxes.AbsenceCandidate) bool
+	VerifyAbsence(mailbox logicalcluster.Name, candidate absence.Candidate)
+	TakeVerifiedAbsence(mailbox logicalcluster.Name, candidate absence.Candidate) bool
 }
 
 var _ configSource = &mailboxes.Mailboxes{}
@@ -60,8 +61,8 @@ func (c configs) observe(view configSource, mailbox logicalcluster.Name, verify 
 	// A verified absence can be taken only once. So none is taken before all lists are known that are needed to use it.
 	next = configs{}
 	for resource, objects := range observed {
-		candidate := func(key types.NamespacedName) mailboxes.AbsenceCandidate {
-			return mailboxes.AbsenceCandidate{Resource: resource, Key: key, Missing: true}
+		candidate := func(key types.NamespacedName) absence.Candidate {
+			return absence.Candidate{Resource: resource, Key: key, Missing: true}
 		}
 		inForce, unverified := retainUnverified(c[resource], objects, func(key types.NamespacedName) bool { return view.TakeVerifiedAbsence(mailbox, candidate(key)) })
 		next[resource] = inForce

@@ -29,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 )
 
 // configsNamed returns configs as a mailbox shows them. One whose name ends in "-" is being deleted.
@@ -108,17 +109,17 @@ func (m *fakeMailbox) List(resource schema.GroupVersionResource, _ logicalcluste
 	return configsNamed(names), known
 }
 
-func (m *fakeMailbox) VerifyAbsence(_ logicalcluster.Name, candidate mailboxes.AbsenceCandidate) {
+func (m *fakeMailbox) VerifyAbsence(_ logicalcluster.Name, candidate absence.Candidate) {
 	m.asked = append(m.asked, nameOf(candidate))
 }
 
-func (m *fakeMailbox) TakeVerifiedAbsence(_ logicalcluster.Name, candidate mailboxes.AbsenceCandidate) bool {
+func (m *fakeMailbox) TakeVerifiedAbsence(_ logicalcluster.Name, candidate absence.Candidate) bool {
 	proven := m.proofs[nameOf(candidate)]
 	delete(m.proofs, nameOf(candidate))
 	return proven
 }
 
-func nameOf(candidate mailboxes.AbsenceCandidate) string {
+func nameOf(candidate absence.Candidate) string {
 	if !candidate.Missing {
 		return "a suspect that did not vanish"
 	}

@@ -32,6 +32,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/namelock"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 )
 
 const (
@@ -119,10 +120,10 @@ func (m *Manager) WasRebound(syncTarget types.UID) bool {
 }
 
 // HiddenObjects returns the objects that kcp hides in a SyncTarget's mailbox.
-func (m *Manager) HiddenObjects(syncTarget types.UID) mailboxes.HiddenObjects {
+func (m *Manager) HiddenObjects(syncTarget types.UID) absence.HiddenObjects {
 	found, ok := m.get(syncTarget)
 	if !ok {
-		return mailboxes.HiddenObjects{}
+		return absence.HiddenObjects{}
 	}
 	return m.Mailboxes.HiddenObjects(found.currentTarget().Mailbox)
 }

@@ -45,7 +45,7 @@ func (p *credentialsError) Error() string { return p.message }
 // connect returns the connection for the credentials of the SyncTarget, or says why there is none. It closes the existing
 // connection if the credentials are missing or refused, because that connection's credentials are no longer the SyncTarget's.
 func (c *Controller) connect(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, state *targetState) (*targets.Connection, *credentialsError, error) {
-	kubeconfig, problem, err := c.kubeconfig(ctx, inventory, syncTarget, state)
+	content, problem, err := c.kubeconfig(ctx, inventory, syncTarget, state)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -53,8 +53,8 @@ func (c *Controller) connect(ctx context.Context, inventory cluster.Cluster, syn
 		c.Registry.Disconnect(syncTarget.UID)
 		return nil, problem, nil
 	}
-	connection, err := c.Registry.Connect(syncTarget.UID, kubeconfig, limitsOf(syncTarget), namespacesOf(syncTarget)...)
-	var refused *targets.InvalidKubeconfigError
+	connection, err := c.Registry.Connect(syncTarget.UID, content, limitsOf(syncTarget), namespacesOf(syncTarget)...)
+	var refused *kubeconfig.InvalidError
 	switch {
 	case errors.Is(err, targets.ErrNotLeading):
 		return nil, nil, err
@@ -143,7 +143,7 @@ func (s *targetState) cachedSecret(cached *metav1.PartialObjectMetadata, key str
 }
 
 // trimSecret returns the parts of a Secret that the hub needs: the annotation with the allowed SyncTargets, and the value of the
-// key, nil if the key is missing. It cuts an oversized value to one byte more than [targets.MaxKubeconfig], which
+// key, nil if the key is missing. It cuts an oversized value to one byte more than [kubeconfig.MaxSize], which
 // suffices to recognize it as too large.
 func trimSecret(secret *corev1.Secret, key string) *corev1.Secret {
 	kept := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
@@ -153,7 +153,7 @@ func trimSecret(secret *corev1.Secret, key string) *corev1.Secret {
 		kept.Annotations = map[string]string{edgev2alpha1.AnnotationAllowedSyncTargets: allowed}
 	}
 	content := secret.Data[key]
-	kept.Data = map[string][]byte{key: slices.Clone(content[:min(len(content), targets.MaxKubeconfig+1)])}
+	kept.Data = map[string][]byte{key: slices.Clone(content[:min(len(content), kubeconfig.MaxSize+1)])}
 	return kept
 }
 

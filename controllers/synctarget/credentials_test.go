@@ -36,7 +36,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
-	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
 // fakeCluster is an inventory workspace whose cache a test controls.
@@ -184,10 +184,10 @@ func TestTrimSecret(t *testing.T) {
 	secret.Annotations = map[string]string{edgev2alpha1.AnnotationAllowedSyncTargets: "florin", "other": "x"}
 	secret.Data = map[string][]byte{"kubeconfig": []byte(strings.Repeat("#", 1<<20)), "other": []byte("x")}
 	held := trimSecret(secret, "kubeconfig")
-	if len(held.Annotations) != 1 || len(held.Labels) != 0 || len(held.Data) != 1 || cap(held.Data["kubeconfig"]) > 2*targets.MaxKubeconfig {
+	if len(held.Annotations) != 1 || len(held.Labels) != 0 || len(held.Data) != 1 || cap(held.Data["kubeconfig"]) > 2*kubeconfig.MaxSize {
 		t.Errorf("too much is held: %d annotations, %d labels, %d keys, %d bytes", len(held.Annotations), len(held.Labels), len(held.Data), cap(held.Data["kubeconfig"]))
 	}
-	if _, err := targets.ParseKubeconfig(held.Data["kubeconfig"]); err == nil || !strings.Contains(err.Error(), "its size") {
+	if _, err := kubeconfig.Parse(held.Data["kubeconfig"]); err == nil || !strings.Contains(err.Error(), "its size") {
 		t.Errorf("it is not refused for its size: %v", err)
 	}
 }

@@ -40,9 +40,10 @@ import (
 	"github.com/synchub-dev/synchub/controllers/schemacheck"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
-	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/provider/rbac"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
 // Reasons of conditions of a SyncTarget. Conditions also have the reasons of [targets.Health].
@@ -139,7 +140,7 @@ func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster
 type statusView struct {
 	observedState
 	health      targets.Health
-	token       targets.Token
+	token       kubeconfig.Token
 	hasToken    bool
 	permissions targets.Permissions
 	// countObjects counts the objects, which visits each of them. It returns false while some of them are not observed yet.
@@ -155,7 +156,7 @@ type statusView struct {
 	// rebound is true if the mailbox was bound again, so that the hub removes nothing from the target.
 	rebound bool
 	// hidden counts the objects of the mailbox that kcp hides from the hub.
-	hidden mailboxes.HiddenObjects
+	hidden absence.HiddenObjects
 	// evicted is true if the mailbox exceeds its limits so far that the hub syncs nothing of it.
 	evicted bool
 	now     time.Time

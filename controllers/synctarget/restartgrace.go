@@ -28,6 +28,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
 const (
@@ -128,7 +129,7 @@ func withAdvice(health targets.Health, syncTarget string) targets.Health {
 }
 
 // withTokenExpiry returns health with ReasonTokenExpired if the target is unauthorized or unreachable and its token has ended.
-func withTokenExpiry(health targets.Health, token targets.Token, hasToken bool, syncTarget string, now time.Time) targets.Health {
+func withTokenExpiry(health targets.Health, token kubeconfig.Token, hasToken bool, syncTarget string, now time.Time) targets.Health {
 	if !hasToken || health.Up || now.Before(token.ExpiresAt) || health.Reason != targets.ReasonUnauthorized && health.Reason != targets.ReasonUnreachable {
 		return withAdvice(health, syncTarget)
 	}

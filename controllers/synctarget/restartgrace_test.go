@@ -32,6 +32,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -336,11 +337,11 @@ func expectSpread(t *testing.T, before *metav1.Time) {
 }
 
 func TestWithTokenExpiry(t *testing.T) {
-	ended, valid := targets.Token{ExpiresAt: noon.Add(-time.Hour)}, targets.Token{ExpiresAt: noon.Add(time.Hour)}
+	ended, valid := kubeconfig.Token{ExpiresAt: noon.Add(-time.Hour)}, kubeconfig.Token{ExpiresAt: noon.Add(time.Hour)}
 	const advice = "ended at 2026-01-02T11:00:00Z. Run `kubectl synchub rotate florin --target-kubeconfig FILE`"
 	for name, test := range map[string]struct {
 		health       targets.Health
-		token        targets.Token
+		token        kubeconfig.Token
 		has          bool
 		reason, says string
 	}{
@@ -352,7 +353,7 @@ func TestWithTokenExpiry(t *testing.T) {
 		"unreachable, a valid token":  {unreachable, valid, true, targets.ReasonUnreachable, "refused"},
 		"unreachable, an ended one":   {unreachable, ended, true, ReasonTokenExpired, advice},
 		"why it is unreachable":       {unreachable, ended, true, ReasonTokenExpired, "The target could not be reached: refused"},
-		"it just ends":                {unauthorized, targets.Token{ExpiresAt: noon}, true, ReasonTokenExpired, "ended at 2026-01-02T12:00:00Z"},
+		"it just ends":                {unauthorized, kubeconfig.Token{ExpiresAt: noon}, true, ReasonTokenExpired, "ended at 2026-01-02T12:00:00Z"},
 		"its network is denied":       {targets.Health{Reason: targets.ReasonDenied, Message: "denied"}, ended, true, targets.ReasonDenied, "denied"},
 	} {
 		got := withTokenExpiry(test.health, test.token, test.has, "florin", noon)

@@ -47,6 +47,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
@@ -229,9 +230,9 @@ func (w *testEnv) renewsInTime(t *testing.T, controller *Controller, now *testcl
 	after := w.secret("renews")
 	g.Expect(after.Labels).To(Equal(before.Labels))
 	g.Expect(after.Data).To(HaveKeyWithValue("other", []byte("stays")))
-	old, err := targets.ParseKubeconfig(before.Data["kubeconfig"])
+	old, err := kubeconfig.Parse(before.Data["kubeconfig"])
 	g.Expect(err).NotTo(HaveOccurred())
-	renewed, err := targets.ParseKubeconfig(after.Data["kubeconfig"])
+	renewed, err := kubeconfig.Parse(after.Data["kubeconfig"])
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(renewed.BearerToken).NotTo(Equal(old.BearerToken))
 	g.Expect(string(after.Data["kubeconfig"])).To(Equal(strings.ReplaceAll(string(before.Data["kubeconfig"]), old.BearerToken, renewed.BearerToken)))

@@ -36,8 +36,9 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/provider/ledger"
-	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
 // A heartbeat carries the version, the counts, the first failures by name, and the time of the oldest pending change.
@@ -109,9 +110,9 @@ func TestReboundMailbox(t *testing.T) {
 func TestHiddenObjects(t *testing.T) {
 	syncTarget := &edgev2alpha1.SyncTarget{}
 	for i, count := range []int{0, 2, 0} {
-		hidden := mailboxes.HiddenObjects{Count: count}
+		hidden := absence.HiddenObjects{Count: count}
 		if count > 0 {
-			hidden.Example = mailboxes.AbsenceCandidate{Resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Key: types.NamespacedName{Namespace: "shop", Name: "till"}}
+			hidden.Example = absence.Candidate{Resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Key: types.NamespacedName{Namespace: "shop", Name: "till"}}
 		}
 		(statusView{now: noon.Add(time.Duration(i) * time.Hour), health: up, configsKnown: true, observedState: observedState{mailbox: "m"}, hidden: hidden}).apply(syncTarget, &targetState{})
 		syncer := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionSyncerReady)
@@ -240,7 +241,7 @@ func TestAForgedStatusIsPutRight(t *testing.T) {
 	now := statusView{
 		now: noon, configsKnown: true, missingAPIsKnown: true, observedState: observedState{mailbox: "m"},
 		health: targets.Health{Up: true, Reason: targets.ReasonConnected, Version: "v1.35.4", LastSeen: noon},
-		token:  targets.Token{ExpiresAt: noon.Add(24 * time.Hour)}, hasToken: true,
+		token:  kubeconfig.Token{ExpiresAt: noon.Add(24 * time.Hour)}, hasToken: true,
 		countObjects: func() (objectsync.Summary, bool) { return objectsync.Summary{Synced: 1}, true },
 	}
 	known := ledger.Entry{Cluster: ledger.Cluster{ID: "c"}, Resources: []ledger.Resource{{GroupResource: metav1.GroupResource{Resource: "secrets"}, Direct: true, State: "Accepted"}}}

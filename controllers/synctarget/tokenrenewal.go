@@ -63,7 +63,7 @@ func hashJitter(syncTarget types.UID, purpose string) float64 {
 
 // renewalDue returns when a token is to be renewed: when a third of its lifetime is left, or up to a fifteenth of the lifetime
 // earlier. The jitter keeps SyncTargets that were registered together from renewing together.
-func renewalDue(token targets.Token, syncTarget types.UID) time.Time {
+func renewalDue(token kubeconfig.Token, syncTarget types.UID) time.Time {
 	left := float64(token.Lifetime()) / 3 * (1 + hashJitter(syncTarget, "renewal")/5)
 	return token.ExpiresAt.Add(-time.Duration(left))
 }
@@ -141,7 +141,7 @@ type writeError struct{ error }
 func (e *writeError) Unwrap() error { return e.error }
 
 // renewalFailureMessage says when the token ends, why it was not renewed, and how an operator can replace it.
-func renewalFailureMessage(token targets.Token, syncTarget string, err error, described string) string {
+func renewalFailureMessage(token kubeconfig.Token, syncTarget string, err error, described string) string {
 	ends := token.ExpiresAt.Format(dateFormat)
 	if _, inventory := errors.AsType[*writeError](err); apierrors.IsForbidden(err) && !inventory {
 		return fmt.Sprintf("The hub's token for the target ends at %s and cannot be renewed: allow its ServiceAccount %s/%s to create serviceaccounts/token for itself, "+

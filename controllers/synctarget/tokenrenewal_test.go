@@ -30,11 +30,12 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
 func TestRenewalDue(t *testing.T) {
 	for _, life := range []time.Duration{10 * time.Minute, time.Hour, 30 * 24 * time.Hour} {
-		token := targets.Token{IssuedAt: noon, ExpiresAt: noon.Add(life)}
+		token := kubeconfig.Token{IssuedAt: noon, ExpiresAt: noon.Add(life)}
 		earliest, latest := 1.0, 0.0
 		for i := range 1000 {
 			uid := types.UID(fmt.Sprint("target-", i))
@@ -67,7 +68,7 @@ func TestRetryAfter(t *testing.T) {
 }
 
 func TestRenewalFailureMessage(t *testing.T) {
-	token := targets.Token{Namespace: "synchub", ServiceAccount: "hub", ExpiresAt: noon}
+	token := kubeconfig.Token{Namespace: "synchub", ServiceAccount: "hub", ExpiresAt: noon}
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "serviceaccounts/token"}, "hub", errors.New("no"))
 	for name, test := range map[string]struct {
 		err  error
@@ -93,7 +94,7 @@ func TestRenewalFailureMessage(t *testing.T) {
 }
 
 func TestStatusTellsOfTheToken(t *testing.T) {
-	token := targets.Token{IssuedAt: noon.Add(-time.Hour), ExpiresAt: noon.Add(time.Hour)}
+	token := kubeconfig.Token{IssuedAt: noon.Add(-time.Hour), ExpiresAt: noon.Add(time.Hour)}
 	renewed := noon.Add(-time.Minute)
 	for name, test := range map[string]struct {
 		health        targets.Health

@@ -29,19 +29,18 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 )
 
-// candidate is an object of a mailbox that is to be held, in as much as need bytes.
+// candidate is an object of a mailbox to be cached.
 type candidate struct {
 	resource schema.GroupVersionResource
 	created  time.Time
-	// tieBreaker decides between those of one second.
+	// tieBreaker orders candidates that were created in one second.
 	tieBreaker string
-	bytes      int64
-	// identityBytes is what it takes in any case.
-	identityBytes int64
+	// bytes is the size if the object is admitted, identityBytes if not.
+	bytes, identityBytes int64
 }
 
-// oldestFirst returns the candidates' indexes in the order in which they are admitted. It depends on nothing but the
-// candidates, so that the hub decides alike after a restart.
+// oldestFirst returns the indexes of the candidates in order of admission. The order depends only on the candidates, so that the
+// hub decides the same after a restart.
 func oldestFirst(candidates []candidate) []int {
 	order := make([]int, len(candidates))
 	for i := range order {
@@ -54,7 +53,7 @@ func oldestFirst(candidates []candidate) []int {
 	return order
 }
 
-// sumIdentityBytes returns what the candidates take in any case.
+// sumIdentityBytes returns the size of the candidates if none is admitted.
 func sumIdentityBytes(candidates []candidate) (bytes int64) {
 	for _, one := range candidates {
 		bytes += one.identityBytes
@@ -62,10 +61,10 @@ func sumIdentityBytes(candidates []candidate) (bytes int64) {
 	return bytes
 }
 
-// admit tells, for each candidate, whose limits leave no room for it: those of the mailbox, which holds the identities of all
-// besides, or those of its resource. The oldest are admitted first. One for which there is no room does not keep out a younger
-// one that needs less; with inTurn it does. admitsAt is from how many bytes of the mailbox on one more would be admitted.
-func admit(limits Limits, limitsOf func(schema.GroupVersionResource) Limits, candidates []candidate, inTurn bool) (exceeded []exceededLimit, admitsAt int64) {
+// admit returns the limit that each candidate exceeds: that of the mailbox, to which all identities count, or that of its resource.
+// Older candidates come first. Without inOrder, a smaller candidate can be admitted after an older one was refused. admitsAt is
+// the mailbox's limit of bytes at which one more candidate would be admitted.
+func admit(limits Limits, limitsOf func(schema.GroupVersionResource) Limits, candidates []candidate, inOrder bool) (exceeded []exceededLimit, admitsAt int64) {
 	type sum struct{ objects, bytes int64 }
 	exceeded, admitsAt = make([]exceededLimit, len(candidates)), math.MaxInt64
 	all, of, isFull := sum{bytes: sumIdentityBytes(candidates)}, map[schema.GroupVersionResource]sum{}, false
@@ -78,7 +77,7 @@ func admit(limits Limits, limitsOf func(schema.GroupVersionResource) Limits, can
 		case own.exceededBy(held.objects+1, held.bytes+one.bytes):
 			exceeded[i] = resourceLimit
 		case limits.exceededBy(all.objects+1, all.bytes+more):
-			exceeded[i], isFull = mailboxLimit, inTurn
+			exceeded[i], isFull = mailboxLimit, inOrder
 			if limits.Objects == 0 || all.objects < limits.Objects {
 				admitsAt = min(admitsAt, all.bytes+more)
 			}
@@ -92,9 +91,8 @@ func admit(limits Limits, limitsOf func(schema.GroupVersionResource) Limits, can
 	return exceeded, admitsAt
 }
 
-// toCachedObject makes an item of an object that a server sent, which holds as much of it as the mailbox may have held. It is called
-// by the reflector's goroutine only. Where there is no room for an object that comes with a list, the younger ones are found
-// out by the next review.
+// toCachedObject returns the entry of an object from a server, with as much of the object as the policy and the limits allow. Only
+// the reflector's goroutine calls it. If a list exceeds the limits, the next review replaces younger objects by older ones.
 func (w *wildcardInformer) toCachedObject(object *unstructured.Unstructured) *cachedObject {
 	object = w.strip(object)
 	made := newCachedObject(object, cachesize.SizeOf(object))
@@ -119,7 +117,7 @@ func (w *wildcardInformer) toCachedObject(object *unstructured.Unstructured) *ca
 	return made
 }
 
-// addListedIdentity counts one more identity of a list, and evicts the mailbox if its identities take too much.
+// addListedIdentity counts one more identity of a list, and evicts the mailbox if its identities exceed the limit.
 func (w *wildcardInformer) addListedIdentity(mailbox logicalcluster.Name, usage *usage, size int64) {
 	pending := w.initialList.pending[mailbox]
 	if limits := w.limits(mailbox); limits.Bytes > 0 && usage.totalIdentityBytes()+pending.identityBytes+size > limits.Bytes {
@@ -128,38 +126,40 @@ func (w *wildcardInformer) addListedIdentity(mailbox logicalcluster.Name, usage 
 	w.addPending(mailbox, pendingUsage{bytes: size, identityBytes: size, identityOnly: 1})
 }
 
-// initialList is one initial list of a resource, of which nothing is counted before all of it has come.
+// initialList is an initial list of a resource. Its objects count to the usages only once the list is complete.
 type initialList struct {
 	number uint32
-	// pending is by how much the list makes each mailbox grow.
+	// pending is the growth of each mailbox by the list.
 	pending map[logicalcluster.Name]pendingUsage
 }
 
-// pendingUsage is of how many objects more than the identity comes, of how many only that, and how many bytes all and the latter take.
+// pendingUsage is the growth of a mailbox: identityOnly counts objects of which only the identity is cached, and objects the others.
+// bytes is the size of both, and identityBytes that of the former.
 type pendingUsage struct{ objects, identityOnly, bytes, identityBytes int64 }
 
+// add returns the sum.
 func (g pendingUsage) add(other pendingUsage) pendingUsage {
 	return pendingUsage{g.objects + other.objects, g.identityOnly + other.identityOnly, g.bytes + other.bytes, g.identityBytes + other.identityBytes}
 }
 
-// beginList is called before a list is asked for.
+// beginList starts to count an initial list. It is called before the request.
 func (w *wildcardInformer) beginList() {
 	w.endList()
 	w.initialList = initialList{number: w.initialList.number + 1, pending: map[logicalcluster.Name]pendingUsage{}}
 }
 
-// endList is called when the list counts, or has failed.
+// endList is called when the usages count the list, or the list has failed.
 func (w *wildcardInformer) endList() {
 	w.initialList.pending = nil
 	w.releasePending()
 }
 
-// releasePending takes what a list brings out of the total.
+// releasePending subtracts the list from the total.
 func (w *wildcardInformer) releasePending() {
 	w.endpoint.owner.memory.pending.Add(-w.pendingBytes.Swap(0))
 }
 
-// isListing reports whether objects of a list may not be counted yet.
+// isListing reports whether the usages may lack objects of a list.
 func (w *wildcardInformer) isListing() bool {
 	if w.initialList.pending != nil && w.lastDeliveredList.Load() == w.initialList.number {
 		w.endList()
@@ -167,8 +167,8 @@ func (w *wildcardInformer) isListing() bool {
 	return w.initialList.pending != nil
 }
 
-// checkLimits tells whose limits leave no room for an item, besides what the cache holds and what came with the same list: those of
-// the mailbox, within that of all, or those of the resource.
+// checkLimits returns the limit that an entry exceeds, besides the cached objects and those of the same list: that of the mailbox
+// or of all mailboxes, or that of the resource. It counts an admitted entry to the list.
 func (w *wildcardInformer) checkLimits(mailbox logicalcluster.Name, usage *usage, limits Limits, made *cachedObject) exceededLimit {
 	total, own := &w.endpoint.owner.memory, w.endpoint.owner.resourceLimitsFor(w.resource)
 	objects, bytes := usage.cachedSize()
@@ -177,7 +177,7 @@ func (w *wildcardInformer) checkLimits(mailbox logicalcluster.Name, usage *usage
 		return withinLimits
 	}
 	ofResource := need
-	// The item may take the place of another one.
+	// The entry may replace another one.
 	if found, exists, _ := w.informer.GetIndexer().Get(made); exists {
 		before := found.(*cachedObject)
 		need.bytes -= before.currentSize()
@@ -186,7 +186,7 @@ func (w *wildcardInformer) checkLimits(mailbox logicalcluster.Name, usage *usage
 			ofResource = need
 		}
 		if need.objects == 0 && need.bytes <= 0 {
-			// Should the mailbox have too much, a review finds out what goes.
+			// If the mailbox exceeds its limits, a review decides which objects are dropped.
 			return withinLimits
 		}
 	}
@@ -204,7 +204,7 @@ func (w *wildcardInformer) checkLimits(mailbox logicalcluster.Name, usage *usage
 	return withinLimits
 }
 
-// addPending takes down what a list brings. Other objects count as soon as the cache holds them.
+// addPending counts an entry to the list that is being read. Other entries count as soon as the cache holds them.
 func (w *wildcardInformer) addPending(mailbox logicalcluster.Name, need pendingUsage) {
 	if !w.isListing() {
 		return
@@ -213,7 +213,7 @@ func (w *wildcardInformer) addPending(mailbox logicalcluster.Name, need pendingU
 	w.endpoint.owner.memory.pending.Add(need.bytes)
 	w.pendingBytes.Add(need.bytes)
 	if w.ended.Load() {
-		// The reflector does not wait for a list that is under way when it is stopped.
+		// A stopped reflector does not wait for a list that is under way.
 		w.releasePending()
 	}
 }

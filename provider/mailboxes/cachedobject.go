@@ -134,6 +134,7 @@ func toIdentityOnly(object *unstructured.Unstructured, annotations []string) *un
 	return kept
 }
 
+// newPartialObject returns the identity of an object, marked as a projection.
 func newPartialObject(object *unstructured.Unstructured, projection string) *unstructured.Unstructured {
 	metadata := map[string]any{}
 	for _, field := range []string{"name", "namespace", "uid", "resourceVersion", "creationTimestamp", "deletionTimestamp"} {
@@ -151,6 +152,7 @@ func newPartialObject(object *unstructured.Unstructured, projection string) *uns
 	return kept
 }
 
+// metadataFields returns the metadata of an object, or nil.
 func metadataFields(object *unstructured.Unstructured) map[string]any {
 	metadata, _ := object.Object["metadata"].(map[string]any)
 	return metadata
@@ -220,7 +222,7 @@ func (i *cachedObject) currentSize() int64 {
 	return cachesize.SizeOf(object)
 }
 
-// toObject returns the object of a cache entry or of a tombstone.
+// toObject returns the object of a cache entry or a tombstone.
 func toObject(entry any) *unstructured.Unstructured {
 	switch known := entry.(type) {
 	case cache.DeletedFinalStateUnknown:

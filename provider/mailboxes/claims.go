@@ -38,7 +38,7 @@ func (m *Mailboxes) CountPendingClaims(claims []apisv1alpha2.PermissionClaim) (c
 	return count
 }
 
-// listsClaims reports whether a binding's spec has all the claims.
+// listsClaims reports whether a binding's spec lists all the claims.
 func listsClaims(binding *unstructured.Unstructured, claims []apisv1alpha2.PermissionClaim) bool {
 	listed := nestedMaps(binding, "spec", "permissionClaims")
 	for _, claim := range claims {

@@ -43,11 +43,12 @@ func (w *wildcardInformer) usage(mailbox logicalcluster.Name) *usage {
 	return w.endpoint.owner.usageOf(mailbox, w.configs)
 }
 
+// limits returns the limits that hold for the objects of a mailbox.
 func (w *wildcardInformer) limits(mailbox logicalcluster.Name) Limits {
 	return w.endpoint.owner.limits(mailbox, w.configs)
 }
 
-// selects reports whether an object may be needed whole, as [CachePolicy] does.
+// selects reports whether an object may be needed whole, as the policy does. Configs always are.
 func (w *wildcardInformer) selects(mailbox logicalcluster.Name, object *unstructured.Unstructured) (selected, known bool) {
 	if w.configs {
 		return true, true
@@ -61,7 +62,7 @@ func (w *wildcardInformer) strip(object *unstructured.Unstructured) *unstructure
 		return stripConfig(object)
 	}
 	object.SetManagedFields(nil)
-	// A field of this name is the tenant's own.
+	// Only the hub may set this field.
 	delete(object.Object, projectionField)
 	return object
 }
@@ -127,7 +128,7 @@ func toConfigIdentity(object *unstructured.Unstructured) *unstructured.Unstructu
 	return kept
 }
 
-// stripMetadata removes labels and annotations of others than the hub and kcp.
+// stripMetadata removes labels, managedFields, and all annotations except the logical cluster.
 func stripMetadata(object *unstructured.Unstructured) *unstructured.Unstructured {
 	metadata := metadataFields(object)
 	delete(metadata, "managedFields")

@@ -67,7 +67,7 @@ func (e *endpoint) clientFor(mailbox logicalcluster.Name) dynamic.Interface {
 	return e.clients.ClusterOrDie(mailbox.Path())
 }
 
-// newEndpoint returns the endpoint of a URL that normalizeURL has accepted.
+// newEndpoint returns the endpoint of a URL that normalizeURL has returned.
 func newEndpoint(ctx context.Context, owner *Mailboxes, url string) (*endpoint, error) {
 	config := owner.kcpConfig.ConfigFor(url, requestmetrics.Mailbox)
 	client, err := rest.HTTPClientFor(config)
@@ -152,13 +152,17 @@ func (e *endpoint) recordResult(resource schema.GroupVersionResource, err error)
 	if resource != bindingsResource {
 		return
 	}
-	isSilent := err != nil
-	if was := e.unresponsive.Swap(isSilent); isSilent && !was {
-		e.log.Info("the endpoint cannot be watched, its mailboxes are as they were last seen", "reason", err.Error())
-	} else if was && !isSilent {
-		e.log.Info("the endpoint can be watched again")
+	failed := err != nil
+	if before := e.unresponsive.Swap(failed); failed && !before {
+		e.log.Info("cannot watch the endpoint, its mailboxes keep their last known state", "reason", err.Error())
+	} else if before && !failed {
+		e.log.Info("can watch the endpoint again")
 	}
-	setEndpointUp(e.url, !isSilent)
+	up := 1.0
+	if failed {
+		up = 0
+	}
+	endpointUp.WithLabelValues(e.url).Set(up)
 }
 
 // informer returns the cache of a resource if it is filled.
@@ -184,7 +188,7 @@ func (e *endpoint) limitedInformers(configs bool) (all []*wildcardInformer) {
 	return all
 }
 
-// isSyncing reports whether a cache is still being filled, as far as the hub knows.
+// isSyncing reports whether the first attempt to fill a cache is under way.
 func (e *endpoint) isSyncing() bool {
 	e.lock.RLock()
 	defer e.lock.RUnlock()

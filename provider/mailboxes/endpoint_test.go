@@ -34,12 +34,6 @@ func stateOf(mailboxes *Mailboxes, resource schema.GroupVersionResource, mailbox
 	}
 }
 
-func withAbsenceState(mailboxes *Mailboxes, mailbox logicalcluster.Name, do func(*absenceState)) {
-	mailboxes.absence.lock.Lock()
-	defer mailboxes.absence.lock.Unlock()
-	do(mailboxes.absence.stateLocked(mailbox))
-}
-
 // The hub is ready when its caches are filled, but neither what kcp does not serve nor a dead shard keeps it from that.
 func TestHasSynced(t *testing.T) {
 	all := caches{bindingsResource: bindings(here), configMaps: nil, secrets: nil}
@@ -148,13 +142,13 @@ func TestEndpointsKeepToTheirMailboxes(t *testing.T) {
 	one := newFakeShard(t, caches{bindingsResource: bindings(here), configMaps: {object(here, "a")}})
 	two := newFakeShard(t, caches{bindingsResource: bindings(there), configMaps: {object(there, "a")}})
 	mailboxes := startMailboxes(t, configMaps)
+	calls := recordAbsenceCalls(mailboxes)
 	mailboxes.setEndpoints([]string{one.url()})
 	g.Eventually(stateOf(mailboxes, configMaps, here, "a")).WithTimeout(eventuallyTimeout).Should(Equal(Present))
 	before := goroutinesWhenWatching(g, 2)
 	subscriber, elsewhere := &recorder{}, &recorder{}
 	mailboxes.Subscribe(configMaps, here, subscriber)
 	mailboxes.Subscribe(configMaps, there, elsewhere)
-	candidate := missingObject(configMaps, "b")
 
 	for range 2 {
 		mailboxes.setEndpoints([]string{two.url(), one.url()})
@@ -170,15 +164,10 @@ func TestEndpointsKeepToTheirMailboxes(t *testing.T) {
 		g.Eventually(stateOf(mailboxes, configMaps, there, "c")).WithTimeout(eventuallyTimeout).Should(Equal(Present))
 		g.Expect(testutil.ToFloat64(endpointUp.WithLabelValues(two.url()))).To(Equal(1.0))
 
-		// What was proven there is void when the endpoint goes, and what was suspected is dropped.
-		addPending := func(state *absenceState) { state.pending[candidate] = struct{}{} }
-		withAbsenceState(mailboxes, there, addPending)
-		mailboxes.absence.applyResult(there, passResult{verified: []AbsenceCandidate{candidate}})
-		withAbsenceState(mailboxes, there, addPending)
 		elsewhere.received()
+		calls.take()
 		mailboxes.setEndpoints([]string{one.url()})
-		g.Expect(mailboxes.TakeVerifiedAbsence(there, candidate)).To(BeFalse())
-		withAbsenceState(mailboxes, there, func(state *absenceState) { g.Expect(state.pending).To(BeEmpty()) })
+		g.Expect(calls.take()).To(Equal([]string{"forget there"}), "its verified absences and candidates are void")
 		g.Expect(stateOf(mailboxes, configMaps, there, "a")()).To(Equal(Unknown))
 		_, ok := mailboxes.Client(there)
 		g.Expect(ok).To(BeFalse())
@@ -207,6 +196,7 @@ func TestAMailboxThatMoves(t *testing.T) {
 			old := newFakeShard(t, caches{bindingsResource: bindings(here), configMaps: {object(here, "a"), object(here, "b")}})
 			current := newFakeShard(t, caches{bindingsResource: bindings(here), configMaps: {object(here, "b"), object(here, "c")}})
 			mailboxes := startMailboxes(t, configMaps)
+			calls := recordAbsenceCalls(mailboxes)
 			states := make(chan State, 100)
 			mailboxes.Subscribe(configMaps, here, resetObserver{func() { states <- stateOf(mailboxes, configMaps, here, "a")() }})
 			mailboxes.setEndpoints([]string{old.url()})
@@ -217,17 +207,12 @@ func TestAMailboxThatMoves(t *testing.T) {
 			g.Expect(stateOf(mailboxes, configMaps, here, "c")()).To(Equal(Unknown))
 			_, ok := mailboxes.Client(here)
 			g.Expect(ok).To(BeFalse())
-			candidate := missingObject(configMaps, "a")
-			withAbsenceState(mailboxes, here, func(state *absenceState) {
-				state.verified[candidate], state.verifiedCaches[configMaps] = struct{}{}, "1"
-			})
 			g.Eventually(func() int { return old.watchers(bindingsResource) }).WithTimeout(eventuallyTimeout).Should(Equal(1))
 
 			letGo(mailboxes, old, current)
 			g.Eventually(states).WithTimeout(eventuallyTimeout).Should(Receive(Equal(Absent)))
 			g.Expect(stateOf(mailboxes, configMaps, here, "c")()).To(Equal(Present))
-			g.Expect(mailboxes.TakeVerifiedAbsence(here, candidate)).To(BeFalse(), "what one endpoint proved says nothing of another one")
-			g.Expect(mailboxes.absence.isCacheVerified(here, configMaps, "1")).To(BeFalse())
+			g.Expect(calls.take()).To(ContainElement("forget here"), "an absence that one endpoint showed says nothing about another endpoint")
 		})
 	}
 }

@@ -135,5 +135,5 @@ func (m *Mailboxes) stopEndpoints() {
 	for _, endpoint := range endpoints {
 		endpoint.stop()
 	}
-	m.absence.wait()
+	m.absence.Wait()
 }

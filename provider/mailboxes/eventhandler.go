@@ -24,7 +24,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// eventHandler routes the events of a resource to the subscribers of each mailbox.
+// eventHandler returns a handler that routes the events of a resource to the subscribers of each mailbox.
 func (e *endpoint) eventHandler(resource schema.GroupVersionResource) cache.ResourceEventHandler {
 	if resource == bindingsResource {
 		return cache.ResourceEventHandlerFuncs{
@@ -33,7 +33,7 @@ func (e *endpoint) eventHandler(resource schema.GroupVersionResource) cache.Reso
 			DeleteFunc: func(object any) { e.onBindingDeleted(object) },
 		}
 	}
-	hand := func(object *unstructured.Unstructured, event Event) {
+	route := func(object *unstructured.Unstructured, event Event) {
 		event.Key = types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 		for _, subscription := range e.owner.subscribers.get(subscriptionKey{resource, mailboxOf(object)}) {
 			subscription.OnEvent(event)
@@ -42,39 +42,40 @@ func (e *endpoint) eventHandler(resource schema.GroupVersionResource) cache.Reso
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
 			object := toObject(obj)
-			e.owner.absence.clear(mailboxOf(object), missingCandidate(resource, object))
-			hand(object, Event{New: object, Initial: initial})
+			e.owner.absence.Clear(mailboxOf(object), missingCandidate(resource, object))
+			route(object, Event{New: object, Initial: initial})
 		},
 		UpdateFunc: func(oldObj, obj any) {
 			old, object := toObject(oldObj), toObject(obj)
 			if old.GetResourceVersion() != object.GetResourceVersion() {
-				hand(object, Event{Old: old, New: object})
+				route(object, Event{Old: old, New: object})
 			}
 		},
 		DeleteFunc: func(obj any) {
 			object := toObject(obj)
 			if _, unseen := obj.(cache.DeletedFinalStateUnknown); unseen {
 				// No delete event was observed: the object was missing from a list, which may have been partial.
-				e.owner.absence.requireRelist(mailboxOf(object), resource)
+				e.owner.absence.RequireRelist(mailboxOf(object), resource)
 			}
-			hand(object, Event{Old: object})
+			route(object, Event{Old: object})
 		},
 	}
 }
 
-// mailboxOf returns the mailbox of an object. [logicalcluster.From] does the same, but copies all annotations.
+// mailboxOf returns the mailbox of an object. [logicalcluster.From] would copy all annotations.
 func mailboxOf(object *unstructured.Unstructured) logicalcluster.Name {
 	name, _, _ := unstructured.NestedString(object.Object, "metadata", "annotations", logicalcluster.AnnotationKey)
 	return logicalcluster.Name(name)
 }
 
+// onBindingChanged resets the subscribers of a mailbox whose binding is new or has changed.
 func (e *endpoint) onBindingChanged(old, object any) {
 	binding := object.(*unstructured.Unstructured)
 	if old != nil && old.(*unstructured.Unstructured).GetResourceVersion() == binding.GetResourceVersion() {
 		return
 	}
 	mailbox := logicalcluster.From(binding)
-	e.owner.absence.observeBinding(mailbox, binding.GetResourceVersion())
+	e.owner.absence.ObserveBinding(mailbox, binding.GetResourceVersion())
 	e.owner.notifyMailboxReset(mailbox)
 	e.owner.EnqueueReview(mailbox)
 	before, _ := old.(*unstructured.Unstructured)
@@ -104,7 +105,7 @@ func (e *endpoint) onBindingDeleted(object any) {
 // releaseMailbox drops the state of a mailbox that an endpoint does not show any more, and resets it if another endpoint shows
 // it.
 func (m *Mailboxes) releaseMailbox(mailbox logicalcluster.Name) {
-	m.absence.forgetMailbox(mailbox)
+	m.absence.ForgetMailbox(mailbox)
 	for _, configs := range []bool{true, false} {
 		if m.usageOf(mailbox, configs).evicted.Swap(false) {
 			m.evictedCount.Add(-1)

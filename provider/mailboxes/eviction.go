@@ -18,6 +18,7 @@ package mailboxes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -33,26 +34,27 @@ import (
 	"github.com/synchub-dev/synchub/provider/transport"
 )
 
-// Even an [IdentityOnly] takes memory. A mailbox whose identities alone take more than its limit of bytes is closed: nothing is held of
-// its objects, or of its configs, all of them are Unknown, and nothing is proven about it. The watches of its resources go on,
-// since they are those of all mailboxes; what they tell of it is dropped, and what the caches hold is taken out.
-// It is opened again when its objects are found to be few enough.
+// Even an [IdentityOnly] takes memory. A mailbox whose identities alone exceed its limit of bytes is evicted: the hub caches none of its
+// objects (or of its configs), all of them are Unknown, and no absence is verified. The watches go on for the other
+// mailboxes; the events of an evicted one are dropped, and its entries are removed from the caches. The mailbox is readmitted
+// once a list shows that its objects fit.
 
 const (
-	// evictionInterval is how often it is found out what is to be done about closed mailboxes.
+	// evictionInterval is how often runEvictions handles evicted mailboxes.
 	evictionInterval = 10 * time.Second
-	// readmitAfter is when the objects of a closed mailbox are counted first. It doubles each time there are too many, up to
-	// reopenAtLatest, and is forgotten when the mailbox was open for as long.
+	// readmitAfter is the delay until the objects of an evicted mailbox are counted. It doubles with each failure, up to
+	// maxReadmitDelay, and starts over after twice that time without a failure.
 	readmitAfter    = 20 * time.Second
 	maxReadmitDelay = time.Hour
-	// readmitDivisor is which part of the limit the identities may take that a mailbox is opened again.
+	// readmitDivisor: a mailbox is readmitted if its identities take at most this part of its limit.
 	readmitDivisor = 2
 )
 
-// evictedName is the name of what stands in a cache for all objects of a closed mailbox of which a watch has told: transformation
-// must make an object of an object. No object can have it.
+// evictedName is the name of a placeholder in the cache for all objects of an evicted mailbox: a transform must return an
+// object. No object can have the name.
 const evictedName = "(closed)"
 
+// newPlaceholder returns the entry that stands for all objects of an evicted mailbox.
 func newPlaceholder(mailbox logicalcluster.Name) *cachedObject {
 	made := newCachedObject(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
 		"name": evictedName, "annotations": map[string]any{logicalcluster.AnnotationKey: mailbox.String()},
@@ -61,6 +63,7 @@ func newPlaceholder(mailbox logicalcluster.Name) *cachedObject {
 	return made
 }
 
+// isPlaceholder reports whether an entry or a tombstone is a placeholder or an end-of-list marker.
 func isPlaceholder(entry any) bool {
 	if tombstone, ok := entry.(cache.DeletedFinalStateUnknown); ok {
 		return isPlaceholder(tombstone.Obj)
@@ -69,19 +72,19 @@ func isPlaceholder(entry any) bool {
 	return ok && one.isPlaceholder
 }
 
-// evictionState is since when a mailbox is evicted, and until when.
+// evictionState is why a mailbox is evicted, and when it may be readmitted.
 type evictionState struct {
-	// objects are how many it had at least, wanted is how many bytes those would take if others took nothing, and allowed how many
-	// they might.
+	// objects is the least number of objects that the mailbox had. wantedBytes is the size that they would have without other
+	// mailboxes, and allowedBytes the limit.
 	objects, wantedBytes, allowedBytes int64
-	// notified is true when the subscribers have been told.
+	// notified is true after the subscribers were reset.
 	notified bool
-	// failures is how often its objects were too many, and last when they were.
+	// failures is how often the mailbox had too many objects, and lastFailure the last time.
 	failures    int
 	lastFailure time.Time
 }
 
-// nextAttempt is when the mailbox's objects are counted next.
+// nextAttempt returns when to count the mailbox's objects next.
 func (c *evictionState) nextAttempt() time.Time {
 	if c.failures == 0 {
 		return c.lastFailure
@@ -97,17 +100,16 @@ func (c *evictionState) recordFailure(now time.Time) {
 	c.failures, c.lastFailure = c.failures+1, now
 }
 
-// markEvicted notes why the mailbox is evicted, and returns how many objects it had at least, of which so many come. It requires that the
-// lock is held.
+// markEvicted notes why the mailbox is evicted, and returns its least number of objects. It requires the lock.
 func (a *usage) markEvicted(pending int64, limits Limits, now time.Time) int64 {
-	// A list may bring what is there already.
+	// The pending objects of a list may be cached already.
 	a.eviction.objects, a.eviction.wantedBytes, a.eviction.allowedBytes = max(pending, a.objects), max(a.fullBytes, limits.Bytes), limits.Bytes
 	a.eviction.notified = false
 	a.eviction.recordFailure(now)
 	return a.eviction.objects
 }
 
-// takeNotification reports whether nobody has been told yet that the mailbox is evicted.
+// takeNotification returns true once after each eviction.
 func (a *usage) takeNotification() bool {
 	a.lock.Lock()
 	defer a.lock.Unlock()
@@ -116,13 +118,14 @@ func (a *usage) takeNotification() bool {
 	return !before
 }
 
+// recordFailedReadmission notes that the mailbox still has too many objects.
 func (a *usage) recordFailedReadmission(now time.Time) {
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	a.eviction.recordFailure(now)
 }
 
-// retryIfLimitRaised has the mailbox, which is closed, counted at once if it may take more than when it was closed.
+// retryIfLimitRaised makes the next attempt due if the limit of the evicted mailbox was raised. It returns false otherwise.
 func (a *usage) retryIfLimitRaised(limits Limits) bool {
 	a.lock.Lock()
 	defer a.lock.Unlock()
@@ -133,19 +136,19 @@ func (a *usage) retryIfLimitRaised(limits Limits) bool {
 	return true
 }
 
-// nextReadmission is when to count the objects of the mailbox, which is closed.
+// nextReadmission returns when to count the objects of the evicted mailbox next.
 func (a *usage) nextReadmission() time.Time {
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	return a.eviction.nextAttempt()
 }
 
-// isEvicted reports whether nothing is held of the configs of a mailbox, or of its other objects.
+// isEvicted reports whether the configs of a mailbox, or its other objects, are evicted.
 func (m *Mailboxes) isEvicted(mailbox logicalcluster.Name, configs bool) bool {
 	return m.evictedCount.Load() > 0 && m.usageOf(mailbox, configs).evicted.Load()
 }
 
-// evict closes the configs of a mailbox, or its other objects, of which so many come or are there.
+// evict evicts the configs of a mailbox, or its other objects. objects is their number as far as it is known.
 func (m *Mailboxes) evict(mailbox logicalcluster.Name, configs bool, objects int64) {
 	limits := m.limits(mailbox, configs)
 	usage := m.lockUsage(mailbox, configs)
@@ -156,35 +159,35 @@ func (m *Mailboxes) evict(mailbox logicalcluster.Name, configs bool, objects int
 	m.evictedCount.Add(1)
 	objects = usage.markEvicted(objects, limits, m.clock.Now())
 	usage.lock.Unlock()
-	m.absence.forgetMailbox(mailbox)
-	m.log.Info("a mailbox has too many objects, nothing of it is held until there are fewer", "mailbox", mailbox, "configs", configs, "objects", objects)
+	m.absence.ForgetMailbox(mailbox)
+	m.log.Info("evicted a mailbox with too many objects", "mailbox", mailbox, "configs", configs, "objects", objects)
 	m.evictionSignal.notify()
 }
 
-// readmit opens what was closed. The caches are filled anew, and until they are what they lack is Unknown.
+// readmit ends an eviction, and lists the resources again. Until a list is complete, its objects are Unknown.
 func (m *Mailboxes) readmit(mailbox logicalcluster.Name, configs bool) {
-	all, opened := m.limitedInformers(configs), m.readmissions.Add(1)
+	all, readmission := m.limitedInformers(configs), m.readmissions.Add(1)
 	for _, informer := range all {
-		informer.awaitRelist(mailbox, opened)
+		informer.awaitRelist(mailbox, readmission)
 	}
 	if !m.usageOf(mailbox, configs).evicted.Swap(false) {
-		// It was evicted meanwhile.
+		// The mailbox is gone or was readmitted meanwhile.
 		for _, informer := range all {
-			informer.relistDone(mailbox, opened)
+			informer.relistDone(mailbox, readmission)
 		}
 		return
 	}
 	m.evictedCount.Add(-1)
-	// What the caches do not hold yet must not be taken for gone: each resource is listed before anything of it is.
-	m.absence.forgetMailbox(mailbox)
-	m.log.Info("a mailbox has fewer objects now and is held again", "mailbox", mailbox, "configs", configs)
+	// An object that the caches lack must not count as gone: absences are verified only after a new list.
+	m.absence.ForgetMailbox(mailbox)
+	m.log.Info("readmitted a mailbox that has fewer objects now", "mailbox", mailbox, "configs", configs)
 	for _, informer := range all {
 		informer.informer.ForceRelist()
 	}
 	m.notifyMailboxReset(mailbox)
 }
 
-// limitedInformers returns the watches of configs, or those of all other objects of mailboxes.
+// limitedInformers returns the informers of configs, or of all other objects, at all endpoints.
 func (m *Mailboxes) limitedInformers(configs bool) (all []*wildcardInformer) {
 	m.lock.RLock()
 	defer m.lock.RUnlock()
@@ -194,13 +197,13 @@ func (m *Mailboxes) limitedInformers(configs bool) (all []*wildcardInformer) {
 	return all
 }
 
-// evictionKey names what is closed.
+// evictionKey identifies an eviction.
 type evictionKey struct {
 	mailbox logicalcluster.Name
 	configs bool
 }
 
-// runEvictions does what is to be done about closed mailboxes until ctx ends.
+// runEvictions handles evicted mailboxes until ctx ends: it resets their subscribers, removes their entries, and readmits them.
 func (m *Mailboxes) runEvictions(ctx context.Context) {
 	for {
 		select {
@@ -227,22 +230,23 @@ func (m *Mailboxes) runEvictions(ctx context.Context) {
 	}
 }
 
+// listEvicted returns all evictions.
 func (m *Mailboxes) listEvicted() (all []evictionKey) {
-	m.forEachUsage(func(mailbox logicalcluster.Name, account *usage, configs bool) {
-		if account.evicted.Load() {
+	m.forEachUsage(func(mailbox logicalcluster.Name, usage *usage, configs bool) {
+		if usage.evicted.Load() {
 			all = append(all, evictionKey{mailbox, configs})
 		}
 	})
 	return all
 }
 
-// dropFromCaches takes out of the caches what they hold of what is closed. What the informers had in their queues comes later, and is taken out
-// the next time.
+// dropFromCaches removes the entries of an evicted mailbox from the caches. Entries that are still in the queues of the informers
+// are removed the next time.
 func (m *Mailboxes) dropFromCaches(evicted evictionKey) {
 	for _, informer := range m.limitedInformers(evicted.configs) {
 		indexer := informer.informer.GetIndexer()
-		held, _ := indexer.ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(evicted.mailbox))
-		for _, entry := range held {
+		entries, _ := indexer.ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(evicted.mailbox))
+		for _, entry := range entries {
 			if one, ok := entry.(*cachedObject); ok && !one.isPlaceholder && indexer.Delete(one) == nil {
 				informer.updateUsage(one, nil)
 			}
@@ -250,8 +254,8 @@ func (m *Mailboxes) dropFromCaches(evicted evictionKey) {
 	}
 }
 
-// readmitNext opens the mailbox whose turn it is, if its objects are few enough by now. One is counted at a time, so that the others
-// that are closed do not wait long to be evicted.
+// readmitNext readmits the mailbox that is due next, if its objects fit. It counts one mailbox at a time, so that new evictions do
+// not wait long.
 func (m *Mailboxes) readmitNext(ctx context.Context, all []evictionKey) {
 	var next *evictionKey
 	var due time.Time
@@ -270,7 +274,7 @@ func (m *Mailboxes) readmitNext(ctx context.Context, all []evictionKey) {
 	fits, err := m.fitsLimits(ctx, *next)
 	switch {
 	case err != nil:
-		m.log.Info("cannot count the objects of a mailbox that has too many, trying again", "mailbox", next.mailbox, "error", err.Error())
+		m.log.Info("cannot count the objects of an evicted mailbox, trying again", "mailbox", next.mailbox, "error", err.Error())
 		fallthrough
 	case !fits:
 		m.usageOf(next.mailbox, next.configs).recordFailedReadmission(m.clock.Now())
@@ -279,11 +283,11 @@ func (m *Mailboxes) readmitNext(ctx context.Context, all []evictionKey) {
 	}
 }
 
-// fitsLimits lists what is closed, as far as it fits, and reports whether all does.
+// fitsLimits lists the objects of an evicted mailbox until they exceed its limit, and reports whether all fit.
 func (m *Mailboxes) fitsLimits(ctx context.Context, evicted evictionKey) (bool, error) {
 	endpoint := m.endpointFor(evicted.mailbox)
 	if endpoint == nil {
-		return false, errNotLocated
+		return false, errors.New("no endpoint, or more than one, shows the mailbox")
 	}
 	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Extra), reviewTimeout)
 	defer cancel()
@@ -297,7 +301,7 @@ func (m *Mailboxes) fitsLimits(ctx context.Context, evicted evictionKey) (bool, 
 		for {
 			page, err := transport.ListPage(ctx, &options, client.List)
 			if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-				// The mailbox does not have it, or not for the hub.
+				// The mailbox does not serve the resource to the hub.
 				break
 			}
 			if err != nil {

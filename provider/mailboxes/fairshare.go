@@ -21,30 +21,29 @@ import (
 	"slices"
 )
 
-// stepsPerDoubling is how many levels there are between one and twice as much. The level moves by whole steps, so that it does not
-// change with each object.
+// stepsPerDoubling is the number of steps from one fair share to its double. The fair share changes by whole steps, so that it
+// does not change with each object.
 const stepsPerDoubling = 4
 
-// fairShare returns how much each mailbox may have so that all together have no more than the room: those that want less have
-// all they want, and the others as much as each other. wanted says what each wants, and is sorted. If there is room for all, the
-// level is the highest there is.
+// fairShare returns the highest bound for each mailbox with which all fit into the room: mailboxes that want less get all they
+// want, and the others get the fair share. It sorts wanted. If all fit without a bound, it returns [math.MaxInt64].
 func fairShare(wanted []int64, room int64) int64 {
 	slices.Sort(wanted)
-	for i, one := range wanted {
+	for i, bytes := range wanted {
 		share := room / int64(len(wanted)-i)
-		if one > share {
+		if bytes > share {
 			return max(share, 1)
 		}
-		room -= one
+		room -= bytes
 	}
 	return math.MaxInt64
 }
 
-// roundDownToStep returns the highest step that is not above a level.
-func roundDownToStep(level int64) int64 {
-	exponent := math.Ceil(math.Log2(float64(level)) * stepsPerDoubling)
+// roundDownToStep returns the highest step that is not above a share.
+func roundDownToStep(share int64) int64 {
+	exponent := math.Ceil(math.Log2(float64(share)) * stepsPerDoubling)
 	for ; ; exponent-- {
-		if step := stepAt(exponent); step <= level {
+		if step := stepAt(exponent); step <= share {
 			return step
 		}
 	}
@@ -52,8 +51,8 @@ func roundDownToStep(level int64) int64 {
 
 func stepAt(exponent float64) int64 { return max(int64(math.Exp2(exponent/stepsPerDoubling)), 1) }
 
-// nextFairShare returns the level that takes the place of another; zero stands for none. It falls as soon as it must, and rises only
-// if it can stay a step below what there is room for.
+// nextFairShare returns the fair share after another one; zero means no bound. It falls as soon as it must, and rises only if all
+// mailboxes would also fit into a step less than the room.
 func nextFairShare(before int64, wanted []int64, room int64) int64 {
 	exact := fairShare(wanted, room)
 	if before == 0 {
@@ -65,7 +64,6 @@ func nextFairShare(before int64, wanted []int64, room int64) int64 {
 	if exact < before {
 		return roundDownToStep(exact)
 	}
-	// What there is room for when everybody wants a step more.
 	reduced := fairShare(wanted, stepBelow(room))
 	if reduced == math.MaxInt64 {
 		return 0
@@ -73,7 +71,7 @@ func nextFairShare(before int64, wanted []int64, room int64) int64 {
 	return max(before, roundDownToStep(reduced))
 }
 
-// stepBelow returns a step less than an amount.
+// stepBelow returns one step less than an amount.
 func stepBelow(amount int64) int64 {
 	return int64(float64(amount) * math.Exp2(-1.0/stepsPerDoubling))
 }

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -42,6 +43,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/synchub-dev/synchub/provider/fastjson"
+	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 )
 
 const (
@@ -60,6 +62,68 @@ func newMailboxes(resources ...schema.GroupVersionResource) (*Mailboxes, *clockt
 	return New(Options{
 		Workspace: "root:synchub", Export: "mailbox.example.org", Resources: resources, Clock: now, Log: funcr.New(func(string, string) {}, funcr.Options{}),
 	}), now
+}
+
+func missingObject(resource schema.GroupVersionResource, name string) absence.Candidate {
+	return absence.Candidate{Resource: resource, Key: key(name), Missing: true}
+}
+
+// callRecorder records the calls of the caches to their verifier of absences.
+type callRecorder struct {
+	absenceVerifier
+	lock  sync.Mutex
+	calls []string
+}
+
+// recordAbsenceCalls returns a recorder of the calls from now on.
+func recordAbsenceCalls(mailboxes *Mailboxes) *callRecorder {
+	recorder := &callRecorder{absenceVerifier: mailboxes.absence}
+	mailboxes.absence = recorder
+	return recorder
+}
+
+func (r *callRecorder) record(words ...any) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	r.calls = append(r.calls, strings.TrimSuffix(fmt.Sprintln(words...), "\n"))
+}
+
+// take returns the calls since the last time.
+func (r *callRecorder) take() (calls []string) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	calls, r.calls = r.calls, nil
+	return calls
+}
+
+func (r *callRecorder) Verify(ctx context.Context, mailbox logicalcluster.Name, candidate absence.Candidate) {
+	r.record("verify", mailbox, candidate.Resource.Resource, candidate.Key.Name)
+	r.absenceVerifier.Verify(ctx, mailbox, candidate)
+}
+
+func (r *callRecorder) ObserveBinding(mailbox logicalcluster.Name, resourceVersion string) {
+	r.record("binding", mailbox, resourceVersion)
+	r.absenceVerifier.ObserveBinding(mailbox, resourceVersion)
+}
+
+func (r *callRecorder) Clear(mailbox logicalcluster.Name, candidate absence.Candidate) {
+	r.record("clear", mailbox, candidate.Resource.Resource, candidate.Key.Name)
+	r.absenceVerifier.Clear(mailbox, candidate)
+}
+
+func (r *callRecorder) RequireRelist(mailbox logicalcluster.Name, resource schema.GroupVersionResource) {
+	r.record("relist", mailbox, resource.Resource)
+	r.absenceVerifier.RequireRelist(mailbox, resource)
+}
+
+func (r *callRecorder) ForgetMailbox(mailbox logicalcluster.Name) {
+	r.record("forget", mailbox)
+	r.absenceVerifier.ForgetMailbox(mailbox)
+}
+
+func (r *callRecorder) ForgetResource(resource schema.GroupVersionResource) {
+	r.record("forget", resource.Resource)
+	r.absenceVerifier.ForgetResource(resource)
 }
 
 // object returns an object as the virtual workspace shows it.

@@ -35,56 +35,57 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/kcp"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 )
 
-// State is what is known of an object from the caches.
+// State is the state of an object according to the caches.
 type State int
 
 const (
-	// Unknown: the mailbox or the resource cannot be seen now; nothing may be concluded.
+	// Unknown: the cache of the resource is not filled, or no endpoint shows the mailbox. This proves nothing about the object.
 	Unknown State = iota
 	// Present: the object is in the mailbox.
 	Present
-	// Absent: the object is not in the cache. That it is gone must still be proven.
+	// Absent: the object is not in the cache. Its absence must still be verified.
 	Absent
 )
 
 // Event is a change of an object in a mailbox.
 type Event struct {
 	Key types.NamespacedName
-	// Old and New are the object before and after; one of them may be nil.
+	// Old and New are the object before and after the change; one of them may be nil.
 	Old, New *unstructured.Unstructured
-	// Initial is true for objects that were there when the cache was filled.
+	// Initial is true for objects of the initial list.
 	Initial bool
-	// ProjectionOnly is true if only more of the object is held than before, or less.
+	// ProjectionOnly is true if the object is the same, but the cache holds more or less of it.
 	ProjectionOnly bool
 }
 
-// Mailboxes watches all mailboxes. Create it with [New] and run it with [Mailboxes.Start].
+// Mailboxes caches the objects of all mailboxes. Create it with [New] and run it with [Mailboxes.Start].
 type Mailboxes struct {
 	kcpConfig *kcp.ConfigProvider
 	// workspace is the provider workspace's path, export the name of the mailbox export.
 	workspace, export string
 	log               logr.Logger
 	clock             clock.Clock
-	absence           *absenceVerifier
-	// policy is nil if everything is held whole.
+	absence           absenceVerifier
+	// policy is nil if all objects are cached whole.
 	policy CachePolicy
-	// usages are *account by mailbox, and configAccounts those of its configs.
+	// usages hold a *usage by mailbox, and configUsages that of its configs.
 	usages, configUsages sync.Map
 	// resourceLimits are the limits of resources; nil before [Mailboxes.SetResourceLimits].
 	resourceLimits atomic.Pointer[map[schema.GroupVersionResource]Limits]
 	memory         memoryLimit
-	// evictedCount is how many accounts are closed; closing is awakened when one is.
+	// evictedCount is the number of evicted usages; evictionSignal wakes runEvictions.
 	evictedCount   atomic.Int64
 	evictionSignal signal
-	// awaitingRelist is how often a mailbox was opened of which a watch has not listed its resource since; openings is how often one was.
+	// awaitingRelist is the number of pairs of a readmitted mailbox and a resource that was not listed since. readmissions is
+	// the number of readmissions.
 	awaitingRelist atomic.Int64
 	readmissions   atomic.Uint64
 	reviewQueue    workqueue.TypedRateLimitingInterface[logicalcluster.Name]
 
-	// alwaysWatched are the resources that are watched as long as there is an endpoint: bindings and configs.
+	// alwaysWatched are the resources that are watched at each endpoint: bindings and configs.
 	alwaysWatched []schema.GroupVersionResource
 	subscribers   subscribers
 
@@ -100,19 +101,19 @@ type Options struct {
 	Access *kcp.ConfigProvider
 	// Workspace is the path of the provider workspace, and Export the name of its APIExport that mailboxes bind.
 	Workspace, Export string
-	// Resources are always watched; others come and go by [Mailboxes.SetResources].
+	// Resources are always watched; others follow [Mailboxes.SetResources].
 	Resources []schema.GroupVersionResource
-	// Policy says what is held of each mailbox; without one, everything is.
+	// Policy decides how much of a mailbox is cached; nil caches everything.
 	Policy CachePolicy
-	// MaxBytes is the memory that all mailboxes may take together; zero stands for no limit.
+	// MaxBytes bounds the caches of all mailboxes together; zero means no limit.
 	MaxBytes int64
-	// AbsenceDelays are [DefaultAbsenceDelays] if they are zero.
-	AbsenceDelays AbsenceDelays
+	// AbsenceDelays are [absence.DefaultDelays] if they are zero.
+	AbsenceDelays absence.Delays
 	Clock         clock.Clock
 	Log           logr.Logger
 }
 
-// New returns the mailboxes of an export. They watch nothing before [Mailboxes.Start].
+// New returns the mailboxes of an export, which are idle until [Mailboxes.Start].
 func New(options Options) *Mailboxes {
 	always := append([]schema.GroupVersionResource{bindingsResource}, options.Resources...)
 	mailboxes := &Mailboxes{
@@ -131,20 +132,8 @@ func New(options Options) *Mailboxes {
 	if options.Policy != nil {
 		mailboxes.reviewQueue = newReviewQueue(options.Clock)
 	}
-	if options.AbsenceDelays == (AbsenceDelays{}) {
-		options.AbsenceDelays = DefaultAbsenceDelays
-	}
-	mailboxes.absence = newAbsenceVerifier(mailboxes, options.AbsenceDelays, options.Clock, options.Log)
+	mailboxes.absence = absence.New(absenceCache{mailboxes}, options.AbsenceDelays, options.Clock, options.Log)
 	return mailboxes
-}
-
-// workspaceClient returns a client for a mailbox as its users see it, in which claims hide nothing. The hub may have no rights there.
-func (m *Mailboxes) workspaceClient(mailbox logicalcluster.Name) (dynamic.Interface, error) {
-	client, err := dynamic.NewForConfig(m.kcpConfig.ConfigFor(m.kcpConfig.Host()+"/clusters/"+mailbox.String(), requestmetrics.Mailbox))
-	if err != nil {
-		return nil, fmt.Errorf("cannot make a client for the mailbox %s: %w", mailbox, err)
-	}
-	return client, nil
 }
 
 // Start watches the export's endpoints, and through them all mailboxes, until ctx ends.
@@ -171,9 +160,8 @@ func (m *Mailboxes) Start(ctx context.Context) error {
 // NeedLeaderElection makes the manager run the mailboxes on the leader only.
 func (m *Mailboxes) NeedLeaderElection() bool { return true }
 
-// HasSynced reports whether the hub can work: the endpoints are known, and their caches are filled as far as they can be.
-// What a virtual workspace does not serve, or not yet, and an endpoint that does not answer are not waited for, but of
-// the endpoints, if there are any, one must show its mailboxes.
+// HasSynced reports whether the hub can work: the endpoints are known, and each cache is filled or has failed to. It ignores
+// resources that are not served and endpoints that do not answer, but if there are endpoints, one must show its mailboxes.
 func (m *Mailboxes) HasSynced() bool {
 	m.lock.RLock()
 	defer m.lock.RUnlock()
@@ -190,7 +178,7 @@ func (m *Mailboxes) HasSynced() bool {
 	return usable
 }
 
-// Get returns an object as the cache holds it, which must not be changed, and what is known of it.
+// Get returns a cached object and its state. The caller must not change the object.
 func (m *Mailboxes) Get(resource schema.GroupVersionResource, mailbox logicalcluster.Name, key types.NamespacedName) (*unstructured.Unstructured, State) {
 	informer, ok := m.informer(resource, mailbox)
 	if !ok {
@@ -203,7 +191,7 @@ func (m *Mailboxes) Get(resource schema.GroupVersionResource, mailbox logicalclu
 	return toObject(found), Present
 }
 
-// List returns all objects of a resource in a mailbox as the cache holds them; known is false if it cannot be seen now.
+// List returns all cached objects of a resource in a mailbox; known is false if their state is Unknown.
 func (m *Mailboxes) List(resource schema.GroupVersionResource, mailbox logicalcluster.Name) (objects []*unstructured.Unstructured, known bool) {
 	informer, ok := m.informer(resource, mailbox)
 	if !ok {
@@ -222,7 +210,7 @@ func (m *Mailboxes) List(resource schema.GroupVersionResource, mailbox logicalcl
 	return objects, true
 }
 
-// Client returns a client for writing to a mailbox; ok is false if the mailbox cannot be reached now.
+// Client returns a client for a mailbox; ok is false unless exactly one endpoint shows the mailbox.
 func (m *Mailboxes) Client(mailbox logicalcluster.Name) (client dynamic.Interface, ok bool) {
 	endpoint := m.endpointFor(mailbox)
 	if endpoint == nil {
@@ -231,7 +219,8 @@ func (m *Mailboxes) Client(mailbox logicalcluster.Name) (client dynamic.Interfac
 	return endpoint.clientFor(mailbox), true
 }
 
-// informer returns the filled cache of a resource on the endpoint that serves the mailbox.
+// informer returns the filled cache of a resource at the endpoint that shows the mailbox; ok is false if a look-up would be
+// Unknown.
 func (m *Mailboxes) informer(resource schema.GroupVersionResource, mailbox logicalcluster.Name) (kcpcache.ScopeableSharedIndexInformer, bool) {
 	endpoint := m.endpointFor(mailbox)
 	if endpoint == nil || resource != bindingsResource && m.isEvicted(mailbox, m.isConfig(resource)) {
@@ -243,8 +232,8 @@ func (m *Mailboxes) informer(resource schema.GroupVersionResource, mailbox logic
 	return endpoint.informer(resource)
 }
 
-// endpointFor returns the endpoint that shows a binding of the mailbox. It is nil if there is none, and also if there are
-// several: nobody knows then which of them speaks the truth.
+// endpointFor returns the endpoint that shows a binding of the mailbox. It returns nil if there is none, or more than one: then
+// the valid one is unknown.
 func (m *Mailboxes) endpointFor(mailbox logicalcluster.Name) (located *endpoint) {
 	m.lock.RLock()
 	defer m.lock.RUnlock()

@@ -126,7 +126,8 @@ func TestEventsReachTheirMailbox(t *testing.T) {
 // A binding that changes is a reason to look again at all of its mailbox.
 func TestBindingsResetTheirMailbox(t *testing.T) {
 	g := NewWithT(t)
-	mailboxes, now := newMailboxes(configMaps)
+	mailboxes, _ := newMailboxes(configMaps)
+	calls := recordAbsenceCalls(mailboxes)
 	endpoint := addEndpoint(t, mailboxes, "https://one", nil)
 	subscriber, elsewhere := &recorder{}, &recorder{}
 	mailboxes.Subscribe(configMaps, here, subscriber)
@@ -145,43 +146,45 @@ func TestBindingsResetTheirMailbox(t *testing.T) {
 
 	handler.OnAdd(binding, true)
 	expect(1)
-	g.Expect(mailboxes.absence.states[here].bindingVersion).To(Equal("1"))
-	g.Expect(mailboxes.absence.bindingUnchangedSince(here)).To(Equal(now.Now()))
+	g.Expect(calls.take()).To(Equal([]string{"binding here 1"}))
 	handler.OnUpdate(binding, binding.DeepCopy())
 	expect(0)
-	now.Step(DefaultAbsenceDelays.BindingSettle)
+	g.Expect(calls.take()).To(BeEmpty())
 	handler.OnUpdate(binding, changed)
 	expect(1)
-	g.Expect(mailboxes.absence.states[here].bindingVersion).To(Equal("2"))
-	g.Expect(mailboxes.absence.bindingUnchangedSince(here)).To(Equal(now.Now()))
+	g.Expect(calls.take()).To(Equal([]string{"binding here 2"}))
 	handler.OnDelete(changed)
-	g.Expect(mailboxes.absence.states).NotTo(HaveKey(here))
+	g.Expect(calls.take()).To(Equal([]string{"forget here"}))
 	handler.OnAdd(binding, false)
 	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "here|bound", Obj: binding})
-	g.Expect(mailboxes.absence.states).NotTo(HaveKey(here))
+	g.Expect(calls.take()).To(Equal([]string{"binding here 1", "forget here"}))
 }
 
-// An object that is seen again is neither suspected nor proven gone; one that vanished unseen makes the cache doubtful.
+// An object that is visible again clears its candidate. One whose deletion was not observed requires a list.
 func TestEventsClearAndRequireRelist(t *testing.T) {
 	g := NewWithT(t)
 	mailboxes, _ := newMailboxes(configMaps)
 	handler := addEndpoint(t, mailboxes, "https://one", nil).eventHandler(configMaps)
-	state := mailboxes.absence.stateLocked(here)
-	back, gone := missingCandidate(configMaps, object(here, "back")), missingCandidate(configMaps, object(here, "gone"))
-	for _, candidate := range []AbsenceCandidate{back, gone} {
-		state.pending[candidate], state.verified[candidate] = struct{}{}, struct{}{}
-	}
+	calls := recordAbsenceCalls(mailboxes)
 	handler.OnAdd(object(here, "back"), false)
-	handler.OnAdd(object(there, "gone"), false)
-	g.Expect(state.pending).To(And(HaveLen(1), HaveKey(gone)))
-	g.Expect(state.verified).To(And(HaveLen(1), HaveKey(gone)))
-
-	state.verifiedCaches[configMaps], state.verifiedCaches[secrets] = "1", "1"
+	handler.OnAdd(object(there, "a"), true)
+	g.Expect(calls.take()).To(Equal([]string{"clear here configmaps back", "clear there configmaps a"}))
 	handler.OnDelete(object(here, "a"))
+	g.Expect(calls.take()).To(BeEmpty())
 	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "there|default/a", Obj: object(there, "a")})
-	g.Expect(state.verifiedCaches).To(HaveLen(2))
 	handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "here|default/a", Obj: object(here, "a")})
-	g.Expect(state.verifiedCaches).To(And(HaveLen(1), HaveKey(secrets)))
+	g.Expect(calls.take()).To(Equal([]string{"relist there configmaps", "relist here configmaps"}))
+}
+
+// The objects of a mailbox are counted without its binding, and without those of other mailboxes or unknown caches.
+func TestCountObjects(t *testing.T) {
+	g := NewWithT(t)
+	mailboxes, _ := newMailboxes(configMaps, secrets)
+	g.Expect(absenceCache{mailboxes}.CountObjects(here)).To(BeZero())
+	addEndpoint(t, mailboxes, "https://one", caches{
+		bindingsResource: bindings(here, there), configMaps: append(objects(here, 11), objects(there, 20)...), secrets: objects(here, 12),
+	})
+	g.Expect(absenceCache{mailboxes}.CountObjects(here)).To(Equal(23))
 }
 
 func TestTransform(t *testing.T) {

@@ -27,21 +27,21 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 )
 
-// fairShareInterval is how long one fair share is in force at least.
+// fairShareInterval is the least time between two updates of the fair share.
 const fairShareInterval = 2 * time.Second
 
-// errMemoryLimitReached means that the mailboxes take all the memory that they may. The fair share is about to be lowered.
+// errMemoryLimitReached means that the caches of all mailboxes have reached their limit. The fair share falls next.
 var errMemoryLimitReached = errors.New("the mailboxes take all the memory that the hub has for them")
 
-// memoryLimit bounds the memory of all mailboxes together. While they want more, no mailbox gets more than the fair share, the
-// highest at which all fit: mailboxes below it are cached whole, and the largest are cut first.
+// memoryLimit bounds the caches of all mailboxes together. While they want more, no mailbox gets more than the fair share, the
+// highest bound with which all fit: smaller mailboxes are cached whole, and the largest are cut first.
 type memoryLimit struct {
 	// limit is in bytes; zero means no limit.
 	limit int64
-	// cached is the size of the caches, and pending that of lists which are not in the caches yet.
+	// cached is the size of the caches, and pending that of lists being read, in bytes.
 	cached  cachesize.Counter
 	pending atomic.Int64
-	// fairShare is how many bytes a mailbox gets for its objects, and as many for its configs; zero means no bound.
+	// fairShare bounds the bytes of each mailbox's objects, and those of its configs; zero means no bound.
 	fairShare atomic.Int64
 	// refused is set when an object was not cached for lack of room.
 	refused atomic.Bool
@@ -122,21 +122,21 @@ func (m *Mailboxes) runFairShare(ctx context.Context) {
 	}
 }
 
-// updateFairShare computes the fair share of what the mailboxes want, and enqueues reviews of those that get more or less now.
+// updateFairShare computes the fair share, and enqueues reviews of the mailboxes that get more or less now.
 func (m *Mailboxes) updateFairShare() {
 	m.memory.refused.Store(false)
 	var wanted []int64
-	m.forEachUsage(func(mailbox logicalcluster.Name, account *usage, configs bool) {
-		wanted = append(wanted, account.wantedBytes(m.policyLimits(mailbox, configs)))
+	m.forEachUsage(func(mailbox logicalcluster.Name, usage *usage, configs bool) {
+		wanted = append(wanted, usage.wantedBytes(m.policyLimits(mailbox, configs)))
 	})
 	before := m.memory.fairShare.Load()
-	level := nextFairShare(before, wanted, m.memory.softLimit())
-	m.memory.fairShare.Store(level)
-	if before != level {
-		m.log.Info("how much of each mailbox is held has changed, so that all fit", "bytes", level, "before", before, "limit", m.memory.limit)
+	share := nextFairShare(before, wanted, m.memory.softLimit())
+	m.memory.fairShare.Store(share)
+	if before != share {
+		m.log.Info("changed the fair share of each mailbox", "bytes", share, "before", before, "limit", m.memory.limit)
 	}
-	m.forEachUsage(func(mailbox logicalcluster.Name, account *usage, configs bool) {
-		if account.needsAdjustment(m.limits(mailbox, configs)) {
+	m.forEachUsage(func(mailbox logicalcluster.Name, usage *usage, configs bool) {
+		if usage.needsAdjustment(m.limits(mailbox, configs)) {
 			m.EnqueueReview(mailbox)
 		}
 	})

@@ -163,21 +163,14 @@ func TestTheTotalIsTheSumOfTheUsages(t *testing.T) {
 	}
 }
 
-// Of a mailbox with more objects than can be known nothing is held: it is Unknown, nothing is proven of it, and what the watch
-// tells of it is dropped. When it is opened its objects are listed, and until then nothing that is missing is believed to be gone.
+// The cache holds nothing of a mailbox with too many objects: the mailbox is Unknown, no absence is verified there, and events
+// are dropped. Once the mailbox is readmitted its objects are listed, and until then no missing object counts as gone.
 func TestAMailboxIsEvicted(t *testing.T) {
 	g := NewWithT(t)
 	c := newTotal(t, &labelPolicy{limits: Limits{Bytes: 20_000}}, 0, here, there)
 	owner := c.endpoint.owner
 	c.update(t, configMapIn(there, "other", 100))
-	gone := AbsenceCandidate{Resource: configMaps, Key: key("gone"), Missing: true}
-	unverified := func() bool {
-		absence := owner.absence.stateLocked(here)
-		isUnverified := len(absence.verified) == 0 && absence.verifiedCaches[configMaps] == ""
-		absence.verified[gone], absence.verifiedCaches[configMaps] = struct{}{}, "1"
-		return isUnverified
-	}
-	g.Expect(unverified()).To(BeTrue())
+	calls := recordAbsenceCalls(owner)
 	var last *unstructured.Unstructured
 	for number := 0; !owner.isEvicted(here, false); number++ {
 		g.Expect(number).To(BeNumerically("<", 30))
@@ -193,10 +186,9 @@ func TestAMailboxIsEvicted(t *testing.T) {
 	g.Expect(known).To(BeFalse())
 	_, state = owner.Get(configMaps, there, key("other"))
 	g.Expect(state).To(Equal(Present), "others notice nothing")
-	g.Expect(unverified()).To(BeTrue(), "what was proven of it is forgotten")
-	result, _ := owner.absence.runPass(t.Context(), here, []AbsenceCandidate{{Resource: configMaps, Key: key(last.GetName())}, {Resource: configMaps, Key: key(last.GetName()), Missing: true}})
-	g.Expect(result.verified).To(BeEmpty())
-	g.Expect(result.cleared).To(BeEmpty())
+	g.Expect(calls.take()).To(ContainElement("forget here"), "its verified absences are void")
+	g.Expect(absenceCache{owner}.IsEvicted(here)).To(BeTrue())
+	g.Expect(absenceCache{owner}.IsEvicted(there)).To(BeFalse())
 
 	held := len(c.informer.GetStore().ListKeys())
 	for number := range 50 {
@@ -230,9 +222,9 @@ func TestAMailboxIsEvicted(t *testing.T) {
 	g.Expect(c.informer.GetStore().ListKeys()).To(HaveLen(2), "what ended the list is gone")
 	owner.evict(here, false, 1)
 	owner.readmit(here, false)
+	g.Expect(calls.take()).To(ContainElement("forget here"), "objects that the caches do not hold yet must not count as gone")
 	owner.releaseMailbox(here)
 	g.Expect(owner.awaitingRelist.Load()).To(BeZero(), "nobody waits for what is gone")
-	g.Expect(unverified()).To(BeTrue(), "what the caches do not hold yet must not be taken for gone")
 	g.Expect(ProjectionOf(c.update(t, configMapIn(here, "again", 100)))).To(Equal(FullObject))
 }
 

@@ -47,21 +47,13 @@ var (
 		"Mailboxes of which nothing is held, since they have too many objects.", nil, nil)
 )
 
-// runningMailboxes are the mailboxes that are watched: none on a hub that does not lead.
+// runningMailboxes are those between the start and the end of Start: none on a hub that does not lead.
 var runningMailboxes = metrics.New(collectMailboxes, cacheObjects, cacheBytes, totalBytes, maxTotalBytes, fairShareBytes, limitedMailboxes, evictedMailboxes)
 
 // Collectors returns the package's metrics, to be registered once.
 func Collectors() []prometheus.Collector { return []prometheus.Collector{endpointUp, runningMailboxes} }
 
-func setEndpointUp(url string, isUp bool) {
-	value := 0.0
-	if isUp {
-		value = 1
-	}
-	endpointUp.WithLabelValues(url).Set(value)
-}
-
-// endpointResource tells what is held of a resource at an endpoint.
+// endpointResource identifies the cache of a resource at an endpoint.
 type endpointResource struct{ endpoint, resource string }
 
 func collectMailboxes(started []*Mailboxes, metrics chan<- prometheus.Metric) {
@@ -81,31 +73,31 @@ func collectMailboxes(started []*Mailboxes, metrics chan<- prometheus.Metric) {
 	}
 }
 
-// collectTotals tells what all mailboxes take together.
+// collectTotals collects the size of the caches of all mailboxes together, and the number of limited and evicted mailboxes.
 func collectTotals(started []*Mailboxes, metrics chan<- prometheus.Metric) {
 	if len(started) == 0 {
 		return
 	}
-	var bytes, limit, level int64
+	var bytes, limit, share int64
 	identityOnly, evicted := map[logicalcluster.Name]bool{}, map[logicalcluster.Name]bool{}
 	for _, mailboxes := range started {
-		bytes, limit, level = bytes+mailboxes.memory.cached.Bytes(), limit+mailboxes.memory.limit, level+mailboxes.memory.fairShare.Load()
-		mailboxes.forEachUsage(func(mailbox logicalcluster.Name, account *usage, _ bool) {
-			if account.evicted.Load() {
+		bytes, limit, share = bytes+mailboxes.memory.cached.Bytes(), limit+mailboxes.memory.limit, share+mailboxes.memory.fairShare.Load()
+		mailboxes.forEachUsage(func(mailbox logicalcluster.Name, usage *usage, _ bool) {
+			if usage.evicted.Load() {
 				evicted[mailbox] = true
-			} else if account.hasIdentityOnly() {
+			} else if usage.hasIdentityOnly() {
 				identityOnly[mailbox] = true
 			}
 		})
 	}
 	for described, value := range map[*prometheus.Desc]int64{
-		totalBytes: bytes, maxTotalBytes: limit, fairShareBytes: level, limitedMailboxes: int64(len(identityOnly)), evictedMailboxes: int64(len(evicted)),
+		totalBytes: bytes, maxTotalBytes: limit, fairShareBytes: share, limitedMailboxes: int64(len(identityOnly)), evictedMailboxes: int64(len(evicted)),
 	} {
 		metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, float64(value))
 	}
 }
 
-// allInformers returns all wildcard watches there are.
+// allInformers returns the wildcard informers of all endpoints.
 func (m *Mailboxes) allInformers() (all []*wildcardInformer) {
 	m.lock.RLock()
 	defer m.lock.RUnlock()

@@ -23,14 +23,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// NamingConflict is why kcp does not bind all of the export in a mailbox.
+// NamingConflict is why kcp does not bind all APIs of the export in a mailbox.
 type NamingConflict struct {
-	// Binding is the name of the mailbox's APIBinding, Message what kcp says there.
+	// Binding is the name of the mailbox's APIBinding, and Message that of its condition.
 	Binding, Message string
 }
 
-// NamingConflict returns the conflict that kcp reports on the mailbox's APIBinding, nil if there is none. It is not known for a
-// mailbox that no endpoint shows, or more than one.
+// NamingConflict returns the conflict that kcp reports on the mailbox's APIBinding; nil if there is none. known is false unless
+// exactly one endpoint shows the mailbox.
 func (m *Mailboxes) NamingConflict(mailbox logicalcluster.Name) (conflict *NamingConflict, known bool) {
 	binding := m.bindingOf(mailbox)
 	if binding == nil {
@@ -44,13 +44,13 @@ func (m *Mailboxes) NamingConflict(mailbox logicalcluster.Name) (conflict *Namin
 	return &NamingConflict{Binding: binding.GetName(), Message: message}, true
 }
 
-// IsKnownNotServed reports whether the mailbox is known not to serve a resource, which is neither bound there nor claimed and accepted.
+// IsKnownNotServed reports whether the mailbox's binding is known, and a resource is neither bound there nor claimed and accepted.
 func (m *Mailboxes) IsKnownNotServed(mailbox logicalcluster.Name, resource schema.GroupResource) bool {
 	binding := m.bindingOf(mailbox)
 	return binding != nil && !listsResource(binding, resource, "status", "boundResources") && !listsResource(binding, resource, "status", "appliedPermissionClaims")
 }
 
-// bindingOf returns the mailbox's binding as the only endpoint that has one shows it, or nil.
+// bindingOf returns the mailbox's binding; nil unless exactly one endpoint shows it.
 func (m *Mailboxes) bindingOf(mailbox logicalcluster.Name) *unstructured.Unstructured {
 	endpoint := m.endpointFor(mailbox)
 	if endpoint == nil {
@@ -59,7 +59,7 @@ func (m *Mailboxes) bindingOf(mailbox logicalcluster.Name) *unstructured.Unstruc
 	return endpoint.binding(mailbox)
 }
 
-// listsResource reports whether a list of a binding has the resource.
+// listsResource reports whether a list in a binding has the resource.
 func listsResource(binding *unstructured.Unstructured, resource schema.GroupResource, path ...string) bool {
 	for _, item := range nestedMaps(binding, path...) {
 		group, _ := item["group"].(string)
@@ -70,6 +70,7 @@ func listsResource(binding *unstructured.Unstructured, resource schema.GroupReso
 	return false
 }
 
+// findCondition returns the condition of a type, or nil.
 func findCondition(binding *unstructured.Unstructured, kind string) map[string]any {
 	for _, condition := range nestedMaps(binding, "status", "conditions") {
 		if condition["type"] == kind {
@@ -79,6 +80,7 @@ func findCondition(binding *unstructured.Unstructured, kind string) map[string]a
 	return nil
 }
 
+// nestedMaps returns the maps in a list of a binding.
 func nestedMaps(binding *unstructured.Unstructured, path ...string) (items []map[string]any) {
 	found, _, _ := unstructured.NestedFieldNoCopy(binding.Object, path...)
 	all, _ := found.([]any)

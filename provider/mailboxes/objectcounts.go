@@ -16,17 +16,17 @@ limitations under the License.
 
 package mailboxes
 
-// objectCounts are of objects of one mailbox. The account of the mailbox guards them.
+// objectCounts count cached objects of one mailbox. The lock of the mailbox's usage guards them.
 type objectCounts struct {
-	// objects are all there are, beyond those of which only the identity is held, and byResource those of them that are beyond the
-	// limits of their resource.
+	// objects counts all objects, identityOnly those of which only the identity is cached, and resourceLimited those of the
+	// latter that exceed the limits of their resource.
 	objects, identityOnly, resourceLimited int64
-	// bytes is what all take, identityBytes what those beyond take. wholeBytes is what all would take without limits, and
-	// savedBytes how much of that the limits of resources save.
+	// bytes is the size of all objects, and identityBytes that of the identityOnly ones. fullBytes is the size without limits,
+	// and savedBytes the part of it that the limits of resources save.
 	bytes, identityBytes, fullBytes, savedBytes int64
 }
 
-// countsFor returns the counts of one item.
+// countsFor returns the counts of one entry.
 func countsFor(counted *cachedObject) objectCounts {
 	one := objectCounts{objects: 1, bytes: counted.countedBytes, fullBytes: counted.countedBytes}
 	exceeded := exceededLimitOf(counted.current.Load())
@@ -40,7 +40,7 @@ func countsFor(counted *cachedObject) objectCounts {
 	return one
 }
 
-// add counts others once, or with -1 no more.
+// add adds other counts, or subtracts them if sign is -1.
 func (c *objectCounts) add(others objectCounts, sign int64) {
 	c.objects += sign * others.objects
 	c.identityOnly += sign * others.identityOnly
@@ -51,7 +51,7 @@ func (c *objectCounts) add(others objectCounts, sign int64) {
 	c.savedBytes += sign * others.savedBytes
 }
 
-// cached returns how many objects are held with more than their identity, and what those take. Nil stands for no objects.
+// cached returns the number and size of the objects of which more than the identity is cached. Nil counts nothing.
 func (c *objectCounts) cached() (objects, bytes int64) {
 	if c == nil {
 		return 0, 0
@@ -59,5 +59,5 @@ func (c *objectCounts) cached() (objects, bytes int64) {
 	return c.objects - c.identityOnly, c.bytes - c.identityBytes
 }
 
-// wanted returns what all objects would take if only the limits of resources held.
+// wanted returns the size that the objects would have with only the limits of resources.
 func (c *objectCounts) wanted() int64 { return c.fullBytes - c.savedBytes }

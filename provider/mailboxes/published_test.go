@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
@@ -71,7 +72,7 @@ func TestPublishedResourcesComeAndGo(t *testing.T) {
 	f.expectEvents(f.first, f.first.own, "beside-unpublished")
 	f.hub.SetResources(nil)
 	f.Expect(state()).To(Equal(mailboxes.Unknown))
-	f.Expect(f.hub.TakeVerifiedAbsence(f.first.own, mailboxes.AbsenceCandidate{Resource: secrets, Key: key("published"), Missing: true})).To(BeFalse())
+	f.Expect(f.hub.TakeVerifiedAbsence(f.first.own, absence.Candidate{Resource: secrets, Key: key("published"), Missing: true})).To(BeFalse())
 	f.eventually(f.watchRoutines).Should(BeNumerically("<=", atRest))
 
 	onSecrets.wasReset()

@@ -24,41 +24,40 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// A mailbox that is opened again is not in the caches yet: they hold none of its objects, or few. Until a resource has been listed
-// since, all of it is Unknown. Such a list ends with one item more for each mailbox that waits for it. An informer hands on what it
-// is given in order; so when that item has come, the cache holds what the list has brought.
+// The caches lack objects of a readmitted mailbox. Until a resource was listed since, all its objects are Unknown. Such a list ends
+// with a marker for each mailbox that waits for it. An informer handles a list in order: when the marker reaches the handler,
+// the cache holds all objects of the list.
 
-// endOfListName is the name of that item. No object can have it.
+// endOfListName is the name of the marker. No object can have it.
 const endOfListName = "(listed)"
 
-// newEndOfList returns the item that ends a list for a mailbox, which was opened at that time.
-func newEndOfList(mailbox logicalcluster.Name, opened uint64) *cachedObject {
+// newEndOfList returns the marker of a mailbox for a readmission.
+func newEndOfList(mailbox logicalcluster.Name, readmission uint64) *cachedObject {
 	made := newPlaceholder(mailbox)
 	metadata := metadataFields(made.current.Load())
-	metadata["name"], metadata["resourceVersion"] = endOfListName, strconv.FormatUint(opened, 10)
+	metadata["name"], metadata["resourceVersion"] = endOfListName, strconv.FormatUint(readmission, 10)
 	return made
 }
 
-// awaitRelist has all that the watch tells of a mailbox be Unknown until a list has come that begins after this. The time is a
-// number that no other opening has.
-func (w *wildcardInformer) awaitRelist(mailbox logicalcluster.Name, opened uint64) {
+// awaitRelist makes the objects of a mailbox Unknown until a list that begins later is complete. The readmission is a unique number.
+func (w *wildcardInformer) awaitRelist(mailbox logicalcluster.Name, readmission uint64) {
 	w.awaitingRelistLock.Lock()
 	defer w.awaitingRelistLock.Unlock()
-	if _, waits := w.awaitingRelist[mailbox]; !waits {
+	if _, ok := w.awaitingRelist[mailbox]; !ok {
 		w.endpoint.owner.awaitingRelist.Add(1)
 	}
 	if w.awaitingRelist == nil {
 		w.awaitingRelist = map[logicalcluster.Name]uint64{}
 	}
-	w.awaitingRelist[mailbox] = opened
+	w.awaitingRelist[mailbox] = readmission
 }
 
-// relistDone ends that. It reports whether the mailbox waited for a list since that time, or with zero since any.
-func (w *wildcardInformer) relistDone(mailbox logicalcluster.Name, opened uint64) bool {
+// relistDone ends the wait of a mailbox since a readmission; zero means any. It returns false if the mailbox does not wait.
+func (w *wildcardInformer) relistDone(mailbox logicalcluster.Name, readmission uint64) bool {
 	w.awaitingRelistLock.Lock()
 	defer w.awaitingRelistLock.Unlock()
-	since, waits := w.awaitingRelist[mailbox]
-	if !waits || opened != 0 && opened != since {
+	since, ok := w.awaitingRelist[mailbox]
+	if !ok || readmission != 0 && readmission != since {
 		return false
 	}
 	delete(w.awaitingRelist, mailbox)
@@ -66,7 +65,7 @@ func (w *wildcardInformer) relistDone(mailbox logicalcluster.Name, opened uint64
 	return true
 }
 
-// isAwaitingRelist reports whether it is unknown what there is of the resource in a mailbox, because that was opened and not listed since.
+// isAwaitingRelist reports whether a mailbox was readmitted and the resource was not listed since.
 func (e *endpoint) isAwaitingRelist(resource schema.GroupVersionResource, mailbox logicalcluster.Name) bool {
 	e.lock.RLock()
 	w := e.informers[resource]
@@ -76,28 +75,28 @@ func (e *endpoint) isAwaitingRelist(resource schema.GroupVersionResource, mailbo
 	}
 	w.awaitingRelistLock.Lock()
 	defer w.awaitingRelistLock.Unlock()
-	_, waits := w.awaitingRelist[mailbox]
-	return waits
+	_, ok := w.awaitingRelist[mailbox]
+	return ok
 }
 
-// endOfListMarkers returns the items that end a list that begins now.
-func (w *wildcardInformer) endOfListMarkers() (ends []*cachedObject) {
+// endOfListMarkers returns the markers for a list that begins now.
+func (w *wildcardInformer) endOfListMarkers() (markers []*cachedObject) {
 	w.awaitingRelistLock.Lock()
 	defer w.awaitingRelistLock.Unlock()
-	for mailbox, opened := range w.awaitingRelist {
-		ends = append(ends, newEndOfList(mailbox, opened))
+	for mailbox, readmission := range w.awaitingRelist {
+		markers = append(markers, newEndOfList(mailbox, readmission))
 	}
-	return ends
+	return markers
 }
 
-// cancelRelists is for a watch that ends.
+// cancelRelists ends all waits, because the informer stops.
 func (w *wildcardInformer) cancelRelists() {
-	for _, end := range w.endOfListMarkers() {
-		w.relistDone(mailboxOf(end.current.Load()), 0)
+	for _, marker := range w.endOfListMarkers() {
+		w.relistDone(mailboxOf(marker.current.Load()), 0)
 	}
 }
 
-// onPlaceholder takes a placeholder that has come to the handler. Where that ends a list all is known that the list has brought.
+// onPlaceholder handles a placeholder. For a marker, it ends the wait of the mailbox, and resets its subscribers.
 func (w *wildcardInformer) onPlaceholder(placeholder *cachedObject) {
 	object := placeholder.current.Load()
 	if object.GetName() != endOfListName {
@@ -105,29 +104,29 @@ func (w *wildcardInformer) onPlaceholder(placeholder *cachedObject) {
 	}
 	_ = w.informer.GetIndexer().Delete(placeholder)
 	mailbox := mailboxOf(object)
-	if opened, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64); err != nil || !w.relistDone(mailbox, opened) {
+	if readmission, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64); err != nil || !w.relistDone(mailbox, readmission) {
 		return
 	}
-	w.log.V(1).Info("a mailbox that was opened again is listed", "mailbox", mailbox)
+	w.log.V(1).Info("listed the objects of a readmitted mailbox", "mailbox", mailbox)
 	notifyReset(w.endpoint.owner.subscribers.get(subscriptionKey{w.resource, mailbox}))
 	w.endpoint.owner.EnqueueReview(mailbox)
 }
 
-// relistReadmitted has listed anew what is still awaited: a relist that is asked for between a list and its watch waits for the end of
-// that watch. It reports whether there is something.
-func (m *Mailboxes) relistReadmitted() (waits bool) {
+// relistReadmitted forces a relist where a mailbox still waits for one, because a forced relist between a list and its watch would
+// wait for the end of that watch. It returns false if no mailbox waits.
+func (m *Mailboxes) relistReadmitted() (isWaiting bool) {
 	for _, configs := range []bool{true, false} {
 		for _, w := range m.limitedInformers(configs) {
 			if len(w.endOfListMarkers()) > 0 {
 				w.informer.ForceRelist()
-				waits = true
+				isWaiting = true
 			}
 		}
 	}
-	return waits
+	return isWaiting
 }
 
-// placeholderFilter hands on what is told of objects.
+// placeholderFilter passes the events of objects to another handler, and handles those of placeholders.
 type placeholderFilter struct {
 	cache.ResourceEventHandler
 	informer *wildcardInformer

@@ -25,8 +25,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// SetResourceLimits sets how much is held of some resources in each mailbox, within what is held of the mailbox, and has all mailboxes
-// reviewed if that is not what it was. Of a resource that is not named as much is held as its mailbox may have.
+// SetResourceLimits sets the limits of resources in each mailbox, within the limits of the mailbox. It enqueues reviews of all
+// mailboxes if they have changed. Other resources have only the limits of the mailbox.
 func (m *Mailboxes) SetResourceLimits(limits map[schema.GroupVersionResource]Limits) {
 	if before := m.resourceLimits.Swap(&limits); before == nil && len(limits) == 0 || before != nil && maps.Equal(*before, limits) {
 		return
@@ -34,7 +34,7 @@ func (m *Mailboxes) SetResourceLimits(limits map[schema.GroupVersionResource]Lim
 	m.EnqueueAllReviews()
 }
 
-// resourceLimitsFor returns the limits of a resource in each mailbox, zero if it has none of its own.
+// resourceLimitsFor returns the limits of a resource in each mailbox; zero if it has none.
 func (m *Mailboxes) resourceLimitsFor(resource schema.GroupVersionResource) Limits {
 	if limits := m.resourceLimits.Load(); limits != nil {
 		return (*limits)[resource]
@@ -42,7 +42,7 @@ func (m *Mailboxes) resourceLimitsFor(resource schema.GroupVersionResource) Limi
 	return Limits{}
 }
 
-// ResourceLimitErrors says of which resources a mailbox has more than it may have of each, sorted by their names.
+// ResourceLimitErrors returns an error for each resource whose limits keep objects of a mailbox out, sorted by name.
 func (m *Mailboxes) ResourceLimitErrors(mailbox logicalcluster.Name) (all []*LimitError) {
 	limits := m.resourceLimits.Load()
 	if limits == nil || len(*limits) == 0 {

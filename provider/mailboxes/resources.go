@@ -24,8 +24,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
-// SetResources watches these resources, besides those that are always watched, and no others any more: what is new is
-// watched as by [Mailboxes.Watch], what is gone is let go as by [Mailboxes.Unwatch].
+// SetResources sets the watched resources, besides those that are always watched. New resources are watched as by
+// [Mailboxes.Watch], and all others unwatched as by [Mailboxes.Unwatch].
 func (m *Mailboxes) SetResources(all []schema.GroupVersionResource) {
 	m.lock.Lock()
 	for _, resource := range all {
@@ -41,17 +41,16 @@ func (m *Mailboxes) SetResources(all []schema.GroupVersionResource) {
 	stopWildcardInformers(ended)
 }
 
-// Watch adds a resource that the export serves by now or will serve soon. Watching it twice does nothing.
+// Watch watches a resource that the export serves now or will serve soon. A second call does nothing.
 func (m *Mailboxes) Watch(resource schema.GroupVersionResource) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	m.watchLocked(resource)
 }
 
-// Unwatch ends the watch of a resource that the export does not serve any more, unless it is one that is always watched.
-// When it returns nothing of the watch is left: what is known of its objects is Unknown, and suspicions about them are
-// dropped. Its subscribers stay and are told to look again should the resource be watched again.
-// It waits for them to return, so it must not be called by one.
+// Unwatch ends the watch of a resource that the export does not serve any more, unless the resource is always watched. Its objects
+// become Unknown, and its absence candidates are dropped. Subscribers stay, and are reset if the resource is watched again.
+// Unwatch waits for handlers, so a subscriber must not call it.
 func (m *Mailboxes) Unwatch(resource schema.GroupVersionResource) {
 	m.lock.Lock()
 	ended := m.unwatchLocked(resource)
@@ -59,7 +58,7 @@ func (m *Mailboxes) Unwatch(resource schema.GroupVersionResource) {
 	stopWildcardInformers(ended)
 }
 
-// watchLocked requires that the lock is held.
+// watchLocked watches a resource. It requires the lock.
 func (m *Mailboxes) watchLocked(resource schema.GroupVersionResource) {
 	if slices.Contains(m.resources, resource) {
 		return
@@ -71,8 +70,8 @@ func (m *Mailboxes) watchLocked(resource schema.GroupVersionResource) {
 	}
 }
 
-// unwatchLocked takes a resource from all endpoints and returns what is to be stopped without the lock, which handlers
-// take. It requires that the lock is held.
+// unwatchLocked removes a resource from all endpoints. The caller stops the returned informers without the lock, because handlers
+// take the lock. It requires the lock.
 func (m *Mailboxes) unwatchLocked(resource schema.GroupVersionResource) (ended []*wildcardInformer) {
 	if slices.Contains(m.alwaysWatched, resource) || !slices.Contains(m.resources, resource) {
 		return nil
@@ -83,11 +82,11 @@ func (m *Mailboxes) unwatchLocked(resource schema.GroupVersionResource) (ended [
 			ended = append(ended, informer)
 		}
 	}
-	m.absence.forgetResource(resource)
+	m.absence.ForgetResource(resource)
 	return ended
 }
 
-// watchedResources returns the resources that are watched now.
+// watchedResources returns all watched resources.
 func (m *Mailboxes) watchedResources() []schema.GroupVersionResource {
 	m.lock.RLock()
 	defer m.lock.RUnlock()

@@ -25,14 +25,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 	"weak"
 
-	"github.com/go-logr/logr/funcr"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 )
 
 var newConfigMaps = schema.GroupVersionResource{Version: "v2", Resource: "configmaps"}
@@ -114,67 +113,19 @@ func TestUnwatch(t *testing.T) {
 	}
 }
 
-// Nothing is suspected, proven or known of a resource that is let go, and nothing can be as long as it is.
+// The candidates of a resource are forgotten with its watch, and none is verified until it is watched again.
 func TestUnwatchDropsCandidates(t *testing.T) {
 	g := NewWithT(t)
 	mailboxes, _ := newMailboxes(configMaps)
-	mailboxes.Watch(secrets)
-	early, kept := missingObject(secrets, "a"), missingObject(configMaps, "a")
-	mailboxes.VerifyAbsence(here, early)
-	mailboxes.VerifyAbsence(here, kept)
-	state := mailboxes.absence.states[here]
-	state.verifiedCaches[secrets], state.verifiedCaches[configMaps] = "1", "1"
-	setVerified(mailboxes.absence, early, kept)
-	mailboxes.VerifyAbsence(here, missingObject(secrets, "b"))
-	mailboxes.VerifyAbsence(here, missingObject(configMaps, "b"))
-
-	mailboxes.Unwatch(secrets)
-	mailboxes.VerifyAbsence(here, missingObject(secrets, "c"))
-	g.Expect(state.pending).To(And(HaveLen(1), HaveKey(missingObject(configMaps, "b"))))
-	g.Expect(state.verifiedCaches).To(And(HaveLen(1), HaveKey(configMaps)))
-	g.Expect(mailboxes.TakeVerifiedAbsence(here, early)).To(BeFalse())
-	g.Expect(mailboxes.TakeVerifiedAbsence(here, kept)).To(BeTrue())
-
-	// A round that was under way decides nothing of it.
-	setVerified(mailboxes.absence, missingObject(secrets, "b"))
-	g.Expect(mailboxes.TakeVerifiedAbsence(here, missingObject(secrets, "b"))).To(BeFalse())
-	mailboxes.Watch(secrets)
-	mailboxes.VerifyAbsence(here, missingObject(secrets, "d"))
-	g.Expect(state.pending).To(HaveKey(missingObject(secrets, "d")))
-}
-
-// A run of rounds that waits only for what is let go ends at once.
-func TestUnwatchEndsPasses(t *testing.T) {
-	g := NewWithT(t)
-	tried := make(chan string, 100)
-	now := clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
-	mailboxes := New(Options{
-		Workspace: "root:synchub", Export: "mailbox.example.org", Clock: now, Log: funcr.New(func(_, line string) { tried <- line }, funcr.Options{}),
-	})
-	mailboxes.ctx = t.Context()
+	calls := recordAbsenceCalls(mailboxes)
 	mailboxes.Watch(secrets)
 	mailboxes.VerifyAbsence(here, missingObject(secrets, "a"))
-	collect := func() {
-		g.Eventually(now.HasWaiters).WithTimeout(eventuallyTimeout).Should(BeTrue())
-		now.Step(batchPeriod)
-	}
-	g.Eventually(func() <-chan string {
-		collect()
-		return tried
-	}).WithTimeout(eventuallyTimeout).Should(Receive(ContainSubstring("nothing can be proven now")))
-	g.Eventually(now.HasWaiters).WithTimeout(eventuallyTimeout).Should(BeTrue(), "the next round is long after")
-
 	mailboxes.Unwatch(secrets)
-	ended := make(chan struct{})
-	go func() {
-		mailboxes.absence.wait()
-		close(ended)
-	}()
-	// However long it takes, by this clock it is not long.
-	g.Eventually(func() <-chan struct{} {
-		now.Step(time.Millisecond)
-		return ended
-	}).WithTimeout(eventuallyTimeout).WithPolling(pollInterval).Should(BeClosed())
+	mailboxes.VerifyAbsence(here, missingObject(secrets, "b"))
+	mailboxes.VerifyAbsence(here, missingObject(configMaps, "c"))
+	mailboxes.Watch(secrets)
+	mailboxes.VerifyAbsence(here, missingObject(secrets, "d"))
+	g.Expect(calls.take()).To(Equal([]string{"verify here secrets a", "forget secrets", "verify here configmaps c", "verify here secrets d"}))
 }
 
 // The watches follow what is set, at each endpoint; those that stay are not touched.
@@ -229,11 +180,11 @@ type readingSubscriber struct {
 
 func (a readingSubscriber) OnEvent(event Event) {
 	a.mailboxes.Get(a.resource, here, event.Key)
-	a.mailboxes.VerifyAbsence(here, AbsenceCandidate{Resource: a.resource, Key: event.Key, Missing: true})
+	a.mailboxes.VerifyAbsence(here, absence.Candidate{Resource: a.resource, Key: event.Key, Missing: true})
 }
 
 func (a readingSubscriber) OnAbsenceDecided(key types.NamespacedName) {
-	a.mailboxes.TakeVerifiedAbsence(here, AbsenceCandidate{Resource: a.resource, Key: key, Missing: true})
+	a.mailboxes.TakeVerifiedAbsence(here, absence.Candidate{Resource: a.resource, Key: key, Missing: true})
 }
 
 func (a readingSubscriber) OnReset() {

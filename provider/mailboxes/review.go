@@ -39,24 +39,24 @@ import (
 )
 
 const (
-	// reviewWorkers is how many mailboxes are reviewed at once.
+	// reviewWorkers is the number of mailboxes that are reviewed at the same time.
 	reviewWorkers = 4
 	// reviewTimeout bounds the requests of one review.
 	reviewTimeout = time.Minute
-	// reviewInterval is how long a mailbox that is over its limits waits for its next review.
+	// reviewInterval is the least time between two reviews of a mailbox that exceeds its limits.
 	reviewInterval = time.Second
-	// maxSingleGets is how many objects of one resource are read one by one; more are listed.
+	// maxSingleGets bounds the objects of one resource that are fetched one by one; more are listed.
 	maxSingleGets = 10
-	// pageBytes is how much one page of a list may take, as far as is known before.
+	// pageBytes bounds the expected size of a page of a list.
 	pageBytes = 16 << 20
-	// pageObjects is how many objects a page has at most.
+	// pageObjects bounds the objects of a page.
 	pageObjects = 500
 )
 
-// ErrNotFetched says that an object is being fetched. Its subscribers are told when it is there.
+// ErrNotFetched means that an object is being fetched. Its subscribers get an event when it is cached.
 var ErrNotFetched = errors.New("the object is being fetched from the mailbox")
 
-// newReviewQueue returns the queue of the mailboxes of which the hub may hold more, or less, than it should.
+// newReviewQueue returns the queue of mailboxes to review.
 func newReviewQueue(now clock.Clock) workqueue.TypedRateLimitingInterface[logicalcluster.Name] {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[logicalcluster.Name](reviewInterval, time.Minute)
 	config := workqueue.TypedRateLimitingQueueConfig[logicalcluster.Name]{}
@@ -66,14 +66,15 @@ func newReviewQueue(now clock.Clock) workqueue.TypedRateLimitingInterface[logica
 	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, config)
 }
 
-// EnqueueReview finds out anew what is to be held of a mailbox: its configs or its limits have changed.
+// EnqueueReview enqueues a review of a mailbox, because its configs or its limits have changed. The review decides how much of
+// each object is cached.
 func (m *Mailboxes) EnqueueReview(mailbox logicalcluster.Name) {
 	if m.policy != nil {
 		m.reviewQueue.Add(mailbox)
 	}
 }
 
-// EnqueueAllReviews does so for all mailboxes.
+// EnqueueAllReviews enqueues reviews of all mailboxes.
 func (m *Mailboxes) EnqueueAllReviews() {
 	m.usages.Range(func(mailbox, _ any) bool {
 		m.EnqueueReview(mailbox.(logicalcluster.Name))
@@ -81,16 +82,16 @@ func (m *Mailboxes) EnqueueAllReviews() {
 	})
 }
 
-// enqueueLimitedReviews does so for those of which not all is held: a list does not come by age.
+// enqueueLimitedReviews enqueues reviews of mailboxes that exceed a limit, because a list is not sorted by age.
 func (m *Mailboxes) enqueueLimitedReviews() {
-	m.forEachUsage(func(mailbox logicalcluster.Name, account *usage, _ bool) {
-		if account.hasIdentityOnly() {
+	m.forEachUsage(func(mailbox logicalcluster.Name, usage *usage, _ bool) {
+		if usage.hasIdentityOnly() {
 			m.EnqueueReview(mailbox)
 		}
 	})
 }
 
-// requestFullObject has an object fetched that a reader needs whole.
+// requestFullObject makes the next review fetch an object that a reader needs whole.
 func (m *Mailboxes) requestFullObject(resource schema.GroupVersionResource, mailbox logicalcluster.Name, object *unstructured.Unstructured) {
 	informer, ok := m.informer(resource, mailbox)
 	if !ok {
@@ -103,7 +104,7 @@ func (m *Mailboxes) requestFullObject(resource schema.GroupVersionResource, mail
 	}
 }
 
-// runReviews reviews mailboxes until ctx ends. It returns when no review is under way.
+// runReviews reviews mailboxes until ctx ends, and waits for the reviews under way.
 func (m *Mailboxes) runReviews(ctx context.Context) {
 	var running sync.WaitGroup
 	for range reviewWorkers {
@@ -117,8 +118,8 @@ func (m *Mailboxes) runReviews(ctx context.Context) {
 	running.Wait()
 }
 
-// processNextReview reviews one mailbox. One that is over its limits waits for its next review, so that its tenant does not take
-// the turns of others.
+// processNextReview reviews one mailbox. A mailbox that exceeds its limits waits for reviewInterval, so that others get their turn.
+// It returns false when the queue has shut down.
 func (m *Mailboxes) processNextReview(ctx context.Context) bool {
 	mailbox, shutdown := m.reviewQueue.Get()
 	if shutdown {
@@ -143,20 +144,21 @@ func (m *Mailboxes) processNextReview(ctx context.Context) bool {
 	return true
 }
 
-// cacheEntry is an item in the cache of its resource.
+// cacheEntry is an entry of a cache during a review.
 type cacheEntry struct {
 	*cachedObject
 	source *wildcardInformer
 	object *unstructured.Unstructured
-	// selected is true if the object is to be held whole, or may have to be.
+	// selected is true if the object may be needed whole.
 	selected bool
 }
 
-// review makes the caches hold what is to be held of a mailbox. It reports whether the mailbox is over its limits.
+// review makes the caches hold as much of each object of a mailbox as the policy and the limits say. identityOnly is true if the
+// mailbox exceeds a limit.
 func (m *Mailboxes) review(ctx context.Context, mailbox logicalcluster.Name) (identityOnly bool, err error) {
 	endpoint := m.endpointFor(mailbox)
 	if endpoint == nil {
-		// Its binding tells when it is seen again.
+		// The event of its binding enqueues the next review.
 		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Extra), reviewTimeout)
@@ -179,14 +181,15 @@ func (m *Mailboxes) review(ctx context.Context, mailbox logicalcluster.Name) (id
 			continue
 		}
 		exceeded, admitsAt := admit(limits, m.resourceLimitsFor, candidates, configs)
-		isBeyond, err := m.applyAdmission(ctx, mailbox, all, exceeded)
+		isLimited, err := m.applyAdmission(ctx, mailbox, all, exceeded)
 		m.usageOf(mailbox, configs).recordReview(int64(len(all)), admitsAt)
-		identityOnly, errs = identityOnly || isBeyond, append(errs, err)
+		identityOnly, errs = identityOnly || isLimited, append(errs, err)
 	}
 	return identityOnly, errors.Join(errs...)
 }
 
-// applyAdmission makes the caches hold of objects of a mailbox what is not refused. It reports whether some are.
+// applyAdmission reduces objects that exceed a limit or are not selected, and fetches the other ones. identityOnly is true if an
+// object exceeds a limit.
 func (m *Mailboxes) applyAdmission(ctx context.Context, mailbox logicalcluster.Name, all []cacheEntry, exceeded []exceededLimit) (identityOnly bool, err error) {
 	missing := map[*wildcardInformer][]cacheEntry{}
 	for i, held := range all {
@@ -211,8 +214,7 @@ func (m *Mailboxes) applyAdmission(ctx context.Context, mailbox logicalcluster.N
 	return identityOnly, errors.Join(errs...)
 }
 
-// listEntries returns all configs that the caches hold of a mailbox, or all other objects; known is false while its configs are
-// unknown.
+// listEntries returns the entries of a mailbox's configs, or of its other objects; known is false while its configs are unknown.
 func (m *Mailboxes) listEntries(endpoint *endpoint, mailbox logicalcluster.Name, configs bool) (all []cacheEntry, known bool) {
 	for _, informer := range endpoint.limitedInformers(configs) {
 		found, err := informer.informer.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
@@ -237,25 +239,26 @@ func (m *Mailboxes) listEntries(endpoint *endpoint, mailbox logicalcluster.Name,
 	return all, true
 }
 
+// admissionCandidates returns the candidates for the entries, in the same order.
 func admissionCandidates(all []cacheEntry) []candidate {
 	candidates := make([]candidate, len(all))
 	for i, held := range all {
-		need := held.fullSize.Load()
+		size := held.fullSize.Load()
 		if !held.selected {
-			need = cachesize.SizeOf(held.object)
+			size = cachesize.SizeOf(held.object)
 			if ProjectionOf(held.object) == FullObject {
-				need = cachesize.SizeOf(toMetadataOnly(held.object))
+				size = cachesize.SizeOf(toMetadataOnly(held.object))
 			}
 		}
 		candidates[i] = candidate{
 			resource: held.source.resource, created: held.object.GetCreationTimestamp().Time, tieBreaker: held.source.tieBreaker(held.object),
-			bytes: need, identityBytes: held.identitySize(),
+			bytes: size, identityBytes: held.identitySize(),
 		}
 	}
 	return candidates
 }
 
-// identitySize returns what the object takes if only its identity is held.
+// identitySize returns the size of the object's identity, and computes it once.
 func (h cacheEntry) identitySize() int64 {
 	if ProjectionOf(h.object) == IdentityOnly {
 		return cachesize.SizeOf(h.object)
@@ -266,7 +269,7 @@ func (h cacheEntry) identitySize() int64 {
 	return h.identityBytes.Load()
 }
 
-// replaceCached has a cache hold another extent of an object, and tells the subscribers.
+// replaceCached replaces the object of an entry by another projection or a newer version, and calls the subscribers.
 func (m *Mailboxes) replaceCached(mailbox logicalcluster.Name, held cacheEntry, object *unstructured.Unstructured, size int64) {
 	usage := held.source.usage(mailbox)
 	held.identityBytes.Store(0)
@@ -275,13 +278,13 @@ func (m *Mailboxes) replaceCached(mailbox logicalcluster.Name, held cacheEntry, 
 		return
 	}
 	if usage.needsReview(held.source.limits(mailbox), held.source.resource, m.resourceLimitsFor(held.source.resource), false) {
-		// It has grown meanwhile.
+		// The mailbox has grown meanwhile.
 		m.EnqueueReview(mailbox)
 	}
 	held.source.cached.Add(0, bytes)
 	m.memory.onGrowth()
 	if ProjectionOf(object) == MetadataOnly && ProjectionOf(held.object) == FullObject {
-		// No reader needs more of it.
+		// No reader needs the removed fields.
 		return
 	}
 	key := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
@@ -292,14 +295,14 @@ func (m *Mailboxes) replaceCached(mailbox logicalcluster.Name, held cacheEntry, 
 	}
 }
 
-// fetch reads objects of one resource that are to be held whole: few one by one, many by a list.
+// fetch gets objects of one resource that are needed whole: few one by one, many by a list.
 func (m *Mailboxes) fetch(ctx context.Context, informer *wildcardInformer, mailbox logicalcluster.Name, missing []cacheEntry, limit int64) error {
 	client := informer.endpoint.clientFor(mailbox).Resource(informer.resource)
 	if len(missing) <= maxSingleGets {
 		for _, held := range missing {
 			object, err := client.Namespace(held.object.GetNamespace()).Get(ctx, held.object.GetName(), metav1.GetOptions{})
 			if apierrors.IsNotFound(err) {
-				// The watch is about to tell.
+				// The watch will report the deletion.
 				continue
 			}
 			if err != nil {
@@ -335,7 +338,7 @@ func (m *Mailboxes) fetch(ctx context.Context, informer *wildcardInformer, mailb
 	}
 }
 
-// pageLimit returns how many objects of a resource a page may have: the largest of the mailbox must not make it too large.
+// pageLimit returns the limit of a page for which a page of the largest objects of the resource has at most pageBytes.
 func pageLimit(all []cacheEntry, informer *wildcardInformer) int64 {
 	largest := int64(1)
 	for _, held := range all {
@@ -346,10 +349,10 @@ func pageLimit(all []cacheEntry, informer *wildcardInformer) int64 {
 	return min(max(pageBytes/largest, 1), pageObjects)
 }
 
-// cacheFetched has a cache hold an object that was read just now, if it is still needed. It fails if there is no room.
+// cacheFetched caches a fetched object, whole if that is still needed. It fails if there is no room.
 func (m *Mailboxes) cacheFetched(mailbox logicalcluster.Name, held cacheEntry, object *unstructured.Unstructured) error {
 	if object.GetUID() != held.object.GetUID() {
-		// The watch is about to tell of the other one.
+		// The watch will report the new object.
 		return nil
 	}
 	if mailboxOf(object) != mailbox {

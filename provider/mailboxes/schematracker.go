@@ -23,13 +23,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// schemaTracker counts by which schemas the mailboxes of an endpoint have their resources.
+// schemaTracker counts the schemas with which the mailboxes of an endpoint bind their resources.
 //
-// kcp serves a wildcard watch by the schema that one of the bindings has at that moment. A watch that began before all
-// bindings had a changed schema goes on without the new fields, and shows objects without them.
+// kcp serves a wildcard watch with the schema of one of the bindings at that moment. A watch that began before all bindings
+// had a changed schema shows objects without the new fields.
 type schemaTracker struct {
 	lock sync.Mutex
-	// counts holds, for each resource, how many bindings have each schema; agreed is the last schema that all had.
+	// counts holds, for each resource, the number of bindings with each schema. agreedSchemas holds the last schema that all
+	// bindings had.
 	counts        map[schema.GroupResource]map[string]int
 	agreedSchemas map[schema.GroupResource]string
 }
@@ -38,8 +39,8 @@ func newSchemaTracker() *schemaTracker {
 	return &schemaTracker{counts: map[schema.GroupResource]map[string]int{}, agreedSchemas: map[schema.GroupResource]string{}}
 }
 
-// update notes that a binding changed, from nil if it is new and to nil if it is gone. It returns the resources of which all
-// bindings have another schema now than all had before.
+// update notes a change of a binding; before is nil if it is new, and after if it is deleted. It returns the resources for which
+// all bindings now have another schema than all had before.
 func (b *schemaTracker) update(before, after *unstructured.Unstructured) (changed []schema.GroupResource) {
 	if b == nil {
 		return nil
@@ -74,7 +75,7 @@ func (b *schemaTracker) update(before, after *unstructured.Unstructured) (change
 	return changed
 }
 
-// schemasOf returns, for each resource, the UID of the schema by which a binding has it.
+// schemasOf returns, for each resource, the UID of the schema with which a binding binds it.
 func schemasOf(binding *unstructured.Unstructured) map[schema.GroupResource]string {
 	if binding == nil {
 		return nil
@@ -92,7 +93,7 @@ func schemasOf(binding *unstructured.Unstructured) map[schema.GroupResource]stri
 	return found
 }
 
-// restartInformers restarts the informers of resources. Until their caches are filled their objects are Unknown.
+// restartInformers restarts the informers of resources. Until the caches are filled, the objects are Unknown.
 func (e *endpoint) restartInformers(resources []schema.GroupResource) {
 	var ended []*wildcardInformer
 	e.lock.Lock()
@@ -101,7 +102,7 @@ func (e *endpoint) restartInformers(resources []schema.GroupResource) {
 			if watched.GroupResource() == resource && e.ctx.Err() == nil {
 				ended = append(ended, informer)
 				e.informers[watched] = startWildcardInformer(e, watched)
-				e.owner.absence.forgetResource(watched)
+				e.owner.absence.ForgetResource(watched)
 			}
 		}
 	}

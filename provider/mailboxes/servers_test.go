@@ -49,6 +49,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
@@ -254,7 +255,7 @@ func startMailboxesWithPolicy(t *testing.T, slice *sliceDouble, policy mailboxes
 	t.Helper()
 	made := mailboxes.New(mailboxes.Options{
 		Access: kcpConfigFor(t, slice, shards), Workspace: providerWorkspace, Export: exportName, Resources: always, Policy: policy,
-		AbsenceDelays: mailboxes.AbsenceDelays{BindingSettle: 2 * time.Second, MassDeletion: 2 * time.Second},
+		AbsenceDelays: absence.Delays{BindingSettle: 2 * time.Second, MassDeletion: 2 * time.Second},
 		Clock:         clock.RealClock{}, Log: logr.Discard(),
 	})
 	ctx, cancel := context.WithCancel(t.Context())

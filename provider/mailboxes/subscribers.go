@@ -25,31 +25,31 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Subscriber receives what happens to one resource in one mailbox. Its methods are called from informers and must
-// return at once; they may call the [Mailboxes], but for what starts and ends watches.
+// Subscriber receives the events of one resource in one mailbox. Informers call its methods, which must not block. They may
+// call methods of [Mailboxes] that neither start nor end watches.
 type Subscriber interface {
-	// OnEvent tells of one object.
+	// OnEvent is called for a change of one object.
 	OnEvent(Event)
-	// OnAbsenceDecided tells that a suspicion has been decided: look at the object again.
+	// OnAbsenceDecided is called when a verification has ended: reconcile the object again.
 	OnAbsenceDecided(key types.NamespacedName)
-	// OnReset tells that the cache was filled anew, or the mailbox's binding changed: look at all objects again.
+	// OnReset is called when the cache was filled, or the mailbox's binding changed: reconcile all objects again.
 	OnReset()
 }
 
-// subscriptionKey is what a subscription is for.
+// subscriptionKey identifies the events of a subscription.
 type subscriptionKey struct {
 	resource schema.GroupVersionResource
 	mailbox  logicalcluster.Name
 }
 
-// subscription is told apart from others of the same subscriber by its address.
+// subscription differs by its address from others of the same subscriber.
 type subscription struct{ Subscriber }
 
-// subscribers are all subscriptions by route. An event finds those of its route without a lock.
+// subscribers holds all subscriptions. An event finds its subscriptions without a lock.
 type subscribers struct {
-	// byKey holds a []*subscription by route, in the order in which they were made. A slice is replaced, never changed.
+	// byKey holds a []*subscription for each subscriptionKey, in order of subscription. A slice is replaced, never changed.
 	byKey sync.Map
-	// writeLock is held while a slice is replaced.
+	// writeLock serializes the replacements.
 	writeLock sync.Mutex
 }
 
@@ -72,7 +72,7 @@ func (s *subscribers) remove(key subscriptionKey, removed *subscription) {
 	s.byKey.Store(key, left)
 }
 
-// get returns the subscriptions of a route, which must not be changed.
+// get returns the subscriptions for a key. The caller must not change the slice.
 func (s *subscribers) get(key subscriptionKey) []*subscription {
 	found, ok := s.byKey.Load(key)
 	if !ok {
@@ -81,7 +81,7 @@ func (s *subscribers) get(key subscriptionKey) []*subscription {
 	return found.([]*subscription)
 }
 
-// notifyReset makes all that subscribed to a resource in one of the mailboxes look again.
+// notifyReset resets the subscribers of a resource in all affected mailboxes.
 func (s *subscribers) notifyReset(resource schema.GroupVersionResource, isAffected func(logicalcluster.Name) bool) {
 	s.byKey.Range(func(key, value any) bool {
 		if route := key.(subscriptionKey); route.resource == resource && isAffected(route.mailbox) {
@@ -97,14 +97,13 @@ func notifyReset(subscriptions []*subscription) {
 	}
 }
 
-// Subscribe hands all further events of one resource in one mailbox to the subscriber, after those who subscribed
-// before it. What is there already is for [Mailboxes.List] to tell. The resource need not be watched yet or any more.
-// A call that is under way when the subscription is ended may still arrive.
+// Subscribe calls the subscriber for later events of one resource in one mailbox, after earlier subscribers. [Mailboxes.List]
+// returns the present objects. The resource need not be watched yet. A call may still be under way after unsubscribe.
 func (m *Mailboxes) Subscribe(resource schema.GroupVersionResource, mailbox logicalcluster.Name, subscriber Subscriber) (unsubscribe func()) {
 	return m.subscribers.add(subscriptionKey{resource, mailbox}, subscriber)
 }
 
-// notifyMailboxReset tells every subscriber of a mailbox to look again.
+// notifyMailboxReset resets all subscribers of a mailbox.
 func (m *Mailboxes) notifyMailboxReset(mailbox logicalcluster.Name) {
 	for _, resource := range m.watchedResources() {
 		notifyReset(m.subscribers.get(subscriptionKey{resource, mailbox}))

@@ -71,8 +71,7 @@ func TestSubscribers(t *testing.T) {
 
 	handler.OnAdd(object(here, "a"), false)
 	expect("first: event of a", "second: event of a")
-	mailboxes.absence.stateLocked(here).pending[missingObject(configMaps, "b")] = struct{}{}
-	setVerified(mailboxes.absence, missingObject(configMaps, "b"))
+	absenceCache{mailboxes}.OnAbsenceDecided(here, missingObject(configMaps, "b"))
 	expect("first: proof of b", "second: proof of b")
 	mailboxes.notifyMailboxReset(here)
 	expect("first: reset", "second: reset", "otherwise: reset")

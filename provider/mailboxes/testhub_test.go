@@ -36,6 +36,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 )
 
 // recordingSubscriber is a subscriber that remembers.
@@ -221,8 +222,8 @@ func (f *testHub) remindUntilAccepted() {
 	}).WithPolling(time.Second).Should(BeZero())
 }
 
-func missingObject(name string) mailboxes.AbsenceCandidate {
-	return mailboxes.AbsenceCandidate{Resource: configMaps, Key: key(name), Missing: true}
+func missingObject(name string) absence.Candidate {
+	return absence.Candidate{Resource: configMaps, Key: key(name), Missing: true}
 }
 
 // watchRoutines returns how many goroutines of this process belong to watches.

@@ -140,7 +140,7 @@ func (a *usage) cachedSize() (objects, bytes int64) {
 	return a.objects - a.identityOnly, a.bytes
 }
 
-// cachedSizeOf returns the same for a resource, without the bytes of identities.
+// cachedSizeOf returns the number and bytes of objects of a resource of which more than the identity is cached.
 func (a *usage) cachedSizeOf(resource schema.GroupVersionResource) (objects, bytes int64) {
 	a.lock.Lock()
 	defer a.lock.Unlock()
@@ -164,7 +164,7 @@ func (a *usage) replace(resource schema.GroupVersionResource, before, after *cac
 	return change.objects, change.bytes
 }
 
-// addCounts requires the lock.
+// addCounts adds counts to those of the mailbox and the resource. It requires the lock.
 func (a *usage) addCounts(resource schema.GroupVersionResource, by objectCounts) {
 	a.add(by, 1)
 	of := a.resources[resource]
@@ -206,17 +206,18 @@ func (a *usage) delayReview(now time.Time) {
 	a.overLimitSince = now
 }
 
+// reviewDelay returns how long the next review must wait; zero or less means not at all.
 func (a *usage) reviewDelay(now time.Time) time.Duration {
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	return reviewInterval - now.Sub(a.overLimitSince)
 }
 
-// needsReview reports whether an entry that was added or removed may change how much of other objects is cached.
-func (a *usage) needsReview(limits Limits, resource schema.GroupVersionResource, own Limits, went bool) bool {
+// needsReview reports whether an added or removed entry may change how much of other objects is cached.
+func (a *usage) needsReview(limits Limits, resource schema.GroupVersionResource, own Limits, removed bool) bool {
 	a.lock.Lock()
 	defer a.lock.Unlock()
-	needed := a.selectionUnknown || a.exceedsLimits(limits) || went && a.isLimited() || own != (Limits{}) && a.resourceNeedsReview(resource, own, went)
+	needed := a.selectionUnknown || a.exceedsLimits(limits) || removed && a.isLimited() || own != (Limits{}) && a.resourceNeedsReview(resource, own, removed)
 	a.selectionUnknown = false
 	return needed
 }
@@ -224,11 +225,11 @@ func (a *usage) needsReview(limits Limits, resource schema.GroupVersionResource,
 // isLimited reports whether the mailbox's limits keep objects out. It requires the lock.
 func (a *usage) isLimited() bool { return !a.evicted.Load() && a.identityOnly > a.resourceLimited }
 
-// resourceNeedsReview reports whether less of a resource must be cached, or more may be since one of its objects went. It
+// resourceNeedsReview reports whether less of a resource must be cached, or more may be after one of its objects was removed. It
 // requires the lock.
-func (a *usage) resourceNeedsReview(resource schema.GroupVersionResource, own Limits, went bool) bool {
+func (a *usage) resourceNeedsReview(resource schema.GroupVersionResource, own Limits, removed bool) bool {
 	of := a.resources[resource]
-	return !a.evicted.Load() && of != nil && (own.exceededBy(of.cached()) || went && of.resourceLimited > 0)
+	return !a.evicted.Load() && of != nil && (own.exceededBy(of.cached()) || removed && of.resourceLimited > 0)
 }
 
 // exceedsLimits reports whether less of something must be cached. It requires the lock.
@@ -236,7 +237,7 @@ func (a *usage) exceedsLimits(limits Limits) bool {
 	return !a.evicted.Load() && a.identityOnly < a.objects && limits.exceededBy(a.objects-a.identityOnly, a.bytes)
 }
 
-// wantedBytes returns how much the mailbox would take if it were alone.
+// wantedBytes returns the size that the mailbox would have without other mailboxes.
 func (a *usage) wantedBytes(limits Limits) int64 {
 	a.lock.Lock()
 	defer a.lock.Unlock()
@@ -281,8 +282,8 @@ func (a *usage) recordRefusal() {
 	a.nextAdmissionBytes = 0
 }
 
-// RequireFullObject asks for the whole of a cached object and returns why it is not there; nil if it is. The error is a
-// [LimitError], or [ErrNotFetched] while the object is being fetched.
+// RequireFullObject returns nil if a cached object is whole, and else requests the whole object. The error is a [LimitError], or
+// [ErrNotFetched] while the object is being fetched.
 func (m *Mailboxes) RequireFullObject(resource schema.GroupVersionResource, mailbox logicalcluster.Name, object *unstructured.Unstructured) error {
 	switch ProjectionOf(object) {
 	case FullObject:
@@ -308,6 +309,7 @@ func (m *Mailboxes) MailboxLimitError(mailbox logicalcluster.Name) *LimitError {
 	return m.usageLimitError(mailbox, false)
 }
 
+// usageLimitError returns the usage and limits of a mailbox's configs, or of its other objects.
 func (m *Mailboxes) usageLimitError(mailbox logicalcluster.Name, configs bool) *LimitError {
 	limits := m.limits(mailbox, configs)
 	found := m.usageOf(mailbox, configs).limitError(limits)
@@ -322,6 +324,7 @@ func (m *Mailboxes) ConfigLimitError(mailbox logicalcluster.Name) *LimitError {
 	return m.usageLimitError(mailbox, true)
 }
 
+// limitError returns the usage without objects that are limited by their resource.
 func (a *usage) limitError(limits Limits) *LimitError {
 	a.lock.Lock()
 	defer a.lock.Unlock()
@@ -332,6 +335,7 @@ func (a *usage) limitError(limits Limits) *LimitError {
 	return found
 }
 
+// resourceLimitError returns the usage of a resource.
 func (a *usage) resourceLimitError(resource schema.GroupVersionResource, own Limits) *LimitError {
 	a.lock.Lock()
 	defer a.lock.Unlock()
@@ -342,7 +346,7 @@ func (a *usage) resourceLimitError(resource schema.GroupVersionResource, own Lim
 	return found
 }
 
-// hasIdentityOnly reports whether the cache lacks a part of the mailbox.
+// hasIdentityOnly reports whether only the identity of some objects is cached.
 func (a *usage) hasIdentityOnly() bool {
 	a.lock.Lock()
 	defer a.lock.Unlock()

@@ -56,12 +56,12 @@ func (m *Mailboxes) lockUsage(mailbox logicalcluster.Name, configs bool) *usage 
 		if !ok {
 			found, _ = usages.LoadOrStore(mailbox, &usage{})
 		}
-		opened := found.(*usage)
-		opened.lock.Lock()
-		if !opened.deleted {
-			return opened
+		locked := found.(*usage)
+		locked.lock.Lock()
+		if !locked.deleted {
+			return locked
 		}
-		opened.lock.Unlock()
+		locked.lock.Unlock()
 	}
 }
 
@@ -87,7 +87,7 @@ func (m *Mailboxes) deleteUnusedUsage(mailbox logicalcluster.Name) {
 	}
 }
 
-// isKnownGone reports whether the endpoints' mailboxes are known and this is none of them.
+// isKnownGone reports whether the mailboxes of all endpoints are known and none of them is this one.
 func (m *Mailboxes) isKnownGone(mailbox logicalcluster.Name) bool {
 	m.lock.RLock()
 	defer m.lock.RUnlock()

@@ -73,7 +73,7 @@ func TestMailboxesThatGoLeaveNothing(t *testing.T) {
 			c.remove(t, object)
 			_, _ = c.transform(object)
 			_ = c.endpoint.owner.MailboxLimitError(mailbox)
-			c.endpoint.owner.absence.requireRelist(mailbox, configMaps)
+			c.endpoint.owner.absence.RequireRelist(mailbox, configMaps)
 		},
 		"before it is known which mailboxes there are": func(t *testing.T, c *testInformer, unbind func()) {
 			t.Helper()
@@ -89,6 +89,7 @@ func TestMailboxesThatGoLeaveNothing(t *testing.T) {
 			g := NewWithT(t)
 			c := newTotal(t, &labelPolicy{}, 0, mailbox)
 			owner := c.endpoint.owner
+			calls := recordAbsenceCalls(owner)
 			bound := c.endpoint.informers[bindingsResource].informer.GetIndexer()
 			c.update(t, object)
 			g.Expect(countAccounts(owner)).To(Equal(1))
@@ -98,7 +99,7 @@ func TestMailboxesThatGoLeaveNothing(t *testing.T) {
 				c.endpoint.onBindingDeleted(binding)
 			})
 			g.Expect(countAccounts(owner)).To(BeZero())
-			g.Expect(owner.absence.states).NotTo(HaveKey(mailbox))
+			g.Expect(calls.take()).To(ContainElement("forget " + mailbox.String()))
 			g.Expect(c.endpoint.clientFor(mailbox)).NotTo(BeIdenticalTo(client))
 		})
 	}

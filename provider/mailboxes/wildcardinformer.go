@@ -127,7 +127,7 @@ func startWildcardInformer(endpoint *endpoint, resource schema.GroupVersionResou
 	return w
 }
 
-// stopWildcardInformers returns when everything of the informers has ended.
+// stopWildcardInformers stops the informers, and waits for them.
 func stopWildcardInformers(all []*wildcardInformer) {
 	for _, informer := range all {
 		informer.cancel()
@@ -140,8 +140,8 @@ func stopWildcardInformers(all []*wildcardInformer) {
 // isSyncing reports whether the cache is still being filled, as far as the hub knows.
 func (w *wildcardInformer) isSyncing() bool { return !w.informer.HasSynced() && !w.failed.Load() }
 
-// list lists as soon as the virtual workspace serves the resource, which takes it up to a few seconds after the first mailbox
-// was bound or the resource was published. After a failed list the reflector would soon wait for half a minute.
+// list waits until the virtual workspace serves the resource, which takes up to a few seconds after the first mailbox was bound
+// or the resource was published. After failed lists the reflector would wait for half a minute.
 func (w *wildcardInformer) list(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
 	w.waitForConfigs(ctx)
 	untilServed := wait.Backoff{Duration: 250 * time.Millisecond, Factor: 1.2, Steps: 20, Cap: 5 * time.Second}.DelayFunc()
@@ -156,10 +156,11 @@ func (w *wildcardInformer) list(ctx context.Context, options metav1.ListOptions)
 	return list, err
 }
 
+// watch starts a watch, which may begin with a list.
 func (w *wildcardInformer) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if options.SendInitialEvents != nil && *options.SendInitialEvents {
 		if w.endpoint.owner.awaitingRelist.Load() > 0 && len(w.endOfListMarkers()) > 0 {
-			return nil, errInOrder
+			return nil, errMarkersNeedPages
 		}
 		w.waitForConfigs(ctx)
 		w.beginList()
@@ -185,8 +186,8 @@ func (w *wildcardInformer) recordResult(err error) {
 	w.endpoint.recordResult(w.resource, err)
 }
 
-// waitForConfigs waits until the configs of the mailboxes are known, as far as they can be: they decide how much of the
-// objects of a list is cached.
+// waitForConfigs waits until the caches of the configs are filled, or have failed to: configs decide how much of an object is
+// cached.
 func (w *wildcardInformer) waitForConfigs(ctx context.Context) {
 	if w.isAlwaysWatched() || w.endpoint.owner.policy == nil {
 		return
@@ -205,7 +206,7 @@ func (w *wildcardInformer) waitForConfigs(ctx context.Context) {
 	}
 }
 
-// isAlwaysWatched reports whether the hub itself needs the resource: bindings and configs.
+// isAlwaysWatched reports whether the resource is bindings or configs, which the hub itself needs.
 func (w *wildcardInformer) isAlwaysWatched() bool { return w.configs || w.resource == bindingsResource }
 
 // cachedObjectList is a list with only as much of each object as the cache will hold.
@@ -217,20 +218,20 @@ type cachedObjectList struct {
 
 // DeepCopyObject implements [runtime.Object].
 func (l *cachedObjectList) DeepCopyObject() runtime.Object {
-	return &cachedObjectList{l.TypeMeta, *l.ListMeta.DeepCopy(), slices.Clone(l.Items)} //nolint:staticcheck // whose copy it is should be said
+	return &cachedObjectList{l.TypeMeta, *l.ListMeta.DeepCopy(), slices.Clone(l.Items)} //nolint:staticcheck // the explicit field names the copied part
 }
 
-// errInOrder makes the reflector list by pages.
-var errInOrder = errors.New("what a watch lists has no order, and so no end that could be told")
+// errMarkersNeedPages makes the reflector list by pages, because a list by a watch cannot end with markers.
+var errMarkersNeedPages = errors.New("the end of a list by a watch cannot be marked")
 
 // listPages reads a list in pages and keeps only as much of it as the cache will hold.
 func (w *wildcardInformer) listPages(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	w.beginList()
-	ends := w.endOfListMarkers()
+	markers := w.endOfListMarkers()
 	client := w.endpoint.clients.ClusterOrDie(logicalcluster.Wildcard).Resource(w.resource)
 	options.Limit = wildcardPageSize
 	if options.ResourceVersion == "0" {
-		// From its cache a server answers with all objects at once.
+		// From its watch cache a server would return all objects at once.
 		options.ResourceVersion = ""
 	}
 	all := &cachedObjectList{}
@@ -240,8 +241,8 @@ func (w *wildcardInformer) listPages(ctx context.Context, options metav1.ListOpt
 		}
 		if options.Continue = all.Continue; options.Continue == "" {
 			all.Items = slices.DeleteFunc(all.Items, w.isEvicted)
-			for _, end := range ends {
-				all.Items = append(all.Items, end)
+			for _, marker := range markers {
+				all.Items = append(all.Items, marker)
 			}
 			return all, nil
 		}
@@ -250,6 +251,7 @@ func (w *wildcardInformer) listPages(ctx context.Context, options metav1.ListOpt
 	}
 }
 
+// addPage lists a page, and adds its entries to a list.
 func (w *wildcardInformer) addPage(ctx context.Context, client dynamic.ResourceInterface, options *metav1.ListOptions, to *cachedObjectList) error {
 	select {
 	case <-ctx.Done():
@@ -344,7 +346,7 @@ func (w *wildcardInformer) updateUsage(before, after *cachedObject) {
 	if after != nil {
 		w.lastDeliveredList.Store(after.listNumber)
 		if w.isEvicted(after) {
-			// The entry is about to be removed.
+			// dropFromCaches will remove the entry.
 			after = nil
 		}
 	}

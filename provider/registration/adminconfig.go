@@ -25,7 +25,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
 // AdminConfig is an administrator's access to a target.
@@ -86,7 +86,7 @@ func (a *AdminConfig) kubeconfig(token string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot write a kubeconfig: %w", err)
 	}
-	if _, err := targets.ParseKubeconfig(written); err != nil {
+	if _, err := kubeconfig.Parse(written); err != nil {
 		return nil, err
 	}
 	return written, nil
@@ -95,12 +95,12 @@ func (a *AdminConfig) kubeconfig(token string) ([]byte, error) {
 // isKubeconfigCurrent reports whether a kubeconfig has the URL and the authority of the cluster, and a token of the
 // ServiceAccount with more than half of its lifetime left. It does not verify the token, since it only decides whether to
 // renew it.
-func (a *AdminConfig) isKubeconfigCurrent(kubeconfig []byte, account *corev1.ServiceAccount, now time.Time) bool {
-	config, err := targets.ParseKubeconfig(kubeconfig)
+func (a *AdminConfig) isKubeconfigCurrent(content []byte, account *corev1.ServiceAccount, now time.Time) bool {
+	config, err := kubeconfig.Parse(content)
 	if err != nil || config.Host != a.cluster.Server || config.ServerName != a.cluster.TLSServerName || string(config.CAData) != string(a.cluster.CertificateAuthorityData) {
 		return false
 	}
-	token, ok := targets.ParseToken(config.BearerToken)
+	token, ok := kubeconfig.ParseToken(config.BearerToken)
 	if !ok || token.Namespace != account.Namespace || token.ServiceAccount != account.Name || token.UID != account.UID {
 		return false
 	}

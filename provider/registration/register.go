@@ -29,7 +29,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/rbac"
-	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
 // Registrar registers one cluster. Its fields describe the desired registration.
@@ -67,7 +67,7 @@ type Registrar struct {
 // called again.
 func (r *Registrar) Register(ctx context.Context) (*edgev2alpha1.SyncTarget, error) {
 	if r.Admin == nil {
-		if _, err := targets.ParseKubeconfig(r.Kubeconfig); err != nil {
+		if _, err := kubeconfig.Parse(r.Kubeconfig); err != nil {
 			return nil, err
 		}
 	}

@@ -26,20 +26,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// ErrPending means that the target is being asked. Listeners are told when it has answered.
+// ErrPending means that the request to the target is under way. [Listener.OnLookup] is called after the answer.
 var ErrPending = errors.New("the target is being asked")
 
 const (
-	// maxConcurrentLookups is how many questions wait for one target at the same time.
+	// maxConcurrentLookups bounds the lookups at one target at the same time.
 	maxConcurrentLookups = 4
-	// notServedCacheTTL is for how long it is remembered that something is not served, unless a definition changes.
+	// notServedCacheTTL is how long the answer "not served" is cached, unless a CustomResourceDefinition changes.
 	notServedCacheTTL = 10 * time.Second
-	// unreadResultTTL is how late an answer may be asked for that nobody was told yet.
+	// unreadResultTTL is how much longer a result stays that no caller has taken.
 	unreadResultTTL = time.Minute
 )
 
-// ResolveAsync is [Connection.Resolve] for whoever must not wait for the target: what is not known is asked for, and the error
-// is [ErrPending] until the target has answered.
+// ResolveAsync is [Connection.Resolve] for callers that must not wait. It starts a lookup if the result is not cached, and
+// returns [ErrPending] until the target has answered.
 func (c *Connection) ResolveAsync(kind schema.GroupVersionKind) (schema.GroupVersionResource, error) {
 	found, err := c.resolveAsync(lookup{GroupVersion: kind.GroupVersion(), kind: kind.Kind})
 	if err != nil {
@@ -48,7 +48,7 @@ func (c *Connection) ResolveAsync(kind schema.GroupVersionKind) (schema.GroupVer
 	return found.resource, nil
 }
 
-// ResolveResourceAsync is [Connection.ResolveResource] in the same way.
+// ResolveResourceAsync is [Connection.ResolveResource] for callers that must not wait, like [Connection.ResolveAsync].
 func (c *Connection) ResolveResourceAsync(resource schema.GroupVersionResource) (kind string, err error) {
 	found, err := c.resolveAsync(lookup{GroupVersion: resource.GroupVersion(), resource: resource.Resource})
 	if err != nil {
@@ -57,8 +57,8 @@ func (c *Connection) ResolveResourceAsync(resource schema.GroupVersionResource) 
 	return found.kind, nil
 }
 
-// ServedVersionsAsync returns, in the same way, the versions in which the target serves a resource, the preferred one first; none if
-// it does not serve it. The slice must not be changed.
+// ServedVersionsAsync returns the versions in which the target serves a resource, the preferred one first; none if it is not
+// served. It does not wait, like [Connection.ResolveAsync]. The caller must not change the slice.
 func (c *Connection) ServedVersionsAsync(resource schema.GroupResource) ([]string, error) {
 	found, err := c.resolveAsync(lookup{GroupVersion: schema.GroupVersion{Group: resource.Group}, resource: resource.Resource, versions: true})
 	if err != nil {
@@ -69,11 +69,11 @@ func (c *Connection) ServedVersionsAsync(resource schema.GroupResource) ([]strin
 
 func (c *Connection) resolveAsync(key lookup) (lookupResult, error) {
 	now := c.clock.Now()
-	found, drops, ok := c.discoveryCache.get(key)
+	found, generation, ok := c.discoveryCache.get(key)
 	if ok && now.Before(found.until) {
 		return found, nil
 	}
-	if result, ok := c.lookups.take(key, drops, now); ok {
+	if result, ok := c.lookups.take(key, generation, now); ok {
 		return result.found, result.err
 	}
 	if c.lookups.begin(key) {
@@ -82,7 +82,7 @@ func (c *Connection) resolveAsync(key lookup) (lookupResult, error) {
 	return lookupResult{}, ErrPending
 }
 
-// runLookup asks the target, when its turn has come.
+// runLookup makes a lookup once fewer than maxConcurrentLookups are running.
 func (c *Connection) runLookup(ctx context.Context, key lookup) {
 	select {
 	case c.lookups.semaphore <- struct{}{}:
@@ -90,9 +90,10 @@ func (c *Connection) runLookup(ctx context.Context, key lookup) {
 	case <-ctx.Done():
 		return
 	}
-	_, drops, _ := c.discoveryCache.get(key)
+	_, generation, _ := c.discoveryCache.get(key)
 	found, err := c.resolve(ctx, key)
-	c.lookups.end(key, asyncResult{found: found, err: err, generation: drops, until: c.clock.Now().Add(c.discoveryCache.notServedTTL(c.clock.Now()))})
+	now := c.clock.Now()
+	c.lookups.end(key, asyncResult{found: found, err: err, generation: generation, until: now.Add(c.discoveryCache.notServedTTL(now))})
 	c.notifier.notify(func(listener *Listener) {
 		if listener.OnLookup != nil {
 			listener.OnLookup()
@@ -100,7 +101,7 @@ func (c *Connection) runLookup(ctx context.Context, key lookup) {
 	})
 }
 
-// notServedTTL returns for how long it is remembered that something is not served.
+// notServedTTL returns how long the answer "not served" is cached.
 func (r *discoveryCache) notServedTTL(now time.Time) time.Duration {
 	r.lock.Lock()
 	defer r.lock.Unlock()
@@ -110,7 +111,7 @@ func (r *discoveryCache) notServedTTL(now time.Time) time.Duration {
 	return notServedCacheTTL
 }
 
-// asyncLookups are questions that nobody waits for.
+// asyncLookups are the lookups that no caller waits for.
 type asyncLookups struct {
 	semaphore chan struct{}
 
@@ -119,7 +120,7 @@ type asyncLookups struct {
 	results map[lookup]asyncResult
 }
 
-// asyncResult is what the target said when drops were counted by the resolutions.
+// asyncResult is the result of a lookup that began in a generation of the discovery cache.
 type asyncResult struct {
 	found      lookupResult
 	err        error
@@ -132,44 +133,43 @@ func newAsyncLookups() asyncLookups {
 	return asyncLookups{semaphore: make(chan struct{}, maxConcurrentLookups), running: map[lookup]struct{}{}, results: map[lookup]asyncResult{}}
 }
 
-// begin notes that a question is being asked, and reports whether it was not before.
+// begin notes that a lookup runs, and returns false if it does already.
 func (q *asyncLookups) begin(key lookup) bool {
 	q.lock.Lock()
 	defer q.lock.Unlock()
-	_, asking := q.running[key]
+	_, running := q.running[key]
 	q.running[key] = struct{}{}
-	return !asking
+	return !running
 }
 
-func (q *asyncLookups) end(key lookup, answer asyncResult) {
+// end keeps the result of a lookup for take.
+func (q *asyncLookups) end(key lookup, result asyncResult) {
 	q.lock.Lock()
 	defer q.lock.Unlock()
 	delete(q.running, key)
 	if len(q.results) >= maxLookups {
 		clear(q.results)
 	}
-	q.results[key] = answer
+	q.results[key] = result
 }
 
-// take returns what was said; ok is false if it is to be asked. An answer is given once, unless it is too old to be true any more, and
-// that something is not served also for a while after.
-func (q *asyncLookups) take(key lookup, drops int, now time.Time) (answer asyncResult, ok bool) {
+// take returns the result of a lookup; ok is false if there is none, or it is outdated. Each result is returned once, except
+// [ErrNotServed], which is returned until it expires.
+func (q *asyncLookups) take(key lookup, generation int, now time.Time) (result asyncResult, ok bool) {
 	q.lock.Lock()
 	defer q.lock.Unlock()
-	answer, ok = q.results[key]
-	expires := answer.until
-	if !answer.read {
+	result, ok = q.results[key]
+	expires := result.until
+	if !result.read {
 		expires = expires.Add(unreadResultTTL)
 	}
-	if !ok || answer.generation != drops || !now.Before(expires) {
-		delete(q.results, key)
+	delete(q.results, key)
+	if !ok || result.generation != generation || !now.Before(expires) {
 		return asyncResult{}, false
 	}
-	if errors.Is(answer.err, ErrNotServed) {
-		answer.read = true
-		q.results[key] = answer
-	} else {
-		delete(q.results, key)
+	if errors.Is(result.err, ErrNotServed) {
+		result.read = true
+		q.results[key] = result
 	}
-	return answer, true
+	return result, true
 }

@@ -30,13 +30,13 @@ import (
 )
 
 const (
-	// servedRecheckInterval is how often a refused list is tried again when nothing tells of a cure. One that is forbidden is
-	// tried after firstRecheck, and then each time twice as late, since an API server that starts forbids everything until
-	// it has read its roles.
+	// servedRecheckInterval is how often a refused list is retried without a signal. A forbidden list is retried after
+	// initialForbiddenRecheck, and then each time twice as late, because an API server forbids everything until it has read
+	// its roles.
 	servedRecheckInterval   = 5 * time.Minute
 	initialForbiddenRecheck = time.Second
-	// A definition is announced a little before its API is served: for announcedLimit after it was, the API is asked for
-	// each announcedInterval.
+	// An API is served a little later than its CustomResourceDefinition changes: for crdChangedPollPeriod after the change, the
+	// API is polled every crdChangedPollInterval.
 	crdChangedPollInterval = 250 * time.Millisecond
 	crdChangedPollPeriod   = 10 * time.Second
 )
@@ -47,14 +47,14 @@ const (
 	ReasonForbidden = "Forbidden"
 )
 
-// Availability tells why a resource cannot be read on a target. The zero value says that it can, or was not tried yet.
+// Availability is why the hub cannot read a resource on a target. The zero value means that it can, or has not tried yet.
 type Availability struct {
 	// Reason is ReasonNotServed or ReasonForbidden; Message is the API server's.
 	Reason, Message string
 }
 
-// requestGate lets the lists and watches of one informer through. One that cannot succeed now waits in here: to the reflector
-// it is a request that takes long, so it neither backs off nor forgets what it holds.
+// requestGate delays the lists and watches of one informer until they can succeed. The reflector sees a long request, so it
+// neither backs off nor drops its objects.
 type requestGate struct {
 	connection *Connection
 	resource   schema.GroupResource
@@ -68,7 +68,7 @@ func (c *Connection) newRequestGate(resource schema.GroupVersionResource, onChan
 	return &requestGate{connection: c, resource: resource.GroupResource(), onChange: onChange}
 }
 
-// Availability is what the target last said.
+// Availability returns the target's last answer.
 func (g *requestGate) Availability() Availability {
 	g.lock.Lock()
 	defer g.lock.Unlock()
@@ -88,7 +88,7 @@ func (g *requestGate) setAvailability(state Availability) {
 	}
 }
 
-// do makes the request while the target is up, and again while it is refused, until ctx ends.
+// do makes the request once the target is up, and repeats it while the target refuses it, until ctx ends.
 func (g *requestGate) do(ctx context.Context, request func() error) error {
 	var served *servedSignal
 	recheck := initialForbiddenRecheck
@@ -103,8 +103,7 @@ func (g *requestGate) do(ctx context.Context, request func() error) error {
 		}
 		switch {
 		case utilnet.IsConnectionRefused(err):
-			// It waits for the probe to find the target down, or up; the reflector would not make it look, and back off for
-			// longer than the target is away.
+			// The next probe decides whether the target is up. The reflector would back off for longer than the target is away.
 			g.connection.ProbeNow()
 			err = g.wait(ctx, uncertainProbeInterval, nil)
 		case state.Reason == "":
@@ -113,7 +112,7 @@ func (g *requestGate) do(ctx context.Context, request func() error) error {
 			err = g.wait(ctx, recheck, nil)
 			recheck = min(2*recheck, servedRecheckInterval)
 		case served == nil:
-			// It is asked for once more at once, since the definition may have come before the cure was listened for.
+			// The next request follows at once, because the definition may have come before the subscription.
 			served = g.watchServed()
 			defer served.unsubscribe()
 			err = nil
@@ -139,17 +138,17 @@ func (g *requestGate) wait(ctx context.Context, interval time.Duration, signal <
 	return nil
 }
 
-// servedSignal is the hope that a resource comes to be served.
+// servedSignal wakes a request gate when the target may have begun to serve its resource.
 type servedSignal struct {
 	wake chan struct{}
-	// crdChanged is set when the definition of the resource changed.
+	// crdChanged is set when the CustomResourceDefinition of the resource changes.
 	crdChanged atomic.Bool
-	// pollUntil is until when the API is asked for often.
+	// pollUntil is the end of the polling after a change.
 	pollUntil   time.Time
 	unsubscribe func()
 }
 
-// nextPoll is how soon the API should be asked for again.
+// nextPoll returns the delay until the next request.
 func (c *servedSignal) nextPoll(now time.Time) time.Duration {
 	if c.crdChanged.Swap(false) {
 		c.pollUntil = now.Add(crdChangedPollPeriod)
@@ -160,6 +159,7 @@ func (c *servedSignal) nextPoll(now time.Time) time.Duration {
 	return servedRecheckInterval
 }
 
+// watchServed returns a signal that is subscribed to CustomResourceDefinitions.
 func (g *requestGate) watchServed() *servedSignal {
 	c := &servedSignal{wake: make(chan struct{}, 1)}
 	wake := func() {
@@ -180,8 +180,8 @@ func (g *requestGate) watchServed() *servedSignal {
 	return c
 }
 
-// availabilityFrom tells what the answer to a list or watch says of the resource itself. A 404 never means an object:
-// no list has a name. A 405 comes from a resource that can only be created, like a review.
+// availabilityFrom returns the availability that the error of a list or watch shows. A 404 never means an object, because a list
+// has no name. A 405 comes from a resource that can only be created, such as a review.
 func availabilityFrom(err error) Availability {
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):

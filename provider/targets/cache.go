@@ -48,10 +48,8 @@ type CacheOptions struct {
 }
 
 // Cache caches the objects of one resource on one target that a label selector selects. If the connection is bound to
-// namespaces, each has its own part, so that one which cannot be read holds up no other.
-type Cache struct {
-	parts []*informer
-}
+// namespaces, each has its own part, so that an unreadable one does not block the others.
+type Cache struct{ parts }
 
 // NewCache returns a cache that is empty until [Cache.Run]. While the target is down, does not serve the resource, or does not
 // let the hub read it, the cache waits and keeps its content.
@@ -68,20 +66,10 @@ func (c *Connection) NewCache(resource schema.GroupVersionResource, options Cach
 
 // Run keeps the cache in sync with the target until ctx ends.
 func (c *Cache) Run(ctx context.Context) {
-	var others sync.WaitGroup
-	defer others.Wait()
-	for _, part := range c.parts[1:] {
-		others.Go(func() { part.RunWithContext(ctx) })
-	}
-	c.parts[0].RunWithContext(ctx)
+	c.forEachPart(func(part *informer) { part.RunWithContext(ctx) })
 }
 
-// HasSynced reports whether the cache was filled and the handler was called for all initial objects.
-func (c *Cache) HasSynced() bool {
-	return !slices.ContainsFunc(c.parts, func(part *informer) bool { return !part.HasSynced() })
-}
-
-// Progress returns how many parts of the cache were filled, and for how many that is still unknown. The rest cannot be filled.
+// Progress returns how many parts of the cache have synced, and how many may still do so. The rest is unavailable.
 func (c *Cache) Progress() (filled, pending int) {
 	for _, part := range c.parts {
 		switch {
@@ -94,28 +82,27 @@ func (c *Cache) Progress() (filled, pending int) {
 	return filled, pending
 }
 
-// WaitForCacheSync returns true when the cache has synced, false when ctx ends first.
-func (c *Cache) WaitForCacheSync(ctx context.Context) bool {
-	return !slices.ContainsFunc(c.parts, func(part *informer) bool { return !part.WaitForCacheSync(ctx) })
+// OnProgress calls the function each time a part of the cache has synced, until all have or ctx ends.
+func (c *Cache) OnProgress(ctx context.Context, call func()) {
+	c.forEachPart(func(part *informer) {
+		if part.WaitForCacheSync(ctx) {
+			call()
+		}
+	})
 }
 
-// OnProgress calls the function whenever a part of the cache was filled, until all are or ctx ends.
-func (c *Cache) OnProgress(ctx context.Context, told func()) {
-	tell := func(part *informer) {
-		if part.WaitForCacheSync(ctx) {
-			told()
-		}
-	}
+// forEachPart calls the function for all parts concurrently, and waits. It needs no goroutine for the first part.
+func (c *Cache) forEachPart(call func(part *informer)) {
 	var others sync.WaitGroup
 	defer others.Wait()
 	for _, part := range c.parts[1:] {
-		others.Go(func() { tell(part) })
+		others.Go(func() { call(part) })
 	}
-	tell(c.parts[0])
+	call(c.parts[0])
 }
 
-// HasReached reports whether the cache shows everything that happened in a namespace up to a resourceVersion. It returns true
-// if that is unknown.
+// HasReached reports whether the cache shows all changes in a namespace up to a resourceVersion. It returns true if that is
+// unknown.
 func (c *Cache) HasReached(namespace, resourceVersion string) bool {
 	part := c.partOf(namespace)
 	if part == nil {
@@ -137,9 +124,6 @@ func (c *Cache) partOf(namespace string) *informer {
 	return c.parts[position]
 }
 
-// Availability returns why the target does not let the hub fill the cache, or a part of it.
-func (c *Cache) Availability() Availability { return availabilityOf(c.parts) }
-
 // Object is a cached object, as the transform returned it.
 type Object interface {
 	metav1.Object
@@ -159,7 +143,7 @@ func (c *Cache) Get(key types.NamespacedName) Object {
 	return found.(Object)
 }
 
-// storeKey is the key of an object in an informer's store.
+// storeKey returns the key of an object in an informer's store.
 func storeKey(key types.NamespacedName) string { return cache.ObjectName(key).String() }
 
 // ByIndex returns the objects that an indexer maps to the value; none if there is no such indexer.
@@ -214,8 +198,8 @@ func toObjects(items []any) []Object {
 	return objects
 }
 
-// HasNoObjects asks the target whether it has no object in the namespaces that the selector selects; without namespaces, in
-// the whole cluster.
+// HasNoObjects lists objects on the target, and reports whether the selector selects none in the namespaces. Without namespaces
+// it lists the whole cluster.
 func (c *Connection) HasNoObjects(ctx context.Context, resource schema.GroupVersionResource, selector string, namespaces ...string) (bool, error) {
 	if len(namespaces) == 0 {
 		namespaces = allNamespaces

@@ -22,14 +22,14 @@ import (
 	"time"
 )
 
-// maxClockSkew is how far clocks may be apart without being said to be.
+// maxClockSkew is the largest difference that [Connection.ClockSkew] ignores.
 const maxClockSkew = time.Minute
 
-// ClockSkew returns how far the target's clock is ahead of the hub's, negative if it is behind, by its last answer to a probe; zero
-// if they agree. Times that the target sets, such as the end of a token, are to be compared with the hub's clock and that added.
+// ClockSkew returns how far the target's clock was ahead of the hub's at the last probe; negative if it was behind. Add it to the
+// hub's clock before you compare that with a time that the target has set, such as the expiry of a token.
 func (c *Connection) ClockSkew() time.Duration { return time.Duration(c.clockSkew.Load()) }
 
-// measureClockSkew notes what time it is by the target's clock.
+// measureClockSkew wraps a transport, and reads the target's clock from the answers to probes.
 func (c *Connection) measureClockSkew(next http.RoundTripper) http.RoundTripper {
 	return roundTripperFunc(func(request *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(request)

@@ -44,19 +44,20 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/redact"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 	"github.com/synchub-dev/synchub/provider/transport"
 )
 
 const (
 	dialTimeout = 10 * time.Second
 	keepAlive   = 30 * time.Second
-	// requestTimeout bounds every request but watches. A write that takes longer is reconciled again.
+	// requestTimeout bounds each request except watches. A write that takes longer is reconciled again.
 	requestTimeout = 30 * time.Second
-	// readBytesPerSecond is the rate at which the hub reads lists and watches of a target that sends without end; that takes
-	// less than a third of a processor. readBurstBytes may arrive at once after a quiet time, such as for the initial lists.
+	// readBytesPerSecond limits the rate at which the hub reads lists and watches of one target; reading that much takes less
+	// than a third of a CPU. readBurstBytes may arrive at once after a quiet period, such as for the initial lists.
 	readBytesPerSecond = 8 << 20
 	readBurstBytes     = 256 << 20
-	// maxLargeAtOnce bounds the large responses of one target that are read and decoded at once.
+	// maxLargeAtOnce bounds the large responses of one target that are read and decoded at the same time.
 	maxLargeAtOnce = 4
 )
 
@@ -78,7 +79,7 @@ type Connection struct {
 	fieldManager string
 	// namespaces are the only ones in which the hub lists and watches; empty means the whole cluster.
 	namespaces []string
-	// bearerToken is secret, and credentials hold all that is.
+	// bearerToken is secret; credentials redacts all secrets.
 	bearerToken string
 	credentials *redact.Credentials
 	client      dynamic.Interface
@@ -89,7 +90,7 @@ type Connection struct {
 	clock       clock.WithTicker
 	log         logr.Logger
 	onChange    func(types.UID)
-	// onUnauthorized is called after each probe that was refused for its credentials.
+	// onUnauthorized is called after each probe whose credentials were refused.
 	onUnauthorized func(types.UID)
 	probeRequested chan struct{}
 	notifier       notifier
@@ -98,23 +99,23 @@ type Connection struct {
 	tokenRenewal   tokenRenewal
 	identity       clusterIdentity
 	creationProbes singleflight.Group
-	// clockSkew is by how many nanoseconds the target's clock is ahead of the hub's.
+	// clockSkew is how far the target's clock is ahead of the hub's, in nanoseconds.
 	clockSkew atomic.Int64
-	// versionCache belongs to the probe.
+	// versionCache is used by the probe only.
 	versionCache cachedVersion
 	// quarantine is why, and until when, the target is quarantined.
 	quarantine quarantine
-	// cached is the size of all informers, bounded by cacheLimits. It is part of the total of all targets.
+	// cached is the size of all informers, bounded by cacheLimits. It is part of memory.cached.
 	cached cachesize.Counter
-	// watchBuffers is the size of the buffers of watches, counted as one object of cached.
+	// watchBuffers is the size of the buffers of watches. They count as one object of cached.
 	watchBuffers cachesize.Counter
 	// dialPacer limits the rate of new network connections.
 	dialPacer   pacer
 	cacheLimits CacheLimits
 	memory      *memoryLimit
-	// pageSemaphore has an entry for each page of a list that is being read.
+	// pageSemaphore has an entry for each page that is being read.
 	pageSemaphore chan struct{}
-	// unregisterCredentials ends the redaction of the credentials.
+	// unregisterCredentials ends the redaction of the credentials in logs.
 	unregisterCredentials func()
 
 	// ctx owns the goroutines of the connection; done waits for them.
@@ -124,7 +125,7 @@ type Connection struct {
 
 	lock   sync.Mutex
 	health Health
-	// connectionEpoch counts how often the target has come up.
+	// connectionEpoch is how often the target has come up.
 	connectionEpoch uint64
 	// upSignal is closed while the target is up.
 	upSignal chan struct{}
@@ -136,7 +137,7 @@ type Connection struct {
 	permissions permissionChecker
 }
 
-// newConnection returns a connection and starts its probe, which ends with ctx or with close.
+// newConnection returns a connection and starts its probes, which end with ctx or with close.
 func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Config, fingerprint [sha256.Size]byte, expected ExpectedCluster, options Options) (*Connection, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	if options.OnUnauthorized == nil {
@@ -149,7 +150,7 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 		bearerToken:  config.BearerToken,
 		credentials:  redact.CredentialsOf(config.BearerToken, config.Password),
 		dialer: connrotation.NewDialer((&net.Dialer{
-			Timeout: dialTimeout, KeepAlive: keepAlive, Control: options.DeniedNetworks.control,
+			Timeout: dialTimeout, KeepAlive: keepAlive, Control: options.DeniedNetworks.Control,
 		}).DialContext),
 		fingerprint:           fingerprint,
 		clock:                 options.Clock,
@@ -169,7 +170,7 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 	}
 	_ = connection.watchBuffers.AddToParent(&connection.cached)
 	connection.watchBuffers.Add(1, 0)
-	// Each informer and each watch subtracts itself from both.
+	// Each informer and each watch removes its size from both.
 	_ = connection.cached.AddToParent(&options.memory.cached)
 	options.memory.connections.Add(1)
 	context.AfterFunc(ctx, func() { options.memory.connections.Add(-1) })
@@ -183,7 +184,7 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 	return connection, nil
 }
 
-// makeClients makes clients that work until ctx ends.
+// makeClients makes the clients, which work until ctx ends.
 func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limits kcp.Limits) error {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = limits.QPS, limits.Burst
@@ -207,7 +208,7 @@ func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limit
 	if err != nil {
 		return fmt.Errorf("cannot make an HTTP client from the kubeconfig: %w", err)
 	}
-	// A redirect would lead away from the server that the kubeconfig names.
+	// A redirect would lead to another server than the kubeconfig's.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	if c.client, err = fastjson.NewDynamicClient(config, client); err != nil {
 		return fmt.Errorf("cannot make a client from the kubeconfig: %w", err)
@@ -221,7 +222,7 @@ func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limit
 	return nil
 }
 
-// limitDialRate limits the rate of new network connections.
+// limitDialRate wraps a dial function, and limits the rate of new network connections.
 func (c *Connection) limitDialRate(dial connrotation.DialFunc) connrotation.DialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		if err := c.dialPacer.wait(ctx, c.clock, maxDials, dialInterval); err != nil {
@@ -231,7 +232,7 @@ func (c *Connection) limitDialRate(dial connrotation.DialFunc) connrotation.Dial
 	}
 }
 
-// dialUntilDone dials only until ctx ends: an old client must not reopen a closed connection.
+// dialUntilDone wraps a dial function, and refuses to dial once ctx has ended: an old client must not reopen a connection.
 func dialUntilDone(ctx context.Context, dial connrotation.DialFunc) connrotation.DialFunc {
 	return func(dialing context.Context, network, address string) (net.Conn, error) {
 		if ctx.Err() != nil {
@@ -239,7 +240,7 @@ func dialUntilDone(ctx context.Context, dial connrotation.DialFunc) connrotation
 		}
 		opened, err := dial(dialing, network, address)
 		if err == nil && ctx.Err() != nil {
-			// The connection may have been opened just after all others were closed.
+			// The network connection may have been opened just after close closed all others.
 			_ = opened.Close()
 			return nil, errClosed
 		}
@@ -247,8 +248,9 @@ func dialUntilDone(ctx context.Context, dial connrotation.DialFunc) connrotation
 	}
 }
 
-// run starts work that ends with the connection. It starts nothing once the connection is closed.
-func (c *Connection) run(work func(ctx context.Context)) {
+// RunInBackground starts work that may wait for the target. Its ctx ends with the connection, and closing the connection waits
+// for the work. A closed connection starts nothing.
+func (c *Connection) RunInBackground(work func(ctx context.Context)) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	if c.ctx.Err() == nil {
@@ -256,9 +258,9 @@ func (c *Connection) run(work func(ctx context.Context)) {
 	}
 }
 
-// close ends the probe and every request and watch of the connection.
+// close ends all probes, requests and watches of the connection, and waits for them.
 func (c *Connection) close() {
-	// Under the lock, so that nothing starts while the wait below is under way.
+	// Under the lock, so that RunInBackground starts nothing during Wait.
 	c.lock.Lock()
 	c.cancel()
 	c.lock.Unlock()
@@ -276,23 +278,22 @@ func (c *Connection) closeAfter(wait time.Duration) {
 	c.close()
 }
 
-// Options are shared by all connections of a hub.
+// Options configure a [Registry] and all its connections.
 type Options struct {
 	// FieldManager is the hub's field manager.
 	FieldManager string
-	// Limits are for each target, unless its SyncTarget sets others.
+	// Limits are the rate limits of each target, unless its SyncTarget sets others.
 	Limits kcp.Limits
 	Clock  clock.WithTicker
 	Log    logr.Logger
-	// Namespaces are the only ones of the target in which the hub lists and watches, sorted; empty means the whole cluster.
+	// Namespaces restrict the hub's lists and watches, sorted; empty means the whole cluster.
 	Namespaces []string
-	// OnChange is called when a target comes up, goes down, or is connected again. It must not block.
+	// OnChange is called when the state of a target, its connection or its permissions may have changed. It must not block.
 	OnChange func(syncTarget types.UID)
-	// OnUnauthorized is called after each probe whose credentials the target refused, and never more often. It must not block.
-	// Nil does nothing.
+	// OnUnauthorized is called after each probe whose credentials the target refused. It must not block. Nil does nothing.
 	OnUnauthorized func(syncTarget types.UID)
 	// DeniedNetworks are networks that no connection dials.
-	DeniedNetworks DeniedNetworks
+	DeniedNetworks kubeconfig.DeniedNetworks
 	// CacheLimits bound the caches of each target.
 	CacheLimits CacheLimits
 	// TotalBytes bounds the caches of all targets together; zero means no bound.

@@ -20,6 +20,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
@@ -45,7 +46,23 @@ const (
 	fieldManager = "synchub-test"
 	// syncTarget is the UID of the SyncTarget whose connection a test makes.
 	syncTarget types.UID = "sync-target"
+	// secret stands in place of a credential; no error and no log line may show it.
+	secret      = "5ecret-value"
+	goodCluster = "server: https://cluster.example.org:6443"
+	goodUser    = "token: " + secret
 )
+
+var secretData = base64.StdEncoding.EncodeToString([]byte(secret))
+
+// expectNoSecret fails if the text shows the secret, or part of it.
+func expectNoSecret(t *testing.T, text string) {
+	t.Helper()
+	for _, part := range []string{secret, secretData, secret[:4]} {
+		if strings.Contains(text, part) {
+			t.Errorf("shows a secret: %s", text)
+		}
+	}
+}
 
 // testRegistry is a registry with what it tells.
 type testRegistry struct {

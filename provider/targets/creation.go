@@ -30,22 +30,21 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
-// impossibleResourceVersion is a resourceVersion that no stored object has. A server-side apply that carries it creates an absent
-// object and is refused for any other (tried with Kubernetes 1.35; proven for each target by proveCreateByApply).
+// impossibleResourceVersion is a resourceVersion that no stored object has. A server-side apply with it creates an absent object,
+// and fails if the object exists (tried with Kubernetes 1.35; probeCreateByApply verifies it for each target).
 const impossibleResourceVersion = "1"
 
-// rootCAConfigMap is the ConfigMap with the cluster's certificate authorities, of which there is one in each namespace.
+// rootCAConfigMap is the ConfigMap with the cluster's certificate authorities, which Kubernetes creates in each namespace.
 const rootCAConfigMap = "kube-root-ca.crt"
 
-// creationMode is how a target creates, as it was found out after it had come up so many times.
+// creationMode is how the hub creates objects on a target, by a probe in one connection epoch.
 type creationMode struct {
 	connectionEpoch uint64
 	byApply         bool
 }
 
-// supportsCreateByApply reports whether the target was seen never to overwrite by an apply that carries [impossibleResourceVersion]. It is asked
-// before the first object is created after it has come up, since whoever comes back may be someone else, and not asked while
-// nothing is to be created.
+// supportsCreateByApply reports whether an apply with [impossibleResourceVersion] never overwrites on this target. It probes the
+// target once in each connection epoch, because another cluster may answer after an outage, and only before a create.
 func (c *Connection) supportsCreateByApply() (bool, error) {
 	epoch := c.ConnectionEpoch()
 	c.lock.Lock()
@@ -55,7 +54,7 @@ func (c *Connection) supportsCreateByApply() (bool, error) {
 		return known.byApply, nil
 	}
 	byApply, err, _ := c.creationProbes.Do(strconv.FormatUint(epoch, 10), func() (any, error) {
-		// Others wait for the answer too, so it must not end with whoever asks.
+		// Other callers wait for the answer too, so the probe must not end with the context of the first.
 		ctx, done := withTimeout(requestmetrics.WithClass(c.ctx, requestmetrics.Background), probeTimeout)
 		defer done()
 		byApply, err := c.probeCreateByApply(ctx)
@@ -70,10 +69,9 @@ func (c *Connection) supportsCreateByApply() (bool, error) {
 	return byApply.(bool), err
 }
 
-// probeCreateByApply asks the target, in two dry runs, whether an apply that carries neverExists is refused for an
-// object that exists and creates one that does not. That is how the API server's store works, but nowhere promised.
-// A target that does not allow the question is served by POST. Whoever is bound to namespaces asks about the ConfigMap that
-// Kubernetes puts into each.
+// probeCreateByApply makes two dry runs of an apply with [impossibleResourceVersion]: one must fail for an existing object, the
+// other must create an absent one. The API server's store works like that, but nothing guarantees it. If the target
+// refuses the dry runs, the hub creates by POST. A connection that is bound to namespaces probes with a ConfigMap.
 func (c *Connection) probeCreateByApply(ctx context.Context) (bool, error) {
 	resource, kind, known, namespace := namespacesResource, "Namespace", metav1.NamespaceDefault, metav1.NamespaceNone
 	if len(c.namespaces) > 0 {
@@ -101,7 +99,7 @@ func (c *Connection) probeCreateByApply(ctx context.Context) (bool, error) {
 	return apierrors.IsConflict(present) && absent == nil, nil
 }
 
-// isInconclusive reports whether the error is about the target as it is now, and no answer to what was asked.
+// isInconclusive reports whether the error is temporary, and so does not answer the probe.
 func isInconclusive(err error) bool {
 	switch apierrors.ReasonForError(err) {
 	case metav1.StatusReasonUnknown, metav1.StatusReasonServiceUnavailable, metav1.StatusReasonTooManyRequests,

@@ -16,24 +16,28 @@ limitations under the License.
 
 // Package targets connects the hub to target clusters.
 //
-// A [Registry] keeps one [Connection] for each SyncTarget. [ParseKubeconfig] treats a kubeconfig as data: the hub never
-// executes, opens or follows anything in it. A connection offers three things. A [Cache] holds the hub's own objects. A
-// [FilteredCache] holds whole objects to upsync. Writes are fenced, so that each can only change the object that was
-// decided about. [Connection.Subscribe] and [NameWatch] report the events that end a failure: namespaces, CRDs, and
+// A [Registry] keeps one [Connection] for each SyncTarget. A [Cache] of the connection holds the hub's own objects, and a
+// [FilteredCache] whole objects to upsync. Writes are fenced: each can change only the object for which it was decided.
+// [Connection.Subscribe] and [NameWatch] report events that may end a failure: of namespaces, CustomResourceDefinitions, and
 // names that become free.
 //
-// Credentials: a changed kubeconfig leads to a second connection, which replaces the first once the target has answered
-// it. A connection never dials [DeniedNetworks], whatever name resolves to them, and can renew its own [Token].
+// Credentials: package kubeconfig says which kubeconfigs are accepted. A changed kubeconfig leads to a second connection, which
+// replaces the first once the target has answered it. A connection never dials [kubeconfig.DeniedNetworks], and can renew
+// its own [kubeconfig.Token].
 //
 // Isolation: each connection has its own dialer, HTTP client and rate limit. client-go would share one transport, and so
 // one pool and one HTTP/2 connection, among all targets with equal TLS settings, and would use the proxy of the
 // environment.
 //
-// Health: while a target is away, only the probe loop of its connection runs. Lists wait inside [Connection.WaitUntilUp]
-// instead of failing and retrying, and writers check [Connection.IsUp] first. A dead target therefore costs one small
-// request every few seconds, and one event resumes its work. Lists of an API that the target does not serve, or does not
-// let the hub read, wait in the same way; [Availability] says why. The caches keep their content meanwhile.
+// Health: while a target is down, only the probe loop of its connection runs. Lists wait in [Connection.WaitUntilUp] instead of
+// failing, and writers check [Connection.IsUp] first. A dead target therefore costs one small request every few seconds, and
+// one event resumes its work. Lists of an API that the target does not serve, or forbids to the hub, wait in the same way;
+// [Availability] says why. The caches keep their objects meanwhile.
+//
+// The caches are part of this package because connection and caches need each other. A cache waits for the health of the
+// connection and for a watch of CustomResourceDefinitions, which is an informer itself. The size of all caches of a target,
+// and an invalid list, quarantine its connection.
 //
 // Trade-off: a target that answers probes and fails every write keeps its sync controllers retrying, with a backoff for
-// each object. The probe asks only for the version, because that needs no permissions.
+// each object. The probe gets only the version, because that needs no permissions.
 package targets

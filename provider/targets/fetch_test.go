@@ -55,10 +55,10 @@ func newStagedCache(t *testing.T) *stagedCache {
 	held := newStore(nil, nil, nil)
 	w.store = held.Indexer
 	w.FilteredCache = &FilteredCache{
-		options:   FilteredCacheOptions{Filter: w.filter.matches, KeepFilteredMetadata: true, Handler: w},
-		informers: []*informer{{store: held}},
-		objects:   map[types.NamespacedName]*unstructured.Unstructured{},
-		get:       w.read,
+		options: FilteredCacheOptions{Filter: w.filter.matches, KeepFilteredMetadata: true, Handler: w},
+		parts:   []*informer{{store: held}},
+		objects: map[types.NamespacedName]*unstructured.Unstructured{},
+		get:     w.read,
 	}
 	w.handler = w.FilteredCache.handler()
 	return w

@@ -19,33 +19,26 @@ package targets
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 )
-
-// Scope is where objects are watched: everywhere, or in namespaces and under names, each of which costs a watch. The zero
-// value is nowhere.
-type Scope struct {
-	All        bool
-	Namespaces []string
-	Names      []types.NamespacedName
-}
 
 // FilteredCacheOptions configure a [FilteredCache].
 type FilteredCacheOptions struct {
 	Scope Scope
 	// Filter selects the objects to cache; it gets them without managedFields. Nil selects all.
 	Filter func(*unstructured.Unstructured) bool
-	// KeepFilteredMetadata keeps labels and owners of filtered objects, for [FilteredCache.FilteredMetadata].
+	// KeepFilteredMetadata keeps labels and owners of objects that the filter rejects, for [FilteredCache.FilteredMetadata].
 	KeepFilteredMetadata bool
-	// OnFiltered is called for each filtered object if its metadata is kept, because the filter may have changed meanwhile. It
-	// must not block.
+	// OnFiltered is called for each object that the filter rejects, if its metadata is kept, because the filter may have changed
+	// meanwhile. It must not block.
 	OnFiltered func(metav1.ObjectMeta)
 	// Transform changes each selected object before it is cached, possibly in place. Nil drops only the managedFields.
 	Transform cache.TransformFunc
@@ -57,10 +50,10 @@ type FilteredCacheOptions struct {
 	OnAvailability func()
 }
 
-// FilteredCache caches selected objects of one resource of a target whole. Of others it keeps the identity only.
+// FilteredCache caches selected objects of one resource of a target whole, and the identity of the others.
 type FilteredCache struct {
-	options   FilteredCacheOptions
-	informers []*informer
+	parts
+	options FilteredCacheOptions
 	// get requests one object from the target.
 	get func(context.Context, types.NamespacedName) (*unstructured.Unstructured, error)
 
@@ -80,7 +73,7 @@ func (c *Connection) NewFilteredCache(resource schema.GroupVersionResource, opti
 	}
 	for _, part := range c.sourcesFor(resource, options.Scope) {
 		gate := c.newRequestGate(resource, options.OnAvailability)
-		filtered.informers = append(filtered.informers, c.newInformer(part, gate, filtered.transform, nil, filtered.handler()))
+		filtered.parts = append(filtered.parts, c.newInformer(part, gate, filtered.transform, nil, filtered.handler()))
 	}
 	return filtered
 }
@@ -111,36 +104,11 @@ func (c *Connection) sourcesFor(resource schema.GroupVersionResource, scope Scop
 // Run keeps the cache in sync with the target until ctx ends.
 func (f *FilteredCache) Run(ctx context.Context) {
 	var running sync.WaitGroup
-	for _, informer := range f.informers {
-		running.Go(func() { informer.RunWithContext(ctx) })
+	for _, part := range f.parts {
+		running.Go(func() { part.RunWithContext(ctx) })
 	}
 	running.Wait()
 	<-ctx.Done()
-}
-
-// HasSynced reports whether the cache was filled and the handler was called for all initial objects.
-func (f *FilteredCache) HasSynced() bool {
-	return !slices.ContainsFunc(f.informers, func(informer *informer) bool { return !informer.HasSynced() })
-}
-
-// WaitForCacheSync returns true when the cache has synced, false when ctx ends first.
-func (f *FilteredCache) WaitForCacheSync(ctx context.Context) bool {
-	return !slices.ContainsFunc(f.informers, func(informer *informer) bool { return !informer.WaitForCacheSync(ctx) })
-}
-
-// Availability returns why the target does not let the hub fill the cache, or a part of it.
-func (f *FilteredCache) Availability() Availability {
-	return availabilityOf(f.informers)
-}
-
-// availabilityOf returns the first reason.
-func availabilityOf(parts []*informer) Availability {
-	for _, part := range parts {
-		if state := part.Availability(); state != (Availability{}) {
-			return state
-		}
-	}
-	return Availability{}
 }
 
 // Get returns a cached object, or nil. The caller must not change it.
@@ -166,6 +134,96 @@ func (f *FilteredCache) Len() int {
 	f.lock.RLock()
 	defer f.lock.RUnlock()
 	return len(f.objects)
+}
+
+// FilteredMetadata returns the name, UID, labels and owners of the objects that the filter rejected. It returns none unless
+// [FilteredCacheOptions.KeepFilteredMetadata] is set.
+func (f *FilteredCache) FilteredMetadata() []metav1.ObjectMeta {
+	if !f.options.KeepFilteredMetadata {
+		return nil
+	}
+	var all []metav1.ObjectMeta
+	for _, part := range f.parts {
+		for _, item := range part.List() {
+			if partial, ok := item.(*metav1.ObjectMeta); ok && f.Get(keyFor(partial)) == nil {
+				all = append(all, *partial)
+			}
+		}
+	}
+	return all
+}
+
+// GetMetadata returns a cached object, or the kept metadata of one that the filter rejected, or nil.
+func (f *FilteredCache) GetMetadata(key types.NamespacedName) metav1.Object {
+	if object := f.Get(key); object != nil {
+		return object
+	}
+	for _, part := range f.parts {
+		item, exists, err := part.GetByKey(storeKey(key))
+		if err != nil || !exists {
+			continue
+		}
+		if shown, ok := item.(metav1.Object); ok {
+			return shown
+		}
+	}
+	return nil
+}
+
+// Fetch gets an object that the filter has begun to select, and caches it. It is no error if the object is gone.
+func (f *FilteredCache) Fetch(ctx context.Context, key types.NamespacedName) error {
+	found, err := f.get(ctx, key)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot read %s from the target: %w", key, err)
+	}
+	item, err := f.transform(found)
+	if err != nil {
+		return err
+	}
+	fetched, selected := item.(matchingObject)
+	if !selected {
+		return nil
+	}
+	f.handlerLock.Lock()
+	defer f.handlerLock.Unlock()
+	f.lock.Lock()
+	before := f.objects[key]
+	// The state that the watch has shown meanwhile counts, unless it is older.
+	stale := f.hasNewer(fetched.Unstructured) || before != nil && !isNewer(fetched.GetResourceVersion(), before.GetResourceVersion())
+	if !stale {
+		f.objects[key] = fetched.Unstructured
+	}
+	f.lock.Unlock()
+	switch {
+	case stale:
+	case before == nil:
+		f.options.Handler.OnAdd(fetched.Unstructured, false)
+	default:
+		f.options.Handler.OnUpdate(before, fetched.Unstructured)
+	}
+	return nil
+}
+
+// hasNewer reports whether the watch has shown that an object was deleted, replaced or updated since.
+func (f *FilteredCache) hasNewer(object *unstructured.Unstructured) bool {
+	for _, part := range f.parts {
+		item, exists, err := part.GetByKey(storeKey(keyFor(object)))
+		if err != nil || !exists {
+			continue
+		}
+		shown, ok := item.(metav1.Object)
+		return !ok || shown.GetUID() != object.GetUID() || isNewer(shown.GetResourceVersion(), object.GetResourceVersion())
+	}
+	return true
+}
+
+// isNewer reports whether resourceVersion a is newer than b.
+func isNewer(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order > 0
 }
 
 // matchingObject is a selected and transformed object. The type marks it, because an informer transforms some objects twice,
@@ -209,22 +267,22 @@ func (f *FilteredCache) handler() cache.ResourceEventHandler {
 	}
 }
 
-// onAddOrUpdate handles an object of a watch.
+// onAddOrUpdate handles an event for an object that an informer has cached.
 func (f *FilteredCache) onAddOrUpdate(item any, initial bool) {
-	if partial, passed := item.(*metav1.ObjectMeta); passed && f.options.KeepFilteredMetadata && f.options.OnFiltered != nil {
+	if partial, rejected := item.(*metav1.ObjectMeta); rejected && f.options.KeepFilteredMetadata && f.options.OnFiltered != nil {
 		defer f.options.OnFiltered(*partial)
 	}
 	f.handlerLock.Lock()
 	defer f.handlerLock.Unlock()
 	before, current := f.setObject(item)
-	after, interesting := item.(matchingObject)
+	after, selected := item.(matchingObject)
 	switch {
 	case !current:
-	case interesting && before == nil:
+	case selected && before == nil:
 		f.options.Handler.OnAdd(after.Unstructured, initial)
-	case interesting && before.GetResourceVersion() == after.GetResourceVersion():
-		// A relist reports everything that it finds again.
-	case interesting:
+	case selected && before.GetResourceVersion() == after.GetResourceVersion():
+	// A relist reports unchanged objects too.
+	case selected:
 		f.options.Handler.OnUpdate(before, after.Unstructured)
 	case before != nil:
 		f.options.Handler.OnDelete(before)
@@ -241,7 +299,7 @@ func (f *FilteredCache) setObject(item any) (before *unstructured.Unstructured, 
 	if shown, ok := item.(metav1.Object); ok && before != nil && before.GetUID() == shown.GetUID() && isNewer(before.GetResourceVersion(), shown.GetResourceVersion()) {
 		return before, false
 	}
-	if after, interesting := item.(matchingObject); interesting {
+	if after, selected := item.(matchingObject); selected {
 		f.objects[key] = after.Unstructured
 	} else {
 		delete(f.objects, key)
@@ -249,7 +307,7 @@ func (f *FilteredCache) setObject(item any) (before *unstructured.Unstructured, 
 	return before, true
 }
 
-// onDelete drops a deleted object.
+// onDelete handles the deletion of an object.
 func (f *FilteredCache) onDelete(item any) {
 	key := keyFor(item)
 	f.handlerLock.Lock()

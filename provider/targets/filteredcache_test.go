@@ -92,7 +92,7 @@ func TestFilteredCacheScopes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			filtered, told := startFilteredCache(t, connection, tt.scope)
-			g.Expect(filtered.informers).To(HaveLen(tt.watches))
+			g.Expect(filtered.parts).To(HaveLen(tt.watches))
 			g.Expect(filtered.HasSynced()).To(BeTrue())
 			g.Expect(filtered.Availability()).To(BeZero())
 			var keys []string

@@ -19,14 +19,17 @@ package targets
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
 const probeTimeout = 10 * time.Second
@@ -38,7 +41,7 @@ const (
 	ReasonUnreachable  = "TargetUnreachable"
 	ReasonUnauthorized = "Unauthorized"
 	ReasonDenied       = "NetworkDenied"
-	// ReasonClusterChanged: the target answers, and is another cluster than the one expected.
+	// ReasonClusterChanged: the target answers, but is not the expected cluster.
 	ReasonClusterChanged = "ClusterChanged"
 	// ReasonTooLarge, ReasonNotAnAPIServer and ReasonCacheFull: the target is quarantined.
 	ReasonTooLarge       = "ResponseTooLarge"
@@ -46,20 +49,20 @@ const (
 	ReasonCacheFull      = "CacheLimitExceeded"
 )
 
-// Health is what is known of a target.
+// Health is the state of a target.
 type Health struct {
 	Up bool
-	// Reason is one of the Reason constants; Message says more, for people.
+	// Reason is one of the Reason constants; Message has the details for users.
 	Reason, Message string
-	// Version is the target's version, as it was last seen.
+	// Version is the target's version at the last successful probe.
 	Version string
-	// LastSeen is when the target last answered.
+	// LastSeen is the time of the last successful probe.
 	LastSeen time.Time
-	// OtherCluster is the cluster that answers, if it is not the one expected.
+	// OtherCluster is the cluster that answers, if it is not the expected one.
 	OtherCluster Cluster
 }
 
-// Health returns what is known of the target now.
+// Health returns the present state of the target.
 func (c *Connection) Health() Health {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -72,14 +75,15 @@ func (c *Connection) Health() Health {
 // IsUp reports whether the target answers.
 func (c *Connection) IsUp() bool { return c.Health().Up }
 
-// ConnectionEpoch returns how often the target has come up: what was put off while it was away is to be made up for once each time.
+// ConnectionEpoch returns how often the target has come up. Work that was deferred while the target was down is due once for each
+// epoch.
 func (c *Connection) ConnectionEpoch() uint64 {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	return c.connectionEpoch
 }
 
-// WaitUntilUp returns when the target answers, or with ctx's error.
+// WaitUntilUp waits until the target is up. It returns the error of ctx if that ends first.
 func (c *Connection) WaitUntilUp(ctx context.Context) error {
 	c.lock.Lock()
 	up := c.upSignal
@@ -92,7 +96,7 @@ func (c *Connection) WaitUntilUp(ctx context.Context) error {
 	}
 }
 
-// ProbeNow makes the connection probe the target now, after a request did not reach it.
+// ProbeNow starts the next probe at once. Callers use it after a request did not reach the target.
 func (c *Connection) ProbeNow() {
 	select {
 	case c.probeRequested <- struct{}{}:
@@ -100,18 +104,18 @@ func (c *Connection) ProbeNow() {
 	}
 }
 
-// Ping asks the target for its version now, and reports whether it has answered before ctx ended. What is thought of the target
-// does not change by that.
+// Ping gets the target's version, and reports whether the target has answered before ctx ended. It does not change the health.
 func (c *Connection) Ping(ctx context.Context) bool {
 	return c.discovery.RESTClient().Get().AbsPath("/version").MaxRetries(0).Do(requestmetrics.WithClass(ctx, requestmetrics.Background)).Error() == nil
 }
 
+// runProbes probes the target until ctx ends, and waits while the target is quarantined.
 func (c *Connection) runProbes(ctx context.Context) {
 	state := healthState{}
 	for {
 		now := c.clock.Now()
 		if quarantined, left := c.quarantine.remaining(now); left > 0 {
-			// What was thought of it counts no more.
+			// Earlier probes do not count after a quarantine.
 			state = healthState{downSince: now}
 			c.identity.invalidate()
 			c.enterQuarantine(quarantined)
@@ -135,7 +139,7 @@ func (c *Connection) runProbes(ctx context.Context) {
 		}
 		state, wait = state.observe(err == nil, now)
 		if health.Reason == ReasonClusterChanged {
-			// Not one more write goes there.
+			// The hub must not write to another cluster.
 			state.up = false
 		}
 		if state.up == health.Up {
@@ -156,7 +160,7 @@ func (c *Connection) runProbes(ctx context.Context) {
 	}
 }
 
-// probe asks the target for its version. It returns what is to be thought of the target if the answer counts.
+// probe gets the target's version, and verifies its identity. It returns the health that the answer shows.
 func (c *Connection) probe(ctx context.Context) (Health, error) {
 	ctx, cancel := context.WithTimeout(context.WithValue(requestmetrics.WithClass(ctx, requestmetrics.Background), probeContextKey{}, true), probeTimeout)
 	defer cancel()
@@ -175,8 +179,9 @@ func (c *Connection) probe(ctx context.Context) (Health, error) {
 	return Health{Up: true, Reason: ReasonConnected, Message: "The target answers.", Version: version, LastSeen: c.clock.Now()}, nil
 }
 
+// healthReason returns the reason for a failed probe.
 func healthReason(err error) string {
-	var denied *NetworkDeniedError
+	var denied *kubeconfig.NetworkDeniedError
 	var other *ClusterMismatchError
 	switch {
 	case errors.As(err, &other):
@@ -190,8 +195,9 @@ func healthReason(err error) string {
 	}
 }
 
+// getVersion requests the version, and parses only a changed answer.
 func (c *Connection) getVersion(ctx context.Context) (string, error) {
-	// The next probe is the retry: a target in trouble is not to be asked ten times for each.
+	// The next probe is the retry: a failing target must not get ten requests for each probe.
 	body, err := c.discovery.RESTClient().Get().AbsPath("/version").MaxRetries(0).Do(ctx).Raw()
 	if err != nil {
 		return "", fmt.Errorf("the target does not tell its version: %w", c.credentials.Error(err))
@@ -206,13 +212,25 @@ func (c *Connection) getVersion(ctx context.Context) (string, error) {
 	return c.versionCache.version, nil
 }
 
-// cachedVersion is what a target said of its version, and the version that this is.
+// maxShownVersion bounds the version of a target, in bytes.
+const maxShownVersion = 64
+
+// parseVersion returns the version in an answer, in a form that is safe to show.
+func (c *Connection) parseVersion(body []byte) (string, error) {
+	var info version.Info
+	if err := json.Unmarshal(body, &info); err != nil {
+		return "", fmt.Errorf("the target's answer is not a version: %w", c.credentials.Error(err))
+	}
+	return c.credentials.Truncate(info.GitVersion, maxShownVersion), nil
+}
+
+// cachedVersion is a target's answer about its version, and the version in it.
 type cachedVersion struct {
 	body    []byte
 	version string
 }
 
-// setHealth takes over the health and tells of a change.
+// setHealth sets the health, and calls onChange if it differs.
 func (c *Connection) setHealth(health Health) {
 	c.lock.Lock()
 	cameUp := health.Up && !c.health.Up
@@ -228,7 +246,7 @@ func (c *Connection) setHealth(health Health) {
 	c.health = health
 	c.lock.Unlock()
 	if changed {
-		// Whoever comes back may have been somewhere else, or someone else.
+		// After an outage the target may be another version, or another cluster.
 		c.discoveryCache.reset()
 		c.log.Info("the target's health changed", "up", health.Up, "reason", health.Reason)
 		c.onChange(c.SyncTarget)

@@ -19,8 +19,8 @@ package targets
 import "time"
 
 const (
-	// probeInterval is how often a target is probed. The probe of each target is shifted at random by up to a tenth of it, and
-	// aligned to probeAlignment.
+	// probeInterval is how often a target is probed. Each interval varies at random by up to a tenth, and is aligned to
+	// probeAlignment.
 	probeInterval = 10 * time.Second
 	// probeAlignment aligns probes to whole seconds, so that the hub wakes up once for many targets.
 	probeAlignment = time.Second
@@ -34,7 +34,7 @@ const (
 	flapPeriod       = 5 * time.Minute
 )
 
-// healthState is the state of a target by its probes.
+// healthState is the state of a target according to its probes.
 type healthState struct {
 	up bool
 	// failures and successes count the last probes in a row that failed or succeeded.
@@ -43,7 +43,7 @@ type healthState struct {
 	downSince time.Time
 }
 
-// observe returns the state after another probe, and when the next one is due.
+// observe returns the state after another probe, and the delay until the next one.
 func (c healthState) observe(succeeded bool, now time.Time) (next healthState, wait time.Duration) {
 	if !succeeded {
 		c.successes = 0
@@ -60,8 +60,8 @@ func (c healthState) observe(succeeded bool, now time.Time) (next healthState, w
 	c.failures = 0
 	c.successes = min(c.successes+1, successesUntilUp)
 	// A clock that was set back must not keep a target down.
-	lately := !c.downSince.IsZero() && now.Sub(c.downSince).Abs() < flapPeriod
-	if !c.up && lately && c.successes < successesUntilUp {
+	isFlapping := !c.downSince.IsZero() && now.Sub(c.downSince).Abs() < flapPeriod
+	if !c.up && isFlapping && c.successes < successesUntilUp {
 		return c, uncertainProbeInterval
 	}
 	c.up = true

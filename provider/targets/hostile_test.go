@@ -31,6 +31,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 // trapServer are what a kubeconfig could make the hub fall into.
@@ -84,31 +86,31 @@ func TestHostileKubeconfigsAreNeverActedOn(t *testing.T) {
 	set := newTrapServer(t)
 	cluster := "server: https://" + set.address
 	for name, test := range map[string]struct{ kubeconfig, field string }{
-		"a program":                 {kubeconfigOf(cluster, "exec: {apiVersion: client.authentication.k8s.io/v1, command: "+set.program+", interactiveMode: Never}"), "users.user.exec"},
-		"a program beside a token":  {kubeconfigOf(cluster, goodUser+", exec: {apiVersion: client.authentication.k8s.io/v1, command: "+set.program+", interactiveMode: Never}"), "users.user.exec"},
-		"a provider with a program": {kubeconfigOf(cluster, "auth-provider: {name: gcp, config: {cmd-path: "+set.program+"}}"), "users.user.auth-provider"},
-		"a token in a file":         {kubeconfigOf(cluster, "tokenFile: "+set.pipe), "users.user.tokenFile"},
-		"a certificate in a file":   {kubeconfigOf(cluster, "client-certificate: "+set.pipe+", client-key: "+set.pipe), "users.user.client-certificate"},
-		"a key in a file":           {kubeconfigOf(cluster, "client-certificate-data: "+certificate.data+", client-key: "+set.pipe), "users.user.client-key"},
-		"an authority in a file":    {kubeconfigOf(cluster+", certificate-authority: "+set.pipe, goodUser), "clusters.cluster.certificate-authority"},
-		"a proxy":                   {kubeconfigOf("server: https://192.0.2.1, proxy-url: 'http://"+set.address+"'", goodUser), "clusters.cluster.proxy-url"},
-		"no verification":           {kubeconfigOf(cluster+", insecure-skip-tls-verify: true", goodUser), "clusters.cluster.insecure-skip-tls-verify"},
-		"plain http":                {kubeconfigOf("server: http://"+set.address, goodUser), fieldServer},
-		"somebody else":             {kubeconfigOf(cluster, goodUser+", as: admin"), "users.user.as"},
-		"a metadata service":        {kubeconfigOf("server: https://169.254.169.254", goodUser), fieldServer},
-		"a denied network":          {kubeconfigOf("server: https://127.66.0.1:1", goodUser), fieldServer},
-		"aliases":                   {textBomb(), fieldSyntax},
-		"a giant":                   {kubeconfigOf(cluster, goodUser) + strings.Repeat("#", MaxKubeconfig), "its size"},
-		"a malformed one":           {kubeconfigOf(cluster, goodUser) + "}", fieldSyntax},
+		"a program":                 {fixtures.Kubeconfig(cluster, "exec: {apiVersion: client.authentication.k8s.io/v1, command: "+set.program+", interactiveMode: Never}"), "users.user.exec"},
+		"a program beside a token":  {fixtures.Kubeconfig(cluster, goodUser+", exec: {apiVersion: client.authentication.k8s.io/v1, command: "+set.program+", interactiveMode: Never}"), "users.user.exec"},
+		"a provider with a program": {fixtures.Kubeconfig(cluster, "auth-provider: {name: gcp, config: {cmd-path: "+set.program+"}}"), "users.user.auth-provider"},
+		"a token in a file":         {fixtures.Kubeconfig(cluster, "tokenFile: "+set.pipe), "users.user.tokenFile"},
+		"a certificate in a file":   {fixtures.Kubeconfig(cluster, "client-certificate: "+set.pipe+", client-key: "+set.pipe), "users.user.client-certificate"},
+		"a key in a file":           {fixtures.Kubeconfig(cluster, "client-certificate-data: "+secretData+", client-key: "+set.pipe), "users.user.client-key"},
+		"an authority in a file":    {fixtures.Kubeconfig(cluster+", certificate-authority: "+set.pipe, goodUser), "clusters.cluster.certificate-authority"},
+		"a proxy":                   {fixtures.Kubeconfig("server: https://192.0.2.1, proxy-url: 'http://"+set.address+"'", goodUser), "clusters.cluster.proxy-url"},
+		"no verification":           {fixtures.Kubeconfig(cluster+", insecure-skip-tls-verify: true", goodUser), "clusters.cluster.insecure-skip-tls-verify"},
+		"plain http":                {fixtures.Kubeconfig("server: http://"+set.address, goodUser), "clusters.cluster.server"},
+		"somebody else":             {fixtures.Kubeconfig(cluster, goodUser+", as: admin"), "users.user.as"},
+		"a metadata service":        {fixtures.Kubeconfig("server: https://169.254.169.254", goodUser), "clusters.cluster.server"},
+		"a denied network":          {fixtures.Kubeconfig("server: https://127.66.0.1:1", goodUser), "clusters.cluster.server"},
+		"aliases":                   {"users: &users [*users]", "its syntax"},
+		"a giant":                   {fixtures.Kubeconfig(cluster, goodUser) + strings.Repeat("#", kubeconfig.MaxSize), "its size"},
+		"a malformed one":           {fixtures.Kubeconfig(cluster, goodUser) + "}", "its syntax"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			registry := newRegistry(t.Context(), t, clock.RealClock{})
-			denied, err := ParseDeniedNetworks([]string{"127.66.0.0/16"})
+			denied, err := kubeconfig.ParseDeniedNetworks([]string{"127.66.0.0/16"})
 			g.Expect(err).NotTo(HaveOccurred())
 			registry.options.DeniedNetworks = denied
 			_, err = registry.Connect(syncTarget, []byte(test.kubeconfig), kcp.Limits{})
-			var refused *InvalidKubeconfigError
+			var refused *kubeconfig.InvalidError
 			g.Expect(errors.As(err, &refused)).To(BeTrue(), "%v", err)
 			g.Expect(refused.Field).To(Equal(test.field))
 			_, ok := registry.Get(syncTarget)
@@ -123,11 +125,11 @@ func TestNamesOfDeniedAddressesAreNotDialled(t *testing.T) {
 	g := NewWithT(t)
 	set := newTrapServer(t)
 	registry := newRegistry(t.Context(), t, clock.RealClock{})
-	denied, err := ParseDeniedNetworks([]string{"127.0.0.0/8", "::1/128"})
+	denied, err := kubeconfig.ParseDeniedNetworks([]string{"127.0.0.0/8", "::1/128"})
 	g.Expect(err).NotTo(HaveOccurred())
 	registry.options.DeniedNetworks = denied
 	server := strings.Replace(set.address, "127.0.0.1", "localhost", 1)
-	connection, err := registry.Connect(syncTarget, []byte(kubeconfigOf("server: https://"+server, goodUser)), kcp.Limits{})
+	connection, err := registry.Connect(syncTarget, []byte(fixtures.Kubeconfig("server: https://"+server, goodUser)), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
 	eventually(t, func(g Gomega) { g.Expect(connection.Health().Reason).To(Equal(ReasonDenied)) })
 	g.Expect(connection.Health().Message).To(ContainSubstring("which this hub does not connect to"))
@@ -135,7 +137,7 @@ func TestNamesOfDeniedAddressesAreNotDialled(t *testing.T) {
 
 	// The same name is dialled where it is not denied, else this test shows nothing.
 	free := newRegistry(t.Context(), t, clock.RealClock{})
-	_, err = free.Connect(syncTarget, []byte(kubeconfigOf("server: https://"+server, goodUser)), kcp.Limits{})
+	_, err = free.Connect(syncTarget, []byte(fixtures.Kubeconfig("server: https://"+server, goodUser)), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
 	eventually(t, func(g Gomega) { g.Expect(set.dialled.Load()).NotTo(BeZero()) })
 }

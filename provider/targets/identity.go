@@ -22,7 +22,6 @@ import (
 	"crypto/tls"
 	"encoding/hex"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"sync"
@@ -33,6 +32,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/connrotation"
@@ -63,12 +63,12 @@ type Cluster struct {
 // ExpectedCluster is the cluster that a connection must lead to. The zero value accepts the first one that answers.
 type ExpectedCluster struct {
 	Cluster
-	// TrustedUntil is until when the same server counts as the same cluster without a request.
+	// TrustedUntil is the time until which the same server counts as the same cluster without a request.
 	TrustedUntil time.Time
 }
 
-// matches reports whether the observed cluster can be the expected one. IDs decide if both are known; a cluster that hides its
-// ID, or did before, must have the same server.
+// matches reports whether the observed cluster can be the expected one. If both IDs are known, they decide. Otherwise the
+// server must be the same.
 func (c Cluster) matches(observed Cluster) bool {
 	switch {
 	case c == Cluster{}:
@@ -80,13 +80,14 @@ func (c Cluster) matches(observed Cluster) bool {
 	}
 }
 
-// ClusterMismatchError means that a target which answers is not the expected cluster, so it is not up.
+// ClusterMismatchError means that a target answers but is not the expected cluster, so it is not up.
 type ClusterMismatchError struct{ Expected, Observed Cluster }
 
 func (e *ClusterMismatchError) Error() string {
 	return fmt.Sprintf("the kubeconfig leads to another cluster (%s) than before (%s)", e.Observed.describe(), e.Expected.describe())
 }
 
+// describe returns the cluster for a message.
 func (c Cluster) describe() string {
 	if c.ID != "" {
 		return "ID " + c.ID
@@ -94,7 +95,7 @@ func (c Cluster) describe() string {
 	return "no ID, server " + c.Server
 }
 
-// ConfirmationID is the value by which an operator confirms the cluster.
+// ConfirmationID returns the value by which an operator confirms the cluster.
 func (c Cluster) ConfirmationID() string {
 	if c.ID != "" {
 		return c.ID
@@ -102,7 +103,7 @@ func (c Cluster) ConfirmationID() string {
 	return c.Server
 }
 
-// serverFingerprint identifies the server by the kubeconfig alone.
+// serverFingerprint returns a hash of the server's address, name and certificate authorities.
 func serverFingerprint(config *rest.Config) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q", config.Host, config.ServerName, config.CAData))
 	return hex.EncodeToString(sum[:16])
@@ -111,24 +112,23 @@ func serverFingerprint(config *rest.Config) string {
 // clusterIdentity tracks which cluster a connection leads to.
 type clusterIdentity struct {
 	server string
-	// lastTLSState is that of the TLS connection used last. It spares the lock for responses on the same connection.
+	// lastTLSState is the state of the TLS connection used last. Responses on the same connection need no lock.
 	lastTLSState atomic.Pointer[tls.ConnectionState]
 
 	lock              sync.Mutex
 	expected          ExpectedCluster
 	knownCertificates map[[sha256.Size]byte]bool
-	// verifiedUntil is until when id counts; zero if it must be requested.
+	// verifiedUntil is the time until which id is valid; zero if the ID must be requested.
 	verifiedUntil time.Time
 	id            string
-	// epoch counts the causes to request the ID again, so that an answer from before one does not count.
+	// epoch counts the invalidations, so that an answer to an earlier request does not count.
 	epoch int
-	// hasConnected is true once there was a network connection, open is their number, and multiplexed is true if one serves
-	// all requests.
+	// hasConnected is true after the first network connection, and multiplexed if one serves all requests.
 	hasConnected, multiplexed bool
 	openConnections           int
 }
 
-// clusterIDSources are the objects whose UID is the ID of a cluster, the most reliable first.
+// clusterIDSources are the objects whose UID is the ID of a cluster, the preferred one first.
 var clusterIDSources = []struct {
 	resource schema.GroupVersionResource
 	name     string
@@ -149,8 +149,8 @@ func (c *Connection) SetExpectedCluster(expected ExpectedCluster) {
 	}
 }
 
-// verifyCluster returns an error unless the connection leads to the expected cluster. It requests the ID if the cluster may
-// have changed.
+// verifyCluster returns an error unless the connection leads to the expected cluster. It requests the ID unless that is still
+// valid.
 func (c *Connection) verifyCluster(ctx context.Context) error {
 	now := c.clock.Now()
 	if _, known := c.identity.get(now); known {
@@ -163,10 +163,10 @@ func (c *Connection) verifyCluster(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot find out which cluster answers: %w", err)
 	}
-	return c.identity.setVerified(id, epoch, now.Add(identityInterval+time.Duration(rand.Float64()*0.2*float64(identityInterval)))) //nolint:gosec // jitter needs no secrecy
+	return c.identity.setVerified(id, epoch, now.Add(wait.Jitter(identityInterval, 0.2)))
 }
 
-// ClusterID requests the ID of a cluster; empty if the cluster hides it.
+// ClusterID requests the ID of a cluster. The ID is empty if the cluster hides it.
 func ClusterID(ctx context.Context, from metadata.Interface) (string, error) {
 	for _, origin := range clusterIDSources {
 		object, err := from.Resource(origin.resource).Get(ctx, origin.name, metav1.GetOptions{})
@@ -180,7 +180,7 @@ func ClusterID(ctx context.Context, from metadata.Interface) (string, error) {
 	return "", nil
 }
 
-// printableClusterID makes the ID that a target sends safe to show and compare.
+// printableClusterID returns the ID that a target sent, in a form that is safe to show and to compare.
 func printableClusterID(result string) string {
 	if len(result) <= maxClusterID && len(validation.IsDNS1123Subdomain(result)) == 0 {
 		return result
@@ -189,7 +189,7 @@ func printableClusterID(result string) string {
 	return "sha256-" + hex.EncodeToString(sum[:16])
 }
 
-// get returns the cluster if it is verified or trusted.
+// get returns the cluster; known is false unless it is verified or trusted.
 func (i *clusterIdentity) get(now time.Time) (Cluster, bool) {
 	i.lock.Lock()
 	defer i.lock.Unlock()
@@ -213,7 +213,8 @@ func (i *clusterIdentity) currentEpoch() int {
 	return i.epoch
 }
 
-// setVerified sets the ID that the cluster sent, unless the ID was invalidated since the request.
+// setVerified sets the ID from an answer, unless the ID was invalidated since the request. It fails if the cluster is not the
+// expected one.
 func (i *clusterIdentity) setVerified(id string, epoch int, until time.Time) error {
 	i.lock.Lock()
 	defer i.lock.Unlock()
@@ -230,8 +231,7 @@ func (i *clusterIdentity) setVerified(id string, epoch int, until time.Time) err
 	return nil
 }
 
-// setExpected sets the expected cluster, and reports whether the ID must be requested because of that. Expecting nothing
-// invalidates nothing.
+// setExpected sets the expected cluster, and reports whether the ID must be requested again. The zero cluster changes nothing.
 func (i *clusterIdentity) setExpected(expected ExpectedCluster) bool {
 	i.lock.Lock()
 	defer i.lock.Unlock()
@@ -260,14 +260,15 @@ func (i *clusterIdentity) invalidateLocked() {
 	i.epoch++
 }
 
-// probeContextKey and identityContextKey mark the contexts of a probe, and of the ID request in it, for the dialer.
+// probeContextKey and identityContextKey mark, for the dialer, the contexts of a probe and of the ID request in it.
 type (
 	probeContextKey    struct{}
 	identityContextKey struct{}
 )
 
-// trackDials observes when a network connection replaces another. Behind a load balancer another cluster may serve by the same
-// certificate, so the ID is requested. The probe requests it itself, and the ID request was answered by the new connection.
+// trackDials wraps a dial function, and requests the ID when a network connection replaces another: behind a load balancer
+// another cluster may serve with the same certificate. A probe requests the ID itself, and the ID request uses the new
+// connection.
 func (c *Connection) trackDials(dial connrotation.DialFunc) connrotation.DialFunc {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		opened, err := dial(ctx, network, address)
@@ -284,7 +285,7 @@ func (c *Connection) trackDials(dial connrotation.DialFunc) connrotation.DialFun
 	}
 }
 
-// trackedConn reports its end.
+// trackedConn calls onClose when it is closed.
 type trackedConn struct {
 	net.Conn
 	onClose func()
@@ -295,15 +296,15 @@ func (w *trackedConn) Close() error {
 	return w.Conn.Close()
 }
 
-// connectionOpened counts a network connection, and reports whether it replaces another: with HTTP/2 every one but the first
-// does, without it only a single one.
-func (i *clusterIdentity) connectionOpened() (isNews bool) {
+// connectionOpened counts a network connection, and reports whether it may replace another. With HTTP/2 each but the first
+// does, with HTTP/1.1 only one that is opened while no other is.
+func (i *clusterIdentity) connectionOpened() (isReplacement bool) {
 	i.lock.Lock()
 	defer i.lock.Unlock()
-	isNews = i.hasConnected && (i.openConnections == 0 || i.multiplexed)
+	isReplacement = i.hasConnected && (i.openConnections == 0 || i.multiplexed)
 	i.hasConnected = true
 	i.openConnections++
-	return isNews
+	return isReplacement
 }
 
 func (i *clusterIdentity) connectionClosed() {
@@ -312,8 +313,8 @@ func (i *clusterIdentity) connectionClosed() {
 	i.openConnections--
 }
 
-// trackCertificates observes the serving certificates of the target. With a new one it may be another cluster at the same
-// address, so the ID is requested.
+// trackCertificates wraps a transport, and requests the ID when the target serves a new certificate: it may be another cluster
+// at the same address.
 func (c *Connection) trackCertificates(next http.RoundTripper) http.RoundTripper {
 	return roundTripperFunc(func(request *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(request)
@@ -325,7 +326,7 @@ func (c *Connection) trackCertificates(next http.RoundTripper) http.RoundTripper
 	})
 }
 
-// isNewCertificate reports whether a response came under a new certificate; the first one is not new.
+// isNewCertificate reports whether a response came with a new certificate. The first certificate is not new.
 func (i *clusterIdentity) isNewCertificate(state *tls.ConnectionState) bool {
 	if state == nil || len(state.PeerCertificates) == 0 || i.lastTLSState.Swap(state) == state {
 		return false

@@ -31,6 +31,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
 func TestClusterMatches(t *testing.T) {
@@ -260,12 +261,12 @@ func TestTheSameServerIsTrusted(t *testing.T) {
 			g := NewWithT(t)
 			target, now := newChangingServer(t), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
 			registry := newRegistry(t.Context(), t, now)
-			kubeconfig := kubeconfigFor(t, target.Server)
-			config, err := ParseKubeconfig(kubeconfig)
+			content := kubeconfigFor(t, target.Server)
+			config, err := kubeconfig.Parse(content)
 			g.Expect(err).NotTo(HaveOccurred())
 			expected := ExpectedCluster{Cluster: Cluster{ID: "one", Server: serverFingerprint(config) + test.server}, TrustedUntil: now.Now().Add(time.Minute)}
 			registry.SetExpectedCluster(syncTarget, expected)
-			connection, err := registry.Connect(syncTarget, kubeconfig, kcp.Limits{})
+			connection, err := registry.Connect(syncTarget, content, kcp.Limits{})
 			g.Expect(err).NotTo(HaveOccurred())
 			eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 			cluster, known := connection.Cluster()

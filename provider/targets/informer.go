@@ -21,6 +21,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,17 +39,16 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 )
 
-// source is what an informer lists and watches.
+// source has the requests by which an informer lists and watches.
 type source struct {
 	list  func(context.Context, metav1.ListOptions) (runtime.Object, error)
 	watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
-	// example has the type of the objects.
-	example runtime.Object
-	// labelSelector and fieldSelector are selectors.
+	// example is an object of the expected type.
+	example                      runtime.Object
 	labelSelector, fieldSelector string
 }
 
-// objectSource returns whole objects of the resource, in a namespace or, if that is "", everywhere.
+// objectSource returns a source of whole objects of a resource. The empty namespace means all.
 func (c *Connection) objectSource(resource schema.GroupVersionResource, namespace string) source {
 	client := c.resourceClient(resource, namespace)
 	return source{
@@ -60,7 +60,7 @@ func (c *Connection) objectSource(resource schema.GroupVersionResource, namespac
 	}
 }
 
-// metadataSource returns the same as [metav1.PartialObjectMetadata].
+// metadataSource returns a source of [metav1.PartialObjectMetadata].
 func (c *Connection) metadataSource(resource schema.GroupVersionResource, namespace string) source {
 	client := c.metadata.Resource(resource).Namespace(namespace)
 	return source{
@@ -72,33 +72,35 @@ func (c *Connection) metadataSource(resource schema.GroupVersionResource, namesp
 	}
 }
 
-// withName narrows the source to one object.
+// withName restricts the source to one object.
 func (s source) withName(name string) source {
 	s.fieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
 	return s
 }
 
-// informer keeps a store in sync with a target.
+// informer keeps a store in sync with a target. It implements the store of the reflector: it checks names, versions and limits
+// before the embedded store gets an object.
 type informer struct {
 	*store
 	*requestGate
 	reflector    *cache.Reflector
 	connection   *Connection
 	restartPacer pacer
-	// listProgress is the size of the list that is being read. Only the reflector uses it.
+	// listProgress is the list that is being read. Only the reflector uses it.
 	listProgress listProgress
-	// pending is the part of the total that the list takes.
+	// pending is the size of that list as part of the limit for all targets.
 	pending pendingBytes
 }
 
+// listProgress has the transformed objects of a list and their size in bytes.
 type listProgress struct {
 	isListing      bool
 	objects, bytes int64
-	// listed are the transformed objects of a list in pages.
+	// listed are the objects, unless the list came by a watch.
 	listed []any
 }
 
-// newInformer returns an informer whose requests pass the gate. It does nothing until it runs.
+// newInformer returns an informer whose requests pass the gate. It is idle until RunWithContext.
 func (c *Connection) newInformer(from source, gate *requestGate, transform cache.TransformFunc, indexers cache.Indexers, handler cache.ResourceEventHandler) *informer {
 	log := c.log.WithValues("resource", gate.resource.String())
 	pass := func(ctx context.Context, request func() error) error {
@@ -133,13 +135,15 @@ func (c *Connection) newInformer(from source, gate *requestGate, transform cache
 			if err := made.restartPacer.wait(ctx, c.clock, maxRestarts, restartInterval); err != nil {
 				return nil, err
 			}
-			made.beginList(options.SendInitialEvents != nil)
+			if options.SendInitialEvents != nil {
+				made.beginList()
+			}
 			err = pass(ctx, func() (err error) {
 				events, err = from.watch(ctx, options)
 				return err
 			})
 			if options.SendInitialEvents != nil && apierrors.IsTooManyRequests(err) {
-				// If the reflector recognised the error, it would wait without checking whether to end.
+				// If the reflector recognised the error, it would wait without regard to ctx.
 				err = errors.New(err.Error())
 			}
 			return events, err
@@ -152,15 +156,13 @@ func (c *Connection) newInformer(from source, gate *requestGate, transform cache
 	return made
 }
 
-// beginList is called before a request that starts or continues a list.
-func (i *informer) beginList(anew bool) {
-	if anew {
-		i.endList()
-		i.listProgress.isListing = true
-	}
+// beginList starts to count the objects of a list.
+func (i *informer) beginList() {
+	i.endList()
+	i.listProgress.isListing = true
 }
 
-// endList drops the objects that were read, unless the cache takes them.
+// endList drops the objects of the list, once the store has them or the list has failed.
 func (i *informer) endList() {
 	i.pending.reset()
 	i.listProgress = listProgress{}
@@ -169,11 +171,11 @@ func (i *informer) endList() {
 // errCacheLimitExceeded ends a list that exceeds the cache limits.
 var errCacheLimitExceeded = errors.New("the target has more objects than the hub holds")
 
-// list reads all pages, keeps only the transformed objects, and returns an empty list: the objects go to Replace another way.
-// The reflector would keep all pages as they came.
+// list reads all pages, keeps the transformed objects for Replace, and returns an empty list. The reflector would hold all
+// pages as they came.
 func (i *informer) list(ctx context.Context, options metav1.ListOptions, next func(context.Context, metav1.ListOptions) (runtime.Object, error)) (runtime.Object, error) {
-	i.beginList(true)
-	version, empty := "", 0
+	i.beginList()
+	version, emptyPages := "", 0
 	for {
 		list, err := next(ctx, options)
 		if err != nil {
@@ -189,17 +191,17 @@ func (i *informer) list(ctx context.Context, options metav1.ListOptions, next fu
 		}); err != nil {
 			return nil, err
 		}
-		of, err := meta.ListAccessor(list)
+		listMeta, err := meta.ListAccessor(list)
 		if err != nil {
 			return nil, err
 		}
-		version = cmp.Or(version, of.GetResourceVersion())
-		options.Continue = of.GetContinue()
+		version = cmp.Or(version, listMeta.GetResourceVersion())
+		options.Continue = listMeta.GetContinue()
 		if err := i.checkVersions(version, options.Continue); err != nil {
 			return nil, err
 		}
 		if meta.LenList(list) == 0 && options.Continue != "" {
-			if empty++; empty > maxEmptyPages {
+			if emptyPages++; emptyPages > maxEmptyPages {
 				i.connection.Quarantine(fmt.Sprintf("its list of %s has no end", i.resource))
 				return nil, errEndlessList
 			}
@@ -210,7 +212,7 @@ func (i *informer) list(ctx context.Context, options metav1.ListOptions, next fu
 	}
 }
 
-// transformAndCount transforms an object, and counts it if it belongs to a list.
+// transformAndCount transforms an object, and counts it if a list is being read.
 func (i *informer) transformAndCount(object any) (any, error) {
 	if err := i.checkName(object); err != nil {
 		return nil, err
@@ -226,8 +228,8 @@ func (i *informer) transformAndCount(object any) (any, error) {
 	return object, err
 }
 
-// exceedsCacheLimits reports whether the list that is being read exceeds the cache limits, and quarantines the target then.
-// Until the list is complete its objects count beside the cached ones, which they replace.
+// exceedsCacheLimits reports whether the caches exceed the limits if the list that is being read replaces the cached objects.
+// It quarantines the target then.
 func (i *informer) exceedsCacheLimits() bool {
 	bytes := i.listProgress.bytes - i.cached.Bytes()
 	return i.connection.exceedsCacheLimits(i.listProgress.objects-i.cached.Objects(), bytes, bytes > 0)
@@ -236,7 +238,7 @@ func (i *informer) exceedsCacheLimits() bool {
 // Transformer makes the reflector transform and count the objects of a watch that begins with all objects.
 func (i *informer) Transformer() cache.TransformFunc { return i.transformAndCount }
 
-// Replace is called with the objects of a list, unless they came in pages.
+// Replace replaces the cached objects by those of the list that was read.
 func (i *informer) Replace(objects []any, resourceVersion string) error {
 	i.UpdateResourceVersion(resourceVersion)
 	if i.listProgress.listed != nil {
@@ -246,11 +248,11 @@ func (i *informer) Replace(objects []any, resourceVersion string) error {
 	return i.store.Replace(objects, resourceVersion)
 }
 
-// Add is called for each new object.
+// Add caches a new object.
 func (i *informer) Add(object any) error { return i.Update(object) }
 
-// Update is called for each changed object. An object beyond the limits is cached until the watch ends because of it: the
-// reflector would not request it again.
+// Update caches a changed object. It caches an object beyond the limits too, because the reflector would not request that
+// again: the quarantine ends the watch.
 func (i *informer) Update(object any) error {
 	before := i.cached.Bytes()
 	if err := i.checkName(object); err != nil {
@@ -261,13 +263,27 @@ func (i *informer) Update(object any) error {
 	return err
 }
 
-// RunWithContext keeps the store in sync until ctx ends, and counts it for that long. The errors of the reflector are not
-// logged, because the requests report them.
+// RunWithContext keeps the store in sync until ctx ends, and counts its size meanwhile. It does not log errors of the reflector,
+// because the requests report them.
 func (i *informer) RunWithContext(ctx context.Context) {
 	defer i.connection.trackInformer(i)()
 	// A list may go on for a moment after the reflector has ended.
 	defer i.pending.close()
 	i.reflector.RunWithContext(klog.NewContext(ctx, logr.Discard()))
+}
+
+// trackInformer counts the size of an informer's cache, until the caller calls untrack.
+func (c *Connection) trackInformer(informer *informer) (untrack func()) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	c.informers[informer] = struct{}{}
+	subtract := informer.cached.AddToParent(&c.cached)
+	return func() {
+		subtract()
+		c.lock.Lock()
+		defer c.lock.Unlock()
+		delete(c.informers, informer)
+	}
 }
 
 // WaitForCacheSync returns true when the informer has synced, false when ctx ends first.
@@ -292,6 +308,29 @@ func (i *informer) runAndNotify(ctx context.Context, synced func()) {
 	<-ended
 }
 
+// parts are the informers of one cache.
+type parts []*informer
+
+// HasSynced reports whether the cache was filled and the handler was called for all initial objects.
+func (p parts) HasSynced() bool {
+	return !slices.ContainsFunc(p, func(part *informer) bool { return !part.HasSynced() })
+}
+
+// WaitForCacheSync returns true when the cache has synced, false when ctx ends first.
+func (p parts) WaitForCacheSync(ctx context.Context) bool {
+	return !slices.ContainsFunc(p, func(part *informer) bool { return !part.WaitForCacheSync(ctx) })
+}
+
+// Availability returns why the target does not let the hub fill the cache, or a part of it.
+func (p parts) Availability() Availability {
+	for _, part := range p {
+		if state := part.Availability(); state != (Availability{}) {
+			return state
+		}
+	}
+	return Availability{}
+}
+
 // toIdentityOnly reduces an object to its identity and resourceVersion.
 func toIdentityOnly(object any) (any, error) {
 	partial, ok := object.(*metav1.PartialObjectMetadata)
@@ -301,7 +340,7 @@ func toIdentityOnly(object any) (any, error) {
 	return &metav1.PartialObjectMetadata{ObjectMeta: identityMeta(partial)}, nil
 }
 
-// toIdentityAndLabels keeps the labels, too.
+// toIdentityAndLabels reduces an object to its identity, resourceVersion and labels.
 func toIdentityAndLabels(object any) (any, error) {
 	partial, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {
@@ -312,6 +351,7 @@ func toIdentityAndLabels(object any) (any, error) {
 	return kept, nil
 }
 
+// identityMeta returns the identity and resourceVersion of an object.
 func identityMeta(object metav1.Object) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),

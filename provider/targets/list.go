@@ -29,13 +29,14 @@ import (
 )
 
 const (
-	// pageSize is how many objects a page has.
+	// pageSize is the number of objects in a page.
 	pageSize = 500
-	// maxConcurrentPages is how many pages the informers of one target read at once: before an object is counted it takes memory, too.
+	// maxConcurrentPages bounds the pages that the informers of one target read at once: an object takes memory before it is
+	// counted.
 	maxConcurrentPages = 4
 )
 
-// listLimited lists a page when no more than a few others are being read.
+// listLimited lists a page once fewer than maxConcurrentPages are being read.
 func (c *Connection) listLimited(ctx context.Context, options metav1.ListOptions, list func(context.Context, metav1.ListOptions) (runtime.Object, error)) (runtime.Object, error) {
 	select {
 	case <-ctx.Done():
@@ -48,7 +49,7 @@ func (c *Connection) listLimited(ctx context.Context, options metav1.ListOptions
 	return listPage(ctx, options, list)
 }
 
-// withTimeout returns the context of requests of which nothing is read or decoded any more when done is called.
+// withTimeout returns a context for requests with a timeout. The caller calls done when it has decoded the answers.
 func withTimeout(ctx context.Context, timeout time.Duration) (_ context.Context, done func()) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	ctx, decoded := transport.WithSlot(ctx)
@@ -58,8 +59,8 @@ func withTimeout(ctx context.Context, timeout time.Duration) (_ context.Context,
 	}
 }
 
-// ListMetadata returns one page of the metadata of the objects of a namespace, or of all if that is empty, that the selector chooses;
-// the empty selector chooses all. next is empty for the first page, and what the page before says for the others.
+// ListMetadata returns one page of the metadata of selected objects. An empty namespace means all namespaces, and an empty
+// selector all objects. next is empty for the first page, and the continue token of the page before for others.
 func (c *Connection) ListMetadata(ctx context.Context, resource schema.GroupVersionResource, namespace, selector, next string) (*metav1.PartialObjectMetadataList, error) {
 	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()
@@ -71,8 +72,8 @@ func (c *Connection) ListMetadata(ctx context.Context, resource schema.GroupVers
 	return list, nil
 }
 
-// listPage lists a page. One that is larger than an answer may be is asked for in smaller parts, down to one object. Of lists
-// from the memory of an API server there are no pages, so it is asked for the present state.
+// listPage lists a page. If the page is larger than a response may be, it requests smaller ones, down to one object. It requests
+// the present state, because an API server does not divide a list from its watch cache into pages.
 func listPage[L any](ctx context.Context, options metav1.ListOptions, list func(context.Context, metav1.ListOptions) (L, error)) (L, error) {
 	options.ResourceVersion, options.ResourceVersionMatch = "", ""
 	if options.Limit == 0 {

@@ -28,24 +28,24 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// MetadataPatch are changes to an object's metadata, made together or not at all.
+// MetadataPatch has changes to an object's metadata. The target makes all of them or none.
 type MetadataPatch struct {
 	SetLabels, SetAnnotations map[string]string
-	// RemoveLabels and RemoveAnnotations are keys; that one is not there is no error.
+	// RemoveLabels and RemoveAnnotations are keys; a missing key is no error.
 	RemoveLabels, RemoveAnnotations []string
-	// ManagedFields take the place of all there are, unless they are nil.
+	// ManagedFields replace all existing entries, unless they are nil.
 	ManagedFields []metav1.ManagedFieldsEntry
-	// ResourceVersion, when it is set, is the only one that is edited; any other is a Conflict error. ManagedFields
-	// require it, since whatever was written meanwhile would be recorded wrongly.
+	// ResourceVersion, if it is set, must be that of the object, else there is a Conflict error. ManagedFields require it,
+	// because they would be wrong for a field that was written meanwhile.
 	ResourceVersion string
 }
 
-// PatchMetadata changes the metadata of the object that has the UID, in one request, and returns the object as it is then. It
-// fails with a NotFound error if the object is gone, and with an Invalid or Conflict error if it was replaced.
-func (c *Connection) PatchMetadata(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName, uid types.UID, edits MetadataPatch) (*unstructured.Unstructured, error) {
-	patch, err := edits.MergePatch(uid)
+// PatchMetadata changes the metadata of the object that has the UID, in one request, and returns the changed object. It fails with
+// a NotFound error if the object is gone, and with an Invalid or Conflict error if it was replaced.
+func (c *Connection) PatchMetadata(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName, uid types.UID, changes MetadataPatch) (*unstructured.Unstructured, error) {
+	patch, err := changes.MergePatch(uid)
 	if err != nil {
-		return nil, fmt.Errorf("cannot edit %s: %w", key, err)
+		return nil, fmt.Errorf("cannot patch %s: %w", key, err)
 	}
 	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()
@@ -53,7 +53,7 @@ func (c *Connection) PatchMetadata(ctx context.Context, resource schema.GroupVer
 		Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: c.fieldManager})
 }
 
-// RemoveMetadata removes labels and annotations from the object that has the UID. That it is gone already is no error.
+// RemoveMetadata removes labels and annotations from the object that has the UID. It is no error if the object is gone.
 func (c *Connection) RemoveMetadata(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName, uid types.UID, labels, annotations []string) error {
 	_, err := c.PatchMetadata(ctx, resource, key, uid, MetadataPatch{RemoveLabels: labels, RemoveAnnotations: annotations})
 	if apierrors.IsNotFound(err) {
@@ -62,32 +62,32 @@ func (c *Connection) RemoveMetadata(ctx context.Context, resource schema.GroupVe
 	return err
 }
 
-// MergePatch returns a merge patch that makes the edits to the object that has the UID. An apply without the marks would give up all our fields; a JSON patch fails where a map
-// or a key is missing. The UID in the patch cannot be changed by it, so any other object refuses it.
-func (e MetadataPatch) MergePatch(uid types.UID) ([]byte, error) {
+// MergePatch returns a merge patch for the object that has the UID. The API server refuses the patch for another object, because
+// a UID cannot be changed. An apply of the metadata alone would give up all our other fields, and a JSON patch fails if a map or a key is missing.
+func (p MetadataPatch) MergePatch(uid types.UID) ([]byte, error) {
 	switch {
 	case uid == "":
 		return nil, fmt.Errorf("an edit needs the UID of its object")
-	case e.ManagedFields != nil && e.ResourceVersion == "":
+	case p.ManagedFields != nil && p.ResourceVersion == "":
 		return nil, fmt.Errorf("an edit of managed fields needs the resourceVersion they belong to")
 	}
 	metadata := map[string]any{"uid": uid}
-	if labels := mapPatch(e.SetLabels, e.RemoveLabels); len(labels) > 0 {
+	if labels := mapPatch(p.SetLabels, p.RemoveLabels); len(labels) > 0 {
 		metadata["labels"] = labels
 	}
-	if annotations := mapPatch(e.SetAnnotations, e.RemoveAnnotations); len(annotations) > 0 {
+	if annotations := mapPatch(p.SetAnnotations, p.RemoveAnnotations); len(annotations) > 0 {
 		metadata["annotations"] = annotations
 	}
-	if e.ManagedFields != nil {
-		metadata["managedFields"] = e.ManagedFields
+	if p.ManagedFields != nil {
+		metadata["managedFields"] = p.ManagedFields
 	}
-	if e.ResourceVersion != "" {
-		metadata["resourceVersion"] = e.ResourceVersion
+	if p.ResourceVersion != "" {
+		metadata["resourceVersion"] = p.ResourceVersion
 	}
 	return json.Marshal(map[string]any{"metadata": metadata})
 }
 
-// mapPatch is a merge patch for a map: null removes a key. What is both set and removed is set.
+// mapPatch returns a merge patch for a map; null removes a key. A key that is both set and removed is set.
 func mapPatch(set map[string]string, remove []string) map[string]any {
 	patch := make(map[string]any, len(set)+len(remove))
 	for _, key := range remove {

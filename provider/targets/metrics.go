@@ -46,7 +46,7 @@ var (
 		"How much that may be; 0 stands for no limit.", nil, nil)
 )
 
-// runningRegistries are those that run: none on a hub that does not lead.
+// runningRegistries are the registries between the start and the end of Start: none on a hub that does not lead.
 var runningRegistries = metrics.New(collectRegistries, targetUp, targetState, targetConnections, lastAnswer, cacheObjects, cacheBytes, totalBytes, maxTotalBytes)
 
 // Collectors returns the package's metrics, to be registered once.
@@ -66,7 +66,7 @@ func collectRegistries(running []*Registry, metrics chan<- prometheus.Metric) {
 	collectTotals(running, metrics)
 }
 
-// collectTotals tells what is held of all targets together.
+// collectTotals collects the size of the caches of all targets together.
 func collectTotals(running []*Registry, metrics chan<- prometheus.Metric) {
 	if len(running) == 0 {
 		return
@@ -98,7 +98,7 @@ func (c *Connection) collectHealth(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// collectCacheSizes adds up what the informers of each resource hold.
+// collectCacheSizes collects the size of the caches of each resource.
 func (c *Connection) collectCacheSizes(metrics chan<- prometheus.Metric) {
 	c.lock.Lock()
 	informers := slices.Collect(maps.Keys(c.informers))
@@ -113,19 +113,5 @@ func (c *Connection) collectCacheSizes(metrics chan<- prometheus.Metric) {
 		for described, sum := range map[*prometheus.Desc]int64{cacheObjects: objects[resource], cacheBytes: bytes[resource]} {
 			metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, float64(sum), string(c.SyncTarget), resource)
 		}
-	}
-}
-
-// trackInformer counts what an informer holds among what the hub does, until it lets go.
-func (c *Connection) trackInformer(informer *informer) (letGo func()) {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	c.informers[informer] = struct{}{}
-	takeOut := informer.cached.AddToParent(&c.cached)
-	return func() {
-		takeOut()
-		c.lock.Lock()
-		defer c.lock.Unlock()
-		delete(c.informers, informer)
 	}
 }

@@ -28,17 +28,17 @@ import (
 )
 
 const (
-	// maxVersionLength is how long a resourceVersion, or what a page says of the next, may be: they come back with each request. maxName is
-	// the same for names: those that stand in events and in the status of configs.
+	// maxVersionLength bounds a resourceVersion or continue token, in bytes, because each later request repeats it. maxName bounds
+	// a name, because it appears in events and in the status of configs.
 	maxVersionLength, maxName = 4 << 10, 4 << 10
-	// maxEmptyPages is how many pages of a list may hold nothing. API servers give none, but what stands before them may.
+	// maxEmptyPages bounds the empty pages of a list. An API server returns none, but a proxy before it may.
 	maxEmptyPages = 10
-	// A watch begins anew at once as often as maxRestarts, and once each restartInterval then. client-go does so without any pause
-	// for some ways in which a server ends it, and has no limit for that.
+	// A watch restarts up to maxRestarts times at once, and then once each restartInterval. Without that, client-go restarts
+	// some watches without a delay.
 	maxRestarts     = 5
 	restartInterval = time.Second
-	// maxDials and dialInterval are the same for network connections: over HTTP/1.1 each watch has one. net/http opens them without a
-	// pause as long as a server goes away from each.
+	// maxDials and dialInterval do the same for network connections; with HTTP/1.1 each watch needs one. net/http dials again
+	// without a delay when a server closes each connection.
 	maxDials     = 100
 	dialInterval = 100 * time.Millisecond
 )
@@ -49,7 +49,7 @@ var (
 	errEndlessList    = errors.New("the target's list has no end")
 )
 
-// checkVersions has the target quarantined if it gives a version of a list, or a word for its next page, that no API server would.
+// checkVersions quarantines the target if a resourceVersion or continue token is too long, and returns an error.
 func (i *informer) checkVersions(tokens ...string) error {
 	for _, token := range tokens {
 		if len(token) > maxVersionLength {
@@ -60,7 +60,7 @@ func (i *informer) checkVersions(tokens ...string) error {
 	return nil
 }
 
-// checkName has the target quarantined if an object is called as none can be.
+// checkName quarantines the target if the name of an object is too long, and returns an error.
 func (i *informer) checkName(object any) error {
 	named, ok := object.(metav1.Object)
 	if !ok || len(named.GetName()) <= maxName && len(named.GetNamespace()) <= maxName {
@@ -70,21 +70,22 @@ func (i *informer) checkName(object any) error {
 	return errNameTooLong
 }
 
-// UpdateResourceVersion is called by the reflector for each event.
+// UpdateResourceVersion checks the resourceVersion of each event. The reflector calls it.
 func (i *informer) UpdateResourceVersion(resourceVersion string) {
 	_ = i.checkVersions(resourceVersion)
 }
 
-// pacer pace how often something begins. They may be used by many at once.
+// pacer limits how often an action begins. It is safe for concurrent use.
 type pacer struct {
 	lock sync.Mutex
-	// reservedUntil is until when those that there were count.
+	// reservedUntil is the end of the reservations.
 	reservedUntil time.Time
 }
 
-// wait returns when there may be one more: so many at once, and one each interval then.
-func (r *pacer) wait(ctx context.Context, clock clock.Clock, atOnce int, interval time.Duration) error {
-	wait := r.reserve(clock.Now(), time.Duration(atOnce)*interval, interval)
+// wait waits until the next action may begin: a burst at once, and then one each interval. It returns the error of ctx if that
+// ends first.
+func (r *pacer) wait(ctx context.Context, clock clock.Clock, burst int, interval time.Duration) error {
+	wait := r.reserve(clock.Now(), time.Duration(burst)*interval, interval)
 	if wait <= 0 {
 		return nil
 	}
@@ -96,14 +97,15 @@ func (r *pacer) wait(ctx context.Context, clock clock.Clock, atOnce int, interva
 	}
 }
 
-// reserve counts one more, and returns for how long it has to wait.
-func (r *pacer) reserve(now time.Time, most, interval time.Duration) time.Duration {
+// reserve reserves an interval, and returns how long the action must wait. maxAhead is the length of reservations that need not
+// wait.
+func (r *pacer) reserve(now time.Time, maxAhead, interval time.Duration) time.Duration {
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	// A clock that was set back makes nobody wait for longer than an hour.
-	if ahead := r.reservedUntil.Sub(now); ahead < 0 || ahead > most+time.Hour {
+	// After the clock was set back, no action waits for longer than an hour.
+	if ahead := r.reservedUntil.Sub(now); ahead < 0 || ahead > maxAhead+time.Hour {
 		r.reservedUntil = now
 	}
 	r.reservedUntil = r.reservedUntil.Add(interval)
-	return r.reservedUntil.Sub(now) - most
+	return r.reservedUntil.Sub(now) - maxAhead
 }

@@ -28,11 +28,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// maxSingleNameWatches is how many names of one resource are watched one by one. It is half as many that make a watch of all objects
-// give way to them again, so that one name more or less does not list everything anew.
+// maxSingleNameWatches bounds the names of one resource that are watched one by one. With more, one watch covers all objects,
+// until half as many names are left. So adding and removing one name does not list all objects each time.
 const maxSingleNameWatches = 8
 
-// NameWatch tells when something happens under names of one resource that somebody else has taken.
+// NameWatch watches names of one resource that belong to objects of others, and reports when a name may have become free.
 type NameWatch struct {
 	connection *Connection
 	resource   schema.GroupVersionResource
@@ -41,25 +41,25 @@ type NameWatch struct {
 	changed chan struct{}
 
 	lock sync.Mutex
-	// names are the watched ones, with what is known of them.
+	// names are the watched names, with their last observed states.
 	names map[types.NamespacedName]observedName
-	// watchesAll is set while all objects of the resource are watched instead of single names; full are those watches once they know
-	// them, by namespace.
+	// watchesAll is true while all objects are watched instead of single names. fullInformers are the synced informers of all
+	// objects, by namespace.
 	watchesAll    bool
 	fullInformers map[string]*informer
 	// generation counts the names that were ever added.
 	generation int
 }
 
-// watchKey identifies the watch of one name. Without a name it is that of all objects, in a namespace if it has one.
+// watchKey identifies the watch of one name. Without a name it covers all objects, or all of the namespace.
 type watchKey struct {
 	types.NamespacedName
 	generation int
 }
 
-// observedName is what was last seen under a name: nothing yet, no object, or an object with a fingerprint.
+// observedName is the last observed state of a name: unknown, no object, or an object with a fingerprint.
 type observedName struct {
-	// generation tells a name apart from the same that was removed before.
+	// generation differs after a name was removed and added again.
 	generation  int
 	observed    bool
 	fingerprint string
@@ -68,8 +68,8 @@ type observedName struct {
 // fingerprintKey holds the fingerprint of an object in place of its annotations.
 const fingerprintKey = "fingerprint"
 
-// toFingerprint leaves of an object its identity and a hash of what may decide to whom it belongs. Of that a status is
-// no part: there are objects whose status changes all the time.
+// toFingerprint reduces an object to its identity and a hash of the metadata that may decide to whom it belongs. The hash
+// excludes the status, which may change all the time.
 func toFingerprint(object any) (any, error) {
 	partial, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {
@@ -84,13 +84,14 @@ func toFingerprint(object any) (any, error) {
 	return reduced, nil
 }
 
+// fingerprintOf returns the fingerprint of an object that toFingerprint has reduced.
 func fingerprintOf(object any) string {
 	return object.(metav1.Object).GetAnnotations()[fingerprintKey]
 }
 
-// NewNameWatch returns a watch without names, which does nothing until [NameWatch.Run]. For each deletion of an object
-// under a watched name, and each change of its labels, annotations or generation, it calls onChange, which must return at
-// once. What is there at first is no change, but a name that is free at first is told, since whatever had it is gone.
+// NewNameWatch returns a watch without names, which is idle until [NameWatch.Run]. It calls onChange for each deletion of an object
+// under a watched name, and for each change of its labels, annotations or generation. It also calls onChange if the first
+// list has no object of the name. onChange must not block.
 func (c *Connection) NewNameWatch(resource schema.GroupVersionResource, onChange func(types.NamespacedName)) *NameWatch {
 	return &NameWatch{
 		connection: c,
@@ -135,7 +136,7 @@ func (w *NameWatch) wake() {
 	}
 }
 
-// Run watches until ctx ends. It does not return before all it started has ended.
+// Run watches until ctx ends. It returns when all watches have ended.
 func (w *NameWatch) Run(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -166,7 +167,7 @@ func (w *NameWatch) Run(ctx context.Context) {
 	}
 }
 
-// desiredWatches returns the watches there should be.
+// desiredWatches returns the watches for the present names.
 func (w *NameWatch) desiredWatches() map[watchKey]struct{} {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -176,13 +177,13 @@ func (w *NameWatch) desiredWatches() map[watchKey]struct{} {
 	}
 	w.fullInformers = nil
 	watches := make(map[watchKey]struct{}, len(w.names))
-	for key, seen := range w.names {
-		watches[watchKey{key, seen.generation}] = struct{}{}
+	for key, name := range w.names {
+		watches[watchKey{key, name.generation}] = struct{}{}
 	}
 	return watches
 }
 
-// allObjectsWatches returns the watches of all objects. The names tell whether these are in namespaces. It needs the lock.
+// allObjectsWatches returns the watches of all objects, which are namespaced if a name is. It requires the lock.
 func (w *NameWatch) allObjectsWatches() map[watchKey]struct{} {
 	namespaced := false
 	for key := range w.names {
@@ -195,7 +196,7 @@ func (w *NameWatch) allObjectsWatches() map[watchKey]struct{} {
 	return all
 }
 
-// fullInformerFor returns the watch that knows all objects where a name is, nil if there is none. It needs the lock.
+// fullInformerFor returns the synced informer of all objects that covers a name; nil if there is none. It requires the lock.
 func (w *NameWatch) fullInformerFor(key types.NamespacedName) *informer {
 	if full := w.fullInformers[metav1.NamespaceAll]; full != nil {
 		return full
@@ -209,10 +210,10 @@ func (w *NameWatch) watch(ctx context.Context, which watchKey) {
 	if which.Name != "" {
 		from = from.withName(which.Name)
 	}
-	note := func(object any) { w.observe(keyFor(object), fingerprintOf(object)) }
+	observe := func(object any) { w.observe(keyFor(object), fingerprintOf(object)) }
 	informer := w.connection.newInformer(from, w.connection.newRequestGate(w.resource, nil), toFingerprint, nil, cache.ResourceEventHandlerFuncs{
-		AddFunc:    note,
-		UpdateFunc: func(_, object any) { note(object) },
+		AddFunc:    observe,
+		UpdateFunc: func(_, object any) { observe(object) },
 		DeleteFunc: func(object any) { w.observe(keyFor(object), "") },
 	})
 	informer.runAndNotify(ctx, func() {
@@ -226,15 +227,15 @@ func (w *NameWatch) watch(ctx context.Context, which watchKey) {
 	})
 }
 
-// setFullInformer makes the informer the one that knows all objects of a namespace, or of all, and returns the watched names there.
-func (w *NameWatch) setFullInformer(ctx context.Context, namespace string, filled *informer) []types.NamespacedName {
+// setFullInformer sets the synced informer of all objects of a namespace, or of the cluster. It returns the watched names there.
+func (w *NameWatch) setFullInformer(ctx context.Context, namespace string, synced *informer) []types.NamespacedName {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	if w.watchesAll && ctx.Err() == nil {
 		if w.fullInformers == nil {
 			w.fullInformers = map[string]*informer{}
 		}
-		w.fullInformers[namespace] = filled
+		w.fullInformers[namespace] = synced
 	}
 	keys := make([]types.NamespacedName, 0, len(w.names))
 	for key := range w.names {
@@ -245,11 +246,11 @@ func (w *NameWatch) setFullInformer(ctx context.Context, namespace string, fille
 	return keys
 }
 
-// observeStore notes what a filled informer holds under a name, unless its handler has been told of an object there already.
+// observeStore records the state of a name in a synced informer, unless the handler has recorded an object before.
 func (w *NameWatch) observeStore(informer *informer, key types.NamespacedName) {
 	w.lock.Lock()
-	// The store and what is known are compared at one moment; a store that is asked before could be older.
-	object, exists, err := informer.GetByKey(cache.ObjectName(key).String())
+	// The store is read under the lock: an earlier read could be older than the recorded state.
+	object, exists, err := informer.GetByKey(storeKey(key))
 	changed := false
 	switch {
 	case err != nil:
@@ -264,7 +265,7 @@ func (w *NameWatch) observeStore(informer *informer, key types.NamespacedName) {
 	}
 }
 
-// observe takes down what an informer has told of a name.
+// observe records the state of a name from an event, and calls onChange if it differs.
 func (w *NameWatch) observe(key types.NamespacedName, fingerprint string) {
 	w.lock.Lock()
 	changed := w.recordLocked(key, fingerprint)
@@ -274,7 +275,7 @@ func (w *NameWatch) observe(key types.NamespacedName, fingerprint string) {
 	}
 }
 
-// recordLocked takes down what was seen under a name, and reports whether it is to be told. It needs the lock.
+// recordLocked records the state of a name, and reports whether to call onChange. It requires the lock.
 func (w *NameWatch) recordLocked(key types.NamespacedName, fingerprint string) bool {
 	before, watched := w.names[key]
 	if !watched {

@@ -30,35 +30,35 @@ import (
 
 var crdsResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// Listener is told of what may cure a failure. Its functions may be nil, must return at once, and are called from several
-// goroutines. A call that is under way when it is unsubscribed still ends.
+// Listener has functions for events that may end a failure. They may be nil, must not block, and are called from several
+// goroutines. A call may still be under way after the listener is unsubscribed.
 type Listener struct {
-	// OnNamespace is told of each namespace that came (gone is false) or went. One that was replaced unseen did both.
+	// OnNamespace is called for each created or deleted namespace; for a replaced one with both.
 	OnNamespace func(name string, gone bool)
-	// OnNamespaceLabels is told of each namespace that came or whose labels changed.
+	// OnNamespaceLabels is called for each namespace that was created or whose labels changed.
 	OnNamespaceLabels func(namespace string)
-	// OnCRD is told of each CustomResourceDefinition that came, changed or went, by the resource that it defines.
+	// OnCRD is called with the defined resource for each change of a CustomResourceDefinition.
 	OnCRD func(resource schema.GroupResource)
-	// OnSynced is called once a watch has begun: what came before it will not be told, so whoever waits looks once more.
+	// OnSynced is called when a watch has synced. Earlier events are not reported, so the listener must check once more.
 	OnSynced func()
 	// OnUp is called when the target has come up.
 	OnUp func()
-	// OnLookup is called when the target has answered what was to be resolved soon.
+	// OnLookup is called after each answer to an asynchronous lookup, such as [Connection.ResolveAsync].
 	OnLookup func()
 }
 
-// notifier tell listeners of namespaces and definitions.
+// notifier calls listeners for events of namespaces and CustomResourceDefinitions.
 type notifier struct {
 	namespaces, crds sync.Once
 
 	lock      sync.Mutex
 	listeners map[*Listener]struct{}
-	// namespaceInformers is what watches namespaces, none until anybody asks for them: all, or those the connection is bound to by name.
+	// namespaceInformers watch namespaces: all, or the connection's. They start with the first listener.
 	namespaceInformers []*informer
 }
 
-// Subscribe tells the listener of changes from now on. What it is told of is watched from the first time that anybody
-// asks for it until the connection is closed.
+// Subscribe calls the listener for later events. The first listener for a resource starts its watch, which ends with the
+// connection.
 func (c *Connection) Subscribe(listener Listener) (unsubscribe func()) {
 	c.notifier.add(&listener)
 	if listener.OnNamespace != nil || listener.OnNamespaceLabels != nil {
@@ -72,6 +72,7 @@ func (c *Connection) Subscribe(listener Listener) (unsubscribe func()) {
 	return func() { c.notifier.remove(&listener) }
 }
 
+// watchNamespaces starts the watch of namespaces, unless it runs.
 func (c *Connection) watchNamespaces() {
 	c.notifier.namespaces.Do(func() {
 		all := c.metadataSource(namespacesResource, metav1.NamespaceAll)
@@ -92,7 +93,8 @@ func (c *Connection) watchNamespaces() {
 	})
 }
 
-// NamespaceLabels returns the labels of a namespace; known is false as long as the target has not shown it. From the first call on they are watched.
+// NamespaceLabels returns the labels of a namespace; known is false until the watch of namespaces shows it. The first call
+// starts the watch.
 func (c *Connection) NamespaceLabels(name string) (labels map[string]string, known bool) {
 	c.watchNamespaces()
 	c.notifier.lock.Lock()
@@ -106,14 +108,14 @@ func (c *Connection) NamespaceLabels(name string) (labels map[string]string, kno
 			return found.(metav1.Object).GetLabels(), true
 		}
 	}
-	// An object can be seen before its namespace.
+	// An object can be visible before its namespace.
 	return nil, false
 }
 
-// startMetadataInformer watches metadata of a resource while the connection lasts.
-func (c *Connection) startMetadataInformer(resource schema.GroupVersionResource, from source, strip cache.TransformFunc, handler cache.ResourceEventHandler) *informer {
-	informer := c.newInformer(from, c.newRequestGate(resource, nil), strip, nil, handler)
-	c.run(func(ctx context.Context) {
+// startMetadataInformer starts an informer that ends with the connection.
+func (c *Connection) startMetadataInformer(resource schema.GroupVersionResource, from source, transform cache.TransformFunc, handler cache.ResourceEventHandler) *informer {
+	informer := c.newInformer(from, c.newRequestGate(resource, nil), transform, nil, handler)
+	c.RunInBackground(func(ctx context.Context) {
 		informer.runAndNotify(requestmetrics.WithClass(ctx, requestmetrics.Background), func() {
 			c.notifier.notify(func(listener *Listener) {
 				if listener.OnSynced != nil {
@@ -126,7 +128,7 @@ func (c *Connection) startMetadataInformer(resource schema.GroupVersionResource,
 }
 
 func (s *notifier) namespaceHandler() cache.ResourceEventHandler {
-	tell := func(object any, gone bool) {
+	notify := func(object any, gone bool) {
 		name := keyFor(object).Name
 		s.notify(func(listener *Listener) {
 			if listener.OnNamespace != nil {
@@ -145,26 +147,26 @@ func (s *notifier) namespaceHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(object any, initial bool) {
 			if !initial {
-				tell(object, false)
+				notify(object, false)
 				notifyLabels(object)
 			}
 		},
 		UpdateFunc: func(before, after any) {
 			was, is := before.(metav1.Object), after.(metav1.Object)
 			if was.GetUID() != is.GetUID() {
-				tell(before, true)
-				tell(after, false)
+				notify(before, true)
+				notify(after, false)
 			}
 			if !maps.Equal(was.GetLabels(), is.GetLabels()) {
 				notifyLabels(after)
 			}
 		},
-		DeleteFunc: func(object any) { tell(object, true) },
+		DeleteFunc: func(object any) { notify(object, true) },
 	}
 }
 
 func (s *notifier) crdHandler() cache.ResourceEventHandler {
-	tell := func(object any) {
+	notify := func(object any) {
 		defined := schema.ParseGroupResource(keyFor(object).Name)
 		s.notify(func(listener *Listener) {
 			if listener.OnCRD != nil {
@@ -175,16 +177,16 @@ func (s *notifier) crdHandler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(object any, initial bool) {
 			if !initial {
-				tell(object)
+				notify(object)
 			}
 		},
 		UpdateFunc: func(before, after any) {
-			// A list made anew tells of all that it found again.
+			// A relist reports unchanged objects too.
 			if before.(metav1.Object).GetResourceVersion() != after.(metav1.Object).GetResourceVersion() {
-				tell(after)
+				notify(after)
 			}
 		},
-		DeleteFunc: tell,
+		DeleteFunc: notify,
 	}
 }
 
@@ -203,7 +205,7 @@ func (s *notifier) remove(listener *Listener) {
 	delete(s.listeners, listener)
 }
 
-// notify calls without the lock, so that a listener may unsubscribe while it is told.
+// notify calls the function for each listener, without the lock: a listener may unsubscribe in the call.
 func (s *notifier) notify(call func(*Listener)) {
 	s.lock.Lock()
 	listeners := make([]*Listener, 0, len(s.listeners))

@@ -21,7 +21,6 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"sync"
@@ -34,36 +33,36 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/rbac"
 )
 
 const (
-	// permissionCheckInterval is how often a target is asked what the hub may do, if nothing gives reason to ask sooner; up to a
-	// fifth of it is added at random.
+	// permissionCheckInterval is how often the hub reviews its permissions on a target without a cause; up to a fifth of it is
+	// added at random.
 	permissionCheckInterval = 10 * time.Minute
-	// forbiddenCheckInterval is how soon it is asked again after it has refused a request.
+	// forbiddenCheckInterval is the delay of a review after the target has forbidden a request.
 	forbiddenCheckInterval = 30 * time.Second
-	// missingCheckInterval is how soon it is asked again when it has just begun to forbid something: somebody is likely to grant
-	// that now. As long as the answer stays the same, it is asked half as often each time.
+	// missingCheckInterval is the delay of a review after a permission was found missing: somebody is likely to grant it now.
+	// The delay doubles while the result stays the same.
 	missingCheckInterval = 10 * time.Second
-	// onChangeInterval is how often OnChange is called for a target of which nothing is new, by others.
+	// onChangeInterval is how often others call OnChange for an unchanged target.
 	onChangeInterval = time.Minute
-	// unansweredCheckInterval is how soon it is asked again when it did not answer.
+	// unansweredCheckInterval is the delay of a review after one without an answer.
 	unansweredCheckInterval = time.Minute
-	// noNamespace is asked about instead of a namespace. None can be called so, and so nothing is granted there but what is
-	// granted in all.
+	// noNamespace is an impossible name of a namespace: a review of it returns the permissions that hold in all namespaces.
 	noNamespace = "_"
 )
 
-// Permissions is what is known of the hub's rights on a target. The zero value knows nothing.
+// Permissions are the hub's permissions on a target. The zero value means that they are unknown.
 type Permissions struct {
-	// Known is true once the target has said what it allows.
+	// Known is true once the target has answered a review.
 	Known bool
-	// Missing is what is needed and not allowed.
+	// Missing are the needed permissions that the target does not allow.
 	Missing []authorizationv1.ResourceAttributes
-	// Problem is why the target has not said it.
+	// Problem is why there is no answer.
 	Problem string
 }
 
@@ -71,25 +70,26 @@ func (a Permissions) equal(other Permissions) bool {
 	return a.Known == other.Known && a.Problem == other.Problem && slices.Equal(a.Missing, other.Missing)
 }
 
-// permissionChecker remembers what the target said, and when to ask again.
+// permissionChecker holds the result of the last review, and the time of the next one.
 type permissionChecker struct {
-	// forbiddenCount counts the requests of all kinds that the target has forbidden.
+	// forbiddenCount counts all requests that the target has forbidden.
 	forbiddenCount atomic.Int64
 
 	lock     sync.Mutex
 	known    Permissions
 	checking bool
-	// requested stands for what was asked, or trusted, last, at a time and after so many refusals; next is when to ask again.
+	// requested is the hash of the permissions that were reviewed, or trusted, at checkedAt. nextCheck is the time of the next
+	// review, and forbiddenAtCheck the forbiddenCount of the last one.
 	requested            uint64
 	checkedAt, nextCheck time.Time
 	forbiddenAtCheck     int64
-	// backoff is how long the target was not asked the last time that it forbade something.
+	// backoff is the delay after the last review that found a permission missing.
 	backoff time.Duration
 }
 
-// Permissions returns what is known of the rights that are needed, at once. If there is reason to, it has the target asked, and
-// OnChange called when that shows something new. Who knows it already, without this connection, has the same question asked
-// only after he has ceased to trust that.
+// Permissions returns the result of the last review at once, and starts a review in the background if one is due. OnChange is
+// called if its result differs. A caller that has a result from before this connection passes the time until which it trusts
+// that; the same permissions are reviewed only afterwards.
 func (c *Connection) Permissions(needed []authorizationv1.ResourceAttributes, trusted time.Time) Permissions {
 	up := c.IsUp()
 	c.permissions.lock.Lock()
@@ -100,7 +100,7 @@ func (c *Connection) Permissions(needed []authorizationv1.ResourceAttributes, tr
 	}
 	if up && c.permissions.isCheckDue(hash, now) {
 		c.permissions.checking, c.permissions.checkedAt, c.permissions.requested = true, now, hash
-		c.run(func(ctx context.Context) {
+		c.RunInBackground(func(ctx context.Context) {
 			c.checkPermissions(requestmetrics.WithClass(ctx, requestmetrics.Background), needed)
 		})
 	}
@@ -109,8 +109,8 @@ func (c *Connection) Permissions(needed []authorizationv1.ResourceAttributes, tr
 
 var hashSeed = maphash.MakeSeed()
 
-// hashAttributes returns what tells these rights from others. A connection that kept the rights themselves would hold 128 bytes
-// for each of a resource's six verbs.
+// hashAttributes returns a hash of permissions. A connection that kept the permissions themselves would hold 128 bytes for each
+// of a resource's six verbs.
 func hashAttributes(needed []authorizationv1.ResourceAttributes) uint64 {
 	var hash maphash.Hash
 	hash.SetSeed(hashSeed)
@@ -120,7 +120,7 @@ func hashAttributes(needed []authorizationv1.ResourceAttributes) uint64 {
 	return hash.Sum64()
 }
 
-// isCheckDue is called with the lock held.
+// isCheckDue reports whether to start a review of the permissions with this hash. It requires the lock.
 func (a *permissionChecker) isCheckDue(hash uint64, now time.Time) bool {
 	switch {
 	case a.checking:
@@ -134,10 +134,10 @@ func (a *permissionChecker) isCheckDue(hash uint64, now time.Time) bool {
 	}
 }
 
-// checkPermissions asks the target and remembers the answer.
+// checkPermissions reviews the permissions, and calls onChange if the result differs from the last one.
 func (c *Connection) checkPermissions(ctx context.Context, needed []authorizationv1.ResourceAttributes) {
 	missing, err := c.missingPermissions(ctx, needed)
-	found, next := Permissions{Known: true, Missing: missing}, permissionCheckInterval+time.Duration(rand.Float64()*0.2*float64(permissionCheckInterval)) //nolint:gosec // jitter needs no secrecy
+	found, next := Permissions{Known: true, Missing: missing}, wait.Jitter(permissionCheckInterval, 0.2)
 	if err != nil {
 		found, next = Permissions{Problem: c.RedactError(err)}, unansweredCheckInterval
 	}
@@ -154,11 +154,11 @@ func (c *Connection) checkPermissions(ctx context.Context, needed []authorizatio
 		c.onChange(c.SyncTarget)
 	}
 	if next < onChangeInterval {
-		c.run(func(ctx context.Context) { c.notifyAfter(ctx, next) })
+		c.RunInBackground(func(ctx context.Context) { c.notifyAfter(ctx, next) })
 	}
 }
 
-// nextBackoff returns how soon to ask again. It is called with the lock held.
+// nextBackoff returns the delay after a review that found a permission missing. It requires the lock.
 func (a *permissionChecker) nextBackoff(changed bool) time.Duration {
 	if changed || a.backoff == 0 {
 		a.backoff = missingCheckInterval
@@ -168,7 +168,7 @@ func (a *permissionChecker) nextBackoff(changed bool) time.Duration {
 	return a.backoff
 }
 
-// notifyAfter has Access called when it is time to ask again.
+// notifyAfter calls onChange after a delay, so that Permissions is called when the next review is due.
 func (c *Connection) notifyAfter(ctx context.Context, after time.Duration) {
 	select {
 	case <-ctx.Done():
@@ -177,8 +177,9 @@ func (c *Connection) notifyAfter(ctx context.Context, after time.Duration) {
 	}
 }
 
-// missingPermissions returns what of the needed, which is sorted by namespace, the target does not allow. One question for each answers that where all comes from roles; for the
-// rest, which other authorizers may allow, it asks resource by resource.
+// missingPermissions returns the permissions, of those that are needed and sorted by namespace, that the target does not allow.
+// One rules review for each namespace suffices if all permissions come from roles. The rest, which another authorizer may
+// allow, it reviews by resource.
 func (c *Connection) missingPermissions(ctx context.Context, needed []authorizationv1.ResourceAttributes) ([]authorizationv1.ResourceAttributes, error) {
 	var missing []authorizationv1.ResourceAttributes
 	for len(needed) > 0 {
@@ -195,7 +196,7 @@ func (c *Connection) missingPermissions(ctx context.Context, needed []authorizat
 	return missing, nil
 }
 
-// missingPermissionsIn is missing for a namespace, or for all if that is empty.
+// missingPermissionsIn does so for one namespace, or for all if that is empty.
 func (c *Connection) missingPermissionsIn(ctx context.Context, namespace string, needed []authorizationv1.ResourceAttributes) ([]authorizationv1.ResourceAttributes, error) {
 	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: cmp.Or(namespace, noNamespace)}}
 	err := c.createReview(ctx, "selfsubjectrulesreviews", "SelfSubjectRulesReview", review)
@@ -223,7 +224,7 @@ func (c *Connection) missingPermissionsIn(ctx context.Context, namespace string,
 	return missing, nil
 }
 
-// deniedVerbs returns which verbs on one resource are not allowed.
+// deniedVerbs returns the verbs on one resource that the target does not allow.
 func (c *Connection) deniedVerbs(ctx context.Context, verbs []authorizationv1.ResourceAttributes) ([]authorizationv1.ResourceAttributes, error) {
 	all := verbs[0]
 	all.Verb = rbacv1.VerbAll
@@ -249,7 +250,7 @@ func (c *Connection) isAllowed(ctx context.Context, attributes authorizationv1.R
 	return review.Status.Allowed, err
 }
 
-// createReview lets the target fill in a review of the hub's own rights.
+// createReview creates a review of the hub's own permissions, and reads the answer into it.
 func (c *Connection) createReview(ctx context.Context, resource, kind string, review any) error {
 	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()
@@ -257,16 +258,16 @@ func (c *Connection) createReview(ctx context.Context, resource, kind string, re
 	if err != nil {
 		return fmt.Errorf("cannot write a %s: %w", kind, err)
 	}
-	hash := &unstructured.Unstructured{Object: content}
-	hash.SetGroupVersionKind(authorizationv1.SchemeGroupVersion.WithKind(kind))
-	answer, err := c.client.Resource(authorizationv1.SchemeGroupVersion.WithResource(resource)).Create(ctx, hash, metav1.CreateOptions{})
+	object := &unstructured.Unstructured{Object: content}
+	object.SetGroupVersionKind(authorizationv1.SchemeGroupVersion.WithKind(kind))
+	answer, err := c.client.Resource(authorizationv1.SchemeGroupVersion.WithResource(resource)).Create(ctx, object, metav1.CreateOptions{})
 	if err != nil {
 		return fmt.Errorf("the target does not say what the hub may do there: %w", err)
 	}
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(answer.Object, review)
 }
 
-// countForbidden notes what the target forbids.
+// countForbidden wraps a transport, and counts the requests that the target forbids.
 func (a *permissionChecker) countForbidden(next http.RoundTripper) http.RoundTripper {
 	return roundTripperFunc(func(request *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(request)

@@ -22,7 +22,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 	"github.com/synchub-dev/synchub/provider/transport"
 )
 
@@ -34,13 +33,8 @@ const (
 	quarantineResetAfter = 30 * time.Minute
 )
 
-// CacheLimits bound the cache of one target. The zero value bounds nothing.
-type CacheLimits struct {
-	Objects, Bytes int64
-}
-
-// quarantine records why a target is quarantined: it sends more than the hub takes. The hub sends no request meanwhile, and
-// probes the target afterwards like one that was away.
+// quarantine records why a target is quarantined: it sends more than the hub accepts. The hub sends no request meanwhile, and
+// probes the target afterwards as if it had been down.
 type quarantine struct {
 	lock     sync.Mutex
 	since    time.Time
@@ -68,7 +62,7 @@ func (p *quarantine) start(now time.Time, reason, message string) bool {
 	return true
 }
 
-// remaining returns why the target is quarantined, and for how much longer; zero if it is not.
+// remaining returns why the target is quarantined, and for how long; zero if it is not.
 func (p *quarantine) remaining(now time.Time) (problem Health, left time.Duration) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -93,7 +87,7 @@ func (c *Connection) Quarantine(what string) {
 	c.startQuarantine(ReasonTooLarge, fmt.Sprintf("The target is quarantined, because %s.", what))
 }
 
-// startQuarantine quarantines the target. The probe, which ends itself, does the rest.
+// startQuarantine starts a quarantine. The probe loop enforces it.
 func (c *Connection) startQuarantine(reason, message string) {
 	if c.quarantine.start(c.clock.Now(), reason, message) {
 		c.ProbeNow()
@@ -112,42 +106,4 @@ func (c *Connection) enterQuarantine(problem Health) {
 	if !dropped {
 		c.dialer.CloseAll()
 	}
-}
-
-// addWatchBuffer counts the buffers of watches as cached.
-func (c *Connection) addWatchBuffer(bytes int64) {
-	c.watchBuffers.Add(0, bytes)
-	if bytes > 0 {
-		c.CheckCacheLimits()
-	}
-}
-
-// CountCache adds memory outside the informers, empty so far, to the counted cache of the target; takeOut removes it. Its
-// owner calls [Connection.CheckCacheLimits] when it grows.
-func (c *Connection) CountCache(held *cachesize.Counter) (takeOut func()) {
-	return held.AddToParent(&c.cached)
-}
-
-// CheckCacheLimits quarantines the target if its caches are too large.
-func (c *Connection) CheckCacheLimits() { c.exceedsCacheLimits(0, 0, true) }
-
-// exceedsCacheLimits reports whether the caches of the target, with the lists being read, exceed a limit, and quarantines the
-// target then. A target that does not grow is not quarantined for the memory of others.
-func (c *Connection) exceedsCacheLimits(objects, bytes int64, grows bool) bool {
-	objects, bytes = objects+c.cached.Objects(), bytes+c.cached.Bytes()
-	limits := c.cacheLimits
-	switch {
-	case limits.Objects > 0 && objects > limits.Objects:
-		c.startQuarantine(ReasonCacheFull, fmt.Sprintf("The target is quarantined, because the hub would hold more than %d of its objects. "+
-			"Select less on it, or have the hub's --target-cache-objects raised.", limits.Objects))
-	case limits.Bytes > 0 && bytes > limits.Bytes:
-		c.startQuarantine(ReasonCacheFull, fmt.Sprintf("The target is quarantined, because its objects would take more than %d bytes of the hub's memory. "+
-			"Select less on it, or have the hub's --target-cache-bytes raised.", limits.Bytes))
-	case grows && !c.memory.allows(bytes):
-		c.startQuarantine(ReasonCacheFull, fmt.Sprintf("The target is quarantined, because the objects of all targets together would take more than %d bytes of the hub's memory, "+
-			"and it is one of those that take most. Select less on it, or have the hub's --targets-max-bytes raised.", c.memory.limit))
-	default:
-		return false
-	}
-	return true
 }

@@ -25,8 +25,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/transport"
 )
 
-// RedactError returns what an error of the target says, as far as it is fit to be shown. Of an error of the network that is
-// its class: the rest names addresses.
+// RedactError returns the text of an error of the target without credentials and addresses. A network error is reduced to its
+// class.
 func (c *Connection) RedactError(err error) string {
 	if connection, ok := errors.AsType[*transport.ConnectionError](err); ok {
 		return connection.Error()
@@ -35,9 +35,9 @@ func (c *Connection) RedactError(err error) string {
 		return (&transport.ConnectionError{Class: transport.TimedOut}).Error()
 	}
 	text := err.Error()
-	if key, ok := errors.AsType[*url.Error](err); ok {
-		// It names the server, which is the kubeconfig's secret.
-		text = strings.ReplaceAll(text, key.Error(), key.Err.Error())
+	if withURL, ok := errors.AsType[*url.Error](err); ok {
+		// The URL has the address of the server, which is secret like the kubeconfig.
+		text = strings.ReplaceAll(text, withURL.Error(), withURL.Err.Error())
 	}
 	return c.credentials.Text(text)
 }

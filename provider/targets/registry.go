@@ -21,7 +21,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -30,13 +29,14 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
-// handoverPeriod is for how long a connection stays open after another took its place, so that whoever works with it can
-// go over, and what is under way can end.
+// handoverPeriod is how long a connection stays open after its successor replaced it, so that callers can switch and requests
+// can end.
 const handoverPeriod = time.Second
 
-// ErrNotLeading is why no connection is made by a hub that does not lead, or has only begun to.
+// ErrNotLeading means that the hub makes no connections because it is not the leader, or not yet.
 var ErrNotLeading = errors.New("this hub makes no connections: it is not the leader")
 
 // Registry keeps one connection per SyncTarget.
@@ -46,8 +46,8 @@ type Registry struct {
 	lock        sync.RWMutex
 	ctx         context.Context // set by Start; the owner of all connections
 	connections map[types.UID]*Connection
-	// successors are connections made from changed credentials, while the ones before still work and the target has not
-	// answered the new ones.
+	// successors are connections from a changed kubeconfig that the target has not answered yet. Until then the former ones
+	// stay in use.
 	successors map[types.UID]*Connection
 	// expectedClusters are the clusters that connections must lead to.
 	expectedClusters map[types.UID]ExpectedCluster
@@ -59,7 +59,7 @@ func NewRegistry(options Options) *Registry {
 	return &Registry{options: options, connections: map[types.UID]*Connection{}, successors: map[types.UID]*Connection{}, expectedClusters: map[types.UID]ExpectedCluster{}}
 }
 
-// Start lets connections be made until ctx ends, and closes them then.
+// Start makes the registry able to connect until ctx ends, and closes all connections then.
 func (r *Registry) Start(ctx context.Context) error {
 	r.lock.Lock()
 	r.ctx = ctx
@@ -82,7 +82,8 @@ func (r *Registry) Start(ctx context.Context) error {
 // NeedLeaderElection makes the manager run the registry on the leader only.
 func (r *Registry) NeedLeaderElection() bool { return true }
 
-// SetExpectedCluster says which cluster the connections of a SyncTarget must lead to, those made later too: they are up only while they do.
+// SetExpectedCluster sets the cluster to which the connections of a SyncTarget must lead, including later ones. A connection to
+// another cluster is not up.
 func (r *Registry) SetExpectedCluster(syncTarget types.UID, expected ExpectedCluster) {
 	r.lock.Lock()
 	r.expectedClusters[syncTarget] = expected
@@ -95,13 +96,14 @@ func (r *Registry) SetExpectedCluster(syncTarget types.UID, expected ExpectedClu
 	}
 }
 
-// Connect returns the connection of a SyncTarget for a kubeconfig, limits and namespaces. If one of these has changed another one is made.
-// While the one before works, Connect returns that until the target has answered the new one, with whatever; it is called
-// again then, since OnChange tells of it. So a change that works leaves no gap.
+// Connect returns the connection of a SyncTarget for a kubeconfig, limits and namespaces. When one of these has changed, the hub
+// opens a second connection. Connect returns the former one, if that is up, until the target has answered the second. OnChange
+// is called after the answer, and the caller calls Connect again. So a valid change causes no gap.
 //
-// Zero limits stand for the hub's own. With namespaces, the hub lists and watches only there. The error is a [*InvalidKubeconfigError] if the kubeconfig is not accepted. Then, and if no
-// connection can be made from it, the one before is closed too: its credentials are not those of the SyncTarget any more.
-func (r *Registry) Connect(syncTarget types.UID, kubeconfig []byte, limits kcp.Limits, namespaces ...string) (*Connection, error) {
+// Zero limits mean those of the hub. With namespaces, the hub lists and watches only there. The error is a
+// [*kubeconfig.InvalidError] if the kubeconfig is refused. A kubeconfig from which no connection can be made also closes the
+// former connection, whose credentials are no longer the SyncTarget's.
+func (r *Registry) Connect(syncTarget types.UID, content []byte, limits kcp.Limits, namespaces ...string) (*Connection, error) {
 	options := r.options
 	if limits.QPS > 0 {
 		options.Limits.QPS = limits.QPS
@@ -110,11 +112,14 @@ func (r *Registry) Connect(syncTarget types.UID, kubeconfig []byte, limits kcp.L
 		options.Limits.Burst = limits.Burst
 	}
 	options.Namespaces = slices.Compact(slices.Sorted(slices.Values(namespaces)))
-	fingerprint := sha256.Sum256(fmt.Appendf(nil, "%v %q %s", options.Limits, options.Namespaces, kubeconfig))
+	fingerprint := sha256.Sum256(fmt.Appendf(nil, "%v %q %s", options.Limits, options.Namespaces, content))
 	if current, ok := r.currentConnection(syncTarget, fingerprint); ok {
 		return current, nil
 	}
-	config, err := r.parseKubeconfig(kubeconfig)
+	config, err := kubeconfig.Parse(content)
+	if err == nil {
+		err = r.options.DeniedNetworks.CheckServer(config.Host)
+	}
 	if err != nil {
 		r.Disconnect(syncTarget)
 		return nil, err
@@ -126,8 +131,8 @@ func (r *Registry) Connect(syncTarget types.UID, kubeconfig []byte, limits kcp.L
 	return connection, err
 }
 
-// currentConnection returns the connection for a fingerprint if there is one and none is to follow it. Its kubeconfig was accepted, and
-// reading it once more at each heartbeat was over a quarter of the work of a hub whose fleet is quiet.
+// currentConnection returns the connection for a fingerprint, unless it has a successor. Its kubeconfig was accepted before:
+// parsing it at each heartbeat took over a quarter of the CPU time of an idle hub.
 func (r *Registry) currentConnection(syncTarget types.UID, fingerprint [sha256.Size]byte) (*Connection, bool) {
 	r.lock.RLock()
 	defer r.lock.RUnlock()
@@ -141,22 +146,7 @@ func (r *Registry) currentConnection(syncTarget types.UID, fingerprint [sha256.S
 	return current, true
 }
 
-// parseKubeconfig refuses what no connection of this hub may lead to.
-func (r *Registry) parseKubeconfig(kubeconfig []byte) (*rest.Config, error) {
-	config, err := ParseKubeconfig(kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	server, err := url.Parse(config.Host)
-	if err != nil {
-		return nil, &InvalidKubeconfigError{Field: fieldServer, Reason: "it is no URL"}
-	}
-	if err := r.options.DeniedNetworks.checkServer(server); err != nil {
-		return nil, err
-	}
-	return config, nil
-}
-
+// connect returns the connection of a SyncTarget, and makes one if there is none with the fingerprint.
 func (r *Registry) connect(syncTarget types.UID, config *rest.Config, fingerprint [sha256.Size]byte, options Options) (*Connection, error) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
@@ -166,7 +156,7 @@ func (r *Registry) connect(syncTarget types.UID, config *rest.Config, fingerprin
 	current, ok := r.connections[syncTarget]
 	next, changing := r.successors[syncTarget]
 	if changing && (next.fingerprint != fingerprint || current.fingerprint == fingerprint) {
-		// It has changed once more, or back.
+		// The kubeconfig has changed once more, or back.
 		delete(r.successors, syncTarget)
 		go next.close()
 		changing = false
@@ -192,7 +182,7 @@ func (r *Registry) connect(syncTarget types.UID, config *rest.Config, fingerprin
 	return next, nil
 }
 
-// Disconnect closes the connection of a SyncTarget, if there is one.
+// Disconnect closes the connections of a SyncTarget, and forgets its expected cluster.
 func (r *Registry) Disconnect(syncTarget types.UID) {
 	r.lock.Lock()
 	connection, ok := r.connections[syncTarget]
@@ -210,7 +200,7 @@ func (r *Registry) Disconnect(syncTarget types.UID) {
 	}
 }
 
-// Get returns the connection of a SyncTarget.
+// Get returns the connection of a SyncTarget; ok is false if there is none.
 func (r *Registry) Get(syncTarget types.UID) (*Connection, bool) {
 	r.lock.RLock()
 	defer r.lock.RUnlock()

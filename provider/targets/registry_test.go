@@ -35,6 +35,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 func TestRegistryKeepsAConnectionWhileNothingChanges(t *testing.T) {
@@ -193,8 +195,8 @@ func TestRegistryRefuses(t *testing.T) {
 	g.Expect(connection.IsUp()).To(BeTrue())
 
 	// Credentials that are not accepted any more are not used any more.
-	_, err = registry.Connect(syncTarget, []byte(kubeconfigOf(goodCluster, "exec: {command: x}")), kcp.Limits{})
-	var refused *InvalidKubeconfigError
+	_, err = registry.Connect(syncTarget, []byte(fixtures.Kubeconfig(goodCluster, "exec: {command: x}")), kcp.Limits{})
+	var refused *kubeconfig.InvalidError
 	g.Expect(errors.As(err, &refused)).To(BeTrue(), "%v", err)
 	_, ok := registry.Get(syncTarget)
 	g.Expect(ok).To(BeFalse())
@@ -202,14 +204,14 @@ func TestRegistryRefuses(t *testing.T) {
 	eventually(t, func(g Gomega) { g.Expect(way.Open()).To(BeZero()) })
 
 	// No error shows what could not be read, and each ends the connection before.
-	for name, kubeconfig := range map[string]string{
-		"the CA":                     kubeconfigOf("server: https://x, certificate-authority-data: "+secretData, goodUser),
-		"a certificate":              kubeconfigOf(goodCluster, "client-certificate-data: "+secretData+", client-key-data: "+secretData),
-		"a token and a password too": kubeconfigOf(goodCluster, goodUser+", username: me, password: "+secret),
+	for name, content := range map[string]string{
+		"the CA":                     fixtures.Kubeconfig("server: https://x, certificate-authority-data: "+secretData, goodUser),
+		"a certificate":              fixtures.Kubeconfig(goodCluster, "client-certificate-data: "+secretData+", client-key-data: "+secretData),
+		"a token and a password too": fixtures.Kubeconfig(goodCluster, goodUser+", username: me, password: "+secret),
 	} {
 		_, err := registry.Connect(syncTarget, good, kcp.Limits{})
 		g.Expect(err).NotTo(HaveOccurred())
-		_, err = registry.Connect(syncTarget, []byte(kubeconfig), kcp.Limits{})
+		_, err = registry.Connect(syncTarget, []byte(content), kcp.Limits{})
 		g.Expect(err).To(HaveOccurred(), name)
 		expectNoSecret(t, err.Error())
 		_, ok := registry.Get(syncTarget)

@@ -35,34 +35,33 @@ import (
 // ErrNotServed means that the target has no such API now.
 var ErrNotServed = errors.New("the target does not serve this kind")
 
-// discoveryCache remember which kinds and resources belong together. They are emptied by everything that may change that, and
-// otherwise after recheckInterval, since aggregated APIs change without a signal. Discovery shows a change of a definition
-// a little after it was told: for announcedLimit what it says is remembered for announcedInterval only.
+// discoveryCache caches which kinds and resources belong together. It is emptied when a CustomResourceDefinition changes or the
+// target's health does. A result expires after servedRecheckInterval, because aggregated APIs change without a signal.
+// Discovery shows a changed definition with a delay: for crdChangedPollPeriod results expire after crdChangedPollInterval.
 type discoveryCache struct {
 	subscribe sync.Once
 
 	lock    sync.Mutex
 	results map[lookup]lookupResult
-	// generation counts how often known was emptied: what was asked for before is not to be remembered after.
+	// generation counts how often the cache was emptied: a result that was requested before is not cached after.
 	generation int
-	// crdChangedAt is when a definition last changed.
+	// crdChangedAt is when a CustomResourceDefinition last changed.
 	crdChangedAt time.Time
 }
 
-// maxLookups is how many questions are remembered of one target: users name the kinds, and may name others each day.
+// maxLookups bounds the cached results of one target: users name the kinds, and may name others each day.
 const maxLookups = 8192
 
-// lookup is a kind whose resource is asked for, or a resource whose kind is. The other one is empty, and so is a version
-// that does not matter.
+// lookup is a kind whose resource is needed, or a resource whose kind or versions are. Fields that do not matter are empty.
 type lookup struct {
 	schema.GroupVersion
 	kind, resource string
-	// versions is true if it is asked in which versions a resource is served.
+	// versions is true if the versions of the resource are needed.
 	versions bool
 }
 
-// matches reports whether an API is the one that is asked for. Subresources have a kind as well, which may be another's. What is
-// named as no API can be is none: the name that was not asked for goes on to conditions, and into the hub's memory.
+// matches reports whether an API is the one that is looked up. Subresources have a kind too, which may be that of another
+// resource. Impossible names match nothing, because names from a target go into conditions and into the cache.
 func (q lookup) matches(api metav1.APIResource) bool {
 	return (q.kind == "" || q.kind == api.Kind) && (q.resource == "" || q.resource == api.Name) &&
 		discovery.IsAPIName(api.Name) && discovery.IsAPIName(strings.ToLower(api.Kind))
@@ -72,13 +71,13 @@ type lookupResult struct {
 	resource   schema.GroupVersionResource
 	kind       string
 	namespaced bool
-	// versions are those in which the resource is served, the preferred one first.
+	// versions are the served versions of the resource, the preferred one first.
 	versions []string
 	until    time.Time
 }
 
-// Resolve returns the resource of a kind, and whether its objects are in namespaces. Without a version it takes the one
-// that the target prefers among those with the kind. The error wraps [ErrNotServed] if there is none.
+// Resolve returns the resource of a kind, and whether it is namespaced. Without a version it takes the target's preferred
+// version with the kind. The error wraps [ErrNotServed] if there is none.
 func (c *Connection) Resolve(ctx context.Context, kind schema.GroupVersionKind) (resource schema.GroupVersionResource, namespaced bool, err error) {
 	found, err := c.resolve(ctx, lookup{GroupVersion: kind.GroupVersion(), kind: kind.Kind})
 	if err != nil {
@@ -87,8 +86,8 @@ func (c *Connection) Resolve(ctx context.Context, kind schema.GroupVersionKind) 
 	return found.resource, found.namespaced, nil
 }
 
-// ResolveResource returns the kind of a resource, and whether its objects are in namespaces. Without a version it takes the
-// one that the target prefers among those with the resource. The error wraps [ErrNotServed] if there is none.
+// ResolveResource returns the kind of a resource, and whether it is namespaced. Without a version it takes the target's
+// preferred version with the resource. The error wraps [ErrNotServed] if there is none.
 func (c *Connection) ResolveResource(ctx context.Context, resource schema.GroupVersionResource) (kind string, namespaced bool, err error) {
 	found, err := c.resolve(ctx, lookup{GroupVersion: resource.GroupVersion(), resource: resource.Resource})
 	if err != nil {
@@ -101,7 +100,7 @@ func (c *Connection) ResolveResource(ctx context.Context, resource schema.GroupV
 // with the connection. Callers set a timeout, and the class of their requests, in the context.
 func (c *Connection) Discovery() *discovery.Client { return c.discovery }
 
-// resolve answers from memory, or asks the target.
+// resolve returns a cached result, or requests it from the target.
 func (c *Connection) resolve(ctx context.Context, key lookup) (lookupResult, error) {
 	if key.kind == "" && key.resource == "" {
 		return lookupResult{}, ErrNotServed
@@ -110,7 +109,7 @@ func (c *Connection) resolve(ctx context.Context, key lookup) (lookupResult, err
 		c.Subscribe(Listener{OnCRD: func(schema.GroupResource) { c.discoveryCache.crdChanged(c.clock.Now()) }, OnSynced: c.discoveryCache.reset})
 	})
 	now := c.clock.Now()
-	found, drops, ok := c.discoveryCache.get(key)
+	found, generation, ok := c.discoveryCache.get(key)
 	if ok && now.Before(found.until) {
 		return found, nil
 	}
@@ -120,7 +119,7 @@ func (c *Connection) resolve(ctx context.Context, key lookup) (lookupResult, err
 	if err != nil {
 		return lookupResult{}, err
 	}
-	c.discoveryCache.put(key, found, drops, now)
+	c.discoveryCache.put(key, found, generation, now)
 	return found, nil
 }
 
@@ -165,18 +164,18 @@ func (c *Connection) discoveryError(err error) error {
 	return c.credentials.Error(err)
 }
 
-func (r *discoveryCache) get(key lookup) (found lookupResult, drops int, ok bool) {
+func (r *discoveryCache) get(key lookup) (found lookupResult, generation int, ok bool) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	found, ok = r.results[key]
 	return found, r.generation, ok
 }
 
-// put remembers what was found at a time, unless all was forgotten since drops were counted.
-func (r *discoveryCache) put(key lookup, found lookupResult, drops int, now time.Time) {
+// put caches a result, unless the cache was emptied since the generation in which it was requested.
+func (r *discoveryCache) put(key lookup, found lookupResult, generation int, now time.Time) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
-	if r.generation != drops {
+	if r.generation != generation {
 		return
 	}
 	if r.results == nil {
@@ -192,7 +191,7 @@ func (r *discoveryCache) put(key lookup, found lookupResult, drops int, now time
 	r.results[key] = found
 }
 
-// crdChanged forgets all, since a definition changed.
+// crdChanged empties the cache after a change of a CustomResourceDefinition.
 func (r *discoveryCache) crdChanged(now time.Time) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
@@ -206,7 +205,7 @@ func (r *discoveryCache) reset() {
 	r.resetLocked()
 }
 
-// resetLocked is called with the lock held.
+// resetLocked empties the cache. It requires the lock.
 func (r *discoveryCache) resetLocked() {
 	clear(r.results)
 	r.generation++

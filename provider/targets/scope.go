@@ -25,14 +25,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// allNamespaces is the whole cluster, as namespaces to list and watch in.
+// Scope is the part of a cluster to watch: everything, or namespaces and names, each of which costs a watch. The zero value is
+// empty.
+type Scope struct {
+	All        bool
+	Namespaces []string
+	Names      []types.NamespacedName
+}
+
+// allNamespaces stands for the whole cluster.
 var allNamespaces = []string{metav1.NamespaceAll}
 
-// Namespaces are the only ones in which the hub lists and watches, sorted; none if that is the whole cluster.
+// Namespaces returns the sorted namespaces to which the connection is bound; none if it covers the whole cluster.
 func (c *Connection) Namespaces() []string { return c.namespaces }
 
-// WatchNamespaces returns where a resource is listed and watched: in the whole cluster, which is the empty namespace, or in each
-// of those that the connection is bound to. Objects in no namespace are always asked for in the whole cluster.
+// WatchNamespaces returns the namespaces in which the hub lists and watches a resource; the empty namespace is the whole
+// cluster. The connection's namespaces do not restrict cluster-scoped resources.
 func (c *Connection) WatchNamespaces(namespaced bool) []string {
 	if !namespaced || len(c.namespaces) == 0 {
 		return allNamespaces
@@ -40,12 +48,12 @@ func (c *Connection) WatchNamespaces(namespaced bool) []string {
 	return c.namespaces
 }
 
-// WatchesNamespace reports whether objects of a namespace are seen; those in none are.
+// WatchesNamespace reports whether the hub lists and watches a namespace. It is true for the empty one.
 func (c *Connection) WatchesNamespace(namespace string) bool {
 	return namespace == metav1.NamespaceNone || len(c.namespaces) == 0 || slices.Contains(c.namespaces, namespace)
 }
 
-// RestrictScope returns what of a scope the connection reaches.
+// RestrictScope returns the part of a scope that is in the connection's namespaces.
 func (c *Connection) RestrictScope(scope Scope, namespaced bool) Scope {
 	if !namespaced || len(c.namespaces) == 0 {
 		return scope
@@ -59,7 +67,7 @@ func (c *Connection) RestrictScope(scope Scope, namespaced bool) Scope {
 	}
 }
 
-// IsNamespaceMissing reports whether the target has no namespace of a name. It is false, too, where the target does not say.
+// IsNamespaceMissing reports whether the target has no namespace of this name. It returns false if the request fails.
 func (c *Connection) IsNamespaceMissing(ctx context.Context, name string) bool {
 	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()
@@ -67,6 +75,7 @@ func (c *Connection) IsNamespaceMissing(ctx context.Context, name string) bool {
 	return apierrors.IsNotFound(err)
 }
 
+// inNamespace returns the namespace as the end of a message.
 func inNamespace(namespace string) string {
 	if namespace == metav1.NamespaceAll {
 		return ""

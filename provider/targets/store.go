@@ -24,19 +24,20 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 )
 
-// store holds what a reflector shows it and tells one handler, in the goroutine of the reflector. A shared informer would do
-// the same by way of two queues with four goroutines, of which one queue takes 16 KiB while it is empty: more than half of
-// what a watch of which nothing comes costs altogether.
+// store caches the objects of a reflector, and calls one handler in the goroutine of the reflector. A shared informer would
+// need two queues and four goroutines. One of these queues takes 16 KiB while it is empty: more than half of the cost of an
+// idle watch.
 type store struct {
 	cache.Indexer
 	transform cache.TransformFunc
 	handler   cache.ResourceEventHandler
-	// synced is closed when the handler has been told of all that was there at first.
+	// synced is closed after the handler was called for all initial objects.
 	synced chan struct{}
-	// cached is counted by what is held, and not by what a target says of an object that goes.
+	// cached is the size of the cached objects. It does not depend on the last state of a deleted object.
 	cached cachesize.Counter
 }
 
+// newStore returns an empty store. A nil transform changes nothing.
 func newStore(transform cache.TransformFunc, indexers cache.Indexers, handler cache.ResourceEventHandler) *store {
 	if transform == nil {
 		transform = func(object any) (any, error) { return object, nil }
@@ -47,10 +48,10 @@ func newStore(transform cache.TransformFunc, indexers cache.Indexers, handler ca
 	}
 }
 
-// Transformer has the reflector, too, keep objects in the reduced form only while it reads all.
+// Transformer makes the reflector transform the objects of a list before it holds all of them.
 func (s *store) Transformer() cache.TransformFunc { return s.transform }
 
-// HasSynced reports whether the handler has been told of all that was there at first.
+// HasSynced reports whether the handler was called for all initial objects.
 func (s *store) HasSynced() bool {
 	select {
 	case <-s.synced:
@@ -60,10 +61,10 @@ func (s *store) HasSynced() bool {
 	}
 }
 
-// Add is called for each object that appears.
+// Add caches a new object, and calls the handler.
 func (s *store) Add(object any) error { return s.Update(object) }
 
-// Update is called for each object that changes.
+// Update caches a changed object, and calls the handler.
 func (s *store) Update(object any) error {
 	object, err := s.transform(object)
 	if err != nil {
@@ -80,7 +81,7 @@ func (s *store) Update(object any) error {
 	return nil
 }
 
-// Delete is called for each object that goes.
+// Delete drops a deleted object, and calls the handler if the object was cached.
 func (s *store) Delete(object any) error {
 	object, err := s.transform(object)
 	if err != nil {
@@ -98,7 +99,8 @@ func (s *store) Delete(object any) error {
 	return nil
 }
 
-// Replace is called with all that there is, at first and whenever changes may have been missed.
+// Replace caches the objects of a list instead of all others, and calls the handler for each difference. Deleted objects
+// become tombstones.
 func (s *store) Replace(objects []any, resourceVersion string) error {
 	known := map[string]any{}
 	for _, key := range s.ListKeys() {
@@ -134,6 +136,7 @@ func (s *store) Replace(objects []any, resourceVersion string) error {
 	return nil
 }
 
+// notify counts an object, and calls the handler; known is true if before was cached.
 func (s *store) notify(before any, known bool, object any) {
 	if known {
 		s.cached.Add(0, cachesize.SizeOf(object)-cachesize.SizeOf(before))

@@ -17,125 +17,42 @@ limitations under the License.
 package targets
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
-	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/redact"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
 // renewTimeout bounds each of the requests that renew a token.
 const renewTimeout = 10 * time.Second
 
-// ErrKubeconfigChanged is why a token is not renewed for a kubeconfig that is not the connection's.
+// ErrKubeconfigChanged means that a token is not renewed, because the kubeconfig is not the connection's.
 var ErrKubeconfigChanged = errors.New("the kubeconfig has changed meanwhile")
 
 var serviceAccountsResource = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
 
-// Token is what a ServiceAccount's token says of itself. It holds nothing secret, and nothing of it is proven: it serves
-// to ask for a new one in time, which the target grants or refuses.
-type Token struct {
-	// Namespace and ServiceAccount say whose token it is, and UID which of that name.
-	Namespace, ServiceAccount string
-	UID                       types.UID
-	// IssuedAt and ExpiresAt bound its life.
-	IssuedAt, ExpiresAt time.Time
-	// Audiences are whom it is for.
-	Audiences []string
+// Token returns the claims of the connection's token; ok is false if there is no token that expires.
+func (c *Connection) Token() (claimed kubeconfig.Token, ok bool) {
+	return kubeconfig.ParseToken(c.bearerToken)
 }
 
-// Lifetime is for how long the token was issued.
-func (t Token) Lifetime() time.Duration { return t.ExpiresAt.Sub(t.IssuedAt) }
-
-// ParseToken reads the claims of a ServiceAccount's token, without verifying them. ok is false for anything else, and for
-// a token without an end.
-func ParseToken(token string) (claimed Token, ok bool) {
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 || len(token) > maxToken {
-		return Token{}, false
-	}
-	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		return Token{}, false
-	}
-	var claims struct {
-		IssuedAt   json.Number     `json:"iat"`
-		ExpiresAt  json.Number     `json:"exp"`
-		Audience   json.RawMessage `json:"aud"`
-		Kubernetes struct {
-			Namespace      string `json:"namespace"`
-			ServiceAccount struct {
-				Name string    `json:"name"`
-				UID  types.UID `json:"uid"`
-			} `json:"serviceaccount"`
-		} `json:"kubernetes.io"`
-	}
-	if err := json.Unmarshal(payload, &claims); err != nil {
-		return Token{}, false
-	}
-	account := claims.Kubernetes.ServiceAccount
-	claimed = Token{Namespace: claims.Kubernetes.Namespace, ServiceAccount: account.Name, UID: account.UID, Audiences: audiences(claims.Audience)}
-	// They become part of a URL.
-	if len(validation.ValidateNamespaceName(claimed.Namespace, false)) > 0 || len(validation.ValidateServiceAccountName(claimed.ServiceAccount, false)) > 0 {
-		return Token{}, false
-	}
-	var issued, expires bool
-	claimed.IssuedAt, issued = parseNumericDate(claims.IssuedAt)
-	claimed.ExpiresAt, expires = parseNumericDate(claims.ExpiresAt)
-	return claimed, issued && expires && claimed.Lifetime() > 0
-}
-
-// lastDate is the end of the year 9999, beyond which times cannot be written into a status.
-const lastDate = 253402300799
-
-func parseNumericDate(claim json.Number) (time.Time, bool) {
-	seconds, err := claim.Float64()
-	if err != nil || seconds < 1 || seconds > lastDate {
-		return time.Time{}, false
-	}
-	return time.Unix(int64(seconds), 0).UTC(), true
-}
-
-// audiences reads a claim that is a text or a list of texts.
-func audiences(claim json.RawMessage) []string {
-	var one string
-	if json.Unmarshal(claim, &one) == nil && one != "" {
-		return []string{one}
-	}
-	var many []string
-	if json.Unmarshal(claim, &many) != nil {
-		return nil
-	}
-	return many
-}
-
-// Token returns what the connection's token says of itself; ok is false if it has none that ends.
-func (c *Connection) Token() (claimed Token, ok bool) { return ParseToken(c.bearerToken) }
-
-// RenewToken asks the target for another token of the same kind for the connection's user, proves by a request that the
-// target accepts it, and returns the kubeconfig with that token in the place of its own. The error says what was refused.
-func (c *Connection) RenewToken(ctx context.Context, kubeconfig []byte) ([]byte, error) {
+// RenewToken requests a new token for the connection's ServiceAccount, and verifies by a request that the target accepts it.
+// RenewToken returns the kubeconfig with the new token.
+func (c *Connection) RenewToken(ctx context.Context, content []byte) ([]byte, error) {
 	ctx = requestmetrics.WithClass(ctx, requestmetrics.Background)
-	config, err := ParseKubeconfig(kubeconfig)
+	config, err := kubeconfig.Parse(content)
 	if err != nil {
 		return nil, err
 	}
@@ -154,25 +71,25 @@ func (c *Connection) RenewToken(ctx context.Context, kubeconfig []byte) ([]byte,
 	if err := c.verifyToken(ctx, token); err != nil {
 		return nil, fmt.Errorf("the target does not accept the token that it issued: %w", err)
 	}
-	return replaceToken(kubeconfig, config, token)
+	return kubeconfig.ReplaceToken(content, token)
 }
 
-// RenewTokenAsync is [Connection.RenewToken] for whoever must not wait for the target: the error is [ErrPending] until the target
-// has answered, and OnChange is called then. An answer is given once, and only for the kubeconfig that was asked with.
-func (c *Connection) RenewTokenAsync(kubeconfig []byte) ([]byte, error) {
-	fingerprint := sha256.Sum256(kubeconfig)
+// RenewTokenAsync is [Connection.RenewToken] for callers that must not wait. It returns [ErrPending] until the target has
+// answered, and OnChange is called then. Each result is returned once, and only for the kubeconfig of its request.
+func (c *Connection) RenewTokenAsync(content []byte) ([]byte, error) {
+	fingerprint := sha256.Sum256(content)
 	c.tokenRenewal.lock.Lock()
 	defer c.tokenRenewal.lock.Unlock()
-	answer := c.tokenRenewal.result
-	if c.tokenRenewal.result = nil; answer != nil && answer.kubeconfigHash == fingerprint {
-		return answer.kubeconfig, answer.err
+	result := c.tokenRenewal.result
+	if c.tokenRenewal.result = nil; result != nil && result.fingerprint == fingerprint {
+		return result.kubeconfig, result.err
 	}
 	if !c.tokenRenewal.running {
 		c.tokenRenewal.running = true
 		c.RunInBackground(func(ctx context.Context) {
-			renewed, err := c.RenewToken(ctx, kubeconfig)
+			renewed, err := c.RenewToken(ctx, content)
 			c.tokenRenewal.lock.Lock()
-			c.tokenRenewal.running, c.tokenRenewal.result = false, &renewalResult{kubeconfigHash: fingerprint, kubeconfig: renewed, err: err}
+			c.tokenRenewal.running, c.tokenRenewal.result = false, &renewalResult{fingerprint: fingerprint, kubeconfig: renewed, err: err}
 			c.tokenRenewal.lock.Unlock()
 			c.onChange(c.SyncTarget)
 		})
@@ -180,22 +97,23 @@ func (c *Connection) RenewTokenAsync(kubeconfig []byte) ([]byte, error) {
 	return nil, ErrPending
 }
 
-// tokenRenewal is the one renewal of a token that nobody waits for.
+// tokenRenewal is the renewal of [Connection.RenewTokenAsync]; there is one at a time.
 type tokenRenewal struct {
 	lock    sync.Mutex
 	running bool
-	// result is nil once it was taken.
+	// result is nil before the answer, and after it was returned.
 	result *renewalResult
 }
 
-// renewalResult is how a renewal went that was asked for with a kubeconfig of this SHA-256.
+// renewalResult is the result of a renewal; the fingerprint is that of the kubeconfig before.
 type renewalResult struct {
-	kubeconfigHash [sha256.Size]byte
-	kubeconfig     []byte
-	err            error
+	fingerprint [sha256.Size]byte
+	kubeconfig  []byte
+	err         error
 }
 
-func (c *Connection) requestToken(ctx context.Context, claimed Token) (string, error) {
+// requestToken requests a token of the same lifetime and audiences.
+func (c *Connection) requestToken(ctx context.Context, claimed kubeconfig.Token) (string, error) {
 	ctx, done := withTimeout(ctx, renewTimeout)
 	defer done()
 	request := &authenticationv1.TokenRequest{
@@ -213,47 +131,16 @@ func (c *Connection) requestToken(ctx context.Context, claimed Token) (string, e
 		return "", err
 	}
 	token, _, _ := unstructured.NestedString(answer.Object, "status", "token")
-	if issued, ok := ParseToken(token); !ok || issued.Namespace != claimed.Namespace || issued.ServiceAccount != claimed.ServiceAccount {
-		return "", errors.New("the answer holds no such token")
+	if issued, ok := kubeconfig.ParseToken(token); !ok || issued.Namespace != claimed.Namespace || issued.ServiceAccount != claimed.ServiceAccount {
+		return "", errors.New("the answer has no token of this ServiceAccount")
 	}
 	return token, nil
 }
 
-// verifyToken asks for what anybody may ask: a server that does not know a token refuses that too.
+// verifyToken gets the version with a token. Every user may do so, but an API server refuses unknown tokens.
 func (c *Connection) verifyToken(ctx context.Context, token string) error {
 	ctx, done := withTimeout(ctx, renewTimeout)
 	defer done()
 	// The transport adds the connection's own token only to requests that have none.
 	return c.discovery.RESTClient().Get().AbsPath("/version").MaxRetries(0).SetHeader("Authorization", "Bearer "+token).Do(ctx).Error()
-}
-
-// replaceToken returns the kubeconfig with another token. All else stays as its owner has written it, if that is possible.
-func replaceToken(kubeconfig []byte, before *rest.Config, token string) ([]byte, error) {
-	changed := bytes.ReplaceAll(kubeconfig, []byte(before.BearerToken), []byte(token))
-	if differsOnlyInToken(changed, before, token) {
-		return changed, nil
-	}
-	// It was written in a way that hides it, such as over several lines.
-	parsed, err := clientcmd.Load(kubeconfig)
-	if err != nil {
-		return nil, errMalformed
-	}
-	parsed.AuthInfos[parsed.Contexts[parsed.CurrentContext].AuthInfo].Token = token
-	if changed, err = clientcmd.Write(*parsed); err != nil {
-		return nil, errMalformed
-	}
-	if !differsOnlyInToken(changed, before, token) {
-		return nil, errors.New("the token cannot be replaced in this kubeconfig")
-	}
-	return changed, nil
-}
-
-// differsOnlyInToken reports whether a kubeconfig leads to the same server and is the same but for its token.
-func differsOnlyInToken(kubeconfig []byte, before *rest.Config, token string) bool {
-	after, err := ParseKubeconfig(kubeconfig)
-	if err != nil || after.BearerToken != token {
-		return false
-	}
-	return after.Host == before.Host && after.ServerName == before.ServerName &&
-		slices.Equal(after.CAData, before.CAData) && slices.Equal(after.CertData, before.CertData) && slices.Equal(after.KeyData, before.KeyData)
 }

@@ -25,7 +25,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -39,118 +38,10 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
-
-// tokenOf returns a token with these claims, in the form of a JWT that nobody signed.
-func tokenOf(claims string) string {
-	return "eyJhbGciOiJSUzI1NiJ9." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2lnbmF0dXJl"
-}
-
-const hubClaims = `"kubernetes.io": {"namespace": "synchub", "serviceaccount": {"name": "hub", "uid": "u"}}`
-
-func TestParseToken(t *testing.T) {
-	want := Token{Namespace: "synchub", ServiceAccount: "hub", UID: "u", IssuedAt: time.Unix(1000, 0).UTC(), ExpiresAt: time.Unix(4600, 0).UTC(), Audiences: []string{"a", "b"}}
-	one, none := want, want
-	one.Audiences, none.Audiences = []string{"a"}, nil
-	for name, test := range map[string]struct {
-		token string
-		want  *Token
-	}{
-		"a ServiceAccount's":    {tokenOf(`{"iat": 1000, "exp": 4600, "aud": ["a", "b"], "sub": "x", ` + hubClaims + `}`), &want},
-		"for one audience":      {tokenOf(`{"iat": 1000, "exp": 4600, "aud": "a", ` + hubClaims + `}`), &one},
-		"for nobody":            {tokenOf(`{"iat": 1000, "exp": 4600, ` + hubClaims + `}`), &none},
-		"with fractions":        {tokenOf(`{"iat": 1000.5, "exp": 4.6e3, "aud": ["a", "b"], ` + hubClaims + `}`), &want},
-		"without an end":        {tokenOf(`{"iat": 1000, ` + hubClaims + `}`), nil},
-		"without a beginning":   {tokenOf(`{"exp": 4600, ` + hubClaims + `}`), nil},
-		"ended before it began": {tokenOf(`{"iat": 4600, "exp": 1000, ` + hubClaims + `}`), nil},
-		"beyond all times":      {tokenOf(`{"iat": 1000, "exp": 1e300, ` + hubClaims + `}`), nil},
-		"before all times":      {tokenOf(`{"iat": -1, "exp": 4600, ` + hubClaims + `}`), nil},
-		"a time in words":       {tokenOf(`{"iat": "now", "exp": 4600, ` + hubClaims + `}`), nil},
-		"of somebody else":      {tokenOf(`{"iat": 1000, "exp": 4600, "email": "me@example.org"}`), nil},
-		"of a way out":          {tokenOf(`{"iat": 1000, "exp": 4600, "kubernetes.io": {"namespace": "a/../b", "serviceaccount": {"name": "hub"}}}`), nil},
-		"of a name with a way":  {tokenOf(`{"iat": 1000, "exp": 4600, "kubernetes.io": {"namespace": "a", "serviceaccount": {"name": "../x"}}}`), nil},
-		"of another form":       {tokenOf(`{"iat": 1000, "exp": 4600, "kubernetes.io": "synchub"}`), nil},
-		"no JSON":               {tokenOf(secret), nil},
-		"no base64":             {"a.!.c", nil},
-		"no JWT":                {secret, nil},
-		"too many parts":        {tokenOf(`{"iat": 1000, "exp": 4600, `+hubClaims+`}`) + ".x", nil},
-		"nothing":               {"", nil},
-		"an endless one":        {tokenOf(`{"iat": 1000, "exp": 4600, `+hubClaims+`}`) + strings.Repeat("x", maxToken), nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, ok := ParseToken(test.token)
-			if ok != (test.want != nil) || ok && !reflect.DeepEqual(got, *test.want) {
-				t.Errorf("want %+v, got %+v, %v", test.want, got, ok)
-			}
-		})
-	}
-}
-
-func FuzzParseToken(f *testing.F) {
-	f.Add([]byte(`{"iat": 1000, "exp": 4600, "aud": ["a"], ` + hubClaims + `}`))
-	f.Add([]byte(`{"iat": 1e300, "exp": -4600, "aud": {}, "kubernetes.io": {}}`))
-	f.Fuzz(func(t *testing.T, claims []byte) {
-		got, ok := ParseToken(tokenOf(string(claims)))
-		if !ok {
-			return
-		}
-		if got.Lifetime() <= 0 || got.ExpiresAt.Year() > 9999 || strings.ContainsAny(got.Namespace+got.ServiceAccount, "/%?#") || got.Namespace == "" || got.ServiceAccount == "" {
-			t.Errorf("accepted %+v", got)
-		}
-	})
-}
-
-// Only the token changes, and what else its owner has written stays as it was.
-func TestReplaceToken(t *testing.T) {
-	before, after := tokenOf(`{"exp": 1}`), tokenOf(`{"exp": 2}`)
-	long := strings.Repeat("long", 10)
-	for name, test := range map[string]struct {
-		user string
-		// same is false if the kubeconfig is written anew.
-		same bool
-	}{
-		"plain":            {"# mine\n    token: " + before + " # until then", true},
-		"quoted":           {"token: '" + before + "'", true},
-		"in two places":    {"token: " + before + "\n- name: other\n  user: {token: " + before + "}", true},
-		"escaped":          {`token: "` + strings.Replace(before, "e", `\u0065`, 1) + `"`, false},
-		"on several lines": {"token: \"" + before[:5] + "\\\n      " + before[5:] + "\"", false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			kubeconfig := strings.Replace(kubeconfigOf(goodCluster, long), "user: {"+long+"}", "user:\n    "+test.user, 1)
-			config, err := ParseKubeconfig([]byte(kubeconfig))
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(config.BearerToken).To(Equal(before))
-			changed, err := replaceToken([]byte(kubeconfig), config, after)
-			g.Expect(err).NotTo(HaveOccurred())
-			got, err := ParseKubeconfig(changed)
-			g.Expect(err).NotTo(HaveOccurred())
-			config.BearerToken = after
-			g.Expect(withoutProxy(t, got)).To(Equal(withoutProxy(t, config)))
-			if replaced := strings.ReplaceAll(kubeconfig, before, after); test.same {
-				g.Expect(string(changed)).To(Equal(replaced))
-			} else {
-				g.Expect(string(changed)).NotTo(Equal(replaced))
-			}
-		})
-	}
-}
-
-// A token that occurs elsewhere too, such as in the server's address, must not change that.
-func TestReplaceTokenChangesNothingElse(t *testing.T) {
-	g := NewWithT(t)
-	kubeconfig := []byte(kubeconfigOf("server: https://cluster.example.org", "token: example"))
-	config, err := ParseKubeconfig(kubeconfig)
-	g.Expect(err).NotTo(HaveOccurred())
-	changed, err := replaceToken(kubeconfig, config, "another")
-	g.Expect(err).NotTo(HaveOccurred())
-	got, err := ParseKubeconfig(changed)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(got.Host).To(Equal("https://cluster.example.org"))
-	g.Expect(got.BearerToken).To(Equal("another"))
-}
 
 // createServiceAccount makes a ServiceAccount that may renew its token, or not, and returns a kubeconfig with a token of ten minutes.
 func createServiceAccount(t *testing.T, target *servers.Target, name string, mayRenew bool) []byte {
@@ -218,7 +109,8 @@ func TestRenewalWaitsForNoTarget(t *testing.T) {
 			<-release
 		}
 	})
-	old := tokenOf(`{"iat": 1000, "exp": 4600, "kubernetes.io": {"namespace": "default", "serviceaccount": {"name": "waits"}}}`)
+	claims := `{"iat": 1000, "exp": 4600, "kubernetes.io": {"namespace": "default", "serviceaccount": {"name": "waits"}}}`
+	old := "e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2lnbmF0dXJl"
 	kubeconfig = bytes.Replace(kubeconfig, []byte(secret), []byte(old), 1)
 	registry := newRegistry(t.Context(), t, clock.RealClock{})
 	connection, err := registry.Connect(syncTarget, kubeconfig, kcp.Limits{})
@@ -261,10 +153,10 @@ func TestTokenIsNotRenewedWithoutTheRight(t *testing.T) {
 func TestTokenIsVerified(t *testing.T) {
 	g := NewWithT(t)
 	target := startTarget(t, steady)
-	kubeconfig := createServiceAccount(t, target, "proves", true)
-	connection := connectTo(t, kubeconfig)
-	g.Expect(connection.verifyToken(t.Context(), tokenOf("{}"))).NotTo(Succeed())
-	config, err := ParseKubeconfig(kubeconfig)
+	content := createServiceAccount(t, target, "proves", true)
+	connection := connectTo(t, content)
+	g.Expect(connection.verifyToken(t.Context(), "e30.e30.c2lnbmF0dXJl")).NotTo(Succeed())
+	config, err := kubeconfig.Parse(content)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(connection.verifyToken(t.Context(), config.BearerToken)).To(Succeed())
 }

@@ -18,7 +18,6 @@ package targets
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -29,7 +28,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/csaupgrade"
 	"k8s.io/client-go/util/retry"
@@ -37,11 +35,11 @@ import (
 
 var namespacesResource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// ErrAlreadyExists means that an object of the name is there already; nothing was written.
+// ErrAlreadyExists means that an object of this name exists, and nothing was written.
 var ErrAlreadyExists = errors.New("an object of this name exists")
 
-// Create creates the object unless one of its name exists: then the error wraps [ErrAlreadyExists], and nothing was written.
-// A missing namespace is reported as the API server does, by a NotFound error.
+// Create creates the object. The error wraps [ErrAlreadyExists] if an object of its name exists; nothing was written then. A
+// missing namespace causes a NotFound error.
 func (c *Connection) Create(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()
@@ -61,8 +59,8 @@ func (c *Connection) Create(ctx context.Context, resource schema.GroupVersionRes
 	return created, err
 }
 
-// createByPost is for targets that do not create by apply. A POST records our fields as an update's, and an apply would
-// then never remove one of them; so they are turned into an apply's at once.
+// createByPost is for targets that do not create by apply. A POST records our fields under an Update manager, and a later apply
+// could not remove one of them. So createByPost moves them to an Apply manager at once.
 func (c *Connection) createByPost(ctx context.Context, client dynamic.ResourceInterface, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	created, err := client.Create(ctx, object, metav1.CreateOptions{FieldManager: c.fieldManager})
 	if apierrors.IsAlreadyExists(err) {
@@ -82,7 +80,7 @@ func (c *Connection) createByPost(ctx context.Context, client dynamic.ResourceIn
 			current = upgraded
 			return conflict
 		}
-		// Controllers write to new objects at once.
+		// A controller of the target has written to the new object.
 		if current, err = client.Get(ctx, created.GetName(), metav1.GetOptions{}); err != nil {
 			return err
 		}
@@ -97,7 +95,7 @@ func (c *Connection) createByPost(ctx context.Context, client dynamic.ResourceIn
 	return current, nil
 }
 
-// Apply applies the object to the one that has the UID. It fails with a Conflict or Invalid error if that one is gone or
+// Apply applies the object to the one that has the UID. It fails with a Conflict or Invalid error if that was deleted or
 // replaced.
 func (c *Connection) Apply(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured, uid types.UID) (*unstructured.Unstructured, error) {
 	ctx, done := withTimeout(ctx, requestTimeout)
@@ -107,7 +105,7 @@ func (c *Connection) Apply(ctx context.Context, resource schema.GroupVersionReso
 		Apply(ctx, object.GetName(), fenced, metav1.ApplyOptions{FieldManager: c.fieldManager, Force: true})
 }
 
-// Delete deletes the object that has the UID. That it is gone already is no error.
+// Delete deletes the object that has the UID. It is no error if the object is gone.
 func (c *Connection) Delete(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName, uid types.UID) error {
 	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()
@@ -122,7 +120,7 @@ func (c *Connection) Delete(ctx context.Context, resource schema.GroupVersionRes
 	return err
 }
 
-// DryRunApply tells what an [Connection.Apply] would make of the object, and changes nothing.
+// DryRunApply returns the result that [Connection.Apply] would have, and changes nothing.
 func (c *Connection) DryRunApply(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured, uid types.UID) (*unstructured.Unstructured, error) {
 	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()
@@ -132,8 +130,8 @@ func (c *Connection) DryRunApply(ctx context.Context, resource schema.GroupVersi
 	})
 }
 
-// DryRunCreate asks the target whether it would accept the object as a new one, and changes nothing. That the name is
-// taken is no error: the API server says so only after it has found the object valid.
+// DryRunCreate fails if the target would not accept the object as a new one, and changes nothing. It is no error if the object
+// exists: the API server validates an object before it checks its name.
 func (c *Connection) DryRunCreate(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
 	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()
@@ -146,7 +144,7 @@ func (c *Connection) DryRunCreate(ctx context.Context, resource schema.GroupVers
 	return err
 }
 
-// Get reads an object from the target.
+// Get gets an object from the target.
 func (c *Connection) Get(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName) (*unstructured.Unstructured, error) {
 	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()
@@ -176,7 +174,7 @@ func (c *Connection) resourceClient(resource schema.GroupVersionResource, namesp
 	return c.client.Resource(resource).Namespace(namespace)
 }
 
-// withMetadata returns a shallow copy of object with one field of its metadata set.
+// withMetadata returns a shallow copy of the object with one field of its metadata set.
 func withMetadata(object *unstructured.Unstructured, field, value string) *unstructured.Unstructured {
 	content := make(map[string]any, len(object.Object))
 	maps.Copy(content, object.Object)
@@ -187,15 +185,4 @@ func withMetadata(object *unstructured.Unstructured, field, value string) *unstr
 	metadata[field] = value
 	content["metadata"] = metadata
 	return &unstructured.Unstructured{Object: content}
-}
-
-// maxShownVersion is how much is shown of what a target calls its version.
-const maxShownVersion = 64
-
-func (c *Connection) parseVersion(body []byte) (string, error) {
-	var info version.Info
-	if err := json.Unmarshal(body, &info); err != nil {
-		return "", fmt.Errorf("the target's answer is not a version: %w", c.credentials.Error(err))
-	}
-	return c.credentials.Truncate(info.GitVersion, maxShownVersion), nil
 }

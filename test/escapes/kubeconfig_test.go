@@ -25,19 +25,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 var discarded = log.New(io.Discard, "", 0)
 
 func kubeconfigFor(server *httptest.Server, authority string) string {
-	return kubeconfigOf(fmt.Sprintf("server: '%s', certificate-authority-data: %s", server.URL, base64.StdEncoding.EncodeToString([]byte(authority))), "token: "+token)
-}
-
-// kubeconfigOf returns a kubeconfig with one cluster and one user, each given as the fields of a YAML map.
-func kubeconfigOf(cluster, user string) string {
-	return fmt.Sprintf("{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}], "+
-		"clusters: [{name: c, cluster: {%s}}], users: [{name: u, user: {%s}}]}", cluster, user)
+	return fixtures.Kubeconfig(fmt.Sprintf("server: '%s', certificate-authority-data: %s", server.URL, base64.StdEncoding.EncodeToString([]byte(authority))), "token: "+token)
 }
 
 // Servers that a kubeconfig may not name: text that resembles an address without being a plain one, and more than a host
@@ -56,7 +51,7 @@ func TestHostileServerNames(t *testing.T) {
 		"https://0.0.0.0", "https://[::]", "https://0", "https://00", "https://[64:ff9b::a9fe:a9fe]",
 	} {
 		t.Run(server, func(t *testing.T) {
-			_, err := targets.ParseKubeconfig([]byte(kubeconfigOf("server: '"+server+"'", "token: "+token)))
+			_, err := kubeconfig.Parse([]byte(fixtures.Kubeconfig("server: '"+server+"'", "token: "+token)))
 			if err == nil {
 				t.Fatal("it is taken")
 			}
@@ -67,7 +62,7 @@ func TestHostileServerNames(t *testing.T) {
 		"https://localhost", "https://LOCALHOST:6443", "https://127.0.0.1", "https://[::1]:6443", "https://10.0.0.1/clusters/root:org",
 		"https://a", "https://a-b.c_d.example", "https://1.example", "https://0x7f.example", "https://xn--exmple-cua.org", "https://example.org:1", "https://example.org:65535/k8s/clusters/c-1",
 	} {
-		if _, err := targets.ParseKubeconfig([]byte(kubeconfigOf("server: '"+server+"'", "token: "+token))); err != nil {
+		if _, err := kubeconfig.Parse([]byte(fixtures.Kubeconfig("server: '"+server+"'", "token: "+token))); err != nil {
 			t.Errorf("%s is refused: %v", server, err)
 		}
 	}
@@ -76,18 +71,18 @@ func TestHostileServerNames(t *testing.T) {
 // Users that a kubeconfig may not have, and invalid documents. More of them are in the tests of the parser.
 func TestHostileKubeconfigs(t *testing.T) {
 	const cluster = "server: 'https://127.0.0.1'"
-	for name, kubeconfig := range map[string]string{
-		"a program":          kubeconfigOf(cluster, "exec: {apiVersion: client.authentication.k8s.io/v1, command: /bin/"+token+", interactiveMode: Never}"),
-		"a provider":         kubeconfigOf(cluster, "auth-provider: {name: gcp, config: {cmd-path: /bin/"+token+"}}"),
-		"a file of a token":  kubeconfigOf(cluster, "tokenFile: /run/"+token),
-		"a file of a key":    kubeconfigOf(cluster, "client-key: /run/"+token),
-		"an authority's":     kubeconfigOf(cluster+", certificate-authority: /run/"+token, ""),
-		"a proxy":            kubeconfigOf(cluster+", proxy-url: 'http://"+token+"'", ""),
-		"no verification":    kubeconfigOf(cluster+", insecure-skip-tls-verify: true", ""),
-		"another name":       kubeconfigOf(cluster+", tls-server-name: 'x..y'", ""),
-		"a name with a line": kubeconfigOf(cluster+`, tls-server-name: "x\ny"`, ""),
-		"somebody else":      kubeconfigOf(cluster, "as: system:admin"),
-		"a group":            kubeconfigOf(cluster, "as-groups: [system:masters]"),
+	for name, content := range map[string]string{
+		"a program":          fixtures.Kubeconfig(cluster, "exec: {apiVersion: client.authentication.k8s.io/v1, command: /bin/"+token+", interactiveMode: Never}"),
+		"a provider":         fixtures.Kubeconfig(cluster, "auth-provider: {name: gcp, config: {cmd-path: /bin/"+token+"}}"),
+		"a file of a token":  fixtures.Kubeconfig(cluster, "tokenFile: /run/"+token),
+		"a file of a key":    fixtures.Kubeconfig(cluster, "client-key: /run/"+token),
+		"an authority's":     fixtures.Kubeconfig(cluster+", certificate-authority: /run/"+token, ""),
+		"a proxy":            fixtures.Kubeconfig(cluster+", proxy-url: 'http://"+token+"'", ""),
+		"no verification":    fixtures.Kubeconfig(cluster+", insecure-skip-tls-verify: true", ""),
+		"another name":       fixtures.Kubeconfig(cluster+", tls-server-name: 'x..y'", ""),
+		"a name with a line": fixtures.Kubeconfig(cluster+`, tls-server-name: "x\ny"`, ""),
+		"somebody else":      fixtures.Kubeconfig(cluster, "as: system:admin"),
+		"a group":            fixtures.Kubeconfig(cluster, "as-groups: [system:masters]"),
 		"anchors":            "a: &a [x]\nb: *a",
 		"depth":              strings.Repeat("[", 10_000),
 		"a giant":            strings.Repeat("#", 1<<20),
@@ -95,7 +90,7 @@ func TestHostileKubeconfigs(t *testing.T) {
 		"no YAML":            "\x00\x01" + token,
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := targets.ParseKubeconfig([]byte(kubeconfig))
+			_, err := kubeconfig.Parse([]byte(content))
 			if err == nil {
 				t.Fatal("it is taken")
 			}

@@ -14,9 +14,13 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package kubeconfig decides which SyncTargets may use a Secret with a kubeconfig: those that the Secret itself names.
+// Package kubeconfig decides which kubeconfigs the hub accepts, and which SyncTargets may use them.
 //
-// A reference in a SyncTarget is no permission, because somebody who may create SyncTargets need not be allowed to read
-// Secrets. `kubectl synchub register` writes the permission; the hub checks it before it uses the content of the Secret.
-// The package is pure.
+// A kubeconfig is data: [Parse] executes, opens and follows nothing in it, and refuses a kubeconfig that needs more than a
+// server and a credential. [DeniedNetworks] refuse a server by its address, in the kubeconfig and at each dial.
+// [ReplaceToken] writes a renewed [Token].
+//
+// A Secret names the SyncTargets that may use its kubeconfig; [Allows] checks that. A reference in a SyncTarget is no
+// permission, because a user who may create SyncTargets need not be allowed to read Secrets. `kubectl synchub register`
+// writes the permission, and the hub checks it before it uses the content of the Secret.
 package kubeconfig

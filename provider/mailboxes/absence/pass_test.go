@@ -14,15 +14,13 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package mailboxes
+package absence
 
 import (
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
-	"github.com/kcp-dev/logicalcluster/v3"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
 	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
@@ -31,7 +29,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -39,7 +36,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// binding is what an APIBinding says of its claims.
+// binding describes an APIBinding by its claims.
 type binding struct {
 	bound             []schema.GroupResource
 	accepted, applied []schema.GroupResource
@@ -135,23 +132,23 @@ func TestGroupMissingAndVerifiedWithoutList(t *testing.T) {
 	accepted := []schema.GroupResource{configMaps.GroupResource()}
 	bound := binding{accepted: accepted, applied: accepted, condition: corev1.ConditionTrue, bound: []schema.GroupResource{{Group: "example.org", Resource: "widgets"}}}.build()
 	widgets := schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "widgets"}
-	deselected := AbsenceCandidate{Resource: configMaps, Key: key("deselected")}
-	deselectedToo := AbsenceCandidate{Resource: secrets, Key: key("deselected")}
+	deselected := Candidate{Resource: configMaps, Key: key("deselected")}
+	deselectedToo := Candidate{Resource: secrets, Key: key("deselected")}
 	a, b, widget, secret := missingObject(configMaps, "a"), missingObject(configMaps, "b"), missingObject(widgets, "w"), missingObject(secrets, "s")
-	candidates := []AbsenceCandidate{a, deselected, secret, widget, deselectedToo, b}
+	candidates := []Candidate{a, deselected, secret, widget, deselectedToo, b}
 
 	found, count := groupMissing(bound, candidates)
 	g.Expect(count).To(Equal(3))
-	g.Expect(found).To(Equal(map[schema.GroupVersionResource][]AbsenceCandidate{configMaps: {a, b}, widgets: {widget}}))
-	found, count = groupMissing(bound, []AbsenceCandidate{secret, deselected})
+	g.Expect(found).To(Equal(map[schema.GroupVersionResource][]Candidate{configMaps: {a, b}, widgets: {widget}}))
+	found, count = groupMissing(bound, []Candidate{secret, deselected})
 	g.Expect(count).To(BeZero())
 	g.Expect(found).To(BeEmpty())
 
-	g.Expect(verifiedWithoutList(candidates)).To(Equal(passResult{verified: []AbsenceCandidate{deselected, deselectedToo}}))
-	g.Expect(verifiedWithoutList([]AbsenceCandidate{a, secret})).To(Equal(passResult{}))
+	g.Expect(verifiedWithoutList(candidates)).To(Equal(passResult{verified: []Candidate{deselected, deselectedToo}}))
+	g.Expect(verifiedWithoutList([]Candidate{a, secret})).To(Equal(passResult{}))
 }
 
-// Many are more than manySuspects, or more than one of manyOf of all that the mailbox held, but more than someSuspects.
+// A mass deletion needs more than massDeletionCount candidates, or more than massDeletionMinimum and a large part of the mailbox.
 func TestIsMassDeletion(t *testing.T) {
 	for _, tt := range []struct {
 		left, candidates int
@@ -163,117 +160,103 @@ func TestIsMassDeletion(t *testing.T) {
 		{100, 25, false}, {100, 26, true},
 		{199, massDeletionCount, true}, {200, massDeletionCount, false}, {1000, massDeletionCount, false}, {1000, massDeletionCount + 1, true},
 	} {
-		t.Run(fmt.Sprintf("%d of %d", tt.candidates, tt.left+tt.candidates), func(t *testing.T) {
-			mailboxes, _ := newMailboxes(configMaps, secrets)
-			// Neither bindings nor what is in other mailboxes counts.
-			addEndpoint(t, mailboxes, "https://one", caches{
-				bindingsResource: bindings(here, there),
-				configMaps:       append(objects(here, tt.left/2), objects(there, 2000)...),
-				secrets:          objects(here, tt.left-tt.left/2),
-			})
-			if got := mailboxes.absence.isMassDeletion(here, tt.candidates); got != tt.want {
-				t.Errorf("want %t, got %t", tt.want, got)
-			}
-		})
-	}
-	t.Run("of what nobody can see", func(t *testing.T) {
-		mailboxes, _ := newMailboxes(configMaps)
-		if !mailboxes.absence.isMassDeletion(here, massDeletionMinimum+1) || mailboxes.absence.isMassDeletion(here, massDeletionMinimum) {
-			t.Error("only the suspects are known, so they are all of it")
+		v, _ := newVerifier(&fakeCache{count: tt.left})
+		if got := v.isMassDeletion(here, tt.candidates); got != tt.want {
+			t.Errorf("%d of %d: want %t, got %t", tt.candidates, tt.left+tt.candidates, tt.want, got)
 		}
-	})
+	}
+}
+
+// Nothing is verified of a mailbox of which the cache holds nothing.
+func TestNothingIsVerifiedOfAnEvictedMailbox(t *testing.T) {
+	v, _ := newVerifier(&fakeCache{evicted: true, names: map[schema.GroupVersionResource][]string{configMaps: nil}})
+	result, delay := v.runPass(t.Context(), here, []Candidate{{Resource: configMaps, Key: key("deselected")}, missingObject(configMaps, "gone")})
+	NewWithT(t).Expect(result).To(Equal(passResult{}))
+	NewWithT(t).Expect(delay).To(Equal(retryInterval))
 }
 
 // A candidate that reaches the verifier after its object has come back must not be confirmed by a cache that holds it.
 func TestAVerifiedCacheIsNotListedAgain(t *testing.T) {
 	g := NewWithT(t)
-	mailboxes, _ := newMailboxes(configMaps)
-	addEndpoint(t, mailboxes, "https://one", caches{bindingsResource: bindings(here), configMaps: {object(here, "back"), object(there, "gone")}})
+	v, _ := newVerifier(&fakeCache{names: map[schema.GroupVersionResource][]string{configMaps: {"back"}}})
 	back, gone := missingObject(configMaps, "back"), missingObject(configMaps, "gone")
-	mailboxes.absence.stateLocked(here).verifiedCaches[configMaps] = "1"
-	candidates := map[schema.GroupVersionResource][]AbsenceCandidate{configMaps: {back, gone}}
-	found, listed, err := mailboxes.absence.verifyMissing(t.Context(), boundAt("1", nil), here, candidates, false)
+	v.stateLocked(here).verifiedCaches[configMaps] = "1"
+	candidates := map[schema.GroupVersionResource][]Candidate{configMaps: {back, gone}}
+	found, listed, err := v.verifyMissing(t.Context(), boundAt("1", nil), here, candidates, false)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(listed).To(BeFalse())
-	g.Expect(found).To(Equal(passResult{verified: []AbsenceCandidate{gone}, cleared: []AbsenceCandidate{back}}))
+	g.Expect(found).To(Equal(passResult{verified: []Candidate{gone}, cleared: []Candidate{back}}))
 }
 
-// A resource that cannot be listed, or of which there is no cache, holds up no other and proves nothing.
+// A resource that cannot be listed, or has no cache, blocks no other, and none of its candidates is verified.
 func TestEachResourceIsVerifiedByItself(t *testing.T) {
 	g := NewWithT(t)
-	mailboxes, _ := newMailboxes(configMaps)
-	addEndpoint(t, mailboxes, "https://one", caches{bindingsResource: bindings(here)})
+	v, _ := newVerifier(&fakeCache{})
 	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
-		map[schema.GroupVersionResource]string{configMaps: "ConfigMapList", secrets: "SecretList"}, object(here, "there"))
+		map[schema.GroupVersionResource]string{configMaps: "ConfigMapList", secrets: "SecretList"}, object("there"))
 	client.PrependReactor("list", secrets.Resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, nil, errors.New("not served any more")
 	})
 	uncached := schema.GroupVersionResource{Version: "v1", Resource: "services"}
-	mailboxes.absence.stateLocked(here).verifiedCaches[uncached] = "1"
-	found, listed, err := mailboxes.absence.verifyMissing(t.Context(), boundAt("1", client), here, map[schema.GroupVersionResource][]AbsenceCandidate{
+	v.stateLocked(here).verifiedCaches[uncached] = "1"
+	found, listed, err := v.verifyMissing(t.Context(), boundAt("1", client), here, map[schema.GroupVersionResource][]Candidate{
 		secrets:    {missingObject(secrets, "gone")},
 		configMaps: {missingObject(configMaps, "there"), missingObject(configMaps, "gone")},
 		uncached:   {missingObject(uncached, "gone")},
 	}, false)
-	g.Expect(found).To(Equal(passResult{verified: []AbsenceCandidate{missingObject(configMaps, "gone")}, cleared: []AbsenceCandidate{missingObject(configMaps, "there")}}))
+	g.Expect(found).To(Equal(passResult{verified: []Candidate{missingObject(configMaps, "gone")}, cleared: []Candidate{missingObject(configMaps, "there")}}))
 	g.Expect(listed).To(BeTrue())
 	g.Expect(err).To(MatchError(And(ContainSubstring("secrets: cannot list secrets: not served any more"), ContainSubstring("services: there is no cache of it"))))
 }
 
-// boundAt returns a mailbox that stands under a version of its binding.
+// boundAt returns a bound mailbox at a resourceVersion of its binding.
 func boundAt(version string, client dynamic.Interface) *boundMailbox {
 	binding := &apisv1alpha2.APIBinding{}
 	binding.ResourceVersion = version
-	return &boundMailbox{client: client, binding: binding}
+	return &boundMailbox{Location: Location{Client: client}, binding: binding}
 }
 
-// What a claim hides is not gone: the workspace itself knows, if it may be asked.
+// An object that a claim hides is not gone: the workspace itself lists it, if the hub may read there.
 func TestClaimedResourcesAreListedInTheWorkspace(t *testing.T) {
 	for name, test := range map[string]struct {
 		claimed bool
-		// refused is what the workspace answers.
+		// refused is the answer of the workspace.
 		refused  error
 		selector metav1.LabelSelector
-		// there is what the workspace has, held what the cache holds.
-		there, held []string
-		want        passResult
+		// there are the objects of the workspace, cached those in the cache.
+		there, cached []string
+		want          passResult
 	}{
-		"gone":                           {claimed: true, want: passResult{verified: []AbsenceCandidate{missingObject(configMaps, "a")}}},
-		"hidden":                         {claimed: true, there: []string{"a"}, want: passResult{hidden: []AbsenceCandidate{missingObject(configMaps, "a")}}},
-		"seen again":                     {claimed: true, there: []string{"a"}, held: []string{"a"}, want: passResult{cleared: []AbsenceCandidate{missingObject(configMaps, "a")}}},
-		"not what the claim is about":    {claimed: true, there: []string{"a"}, selector: metav1.LabelSelector{MatchLabels: map[string]string{"mine": "yes"}}, want: passResult{verified: []AbsenceCandidate{missingObject(configMaps, "a")}}},
-		"the workspace may not be read":  {claimed: true, there: []string{"a"}, refused: apierrors.NewForbidden(configMaps.GroupResource(), "", nil), want: passResult{verified: []AbsenceCandidate{missingObject(configMaps, "a")}}},
-		"no way leads to the workspace":  {claimed: true, there: []string{"a"}, refused: apierrors.NewNotFound(configMaps.GroupResource(), ""), want: passResult{verified: []AbsenceCandidate{missingObject(configMaps, "a")}}},
-		"bound, which no claim can hide": {there: []string{"a"}, want: passResult{verified: []AbsenceCandidate{missingObject(configMaps, "a")}}},
+		"gone":                           {claimed: true, want: passResult{verified: []Candidate{missingObject(configMaps, "a")}}},
+		"hidden":                         {claimed: true, there: []string{"a"}, want: passResult{hidden: []Candidate{missingObject(configMaps, "a")}}},
+		"seen again":                     {claimed: true, there: []string{"a"}, cached: []string{"a"}, want: passResult{cleared: []Candidate{missingObject(configMaps, "a")}}},
+		"not what the claim is about":    {claimed: true, there: []string{"a"}, selector: metav1.LabelSelector{MatchLabels: map[string]string{"mine": "yes"}}, want: passResult{verified: []Candidate{missingObject(configMaps, "a")}}},
+		"the workspace may not be read":  {claimed: true, there: []string{"a"}, refused: apierrors.NewForbidden(configMaps.GroupResource(), "", nil), want: passResult{verified: []Candidate{missingObject(configMaps, "a")}}},
+		"no way leads to the workspace":  {claimed: true, there: []string{"a"}, refused: apierrors.NewNotFound(configMaps.GroupResource(), ""), want: passResult{verified: []Candidate{missingObject(configMaps, "a")}}},
+		"bound, which no claim can hide": {there: []string{"a"}, want: passResult{verified: []Candidate{missingObject(configMaps, "a")}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			mailboxes, _ := newMailboxes(configMaps)
-			var held []*unstructured.Unstructured
-			for _, name := range test.held {
-				held = append(held, object(here, name))
-			}
-			addEndpoint(t, mailboxes, "https://one", caches{bindingsResource: bindings(here), configMaps: held})
 			kinds := map[schema.GroupVersionResource]string{configMaps: "ConfigMapList"}
 			workspace := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds)
 			for _, name := range test.there {
-				g.Expect(workspace.Tracker().Add(object(here, name))).To(Succeed())
+				g.Expect(workspace.Tracker().Add(object(name))).To(Succeed())
 			}
 			if test.refused != nil {
 				workspace.PrependReactor("list", configMaps.Resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 					return true, nil, test.refused
 				})
 			}
-			mailboxes.absence.workspaceClient = func(logicalcluster.Name) (dynamic.Interface, error) { return workspace, nil }
+			v, _ := newVerifier(&fakeCache{workspace: workspace, names: map[schema.GroupVersionResource][]string{configMaps: test.cached}})
 			bound := boundAt("1", fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds))
 			if test.claimed {
 				claim := apisv1alpha2.ScopedPermissionClaim{PermissionClaim: apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Resource: configMaps.Resource}}}
 				claim.Selector = apisv1alpha2.PermissionClaimSelector{LabelSelector: test.selector, MatchAll: len(test.selector.MatchLabels) == 0}
 				bound.binding.Status.AppliedPermissionClaims = []apisv1alpha2.ScopedPermissionClaim{claim}
 			}
-			found, _, err := mailboxes.absence.verifyMissing(t.Context(), bound, here, map[schema.GroupVersionResource][]AbsenceCandidate{configMaps: {missingObject(configMaps, "a")}}, true)
+			found, _, err := v.verifyMissing(t.Context(), bound, here, map[schema.GroupVersionResource][]Candidate{configMaps: {missingObject(configMaps, "a")}}, true)
 			g.Expect(found).To(Equal(test.want))
-			g.Expect(mailboxes.HiddenObjects(here).Count).To(Equal(len(test.want.hidden)))
+			g.Expect(v.HiddenObjects(here).Count).To(Equal(len(test.want.hidden)))
 			if test.want.hidden != nil {
 				g.Expect(err).To(MatchError(ContainSubstring("kcp does not show")))
 			} else {

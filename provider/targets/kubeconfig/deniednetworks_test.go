@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package targets
+package kubeconfig
 
 import (
 	"errors"
@@ -70,12 +70,12 @@ func TestParseNetworksRefuses(t *testing.T) {
 func TestControlSeesWhatIsDialled(t *testing.T) {
 	g := NewWithT(t)
 	var denied *NetworkDeniedError
-	g.Expect(errors.As(DeniedNetworks{}.control("tcp4", "169.254.169.254:443", nil), &denied)).To(BeTrue())
+	g.Expect(errors.As(DeniedNetworks{}.Control("tcp4", "169.254.169.254:443", nil), &denied)).To(BeTrue())
 	g.Expect(denied.Network.String()).To(Equal("169.254.0.0/16"))
 	g.Expect(denied.Error()).NotTo(ContainSubstring("169.254"), "it would tell how a name is resolved")
-	g.Expect(errors.As(DeniedNetworks{}.control("tcp6", "[fe80::1%eth0]:443", nil), &denied)).To(BeTrue())
-	g.Expect(DeniedNetworks{}.control("tcp4", "127.0.0.1:443", nil)).To(Succeed())
-	g.Expect(DeniedNetworks{}.control("tcp", "example.org:443", nil)).NotTo(Succeed(), "what it cannot tell it does not let through")
+	g.Expect(errors.As(DeniedNetworks{}.Control("tcp6", "[fe80::1%eth0]:443", nil), &denied)).To(BeTrue())
+	g.Expect(DeniedNetworks{}.Control("tcp4", "127.0.0.1:443", nil)).To(Succeed())
+	g.Expect(DeniedNetworks{}.Control("tcp", "example.org:443", nil)).NotTo(Succeed(), "what it cannot tell it does not let through")
 }
 
 func FuzzNetworks(f *testing.F) {

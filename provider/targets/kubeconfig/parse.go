@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package targets
+package kubeconfig
 
 import (
 	"crypto/tls"
@@ -29,7 +29,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Fields of a kubeconfig that several checks speak of.
+// Fields of a kubeconfig that several checks name.
 const (
 	fieldSyntax      = "its syntax"
 	fieldServer      = "clusters.cluster.server"
@@ -40,7 +40,7 @@ const (
 	fieldPassword    = "users.user.password"
 )
 
-// Bounds of single values. What is longer is a mistake, or an attempt to make each request a burden.
+// Bounds of single values, in bytes. A longer value is a mistake, or an attempt to make each request expensive.
 const (
 	maxServer      = 2 << 10
 	maxServerName  = 253
@@ -50,43 +50,43 @@ const (
 	maxCA          = 64 << 10
 )
 
-// InvalidKubeconfigError says which part of a kubeconfig is not accepted. It never quotes a value.
-type InvalidKubeconfigError struct {
+// InvalidError is why a kubeconfig is refused. It never quotes a value.
+type InvalidError struct {
 	// Field is the offending field, as written in a kubeconfig.
 	Field string
-	// Reason says what is wrong, and what to do instead.
+	// Reason is the problem and its remedy.
 	Reason string
 }
 
-func (e *InvalidKubeconfigError) Error() string {
+func (e *InvalidError) Error() string {
 	return fmt.Sprintf("the kubeconfig is refused because of %s: %s", e.Field, e.Reason)
 }
 
 // errMalformed replaces parser errors, which may quote the content.
 var errMalformed = errors.New("it is not a well-formed kubeconfig")
 
-// ParseKubeconfig returns how to reach the cluster of the kubeconfig's current context. It refuses whatever would make
-// the hub run a program, open a file, use a proxy, act as somebody else, or talk to a server it cannot verify. What other
-// contexts name, and extensions, are not looked at.
-func ParseKubeconfig(kubeconfig []byte) (*rest.Config, error) {
+// Parse returns the config of the kubeconfig's current context. It refuses a kubeconfig that would make the hub run a program,
+// open a file, use a proxy, act as somebody else, or trust a server it cannot verify. It ignores other contexts and
+// extensions. The error is an [*InvalidError].
+func Parse(kubeconfig []byte) (*rest.Config, error) {
 	if err := checkYAML(kubeconfig); err != nil {
 		return nil, err
 	}
 	parsed, err := clientcmd.Load(kubeconfig)
 	if err != nil {
-		return nil, &InvalidKubeconfigError{Field: fieldSyntax, Reason: errMalformed.Error()}
+		return nil, &InvalidError{Field: fieldSyntax, Reason: errMalformed.Error()}
 	}
 	context, ok := parsed.Contexts[parsed.CurrentContext]
 	if !ok || context == nil {
-		return nil, &InvalidKubeconfigError{Field: "current-context", Reason: "it names no context of this kubeconfig"}
+		return nil, &InvalidError{Field: "current-context", Reason: "it names no context of this kubeconfig"}
 	}
 	cluster, ok := parsed.Clusters[context.Cluster]
 	if !ok || cluster == nil {
-		return nil, &InvalidKubeconfigError{Field: "contexts.context.cluster", Reason: "it names no cluster of this kubeconfig"}
+		return nil, &InvalidError{Field: "contexts.context.cluster", Reason: "it names no cluster of this kubeconfig"}
 	}
 	user, ok := parsed.AuthInfos[context.AuthInfo]
 	if !ok || user == nil {
-		return nil, &InvalidKubeconfigError{Field: "contexts.context.user", Reason: "it names no user of this kubeconfig"}
+		return nil, &InvalidError{Field: "contexts.context.user", Reason: "it names no user of this kubeconfig"}
 	}
 	for _, check := range []func() error{
 		func() error { return checkCluster(cluster) },
@@ -118,50 +118,50 @@ func checkCluster(cluster *clientcmdapi.Cluster) error {
 	server, err := url.Parse(cluster.Server)
 	switch {
 	case err != nil || server.Scheme != "https" || server.Hostname() == "" || server.User != nil:
-		return &InvalidKubeconfigError{Field: fieldServer, Reason: "it must be an https URL without credentials"}
+		return &InvalidError{Field: fieldServer, Reason: "it must be an https URL without credentials"}
 	case cluster.InsecureSkipTLSVerify:
-		return &InvalidKubeconfigError{Field: "clusters.cluster.insecure-skip-tls-verify", Reason: "give certificate-authority-data instead"}
+		return &InvalidError{Field: "clusters.cluster.insecure-skip-tls-verify", Reason: "give certificate-authority-data instead"}
 	case cluster.CertificateAuthority != "":
-		return &InvalidKubeconfigError{Field: "clusters.cluster.certificate-authority", Reason: "it is a file; give certificate-authority-data instead"}
+		return &InvalidError{Field: "clusters.cluster.certificate-authority", Reason: "it is a file; give certificate-authority-data instead"}
 	case cluster.ProxyURL != "":
-		return &InvalidKubeconfigError{Field: "clusters.cluster.proxy-url", Reason: "the hub connects directly"}
+		return &InvalidError{Field: "clusters.cluster.proxy-url", Reason: "the hub connects directly"}
 	}
 	if problem := serverURLProblem(server); problem != "" {
-		return &InvalidKubeconfigError{Field: fieldServer, Reason: problem}
+		return &InvalidError{Field: fieldServer, Reason: problem}
 	}
 	if name := cluster.TLSServerName; name != "" && len(name) <= maxServerName && hostProblem(name) != "" {
-		return &InvalidKubeconfigError{Field: "clusters.cluster.tls-server-name", Reason: "it " + hostProblem(name)}
+		return &InvalidError{Field: "clusters.cluster.tls-server-name", Reason: "it " + hostProblem(name)}
 	}
-	return DeniedNetworks{}.checkServer(server)
+	return DeniedNetworks{}.checkAddress(server.Hostname())
 }
 
 func checkUser(user *clientcmdapi.AuthInfo) error {
 	switch {
 	case user.Exec != nil:
-		return &InvalidKubeconfigError{Field: "users.user.exec", Reason: "no program is run; give a token or client-certificate-data instead"}
+		return &InvalidError{Field: "users.user.exec", Reason: "no program is run; give a token or client-certificate-data instead"}
 	case user.AuthProvider != nil:
-		return &InvalidKubeconfigError{Field: "users.user.auth-provider", Reason: "give a token or client-certificate-data instead"}
+		return &InvalidError{Field: "users.user.auth-provider", Reason: "give a token or client-certificate-data instead"}
 	case user.Impersonate != "" || user.ImpersonateUID != "" || len(user.ImpersonateGroups) > 0 || len(user.ImpersonateUserExtra) > 0:
-		return &InvalidKubeconfigError{Field: "users.user.as", Reason: "the hub acts as the user itself only"}
+		return &InvalidError{Field: "users.user.as", Reason: "the hub acts as the user itself only"}
 	case user.TokenFile != "":
-		return &InvalidKubeconfigError{Field: "users.user.tokenFile", Reason: "it is a file; give a token instead"}
+		return &InvalidError{Field: "users.user.tokenFile", Reason: "it is a file; give a token instead"}
 	case user.ClientCertificate != "":
-		return &InvalidKubeconfigError{Field: "users.user.client-certificate", Reason: "it is a file; give client-certificate-data instead"}
+		return &InvalidError{Field: "users.user.client-certificate", Reason: "it is a file; give client-certificate-data instead"}
 	case user.ClientKey != "":
-		return &InvalidKubeconfigError{Field: "users.user.client-key", Reason: "it is a file; give client-key-data instead"}
+		return &InvalidError{Field: "users.user.client-key", Reason: "it is a file; give client-key-data instead"}
 	}
 	return nil
 }
 
-// checkAuthCombination refuses what a request could not carry.
+// checkAuthCombination refuses credentials that one request could not carry.
 func checkAuthCombination(user *clientcmdapi.AuthInfo) error {
 	switch {
 	case len(user.ClientCertificateData) > 0 && len(user.ClientKeyData) == 0:
-		return &InvalidKubeconfigError{Field: fieldCertificate, Reason: "it is of no use without client-key-data"}
+		return &InvalidError{Field: fieldCertificate, Reason: "it is of no use without client-key-data"}
 	case len(user.ClientKeyData) > 0 && len(user.ClientCertificateData) == 0:
-		return &InvalidKubeconfigError{Field: fieldKey, Reason: "it is of no use without client-certificate-data"}
+		return &InvalidError{Field: fieldKey, Reason: "it is of no use without client-certificate-data"}
 	case user.Token != "" && (user.Username != "" || user.Password != ""):
-		return &InvalidKubeconfigError{Field: fieldPassword, Reason: "a request carries a token or a name with a password, never both; keep one of them"}
+		return &InvalidError{Field: fieldPassword, Reason: "a request carries a token or a name with a password, never both; keep one of them"}
 	}
 	return nil
 }
@@ -181,20 +181,20 @@ func checkSizes(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) erro
 		{fieldKey, len(user.ClientKeyData), maxCertificate},
 	} {
 		if value.size > value.max {
-			return &InvalidKubeconfigError{Field: value.field, Reason: fmt.Sprintf("it has %d bytes, at most %d are taken", value.size, value.max)}
+			return &InvalidError{Field: value.field, Reason: fmt.Sprintf("it has %d bytes, at most %d are taken", value.size, value.max)}
 		}
 	}
 	return nil
 }
 
-// checkCertificates reads them as a connection would, which could not say what is wrong without quoting it.
+// checkCertificates parses the certificates before a connection does, because its error would quote them.
 func checkCertificates(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) error {
 	if authority := cluster.CertificateAuthorityData; len(authority) > 0 && !x509.NewCertPool().AppendCertsFromPEM(authority) {
-		return &InvalidKubeconfigError{Field: fieldCA, Reason: "it holds no certificate in PEM form"}
+		return &InvalidError{Field: fieldCA, Reason: "it holds no certificate in PEM form"}
 	}
 	if len(user.ClientCertificateData) > 0 {
 		if _, err := tls.X509KeyPair(user.ClientCertificateData, user.ClientKeyData); err != nil {
-			return &InvalidKubeconfigError{Field: fieldCertificate, Reason: "it and client-key-data are no pair of a certificate and its key in PEM form"}
+			return &InvalidError{Field: fieldCertificate, Reason: "it and client-key-data are no pair of a certificate and its key in PEM form"}
 		}
 	}
 	return nil

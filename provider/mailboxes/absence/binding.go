@@ -14,12 +14,13 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package mailboxes
+package absence
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
@@ -33,39 +34,36 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-var logicalClustersResource = corev1alpha1.SchemeGroupVersion.WithResource("logicalclusters")
+var (
+	bindingsResource        = apisv1alpha2.SchemeGroupVersion.WithResource("apibindings")
+	logicalClustersResource = corev1alpha1.SchemeGroupVersion.WithResource("logicalclusters")
+)
 
-// boundMailbox is a mailbox that is bound and not going away.
+// boundMailbox is a mailbox that is ready, with its binding as the server returned it.
 type boundMailbox struct {
-	endpoint *endpoint
-	client   dynamic.Interface
-	binding  *apisv1alpha2.APIBinding
+	Location
+	binding *apisv1alpha2.APIBinding
 }
 
 var (
 	errNotLocated = errors.New("no endpoint, or more than one, shows the mailbox")
-	// errRebound is why nothing that a mailbox lacks counts as deleted: with a binding kcp deletes all that it stores of the
-	// export's own APIs, the configs too.
-	errRebound = errors.New("the mailbox was bound again, after what kcp had stored for its former binding was deleted with that")
+	// errRebound means that no missing object counts as deleted: with a binding, kcp deletes all objects of the export's own
+	// APIs, the configs too.
+	errRebound = errors.New("the mailbox was bound again, after kcp had deleted the objects of its former binding")
 )
 
-// readBoundMailbox reads the mailbox's binding now, and fails unless the mailbox stands.
-func (p *absenceVerifier) readBoundMailbox(ctx context.Context, mailbox logicalcluster.Name) (*boundMailbox, error) {
-	endpoint := p.mailboxes.endpointFor(mailbox)
-	if endpoint == nil {
+// readBoundMailbox gets the mailbox's binding. It fails unless the mailbox is bound and ready, and neither is being deleted.
+func (v *Verifier) readBoundMailbox(ctx context.Context, mailbox logicalcluster.Name) (*boundMailbox, error) {
+	location, ok := v.cache.Locate(mailbox)
+	if !ok {
 		return nil, errNotLocated
 	}
-	cached := endpoint.binding(mailbox)
-	if cached == nil {
-		return nil, errNotLocated
-	}
-	client := endpoint.clientFor(mailbox)
 	var binding apisv1alpha2.APIBinding
-	if err := getInto(ctx, client, bindingsResource, cached.GetName(), &binding); err != nil {
+	if err := getInto(ctx, location.Client, bindingsResource, location.Binding, &binding); err != nil {
 		return nil, err
 	}
 	var logicalCluster corev1alpha1.LogicalCluster
-	if err := getInto(ctx, client, logicalClustersResource, corev1alpha1.LogicalClusterName, &logicalCluster); err != nil {
+	if err := getInto(ctx, location.Client, logicalClustersResource, corev1alpha1.LogicalClusterName, &logicalCluster); err != nil {
 		return nil, err
 	}
 	switch {
@@ -80,25 +78,26 @@ func (p *absenceVerifier) readBoundMailbox(ctx context.Context, mailbox logicalc
 	case isRebound(&binding, &logicalCluster):
 		return nil, errRebound
 	}
-	return &boundMailbox{endpoint: endpoint, client: client, binding: &binding}, nil
+	return &boundMailbox{Location: location, binding: &binding}, nil
 }
 
-// isRebound reports whether the binding is not the one that the mailbox was made with: kcp binds what a workspace's type says
-// before it takes the workspace for initialized.
+// isRebound reports whether the binding is not the one that the mailbox was created with: kcp binds the exports of a
+// workspace's type before it marks the workspace as initialized.
 func isRebound(binding *apisv1alpha2.APIBinding, logicalCluster *corev1alpha1.LogicalCluster) bool {
 	initialized := conditions.Get(logicalCluster, tenancyv1alpha1.WorkspaceInitialized)
 	return initialized != nil && initialized.Status == corev1.ConditionTrue && binding.CreationTimestamp.After(initialized.LastTransitionTime.Time)
 }
 
-// checkUnchanged fails if the mailbox's binding is not what it was, or is seen elsewhere.
-func (p *absenceVerifier) checkUnchanged(ctx context.Context, mailbox logicalcluster.Name, before *boundMailbox) error {
-	now, err := p.readBoundMailbox(ctx, mailbox)
-	if err == nil && (now.endpoint != before.endpoint || now.binding.ResourceVersion != before.binding.ResourceVersion) {
+// checkUnchanged fails if the mailbox's binding has changed, or another endpoint shows it now.
+func (v *Verifier) checkUnchanged(ctx context.Context, mailbox logicalcluster.Name, before *boundMailbox) error {
+	now, err := v.readBoundMailbox(ctx, mailbox)
+	if err == nil && (now.Endpoint != before.Endpoint || now.binding.ResourceVersion != before.binding.ResourceVersion) {
 		err = fmt.Errorf("the binding %s changed meanwhile", before.binding.Name)
 	}
 	return err
 }
 
+// getInto gets an object by name and converts it.
 func getInto(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, name string, into any) error {
 	found, err := client.Resource(resource).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -110,15 +109,14 @@ func getInto(ctx context.Context, client dynamic.Interface, resource schema.Grou
 	return nil
 }
 
-// servesResource reports whether a resource is in force in a mailbox: bound with the export, or claimed, accepted and applied.
+// servesResource reports whether a mailbox serves a resource to the hub: it is bound with the export, or its claim is accepted
+// and applied.
 func servesResource(binding *apisv1alpha2.APIBinding, resource schema.GroupResource) bool {
-	for _, bound := range binding.Status.BoundResources {
-		if bound.Group == resource.Group && bound.Resource == resource.Resource {
-			return true
-		}
+	if isBound(binding, resource) {
+		return true
 	}
-	// The list of applied claims names one again before all its objects are back, the condition does not (tried).
-	if !conditions.IsTrue(binding, apisv1alpha2.PermissionClaimsApplied) {
+	// The list of applied claims names a claim again before all its objects are back, the condition does not (tried).
+	if !conditions.IsTrue(binding, apisv1alpha2.PermissionClaimsApplied) || appliedClaim(binding, resource) == nil {
 		return false
 	}
 	accepted := false
@@ -127,20 +125,20 @@ func servesResource(binding *apisv1alpha2.APIBinding, resource schema.GroupResou
 			accepted = claim.State == apisv1alpha2.ClaimAccepted
 		}
 	}
-	for _, claim := range binding.Status.AppliedPermissionClaims {
-		if claim.Group == resource.Group && claim.Resource == resource.Resource {
-			return accepted
-		}
-	}
-	return false
+	return accepted
 }
 
-// appliedClaim returns the claim by which the hub sees a resource in a mailbox, nil if it is bound with the export.
+// isBound reports whether a resource is one of the export's own.
+func isBound(binding *apisv1alpha2.APIBinding, resource schema.GroupResource) bool {
+	return slices.ContainsFunc(binding.Status.BoundResources, func(bound apisv1alpha2.BoundAPIResource) bool {
+		return bound.Group == resource.Group && bound.Resource == resource.Resource
+	})
+}
+
+// appliedClaim returns the applied claim of a resource; nil if there is none, or if the resource is bound with the export.
 func appliedClaim(binding *apisv1alpha2.APIBinding, resource schema.GroupResource) *apisv1alpha2.ScopedPermissionClaim {
-	for _, bound := range binding.Status.BoundResources {
-		if bound.Group == resource.Group && bound.Resource == resource.Resource {
-			return nil
-		}
+	if isBound(binding, resource) {
+		return nil
 	}
 	for i := range binding.Status.AppliedPermissionClaims {
 		claim := &binding.Status.AppliedPermissionClaims[i]
@@ -151,7 +149,7 @@ func appliedClaim(binding *apisv1alpha2.APIBinding, resource schema.GroupResourc
 	return nil
 }
 
-// claimSelector returns which objects a claim is about, as a label selector; "" is all.
+// claimSelector returns the label selector of a claim; "" selects all objects.
 func claimSelector(claim *apisv1alpha2.ScopedPermissionClaim) (string, error) {
 	if claim.Selector.MatchAll {
 		return "", nil

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package targets
+package kubeconfig
 
 import (
 	"net/netip"
@@ -23,7 +23,7 @@ import (
 	"strings"
 )
 
-// serverURLProblem returns why the URL of a server is not taken, "" if it is.
+// serverURLProblem returns why the URL of a server is refused; "" if it is accepted.
 func serverURLProblem(server *url.URL) string {
 	if server.RawQuery != "" || server.ForceQuery || server.Fragment != "" || server.Opaque != "" {
 		return "it must be an https URL of a host and a path, without a query or a fragment"
@@ -39,9 +39,8 @@ func serverURLProblem(server *url.URL) string {
 	return ""
 }
 
-// hostProblem returns why a host is not taken, "" if it is a plain address or a name. Whatever else leads to an address does
-// so in a way that depends on who reads it: a resolver may take 127.1 or 0x7f000001 for an address, and a name that ends with
-// a dot is another one to a certificate than to a resolver.
+// hostProblem returns why a host is refused; "" if it is a plain address or a name. Programs differ about other forms: a
+// resolver may read 127.1 or 0x7f000001 as an address, and a certificate does not match a name that ends with a dot.
 func hostProblem(host string) string {
 	if address, err := netip.ParseAddr(host); err == nil {
 		switch {
@@ -68,15 +67,15 @@ func hostProblem(host string) string {
 }
 
 func isLabel(label string) bool {
-	const most = 63
-	if label == "" || len(label) > most || label[0] == '-' || label[len(label)-1] == '-' {
+	const maxLength = 63
+	if label == "" || len(label) > maxLength || label[0] == '-' || label[len(label)-1] == '-' {
 		return false
 	}
 	return strings.Trim(strings.ToLower(label), "abcdefghijklmnopqrstuvwxyz0123456789-_") == ""
 }
 
-// isNumber reports whether a parser of addresses could read the last part of a host as a number, as the URL standard has it:
-// decimal, octal or hexadecimal, even with nothing after 0x.
+// isNumber reports whether the URL standard reads the last label of a host as a number: decimal, octal or hexadecimal, even
+// with no digit after 0x.
 func isNumber(label string) bool {
 	if strings.Trim(label, "0123456789") == "" {
 		return true

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package targets
+package kubeconfig
 
 import (
 	"fmt"
@@ -25,8 +25,8 @@ import (
 	"syscall"
 )
 
-// alwaysDenied are the networks in which no cluster lives: the hub's own link, where clouds keep the credentials of its
-// machine, nothing at all, and everybody at once. Loopback is not among them, since test clusters listen there.
+// alwaysDenied are networks without clusters: the hub's own link, where clouds serve the credentials of its machine,
+// unspecified addresses, and multicast. Loopback is not denied, because test clusters listen there.
 var alwaysDenied = mustParsePrefixes(
 	"169.254.0.0/16", "fe80::/10", // link-local, with the metadata service of most clouds
 	"0.0.0.0/8", "::/128", // unspecified, which leads to the hub's own machine
@@ -38,7 +38,7 @@ var alwaysDenied = mustParsePrefixes(
 	"192.0.0.192/32",     // metadata of Oracle
 )
 
-// ipv4Carriers are the networks whose addresses carry an IPv4 address, beginning at a byte, that a gateway may lead to.
+// ipv4Carriers are the networks whose addresses embed an IPv4 address, which a gateway may route to, with its first byte.
 var ipv4Carriers = map[netip.Prefix]int{
 	netip.MustParsePrefix("64:ff9b::/96"): 12, // NAT64
 	netip.MustParsePrefix("2002::/16"):    2,  // 6to4
@@ -53,13 +53,13 @@ func mustParsePrefixes(networks ...string) []netip.Prefix {
 	return parsed
 }
 
-// DeniedNetworks are networks that the hub does not connect to, whatever a kubeconfig says. The zero value denies link-local,
-// unspecified and multicast addresses, and those where clouds serve metadata; no value denies less.
+// DeniedNetworks are networks that the hub does not connect to. The zero value denies link-local, unspecified and multicast
+// addresses, and addresses where clouds serve metadata; no value denies less.
 type DeniedNetworks struct {
 	denied []netip.Prefix
 }
 
-// ParseDeniedNetworks returns networks that are denied beside the ones that always are, given in the form of 10.0.0.0/8.
+// ParseDeniedNetworks returns networks, in the form of 10.0.0.0/8, that are denied besides those that always are.
 func ParseDeniedNetworks(networks []string) (DeniedNetworks, error) {
 	var parsed DeniedNetworks
 	for _, network := range networks {
@@ -75,7 +75,7 @@ func ParseDeniedNetworks(networks []string) (DeniedNetworks, error) {
 	return parsed, nil
 }
 
-// deniedBy returns the network that denies an address, in any of the forms in which it can be written.
+// deniedBy returns the network that denies an address, in any form in which the address can be written.
 func (n DeniedNetworks) deniedBy(address netip.Addr) (netip.Prefix, bool) {
 	address = address.Unmap().WithZone("")
 	for _, network := range slices.Concat(alwaysDenied, n.denied) {
@@ -93,8 +93,8 @@ func (n DeniedNetworks) deniedBy(address netip.Addr) (netip.Prefix, bool) {
 	return netip.Prefix{}, false
 }
 
-// NetworkDeniedError says that a server's address, as it was about to be dialled, is in a network that is denied. Which that is
-// would tell whoever typed a name how the hub resolves it.
+// NetworkDeniedError means that the address of a server is in a denied network when the hub dials it. The message does not name
+// the network: that would reveal how the hub resolves a name.
 type NetworkDeniedError struct {
 	Network netip.Prefix
 }
@@ -103,12 +103,12 @@ func (e *NetworkDeniedError) Error() string {
 	return "the server's address is in a network which this hub does not connect to"
 }
 
-// Redacted implements [transport.Discreet].
+// Redacted marks an error whose text may be shown to users.
 func (e *NetworkDeniedError) Redacted() {}
 
-// control refuses connections to denied addresses. It is a [net.Dialer]'s: it sees the address after all names are
-// resolved, each time, so no name and no change of it leads past it.
-func (n DeniedNetworks) control(_, address string, _ syscall.RawConn) error {
+// Control refuses connections to denied addresses, as the Control function of a [net.Dialer]. The dialer calls it for each
+// connection after it has resolved the name, so a name that resolves differently later is refused too.
+func (n DeniedNetworks) Control(_, address string, _ syscall.RawConn) error {
 	dialled, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return fmt.Errorf("cannot tell which network is dialled: %w", err)
@@ -119,14 +119,22 @@ func (n DeniedNetworks) control(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// checkServer refuses a server that is given by a denied address. Names are left to control.
-func (n DeniedNetworks) checkServer(server *url.URL) error {
-	address, err := netip.ParseAddr(server.Hostname())
+// CheckServer returns an [*InvalidError] if the URL of a server has a denied address. Names are left to [DeniedNetworks.Control].
+func (n DeniedNetworks) CheckServer(server string) error {
+	parsed, err := url.Parse(server)
+	if err != nil {
+		return &InvalidError{Field: fieldServer, Reason: "it is no URL"}
+	}
+	return n.checkAddress(parsed.Hostname())
+}
+
+func (n DeniedNetworks) checkAddress(host string) error {
+	address, err := netip.ParseAddr(host)
 	if err != nil {
 		return nil //nolint:nilerr // it is a name
 	}
 	if network, denied := n.deniedBy(address); denied {
-		return &InvalidKubeconfigError{Field: fieldServer, Reason: fmt.Sprintf("its address is in the network %s, which this hub does not connect to", network)}
+		return &InvalidError{Field: fieldServer, Reason: fmt.Sprintf("its address is in the network %s, which this hub does not connect to", network)}
 	}
 	return nil
 }

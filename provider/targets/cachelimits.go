@@ -1,0 +1,130 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
+)
+
+// CacheLimits bound the caches of one target. The zero value bounds nothing.
+type CacheLimits struct {
+	Objects, Bytes int64
+}
+
+// remainderFactor bounds one target to this multiple of the memory that is left.
+const remainderFactor = 2
+
+// memoryLimit bounds the caches of all targets together.
+//
+// A target may grow while it takes no more than an equal share, or than remainderFactor times the memory that is left. So one
+// target gets at most two thirds of the limit, two get two fifths each, eight two seventeenths: some memory is always left for
+// smaller targets. Only equal shares can exceed the limit, because they are never refused. The decision needs the size of the
+// growing target and the totals, but no other target.
+type memoryLimit struct {
+	// limit is in bytes; zero means no limit.
+	limit int64
+	// cached is the size of all caches, and pending that of lists being read, in bytes.
+	cached  cachesize.Counter
+	pending atomic.Int64
+	// connections is the number of connections.
+	connections atomic.Int64
+}
+
+// pendingBytes is the part of memoryLimit.pending of one informer.
+type pendingBytes struct {
+	memory *memoryLimit
+
+	lock  sync.Mutex
+	bytes int64
+	ended bool
+}
+
+func (c *pendingBytes) add(bytes int64) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if !c.ended {
+		c.bytes += bytes
+		c.memory.pending.Add(bytes)
+	}
+}
+
+// reset subtracts all bytes.
+func (c *pendingBytes) reset() {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	c.memory.pending.Add(-c.bytes)
+	c.bytes = 0
+}
+
+// close subtracts all bytes, and ignores later ones.
+func (c *pendingBytes) close() {
+	c.lock.Lock()
+	c.ended = true
+	c.lock.Unlock()
+	c.reset()
+}
+
+// allows reports whether a target of this size in bytes may grow.
+func (t *memoryLimit) allows(bytes int64) bool {
+	if t.limit == 0 {
+		return true
+	}
+	left := t.limit - t.cached.Bytes() - t.pending.Load()
+	return bytes <= max(t.limit/max(t.connections.Load(), 1), remainderFactor*left)
+}
+
+// addWatchBuffer adds to the size of the buffers of watches.
+func (c *Connection) addWatchBuffer(bytes int64) {
+	c.watchBuffers.Add(0, bytes)
+	if bytes > 0 {
+		c.CheckCacheLimits()
+	}
+}
+
+// CountCache counts an empty counter as part of the target's caches, until the caller calls remove. The owner of the counter
+// calls [Connection.CheckCacheLimits] when it grows.
+func (c *Connection) CountCache(counter *cachesize.Counter) (remove func()) {
+	return counter.AddToParent(&c.cached)
+}
+
+// CheckCacheLimits quarantines the target if its caches are too large.
+func (c *Connection) CheckCacheLimits() { c.exceedsCacheLimits(0, 0, true) }
+
+// exceedsCacheLimits reports whether the caches of the target and the given pending objects exceed a limit, and quarantines the
+// target then. A target that does not grow is not quarantined because of other targets.
+func (c *Connection) exceedsCacheLimits(objects, bytes int64, grows bool) bool {
+	objects, bytes = objects+c.cached.Objects(), bytes+c.cached.Bytes()
+	limits := c.cacheLimits
+	switch {
+	case limits.Objects > 0 && objects > limits.Objects:
+		c.startQuarantine(ReasonCacheFull, fmt.Sprintf("The target is quarantined, because the hub would hold more than %d of its objects. "+
+			"Select less on it, or have the hub's --target-cache-objects raised.", limits.Objects))
+	case limits.Bytes > 0 && bytes > limits.Bytes:
+		c.startQuarantine(ReasonCacheFull, fmt.Sprintf("The target is quarantined, because its objects would take more than %d bytes of the hub's memory. "+
+			"Select less on it, or have the hub's --target-cache-bytes raised.", limits.Bytes))
+	case grows && !c.memory.allows(bytes):
+		c.startQuarantine(ReasonCacheFull, fmt.Sprintf("The target is quarantined, because the objects of all targets together would take more than %d bytes of the hub's memory, "+
+			"and it is one of those that take most. Select less on it, or have the hub's --targets-max-bytes raised.", c.memory.limit))
+	default:
+		return false
+	}
+	return true
+}
