@@ -77,6 +77,8 @@ type Controller struct {
 	entries map[schema.GroupResource]*entry
 	// session is shared by all resources that are due at once, so that they do not repeat requests. It is nil while none is.
 	session *Session
+	// parked is true if a reconcile was skipped because the target was down.
+	parked bool
 }
 
 // entry is the state of a resource that is compared. Its key is the mailbox resource.
@@ -118,8 +120,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	defer c.Connection.Subscribe(targets.Listener{
 		OnCRD:    c.onCRDChanged,
 		OnSynced: func() { c.recheckAll(debounceDelay) },
-		// The target may serve other schemas than before.
-		OnUp: func() { c.recheckAll(0) },
+		OnUp:     c.resume,
 	})()
 	return c.queue.Run(ctx)
 }
@@ -180,11 +181,11 @@ func (c *Controller) Unblocked(resource schema.GroupResource) <-chan struct{} {
 	return nil
 }
 
-// Reconcile compares one resource. While the target is down it does nothing; recheckAll enqueues the resource again.
+// Reconcile compares one resource. While the target is down it does nothing; resume enqueues the resource again.
 func (c *Controller) Reconcile(ctx context.Context, resource schema.GroupResource) (reconcile.Result, error) {
 	defer c.endSession()
 	desired, outdated, ok := c.take(resource)
-	if !ok || !c.Connection.IsUp() {
+	if !ok || c.parkIfDown() {
 		return reconcile.Result{}, nil
 	}
 	if pause := c.budget.spend(0, c.Clock.Now()); pause > 0 {
@@ -224,6 +225,27 @@ func (c *Controller) take(resource schema.GroupResource) (desired Resource, outd
 	}
 	outdated, found.outdated, found.resource.TrustedUntil = found.outdated, nil, time.Time{}
 	return found.resource, outdated, true
+}
+
+// parkIfDown reports whether the target is down. The lock keeps resume from missing this reconcile.
+func (c *Controller) parkIfDown() bool {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	isDown := !c.Connection.IsUp()
+	c.parked = c.parked || isDown
+	return isDown
+}
+
+// resume is called when the target has come up. If a reconcile was skipped, all resources are compared again: the target may serve
+// other schemas than before.
+func (c *Controller) resume() {
+	c.lock.Lock()
+	wasParked := c.parked
+	c.parked = false
+	c.lock.Unlock()
+	if wasParked {
+		c.recheckAll(0)
+	}
 }
 
 // sessionAfter returns the current session, or a new one if that is outdated.
@@ -292,8 +314,7 @@ func (c *Controller) onCRDChanged(defined schema.GroupResource) {
 	}
 }
 
-// recheckAll is called when the watch of CRDs has started, and when the target has come up. A trusted resource that was not
-// compared yet waits for its time.
+// recheckAll enqueues all resources. A trusted resource that was not compared yet waits for its time.
 func (c *Controller) recheckAll(delay time.Duration) {
 	c.lock.Lock()
 	defer c.lock.Unlock()

@@ -92,6 +92,24 @@ func TestTrustEndsWithTheFirstReconcile(t *testing.T) {
 	}
 }
 
+// A target that comes up is asked again only if a comparison was skipped.
+func TestResume(t *testing.T) {
+	controller := New(Options{Clock: clock.RealClock{}})
+	resource := schema.GroupResource{Resource: "widgets"}
+	controller.SetResources(map[schema.GroupResource]Resource{resource: {Target: resource.WithVersion("v1"), Kind: "Widget"}})
+	for _, test := range []struct {
+		parked bool
+		want   int
+	}{{false, 1}, {true, 2}, {false, 2}} {
+		controller.parked = test.parked
+		controller.resume()
+		if waiting := controller.queue.Len(); waiting != test.want || controller.parked {
+			t.Errorf("parked %v: %d additions to the queue, want %d", test.parked, waiting, test.want)
+		}
+		controller.parked = false
+	}
+}
+
 // A session lasts while a resource waits. It must not be used for a resource that changed since it began.
 func TestSessionsAreSharedUntilTheyAreOutdated(t *testing.T) {
 	changed, unchanged := schema.GroupResource{Resource: "widgets"}, schema.GroupResource{Resource: "gadgets"}

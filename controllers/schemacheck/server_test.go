@@ -334,8 +334,8 @@ func TestControllerFollowsTheCRD(t *testing.T) {
 	}
 }
 
-// A controller compares all resources that are due at once by the same requests as one session does. It compares nothing while the
-// target is down, and all again when the target has come up.
+// A controller compares all resources that are due at once by the same requests as one session does. It asks nothing while the
+// target is down, and compares what changed meanwhile when the target has come up.
 func TestControllerSharesRequests(t *testing.T) {
 	g, counted := NewWithT(t), &counter{}
 	proxy, err := faults.NewProxy(t.Context(), target.Config)
@@ -380,6 +380,7 @@ func TestControllerSharesRequests(t *testing.T) {
 	changed.Schema.Name = "another"
 	resources[deployments] = changed
 	controller.SetResources(resources)
+	g.Expect(counted.get()).To(BeEmpty())
 	g.Expect(proxy.Set(t.Context(), faults.None)).To(Succeed())
 	g.Eventually(func() bool {
 		connection.ProbeNow()
@@ -389,5 +390,6 @@ func TestControllerSharesRequests(t *testing.T) {
 		state, _ := controller.State(deployments)
 		return state.Schema
 	}).WithTimeout(patience).Should(Equal(changed.Schema.ID()))
-	g.Eventually(counted.get).WithTimeout(patience).Should(ConsistOf("/openapi/v3", ingressDefinition))
+	indexes := slices.DeleteFunc(counted.get(), func(path string) bool { return path != "/openapi/v3" })
+	g.Expect(indexes).To(HaveLen(1))
 }

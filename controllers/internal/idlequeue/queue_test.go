@@ -326,6 +326,7 @@ func TestBackoff(t *testing.T) {
 		go func() { ended <- queue.Run(ctx) }()
 		queue.Add("key")
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		attempts := len(times)
 		if first, last := times[1].Sub(times[0]), times[attempts-1].Sub(times[attempts-2]); first.Round(minRetryDelay) != minRetryDelay || last.Round(minRetryDelay) != maxRetryDelay {
 			t.Errorf("the first retry came after %v, the last after %v", first, last)
@@ -333,6 +334,7 @@ func TestBackoff(t *testing.T) {
 		queue.Forget("key")
 		queue.Add("key")
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if again := len(times) - attempts; again < 3 {
 			t.Errorf("a key whose backoff was forgotten was tried %d times in a second", again)
 		}
