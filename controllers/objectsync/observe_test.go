@@ -370,7 +370,7 @@ func TestDescribeSecrets(t *testing.T) {
 		{Group: "example.com", Version: "v1", Resource: "secrets"}: "",
 	} {
 		controller := &Controller{Options: Options{Resource: plan.Resource{GroupVersionResource: resource, Kind: "K"}}}
-		got := controller.selectionObject(object)
+		got := controller.Resource.SelectionObject(object)
 		if got.SecretType != want || got.Resource != resource || got.Kind != "K" || got.Namespace != "a" || got.Name != "x" ||
 			got.Labels["l"] != "1" || got.Annotations["n"] != "2" {
 			t.Errorf("%v: got %+v", resource, got)

@@ -29,7 +29,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
@@ -48,7 +47,7 @@ func (c *Controller) returnStatus(ctx context.Context, s *plan.Snapshot, desired
 
 // mutatedStatus returns the target object with its status as spec.mutation.up changes it.
 func (c *Controller) mutatedStatus(onTarget, inMailbox *unstructured.Unstructured, selected plan.ObjectSelection) (*unstructured.Unstructured, error) {
-	program, field := c.upMutation(), "spec.mutation.up"
+	program, field := c.Resource.GetRules().Up, "spec.mutation.up"
 	if selected.Related != nil {
 		program, field = selected.Related.Relation.Up, "spec.related mutation.up"
 	}
@@ -63,8 +62,6 @@ func (c *Controller) mutatedStatus(onTarget, inMailbox *unstructured.Unstructure
 	mutated.Object["status"] = status
 	return mutated, nil
 }
-
-func (c *Controller) upMutation() *mutation.Program { return c.Resource.GetRules().Up }
 
 // writeUpsyncedStatus writes the status of the target object to the upsynced object if they differ.
 func (c *Controller) writeUpsyncedStatus(ctx context.Context, s *plan.Snapshot, inMailbox *unstructured.Unstructured) (written bool, err error) {
