@@ -24,7 +24,6 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -97,14 +96,9 @@ func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, 
 		// The mailbox became unreadable; its objects are enqueued again when it is back.
 		return false, nil //nolint:nilerr // see above
 	}
-	c.states.inMailbox.started(key)
-	updated, err := client.Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: c.fieldManager}, subresources...)
-	if err != nil {
-		c.states.inMailbox.finished(key, nil)
+	if _, err := c.patchInMailbox(ctx, client, key, patch, subresources...); err != nil {
 		return false, fmt.Errorf("%w: cannot write the status: %w", errMailboxRefused, err)
 	}
-	updated.SetManagedFields(nil)
-	c.states.inMailbox.finished(key, updated)
 	return true, nil
 }
 
