@@ -19,6 +19,7 @@ package objectsync
 import (
 	"slices"
 	"strings"
+	gosync "sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -122,7 +123,7 @@ func (c *Controller) countDown(tallies map[string]*ConfigSummary, source *unstru
 	key := keyOf(source)
 	name := ObjectName{Resource: c.Resource.GroupResource(), Key: key}
 	copies := c.observeTargetsOf(key)
-	if len(copies) == 0 && mailboxes.ProjectionOf(source) == mailboxes.FullObject && c.selectionExcludedByUpsync(source, selected) {
+	if len(copies) == 0 && mailboxes.ProjectionOf(source) == mailboxes.FullObject && c.isExcludedByUpsync(source, selected) {
 		for _, config := range selected.Configs {
 			tally := summaryOf(tallies, config)
 			tally.ExcludedByUpsync = append(tally.ExcludedByUpsync, name)
@@ -138,11 +139,11 @@ func (c *Controller) countDown(tallies map[string]*ConfigSummary, source *unstru
 	c.addToSummaries(tallies, selected.Selection, key, synced, known)
 }
 
-// selectionExcludedByUpsync reports whether an object stays in the mailbox because upsync selects its name on the target.
-func (c *Controller) selectionExcludedByUpsync(source *unstructured.Unstructured, selected plan.ObjectSelection) bool {
+// isExcludedByUpsync reports whether an object stays in the mailbox because upsync selects its name on the target.
+func (c *Controller) isExcludedByUpsync(source *unstructured.Unstructured, selected plan.ObjectSelection) bool {
 	matcher := c.matcher.Load()
 	destination, _, err := c.destinationOf(matcher, source, selected, nil)
-	return err == nil && c.isExcludedByUpsync(matcher, source, destination)
+	return err == nil && c.Resource.IsExcludedByUpsync(matcher, source, destination.API, destination.Key)
 }
 
 func (c *Controller) countUp(tallies map[string]*ConfigSummary, matcher *selection.Matcher, key types.NamespacedName, known knownStates) {
@@ -205,13 +206,13 @@ func summaryOf(tallies map[string]*ConfigSummary, config string) *ConfigSummary 
 	return tally
 }
 
-// Summary counts the objects of one controller, or of several.
+// Summary counts the objects of one or more controllers.
 type Summary struct {
-	// Synced objects are in sync on both sides, Failed are not. Those of which fields are left to the target are neither.
+	// Synced objects are in sync on both sides, Failed are not. Objects with deferred fields are neither.
 	Synced, Failed int
 	// Former objects are left on the target though the mailbox they came from is gone.
 	Former int
-	// PendingSince is when the oldest change was seen that has not reached its other side yet; zero if there is none.
+	// PendingSince is when the hub observed the oldest change that has not reached the other side; zero if there is none.
 	PendingSince time.Time
 	// Failures are the failed objects, in no order.
 	Failures []ObjectFailure
@@ -294,10 +295,10 @@ func (c *Controller) TargetObjectCount() int {
 	return count
 }
 
-// IsEmptyFor does the same as [Controller.IsEmpty] for one target API.
+// IsEmptyFor reports the same as [Controller.IsEmpty] for one target API.
 func (c *Controller) IsEmptyFor(resource schema.GroupResource) bool {
-	side := c.targetResourceFor(resource)
-	if side == nil || !side.cache.HasSynced() || c.activeReconciles.Load() > 0 || c.countOf(resource) > 0 {
+	target := c.targetResourceFor(resource)
+	if target == nil || !target.cache.HasSynced() || c.activeReconciles.Load() > 0 || c.countOf(resource) > 0 {
 		return false
 	}
 	inMailbox, known := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
@@ -314,21 +315,20 @@ func (c *Controller) IsServed() bool {
 
 // TargetKind returns the kind of a target API of the controller.
 func (c *Controller) TargetKind(resource schema.GroupResource) string {
-	if side := c.targetResourceFor(resource); side != nil {
-		return side.Kind
+	if target := c.targetResourceFor(resource); target != nil {
+		return target.Kind
 	}
 	return ""
 }
 
-// countOf returns how many mailbox objects have a copy of this resource on the target. The index has the
-// number.
+// countOf returns how many mailbox objects have a copy of this resource on the target.
 func (c *Controller) countOf(resource schema.GroupResource) int {
-	side := c.targetResourceFor(resource)
-	if side == nil {
+	target := c.targetResourceFor(resource)
+	if target == nil {
 		return 0
 	}
-	count := side.cache.CountIndexValues(bySource)
-	if len(side.cache.ByIndex(bySource, unverifiedIndexValue)) > 0 {
+	count := target.cache.CountIndexValues(bySource)
+	if len(target.cache.ByIndex(bySource, unverifiedIndexValue)) > 0 {
 		count--
 	}
 	return count
@@ -341,4 +341,52 @@ func (c *Controller) unverifiedCount() int {
 		count += len(target.cache.ByIndex(bySource, unverifiedIndexValue))
 	}
 	return count
+}
+
+// maxDroppedFields bounds the fields that are reported for each config.
+const maxDroppedFields = 16
+
+// droppedFields are fields of target objects that the mailbox's schema does not have, by the configs that select the objects.
+// A field stays listed until the controller ends.
+type droppedFields struct {
+	lock     gosync.Mutex
+	byConfig map[string][]string
+}
+
+// recordDroppedFields notes fields that the mailbox drops, and reports new ones.
+func (c *Controller) recordDroppedFields(configs, paths []string) {
+	if len(paths) > 0 && c.droppedFields.add(configs, paths) {
+		c.OnChange()
+	}
+}
+
+func (d *droppedFields) add(configs, paths []string) (changed bool) {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	for _, config := range configs {
+		for _, path := range paths {
+			known := d.byConfig[config]
+			at, found := slices.BinarySearch(known, path)
+			if found || len(known) >= maxDroppedFields {
+				continue
+			}
+			if d.byConfig == nil {
+				d.byConfig = map[string][]string{}
+			}
+			d.byConfig[config], changed = slices.Insert(known, at, path), true
+		}
+	}
+	return changed
+}
+
+func (d *droppedFields) addTo(tallies map[string]*ConfigSummary, resource schema.GroupResource) {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	for config, paths := range d.byConfig {
+		tally := summaryOf(tallies, config)
+		for _, path := range paths {
+			tally.Dropped = append(tally.Dropped, resource.String()+" "+path)
+		}
+		slices.Sort(tally.Dropped)
+	}
 }
