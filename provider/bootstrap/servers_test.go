@@ -18,12 +18,8 @@ package bootstrap_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -36,52 +32,18 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
 
-const (
-	startTimeout = 5 * time.Minute
-	// eventuallyTimeout is the timeout of waits, enough for a busy machine.
-	eventuallyTimeout = 3 * time.Minute
+// eventuallyTimeout is the timeout of waits, enough for a busy machine.
+const eventuallyTimeout = 3 * time.Minute
+
+// The kcp of this package. Each test has a provider workspace of its own.
+var (
+	shared    = &framework.PackageServers{}
+	sharedKCP = framework.ServerOnce(shared, func(ctx context.Context, options servers.Options) (*servers.KCP, error) {
+		return servers.StartKCP(ctx, options)
+	})
 )
 
-// shared is the kcp of this package. Each test has a provider workspace of its own.
-var shared = struct {
-	start func() (*servers.KCP, error)
-	stop  func() error
-	dir   string
-}{stop: func() error { return nil }}
-
-func TestMain(m *testing.M) {
-	shared.start = sync.OnceValues(startKCP)
-	code := m.Run()
-	err := shared.stop()
-	if code == 0 {
-		err = errors.Join(err, os.RemoveAll(shared.dir))
-	} else {
-		fmt.Fprintln(os.Stderr, "the files of the servers are in", shared.dir)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func startKCP() (*servers.KCP, error) {
-	root, err := framework.RepositoryRoot()
-	if err != nil {
-		return nil, err
-	}
-	if shared.dir, err = os.MkdirTemp("", "synchub-bootstrap-"); err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	kcp, err := servers.StartKCP(ctx, servers.Options{Dir: shared.dir, Bin: filepath.Join(root, "bin")})
-	if err != nil {
-		return nil, err
-	}
-	shared.stop = kcp.Stop
-	return kcp, nil
-}
+func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }
 
 // provider is a provider workspace.
 type provider struct {
@@ -92,11 +54,7 @@ type provider struct {
 // newProvider returns a provider workspace that does not exist yet.
 func newProvider(t *testing.T, name string) provider {
 	t.Helper()
-	kcp, err := shared.start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return provider{kcp, "root:" + name, servers.HubUser}
+	return provider{sharedKCP(t), "root:" + name, servers.HubUser}
 }
 
 // create creates the workspace, empty.

@@ -74,54 +74,8 @@ type openAPIResource struct {
 	schema *apiextensionsv1.JSONSchemaProps
 }
 
-// getResource returns what the document at a URL says of a resource, or [ErrNotServed] if the document does not contain
-// it. Without a kind, getResource only checks that the document contains the resource.
-func (d *OpenAPICache) getResource(ctx context.Context, reader *SchemaReader, link string, resource schema.GroupVersionResource, kind string) (openAPIResource, error) {
-	hash := hashFromURL(link)
-	if cached, ok := d.resources.Get(resourceKey(hash, resource, kind)); ok && hash != "" {
-		return notServedIfEmpty(cached.(openAPIResource))
-	}
-	document, hash, err := d.getDocument(ctx, reader.client, hash, resource.GroupVersion())
-	if err != nil {
-		return openAPIResource{}, err
-	}
-	if !json.Valid(document) {
-		// An API server serves such a document for a moment when the last resource of a version is removed.
-		return openAPIResource{}, fmt.Errorf("the OpenAPI document of %s is no JSON", resource.GroupVersion())
-	}
-	parsed, err := reader.parseResource(ctx, document, hash, resource, kind)
-	if err != nil {
-		return openAPIResource{}, asUnusable(err)
-	}
-	cached := parsed
-	cached.schema = nil
-	d.resources.Add(resourceKey(hash, resource, kind), cached)
-	return notServedIfEmpty(parsed)
-}
-
 func resourceKey(hash string, resource schema.GroupVersionResource, kind string) string {
 	return fmt.Sprintf("%s/%s/%s", hash, resource.String(), kind)
-}
-
-// getSchema returns the schema of a resource that getResource returned. If the resource is from the cache, getSchema reads
-// the document again, and returns an error if the document is not the cached one.
-func (d *OpenAPICache) getSchema(ctx context.Context, reader *SchemaReader, link string, resource schema.GroupVersionResource, kind string, described openAPIResource) (*apiextensionsv1.JSONSchemaProps, error) {
-	if described.schema != nil {
-		return described.schema, nil
-	}
-	document, hash, err := d.getDocument(ctx, reader.client, hashFromURL(link), resource.GroupVersion())
-	if err != nil {
-		return nil, err
-	}
-	parsed, err := reader.parseResource(ctx, document, hash, resource, kind)
-	switch {
-	case err != nil:
-		return nil, asUnusable(err)
-	case parsed.key != described.key:
-		return nil, fmt.Errorf("the OpenAPI document of %s is not the one that its hash is of", resource.GroupVersion())
-	default:
-		return parsed.schema, nil
-	}
 }
 
 func notServedIfEmpty(resource openAPIResource) (openAPIResource, error) {

@@ -20,6 +20,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -29,7 +30,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/synchub-dev/synchub/apis/schemas/structural"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
@@ -172,7 +172,7 @@ func (r *SchemaReader) servedByOpenAPI(ctx context.Context, resource schema.Grou
 	if !ok {
 		return ServedSchema{}, r.otherVersionsError(ctx, resource)
 	}
-	found, err := r.documents.getResource(ctx, r, url, resource, kind)
+	found, err := r.getResource(ctx, url, resource, kind)
 	if errors.Is(err, ErrNotServed) {
 		return ServedSchema{}, r.otherVersionsError(ctx, resource)
 	}
@@ -180,7 +180,7 @@ func (r *SchemaReader) servedByOpenAPI(ctx context.Context, resource schema.Grou
 		return ServedSchema{}, err
 	}
 	return ServedSchema{Key: found.key, BuiltIn: !found.fromCRD, Schema: func(ctx context.Context) (*apiextensionsv1.JSONSchemaProps, error) {
-		return r.documents.getSchema(ctx, r, url, resource, kind, found)
+		return r.getSchema(ctx, url, resource, kind, found)
 	}}, nil
 }
 
@@ -206,7 +206,7 @@ func (r *SchemaReader) otherVersionsError(ctx context.Context, resource schema.G
 		if !ok || version == resource.Version || version == "" || strings.Contains(version, "/") {
 			continue
 		}
-		_, err := r.documents.getResource(ctx, r, url, resource.GroupResource().WithVersion(version), "")
+		_, err := r.getResource(ctx, url, resource.GroupResource().WithVersion(version), "")
 		if err == nil {
 			names = append(names, version)
 		} else if !errors.Is(err, ErrNotServed) {
@@ -218,6 +218,52 @@ func (r *SchemaReader) otherVersionsError(ctx context.Context, resource schema.G
 	}
 	slices.SortFunc(names, cmp.Compare)
 	return &VersionNotServedError{names}
+}
+
+// getResource returns what the document at a URL says of a resource, or [ErrNotServed] if the document does not contain
+// it. Without a kind, getResource only checks that the document contains the resource.
+func (r *SchemaReader) getResource(ctx context.Context, link string, resource schema.GroupVersionResource, kind string) (openAPIResource, error) {
+	hash := hashFromURL(link)
+	if cached, ok := r.documents.resources.Get(resourceKey(hash, resource, kind)); ok && hash != "" {
+		return notServedIfEmpty(cached.(openAPIResource))
+	}
+	document, hash, err := r.documents.getDocument(ctx, r.client, hash, resource.GroupVersion())
+	if err != nil {
+		return openAPIResource{}, err
+	}
+	if !json.Valid(document) {
+		// An API server serves such a document for a moment when the last resource of a version is removed.
+		return openAPIResource{}, fmt.Errorf("the OpenAPI document of %s is no JSON", resource.GroupVersion())
+	}
+	parsed, err := r.parseResource(ctx, document, hash, resource, kind)
+	if err != nil {
+		return openAPIResource{}, asUnusable(err)
+	}
+	cached := parsed
+	cached.schema = nil
+	r.documents.resources.Add(resourceKey(hash, resource, kind), cached)
+	return notServedIfEmpty(parsed)
+}
+
+// getSchema returns the schema of a resource that getResource returned. If the resource is from the cache, getSchema reads
+// the document again, and returns an error if the document is not the cached one.
+func (r *SchemaReader) getSchema(ctx context.Context, link string, resource schema.GroupVersionResource, kind string, described openAPIResource) (*apiextensionsv1.JSONSchemaProps, error) {
+	if described.schema != nil {
+		return described.schema, nil
+	}
+	document, hash, err := r.documents.getDocument(ctx, r.client, hashFromURL(link), resource.GroupVersion())
+	if err != nil {
+		return nil, err
+	}
+	parsed, err := r.parseResource(ctx, document, hash, resource, kind)
+	switch {
+	case err != nil:
+		return nil, asUnusable(err)
+	case parsed.key != described.key:
+		return nil, fmt.Errorf("the OpenAPI document of %s is not the one that its hash is of", resource.GroupVersion())
+	default:
+		return parsed.schema, nil
+	}
 }
 
 // parseResource calls the function of the same name by RunLimited.

@@ -18,11 +18,7 @@ package discovery_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
-	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -35,100 +31,32 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
 
-const (
-	startTimeout = 5 * time.Minute
-	// eventuallyTimeout is the timeout of waits, enough for a busy machine.
-	eventuallyTimeout = 3 * time.Minute
+// eventuallyTimeout is the timeout of waits, enough for a busy machine.
+const eventuallyTimeout = 3 * time.Minute
+
+// The servers of this package, each started by the first test that needs it.
+var (
+	shared        = &framework.PackageServers{}
+	sharedCluster = framework.ServerOnce(shared, func(ctx context.Context, options servers.Options) (*servers.Target, error) {
+		return servers.StartTarget(ctx, options, "cluster", servers.TargetOptions{})
+	})
+	sharedKCP = framework.ServerOnce(shared, func(ctx context.Context, options servers.Options) (*servers.KCP, error) {
+		return servers.StartKCP(ctx, options)
+	})
 )
 
-// shared are the servers of this package, each started by the first test that needs it.
-var shared struct {
-	options servers.Options
-	cluster func() (*servers.Target, error)
-	kcp     func() (*servers.KCP, error)
-	// stops are the functions that stop the started servers.
-	mu    sync.Mutex
-	stops []func() error
-}
-
-func TestMain(m *testing.M) {
-	if err := prepare(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	if err := cleanUp(code == 0); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func prepare() error {
-	root, err := framework.RepositoryRoot()
-	if err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp("", "synchub-definitions-")
-	if err != nil {
-		return err
-	}
-	shared.options = servers.Options{Dir: dir, Bin: filepath.Join(root, "bin")}
-	shared.cluster = sync.OnceValues(func() (*servers.Target, error) {
-		return started(func(ctx context.Context) (*servers.Target, error) {
-			return servers.StartTarget(ctx, shared.options, "cluster", servers.TargetOptions{})
-		})
-	})
-	shared.kcp = sync.OnceValues(func() (*servers.KCP, error) {
-		return started(func(ctx context.Context) (*servers.KCP, error) { return servers.StartKCP(ctx, shared.options) })
-	})
-	return nil
-}
-
-// started starts a server and adds its Stop to shared.stops.
-func started[T interface{ Stop() error }](start func(context.Context) (T, error)) (server T, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	if server, err = start(ctx); err != nil {
-		return server, err
-	}
-	shared.mu.Lock()
-	defer shared.mu.Unlock()
-	shared.stops = append(shared.stops, server.Stop)
-	return server, nil
-}
-
-// cleanUp stops the servers. It removes their files only if the tests have passed.
-func cleanUp(passed bool) error {
-	var errs []error
-	for _, stop := range shared.stops {
-		errs = append(errs, stop())
-	}
-	if passed {
-		return errors.Join(append(errs, os.RemoveAll(shared.options.Dir))...)
-	}
-	fmt.Fprintln(os.Stderr, "the files of the servers are in", shared.options.Dir)
-	return errors.Join(errs...)
-}
+func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }
 
 // cluster returns the administrator's config for the cluster, without a rate limit.
 func cluster(t *testing.T) *rest.Config {
 	t.Helper()
-	server, err := shared.cluster()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return unlimited(server.Config)
+	return unlimited(sharedCluster(t).Config)
 }
 
 // kcp returns the administrator's config for kcp, without a workspace.
 func kcp(t *testing.T) *rest.Config {
 	t.Helper()
-	server, err := shared.kcp()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return unlimited(server.Config)
+	return unlimited(sharedKCP(t).Config)
 }
 
 func unlimited(config *rest.Config) *rest.Config {

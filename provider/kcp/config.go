@@ -36,8 +36,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/transport"
 )
 
-// reloadInterval is how often the kubeconfig's content is compared. A mounted Secret reaches a Pod only after the
-// kubelet's sync period (a minute by default), so a file watch would not be quicker where it matters.
+// reloadInterval is the interval at which the hub compares the content of the kubeconfig. A mounted Secret reaches a Pod
+// only after the kubelet's sync period, by default a minute. A file watch would therefore not be faster.
 const reloadInterval = 5 * time.Second
 
 // Limits bound the request rate of one client.

@@ -28,7 +28,7 @@ import (
 // and not in the list: the watch missed its deletion. kcp's informers fail to delete such an object, since their stores have a key
 // function that accepts objects only. The object would stay in the cache until the hub restarts, and no handler would get its
 // deletion. An informer calls its ignore function for each entry of its queue, in order and under its own lock, before it
-// handles the entry, and never batches two entries of one key.
+// handles the entry. It never batches two entries of one key.
 func NewUnlistedDeleter(informer kcpcache.ScopeableSharedIndexInformer) func(entry any) (done bool) {
 	// The informer is the handler of its own queue: it passes each event on to the handlers that were added, in order.
 	handlers := informer.(cache.ResourceEventHandler)

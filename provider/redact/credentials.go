@@ -63,8 +63,8 @@ func (c *Credentials) mask(text string) string {
 // registered holds the credentials of this process that are masked in all texts, whatever their source.
 var registered credentialRegistry
 
-// credentialRegistry counts references to credentials. Texts are masked far more often than credentials change, so a change
-// copies the credentials to a snapshot, and mask reads the snapshot without a lock.
+// credentialRegistry counts references to credentials. Texts are masked far more often than credentials change, so each
+// change makes a snapshot of the credentials. mask reads the snapshot without a lock.
 type credentialRegistry struct {
 	lock       sync.Mutex
 	references map[registeredCredential]int

@@ -92,9 +92,9 @@ func (a *AdminConfig) kubeconfig(token string) ([]byte, error) {
 	return written, nil
 }
 
-// isKubeconfigCurrent reports whether a kubeconfig has the URL and the authority of the cluster, and a token of the
-// ServiceAccount with more than half of its lifetime left. It does not verify the token, since it only decides whether to
-// renew it.
+// isKubeconfigCurrent reports whether a kubeconfig is still usable. It must have the URL and the authority of the cluster,
+// and a token of the ServiceAccount with more than half of its lifetime left. The token is not verified, since the result
+// only decides whether to renew it.
 func (a *AdminConfig) isKubeconfigCurrent(content []byte, account *corev1.ServiceAccount, now time.Time) bool {
 	config, err := kubeconfig.Parse(content)
 	if err != nil || config.Host != a.cluster.Server || config.ServerName != a.cluster.TLSServerName || string(config.CAData) != string(a.cluster.CertificateAuthorityData) {
