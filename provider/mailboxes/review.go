@@ -318,9 +318,7 @@ func (m *Mailboxes) fetch(ctx context.Context, informer *wildcardInformer, mailb
 	for _, held := range missing {
 		byUID[held.object.GetUID()] = held
 	}
-	options := metav1.ListOptions{Limit: limit}
-	for {
-		page, err := transport.ListPage(ctx, &options, client.List)
+	for page, err := range transport.Pages(ctx, metav1.ListOptions{Limit: limit}, client.List) {
 		if err != nil {
 			return fmt.Errorf("cannot list them: %w", err)
 		}
@@ -331,11 +329,8 @@ func (m *Mailboxes) fetch(ctx context.Context, informer *wildcardInformer, mailb
 				}
 			}
 		}
-		if options.Continue = page.GetContinue(); options.Continue == "" {
-			return nil
-		}
-		options.Limit = min(2*options.Limit, limit)
 	}
+	return nil
 }
 
 // pageLimit returns the limit of a page for which a page of the largest objects of the resource has at most pageBytes.

@@ -17,6 +17,8 @@ limitations under the License.
 package mailboxes
 
 import (
+	"slices"
+
 	"github.com/kcp-dev/logicalcluster/v3"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -48,6 +50,37 @@ func (m *Mailboxes) NamingConflict(mailbox logicalcluster.Name) (conflict *Namin
 func (m *Mailboxes) IsKnownNotServed(mailbox logicalcluster.Name, resource schema.GroupResource) bool {
 	binding := m.bindingOf(mailbox)
 	return binding != nil && !listsResource(binding, resource, "status", "boundResources") && !listsResource(binding, resource, "status", "appliedPermissionClaims")
+}
+
+// CountPendingClaims returns the number of mailboxes whose binding lists one of the claims neither as accepted nor as
+// rejected.
+func (m *Mailboxes) CountPendingClaims(claims []apisv1alpha2.PermissionClaim) (count int) {
+	m.lock.RLock()
+	defer m.lock.RUnlock()
+	for _, endpoint := range m.endpoints {
+		for _, mailbox := range endpoint.mailboxes() {
+			if binding := endpoint.binding(mailbox); binding != nil && !listsClaims(binding, claims) {
+				count++
+			}
+		}
+	}
+	return count
+}
+
+// listsClaims reports whether a binding's spec lists all the claims.
+func listsClaims(binding *unstructured.Unstructured, claims []apisv1alpha2.PermissionClaim) bool {
+	listed := nestedMaps(binding, "spec", "permissionClaims")
+	for _, claim := range claims {
+		isListed := func(item map[string]any) bool {
+			group, _ := item["group"].(string)
+			identity, _ := item["identityHash"].(string)
+			return group == claim.Group && item["resource"] == claim.Resource && identity == claim.IdentityHash
+		}
+		if !slices.ContainsFunc(listed, isListed) {
+			return false
+		}
+	}
+	return true
 }
 
 // bindingOf returns the mailbox's binding; nil unless exactly one endpoint shows it.
