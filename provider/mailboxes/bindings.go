@@ -103,7 +103,6 @@ func listsResource(binding *unstructured.Unstructured, resource schema.GroupReso
 	return false
 }
 
-// findCondition returns the condition of a type, or nil.
 func findCondition(binding *unstructured.Unstructured, kind string) map[string]any {
 	for _, condition := range nestedMaps(binding, "status", "conditions") {
 		if condition["type"] == kind {
@@ -113,7 +112,6 @@ func findCondition(binding *unstructured.Unstructured, kind string) map[string]a
 	return nil
 }
 
-// nestedMaps returns the maps in a list of a binding.
 func nestedMaps(binding *unstructured.Unstructured, path ...string) (items []map[string]any) {
 	found, _, _ := unstructured.NestedFieldNoCopy(binding.Object, path...)
 	all, _ := found.([]any)

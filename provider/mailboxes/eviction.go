@@ -230,7 +230,6 @@ func (m *Mailboxes) runEvictions(ctx context.Context) {
 	}
 }
 
-// listEvicted returns all evictions.
 func (m *Mailboxes) listEvicted() (all []evictionKey) {
 	m.forEachUsage(func(mailbox logicalcluster.Name, usage *usage, configs bool) {
 		if usage.evicted.Load() {

@@ -151,7 +151,7 @@ func bindings(mailboxes ...logicalcluster.Name) (all []*unstructured.Unstructure
 // addEndpoint gives the mailboxes an endpoint whose caches hold the objects.
 func addEndpoint(t testing.TB, mailboxes *Mailboxes, url string, caches map[schema.GroupVersionResource][]*unstructured.Unstructured) *endpoint {
 	t.Helper()
-	added := &endpoint{owner: mailboxes, url: url, log: mailboxes.log, clients: noClients(), informers: map[schema.GroupVersionResource]*wildcardInformer{}}
+	added := &endpoint{owner: mailboxes, url: url, log: mailboxes.log, clients: noClients(), schemas: newSchemaTracker(), informers: map[schema.GroupVersionResource]*wildcardInformer{}}
 	for resource, held := range caches {
 		added.informers[resource] = &wildcardInformer{endpoint: added, resource: resource, informer: filled(t, held), log: added.log, cancel: func() {}}
 	}

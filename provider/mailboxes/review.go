@@ -57,13 +57,9 @@ const (
 var ErrNotFetched = errors.New("the object is being fetched from the mailbox")
 
 // newReviewQueue returns the queue of mailboxes to review.
-func newReviewQueue(now clock.Clock) workqueue.TypedRateLimitingInterface[logicalcluster.Name] {
+func newReviewQueue(clock clock.WithTicker) workqueue.TypedRateLimitingInterface[logicalcluster.Name] {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[logicalcluster.Name](reviewInterval, time.Minute)
-	config := workqueue.TypedRateLimitingQueueConfig[logicalcluster.Name]{}
-	if ticking, ok := now.(clock.WithTicker); ok {
-		config.Clock = ticking
-	}
-	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, config)
+	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[logicalcluster.Name]{Clock: clock})
 }
 
 // EnqueueReview enqueues a review of a mailbox, because its configs or its limits have changed. The review decides how much of
@@ -239,7 +235,6 @@ func (m *Mailboxes) listEntries(endpoint *endpoint, mailbox logicalcluster.Name,
 	return all, true
 }
 
-// admissionCandidates returns the candidates for the entries, in the same order.
 func admissionCandidates(all []cacheEntry) []candidate {
 	candidates := make([]candidate, len(all))
 	for i, held := range all {

@@ -184,7 +184,6 @@ func (c *Cache) Len() (count int) {
 	return count
 }
 
-// toUnstructured returns the items of a store as objects.
 func toUnstructured(items []any) []*unstructured.Unstructured {
 	objects := make([]*unstructured.Unstructured, 0, len(items))
 	for _, item := range items {

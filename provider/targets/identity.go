@@ -88,7 +88,6 @@ func (e *ClusterMismatchError) Error() string {
 	return fmt.Sprintf("the kubeconfig leads to another cluster (%s) than before (%s)", e.Observed.describe(), e.Expected.describe())
 }
 
-// describe returns the cluster for a message.
 func (c Cluster) describe() string {
 	if c.ID != "" {
 		return "ID " + c.ID
