@@ -196,7 +196,7 @@ func filled(t testing.TB, held []*unstructured.Unstructured) kcpcache.ScopeableS
 	return informer
 }
 
-// recorder is a subscriber that remembers what it was told.
+// recorder is a subscriber that records its calls.
 type recorder struct {
 	lock    sync.Mutex
 	events  []Event
@@ -222,7 +222,7 @@ func (r *recorder) OnReset() {
 	r.resets++
 }
 
-// received returns what was told since the last time.
+// received returns the calls since the last time.
 func (r *recorder) received() (events []Event, proven []types.NamespacedName, resets int) {
 	r.lock.Lock()
 	defer r.lock.Unlock()

@@ -166,7 +166,7 @@ func (w *wildcardInformer) watch(ctx context.Context, options metav1.ListOptions
 		w.beginList()
 	}
 	stream, err := w.endpoint.clients.ClusterOrDie(logicalcluster.Wildcard).Resource(w.resource).Watch(ctx, options)
-	// A server that refuses a watch may not support lists by watches, so it is asked for a list next.
+	// A server that refuses a watch may not support lists by watches, so the reflector lists next.
 	if _, isRefused := errors.AsType[*apierrors.StatusError](err); !isRefused {
 		w.recordResult(err)
 	}
