@@ -137,7 +137,6 @@ type initialList struct {
 // bytes is the size of both, and identityBytes that of the former.
 type pendingUsage struct{ objects, identityOnly, bytes, identityBytes int64 }
 
-// add returns the sum.
 func (g pendingUsage) add(other pendingUsage) pendingUsage {
 	return pendingUsage{g.objects + other.objects, g.identityOnly + other.identityOnly, g.bytes + other.bytes, g.identityBytes + other.identityBytes}
 }

@@ -74,7 +74,7 @@ func admitted(exceeded []exceededLimit) []bool {
 	return admitted
 }
 
-// A resource has its limits within those of the mailbox. What is beyond them takes no room from other resources.
+// A resource has limits within those of the mailbox. Objects beyond them take no room from other resources.
 func TestAdmitOfAResource(t *testing.T) {
 	of := func(resource schema.GroupVersionResource, second, need int64) candidate {
 		return candidate{resource: resource, created: time.Unix(second, 0), bytes: need, identityBytes: 1}
@@ -233,7 +233,7 @@ func (c *testInformer) OnEvent(event Event)                   { c.events = appen
 func (c *testInformer) OnAbsenceDecided(types.NamespacedName) {}
 func (c *testInformer) OnReset()                              {}
 
-// update does what the informer does when a server tells of an object.
+// update handles an object as the informer handles an event.
 func (c *testInformer) update(t *testing.T, object *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	made, err := c.transform(object)
@@ -275,7 +275,7 @@ func configMapOf(name string, size int, labels map[string]string) *unstructured.
 
 var selectedLabel = map[string]string{"selected": "yes"}
 
-// What no config selects is held without its content, and beyond the limits nothing is held but which object it is.
+// An object that no config selects is cached as metadata only, and one beyond the limits as identity only.
 func TestProjections(t *testing.T) {
 	g := NewWithT(t)
 	policy := &labelPolicy{limits: Limits{Bytes: 50_000}}
@@ -307,7 +307,7 @@ func TestProjections(t *testing.T) {
 	g.Expect(c.endpoint.owner.reviewQueue.Len()).To(Equal(1), "there is room")
 }
 
-// What is counted is what is held, however objects change, and nothing is left when all are gone.
+// The counts match the cache however objects change, and are zero when all objects are gone.
 func TestUsageFollowsTheCache(t *testing.T) {
 	for name, own := range map[string]Limits{"the mailbox": {}, "a resource by number": {Objects: 4}, "a resource by bytes": {Bytes: 12_000}} {
 		t.Run("limits of "+name, func(t *testing.T) { expectUsageFollowsTheCache(t, own) })
@@ -390,7 +390,7 @@ func TestAListIsBounded(t *testing.T) {
 	}
 }
 
-// As long as the configs are unknown, everything is held whole, and looked at again.
+// While the configs are unknown, all objects are cached whole, and reviewed later.
 func TestUnknownConfigs(t *testing.T) {
 	g := NewWithT(t)
 	c := newTestInformer(t, &labelPolicy{isUnknown: true})

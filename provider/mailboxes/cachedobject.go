@@ -152,7 +152,6 @@ func newPartialObject(object *unstructured.Unstructured, projection string) *uns
 	return kept
 }
 
-// metadataFields returns the metadata of an object, or nil.
 func metadataFields(object *unstructured.Unstructured) map[string]any {
 	metadata, _ := object.Object["metadata"].(map[string]any)
 	return metadata

@@ -60,7 +60,7 @@ func configNamed(name string, size int) *unstructured.Unstructured {
 	return config
 }
 
-// Of a config only what it asks for is held, and what the hub compares with what it writes.
+// Only the spec of a config is cached, and the status that the hub compares with its own.
 func TestConfigsAreStripped(t *testing.T) {
 	g := NewWithT(t)
 	c := newConfigCache(t, Limits{})
@@ -77,7 +77,7 @@ func TestConfigsAreStripped(t *testing.T) {
 	g.Expect(cachesize.SizeOf(held)).To(BeNumerically("<", 2_000))
 }
 
-// Configs have limits of their own, beyond which only that is held which reports whether their status says so.
+// Configs have their own limits. Beyond them, only the identity and the Ready condition are cached.
 func TestConfigsBeyondTheirLimits(t *testing.T) {
 	g := NewWithT(t)
 	c := newConfigCache(t, Limits{Objects: 3})

@@ -102,7 +102,7 @@ func TestDiscoverThroughAnyEndpoint(t *testing.T) {
 	g.Expect(discover(ended, "configmaps")).To(MatchError(context.Canceled))
 }
 
-// Those are asked first that answered the last time.
+// Endpoints that answered the last time come first.
 func TestEndpointsByRank(t *testing.T) {
 	g := NewWithT(t)
 	mailboxes, _ := newMailboxes()

@@ -37,5 +37,5 @@ limitations under the License.
 // largest are cut first. The fair share is computed every few seconds, not for each event. A mailbox whose identities
 // alone take too much is evicted: nothing of it is cached, and all its objects are Unknown.
 //
-// Trade-off: a look-up asks the few endpoints in turn, instead of a map that would have to follow every binding.
+// Trade-off: a look-up checks the few endpoints in turn, instead of a map that would have to follow every binding.
 package mailboxes

@@ -114,7 +114,7 @@ func TestServedLater(t *testing.T) {
 	}).WithTimeout(eventuallyTimeout).Should(BeNumerically(">", 0))
 }
 
-// Before the bindings are known nothing can be seen, and whoever looked then must be told to look again.
+// Before the bindings are known all objects are Unknown, so subscribers must be reset afterwards.
 func TestBindingsMayComeLast(t *testing.T) {
 	g := NewWithT(t)
 	shard := newFakeShard(t, caches{bindingsResource: bindings(here), configMaps: {object(here, "a")}})
@@ -129,14 +129,14 @@ func TestBindingsMayComeLast(t *testing.T) {
 	g.Eventually(states).WithTimeout(eventuallyTimeout).Should(Receive(Equal(Present)))
 }
 
-// resetObserver is a subscriber that looks when it is told to look again.
+// resetObserver is a subscriber that calls a function for each reset.
 type resetObserver struct{ onReset func() }
 
 func (resetObserver) OnEvent(Event)                         {}
 func (resetObserver) OnAbsenceDecided(types.NamespacedName) {}
 func (l resetObserver) OnReset()                            { l.onReset() }
 
-// An endpoint that comes, goes or is filled anew is no matter for mailboxes that are elsewhere.
+// An endpoint that starts, stops or is filled again does not affect the mailboxes of others.
 func TestEndpointsKeepToTheirMailboxes(t *testing.T) {
 	g := NewWithT(t)
 	one := newFakeShard(t, caches{bindingsResource: bindings(here), configMaps: {object(here, "a")}})
@@ -185,7 +185,7 @@ func TestEndpointsKeepToTheirMailboxes(t *testing.T) {
 	g.Expect(endpointUp.DeleteLabelValues(two.url())).To(BeFalse(), "the metric goes with the endpoint")
 }
 
-// While a mailbox is seen at two endpoints nobody knows which speaks the truth. When one lets it go, it is looked at anew.
+// While two endpoints show a mailbox, its state is Unknown. When one does not any more, the mailbox is reset.
 func TestAMailboxThatMoves(t *testing.T) {
 	for name, letGo := range map[string]func(*Mailboxes, *fakeShard, *fakeShard){
 		"its old binding is deleted": func(_ *Mailboxes, old, _ *fakeShard) { old.tell(bindingsResource, "DELETED", bindings(here)[0]) },

@@ -116,7 +116,7 @@ func TestValidEndpoints(t *testing.T) {
 	}
 }
 
-// What is listed twice, in whatever form, is watched once.
+// A URL that is listed twice, in any form, is watched once.
 func TestEndpointsAreWatchedOnce(t *testing.T) {
 	g := NewWithT(t)
 	shard := newFakeShard(t, caches{bindingsResource: bindings(here), configMaps: {object(here, "a")}})

@@ -230,7 +230,6 @@ func (m *Mailboxes) runEvictions(ctx context.Context) {
 	}
 }
 
-// listEvicted returns all evictions.
 func (m *Mailboxes) listEvicted() (all []evictionKey) {
 	m.forEachUsage(func(mailbox logicalcluster.Name, usage *usage, configs bool) {
 		if usage.evicted.Load() {
@@ -297,9 +296,7 @@ func (m *Mailboxes) fitsLimits(ctx context.Context, evicted evictionKey) (bool, 
 	}
 	for _, informer := range endpoint.limitedInformers(evicted.configs) {
 		client := endpoint.clientFor(evicted.mailbox).Resource(informer.resource)
-		options := metav1.ListOptions{Limit: wildcardPageSize}
-		for {
-			page, err := transport.ListPage(ctx, &options, client.List)
+		for page, err := range transport.Pages(ctx, metav1.ListOptions{Limit: wildcardPageSize}, client.List) {
 			if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 				// The mailbox does not serve the resource to the hub.
 				break
@@ -313,10 +310,6 @@ func (m *Mailboxes) fitsLimits(ctx context.Context, evicted evictionKey) (bool, 
 			if room < 0 {
 				return false, nil
 			}
-			if options.Continue = page.GetContinue(); options.Continue == "" {
-				break
-			}
-			options.Limit = min(2*options.Limit, wildcardPageSize)
 		}
 	}
 	return true, nil

@@ -99,7 +99,7 @@ func TestNextFairShare(t *testing.T) {
 	}
 }
 
-// What changes by a little does not move the level there and back.
+// A small change does not move the fair share back and forth.
 func TestTheFairShareDoesNotFlap(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8)) //nolint:gosec // a test that can be repeated
 	base := []int64{1 << 20, 1 << 24, 1 << 24, 1 << 27, 1 << 27, 1 << 27}

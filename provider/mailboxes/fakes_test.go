@@ -68,7 +68,7 @@ func missingObject(resource schema.GroupVersionResource, name string) absence.Ca
 	return absence.Candidate{Resource: resource, Key: key(name), Missing: true}
 }
 
-// callRecorder records the calls of the caches to their verifier of absences.
+// callRecorder replaces the verifier of absences, and records the calls of the caches.
 type callRecorder struct {
 	absenceVerifier
 	lock  sync.Mutex
@@ -96,34 +96,26 @@ func (r *callRecorder) take() (calls []string) {
 	return calls
 }
 
-func (r *callRecorder) Verify(ctx context.Context, mailbox logicalcluster.Name, candidate absence.Candidate) {
+func (r *callRecorder) Verify(_ context.Context, mailbox logicalcluster.Name, candidate absence.Candidate) {
 	r.record("verify", mailbox, candidate.Resource.Resource, candidate.Key.Name)
-	r.absenceVerifier.Verify(ctx, mailbox, candidate)
 }
 
-func (r *callRecorder) ObserveBinding(mailbox logicalcluster.Name, resourceVersion string) {
-	r.record("binding", mailbox, resourceVersion)
-	r.absenceVerifier.ObserveBinding(mailbox, resourceVersion)
+func (r *callRecorder) ObserveBinding(mailbox logicalcluster.Name, version string) {
+	r.record("binding", mailbox, version)
 }
 
 func (r *callRecorder) Clear(mailbox logicalcluster.Name, candidate absence.Candidate) {
 	r.record("clear", mailbox, candidate.Resource.Resource, candidate.Key.Name)
-	r.absenceVerifier.Clear(mailbox, candidate)
 }
 
 func (r *callRecorder) RequireRelist(mailbox logicalcluster.Name, resource schema.GroupVersionResource) {
 	r.record("relist", mailbox, resource.Resource)
-	r.absenceVerifier.RequireRelist(mailbox, resource)
 }
 
-func (r *callRecorder) ForgetMailbox(mailbox logicalcluster.Name) {
-	r.record("forget", mailbox)
-	r.absenceVerifier.ForgetMailbox(mailbox)
-}
+func (r *callRecorder) ForgetMailbox(mailbox logicalcluster.Name) { r.record("forget", mailbox) }
 
 func (r *callRecorder) ForgetResource(resource schema.GroupVersionResource) {
 	r.record("forget", resource.Resource)
-	r.absenceVerifier.ForgetResource(resource)
 }
 
 // object returns an object as the virtual workspace shows it.
@@ -159,7 +151,7 @@ func bindings(mailboxes ...logicalcluster.Name) (all []*unstructured.Unstructure
 // addEndpoint gives the mailboxes an endpoint whose caches hold the objects.
 func addEndpoint(t testing.TB, mailboxes *Mailboxes, url string, caches map[schema.GroupVersionResource][]*unstructured.Unstructured) *endpoint {
 	t.Helper()
-	added := &endpoint{owner: mailboxes, url: url, log: mailboxes.log, clients: noClients(), informers: map[schema.GroupVersionResource]*wildcardInformer{}}
+	added := &endpoint{owner: mailboxes, url: url, log: mailboxes.log, clients: noClients(), schemas: newSchemaTracker(), informers: map[schema.GroupVersionResource]*wildcardInformer{}}
 	for resource, held := range caches {
 		added.informers[resource] = &wildcardInformer{endpoint: added, resource: resource, informer: filled(t, held), log: added.log, cancel: func() {}}
 	}
@@ -204,7 +196,7 @@ func filled(t testing.TB, held []*unstructured.Unstructured) kcpcache.ScopeableS
 	return informer
 }
 
-// recorder is a subscriber that remembers what it was told.
+// recorder is a subscriber that records its calls.
 type recorder struct {
 	lock    sync.Mutex
 	events  []Event
@@ -230,7 +222,7 @@ func (r *recorder) OnReset() {
 	r.resets++
 }
 
-// received returns what was told since the last time.
+// received returns the calls since the last time.
 func (r *recorder) received() (events []Event, proven []types.NamespacedName, resets int) {
 	r.lock.Lock()
 	defer r.lock.Unlock()

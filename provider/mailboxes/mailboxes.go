@@ -109,7 +109,7 @@ type Options struct {
 	MaxBytes int64
 	// AbsenceDelays are [absence.DefaultDelays] if they are zero.
 	AbsenceDelays absence.Delays
-	Clock         clock.Clock
+	Clock         clock.WithTicker
 	Log           logr.Logger
 }
 

@@ -33,7 +33,7 @@ func key(name string) types.NamespacedName {
 
 type caches = map[schema.GroupVersionResource][]*unstructured.Unstructured
 
-// What no cache can show is Unknown, which nobody may take for a deletion.
+// An object that no cache can show is Unknown, which does not mean that it was deleted.
 func TestGetAndList(t *testing.T) {
 	mailboxes, _ := newMailboxes(configMaps, secrets)
 	addEndpoint(t, mailboxes, "https://one", caches{

@@ -117,7 +117,7 @@ func TestTheTotalIsShared(t *testing.T) {
 	g.Expect(owner.reviewQueue.Len()).To(BeZero())
 }
 
-// While a first list comes in nothing is counted yet, and still no more is held than fits.
+// An initial list does not count before it is complete, but it cannot exceed the limit.
 func TestAFirstListFitsTheTotal(t *testing.T) {
 	g := NewWithT(t)
 	const limit, size, count = 1_000_000, 20_000, 300
@@ -228,7 +228,7 @@ func TestAMailboxIsEvicted(t *testing.T) {
 	g.Expect(ProjectionOf(c.update(t, configMapIn(here, "again", 100)))).To(Equal(FullObject))
 }
 
-// A mailbox that is closed again and again is counted less and less often.
+// The objects of a mailbox that is evicted again and again are counted less and less often.
 func TestReadmissionsBecomeRarer(t *testing.T) {
 	g := NewWithT(t)
 	now := testclock.NewFakeClock(time.Unix(1_000, 0))
@@ -246,7 +246,7 @@ func TestReadmissionsBecomeRarer(t *testing.T) {
 	g.Expect(evicted.nextAttempt().Sub(now.Now())).To(Equal(readmitAfter))
 }
 
-// What bounds the total costs an event no allocation.
+// The limit for all mailboxes costs no allocation for each event.
 func TestTheTotalCostsNoAllocation(t *testing.T) {
 	g := NewWithT(t)
 	allocations := func(limit int64) float64 {

@@ -25,13 +25,13 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-// scrape returns what is told of an endpoint, by name and resource.
+// scrape returns the metrics of an endpoint, by name and resource.
 func scrape(t *testing.T, endpoint string) map[string]float64 {
 	t.Helper()
 	return framework.SeriesWithLabel(framework.Gather(t, Collectors()...), "endpoint", endpoint, "synchub_mailbox_")
 }
 
-// What the hub holds of mailboxes is told by endpoint and resource, and not at all by a hub that does not lead.
+// The size of the caches is exported by endpoint and resource, and only by the leader.
 func TestMetricsOfCaches(t *testing.T) {
 	g := NewWithT(t)
 	shard := newFakeShard(t, caches{bindingsResource: bindings(here), configMaps: objects(here, 3), secrets: nil})

@@ -105,7 +105,7 @@ spec:
   - {group: example.org, name: wheels, schema: today.wheels.example.org, storage: {crd: {}}}
 `
 
-// What is claimed of another export is discovered though no mailbox binds it.
+// An API that is claimed from another export is discovered although no mailbox binds it.
 func TestDiscoverAClaimOnAnotherExport(t *testing.T) {
 	f := newTestHub(t)
 	f.slice.set(f.first.url)

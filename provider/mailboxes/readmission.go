@@ -21,7 +21,6 @@ import (
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/cache"
 )
 
 // The caches lack objects of a readmitted mailbox. Until a resource was listed since, all its objects are Unknown. Such a list ends
@@ -96,20 +95,26 @@ func (w *wildcardInformer) cancelRelists() {
 	}
 }
 
-// onPlaceholder handles a placeholder. For a marker, it ends the wait of the mailbox, and resets its subscribers.
-func (w *wildcardInformer) onPlaceholder(placeholder *cachedObject) {
+// handlePlaceholder handles an added or updated placeholder, and returns false for other entries. A marker ends the wait of its
+// mailbox, whose subscribers it resets.
+func (w *wildcardInformer) handlePlaceholder(entry any) bool {
+	if !isPlaceholder(entry) {
+		return false
+	}
+	placeholder := entry.(*cachedObject)
 	object := placeholder.current.Load()
 	if object.GetName() != endOfListName {
-		return
+		return true
 	}
 	_ = w.informer.GetIndexer().Delete(placeholder)
 	mailbox := mailboxOf(object)
 	if readmission, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64); err != nil || !w.relistDone(mailbox, readmission) {
-		return
+		return true
 	}
 	w.log.V(1).Info("listed the objects of a readmitted mailbox", "mailbox", mailbox)
 	notifyReset(w.endpoint.owner.subscribers.get(subscriptionKey{w.resource, mailbox}))
 	w.endpoint.owner.EnqueueReview(mailbox)
+	return true
 }
 
 // relistReadmitted forces a relist where a mailbox still waits for one, because a forced relist between a list and its watch would
@@ -124,35 +129,4 @@ func (m *Mailboxes) relistReadmitted() (isWaiting bool) {
 		}
 	}
 	return isWaiting
-}
-
-// placeholderFilter passes the events of objects to another handler, and handles those of placeholders.
-type placeholderFilter struct {
-	cache.ResourceEventHandler
-	informer *wildcardInformer
-}
-
-// OnAdd implements [cache.ResourceEventHandler].
-func (h placeholderFilter) OnAdd(obj any, initial bool) {
-	if isPlaceholder(obj) {
-		h.informer.onPlaceholder(obj.(*cachedObject))
-		return
-	}
-	h.ResourceEventHandler.OnAdd(obj, initial)
-}
-
-// OnUpdate implements [cache.ResourceEventHandler].
-func (h placeholderFilter) OnUpdate(old, obj any) {
-	if isPlaceholder(obj) {
-		h.informer.onPlaceholder(obj.(*cachedObject))
-		return
-	}
-	h.ResourceEventHandler.OnUpdate(old, obj)
-}
-
-// OnDelete implements [cache.ResourceEventHandler].
-func (h placeholderFilter) OnDelete(obj any) {
-	if !isPlaceholder(obj) {
-		h.ResourceEventHandler.OnDelete(obj)
-	}
 }

@@ -167,7 +167,7 @@ func (l *recordingSubscriber) forget() {
 	l.changed, l.deleted, l.decided = nil, nil, nil
 }
 
-// expectCounted expects the account of a mailbox to count all that the cache holds of it, and no more.
+// expectCounted expects the usage of a mailbox to match the cache.
 func (f *testHub) expectCounted(mailbox logicalcluster.Name) {
 	f.t.Helper()
 	f.eventually(func(g Gomega) {
@@ -182,7 +182,7 @@ func (f *testHub) expectCounted(mailbox logicalcluster.Name) {
 	}).Should(Succeed())
 }
 
-// A deletion that no watch has seen is found by the next list, as is an object that was made again; what did not change is not told.
+// The next list finds a deletion that no watch has reported, and a replaced object. Unchanged objects cause no events.
 func TestWhatNoWatchHasSeen(t *testing.T) {
 	for name, refusesWatchLists := range map[string]bool{"list": true, "watch-list": false} {
 		t.Run(name, func(t *testing.T) {

@@ -117,7 +117,7 @@ func TestLimitsOfResourcesChange(t *testing.T) {
 	g.Expect(owner.reviewQueue.Len()).To(Equal(1))
 }
 
-// What is beyond two limits at once is said to be beyond the one that keeps it out now.
+// An object that exceeds two limits is reported with the one that keeps it out now.
 func TestTheLimitThatCountsIsNamed(t *testing.T) {
 	g := NewWithT(t)
 	policy := &labelPolicy{}

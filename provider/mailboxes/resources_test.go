@@ -172,7 +172,7 @@ func TestSetResources(t *testing.T) {
 	}
 }
 
-// readingSubscriber is a subscriber that asks the mailboxes whenever it is told something.
+// readingSubscriber is a subscriber that reads the mailboxes in each call.
 type readingSubscriber struct {
 	mailboxes *Mailboxes
 	resource  schema.GroupVersionResource

@@ -57,13 +57,9 @@ const (
 var ErrNotFetched = errors.New("the object is being fetched from the mailbox")
 
 // newReviewQueue returns the queue of mailboxes to review.
-func newReviewQueue(now clock.Clock) workqueue.TypedRateLimitingInterface[logicalcluster.Name] {
+func newReviewQueue(clock clock.WithTicker) workqueue.TypedRateLimitingInterface[logicalcluster.Name] {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[logicalcluster.Name](reviewInterval, time.Minute)
-	config := workqueue.TypedRateLimitingQueueConfig[logicalcluster.Name]{}
-	if ticking, ok := now.(clock.WithTicker); ok {
-		config.Clock = ticking
-	}
-	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, config)
+	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[logicalcluster.Name]{Clock: clock})
 }
 
 // EnqueueReview enqueues a review of a mailbox, because its configs or its limits have changed. The review decides how much of
@@ -239,7 +235,6 @@ func (m *Mailboxes) listEntries(endpoint *endpoint, mailbox logicalcluster.Name,
 	return all, true
 }
 
-// admissionCandidates returns the candidates for the entries, in the same order.
 func admissionCandidates(all []cacheEntry) []candidate {
 	candidates := make([]candidate, len(all))
 	for i, held := range all {
@@ -318,9 +313,7 @@ func (m *Mailboxes) fetch(ctx context.Context, informer *wildcardInformer, mailb
 	for _, held := range missing {
 		byUID[held.object.GetUID()] = held
 	}
-	options := metav1.ListOptions{Limit: limit}
-	for {
-		page, err := transport.ListPage(ctx, &options, client.List)
+	for page, err := range transport.Pages(ctx, metav1.ListOptions{Limit: limit}, client.List) {
 		if err != nil {
 			return fmt.Errorf("cannot list them: %w", err)
 		}
@@ -331,11 +324,8 @@ func (m *Mailboxes) fetch(ctx context.Context, informer *wildcardInformer, mailb
 				}
 			}
 		}
-		if options.Continue = page.GetContinue(); options.Continue == "" {
-			return nil
-		}
-		options.Limit = min(2*options.Limit, limit)
 	}
+	return nil
 }
 
 // pageLimit returns the limit of a page for which a page of the largest objects of the resource has at most pageBytes.

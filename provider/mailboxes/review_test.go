@@ -114,7 +114,7 @@ func TestReview(t *testing.T) {
 	f.Expect(heapInUse() - before).To(BeNumerically("<", count*size/4))
 }
 
-// The oldest configs are held; when one of them goes, the next is fetched.
+// The oldest configs are cached; when one of them is deleted, the next is fetched.
 func TestReviewOfConfigs(t *testing.T) {
 	policy := &prefixPolicy{}
 	policy.set("", 1)

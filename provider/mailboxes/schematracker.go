@@ -42,9 +42,6 @@ func newSchemaTracker() *schemaTracker {
 // update notes a change of a binding; before is nil if it is new, and after if it is deleted. It returns the resources for which
 // all bindings now have another schema than all had before.
 func (b *schemaTracker) update(before, after *unstructured.Unstructured) (changed []schema.GroupResource) {
-	if b == nil {
-		return nil
-	}
 	b.lock.Lock()
 	defer b.lock.Unlock()
 	touched := map[schema.GroupResource]bool{}

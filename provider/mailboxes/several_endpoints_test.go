@@ -113,7 +113,7 @@ func (f *testHub) expectWrites(name string) {
 	}
 }
 
-// expectVerifiedAbsences: an object that was deleted on the second shard is proven to be gone; one proof is used, the other is kept.
+// expectVerifiedAbsences verifies the absence of objects that were deleted on the second shard. It takes one verification.
 func (f *testHub) expectVerifiedAbsences() {
 	for _, name := range []string{"doomed", "suspect"} {
 		f.delete(f.second, f.second.own, name)
@@ -151,7 +151,7 @@ func (f *testHub) restoreSecondEndpoint() {
 	f.expectEvents(f.second, f.second.own, "on-again-second")
 	f.expectEvents(f.first, f.first.own, "on-again-first")
 	f.expectWrites("written-again")
-	// It is proven anew later on.
+	// Its absence is verified again later.
 	f.hub.VerifyAbsence(f.second.own, missingObject("suspect"))
 }
 
@@ -170,7 +170,7 @@ func (f *testHub) addDeadEndpoints() {
 	f.Expect(f.hub.TakeVerifiedAbsence(f.second.own, missingObject("suspect"))).To(BeTrue())
 }
 
-// hangSecondEndpoint: a shard that accepts connections and answers nothing is as it was last seen, and it can be let go.
+// hangSecondEndpoint: the mailboxes of a shard that does not answer keep their last known state, and the endpoint can stop.
 func (f *testHub) hangSecondEndpoint() {
 	f.Expect(f.second.Pause()).To(Succeed())
 	f.expectEvents(f.first, f.first.own, "beside-hanging")

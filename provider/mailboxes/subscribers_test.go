@@ -38,7 +38,7 @@ import (
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
-// callingSubscriber is a subscriber that says its name to all it is told.
+// callingSubscriber is a subscriber that calls a function with its name.
 type callingSubscriber struct {
 	name string
 	call func(name, what string)
@@ -144,7 +144,7 @@ func TestSubscribersAsAList(t *testing.T) {
 	}
 }
 
-// Whoever is subscribed all the time is told of each event, in order, whoever comes and goes meanwhile.
+// A lasting subscriber gets each event, in order, while others subscribe and unsubscribe.
 func TestSubscribersComeAndGoUnderEvents(t *testing.T) {
 	const events, visitors = 2000, 4
 	mailboxes, _ := newMailboxes(configMaps)

@@ -26,7 +26,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 )
 
-// What a new list lacks is not counted any more, and a mailbox whose binding it lacks is Unknown.
+// An object that a new list lacks does not count any more, and a mailbox without a binding in it is Unknown.
 func TestALaterListLacksObjects(t *testing.T) {
 	g := NewWithT(t)
 	a, b := object(here, "a"), object(here, "b")
@@ -59,7 +59,7 @@ func TestALaterListLacksObjects(t *testing.T) {
 	g.Expect(events).To(ConsistOf(Event{Key: key("b"), Old: events[0].Old}))
 }
 
-// The objects of a closed mailbox are left out of lists: they leave the cache, and nobody is told that they were deleted.
+// Lists leave out the objects of an evicted mailbox: the objects leave the cache without a deletion event.
 func TestAListLacksAnEvictedMailbox(t *testing.T) {
 	g := NewWithT(t)
 	c := newTestInformer(t, &labelPolicy{})

@@ -29,7 +29,7 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-// countAccounts returns how many accounts there are.
+// countAccounts returns the number of usages.
 func countAccounts(owner *Mailboxes) (count int) {
 	owner.forEachUsage(func(logicalcluster.Name, *usage, bool) { count++ })
 	return count
@@ -200,7 +200,7 @@ func (c *testInformer) comeAndGo(mailboxes []logicalcluster.Name, worker, most i
 	return left
 }
 
-// A mailbox that is closed while its account is being dropped is closed.
+// A mailbox that is evicted while its usage is being dropped stays evicted.
 func TestAClosureOutlastsADrop(t *testing.T) {
 	g := NewWithT(t)
 	const mailbox logicalcluster.Name = "short-lived"

@@ -166,7 +166,7 @@ func (w *wildcardInformer) watch(ctx context.Context, options metav1.ListOptions
 		w.beginList()
 	}
 	stream, err := w.endpoint.clients.ClusterOrDie(logicalcluster.Wildcard).Resource(w.resource).Watch(ctx, options)
-	// A server that refuses a watch may not support lists by watches, so it is asked for a list next.
+	// A server that refuses a watch may not support lists by watches, so the reflector lists next.
 	if _, isRefused := errors.AsType[*apierrors.StatusError](err); !isRefused {
 		w.recordResult(err)
 	}
@@ -299,16 +299,25 @@ func (w *wildcardInformer) countingHandler(handler cache.ResourceEventHandler) c
 	if w.resource == bindingsResource {
 		return w.cached.CountingHandler(handler)
 	}
-	counting := cache.ResourceEventHandlerDetailedFuncs{
+	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
+			if w.handlePlaceholder(obj) {
+				return
+			}
 			w.updateUsage(nil, obj.(*cachedObject))
 			handler.OnAdd(obj, initial)
 		},
 		UpdateFunc: func(old, obj any) {
+			if w.handlePlaceholder(obj) {
+				return
+			}
 			w.updateUsage(old.(*cachedObject), obj.(*cachedObject))
 			handler.OnUpdate(old, obj)
 		},
 		DeleteFunc: func(obj any) {
+			if isPlaceholder(obj) {
+				return
+			}
 			object := toObject(obj)
 			// The last state of a deleted object may be another entry than that of the cache.
 			w.updateUsage(w.countedObject(object.GetUID()), nil)
@@ -318,7 +327,6 @@ func (w *wildcardInformer) countingHandler(handler cache.ResourceEventHandler) c
 			}
 		},
 	}
-	return placeholderFilter{counting, w}
 }
 
 // countedObject returns the counted entry of an object; nil if there is none.

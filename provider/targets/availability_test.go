@@ -99,7 +99,7 @@ func TestCacheWaitsForTheAPI(t *testing.T) {
 	g.Expect(changes.Load()).To(BeEquivalentTo(4))
 }
 
-// What may not be read is asked for again, seldom, until it may be.
+// A forbidden list is retried, less and less often, until it is allowed.
 func TestCacheWaitsForPermission(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -34,7 +34,7 @@ import (
 
 const ownedSelector = "example.org/owner=us"
 
-// eventRecorder remembers what a cache told.
+// eventRecorder records the events of a cache.
 type eventRecorder struct {
 	lock  sync.Mutex
 	calls []string

@@ -67,7 +67,7 @@ func TestTheTotal(t *testing.T) {
 	}
 }
 
-// What an informer reads anew counts until it is dropped, and no more once the informer has ended, though a list may go on.
+// A list counts until it is dropped, and not after the informer has ended, although the list may go on.
 func TestWhatComesCounts(t *testing.T) {
 	shared := &memoryLimit{}
 	one, other := pendingBytes{memory: shared}, pendingBytes{memory: shared}

@@ -64,7 +64,7 @@ func expectNoSecret(t *testing.T, text string) {
 	}
 }
 
-// testRegistry is a registry with what it tells.
+// testRegistry is a registry that counts its calls.
 type testRegistry struct {
 	*Registry
 	// changes counts the calls of OnChange.

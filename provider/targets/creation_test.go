@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-// Only a target that was seen to refuse to overwrite, and to create, is trusted to.
+// The hub creates by apply only after the target has refused to overwrite an object and has created an absent one.
 func TestProbeCreateByApply(t *testing.T) {
 	conflict := status(http.StatusConflict, metav1.StatusReasonConflict)
 	forbidden := status(http.StatusForbidden, metav1.StatusReasonForbidden)
@@ -67,7 +67,7 @@ func TestProbeCreateByApply(t *testing.T) {
 			}
 			g.Expect(err).To(HaveOccurred())
 
-			// It is asked again.
+			// The target is probed again.
 			target.set(&target.present, conflict)
 			target.set(&target.absent, created())
 			g.Expect(connection.supportsCreateByApply()).To(BeTrue())
@@ -75,7 +75,7 @@ func TestProbeCreateByApply(t *testing.T) {
 	}
 }
 
-// It is asked once each time the target has come up, when something is to be created, and by one for all who want to.
+// Each time the target has come up, it is probed once before the first create, by one caller for all.
 func TestItIsAskedOnceHowATargetCreates(t *testing.T) {
 	g := NewWithT(t)
 	target := newScriptedServer(t)

@@ -32,7 +32,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// stagedCache is a feed of which the test is the watch, and the target that is asked for single objects.
+// stagedCache is a cache for which the test plays the watch and the target.
 type stagedCache struct {
 	*FilteredCache
 	t       *testing.T
@@ -43,9 +43,9 @@ type stagedCache struct {
 	lock sync.Mutex
 	// target is what there is.
 	target map[string]*unstructured.Unstructured
-	// handled is what the handler was told of last.
+	// handled are the states in the last events.
 	handled map[string]*unstructured.Unstructured
-	// asked is called by a request, after the target was looked at and before it answers.
+	// asked is called by a request, after it has read the object and before it returns.
 	asked func()
 }
 
@@ -80,7 +80,7 @@ func (w *stagedCache) OnAdd(object any, _ bool)    { w.expectConsistent(nil, obj
 func (w *stagedCache) OnUpdate(before, object any) { w.expectConsistent(before, object) }
 func (w *stagedCache) OnDelete(object any)         { w.expectConsistent(object, nil) }
 
-// expectConsistent fails the test if the handler is told of a change from what it was not told of, or back to an older state.
+// expectConsistent fails the test if an event does not follow from the one before, or goes back to an older state.
 func (w *stagedCache) expectConsistent(before, after any) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -103,7 +103,7 @@ func (w *stagedCache) expectConsistent(before, after any) {
 	}
 }
 
-// versionOf tells states of objects apart.
+// versionOf returns the resourceVersion of an object.
 func versionOf(object *unstructured.Unstructured) string {
 	if object == nil {
 		return ""
@@ -155,7 +155,7 @@ func (w *stagedCache) watchShowsDeletion(name string) {
 	}
 }
 
-// expectObjects fails the test unless the feed holds these states, given as name and version, and has told of them.
+// expectObjects fails the test unless the cache holds these states, given as name and version, and has sent events of them.
 func (w *stagedCache) expectObjects(want ...string) {
 	w.t.Helper()
 	var held, told []string
@@ -175,7 +175,7 @@ func (w *stagedCache) expectObjects(want ...string) {
 // While a request is under way the watch goes on. Whichever comes first, the newest state counts in the end.
 func TestFetchAndTheWatch(t *testing.T) {
 	for name, test := range map[string]struct {
-		// target is what is there when the object is asked for; during and after are what the watch shows then.
+		// target is the state when the object is requested; during and after are the states that the watch shows.
 		target        *unstructured.Unstructured
 		during, after func(*stagedCache)
 		want          []string

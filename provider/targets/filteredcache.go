@@ -257,8 +257,8 @@ func (f *FilteredCache) transform(item any) (any, error) {
 	return matchingObject{object}, nil
 }
 
-// handler translates the events of an informer. It decides by the cached state, because the last state of a deleted object
-// need not be the one that was reported before.
+// handler returns the handler of the informers. It decides by the cached state, because the last state of a deleted object may
+// differ from the one reported before.
 func (f *FilteredCache) handler() cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc:    f.onAddOrUpdate,

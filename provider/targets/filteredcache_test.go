@@ -109,7 +109,7 @@ func TestFilteredCacheScopes(t *testing.T) {
 	}
 }
 
-// What is not of interest is as good as absent.
+// An object that the filter rejects is absent from the cache.
 func TestFilteredCacheTellsOnlyWhatMatches(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -156,7 +156,7 @@ func TestFilteredCacheTellsOnlyWhatMatches(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	expect("deleted b")
 
-	// Whatever happens unseen is told afterwards.
+	// Changes during an interruption are reported afterwards.
 	apply("e", "true")
 	apply("f", "true")
 	expect("added e", "added f")

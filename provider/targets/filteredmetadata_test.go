@@ -108,7 +108,7 @@ func TestFilteredMetadata(t *testing.T) {
 	g.Expect(slices.Sorted(maps.Keys(neighbours()))).To(Equal([]string{"c"}))
 	g.Expect(filtered.Get(key("d")).GetAnnotations()).To(HaveKeyWithValue("note", "kept"))
 	g.Expect(filtered.Get(key("d")).GetManagedFields()).To(BeEmpty())
-	// What is held already is not told again.
+	// An unchanged object causes no event.
 	g.Expect(filtered.Fetch(ctx, key("b"))).To(Succeed())
 	g.Expect(filtered.Fetch(ctx, key("a"))).To(Succeed())
 	g.Expect(told.all()).To(HaveLen(3))

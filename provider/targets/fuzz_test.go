@@ -64,7 +64,7 @@ func FuzzClusterID(f *testing.F) {
 	})
 }
 
-// Whatever a target says of its APIs, the answer is to what was asked.
+// Whatever a target answers about its APIs, the result matches the lookup.
 func FuzzDiscovery(f *testing.F) {
 	for _, result := range []string{
 		`{"kind":"APIGroup","apiVersion":"v1","name":"apps","versions":[{"groupVersion":"apps/v1","version":"v1"}],"preferredVersion":{"version":"v1"}}`,

@@ -179,7 +179,6 @@ func (c *Connection) probe(ctx context.Context) (Health, error) {
 	return Health{Up: true, Reason: ReasonConnected, Message: "The target answers.", Version: version, LastSeen: c.clock.Now()}, nil
 }
 
-// healthReason returns the reason for a failed probe.
 func healthReason(err error) string {
 	var denied *kubeconfig.NetworkDeniedError
 	var other *ClusterMismatchError

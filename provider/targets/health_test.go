@@ -40,7 +40,7 @@ type scriptedServer struct {
 	// version is the answer to the probe, present and absent are those to the two questions about creating by apply.
 	version, present, absent atomic.Pointer[answer]
 	probes, identityRequests atomic.Int64
-	// hold keeps answers back until it is closed.
+	// hold delays the answers until it is closed.
 	hold atomic.Pointer[chan struct{}]
 }
 
@@ -111,7 +111,7 @@ func TestHealthFollowsTheProbes(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 
 	probes := int64(0)
-	// probed returns once the target was asked once more, and nothing happens any more.
+	// probed returns after the next probe.
 	probed := func() {
 		t.Helper()
 		probes++
@@ -133,7 +133,7 @@ func TestHealthFollowsTheProbes(t *testing.T) {
 	up := Health{Up: true, Reason: ReasonConnected, Version: "v1.2.3", LastSeen: now.Now()}
 	expect(up, 1)
 
-	// A target that answers is asked again after a while only.
+	// A target that answers is probed again after an interval.
 	now.Step(probeInterval / 2)
 	g.Expect(now.HasWaiters()).To(BeTrue())
 	now.Step(probeInterval)
@@ -167,7 +167,7 @@ func TestHealthFollowsTheProbes(t *testing.T) {
 	down := Health{Reason: ReasonUnreachable, Version: up.Version, LastSeen: up.LastSeen}
 	expect(down, 2)
 
-	// What is wrong may change, without the target being up in between.
+	// The reason may change while the target stays down.
 	target.set(&target.version, status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized))
 	now.Step(2 * probeInterval)
 	probed()
@@ -215,7 +215,7 @@ func TestWaitUntilUp(t *testing.T) {
 	g.Expect(connection.WaitUntilUp(t.Context())).To(Succeed())
 }
 
-// ended returns a context that is over: whoever waits with it does not wait.
+// ended returns a context that has ended.
 func ended(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -226,7 +226,7 @@ func ended(t *testing.T) context.Context {
 func TestProbeNow(t *testing.T) {
 	g := NewWithT(t)
 	target := newScriptedServer(t)
-	// Nobody moves this clock, so the target is not asked again by itself.
+	// This clock stands still, so no probe is due.
 	connection, err := newRegistry(t.Context(), t, clocktesting.NewFakeClock(time.Unix(1_000_000, 0))).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
 	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
@@ -238,7 +238,7 @@ func TestProbeNow(t *testing.T) {
 	}
 }
 
-// A user who may do nothing can be told so by each write; the target is up all the same.
+// A target is up even if its user may do nothing.
 func TestUserWithoutRights(t *testing.T) {
 	g := NewWithT(t)
 	target := startTarget(t, steady)

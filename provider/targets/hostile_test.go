@@ -39,7 +39,7 @@ import (
 type trapServer struct {
 	// dir is empty as long as no program has run.
 	dir string
-	// program leaves a file, pipe is a file that nobody can open for reading without waiting for ever.
+	// program creates a file, and pipe is a file whose opening blocks.
 	program, pipe string
 	// address is a listener's, dialled counts who came.
 	address string

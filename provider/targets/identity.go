@@ -17,6 +17,7 @@ limitations under the License.
 package targets
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -87,7 +88,6 @@ func (e *ClusterMismatchError) Error() string {
 	return fmt.Sprintf("the kubeconfig leads to another cluster (%s) than before (%s)", e.Observed.describe(), e.Expected.describe())
 }
 
-// describe returns the cluster for a message.
 func (c Cluster) describe() string {
 	if c.ID != "" {
 		return "ID " + c.ID
@@ -139,7 +139,8 @@ var clusterIDSources = []struct {
 
 // Cluster returns the cluster that the connection leads to; known is false until that is verified.
 func (c *Connection) Cluster() (cluster Cluster, known bool) {
-	return c.identity.get(c.clock.Now())
+	cluster, _, known = c.identity.get(c.clock.Now())
+	return cluster, known
 }
 
 // SetExpectedCluster sets the cluster that the connection must lead to.
@@ -153,10 +154,10 @@ func (c *Connection) SetExpectedCluster(expected ExpectedCluster) {
 // valid.
 func (c *Connection) verifyCluster(ctx context.Context) error {
 	now := c.clock.Now()
-	if _, known := c.identity.get(now); known {
+	_, epoch, known := c.identity.get(now)
+	if known {
 		return nil
 	}
-	epoch := c.identity.currentEpoch()
 	ctx, done := withTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), identityTimeout)
 	defer done()
 	id, err := ClusterID(context.WithValue(ctx, identityContextKey{}, true), c.metadata)
@@ -189,28 +190,18 @@ func printableClusterID(result string) string {
 	return "sha256-" + hex.EncodeToString(sum[:16])
 }
 
-// get returns the cluster; known is false unless it is verified or trusted.
-func (i *clusterIdentity) get(now time.Time) (Cluster, bool) {
+// get returns the cluster and the epoch; known is false unless the cluster is verified or trusted.
+func (i *clusterIdentity) get(now time.Time) (cluster Cluster, epoch int, known bool) {
 	i.lock.Lock()
 	defer i.lock.Unlock()
 	switch {
 	case now.Before(i.verifiedUntil):
-		id := i.id
-		if id == "" {
-			id = i.expected.ID
-		}
-		return Cluster{ID: id, Server: i.server}, true
+		return Cluster{ID: cmp.Or(i.id, i.expected.ID), Server: i.server}, i.epoch, true
 	case now.Before(i.expected.TrustedUntil) && i.expected.Server == i.server && i.expected.ID != "":
-		return i.expected.Cluster, true
+		return i.expected.Cluster, i.epoch, true
 	default:
-		return Cluster{}, false
+		return Cluster{}, i.epoch, false
 	}
-}
-
-func (i *clusterIdentity) currentEpoch() int {
-	i.lock.Lock()
-	defer i.lock.Unlock()
-	return i.epoch
 }
 
 // setVerified sets the ID from an answer, unless the ID was invalidated since the request. It fails if the cluster is not the

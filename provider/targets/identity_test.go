@@ -70,7 +70,7 @@ func TestClusterIDsCanBeShown(t *testing.T) {
 	}
 }
 
-// Only a certificate that was not seen before gives reason to ask again, however many connections take turns.
+// Only a new certificate makes the hub request the ID again, however many connections are used.
 func TestCertificatesThatAreNews(t *testing.T) {
 	served := func(certificate string) *tls.ConnectionState {
 		return &tls.ConnectionState{PeerCertificates: []*x509.Certificate{{Raw: []byte(certificate)}}}
@@ -164,7 +164,7 @@ func TestAnotherClusterIsNotUp(t *testing.T) {
 	registry.SetExpectedCluster(syncTarget, ExpectedCluster{Cluster: two})
 	expect(true, ReasonConnected)
 	g.Expect(connection.Health().OtherCluster).To(Equal(Cluster{}))
-	// What is expected already changes nothing.
+	// Setting the same expected cluster changes nothing.
 	key := target.asked.Load()
 	registry.SetExpectedCluster(syncTarget, ExpectedCluster{Cluster: two})
 	if again, known := connection.Cluster(); !known || again != two || target.asked.Load() != key {
@@ -174,7 +174,7 @@ func TestAnotherClusterIsNotUp(t *testing.T) {
 	expect(false, ReasonClusterChanged)
 }
 
-// What takes the place of a server at once, with the same certificate, is asked as soon as anything is sent to it.
+// The ID of a server that replaces another with the same certificate is requested with the first request to it.
 func TestAnotherConnectionIsAsked(t *testing.T) {
 	for name, test := range map[string]struct{ then, reason string }{
 		"to another cluster":  {"two", ReasonClusterChanged},
@@ -212,7 +212,7 @@ func TestConnectionsThatEndAreNoLoop(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 	for probes := int64(1); probes < 5; probes++ {
-		// The one that has asked waits for the next now.
+		// The probe waits for the next interval now.
 		eventually(t, func(g Gomega) { g.Expect(now.HasWaiters()).To(BeTrue()) })
 		_, known := connection.Cluster()
 		g.Expect(known).To(BeTrue())
@@ -251,7 +251,7 @@ func TestConnectionsThatAreNews(t *testing.T) {
 	}
 }
 
-// After a restart the same server is trusted for a while, and asked then; another one is asked at once.
+// After a restart the same server is trusted for a while; the ID of another one is requested at once.
 func TestTheSameServerIsTrusted(t *testing.T) {
 	for name, test := range map[string]struct {
 		server string

@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-// Namespaces whose labels somebody may hang on are known by the time that an answer says so, and each change is told.
+// The labels of a namespace are known once NamespaceLabels says so, and each change is reported.
 func TestNamespaceLabels(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -66,14 +66,14 @@ func TestNamespaceLabels(t *testing.T) {
 		eventually(t, func(g Gomega) {
 			labels, known := connection.NamespaceLabels(name)
 			g.Expect(known).To(BeTrue())
-			// What is shown is the cache's.
+			// The labels are those of the cache.
 			labels = maps.Clone(labels)
 			delete(labels, "kubernetes.io/metadata.name")
 			g.Expect(labels).To(Equal(want))
 		})
 	}
 	shows("labelled-there", map[string]string{"team": "a"})
-	// An object can be seen before its namespace, so of one that is not there nothing is known.
+	// An object can be visible before its namespace, so a missing namespace is unknown.
 	if labels, known := connection.NamespaceLabels("labelled-none"); known || labels != nil {
 		t.Errorf("of a namespace that is not there is known %v", labels)
 	}
@@ -85,7 +85,7 @@ func TestNamespaceLabels(t *testing.T) {
 	namespace("labelled-there", "team: b, more: c")
 	tells(map[string]int{"labelled-comes": 1, "labelled-there": 1})
 	shows("labelled-there", map[string]string{"team": "b", "more": "c"})
-	// Nothing else of a namespace is told.
+	// Other changes of a namespace are not reported.
 	_, err := admin.Resource(namespacesResource).Patch(ctx, "labelled-there", types.MergePatchType, []byte(`{"metadata":{"annotations":{"note":"x"}}}`), metav1.PatchOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	finalize(ctx, g, admin, "labelled-twin")
@@ -95,7 +95,7 @@ func TestNamespaceLabels(t *testing.T) {
 	})
 	tells(map[string]int{"labelled-comes": 1, "labelled-there": 1})
 
-	// What changes while nobody sees it is told afterwards, and until then the last that was shown counts.
+	// A change during an interruption is reported afterwards; until then the last known labels count.
 	way.Disconnect()
 	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
 	namespace("labelled-there", "team: c")

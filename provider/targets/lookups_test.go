@@ -23,7 +23,7 @@ import (
 	"time"
 )
 
-// Users name the kinds that a target is asked for, and may name others for ever.
+// Users name the kinds of lookups, and may name ever more.
 func TestLookupsAreBounded(t *testing.T) {
 	var known discoveryCache
 	unawaited, now := newAsyncLookups(), time.Unix(0, 0)
@@ -41,7 +41,7 @@ func TestLookupsAreBounded(t *testing.T) {
 	}
 }
 
-// An answer waits for whoever asked to come by, and not for ever: by then it may be false.
+// A result waits for its caller, but expires.
 func TestAsyncResultsExpire(t *testing.T) {
 	key, now := lookup{kind: "Widget"}, time.Unix(1000, 0)
 	until := now.Add(notServedCacheTTL)

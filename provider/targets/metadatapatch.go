@@ -63,7 +63,8 @@ func (c *Connection) RemoveMetadata(ctx context.Context, resource schema.GroupVe
 }
 
 // MergePatch returns a merge patch for the object that has the UID. The API server refuses the patch for another object, because
-// a UID cannot be changed. An apply of the metadata alone would give up all our other fields, and a JSON patch fails if a map or a key is missing.
+// a UID cannot be changed. An apply of the metadata alone would give up all our other fields, and a JSON patch fails if a map
+// or a key is missing.
 func (p MetadataPatch) MergePatch(uid types.UID) ([]byte, error) {
 	switch {
 	case uid == "":

@@ -34,7 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-// scrape returns what is told of a SyncTarget, by name and the labels beside it.
+// scrape returns the metrics of a SyncTarget, by name and other labels.
 func scrape(t *testing.T, syncTarget types.UID) map[string]float64 {
 	t.Helper()
 	return framework.SeriesWithLabel(framework.Gather(t, Collectors()...), "sync_target", string(syncTarget), "synchub_target_")
@@ -48,7 +48,7 @@ func registryWithTarget(ctx context.Context, t *testing.T) (*Registry, types.UID
 	return registry, types.UID("metrics of " + t.Name())
 }
 
-// What is told of a target is how it is now, and nothing once it is not connected any more.
+// The metrics show the present state of a target, and are gone after it is disconnected.
 func TestMetricsOfAConnection(t *testing.T) {
 	g := NewWithT(t)
 	leading, endLead := context.WithCancel(t.Context())
@@ -79,7 +79,7 @@ func TestMetricsOfAConnection(t *testing.T) {
 	eventually(t, func(g Gomega) { g.Expect(scrape(t, uid)).To(BeEmpty(), "it does not lead any more") })
 }
 
-// What a cache holds is counted while it runs: when all objects are gone, no byte is left.
+// A running cache is counted: when all objects are gone, no byte is left.
 func TestMetricsOfCaches(t *testing.T) {
 	g := NewWithT(t)
 	requestmetrics.RegisterResource(schema.GroupResource{Resource: "configmaps"})

@@ -84,7 +84,6 @@ func toFingerprint(object any) (any, error) {
 	return reduced, nil
 }
 
-// fingerprintOf returns the fingerprint of an object that toFingerprint has reduced.
 func fingerprintOf(object any) string {
 	return object.(metav1.Object).GetAnnotations()[fingerprintKey]
 }

@@ -118,7 +118,7 @@ func TestNameWatch(t *testing.T) {
 		apply(name, "1")
 	}
 
-	// A name that is free is told at once, one that is taken is not.
+	// A free name is reported at once, and a taken one is not.
 	for _, name := range []string{"changes", "goes", "free", "goes", "ignored"} {
 		names.Add(key(name))
 	}
@@ -169,7 +169,7 @@ func TestNameWatch(t *testing.T) {
 	g.Expect(told()[seen:]).To(BeEmpty())
 }
 
-// A change that happens while nobody sees it is told afterwards.
+// A change during an interruption is reported afterwards.
 func TestNameWatchResumes(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -198,7 +198,7 @@ func TestNameWatchResumes(t *testing.T) {
 	eventually(t, func(g Gomega) { g.Expect(told()).To(ConsistOf("changes", "goes")) })
 }
 
-// Whatever sees a name in whatever order, a change of it is told, and nothing else is.
+// In any order of events, each change of a name is reported, and nothing else.
 func TestNote(t *testing.T) {
 	name := types.NamespacedName{Namespace: "n", Name: "a"}
 	for what, tt := range map[string]struct {

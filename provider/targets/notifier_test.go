@@ -42,7 +42,7 @@ func finalize(ctx context.Context, g Gomega, admin dynamic.Interface, name strin
 	g.Expect(err).NotTo(HaveOccurred())
 }
 
-// recordedSignals remembers what a listener was told that a test is about.
+// recordedSignals records the calls of a listener.
 type recordedSignals struct {
 	eventRecorder
 	synced chan struct{}
@@ -112,7 +112,7 @@ func TestNotifier(t *testing.T) {
 		g.Expect(err).To(HaveOccurred())
 	})
 
-	// What happens while nobody sees it is told afterwards.
+	// Changes during an interruption are reported afterwards.
 	way.Disconnect()
 	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
 	before := len(first.all())
@@ -128,7 +128,7 @@ func TestNotifier(t *testing.T) {
 	expectBackground(t, "customresourcedefinitions", "list", "watch")
 }
 
-// expectBackground looks at what this package's tests have asked all targets for.
+// expectBackground checks the class of the requests of this package's tests.
 func expectBackground(t *testing.T, resource string, verbs ...string) {
 	t.Helper()
 	seen := 0

@@ -35,7 +35,7 @@ import (
 
 var widgetPermissions = rbac.RequiredAttributes([]rbac.Resource{{Group: "example.org", Resource: "widgets", Down: true, Up: true}})
 
-// What is granted in one namespace only is missing, and what is granted later is noticed when the target is asked again.
+// A permission in one namespace only is missing, and one that is granted later is found by the next review.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -70,11 +70,10 @@ func (r *Registry) Start(ctx context.Context) error {
 	connections, successors := r.connections, r.successors
 	r.connections, r.successors = map[types.UID]*Connection{}, map[types.UID]*Connection{}
 	r.lock.Unlock()
-	for _, connection := range connections {
-		connection.close()
-	}
-	for _, connection := range successors {
-		connection.close()
+	for _, all := range []map[types.UID]*Connection{connections, successors} {
+		for _, connection := range all {
+			connection.close()
+		}
 	}
 	return nil
 }

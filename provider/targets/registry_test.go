@@ -77,7 +77,7 @@ func TestRegistryKeepsAConnectionWhileNothingChanges(t *testing.T) {
 		before := connect(kubeconfig, kcp.Limits{})
 		after := change()
 		g.Expect(after).NotTo(BeIdenticalTo(before), name)
-		// The one before is closed, and stays so.
+		// The former connection is closed, and stays closed.
 		eventually(t, func(g Gomega) {
 			_, err := before.Get(t.Context(), namespacesResource, types.NamespacedName{Name: "default"})
 			g.Expect(err).To(HaveOccurred())
@@ -110,7 +110,7 @@ func TestChangedCredentialsLeaveNoGap(t *testing.T) {
 	eventually(t, func(g Gomega) { g.Expect(old.IsUp()).To(BeTrue()) })
 	changes := registry.changes.Load()
 
-	// The new connection has to answer first; that it does is told.
+	// The target must answer the new connection first; OnChange is called then.
 	changed := kubeconfigFor(t, after.Server)
 	for range 3 {
 		g.Expect(connect(changed)).To(BeIdenticalTo(old))
@@ -124,7 +124,7 @@ func TestChangedCredentialsLeaveNoGap(t *testing.T) {
 	g.Expect(after.probes.Load()).To(BeEquivalentTo(1))
 	current, _ := registry.Get(syncTarget)
 	g.Expect(current).To(BeIdenticalTo(next))
-	// What is under way may end, and then the old one is closed for good.
+	// Requests under way may end, and then the former connection is closed.
 	eventually(t, func(g Gomega) { g.Expect(old.ctx.Err()).To(HaveOccurred()) })
 	g.Expect(next.IsUp()).To(BeTrue())
 
@@ -293,7 +293,7 @@ func TestDisconnectLeavesNothing(t *testing.T) {
 	g.Expect(way.Open()).To(Equal(1))
 	g.Expect(labelled(t)).To(BeNumerically(">", 5), "else this test shows nothing")
 
-	// The watch ends though nobody has ended the cache yet.
+	// The watch ends although the cache still runs.
 	registry.Disconnect(syncTarget)
 	g.Expect(registry.changes.Load()).To(BeEquivalentTo(2))
 	_, ok := registry.Get(syncTarget)

@@ -100,7 +100,7 @@ func TestServedVersionsAsync(t *testing.T) {
 	}
 }
 
-// What is known is not asked for again, until there is a reason to.
+// A cached result is not requested again without a cause.
 func TestResolveRemembers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -143,12 +143,12 @@ func TestResolveRemembers(t *testing.T) {
 
 	g.Expect(framework.Delete(ctx, target.Config, crdsResource, "", "sprockets.example.org")).To(Succeed())
 	eventually(t, func(g Gomega) {
-		// What discovery still says just after a change is not believed for long.
+		// A result from discovery just after a change expires soon.
 		now.Step(crdChangedPollInterval)
 		g.Expect(resolve()).To(MatchError(ErrNotServed))
 	})
 
-	// What was asked for before it was all forgotten may be wrong.
+	// A result that was requested before the cache was emptied may be wrong.
 	asking := lookup{GroupVersion: kind.GroupVersion(), kind: kind.Kind}
 	_, drops, _ := connection.discoveryCache.get(asking)
 	connection.discoveryCache.reset()
@@ -263,7 +263,7 @@ func TestResolveResourceRemembers(t *testing.T) {
 	g.Expect(key.Load()).To(Equal(before + 1))
 }
 
-// What discovery asks for goes the way that all requests to the target go.
+// Discovery uses the same transport as all requests to the target.
 func TestDiscovery(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

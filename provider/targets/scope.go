@@ -75,7 +75,6 @@ func (c *Connection) IsNamespaceMissing(ctx context.Context, name string) bool {
 	return apierrors.IsNotFound(err)
 }
 
-// inNamespace returns the namespace as the end of a message.
 func inNamespace(namespace string) string {
 	if namespace == metav1.NamespaceAll {
 		return ""

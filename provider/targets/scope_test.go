@@ -169,7 +169,7 @@ subjects: [{kind: ServiceAccount, name: bound, namespace: `+b.outside+`}]
 	g.Expect(b.IsNamespaceMissing(ctx, b.outside)).To(BeFalse(), "that it may not be looked at says nothing")
 }
 
-// What a target is asked about is one namespace at a time, and nothing of the whole cluster unless that is needed.
+// The hub lists one namespace at a time, and the whole cluster only if that is needed.
 func TestPermissionsInNamespaces(t *testing.T) {
 	t.Parallel()
 	b := connectBound(t)
@@ -185,7 +185,7 @@ func TestPermissionsInNamespaces(t *testing.T) {
 	})
 }
 
-// Other namespaces make another connection, so that all that is watched begins anew.
+// Other namespaces lead to another connection, so that all watches start again.
 func TestOtherNamespacesMakeAnotherConnection(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 )
 
-// recordingHandler is a handler that writes down what it is told of a store, and whether the store was synced then.
+// recordingHandler records the events of a store, and whether the store was synced then.
 type recordingHandler struct {
 	store *store
 	calls []string
@@ -98,7 +98,7 @@ func TestStoreTellsOfWhatChanged(t *testing.T) {
 	}
 }
 
-// Whatever a target says of objects that go, or how often it lists one, what counts is what is held.
+// Whatever a target sends with a deletion, or how often it lists an object, the count is that of the cached objects.
 func TestStoreCountsWhatItHolds(t *testing.T) {
 	text := func(name string, size int) *unstructured.Unstructured {
 		object := state(name, "1", 1, "")

@@ -91,12 +91,12 @@ func TestTokenIsRenewedByItsTarget(t *testing.T) {
 	g.Expect(fresh.Audiences).To(Equal(old.Audiences))
 	g.Expect(fresh.ServiceAccount).To(Equal(old.ServiceAccount))
 
-	// What is not the connection's kubeconfig any more is left alone.
+	// A kubeconfig that is not the connection's any more is not renewed.
 	_, err = connection.RenewToken(t.Context(), renewed)
 	g.Expect(errors.Is(err, ErrKubeconfigChanged)).To(BeTrue())
 }
 
-// A target that does not answer holds up nobody who has its token renewed, and is asked once.
+// The renewal of a token does not wait for a target that does not answer, and makes one request.
 func TestRenewalWaitsForNoTarget(t *testing.T) {
 	g := NewWithT(t)
 	target := startTarget(t, steady)
@@ -129,7 +129,7 @@ func TestRenewalWaitsForNoTarget(t *testing.T) {
 	g.Expect(string(renewed)).NotTo(ContainSubstring(old))
 	g.Expect(key.Load()).To(BeEquivalentTo(1))
 
-	// An answer is not given for another kubeconfig than it was asked with.
+	// A result is not returned for another kubeconfig than that of its request.
 	_, err = connection.RenewTokenAsync(kubeconfig)
 	g.Expect(err).To(MatchError(ErrPending))
 	eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeNumerically(">", changes+1)) })
@@ -161,7 +161,7 @@ func TestTokenIsVerified(t *testing.T) {
 	g.Expect(connection.verifyToken(t.Context(), config.BearerToken)).To(Succeed())
 }
 
-// What a target says reaches people, so it must not carry what the hub has sent.
+// Users see the errors of a target, so they must not contain credentials that the hub has sent.
 func TestRedactErrorWithholdsCredentials(t *testing.T) {
 	g := NewWithT(t)
 	target := newScriptedServer(t)

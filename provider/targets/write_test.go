@@ -129,7 +129,7 @@ func TestCreate(t *testing.T) {
 		g.Expect(k.in(admin, namespace).Get(ctx, object.GetName(), metav1.GetOptions{})).To(Equal(created))
 		g.Expect(managersOf(created)).To(Equal([]string{"Apply by " + fieldManager}))
 
-		// What an apply omits goes.
+		// An apply removes omitted fields.
 		object.SetAnnotations(map[string]string{kept: "1"})
 		applied, err := connection.Apply(ctx, k.resource, object, created.GetUID())
 		g.Expect(err).NotTo(HaveOccurred())
@@ -138,7 +138,7 @@ func TestCreate(t *testing.T) {
 	})
 }
 
-// Nothing that is there is ever overwritten by a create, whoever made it.
+// A create never overwrites an existing object.
 func TestCreateNeverOverwrites(t *testing.T) {
 	target := startTarget(t, steady)
 	connection := connect(t, target)
@@ -242,7 +242,7 @@ func TestEnsureNamespace(t *testing.T) {
 	g.Expect(connection.EnsureNamespace(t.Context(), "No Name", nil)).NotTo(Succeed())
 }
 
-// managersOf tells who owns fields of an object, and how they got them.
+// managersOf returns the field managers of an object, with their operations.
 func managersOf(object *unstructured.Unstructured) []string {
 	var managers []string
 	for _, entry := range object.GetManagedFields() {

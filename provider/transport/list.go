@@ -19,6 +19,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"iter"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -36,5 +37,21 @@ func ListPage[L any](ctx context.Context, options *metav1.ListOptions, list func
 			return found, err
 		}
 		options.Limit = max(options.Limit/pageDivisor, 1)
+	}
+}
+
+// Pages returns the pages of a list, with at most options.Limit objects each. It divides a page that is too large, like [ListPage],
+// and doubles the limit again for each later page. An error ends the sequence.
+func Pages[L metav1.ListInterface](ctx context.Context, options metav1.ListOptions, list func(context.Context, metav1.ListOptions) (L, error)) iter.Seq2[L, error] {
+	return func(yield func(L, error) bool) {
+		for limit := options.Limit; ; options.Limit = min(2*options.Limit, limit) {
+			page, err := ListPage(ctx, &options, list)
+			if !yield(page, err) || err != nil {
+				return
+			}
+			if options.Continue = page.GetContinue(); options.Continue == "" {
+				return
+			}
+		}
 	}
 }

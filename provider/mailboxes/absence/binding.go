@@ -97,7 +97,6 @@ func (v *Verifier) checkUnchanged(ctx context.Context, mailbox logicalcluster.Na
 	return err
 }
 
-// getInto gets an object by name and converts it.
 func getInto(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, name string, into any) error {
 	found, err := client.Resource(resource).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {

@@ -225,11 +225,8 @@ func (v *Verifier) isCached(resource schema.GroupVersionResource, mailbox logica
 // listKeys lists the keys of all objects of a resource in the mailbox that the selector matches. allCached is true if the
 // cache holds all of them; listKeys then notes that it was verified under this binding.
 func (v *Verifier) listKeys(ctx context.Context, client dynamic.Interface, mailbox logicalcluster.Name, resource schema.GroupVersionResource, selector, bindingVersion string) (keys map[types.NamespacedName]bool, allCached bool, err error) {
-	const pageSize = 500
 	keys, allCached = map[types.NamespacedName]bool{}, true
-	options := metav1.ListOptions{LabelSelector: selector, Limit: pageSize}
-	for {
-		page, err := transport.ListPage(ctx, &options, client.Resource(resource).List)
+	for page, err := range transport.Pages(ctx, metav1.ListOptions{LabelSelector: selector, Limit: 500}, client.Resource(resource).List) {
 		if err != nil {
 			return nil, false, fmt.Errorf("cannot list %s: %w", resource.Resource, err)
 		}
@@ -238,10 +235,6 @@ func (v *Verifier) listKeys(ctx context.Context, client dynamic.Interface, mailb
 			keys[key] = true
 			allCached = allCached && v.isCached(resource, mailbox, key)
 		}
-		if options.Continue = page.GetContinue(); options.Continue == "" {
-			break
-		}
-		options.Limit = min(2*options.Limit, pageSize)
 	}
 	if allCached {
 		v.setCacheVerified(mailbox, resource, bindingVersion)

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
+	"github.com/kcp-dev/logicalcluster/v3"
 	. "github.com/onsi/gomega"
 	clocktesting "k8s.io/utils/clock/testing"
 )
@@ -104,17 +105,22 @@ func TestVerifiedCachesHoldForOneBinding(t *testing.T) {
 	g.Expect(v.isCacheVerified(here, secrets, "1")).To(BeTrue())
 }
 
+// Nothing is left of a mailbox that is unbound, even if a pass is under way.
 func TestForgetMailbox(t *testing.T) {
 	g := NewWithT(t)
-	v, _ := newVerifier(&fakeCache{})
-	v.ForgetMailbox(here)
-	g.Expect(v.states).To(BeEmpty())
-	state := v.stateLocked(here)
-	state.verified[missingObject(configMaps, "a")] = struct{}{}
-	v.stateLocked(there).verified[missingObject(configMaps, "a")] = struct{}{}
-	v.ForgetMailbox(here)
-	g.Expect(v.TakeVerified(here, missingObject(configMaps, "a"))).To(BeFalse())
-	g.Expect(v.TakeVerified(there, missingObject(configMaps, "a"))).To(BeTrue())
+	for _, running := range []bool{false, true} {
+		v, _ := newVerifier(&fakeCache{})
+		for _, mailbox := range []logicalcluster.Name{here, there} {
+			state := v.stateLocked(mailbox)
+			state.running = running
+			state.verified[missingObject(configMaps, "a")], state.verifiedCaches[configMaps] = struct{}{}, "1"
+		}
+		v.ForgetMailbox(here)
+		g.Expect(v.TakeVerified(here, missingObject(configMaps, "a"))).To(BeFalse())
+		g.Expect(v.isCacheVerified(here, configMaps, "1")).To(BeFalse())
+		g.Expect(v.TakeVerified(there, missingObject(configMaps, "a"))).To(BeTrue())
+		g.Expect(v.isCacheVerified(there, configMaps, "1")).To(BeTrue())
+	}
 }
 
 // A rebound mailbox is reported once, and forgotten with the binding.
@@ -232,20 +238,6 @@ func TestForgetEndsThePasses(t *testing.T) {
 	setVerified(v, candidate)
 	g.Expect(v.TakeVerified(here, candidate)).To(BeFalse())
 	g.Expect(cache.takeDecided()).To(BeEmpty())
-}
-
-// A pass that is under way when the mailbox is unbound leaves nothing behind for a later binding.
-func TestForgetDuringAPassForgetsItsResult(t *testing.T) {
-	v, _ := newVerifier(&fakeCache{})
-	candidate := missingObject(configMaps, "a")
-	state := v.stateLocked(here)
-	state.running = true
-	state.verified[candidate] = struct{}{}
-	state.verifiedCaches[candidate.Resource] = "1"
-	v.ForgetMailbox(here)
-	if v.TakeVerified(here, candidate) || v.isCacheVerified(here, candidate.Resource, "1") {
-		t.Error("a verification outlives the binding it was made under")
-	}
 }
 
 // Nothing is pending, verified or trusted of a resource that is not watched any more, and a pass under way decides nothing of it.

@@ -27,7 +27,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
 
-// Entries of the annotation are separated by commas; in each, a UID may follow the name.
+// Commas separate the entries of the annotation. In each entry, a UID may follow the name.
 const (
 	entrySeparator = ","
 	uidSeparator   = "/"
@@ -52,7 +52,7 @@ func formatEntry(name string, uid types.UID) string {
 	return name + uidSeparator + string(uid)
 }
 
-// isEntryFor reports whether an entry is about SyncTargets of a name.
+// isEntryFor reports whether an entry is for SyncTargets of a name.
 func isEntryFor(entry, name string) bool {
 	named, _, _ := strings.Cut(entry, uidSeparator)
 	return named == name
@@ -75,8 +75,8 @@ func HasEntriesForOthers(secret metav1.Object, name string) bool {
 	return slices.ContainsFunc(parseEntries(secret), func(one string) bool { return !isEntryFor(one, name) })
 }
 
-// Allow lets a SyncTarget use a Secret. It replaces what the Secret says of others of the same name, which are gone, and keeps
-// all else. What an operator allowed by name alone stays so.
+// Allow adds an entry for a SyncTarget, unless the Secret allows it already, such as by its name alone. Allow removes the entries of
+// deleted SyncTargets of the same name, and keeps all others.
 func Allow(secret metav1.Object, name string, uid types.UID) {
 	if Allows(secret, name, uid) {
 		return
@@ -90,8 +90,8 @@ func Allow(secret metav1.Object, name string, uid types.UID) {
 	secret.SetAnnotations(annotations)
 }
 
-// AllowCommand returns the command by which somebody who may change a Secret lets a SyncTarget use it. It does not tell which
-// others may: the text is read by whoever may read SyncTargets.
+// AllowCommand returns the command that makes a Secret allow a SyncTarget. It does not name other entries, because all users who may
+// read SyncTargets see the command.
 func AllowCommand(secret metav1.Object, name string, uid types.UID) string {
 	annotated := parseEntries(secret)
 	value, overwrite, explained := formatEntry(name, uid), "", ""

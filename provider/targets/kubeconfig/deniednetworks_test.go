@@ -66,7 +66,7 @@ func TestParseNetworksRefuses(t *testing.T) {
 	}
 }
 
-// The dialer tells the address that it is about to connect to, whatever name led there.
+// The dialer passes the address that it connects to, whatever the name was.
 func TestControlSeesWhatIsDialled(t *testing.T) {
 	g := NewWithT(t)
 	var denied *NetworkDeniedError

@@ -33,6 +33,7 @@ import (
 const (
 	fieldSyntax      = "its syntax"
 	fieldServer      = "clusters.cluster.server"
+	fieldServerName  = "clusters.cluster.tls-server-name"
 	fieldCA          = "clusters.cluster.certificate-authority-data"
 	fieldCertificate = "users.user.client-certificate-data"
 	fieldKey         = "users.user.client-key-data"
@@ -88,14 +89,8 @@ func Parse(kubeconfig []byte) (*rest.Config, error) {
 	if !ok || user == nil {
 		return nil, &InvalidError{Field: "contexts.context.user", Reason: "it names no user of this kubeconfig"}
 	}
-	for _, check := range []func() error{
-		func() error { return checkCluster(cluster) },
-		func() error { return checkUser(user) },
-		func() error { return checkAuthCombination(user) },
-		func() error { return checkSizes(cluster, user) },
-		func() error { return checkCertificates(cluster, user) },
-	} {
-		if err := check(); err != nil {
+	for _, check := range []func(*clientcmdapi.Cluster, *clientcmdapi.AuthInfo) error{checkCluster, checkUser, checkSizes, checkCertificates} {
+		if err := check(cluster, user); err != nil {
 			return nil, err
 		}
 	}
@@ -114,88 +109,86 @@ func Parse(kubeconfig []byte) (*rest.Config, error) {
 	}, nil
 }
 
-func checkCluster(cluster *clientcmdapi.Cluster) error {
+// refusal is a cause to refuse a kubeconfig.
+type refusal struct {
+	applies       bool
+	field, reason string
+}
+
+// refuse returns an error for the first refusal that applies.
+func refuse(refusals ...refusal) error {
+	for _, one := range refusals {
+		if one.applies {
+			return &InvalidError{Field: one.field, Reason: one.reason}
+		}
+	}
+	return nil
+}
+
+func checkCluster(cluster *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) error {
 	server, err := url.Parse(cluster.Server)
-	switch {
-	case err != nil || server.Scheme != "https" || server.Hostname() == "" || server.User != nil:
-		return &InvalidError{Field: fieldServer, Reason: "it must be an https URL without credentials"}
-	case cluster.InsecureSkipTLSVerify:
-		return &InvalidError{Field: "clusters.cluster.insecure-skip-tls-verify", Reason: "give certificate-authority-data instead"}
-	case cluster.CertificateAuthority != "":
-		return &InvalidError{Field: "clusters.cluster.certificate-authority", Reason: "it is a file; give certificate-authority-data instead"}
-	case cluster.ProxyURL != "":
-		return &InvalidError{Field: "clusters.cluster.proxy-url", Reason: "the hub connects directly"}
+	if err != nil {
+		server = &url.URL{}
 	}
-	if problem := serverURLProblem(server); problem != "" {
-		return &InvalidError{Field: fieldServer, Reason: problem}
+	serverProblem, nameProblem := serverURLProblem(server), ""
+	if name := cluster.TLSServerName; name != "" && len(name) <= maxServerName {
+		nameProblem = hostProblem(name)
 	}
-	if name := cluster.TLSServerName; name != "" && len(name) <= maxServerName && hostProblem(name) != "" {
-		return &InvalidError{Field: "clusters.cluster.tls-server-name", Reason: "it " + hostProblem(name)}
+	if err := refuse(
+		refusal{server.Scheme != "https" || server.Hostname() == "" || server.User != nil, fieldServer, "it must be an https URL without credentials"},
+		refusal{cluster.InsecureSkipTLSVerify, "clusters.cluster.insecure-skip-tls-verify", "give certificate-authority-data instead"},
+		refusal{cluster.CertificateAuthority != "", "clusters.cluster.certificate-authority", "it is a file; give certificate-authority-data instead"},
+		refusal{cluster.ProxyURL != "", "clusters.cluster.proxy-url", "the hub connects directly"},
+		refusal{serverProblem != "", fieldServer, serverProblem},
+		refusal{nameProblem != "", fieldServerName, "it " + nameProblem},
+	); err != nil {
+		return err
 	}
 	return DeniedNetworks{}.checkAddress(server.Hostname())
 }
 
-func checkUser(user *clientcmdapi.AuthInfo) error {
-	switch {
-	case user.Exec != nil:
-		return &InvalidError{Field: "users.user.exec", Reason: "no program is run; give a token or client-certificate-data instead"}
-	case user.AuthProvider != nil:
-		return &InvalidError{Field: "users.user.auth-provider", Reason: "give a token or client-certificate-data instead"}
-	case user.Impersonate != "" || user.ImpersonateUID != "" || len(user.ImpersonateGroups) > 0 || len(user.ImpersonateUserExtra) > 0:
-		return &InvalidError{Field: "users.user.as", Reason: "the hub acts as the user itself only"}
-	case user.TokenFile != "":
-		return &InvalidError{Field: "users.user.tokenFile", Reason: "it is a file; give a token instead"}
-	case user.ClientCertificate != "":
-		return &InvalidError{Field: "users.user.client-certificate", Reason: "it is a file; give client-certificate-data instead"}
-	case user.ClientKey != "":
-		return &InvalidError{Field: "users.user.client-key", Reason: "it is a file; give client-key-data instead"}
-	}
-	return nil
-}
-
-// checkAuthCombination refuses credentials that one request could not carry.
-func checkAuthCombination(user *clientcmdapi.AuthInfo) error {
-	switch {
-	case len(user.ClientCertificateData) > 0 && len(user.ClientKeyData) == 0:
-		return &InvalidError{Field: fieldCertificate, Reason: "it is of no use without client-key-data"}
-	case len(user.ClientKeyData) > 0 && len(user.ClientCertificateData) == 0:
-		return &InvalidError{Field: fieldKey, Reason: "it is of no use without client-certificate-data"}
-	case user.Token != "" && (user.Username != "" || user.Password != ""):
-		return &InvalidError{Field: fieldPassword, Reason: "a request carries a token or a name with a password, never both; keep one of them"}
-	}
-	return nil
+// checkUser refuses users that need more than data, and credentials that one request could not carry.
+func checkUser(_ *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) error {
+	hasCertificate, hasKey := len(user.ClientCertificateData) > 0, len(user.ClientKeyData) > 0
+	impersonates := user.Impersonate != "" || user.ImpersonateUID != "" || len(user.ImpersonateGroups) > 0 || len(user.ImpersonateUserExtra) > 0
+	return refuse(
+		refusal{user.Exec != nil, "users.user.exec", "no program is run; give a token or client-certificate-data instead"},
+		refusal{user.AuthProvider != nil, "users.user.auth-provider", "give a token or client-certificate-data instead"},
+		refusal{impersonates, "users.user.as", "the hub acts as the user itself only"},
+		refusal{user.TokenFile != "", "users.user.tokenFile", "it is a file; give a token instead"},
+		refusal{user.ClientCertificate != "", "users.user.client-certificate", "it is a file; give client-certificate-data instead"},
+		refusal{user.ClientKey != "", "users.user.client-key", "it is a file; give client-key-data instead"},
+		refusal{hasCertificate && !hasKey, fieldCertificate, "it is of no use without client-key-data"},
+		refusal{hasKey && !hasCertificate, fieldKey, "it is of no use without client-certificate-data"},
+		refusal{user.Token != "" && (user.Username != "" || user.Password != ""), fieldPassword, "a request carries a token or a name with a password, never both; keep one of them"},
+	)
 }
 
 func checkSizes(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) error {
-	for _, value := range []struct {
-		field     string
-		size, max int
-	}{
-		{fieldServer, len(cluster.Server), maxServer},
-		{"clusters.cluster.tls-server-name", len(cluster.TLSServerName), maxServerName},
-		{fieldCA, len(cluster.CertificateAuthorityData), maxCA},
-		{fieldToken, len(user.Token), maxToken},
-		{"users.user.username", len(user.Username), maxPassword},
-		{fieldPassword, len(user.Password), maxPassword},
-		{fieldCertificate, len(user.ClientCertificateData), maxCertificate},
-		{fieldKey, len(user.ClientKeyData), maxCertificate},
-	} {
-		if value.size > value.max {
-			return &InvalidError{Field: value.field, Reason: fmt.Sprintf("it has %d bytes, at most %d are taken", value.size, value.max)}
-		}
+	tooLong := func(field string, size, limit int) refusal {
+		return refusal{size > limit, field, fmt.Sprintf("it has %d bytes, at most %d are taken", size, limit)}
 	}
-	return nil
+	return refuse(
+		tooLong(fieldServer, len(cluster.Server), maxServer),
+		tooLong(fieldServerName, len(cluster.TLSServerName), maxServerName),
+		tooLong(fieldCA, len(cluster.CertificateAuthorityData), maxCA),
+		tooLong(fieldToken, len(user.Token), maxToken),
+		tooLong("users.user.username", len(user.Username), maxPassword),
+		tooLong(fieldPassword, len(user.Password), maxPassword),
+		tooLong(fieldCertificate, len(user.ClientCertificateData), maxCertificate),
+		tooLong(fieldKey, len(user.ClientKeyData), maxCertificate),
+	)
 }
 
 // checkCertificates parses the certificates before a connection does, because its error would quote them.
 func checkCertificates(cluster *clientcmdapi.Cluster, user *clientcmdapi.AuthInfo) error {
-	if authority := cluster.CertificateAuthorityData; len(authority) > 0 && !x509.NewCertPool().AppendCertsFromPEM(authority) {
-		return &InvalidError{Field: fieldCA, Reason: "it holds no certificate in PEM form"}
-	}
+	authority, isPair := cluster.CertificateAuthorityData, true
 	if len(user.ClientCertificateData) > 0 {
-		if _, err := tls.X509KeyPair(user.ClientCertificateData, user.ClientKeyData); err != nil {
-			return &InvalidError{Field: fieldCertificate, Reason: "it and client-key-data are no pair of a certificate and its key in PEM form"}
-		}
+		_, err := tls.X509KeyPair(user.ClientCertificateData, user.ClientKeyData)
+		isPair = err == nil
 	}
-	return nil
+	return refuse(
+		refusal{len(authority) > 0 && !x509.NewCertPool().AppendCertsFromPEM(authority), fieldCA, "it holds no certificate in PEM form"},
+		refusal{!isPair, fieldCertificate, "it and client-key-data are no pair of a certificate and its key in PEM form"},
+	)
 }

@@ -117,7 +117,7 @@ var acceptedKubeconfigs = map[string]struct {
 // extensions are what other programs keep in a kubeconfig.
 const extensions = ", extensions: [{name: exec, extension: {command: /bin/x, exec: {command: x}, tokenFile: /run/token, as: admin}}]"
 
-// What another context names is not the hub's.
+// The parser ignores other contexts.
 func TestOnlyTheCurrentContextCounts(t *testing.T) {
 	g := NewWithT(t)
 	other := `

@@ -28,7 +28,7 @@ import (
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
-// tokenOf returns a token with these claims, in the form of a JWT that nobody signed.
+// tokenOf returns an unsigned JWT with these claims.
 func tokenOf(claims string) string {
 	return "eyJhbGciOiJSUzI1NiJ9." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2lnbmF0dXJl"
 }
@@ -93,7 +93,7 @@ func TestReplaceToken(t *testing.T) {
 	long := strings.Repeat("long", 10)
 	for name, test := range map[string]struct {
 		user string
-		// same is false if the kubeconfig is written anew.
+		// same is false if the whole kubeconfig is rewritten.
 		same bool
 	}{
 		"plain":            {"# mine\n    token: " + before + " # until then", true},

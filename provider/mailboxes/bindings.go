@@ -17,6 +17,8 @@ limitations under the License.
 package mailboxes
 
 import (
+	"slices"
+
 	"github.com/kcp-dev/logicalcluster/v3"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -50,6 +52,37 @@ func (m *Mailboxes) IsKnownNotServed(mailbox logicalcluster.Name, resource schem
 	return binding != nil && !listsResource(binding, resource, "status", "boundResources") && !listsResource(binding, resource, "status", "appliedPermissionClaims")
 }
 
+// CountPendingClaims returns the number of mailboxes whose binding lists one of the claims neither as accepted nor as
+// rejected.
+func (m *Mailboxes) CountPendingClaims(claims []apisv1alpha2.PermissionClaim) (count int) {
+	m.lock.RLock()
+	defer m.lock.RUnlock()
+	for _, endpoint := range m.endpoints {
+		for _, mailbox := range endpoint.mailboxes() {
+			if binding := endpoint.binding(mailbox); binding != nil && !listsClaims(binding, claims) {
+				count++
+			}
+		}
+	}
+	return count
+}
+
+// listsClaims reports whether a binding's spec lists all the claims.
+func listsClaims(binding *unstructured.Unstructured, claims []apisv1alpha2.PermissionClaim) bool {
+	listed := nestedMaps(binding, "spec", "permissionClaims")
+	for _, claim := range claims {
+		isListed := func(item map[string]any) bool {
+			group, _ := item["group"].(string)
+			identity, _ := item["identityHash"].(string)
+			return group == claim.Group && item["resource"] == claim.Resource && identity == claim.IdentityHash
+		}
+		if !slices.ContainsFunc(listed, isListed) {
+			return false
+		}
+	}
+	return true
+}
+
 // bindingOf returns the mailbox's binding; nil unless exactly one endpoint shows it.
 func (m *Mailboxes) bindingOf(mailbox logicalcluster.Name) *unstructured.Unstructured {
 	endpoint := m.endpointFor(mailbox)
@@ -70,7 +103,6 @@ func listsResource(binding *unstructured.Unstructured, resource schema.GroupReso
 	return false
 }
 
-// findCondition returns the condition of a type, or nil.
 func findCondition(binding *unstructured.Unstructured, kind string) map[string]any {
 	for _, condition := range nestedMaps(binding, "status", "conditions") {
 		if condition["type"] == kind {
@@ -80,7 +112,6 @@ func findCondition(binding *unstructured.Unstructured, kind string) map[string]a
 	return nil
 }
 
-// nestedMaps returns the maps in a list of a binding.
 func nestedMaps(binding *unstructured.Unstructured, path ...string) (items []map[string]any) {
 	found, _, _ := unstructured.NestedFieldNoCopy(binding.Object, path...)
 	all, _ := found.([]any)

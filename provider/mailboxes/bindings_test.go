@@ -20,7 +20,7 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr"
-
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -60,5 +60,32 @@ func TestAMailboxThatNobodyShowsLacksNothing(t *testing.T) {
 	}
 	if boxes.IsKnownNotServed("nowhere", schema.GroupResource{Resource: "configmaps"}) {
 		t.Error("Lacks says so of a mailbox of which nothing is known")
+	}
+}
+
+func TestListsClaims(t *testing.T) {
+	claim := func(group, resource, identity string) apisv1alpha2.PermissionClaim {
+		return apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Group: group, Resource: resource}, IdentityHash: identity}
+	}
+	binding := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"permissionClaims": []any{
+		"odd",
+		map[string]any{"resource": "configmaps", "state": "Accepted"},
+		map[string]any{"resource": "secrets", "state": "Rejected"},
+		map[string]any{"group": "acme.io", "resource": "gizmos", "identityHash": "a", "state": "Accepted"},
+	}}}}
+	for name, test := range map[string]struct {
+		claims []apisv1alpha2.PermissionClaim
+		want   bool
+	}{
+		"none":                {nil, true},
+		"accepted":            {[]apisv1alpha2.PermissionClaim{claim("", "configmaps", ""), claim("acme.io", "gizmos", "a")}, true},
+		"rejected":            {[]apisv1alpha2.PermissionClaim{claim("", "secrets", "")}, true},
+		"one of two":          {[]apisv1alpha2.PermissionClaim{claim("", "configmaps", ""), claim("", "services", "")}, false},
+		"of another group":    {[]apisv1alpha2.PermissionClaim{claim("acme.io", "configmaps", "")}, false},
+		"of another identity": {[]apisv1alpha2.PermissionClaim{claim("acme.io", "gizmos", "b")}, false},
+	} {
+		if got := listsClaims(binding, test.claims); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }
