@@ -27,6 +27,7 @@ import (
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/synchub-dev/synchub/apis/schemas/structural"
@@ -164,10 +165,7 @@ func AddNotes(crd *apiextensionsv1.CustomResourceDefinition, version string, not
 		if len(text) > maxNotesLength {
 			return
 		}
-		if crd.Annotations == nil {
-			crd.Annotations = map[string]string{}
-		}
-		crd.Annotations[NotesAnnotation] = text
+		metav1.SetMetaDataAnnotation(&crd.ObjectMeta, NotesAnnotation, text)
 	}
 }
 

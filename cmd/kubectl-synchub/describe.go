@@ -36,17 +36,6 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/overview"
 )
 
-func newDescribeCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	command := &cobra.Command{
-		Use:   "describe",
-		Short: "Tell all about one thing",
-		Args:  onlyCommands,
-		RunE:  func(command *cobra.Command, _ []string) error { return command.Help() },
-	}
-	command.AddCommand(newDescribeTargetCommand(streams))
-	return command
-}
-
 func newDescribeTargetCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	options := newReadOptions(streams)
 	command := &cobra.Command{

@@ -105,17 +105,6 @@ type getOptions struct {
 	noHeaders bool
 }
 
-func newGetCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	command := &cobra.Command{
-		Use:   "get",
-		Short: "List what the hub knows of",
-		Args:  onlyCommands,
-		RunE:  func(command *cobra.Command, _ []string) error { return command.Help() },
-	}
-	command.AddCommand(newGetTargetsCommand(streams))
-	return command
-}
-
 func newGetTargetsCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	options := &getOptions{readOptions: newReadOptions(streams), output: genericclioptions.NewPrintFlags("").WithTypeSetter(scheme)}
 	command := &cobra.Command{

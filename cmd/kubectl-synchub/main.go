@@ -69,8 +69,26 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	command.AddCommand(newRegisterCommand(streams), newUnregisterCommand(streams), newRotateCommand(streams))
 	command.AddCommand(newConfirmClusterCommand(streams), newStaleObjectsCommand(streams))
 	command.AddCommand(newStateCommands(streams)...)
-	command.AddCommand(newGetCommand(streams), newDescribeCommand(streams), newStatusCommand(streams), newExplainCommand(streams))
-	command.AddCommand(newPublishedResourceCommand(streams), newVersionCommand(streams))
+	command.AddCommand(newStatusCommand(streams), newExplainCommand(streams))
+	command.AddCommand(
+		newParentCommand("get", "List what the hub knows of", nil, newGetTargetsCommand(streams)),
+		newParentCommand("describe", "Tell all about one thing", nil, newDescribeTargetCommand(streams)),
+		newParentCommand("published-resource", "Work with PublishedResources", []string{"publishedresource", "pubres"}, newRenderCommand(streams)),
+		newVersionCommand(streams),
+	)
+	return command
+}
+
+// newParentCommand returns a command that only has subcommands.
+func newParentCommand(use, short string, aliases []string, commands ...*cobra.Command) *cobra.Command {
+	command := &cobra.Command{
+		Use:     use,
+		Aliases: aliases,
+		Short:   short,
+		Args:    onlyCommands,
+		RunE:    func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	command.AddCommand(commands...)
 	return command
 }
 

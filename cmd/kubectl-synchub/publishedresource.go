@@ -52,18 +52,6 @@ const renderExample = `  # The claim for ConfigMaps, offline
   # The schema of a kind that the current cluster serves
   kubectl synchub published-resource render -f deployments.yaml`
 
-func newPublishedResourceCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	command := &cobra.Command{
-		Use:     "published-resource",
-		Aliases: []string{"publishedresource", "pubres"},
-		Short:   "Work with PublishedResources",
-		Args:    onlyCommands,
-		RunE:    func(command *cobra.Command, _ []string) error { return command.Help() },
-	}
-	command.AddCommand(newRenderCommand(streams))
-	return command
-}
-
 // renderOptions are the flags of render.
 type renderOptions struct {
 	genericiooptions.IOStreams

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
@@ -80,10 +81,7 @@ func (c *Controller) retryClaims(ctx context.Context, export *apisv1alpha2.APIEx
 	}
 	log.FromContext(ctx).Info("kcp has not accepted the claims of the export in some mailboxes, it is reminded", "export", c.Export, "mailboxes", unclaimed)
 	changed := export.DeepCopy()
-	if changed.Annotations == nil {
-		changed.Annotations = map[string]string{}
-	}
-	changed.Annotations[annotationClaimsRetriedAt] = now.UTC().Format(time.RFC3339Nano)
+	metav1.SetMetaDataAnnotation(&changed.ObjectMeta, annotationClaimsRetriedAt, now.UTC().Format(time.RFC3339Nano))
 	if err := c.Provider.GetClient().Patch(ctx, changed, client.MergeFrom(export)); err != nil {
 		return 0, fmt.Errorf("cannot annotate the APIExport %s: %w", c.Export, err)
 	}

@@ -57,10 +57,23 @@ func conflictMessage(spec *apisv1alpha2.APIExportSpec, entry exportEntry) string
 
 // addEntry adds the entry to the export's spec. A resource that the export already has changes to the entry's schema.
 func addEntry(spec *apisv1alpha2.APIExportSpec, entry exportEntry) {
-	if entry.schema == "" {
-		addClaim(spec, entry)
-	} else {
-		setSchema(spec, entry)
+	switch exported := findResourceSchema(spec, entry.GroupResource); {
+	case entry.schema != "" && exported != nil:
+		exported.Schema = entry.schema
+	case entry.schema != "":
+		spec.Resources = append(spec.Resources, apisv1alpha2.ResourceSchema{
+			Group:   entry.Group,
+			Name:    entry.Resource,
+			Schema:  entry.schema,
+			Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
+		})
+	case findClaim(spec, entry.GroupResource) == nil:
+		spec.PermissionClaims = append(spec.PermissionClaims, apisv1alpha2.PermissionClaim{
+			GroupResource: apisv1alpha2.GroupResource{Group: entry.Group, Resource: entry.Resource},
+			// kcp intersects the verbs of both sides as plain strings, and its own tools accept "*".
+			Verbs:        []string{"*"},
+			IdentityHash: entry.identity,
+		})
 	}
 }
 
@@ -80,29 +93,4 @@ func findClaim(spec *apisv1alpha2.APIExportSpec, resource schema.GroupResource) 
 		}
 	}
 	return nil
-}
-
-func addClaim(spec *apisv1alpha2.APIExportSpec, entry exportEntry) {
-	if findClaim(spec, entry.GroupResource) != nil {
-		return
-	}
-	spec.PermissionClaims = append(spec.PermissionClaims, apisv1alpha2.PermissionClaim{
-		GroupResource: apisv1alpha2.GroupResource{Group: entry.Group, Resource: entry.Resource},
-		// kcp intersects the verbs of both sides as plain strings, and its own tools accept "*".
-		Verbs:        []string{"*"},
-		IdentityHash: entry.identity,
-	})
-}
-
-func setSchema(spec *apisv1alpha2.APIExportSpec, entry exportEntry) {
-	if exported := findResourceSchema(spec, entry.GroupResource); exported != nil {
-		exported.Schema = entry.schema
-		return
-	}
-	spec.Resources = append(spec.Resources, apisv1alpha2.ResourceSchema{
-		Group:   entry.Group,
-		Name:    entry.Resource,
-		Schema:  entry.schema,
-		Storage: apisv1alpha2.ResourceSchemaStorage{CRD: &apisv1alpha2.ResourceSchemaStorageCRD{}},
-	})
 }

@@ -49,7 +49,6 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/internal/patch"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
-	"github.com/synchub-dev/synchub/controllers/internal/unsupportedfields"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/provider/discovery"
 )
@@ -206,7 +205,8 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	stored := resource.DeepCopy()
 	c.Hub.SetOwner(&resource)
 	found.updateStatus(&resource)
-	unsupportedfields.SetCondition(&resource.Status.Conditions, resource.Generation, unsupportedfields.PublishedResource(&resource.Spec))
+	// Every field of a PublishedResource has an effect; an earlier release may have set this condition.
+	meta.RemoveStatusCondition(&resource.Status.Conditions, synchubv1alpha1.ConditionNotImplemented)
 	if !apiequality.Semantic.DeepEqual(stored.Status, resource.Status) {
 		written, err := patch.Status(ctx, c.Hosting, stored, &resource)
 		if err != nil || written.RequeueAfter > 0 {

@@ -23,11 +23,11 @@ import (
 	"strings"
 
 	"github.com/kcp-dev/logicalcluster/v3"
+	providercache "github.com/kcp-dev/multicluster-provider/pkg/cache"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	"github.com/kcp-dev/sdk/apis/core"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
@@ -51,16 +51,12 @@ type Inventories interface {
 	GetCluster(ctx context.Context, name multicluster.ClusterName) (cluster.Cluster, error)
 }
 
-// Bindings lists the APIBindings of all workspaces to the inventory export.
-type Bindings interface {
-	List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error
-}
-
 // SyncTargets implements [Targets] with the inventory caches and the registry of connections.
 type SyncTargets struct {
 	Inventories Inventories
-	Bindings    Bindings
-	Registry    *targets.Registry
+	// Bindings lists the APIBindings of all workspaces to the inventory export.
+	Bindings providercache.Lister
+	Registry *targets.Registry
 }
 
 var _ Targets = &SyncTargets{}

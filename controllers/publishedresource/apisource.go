@@ -138,10 +138,10 @@ func validateProjection(spec *synchubv1alpha1.PublishedResourceSpec) error {
 // validateNotEnforced returns an error if kcp itself would act on the objects, or if the API is one of the hub's own.
 func validateNotEnforced(spec *synchubv1alpha1.PublishedResourceSpec) error {
 	inMailbox := InMailbox(spec)
-	if actor, ok := kcpEnforcedAPI(spec.Resource); ok && inMailbox.Group == spec.Resource.Group {
+	if actor, ok := findAPI(kcpEnforcedAPIs, spec.Resource); ok && inMailbox.Group == spec.Resource.Group {
 		return fmt.Errorf("spec.resource: %s acts inside kcp itself, which would obey what is meant for a target: publish it under another group, by spec.projection.group", actor)
 	}
-	if actor, ok := kcpEnforcedAPI(inMailbox); ok {
+	if actor, ok := findAPI(kcpEnforcedAPIs, inMailbox); ok {
 		return fmt.Errorf("spec.projection: %s acts inside kcp itself: choose another group", actor)
 	}
 	if own, ok := findAPI(hubAPIs, inMailbox); ok {

@@ -103,11 +103,6 @@ func NativeAPI(resource synchubv1alpha1.ResourceDescriptor) (api API, ok bool) {
 	return API{}, false
 }
 
-// kcpEnforcedAPI returns the API that kcp acts on and that shares a name with the resource.
-func kcpEnforcedAPI(resource synchubv1alpha1.ResourceDescriptor) (schema.GroupResource, bool) {
-	return findAPI(kcpEnforcedAPIs, resource)
-}
-
 // servedByKCP returns the API of every workspace that shares a name with the resource.
 func servedByKCP(resource synchubv1alpha1.ResourceDescriptor) (schema.GroupResource, bool) {
 	if strings.HasSuffix(resource.Group, kcpGroupSuffix) {

@@ -226,7 +226,7 @@ func (c *Controller) scheduleWriteWith(syncTarget types.UID, busy, initialSyncDo
 	case busy && !schedule.due.After(schedule.lastWrite):
 		schedule.due = now.Add(max(busyWriteInterval-now.Sub(schedule.lastWrite), min(spacing, maxBusyWriteInterval)))
 	case schedule.busy && !busy:
-		schedule.due = earlier(schedule.due, now.Add(min(spacing, writeInterval)))
+		schedule.due = now.Add(min(schedule.due.Sub(now), spacing, writeInterval))
 	}
 	schedule.busy = busy
 	c.addBusy(schedule.busy, 1)
@@ -240,13 +240,6 @@ func (c *Controller) scheduleWriteWith(syncTarget types.UID, busy, initialSyncDo
 	}
 	c.schedules[syncTarget] = schedule
 	return requeueAfter
-}
-
-func earlier(one, other time.Time) time.Time {
-	if one.Before(other) {
-		return one
-	}
-	return other
 }
 
 // totalBusySpacing returns how long so many busy mailboxes take for one write each.
@@ -310,15 +303,8 @@ func (c *Controller) reconcileConfig(ctx context.Context, report report, resourc
 
 // updateStatus writes the status of a config if it changed.
 func (c *Controller) updateStatus(ctx context.Context, mailbox logicalcluster.Name, resource schema.GroupVersionResource, object *unstructured.Unstructured, current, next edgev2alpha1.SyncerConfigStatus) error {
-	if apiequality.Semantic.DeepEqual(current, next) {
-		return nil
-	}
-	return c.patchStatus(ctx, mailbox, resource, object, next)
-}
-
-func (c *Controller) patchStatus(ctx context.Context, mailbox logicalcluster.Name, resource schema.GroupVersionResource, object *unstructured.Unstructured, next edgev2alpha1.SyncerConfigStatus) error {
 	client, ok := c.mailboxes.Client(mailbox)
-	if !ok {
+	if !ok || apiequality.Semantic.DeepEqual(current, next) {
 		return nil
 	}
 	before, err := json.Marshal(map[string]any{"status": object.Object["status"]})

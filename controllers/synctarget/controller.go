@@ -17,6 +17,7 @@ limitations under the License.
 package synctarget
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	gosync "sync"
@@ -369,26 +370,14 @@ func secretReferenceOf(syncTarget *edgev2alpha1.SyncTarget) *edgev2alpha1.Secret
 		return nil
 	}
 	reference := *syncTarget.Spec.KubeconfigSecretRef
-	if reference.Namespace == "" {
-		reference.Namespace = edgev2alpha1.DefaultCredentialNamespace
-	}
-	if reference.Key == "" {
-		reference.Key = edgev2alpha1.DefaultCredentialKey
-	}
+	reference.Namespace = cmp.Or(reference.Namespace, edgev2alpha1.DefaultCredentialNamespace)
+	reference.Key = cmp.Or(reference.Key, edgev2alpha1.DefaultCredentialKey)
 	return &reference
 }
 
 func limitsOf(syncTarget *edgev2alpha1.SyncTarget) kcp.Limits {
-	var limits kcp.Limits
-	if set := syncTarget.Spec.Limits; set != nil {
-		if set.QPS != nil {
-			limits.QPS = float32(*set.QPS)
-		}
-		if set.Burst != nil {
-			limits.Burst = int(*set.Burst)
-		}
-	}
-	return limits
+	set := ptr.Deref(syncTarget.Spec.Limits, edgev2alpha1.TargetLimits{})
+	return kcp.Limits{QPS: float32(ptr.Deref(set.QPS, 0)), Burst: int(ptr.Deref(set.Burst, 0))}
 }
 
 // namespacesOf returns the namespaces of the target to which the SyncTarget restricts the hub, nil without a restriction.
@@ -412,9 +401,6 @@ func writtenNamespaces(known ledger.Entry) []string {
 
 // mailboxLimitsOf returns the cache limits that the SyncTarget sets for its mailbox. Zero means unset.
 func mailboxLimitsOf(syncTarget *edgev2alpha1.SyncTarget) mailboxes.Limits {
-	set := syncTarget.Spec.Limits
-	if set == nil {
-		return mailboxes.Limits{}
-	}
+	set := ptr.Deref(syncTarget.Spec.Limits, edgev2alpha1.TargetLimits{})
 	return mailboxes.Limits{Objects: ptr.Deref(set.MailboxObjects, 0), Bytes: ptr.Deref(set.MailboxBytes, 0)}
 }

@@ -25,8 +25,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/synchub-dev/synchub/hack/screen"
 	"github.com/synchub-dev/synchub/hack/demo/timeline"
+	"github.com/synchub-dev/synchub/hack/screen"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
 

@@ -109,14 +109,14 @@ func CheckDefinition(crd *apiextensionsv1.CustomResourceDefinition) error {
 			m.node(schema.OpenAPIV3Schema, 0)
 		}
 	}
-	return m.err()
+	return m.limitError
 }
 
 // CheckSchema returns a [*TooLargeError] for a schema that exceeds a limit.
 func CheckSchema(root *apiextensionsv1.JSONSchemaProps) error {
 	m := &sizeCounter{}
 	m.node(root, 0)
-	return m.err()
+	return m.limitError
 }
 
 // CountNodes returns the number of fields, items and alternatives of a schema, including the schema itself.
@@ -131,14 +131,7 @@ func CountNodes(s *apiextensionsv1.JSONSchemaProps) int {
 // sizeCounter counts the parts of schemas. It stops at the first exceeded limit.
 type sizeCounter struct {
 	nodes, rules, ruleBytes, scope, enum, program int
-	limitError                                    *TooLargeError
-}
-
-func (m *sizeCounter) err() error {
-	if m.limitError == nil {
-		return nil
-	}
-	return m.limitError
+	limitError                                    error
 }
 
 func (m *sizeCounter) add(count *int, more, limit int, what string) {

@@ -23,7 +23,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/conditions"
 )
 
@@ -55,9 +54,4 @@ func SyncTarget(spec *edgev2alpha1.SyncTargetSpec) []string {
 	fields.addIf("spec.supportedAPIExports", len(spec.SupportedAPIExports) > 0) //nolint:staticcheck // deprecated is why it is told
 	fields.addIf("spec.cells", len(spec.Cells) > 0)                             //nolint:staticcheck // deprecated is why it is told
 	return fields
-}
-
-// PublishedResource returns the fields of a PublishedResource that are set without effect.
-func PublishedResource(*synchubv1alpha1.PublishedResourceSpec) []string {
-	return nil
 }

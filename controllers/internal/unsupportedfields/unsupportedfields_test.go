@@ -194,10 +194,7 @@ var kinds = []kind{
 		func(spec any) []string { return unsupportedfields.SyncTarget(spec.(*edgev2alpha1.SyncTargetSpec)) }},
 	{"SyncerConfig", "syncerconfigs.edge.kubestellar.io", reflect.TypeFor[edgev2alpha1.SyncerConfigSpec](), noFields},
 	{"EdgeSyncConfig", "edgesyncconfigs.edge.kubestellar.io", reflect.TypeFor[edgev2alpha1.EdgeSyncConfigSpec](), noFields},
-	{"PublishedResource", "publishedresources.synchub.dev", reflect.TypeFor[synchubv1alpha1.PublishedResourceSpec](),
-		func(spec any) []string {
-			return unsupportedfields.PublishedResource(spec.(*synchubv1alpha1.PublishedResourceSpec))
-		}},
+	{"PublishedResource", "publishedresources.synchub.dev", reflect.TypeFor[synchubv1alpha1.PublishedResourceSpec](), noFields},
 }
 
 func (k kind) settings(t *testing.T) []setting {
@@ -295,12 +292,6 @@ func TestDefaultsAreNotReported(t *testing.T) {
 	for name, reported := range map[string][]string{
 		"SyncTarget":            unsupportedfields.SyncTarget(&edgev2alpha1.SyncTargetSpec{}),
 		"SyncTarget, defaulted": unsupportedfields.SyncTarget(&edgev2alpha1.SyncTargetSpec{DeletionPolicy: edgev2alpha1.DeletionPolicyOrphan}),
-		"PublishedResource":     unsupportedfields.PublishedResource(&synchubv1alpha1.PublishedResourceSpec{}),
-		"PublishedResource, defaulted": unsupportedfields.PublishedResource(&synchubv1alpha1.PublishedResourceSpec{
-			API: synchubv1alpha1.APISource{Source: synchubv1alpha1.APISourceAuto}, Select: synchubv1alpha1.SelectSyncerConfig, StatusReturn: new(true),
-			Deletion: &synchubv1alpha1.Deletion{Policy: synchubv1alpha1.DeletionPolicyDelete},
-			Adoption: synchubv1alpha1.AdoptionNever, Compatibility: synchubv1alpha1.CompatibilityStrict,
-		}),
 	} {
 		if len(reported) > 0 {
 			t.Errorf("%s: %v", name, reported)

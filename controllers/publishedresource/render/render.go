@@ -84,21 +84,15 @@ func (p *Rendering) api(ctx context.Context, resource *synchubv1alpha1.Published
 		p.setClaim(claimed, spec.API.IdentityHash)
 		// Only a mailbox could tell the other properties. They matter only for the return of the status.
 		return publishedresource.API{GroupVersionResource: claimed, Kind: publishedresource.InMailbox(spec).Kind, Namespaced: true, Versions: []string{claimed.Version}}, nil
-	default:
-		return p.exportedAPI(ctx, resource, definition)
 	}
-}
-
-func (p *Rendering) exportedAPI(ctx context.Context, resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition) (publishedresource.API, error) {
 	if definition == nil {
 		return publishedresource.API{}, fmt.Errorf("PublishedResource %s: %w", resource.Name, ErrNoCRD)
 	}
-	schema, err := publishedresource.BuildSchema(ctx, &resource.Spec, definition)
-	if err != nil {
+	var err error
+	if p.Schema, err = publishedresource.BuildSchema(ctx, spec, definition); err != nil {
 		return publishedresource.API{}, err
 	}
-	p.Schema = schema
-	return publishedresource.APIFromSchema(&resource.Spec, schema)
+	return publishedresource.APIFromSchema(spec, p.Schema)
 }
 
 func (p *Rendering) setClaim(resource schema.GroupVersionResource, identityHash string) {
@@ -123,8 +117,9 @@ type Result struct {
 // Down returns the target object of a mailbox object. namespaceLabels are the labels of the object's namespace in the
 // mailbox. The error names the rule that fails.
 func (p *Rendering) Down(source *unstructured.Unstructured, namespaceLabels map[string]string) (Result, error) {
-	if err := p.checkAPI(source); err != nil {
-		return Result{}, err
+	if !p.Matches(source) {
+		return Result{}, fmt.Errorf("%s %s is a %s; mailboxes have %s of the PublishedResource", source.GetKind(), source.GetName(),
+			source.GroupVersionKind().GroupKind(), schema.GroupKind{Group: p.resource.Group, Kind: p.resource.Kind})
 	}
 	if rules := p.resource.Rules; rules != nil {
 		passes, err := rules.Filter.Matches(source, namespaceLabels)
@@ -154,16 +149,6 @@ func (p *Rendering) Down(source *unstructured.Unstructured, namespaceLabels map[
 func (p *Rendering) Matches(source *unstructured.Unstructured) bool {
 	kind := source.GroupVersionKind()
 	return kind.Group == p.resource.Group && (kind.Kind == p.resource.Kind || p.resource.Kind == "")
-}
-
-// checkAPI returns an error if an object does not have the API that mailboxes have.
-func (p *Rendering) checkAPI(source *unstructured.Unstructured) error {
-	if p.Matches(source) {
-		return nil
-	}
-	kind := source.GroupVersionKind()
-	return fmt.Errorf("%s %s is a %s; mailboxes have %s of the PublishedResource", source.GetKind(), source.GetName(),
-		kind.GroupKind(), schema.GroupKind{Group: p.resource.Group, Kind: p.resource.Kind})
 }
 
 func (p *Rendering) related(source *unstructured.Unstructured) (map[string]related.Query, error) {

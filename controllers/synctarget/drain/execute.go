@@ -23,8 +23,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/util/workqueue"
 
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
@@ -88,31 +87,18 @@ func (f *failures) without(items []item) []item {
 }
 
 func (r *drainer) deleteAll(ctx context.Context, items []item, failed *failures) {
-	forEach(items, func(item item) {
-		if ctx.Err() == nil && failed.fatal() == nil {
+	workqueue.ParallelizeUntil(ctx, workers, len(items), func(i int) {
+		if item := items[i]; failed.fatal() == nil {
 			failed.add(item, r.Target.Delete(requestmetrics.WithClass(ctx, requestmetrics.Object), item.resource, item.key(), item.UID))
 		}
 	})
 }
 
 func (r *drainer) releaseAll(ctx context.Context, items []item, failed *failures) {
-	forEach(items, func(item item) {
-		if ctx.Err() == nil && failed.fatal() == nil {
+	workqueue.ParallelizeUntil(ctx, workers, len(items), func(i int) {
+		if item := items[i]; failed.fatal() == nil {
 			labels, annotations := MarkKeys(r.Owner, item.Object)
 			failed.add(item, r.Target.RemoveMetadata(requestmetrics.WithClass(ctx, requestmetrics.Object), item.resource, item.key(), item.UID, labels, annotations))
 		}
 	})
-}
-
-// forEach calls work for all items, at most workers at once, and returns when all calls have returned.
-func forEach(items []item, work func(item)) {
-	var group errgroup.Group
-	group.SetLimit(workers)
-	for _, item := range items {
-		group.Go(func() error {
-			work(item)
-			return nil
-		})
-	}
-	_ = group.Wait()
 }
