@@ -30,7 +30,7 @@ import (
 // These specs prove the first rule of the design: one write per change, nothing at rest. The hub counts its own requests in
 // the HTTP transport; see provider/metrics/requestmetrics. The target has no controllers, so only the test makes changes.
 var _ = Describe("rule 1: requests per change", func() {
-	It("makes one write per change, on both sides", func(ctx SpecContext) {
+	It("makes one write per change, on both sides", SpecPriority(1), func(ctx SpecContext) {
 		const ns = "counted"
 		inventory := newInventory(ctx, ns)
 		mailbox := register(ctx, inventory, "quiet", "hosting")

@@ -45,7 +45,7 @@ func fillWithLarge(ctx context.Context, mailbox *rest.Config, namespace string, 
 }
 
 var _ = Describe("a mailbox that holds too much", Label("escapes"), func() {
-	It("costs the hub no more than its limits, others nothing, and the target no object", func(ctx SpecContext) {
+	It("costs the hub no more than its limits, others nothing, and the target no object", SpecPriority(1), func(ctx SpecContext) {
 		const ns, other, size, count = "too-much", "enough", 200_000, 10
 		inventory := newInventory(ctx, ns)
 		mailbox, hosting := register(ctx, inventory, "greedy", "hosting"), target("hosting")
@@ -140,7 +140,7 @@ spec:
 		expectIdleStart(ctx, inventory, "late", few+many)
 	}, NodeTimeout(4*time.Minute))
 
-	It("is cut when all together take too much, and left alone when it has too many objects", func(ctx SpecContext) {
+	It("is cut when all together take too much, and left alone when it has too many objects", SpecPriority(1), func(ctx SpecContext) {
 		const ns, other, size, large, small = "too-many", "few", 200_000, 40, 250
 		inventory := newInventory(ctx, ns)
 		mailbox, hosting := register(ctx, inventory, "greedy", "hosting"), target("hosting")

@@ -76,7 +76,7 @@ var _ = Describe("variations", Label("escapes"), func() {
 		Expect(framework.Exists(ctx, own, secrets, kcpSystem, "widgets")).To(BeFalse())
 	}, NodeTimeout(3*time.Minute))
 
-	It("of a mailbox that somebody else made, of a memory that was deleted, and of a second hub, are told", func(ctx SpecContext) {
+	It("of a mailbox that somebody else made, of a memory that was deleted, and of a second hub, are told", SpecPriority(1), func(ctx SpecContext) {
 		const ns = "premade"
 		provider := synchub.InWorkspace(synchub.Workspace)
 		By("making the mailbox before the hub does")

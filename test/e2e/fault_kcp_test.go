@@ -32,7 +32,7 @@ import (
 )
 
 var _ = Describe("mailboxes in trouble", Label("faults"), func() {
-	It("cost the others nothing, and have nothing deleted", func(ctx SpecContext) {
+	It("cost the others nothing, and have nothing deleted", SpecPriority(1), func(ctx SpecContext) {
 		const ns, count, group = "unsettled", 5, "unsettled.example.com"
 		widgets := custom(group, "v1", "widgets", "Widget")
 		gvr := widgets.GroupVersionResource

@@ -37,7 +37,7 @@ const mostRequests = 40
 
 // All SyncTargets use one cluster, each in its own way.
 var _ = Describe("targets in trouble", Label("faults"), func() {
-	It("are told by a condition, cost the others nothing, and catch up without a loss", func(ctx SpecContext) {
+	It("are told by a condition, cost the others nothing, and catch up without a loss", SpecPriority(1), func(ctx SpecContext) {
 		const ns = "ailing"
 		cluster := newCluster(ctx, ns)
 		proxies := map[string]*faults.Proxy{}

@@ -133,37 +133,28 @@ const wardensObjects = "30"
 var _ = Describe("a policy engine", func() {
 	It("goes down with its definitions and policies, and its findings come up", func(ctx SpecContext) {
 		publishWarden(ctx)
-		inventory := sharedInventory(ctx)
-		registerAll(ctx, inventory, "florin", "guilder")
-		for name, inNamespaces := range map[string]string{
-			"florin":  byScope("warden, warded", wardensResources...),
-			"guilder": byObject("warden, warded", wardensResources...),
-		} {
-			apply(ctx, mailboxOf(ctx, inventory, name), documents(wardensConfig(inNamespaces), warden()))
-		}
-		for _, name := range []string{"florin", "guilder"} {
-			cluster, mailbox := target(name), mailboxOf(ctx, inventory, name)
-			By("running on " + name)
-			Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, deployments, "warden", "warden", "Available").Should(Equal("True"))
-			Eventually(readyOf).WithContext(ctx).WithArguments(mailbox, "warden").Should(HavePrefix("True"))
-			Expect(value(ctx, mailbox, syncerConfigs, "", "warden", "status", "synced")).To(Equal(wardensObjects))
-			Expect(value(ctx, cluster, rules.GroupVersionResource, "warded", "require-owner", "spec", "require", "labels", "owner")).To(Equal("?*"))
-			Expect(framework.Exists(ctx, cluster, clusterRules.GroupVersionResource, "", "warden-namespaces-have-teams")).To(BeTrue())
-			Expect(value(ctx, cluster, accessV1.WithResource("clusterrolebindings"), "", "warden:findings", "roleRef", "name")).To(Equal("warden:findings"))
+		cluster, mailbox := target("florin"), sharedMailbox(ctx, "florin")
+		apply(ctx, mailbox, documents(wardensConfig(byObject("warden, warded", wardensResources...)), warden()))
+		By("running")
+		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, deployments, "warden", "warden", "Available").Should(Equal("True"))
+		Eventually(readyOf).WithContext(ctx).WithArguments(mailbox, "warden").Should(HavePrefix("True"))
+		Expect(value(ctx, mailbox, syncerConfigs, "", "warden", "status", "synced")).To(Equal(wardensObjects))
+		Expect(value(ctx, cluster, rules.GroupVersionResource, "warded", "require-owner", "spec", "require", "labels", "owner")).To(Equal("?*"))
+		Expect(framework.Exists(ctx, cluster, clusterRules.GroupVersionResource, "", "warden-namespaces-have-teams")).To(BeTrue())
+		Expect(value(ctx, cluster, accessV1.WithResource("clusterrolebindings"), "", "warden:findings", "roleRef", "name")).To(Equal("warden:findings"))
 
-			By("reporting from " + name)
-			apply(ctx, cluster, documents(
-				findings.object("warded", "require-owner", "summary: {passed: 1, failed: 0}"),
-				findings.object("warden", "not-asked-for", "summary: {passed: 1, failed: 0}"),
-				clusterFindings.object("", "warden-teams", "summary: {passed: 7, failed: 2}")))
-			eventuallyHas(ctx, mailbox, findings.GroupVersionResource, "warded", "require-owner", "0", "summary", "failed")
-			eventuallyHas(ctx, mailbox, clusterFindings.GroupVersionResource, "", "warden-teams", "2", "summary", "failed")
-			patch(ctx, cluster, findings.GroupVersionResource, "warded", "require-owner", `{"summary": {"failed": 3}}`)
-			eventuallyHas(ctx, mailbox, findings.GroupVersionResource, "warded", "require-owner", "3", "summary", "failed")
-			remove(ctx, cluster, clusterFindings.GroupVersionResource, "", "warden-teams")
-			eventuallyGone(ctx, mailbox, clusterFindings.GroupVersionResource, "", "warden-teams")
-			Expect(framework.Exists(ctx, mailbox, findings.GroupVersionResource, "warden", "not-asked-for")).To(BeFalse())
-		}
+		By("reporting")
+		apply(ctx, cluster, documents(
+			findings.object("warded", "require-owner", "summary: {passed: 1, failed: 0}"),
+			findings.object("warden", "not-asked-for", "summary: {passed: 1, failed: 0}"),
+			clusterFindings.object("", "warden-teams", "summary: {passed: 7, failed: 2}")))
+		eventuallyHas(ctx, mailbox, findings.GroupVersionResource, "warded", "require-owner", "0", "summary", "failed")
+		eventuallyHas(ctx, mailbox, clusterFindings.GroupVersionResource, "", "warden-teams", "2", "summary", "failed")
+		patch(ctx, cluster, findings.GroupVersionResource, "warded", "require-owner", `{"summary": {"failed": 3}}`)
+		eventuallyHas(ctx, mailbox, findings.GroupVersionResource, "warded", "require-owner", "3", "summary", "failed")
+		remove(ctx, cluster, clusterFindings.GroupVersionResource, "", "warden-teams")
+		eventuallyGone(ctx, mailbox, clusterFindings.GroupVersionResource, "", "warden-teams")
+		Expect(framework.Exists(ctx, mailbox, findings.GroupVersionResource, "warden", "not-asked-for")).To(BeFalse())
 	}, NodeTimeout(2*time.Minute))
 
 	It("goes in order to a target that has nothing of it", func(ctx SpecContext) {

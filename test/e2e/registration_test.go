@@ -47,7 +47,7 @@ var (
 )
 
 var _ = Describe("the kubectl plugin", func() {
-	It("registers a cluster with rights for what is published, shows how it is, extends the rights, and removes it", func(ctx SpecContext) {
+	It("registers a cluster with rights for what is published, shows how it is, extends the rights, and removes it", SpecPriority(1), func(ctx SpecContext) {
 		const ns, group = "registered", "registered.example.dev"
 		inventory := newInventory(ctx, ns)
 		kubectl := userOf(ctx, inventory)

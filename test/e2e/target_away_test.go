@@ -27,7 +27,7 @@ import (
 )
 
 var _ = Describe("a target that is away", func() {
-	It("is parked, taken up when it is back, and lets the other go on meanwhile", func(ctx SpecContext) {
+	It("is parked, taken up when it is back, and lets the other go on meanwhile", SpecPriority(1), func(ctx SpecContext) {
 		const ns = "parked"
 		away := newCluster(ctx, "away")
 		inventory, healthy := newInventory(ctx, ns), sharedInventory(ctx)
