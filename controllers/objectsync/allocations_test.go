@@ -17,7 +17,6 @@ limitations under the License.
 package objectsync
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -32,6 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/test/fixtures"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // selectingFixtures selects them, among others.
@@ -116,9 +116,7 @@ func matcherOf(tb testing.TB, spec string) *selection.Matcher {
 	tb.Helper()
 	config := &edgev2alpha1.SyncerConfig{}
 	config.Name = "the-one"
-	if err := yaml.UnmarshalStrict([]byte(spec), &config.Spec); err != nil {
-		tb.Fatal(err)
-	}
+	config.Spec = fixtures.Decode[edgev2alpha1.SyncerConfigSpec](tb, spec)
 	return selection.Compile([]*edgev2alpha1.SyncerConfig{config}, nil)
 }
 
@@ -201,9 +199,8 @@ func reconcileInSync(tb testing.TB, kind fixtures.Fixture) (reconcile func()) {
 	manifest := must(yaml.Marshal(source.Object))(tb)
 	h.put(kind.Resource, string(manifest))
 	controller := h.controllers[kind.Resource]
-	eventually(tb, "the specimen is in sync", func(ctx context.Context) (bool, error) {
-		outcome, err := controller.reconcile(ctx, keyOf(source))
-		return outcome.decision.Cause == plan.InSync, err
+	suite.WaitUntil(tb, "the specimen is in sync", func() bool {
+		return must(controller.reconcile(tb.Context(), keyOf(source)))(tb).decision.Cause == plan.InSync
 	})
 	ctx := tb.Context()
 	return func() { _, _ = controller.Reconcile(ctx, keyOf(source)) }

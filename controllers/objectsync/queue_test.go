@@ -28,6 +28,8 @@ import (
 	"k8s.io/utils/clock"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // Workers go home when the queue is shut down, whatever is in it and comes in, and whether they wait or work.
@@ -129,18 +131,18 @@ func TestNothingIsLostBetweenActivations(t *testing.T) {
 		// The time comes when this might end the shift.
 		now.Step(idleTimeout)
 		if round%20 == 0 {
-			eventually(t, "all has been worked on", func(context.Context) (bool, error) {
+			suite.WaitUntil(t, "all has been worked on", func() bool {
 				lock.Lock()
 				defer lock.Unlock()
-				return maps.Equal(due, done), nil
+				return maps.Equal(due, done)
 			})
 		}
 		if round%40 == 0 {
-			eventually(t, "the shift ends", func(context.Context) (bool, error) {
+			suite.WaitUntil(t, "the shift ends", func() bool {
 				now.Step(idleTimeout)
 				queue.lock.Lock()
 				defer queue.lock.Unlock()
-				return queue.active == nil && len(queue.buffered) == 0, nil
+				return queue.active == nil && len(queue.buffered) == 0
 			})
 		}
 	}
@@ -233,19 +235,19 @@ func TestWorkersComeBack(t *testing.T) {
 		tried.start([]types.NamespacedName{key})
 		controller.firstPass = tried
 		queue.AddWithOpts(priorityqueue.AddOpts{}, key)
-		eventually(t, "it is worked on", func(context.Context) (bool, error) {
+		suite.WaitUntil(t, "it is worked on", func() bool {
 			select {
 			case <-tried.done:
-				return true, nil
+				return true
 			default:
-				return false, nil
+				return false
 			}
 		})
-		eventually(t, "the workers go home", func(context.Context) (bool, error) {
+		suite.WaitUntil(t, "the workers go home", func() bool {
 			now.Step(idleTimeout)
 			queue.lock.Lock()
 			defer queue.lock.Unlock()
-			return queue.active == nil, nil
+			return queue.active == nil
 		})
 	}
 	cancel()

@@ -18,74 +18,30 @@ package schemacheck_test
 
 import (
 	"context"
-	"fmt"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/yaml"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/controllers/schemacheck"
-	"github.com/synchub-dev/synchub/provider/kcp"
-	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/test/fixtures"
 	"github.com/synchub-dev/synchub/test/framework"
-	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/framework/connections"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-const (
-	startLimit = 5 * time.Minute
-	// patience is how long a test waits for an expected event.
-	patience = 3 * time.Minute
-)
-
-// target is the cluster of this package.
-var target *servers.Target
-
-func TestMain(m *testing.M) {
-	code, err := run(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func run(m *testing.M) (code int, err error) {
-	root, err := framework.RepositoryRoot()
-	if err != nil {
-		return 1, err
-	}
-	dir, err := os.MkdirTemp("", "synchub-compatibility-")
-	if err != nil {
-		return 1, err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
-	defer cancel()
-	if target, err = servers.StartTarget(ctx, servers.Options{Dir: dir, Bin: filepath.Join(root, "bin")}, "target", servers.TargetOptions{}); err != nil {
-		return 1, err
-	}
-	code = m.Run()
-	if err := target.Stop(); err != nil || code != 0 {
-		fmt.Fprintln(os.Stderr, "the files of the servers are in", dir)
-		return code, err
-	}
-	return code, os.RemoveAll(dir)
-}
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // counter records the paths of requests.
 type counter struct {
@@ -93,30 +49,16 @@ type counter struct {
 	paths []string
 }
 
-func (c *counter) wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(request *http.Request) (*http.Response, error) {
-		c.lock.Lock()
-		c.paths = append(c.paths, request.URL.Path)
-		c.lock.Unlock()
-		return next.RoundTrip(request)
-	})
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
-
 // countingClient returns a client of the cluster whose requests are counted.
 func countingClient(t *testing.T) (rest.Interface, *counter) {
 	t.Helper()
 	counter := &counter{}
-	config := rest.CopyConfig(target.Config)
-	config.Wrap(counter.wrap)
-	client, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client.RESTClient(), counter
+	config := suite.Observe(suite.Target(t).Config, func(request *http.Request) {
+		counter.lock.Lock()
+		defer counter.lock.Unlock()
+		counter.paths = append(counter.paths, request.URL.Path)
+	})
+	return suite.Discovery(t, config).RESTClient(), counter
 }
 
 // resourceFor returns the resource that mailboxes get from a CRD.
@@ -150,28 +92,11 @@ func defaultResources(t *testing.T) (all []schemacheck.Resource) {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		var configMap corev1.ConfigMap
-		var definition apiextensionsv1.CustomResourceDefinition
-		var resource synchubv1alpha1.PublishedResource
-		read(t, file, &configMap)
-		if err := yaml.Unmarshal([]byte(configMap.Data["crd.yaml"]), &definition); err != nil {
-			t.Fatal(err)
-		}
-		read(t, filepath.Join(directory, strings.TrimPrefix(filepath.Base(file), "schema-")), &resource)
-		all = append(all, resourceFor(t, &resource.Spec, &definition))
+		configMap := fixtures.DecodeFile[corev1.ConfigMap](t, file)
+		resource := fixtures.DecodeFile[synchubv1alpha1.PublishedResource](t, filepath.Join(directory, strings.TrimPrefix(filepath.Base(file), "schema-")))
+		all = append(all, resourceFor(t, &resource.Spec, fixtures.Decode[*apiextensionsv1.CustomResourceDefinition](t, configMap.Data["crd.yaml"])))
 	}
 	return all
-}
-
-func read(t *testing.T, file string, into any) {
-	t.Helper()
-	content, err := os.ReadFile(file) //nolint:gosec // a file of the repository
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.Unmarshal(content, into); err != nil {
-		t.Fatalf("%s: %v", file, err)
-	}
 }
 
 // All resources of the chart fit into the Kubernetes version that the chart is made for. A second equal cluster costs almost nothing.
@@ -224,49 +149,22 @@ func widget(version, spec string) string {
 	return strings.NewReplacer("VERSION", version, "SPEC", spec).Replace(widgets)
 }
 
-// connect returns a connection to the cluster.
-func connect(t *testing.T) (connection *targets.Connection) {
-	t.Helper()
-	registry := targets.NewRegistry(targets.Options{
-		FieldManager: "test", Limits: kcp.Limits{QPS: 100, Burst: 100}, Clock: clock.RealClock{}, Log: logr.Discard(), OnChange: func(types.UID) {},
-	})
-	framework.RunInTest(t, registry.Start)
-	kubeconfig, err := os.ReadFile(target.Kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	NewWithT(t).Eventually(func() (err error) {
-		connection, err = registry.Connect("florin", kubeconfig, kcp.Limits{})
-		return err
-	}).WithTimeout(patience).Should(Succeed())
-	return connection
-}
-
 // A resource is compared again whenever its CRD on the target changes.
 func TestControllerFollowsTheCRD(t *testing.T) {
-	g := NewWithT(t)
-	var definition apiextensionsv1.CustomResourceDefinition
+	g, target := NewWithT(t), suite.Target(t)
 	ours := widget("v1", `{type: object, properties: {a: {type: string, maxLength: 5}, b: {type: integer}}}`)
-	if err := yaml.Unmarshal([]byte(ours), &definition); err != nil {
-		t.Fatal(err)
-	}
+	definition := fixtures.Decode[*apiextensionsv1.CustomResourceDefinition](t, ours)
 	spec := &synchubv1alpha1.PublishedResourceSpec{Resource: synchubv1alpha1.ResourceDescriptor{Group: "compatibility.example.com", Resource: "widgets", Kind: "Widget", Version: "v1"}}
-	desired := resourceFor(t, spec, &definition)
+	desired := resourceFor(t, spec, definition)
 	resource := desired.Target.GroupResource()
 
 	told := make(chan struct{}, 100)
 	keeper := schemacheck.New(schemacheck.Options{
-		Connection: connect(t), Checker: schemacheck.NewChecker(clock.RealClock{}), OnChange: func() { told <- struct{}{} }, Clock: clock.RealClock{}, Log: logr.Discard(),
+		Connection: connections.ConnectToTarget(t, "test", "florin"), Checker: schemacheck.NewChecker(clock.RealClock{}), OnChange: func() { told <- struct{}{} }, Clock: clock.RealClock{}, Log: logr.Discard(),
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
+	framework.RunInTest(t, func(ctx context.Context) error {
 		keeper.Run(ctx)
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-ended
+		return nil
 	})
 	if _, known := keeper.State(resource); known {
 		t.Error("something is known of what nobody wants")
@@ -274,19 +172,17 @@ func TestControllerFollowsTheCRD(t *testing.T) {
 	keeper.SetResources(map[schema.GroupResource]schemacheck.Resource{resource: desired})
 	becomes := func(what, reason, says string) {
 		t.Helper()
-		g.Eventually(told).WithTimeout(patience).Should(Receive(), what)
+		g.Eventually(told).Should(Receive(), what)
 		g.Eventually(func(g Gomega) {
 			state, known := keeper.State(resource)
 			g.Expect(known).To(BeTrue(), what)
 			g.Expect(state.Reason).To(Equal(reason), "%s: %+v", what, state)
 			g.Expect(state.Message).To(ContainSubstring(says), what)
-		}).WithTimeout(patience).Should(Succeed())
+		}).Should(Succeed())
 	}
 	put := func(manifest string) {
 		t.Helper()
-		if err := framework.Apply(t.Context(), target.Config, manifest); err != nil {
-			t.Fatal(err)
-		}
+		suite.Apply(t, target.Config, manifest)
 	}
 
 	becomes("without a definition", schemacheck.ReasonNotServed, "")

@@ -17,71 +17,19 @@ limitations under the License.
 package bootstrap_test
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
-	. "github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-const (
-	startTimeout = 5 * time.Minute
-	// eventuallyTimeout is the timeout of waits, enough for a busy machine.
-	eventuallyTimeout = 3 * time.Minute
-)
-
-// shared is the kcp of this package. Each test has a provider workspace of its own.
-var shared = struct {
-	start func() (*servers.KCP, error)
-	stop  func() error
-	dir   string
-}{stop: func() error { return nil }}
-
-func TestMain(m *testing.M) {
-	shared.start = sync.OnceValues(startKCP)
-	code := m.Run()
-	err := shared.stop()
-	if code == 0 {
-		err = errors.Join(err, os.RemoveAll(shared.dir))
-	} else {
-		fmt.Fprintln(os.Stderr, "the files of the servers are in", shared.dir)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func startKCP() (*servers.KCP, error) {
-	root, err := framework.RepositoryRoot()
-	if err != nil {
-		return nil, err
-	}
-	if shared.dir, err = os.MkdirTemp("", "synchub-bootstrap-"); err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	kcp, err := servers.StartKCP(ctx, servers.Options{Dir: shared.dir, Bin: filepath.Join(root, "bin")})
-	if err != nil {
-		return nil, err
-	}
-	shared.stop = kcp.Stop
-	return kcp, nil
-}
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // provider is a provider workspace.
 type provider struct {
@@ -89,14 +37,10 @@ type provider struct {
 	path, hubUser string
 }
 
-// newProvider returns a provider workspace that does not exist yet.
+// newProvider returns a provider workspace that does not exist yet. Each test has its own.
 func newProvider(t *testing.T, name string) provider {
 	t.Helper()
-	kcp, err := shared.start()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return provider{kcp, "root:" + name, servers.HubUser}
+	return provider{suite.KCP(t), "root:" + name, servers.HubUser}
 }
 
 // create creates the workspace, empty.
@@ -156,10 +100,4 @@ func (p provider) client(t *testing.T, user *rest.Config, workspace string) clie
 		t.Fatal(err)
 	}
 	return made
-}
-
-// eventually waits for at most eventuallyTimeout.
-func eventually(t *testing.T, what func(g Gomega)) {
-	t.Helper()
-	NewWithT(t).Eventually(what).WithContext(t.Context()).WithTimeout(eventuallyTimeout).WithPolling(50 * time.Millisecond).Should(Succeed())
 }

@@ -31,6 +31,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // droppedFields are the fields whose value the cluster drops unseen, because they belong to a feature that is off.
@@ -114,7 +116,7 @@ func otherValues(value any) []any {
 // Whatever the cluster accepts, and whatever it makes of it, the schema accepts, except for what the hub, which sends
 // no nulls, could not apply on the cluster either: things twice in a list whose items have keys, and null as a key.
 func TestSchemasAcceptWhatTheClusterAccepts(t *testing.T) {
-	client := dynamicClient(t, cluster(t))
+	client := suite.Dynamic(t, cluster(t))
 	var mu sync.Mutex
 	var found []string
 	t.Run("kinds", func(t *testing.T) {

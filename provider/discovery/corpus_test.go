@@ -33,6 +33,7 @@ import (
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/discovery"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // knownFailures are the built-in kinds whose objects do not survive in kcp, and why.
@@ -102,7 +103,7 @@ func definitionsOf(t *testing.T, kinds []builtin) (all []definition) {
 			continue
 		}
 		seen[resource] = true
-		crd, err := discovery.Read(t.Context(), restClient(t, cluster(t)), synchubv1alpha1.ResourceDescriptor{Group: resource.Group, Resource: resource.Resource})
+		crd, err := discovery.Read(t.Context(), suite.Discovery(t, cluster(t)).RESTClient(), synchubv1alpha1.ResourceDescriptor{Group: resource.Group, Resource: resource.Resource})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +116,7 @@ func definitionsOf(t *testing.T, kinds []builtin) (all []definition) {
 func checkSurvives(t *testing.T, kind builtin, apis published) error {
 	inKCP := apis.resource(kind.resource)
 	sample := sampleOf(t, kind.GroupVersionKind)
-	answer, err := dynamicClient(t, cluster(t)).Resource(kind.resource).Namespace(sample.GetNamespace()).
+	answer, err := suite.Dynamic(t, cluster(t)).Resource(kind.resource).Namespace(sample.GetNamespace()).
 		Create(t.Context(), sample, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
 		return fmt.Errorf("the cluster refuses the sample: %w", err)

@@ -25,6 +25,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // openAPIDoc is an OpenAPI document, as JSON: what is generated from it owes nothing to the code under test.
@@ -36,7 +38,7 @@ func readDocument(t *testing.T, version schema.GroupVersion) openAPIDoc {
 	if version.Group == "" {
 		path = "/openapi/v3/api/" + version.Version
 	}
-	content, err := restClient(t, cluster(t)).Get().AbsPath(path).DoRaw(t.Context())
+	content, err := suite.Discovery(t, cluster(t)).RESTClient().Get().AbsPath(path).DoRaw(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,6 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/apis/schemas/structural"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/discovery"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // clusterAnswers are those of a cluster that serves widgets, by path.
@@ -81,7 +82,7 @@ func TestReadFromAClusterThatAnswersOddly(t *testing.T) {
 				}
 			}))
 			defer server.Close()
-			client := restClient(t, &rest.Config{Host: server.URL})
+			client := suite.Discovery(t, &rest.Config{Host: server.URL}).RESTClient()
 			_, err := discovery.Read(t.Context(), client, synchubv1alpha1.ResourceDescriptor{Group: "example.com", Resource: "widgets"})
 			if !test.check(err) {
 				t.Errorf("got %v", err)

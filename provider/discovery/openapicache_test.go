@@ -30,6 +30,7 @@ import (
 	utilclock "k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/discovery"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // openAPIServer is a server with one OpenAPI document, whose hash it gives as it likes. It counts how often that is read.
@@ -49,7 +50,7 @@ func openAPIServer(t *testing.T, document, hash string) (rest.Interface, *atomic
 		}
 	}))
 	t.Cleanup(server.Close)
-	return restClient(t, &rest.Config{Host: server.URL}), &read
+	return suite.Discovery(t, &rest.Config{Host: server.URL}).RESTClient(), &read
 }
 
 // openAPIDocument describes a kind of apps/v1 with one field.

@@ -17,156 +17,30 @@ limitations under the License.
 package discovery_test
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
-	"sync"
 	"testing"
-	"time"
 
-	. "github.com/onsi/gomega"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
-	"github.com/synchub-dev/synchub/test/framework"
-	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-const (
-	startTimeout = 5 * time.Minute
-	// eventuallyTimeout is how long a test waits for what must happen.
-	eventuallyTimeout = 3 * time.Minute
-)
+func TestMain(m *testing.M) { suite.Main(m) }
 
-// shared are the servers of this package, each started by the first test that needs it.
-var shared struct {
-	options servers.Options
-	cluster func() (*servers.Target, error)
-	kcp     func() (*servers.KCP, error)
-	// stops end the servers that run.
-	mu    sync.Mutex
-	stops []func() error
-}
-
-func TestMain(m *testing.M) {
-	if err := prepare(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	code := m.Run()
-	if err := cleanUp(code == 0); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func prepare() error {
-	root, err := framework.RepositoryRoot()
-	if err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp("", "synchub-definitions-")
-	if err != nil {
-		return err
-	}
-	shared.options = servers.Options{Dir: dir, Bin: filepath.Join(root, "bin")}
-	shared.cluster = sync.OnceValues(func() (*servers.Target, error) {
-		return started(func(ctx context.Context) (*servers.Target, error) {
-			return servers.StartTarget(ctx, shared.options, "cluster", servers.TargetOptions{})
-		})
-	})
-	shared.kcp = sync.OnceValues(func() (*servers.KCP, error) {
-		return started(func(ctx context.Context) (*servers.KCP, error) { return servers.StartKCP(ctx, shared.options) })
-	})
-	return nil
-}
-
-// started starts a server and remembers to stop it.
-func started[T interface{ Stop() error }](start func(context.Context) (T, error)) (server T, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	if server, err = start(ctx); err != nil {
-		return server, err
-	}
-	shared.mu.Lock()
-	defer shared.mu.Unlock()
-	shared.stops = append(shared.stops, server.Stop)
-	return server, nil
-}
-
-// cleanUp stops the servers. After a failure their files stay.
-func cleanUp(passed bool) error {
-	var errs []error
-	for _, stop := range shared.stops {
-		errs = append(errs, stop())
-	}
-	if passed {
-		return errors.Join(append(errs, os.RemoveAll(shared.options.Dir))...)
-	}
-	fmt.Fprintln(os.Stderr, "the files of the servers are in", shared.options.Dir)
-	return errors.Join(errs...)
-}
-
-// cluster returns the administrator's config for the cluster. Its requests are not held back.
-func cluster(t *testing.T) *rest.Config {
+// cluster returns the administrator's config for the cluster.
+func cluster(t testing.TB) *rest.Config {
 	t.Helper()
-	server, err := shared.cluster()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return unlimited(server.Config)
+	return withoutWarnings(suite.Target(t).Config)
 }
 
-// kcp returns the administrator's config for kcp, without a workspace.
-func kcp(t *testing.T) *rest.Config {
+// kcp returns the administrator's config for a workspace.
+func kcp(t *testing.T, workspace string) *rest.Config {
 	t.Helper()
-	server, err := shared.kcp()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return unlimited(server.Config)
+	return withoutWarnings(suite.KCP(t).Workspace(workspace))
 }
 
-func unlimited(config *rest.Config) *rest.Config {
+// withoutWarnings returns a config whose clients do not log that an API is deprecated.
+func withoutWarnings(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
-	config.QPS = -1
 	config.WarningHandler = rest.NoWarnings{}
 	return config
-}
-
-// restClient returns a client for all paths of a server.
-func restClient(t *testing.T, config *rest.Config) rest.Interface {
-	t.Helper()
-	client, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client.RESTClient()
-}
-
-func dynamicClient(t *testing.T, config *rest.Config) dynamic.Interface {
-	t.Helper()
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
-}
-
-// apply makes the objects of a manifest.
-func apply(t *testing.T, config *rest.Config, manifest string) {
-	t.Helper()
-	if err := framework.Apply(t.Context(), config, manifest); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// eventually waits with the package's patience.
-func eventually(t *testing.T, what func(g Gomega)) {
-	t.Helper()
-	NewWithT(t).Eventually(what).WithContext(t.Context()).WithTimeout(eventuallyTimeout).WithPolling(50 * time.Millisecond).Should(Succeed())
 }

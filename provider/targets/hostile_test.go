@@ -31,6 +31,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // trapServer are what a kubeconfig could make the hub fall into.
@@ -129,7 +130,7 @@ func TestNamesOfDeniedAddressesAreNotDialled(t *testing.T) {
 	server := strings.Replace(set.address, "127.0.0.1", "localhost", 1)
 	connection, err := registry.Connect(syncTarget, []byte(kubeconfigOf("server: https://"+server, goodUser)), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(connection.Health().Reason).To(Equal(ReasonDenied)) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health().Reason).To(Equal(ReasonDenied)) })
 	g.Expect(connection.Health().Message).To(ContainSubstring("which this hub does not connect to"))
 	set.expectUntouched(g)
 
@@ -137,5 +138,5 @@ func TestNamesOfDeniedAddressesAreNotDialled(t *testing.T) {
 	free := newRegistry(t.Context(), t, clock.RealClock{})
 	_, err = free.Connect(syncTarget, []byte(kubeconfigOf("server: https://"+server, goodUser)), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(set.dialled.Load()).NotTo(BeZero()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(set.dialled.Load()).NotTo(BeZero()) })
 }

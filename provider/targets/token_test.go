@@ -41,6 +41,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // tokenOf returns a token with these claims, in the form of a JWT that nobody signed.
@@ -182,7 +183,7 @@ subjects: [{kind: ServiceAccount, name: %[1]s, namespace: default}]`
 
 func TestTokenIsRenewedByItsTarget(t *testing.T) {
 	g := NewWithT(t)
-	target := startTarget(t, steady)
+	target := steady(t)
 	kubeconfig := createServiceAccount(t, target, "renews", true)
 	connection := connectTo(t, kubeconfig)
 	old, ok := connection.Token()
@@ -208,7 +209,7 @@ func TestTokenIsRenewedByItsTarget(t *testing.T) {
 // A target that does not answer holds up nobody who has its token renewed, and is asked once.
 func TestRenewalWaitsForNoTarget(t *testing.T) {
 	g := NewWithT(t)
-	target := startTarget(t, steady)
+	target := steady(t)
 	createServiceAccount(t, target, "waits", true)
 	release := make(chan struct{})
 	var key atomic.Int64
@@ -223,7 +224,7 @@ func TestRenewalWaitsForNoTarget(t *testing.T) {
 	registry := newRegistry(t.Context(), t, clock.RealClock{})
 	connection, err := registry.Connect(syncTarget, kubeconfig, kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 
 	changes := registry.changes.Load()
 	for range 3 {
@@ -231,7 +232,7 @@ func TestRenewalWaitsForNoTarget(t *testing.T) {
 		g.Expect(err).To(MatchError(ErrPending))
 	}
 	close(release)
-	eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeNumerically(">", changes)) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeNumerically(">", changes)) })
 	renewed, err := connection.RenewTokenAsync(kubeconfig)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(renewed)).NotTo(ContainSubstring(old))
@@ -240,10 +241,10 @@ func TestRenewalWaitsForNoTarget(t *testing.T) {
 	// An answer is not given for another kubeconfig than it was asked with.
 	_, err = connection.RenewTokenAsync(kubeconfig)
 	g.Expect(err).To(MatchError(ErrPending))
-	eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeNumerically(">", changes+1)) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeNumerically(">", changes+1)) })
 	_, err = connection.RenewTokenAsync(renewed)
 	g.Expect(err).To(MatchError(ErrPending))
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		_, err := connection.RenewTokenAsync(renewed)
 		g.Expect(err).To(MatchError(ErrKubeconfigChanged))
 	})
@@ -251,7 +252,7 @@ func TestRenewalWaitsForNoTarget(t *testing.T) {
 
 func TestTokenIsNotRenewedWithoutTheRight(t *testing.T) {
 	g := NewWithT(t)
-	kubeconfig := createServiceAccount(t, startTarget(t, steady), "keeps", false)
+	kubeconfig := createServiceAccount(t, steady(t), "keeps", false)
 	connection := connectTo(t, kubeconfig)
 	_, err := connection.RenewToken(t.Context(), kubeconfig)
 	g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
@@ -260,7 +261,7 @@ func TestTokenIsNotRenewedWithoutTheRight(t *testing.T) {
 // A token that the target would not accept is not written anywhere.
 func TestTokenIsVerified(t *testing.T) {
 	g := NewWithT(t)
-	target := startTarget(t, steady)
+	target := steady(t)
 	kubeconfig := createServiceAccount(t, target, "proves", true)
 	connection := connectTo(t, kubeconfig)
 	g.Expect(connection.verifyToken(t.Context(), tokenOf("{}"))).NotTo(Succeed())

@@ -17,11 +17,9 @@ limitations under the License.
 package escapes
 
 import (
-	"encoding/base64"
 	"fmt"
 	"io"
 	"log"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -29,10 +27,6 @@ import (
 )
 
 var discarded = log.New(io.Discard, "", 0)
-
-func kubeconfigFor(server *httptest.Server, authority string) string {
-	return kubeconfigOf(fmt.Sprintf("server: '%s', certificate-authority-data: %s", server.URL, base64.StdEncoding.EncodeToString([]byte(authority))), "token: "+token)
-}
 
 // kubeconfigOf returns a kubeconfig with one cluster and one user, each given as the fields of a YAML map.
 func kubeconfigOf(cluster, user string) string {
