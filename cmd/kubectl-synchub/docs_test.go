@@ -33,6 +33,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/expression"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 // docsPage returns the documentation page that these tests check.
@@ -202,10 +203,7 @@ func TestDocumentedExamplesAreUnderstood(t *testing.T) {
 // withResource completes a part of a spec, which mostly belongs to the databases of the page.
 func withResource(t *testing.T, spec string) string {
 	t.Helper()
-	var fields map[string]any
-	if err := yaml.UnmarshalStrict([]byte(spec), &fields); err != nil {
-		t.Fatalf("%v in\n%s", err, spec)
-	}
+	fields := fixtures.Decode[map[string]any](t, spec)
 	if _, ok := fields["resource"]; ok {
 		return spec
 	}

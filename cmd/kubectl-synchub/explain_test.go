@@ -21,8 +21,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,10 +31,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -46,6 +40,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/naming"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/test/fixtures"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // renamed publishes ConfigMaps under another name on targets, so that one cluster can be both mailbox and target.
@@ -81,15 +77,7 @@ spec: {namespacedObjects: [{resource: configmaps, apiVersion: v1, objectsByNames
 // workspaces starts a kcp double in which the cluster is every accessible workspace.
 func (f *testFleet) workspaces(t *testing.T) {
 	t.Helper()
-	behind, err := url.Parse(f.Config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport, err := rest.TransportFor(f.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(behind) }}
+	proxy := suite.Forward(t, f.Config)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		workspace, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/clusters/"), "/")
 		if workspace != "root:fleet" && workspace != "open" {
@@ -97,18 +85,11 @@ func (f *testFleet) workspaces(t *testing.T) {
 			return
 		}
 		r.URL.Path = "/" + path
+		r.Header.Set("Authorization", "Bearer "+f.Config.BearerToken)
 		proxy.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
-	config := clientcmdapi.NewConfig()
-	config.Clusters["it"] = &clientcmdapi.Cluster{Server: server.URL + "/clusters/root:fleet"}
-	config.Contexts["it"] = &clientcmdapi.Context{Cluster: "it"}
-	config.CurrentContext = "it"
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, file); err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("KUBECONFIG", file)
+	useServer(t, server.URL+"/clusters/root:fleet")
 }
 
 // make creates an object and deletes it at the end of the test.
@@ -159,10 +140,7 @@ func (f *testFleet) bring(t *testing.T, syncTarget *edgev2alpha1.SyncTarget, nam
 		t.Fatal(err)
 	}
 	const hub = types.UID("a-hub")
-	var published synchubv1alpha1.PublishedResource
-	if err := yaml.Unmarshal([]byte(renamed), &published); err != nil {
-		t.Fatal(err)
-	}
+	published := fixtures.Decode[synchubv1alpha1.PublishedResource](t, renamed)
 	namer, err := naming.Compile(published.Spec.Naming)
 	if err != nil {
 		t.Fatal(err)
@@ -201,15 +179,13 @@ func newExplained(t *testing.T) (f *testFleet, ducat *edgev2alpha1.SyncTarget) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		apply(t, f.Target, string(crd))
+		suite.Apply(t, f.Target.Config, string(crd))
 	}
-	if err := wait.PollUntilContextTimeout(t.Context(), pollEach, patience, true, func(ctx context.Context) (bool, error) {
-		return f.admin.List(ctx, &edgev2alpha1.SyncerConfigList{}) == nil && f.admin.List(ctx, &edgev2alpha1.EdgeSyncConfigList{}) == nil &&
-			f.admin.List(ctx, &synchubv1alpha1.PublishedResourceList{}) == nil, nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	apply(t, f.Target, mailboxOfDucat)
+	suite.WaitUntil(t, "the APIs are served", func() bool {
+		return f.admin.List(t.Context(), &edgev2alpha1.SyncerConfigList{}) == nil && f.admin.List(t.Context(), &edgev2alpha1.EdgeSyncConfigList{}) == nil &&
+			f.admin.List(t.Context(), &synchubv1alpha1.PublishedResourceList{}) == nil
+	})
+	suite.Apply(t, f.Target.Config, mailboxOfDucat)
 	ducat = f.ducat(t)
 	f.workspaces(t)
 	return f, ducat
@@ -294,10 +270,7 @@ func explainsToPeople(t *testing.T, ask asker) {
 
 func asksTheHostingCluster(t *testing.T, f *testFleet) {
 	t.Helper()
-	var resource synchubv1alpha1.PublishedResource
-	if err := yaml.Unmarshal([]byte(renamed), &resource); err != nil {
-		t.Fatal(err)
-	}
+	resource := fixtures.Decode[synchubv1alpha1.PublishedResource](t, renamed)
 	f.make(t, &resource)
 	got := answer(t, "ducat", "cm", "bakery/settings", "--hosting-kubeconfig", f.Kubeconfig)
 	if got.Result.OnTarget != explain.Present || !strings.Contains(stepOf(got, explain.StepPublished).What, "PublishedResource configmaps publishes it") {

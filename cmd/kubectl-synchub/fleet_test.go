@@ -18,7 +18,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"os"
 	"os/exec"
@@ -32,7 +31,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -40,6 +38,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/registration"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // plugin runs the plugin as a process.
@@ -88,20 +87,15 @@ type testFleet struct {
 func newFleet(t *testing.T) *testFleet {
 	t.Helper()
 	hosting := startHosting(t)
-	crd, err := os.ReadFile("../../apis/schemas/crds/edge.kubestellar.io_synctargets.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	apply(t, hosting, string(crd))
+	crd := suite.ReadFile(t, "../../apis/schemas/crds/edge.kubestellar.io_synctargets.yaml")
+	suite.Apply(t, hosting.Config, string(crd))
 	admin, err := clientOf(hosting.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := wait.PollUntilContextTimeout(t.Context(), pollEach, patience, true, func(ctx context.Context) (bool, error) {
-		return admin.List(ctx, &edgev2alpha1.SyncTargetList{}) == nil, nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	suite.WaitUntil(t, "the API is served", func() bool {
+		return admin.List(t.Context(), &edgev2alpha1.SyncTargetList{}) == nil
+	})
 	inventory, err := registration.InventoryID(t.Context(), admin)
 	if err != nil {
 		t.Fatal(err)

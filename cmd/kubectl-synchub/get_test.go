@@ -30,6 +30,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // place creates a SyncTarget with the given status.
@@ -120,7 +122,7 @@ func getsTargets(t *testing.T, mine []string) {
 
 func watchesTargets(t *testing.T, f *testFleet, down *edgev2alpha1.SyncTarget) {
 	t.Helper()
-	ctx, stop := context.WithTimeout(t.Context(), patience)
+	ctx, stop := context.WithTimeout(t.Context(), suite.Timeout)
 	defer stop()
 	command := exec.CommandContext(ctx, os.Args[0], "get", "targets", "c-down", "--watch") //nolint:gosec // it is this test
 	command.Env = append(os.Environ(), asPlugin+"=1")

@@ -25,13 +25,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // bounds tests a registration for namespaces: from the whole cluster to one namespace, to another, back, and its
 // removal.
 func (f *testFleet) bounds(t *testing.T) {
 	t.Helper()
-	apply(t, f.Target, "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: till}}")
+	suite.Apply(t, f.Target.Config, "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: till}}")
 	within := func(namespaces string, more ...string) []string {
 		return append(f.with("--namespaces", namespaces), more...)
 	}

@@ -17,8 +17,6 @@ limitations under the License.
 package main
 
 import (
-	"context"
-	"os"
 	"strings"
 	"testing"
 
@@ -26,11 +24,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/registration"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // imports tests that register publishes APIs of the target. The cluster is also the hosting cluster.
@@ -81,16 +79,11 @@ func (f *testFleet) imports(t *testing.T) {
 // hosts makes the cluster serve PublishedResources.
 func (f *testFleet) hosts(t *testing.T) {
 	t.Helper()
-	crd, err := os.ReadFile("../../apis/schemas/crds/synchub.dev_publishedresources.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	apply(t, f.Target, string(crd))
-	if err := wait.PollUntilContextTimeout(t.Context(), pollEach, patience, true, func(ctx context.Context) (bool, error) {
-		return f.admin.List(ctx, &synchubv1alpha1.PublishedResourceList{}) == nil, nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	crd := suite.ReadFile(t, "../../apis/schemas/crds/synchub.dev_publishedresources.yaml")
+	suite.Apply(t, f.Target.Config, string(crd))
+	suite.WaitUntil(t, "the API is served", func() bool {
+		return f.admin.List(t.Context(), &synchubv1alpha1.PublishedResourceList{}) == nil
+	})
 }
 
 func (f *testFleet) published(t *testing.T) (names []string) {
@@ -125,7 +118,7 @@ func (f *testFleet) advises(t *testing.T) {
 		t.Error("something was published")
 	}
 	// The printed manifest applies unchanged.
-	apply(t, f.Target, manifest)
+	suite.Apply(t, f.Target.Config, manifest)
 	if err := f.admin.Delete(t.Context(), &synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: "deployments.apps"}}); err != nil {
 		t.Errorf("what was printed was not applied: %v", err)
 	}

@@ -30,7 +30,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -38,6 +37,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/rbac"
 	"github.com/synchub-dev/synchub/provider/registration"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 func TestRegistration(t *testing.T) {
@@ -262,11 +262,11 @@ func (f *testFleet) findsOut(t *testing.T) {
 // as returns the kubeconfig of a user who has a role in the cluster.
 func (f *testFleet) as(t *testing.T, name, role string) string {
 	t.Helper()
-	apply(t, f.Target, "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: admin-of-roles}, rules: ["+
+	suite.Apply(t, f.Target.Config, "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: admin-of-roles}, rules: ["+
 		"{apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles, clusterrolebindings, roles, rolebindings], verbs: [get, create, patch]},"+
 		"{apiGroups: [''], resources: [namespaces, serviceaccounts], verbs: [get, create, patch]}]}")
-	apply(t, f.Target, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: "+name+", namespace: default}}")
-	apply(t, f.Target, "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: "+name+"}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "+role+"}, subjects: [{kind: ServiceAccount, name: "+name+", namespace: default}]}")
+	suite.Apply(t, f.Target.Config, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: "+name+", namespace: default}}")
+	suite.Apply(t, f.Target.Config, "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: "+name+"}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "+role+"}, subjects: [{kind: ServiceAccount, name: "+name+", namespace: default}]}")
 	accounts, err := kubernetes.NewForConfig(f.Config)
 	if err != nil {
 		t.Fatal(err)
@@ -326,12 +326,10 @@ func (f *testFleet) rotates(t *testing.T) {
 	if !allowed(t, renewed, authorizationv1.ResourceAttributes{Group: "batch", Resource: "jobs", Verb: "create"}) {
 		t.Error("the new one has lost its rights")
 	}
-	if err := wait.PollUntilContextTimeout(t.Context(), pollEach, patience, true, func(ctx context.Context) (bool, error) {
-		_, err := f.first.CoreV1().Namespaces().List(ctx, metav1.ListOptions{Limit: 1})
-		return apierrors.IsUnauthorized(err), nil
-	}); err != nil {
-		t.Error("the old token did not end")
-	}
+	suite.WaitUntil(t, "the old token ends", func() bool {
+		_, err := f.first.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{Limit: 1})
+		return apierrors.IsUnauthorized(err)
+	})
 }
 
 func (f *testFleet) completes(t *testing.T) {
@@ -367,11 +365,9 @@ func (f *testFleet) outlasts(t *testing.T) {
 	}
 	ended := make(chan printed, 1)
 	go func() { ended <- plugin(t, f.with("--resources", "configmaps")...) }()
-	if err := wait.PollUntilContextTimeout(t.Context(), pollEach, patience, true, func(ctx context.Context) (bool, error) {
-		return f.admin.Get(ctx, types.NamespacedName{Name: "florin"}, &edgev2alpha1.SyncTarget{}) == nil, nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	suite.WaitUntil(t, "the SyncTarget exists", func() bool {
+		return f.admin.Get(t.Context(), types.NamespacedName{Name: "florin"}, &edgev2alpha1.SyncTarget{}) == nil
+	})
 	f.endNamespace(t)
 	if got := <-ended; got.err != nil {
 		t.Fatalf("%v\n%s%s", got.err, got.out, got.errs)
@@ -397,11 +393,9 @@ func (f *testFleet) endNamespace(t *testing.T) {
 func (f *testFleet) awaitRefusal(t *testing.T) {
 	t.Helper()
 	probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: registration.Namespace, Name: "probe"}}
-	if err := wait.PollUntilContextTimeout(t.Context(), pollEach, patience, true, func(ctx context.Context) (bool, error) {
-		return apierrors.IsNotFound(f.admin.Create(ctx, probe.DeepCopy(), client.DryRunAll)), nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	suite.WaitUntil(t, "the namespace is gone", func() bool {
+		return apierrors.IsNotFound(f.admin.Create(t.Context(), probe.DeepCopy(), client.DryRunAll))
+	})
 }
 
 // remakes tests that the namespace ends between the check and the first create in it.

@@ -30,9 +30,9 @@ import (
 	"testing"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/yaml"
+
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 const examples = "../../docs/examples/publishedresource/"
@@ -67,16 +67,18 @@ func withCluster(t *testing.T, answer http.HandlerFunc) *atomic.Int64 {
 		answer(w, r)
 	}))
 	t.Cleanup(server.Close)
-	config := clientcmdapi.NewConfig()
-	config.Clusters["it"] = &clientcmdapi.Cluster{Server: server.URL}
-	config.Contexts["it"] = &clientcmdapi.Context{Cluster: "it"}
-	config.CurrentContext = "it"
+	useServer(t, server.URL)
+	return &requests
+}
+
+// useServer makes a server the current cluster.
+func useServer(t *testing.T, url string) {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, file); err != nil {
+	if err := os.WriteFile(file, suite.Kubeconfig(t, url, nil, ""), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("KUBECONFIG", file)
-	return &requests
 }
 
 // write writes files into a directory and returns their paths, sorted by name.
@@ -122,10 +124,7 @@ const (
 )
 
 func TestRenderPrints(t *testing.T) {
-	definition, err := os.ReadFile(examples + "databases-crd.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	definition := suite.ReadFile(t, examples+"databases-crd.yaml")
 	indented := "    " + strings.ReplaceAll(string(definition), "\n", "\n    ")
 	inConfigMap := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: schemas}\ndata:\n  databases: |\n" + indented
 	fromConfigMap := publishedResource("databases", databases+"\napi: {schemaFrom: {configMap: {name: schemas, key: databases}}}")

@@ -17,31 +17,17 @@ limitations under the License.
 package main
 
 import (
-	"context"
-	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/dynamic"
-	"sigs.k8s.io/yaml"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/fixtures"
 	"github.com/synchub-dev/synchub/test/framework/servers"
-)
-
-const (
-	startLimit = 5 * time.Minute
-	// patience is the maximum time that a test waits for an expected event.
-	patience = 3 * time.Minute
-	pollEach = 50 * time.Millisecond
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // asPlugin is an environment variable that makes the test binary run the plugin.
@@ -52,58 +38,21 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	code := m.Run()
-	if sharedServers.Target != nil {
-		if err := sharedServers.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-		_ = os.RemoveAll(sharedServers.dir)
-	}
-	os.Exit(code)
+	suite.Main(m)
 }
 
-// sharedServers is the only cluster of this package. The first test that needs it starts it.
-var sharedServers struct {
-	*servers.Target
-	dir string
-}
-
-// startHosting makes the cluster the current one.
+// startHosting makes the cluster of this package the current one.
 func startHosting(t *testing.T) *servers.Target {
 	t.Helper()
-	if sharedServers.Target == nil {
-		root, err := framework.RepositoryRoot()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if sharedServers.dir, err = os.MkdirTemp("", "kubectl-synchub-"); err != nil { //nolint:usetesting // it outlives the test
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), startLimit)
-		defer cancel()
-		if sharedServers.Target, err = servers.StartTarget(ctx, servers.Options{Dir: sharedServers.dir, Bin: filepath.Join(root, "bin")}, "hosting", servers.TargetOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Setenv("KUBECONFIG", sharedServers.Kubeconfig)
-	return sharedServers.Target
-}
-
-func apply(t *testing.T, hosting *servers.Target, manifest string) {
-	t.Helper()
-	if err := framework.Apply(t.Context(), hosting.Config, manifest); err != nil {
-		t.Fatal(err)
-	}
+	hosting := suite.Target(t)
+	t.Setenv("KUBECONFIG", hosting.Kubeconfig)
+	return hosting
 }
 
 func TestRenderWithACluster(t *testing.T) {
 	hosting := startHosting(t)
-	definition, err := os.ReadFile(examples + "databases-crd.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	apply(t, hosting, "apiVersion: v1\nkind: Namespace\nmetadata: {name: synchub}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: schemas, namespace: synchub}\ndata:\n  crd.yaml: |\n    "+
+	definition := suite.ReadFile(t, examples+"databases-crd.yaml")
+	suite.Apply(t, hosting.Config, "apiVersion: v1\nkind: Namespace\nmetadata: {name: synchub}\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: schemas, namespace: synchub}\ndata:\n  crd.yaml: |\n    "+
 		strings.ReplaceAll(strings.TrimSpace(string(definition)), "\n", "\n    "))
 	for name, test := range map[string]struct {
 		spec, object string
@@ -144,31 +93,19 @@ func TestRenderWithACluster(t *testing.T) {
 // takesExamples creates every example of the page in a dry run.
 func takesExamples(t *testing.T, hosting *servers.Target) {
 	t.Helper()
-	crd, err := os.ReadFile("../../apis/schemas/crds/synchub.dev_publishedresources.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	apply(t, hosting, string(crd))
-	client, err := dynamic.NewForConfig(hosting.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	published := client.Resource(synchubv1alpha1.GroupVersion.WithResource("publishedresources"))
-	if err := wait.PollUntilContextTimeout(t.Context(), pollEach, patience, true, func(ctx context.Context) (bool, error) {
-		_, err := published.List(ctx, metav1.ListOptions{})
-		return err == nil, nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	crd := suite.ReadFile(t, "../../apis/schemas/crds/synchub.dev_publishedresources.yaml")
+	suite.Apply(t, hosting.Config, string(crd))
+	published := suite.Dynamic(t, hosting.Config).Resource(synchubv1alpha1.GroupVersion.WithResource("publishedresources"))
+	suite.WaitUntil(t, "the API is served", func() bool {
+		_, err := published.List(t.Context(), metav1.ListOptions{})
+		return err == nil
+	})
 	for _, example := range blocks(t, "yaml") {
 		input := example
 		if !strings.HasPrefix(example, "apiVersion:") {
 			input = publishedResource("example", withResource(t, example))
 		}
-		object := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal([]byte(input), &object.Object); err != nil {
-			t.Fatal(err)
-		}
+		object := fixtures.Object(t, input)
 		options := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldValidation: metav1.FieldValidationStrict}
 		if _, err := published.Create(t.Context(), object, options); err != nil {
 			t.Errorf("%v in\n%s", err, input)

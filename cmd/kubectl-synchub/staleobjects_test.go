@@ -17,12 +17,9 @@ limitations under the License.
 package main
 
 import (
-	"encoding/base64"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
@@ -35,11 +32,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
+	"github.com/synchub-dev/synchub/test/fixtures"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // replacedCluster is a cluster that a SyncTarget stood for, with its objects and objects of others.
@@ -128,7 +126,7 @@ func (s *replacedCluster) leadsTo(t *testing.T, kubeconfig []byte) {
 // elsewhere returns the kubeconfig of another cluster, a double that serves only its ID.
 func elsewhere(t *testing.T) []byte {
 	t.Helper()
-	server := httptest.NewTLSServer(http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
+	server := suite.ServeTLS(t, http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 		if request.URL.Path != "/api/v1/namespaces/kube-system" {
 			http.NotFound(response, request)
 			return
@@ -136,19 +134,12 @@ func elsewhere(t *testing.T) []byte {
 		response.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(response, `{"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata", "metadata": {"name": "kube-system", "uid": "elsewhere"}}`)
 	}))
-	t.Cleanup(server.Close)
-	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	return fmt.Appendf(nil, `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
-		clusters: [{name: c, cluster: {server: %q, certificate-authority-data: %s}}], users: [{name: u, user: {token: none}}]}`, server.URL, base64.StdEncoding.EncodeToString(authority))
+	return suite.Kubeconfig(t, server.URL, suite.CertificateOf(server), "none")
 }
 
 func (s *replacedCluster) object(t *testing.T, manifest string) *unstructured.Unstructured {
 	t.Helper()
-	object := &unstructured.Unstructured{}
-	if err := yaml.Unmarshal([]byte(strings.ReplaceAll(manifest, "\t", " ")), &object.Object); err != nil {
-		t.Fatal(err)
-	}
-	return object
+	return fixtures.Object(t, strings.ReplaceAll(manifest, "\t", " "))
 }
 
 func (s *replacedCluster) configMap(name string) *unstructured.Unstructured {

@@ -17,64 +17,20 @@ limitations under the License.
 package main
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
-
-const startLimit = 5 * time.Minute
-
-// shared is the kcp of this package. The first test that needs it starts it.
-var shared struct {
-	dir string
-	kcp *servers.KCP
-}
-
-var startKCP = sync.OnceValue(func() error {
-	root, err := framework.RepositoryRoot()
-	if err != nil {
-		return err
-	}
-	if shared.dir, err = os.MkdirTemp("", "synchub-cmd-"); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
-	defer cancel()
-	shared.kcp, err = servers.StartKCP(ctx, servers.Options{Dir: shared.dir, Bin: filepath.Join(root, "bin")})
-	return err
-})
-
-// stopKCP stops kcp. After a failure its files stay.
-func stopKCP(passed bool) error {
-	var err error
-	if shared.kcp != nil {
-		err = shared.kcp.Stop()
-	}
-	if !passed && shared.dir != "" {
-		fmt.Fprintln(os.Stderr, "the files of kcp are in", shared.dir)
-		return err
-	}
-	return errors.Join(err, os.RemoveAll(shared.dir))
-}
 
 // An operator who starts with the wrong command is told to run init.
 func TestInitComesBeforeRun(t *testing.T) {
-	g := NewWithT(t)
-	if err := startKCP(); err != nil {
-		t.Fatal(err)
-	}
-	kcp := shared.kcp
+	g, kcp := NewWithT(t), suite.KCP(t)
 	// A kcp workspace suffices as hosting cluster.
 	hosting, err := kcp.WorkspaceKubeconfig("root")
 	g.Expect(err).NotTo(HaveOccurred())

@@ -20,7 +20,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,6 +30,8 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // runVariable is an environment variable that makes the test binary run the hub.
@@ -44,12 +45,7 @@ func TestMain(m *testing.M) {
 		main()
 		os.Exit(0)
 	}
-	code := m.Run()
-	if err := stopKCP(code == 0); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
+	suite.Main(m)
 }
 
 // outcome is the output of a command, and its exit status.

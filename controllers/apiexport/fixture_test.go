@@ -31,11 +31,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 const identity = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -106,9 +106,7 @@ func resource(t *testing.T, name, schemaName, spec string) synchubv1alpha1.Publi
 	t.Helper()
 	made := synchubv1alpha1.PublishedResource{}
 	made.Name, made.UID, made.Generation = name, types.UID("uid-"+name), 1
-	if err := yaml.UnmarshalStrict([]byte(spec), &made.Spec); err != nil {
-		t.Fatalf("%s: %v", spec, err)
-	}
+	made.Spec = fixtures.Decode[synchubv1alpha1.PublishedResourceSpec](t, spec)
 	made.Status.SchemaName = schemaName
 	schemaReady(&made, 1, metav1.ConditionTrue, "Created")
 	return made

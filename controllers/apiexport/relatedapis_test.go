@@ -25,6 +25,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 // specWithRelated returns the spec of as.a.io with entries under related.
@@ -120,9 +122,7 @@ func TestRelatedOfClusterScoped(t *testing.T) {
 		"in a namespace": {resource(t, "c", "s-as.a.io", aSpec), "resource: {version: v1, resource: secrets}, object: {template: x}", true},
 	} {
 		w := newFixture(t)
-		if err := yaml.UnmarshalStrict([]byte("related: [{identifier: r, origin: Target, "+test.related+"}]"), &test.primary.Spec); err != nil {
-			t.Fatal(err)
-		}
+		test.primary.Spec.Related = fixtures.Decode[[]synchubv1alpha1.RelatedResource](t, "[{identifier: r, origin: Target, "+test.related+"}]")
 		got := w.plan(test.primary, resource(t, "b", "s-bs.b.io", bSpec))
 		if (got.claimed[0] == "c Exported/Ready") != test.legal {
 			t.Errorf("%s: got %s: %v", name, got.claimed[0], got.messages)

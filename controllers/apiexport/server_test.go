@@ -34,14 +34,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/apiexport"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
+	"github.com/synchub-dev/synchub/test/fixtures"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // gadgets returns the manifest of the CRD gadgets in a group.
@@ -56,9 +56,7 @@ func (w *testEnv) publish(t *testing.T, specs map[string]string) {
 	t.Helper()
 	for name, spec := range specs {
 		resource := &synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if err := yaml.UnmarshalStrict([]byte(spec), &resource.Spec); err != nil {
-			t.Fatal(err)
-		}
+		resource.Spec = fixtures.Decode[synchubv1alpha1.PublishedResourceSpec](t, spec)
 		if err := w.hosting.Create(t.Context(), resource); err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +66,7 @@ func (w *testEnv) publish(t *testing.T, specs map[string]string) {
 // becomes waits for the reason of a condition and for a part of its message.
 func (w *testEnv) becomes(t *testing.T, name, conditionType, reason, part string) {
 	t.Helper()
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		var resource synchubv1alpha1.PublishedResource
 		g.Expect(w.hosting.Get(t.Context(), types.NamespacedName{Name: name}, &resource)).To(Succeed())
 		condition := meta.FindStatusCondition(resource.Status.Conditions, conditionType)
@@ -103,7 +101,7 @@ func (w *testEnv) synced() (names []string) {
 // hasEvent waits for an event on a PublishedResource, and returns how many events have that reason.
 func (w *testEnv) hasEvent(t *testing.T, name, reason, part string) (count int) {
 	t.Helper()
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		var all eventsv1.EventList
 		g.Expect(w.hosting.List(t.Context(), &all, client.InNamespace(metav1.NamespaceDefault))).To(Succeed())
 		notes := []string{}
@@ -129,11 +127,7 @@ func TestOnAServer(t *testing.T) {
 
 // A schema for an API that every workspace has would hide that API in mailboxes, so the hub never makes one.
 func (w *testEnv) testServedByKCP(t *testing.T) {
-	asked, err := discovery.NewDiscoveryClientForConfig(w.kcp.Workspace(vendorPath))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, lists, err := asked.ServerGroupsAndResources()
+	_, lists, err := suite.Discovery(t, w.kcp.Workspace(vendorPath)).ServerGroupsAndResources()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +177,7 @@ func (w *testEnv) testExport(t *testing.T) {
 	w.becomes(t, "invalid", synchubv1alpha1.ConditionExported, apiexport.ReasonExported, "")
 	w.becomes(t, "refused", synchubv1alpha1.ConditionExported, apiexport.ReasonRefused, "kcp refuses the claim on as.a.example.com")
 	w.hasEvent(t, "refused", apiexport.ReasonRefused, "")
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		g.Expect(w.inExport(t.Context(), g)).To(ConsistOf(append(previous, "gadgets.export.example.com", "configmaps", "gizmos.vendor.example.com@"+identity, "serviceaccounts", "secrets")))
 		g.Expect(w.synced()).To(Equal([]string{"", "configmaps", "gadgets", "gizmos"}))
 		// An API that another export provides has the kind and scope that discovery returns.
@@ -197,16 +191,16 @@ func (w *testEnv) testExport(t *testing.T) {
 		}
 	})
 	// The mailbox caches can list and watch all of these resources.
-	eventually(t, func(g Gomega) { g.Expect(w.boxes.HasSynced()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(w.boxes.HasSynced()).To(BeTrue()) })
 
 	// If somebody removes an entry from the export, the controller adds the entry again.
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		var export apisv1alpha2.APIExport
 		g.Expect(w.provider.Get(t.Context(), types.NamespacedName{Name: bootstrap.MailboxExport}, &export)).To(Succeed())
 		export.Spec.PermissionClaims = slices.DeleteFunc(export.Spec.PermissionClaims, func(claim apisv1alpha2.PermissionClaim) bool { return claim.Resource == "configmaps" })
 		g.Expect(w.provider.Update(t.Context(), &export)).To(Succeed())
 	})
-	eventually(t, func(g Gomega) { g.Expect(w.inExport(t.Context(), g)).To(ContainElement("configmaps")) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(w.inExport(t.Context(), g)).To(ContainElement("configmaps")) })
 
 	w.testClaimRetries(t)
 
@@ -258,12 +252,12 @@ func (w *testEnv) testClaimRetries(t *testing.T) {
 			g.Expect(mailbox.Update(t.Context(), found)).To(Succeed())
 		}
 		g.Expect(taken).To(BeNumerically(">=", 3))
-	}).WithContext(t.Context()).WithTimeout(patience).WithPolling(500 * time.Millisecond).Should(Succeed())
+	}).WithContext(t.Context()).WithPolling(500 * time.Millisecond).Should(Succeed())
 	// The controller reconciles every minute and at each event of a PublishedResource.
 	NewWithT(t).Eventually(func(g Gomega) {
 		w.annotate(t, g, "configmaps")
 		g.Expect(slices.ContainsFunc(binding(g).Spec.PermissionClaims, isConfigMaps)).To(BeTrue())
-	}).WithContext(t.Context()).WithTimeout(patience).WithPolling(time.Second).Should(Succeed())
+	}).WithContext(t.Context()).WithPolling(time.Second).Should(Succeed())
 }
 
 // annotate updates a PublishedResource without an effect on the plan.
@@ -281,17 +275,13 @@ func (w *testEnv) testRestart(t *testing.T) {
 	w.becomes(t, "gizmos", synchubv1alpha1.ConditionReady, apiexport.ReasonReady, "")
 	w.stop()
 	var patches atomic.Int32
-	counted := w.kcp.Workspace(hostingPath)
-	counted.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(request *http.Request) (*http.Response, error) {
-			if request.Method == http.MethodPatch && strings.Contains(request.URL.Path, "/publishedresources/") && !strings.Contains(request.URL.Path, "/zz-last/") {
-				patches.Add(1)
-			}
-			return next.RoundTrip(request)
-		})
+	counted := suite.Observe(w.kcp.Workspace(hostingPath), func(request *http.Request) {
+		if request.Method == http.MethodPatch && strings.Contains(request.URL.Path, "/publishedresources/") && !strings.Contains(request.URL.Path, "/zz-last/") {
+			patches.Add(1)
+		}
 	})
 	g.Expect(w.work(t, counted)).To(Succeed())
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		g.Expect(w.boxes.HasSynced()).To(BeTrue())
 		g.Expect(w.synced()).To(Equal([]string{"gizmos", "more-configmaps"}))
 	})
@@ -300,8 +290,3 @@ func (w *testEnv) testRestart(t *testing.T) {
 	w.becomes(t, "zz-last", synchubv1alpha1.ConditionReady, apiexport.ReasonInvalid, "")
 	g.Expect(patches.Load()).To(BeZero())
 }
-
-// roundTripper makes an http.RoundTripper of a function.
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }

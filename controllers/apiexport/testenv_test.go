@@ -20,11 +20,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
@@ -55,14 +53,12 @@ import (
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/connections"
 	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-const (
-	startLimit = 5 * time.Minute
-	// patience is the timeout of waits in these tests.
-	patience = 3 * time.Minute
-)
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // Paths of the workspaces in the test.
 const (
@@ -97,22 +93,8 @@ var scheme = func() *runtime.Scheme {
 func newTestEnv(t *testing.T) *testEnv {
 	t.Helper()
 	ctrl.SetLogger(logr.Discard())
-	root, err := framework.RepositoryRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
-	defer cancel()
-	w := &testEnv{}
-	if w.kcp, err = servers.StartKCP(ctx, servers.Options{Dir: t.TempDir(), Bin: filepath.Join(root, "bin")}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := w.kcp.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := w.prepare(ctx); err != nil {
+	w := &testEnv{kcp: suite.KCP(t)}
+	if err := w.prepare(t); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.work(t, w.kcp.Workspace(hostingPath)); err != nil {
@@ -123,25 +105,19 @@ func newTestEnv(t *testing.T) *testEnv {
 }
 
 // prepare creates the workspaces.
-func (w *testEnv) prepare(ctx context.Context) error {
+func (w *testEnv) prepare(t *testing.T) error {
+	ctx := t.Context()
 	for _, path := range []string{hostingPath, vendorPath} {
 		if _, err := framework.CreateWorkspace(ctx, w.kcp.Config, "root", strings.TrimPrefix(path, "root:"), ""); err != nil {
 			return err
 		}
 	}
-	err := bootstrap.Run(ctx, bootstrap.Options{
-		Config: w.kcp.Workspace, Workspace: providerPath, HubUser: servers.HubUser, Report: func(string, string) {},
-	})
-	if err != nil {
-		return err
-	}
+	connections.Bootstrap(t, w.kcp, providerPath)
 	definition, err := yaml.Marshal(schemas.PublishedResourceCRD())
 	if err != nil {
 		return err
 	}
-	if err := framework.Apply(ctx, w.kcp.Workspace(hostingPath), string(definition)); err != nil {
-		return err
-	}
+	suite.Apply(t, w.kcp.Workspace(hostingPath), string(definition))
 	mailbox, err := framework.CreateWorkspace(ctx, w.kcp.Config, providerPath, "mailbox", providerPath+":"+bootstrap.WorkspaceType)
 	if err != nil {
 		return err
@@ -163,10 +139,7 @@ func (w *testEnv) work(t *testing.T, hosting *rest.Config) error {
 	if err != nil {
 		return err
 	}
-	access, err := kcp.Load(w.kcp.HubKubeconfig, kcp.Limits{QPS: 100, Burst: 200})
-	if err != nil {
-		return err
-	}
+	access := connections.KCP(t, suite.ReadFile(t, w.kcp.HubKubeconfig))
 	provider, err := cluster.New(access.WorkspaceConfig(providerPath), func(o *cluster.Options) { o.Scheme, o.Logger = scheme, logr.Discard() })
 	if err != nil {
 		return err
@@ -231,7 +204,7 @@ spec: {resources: [{group: %[2]s, name: %[1]s, schema: v1.%[1]s.%[2]s, storage: 
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		var export apisv1alpha2.APIExport
 		g.Expect(vendor.Get(t.Context(), types.NamespacedName{Name: "vendor"}, &export)).To(Succeed())
 		identity = export.Status.IdentityHash
@@ -244,13 +217,5 @@ spec: {resources: [{group: %[2]s, name: %[1]s, schema: v1.%[1]s.%[2]s, storage: 
 // apply applies a manifest to a workspace.
 func (w *testEnv) apply(t *testing.T, workspace, manifest string) {
 	t.Helper()
-	if err := framework.Apply(t.Context(), w.kcp.Workspace(workspace), manifest); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// eventually waits for at most patience.
-func eventually(t *testing.T, what func(g Gomega)) {
-	t.Helper()
-	NewWithT(t).Eventually(what).WithContext(t.Context()).WithTimeout(patience).WithPolling(50 * time.Millisecond).Should(Succeed())
+	suite.Apply(t, w.kcp.Workspace(workspace), manifest)
 }

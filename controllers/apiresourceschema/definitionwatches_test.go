@@ -17,58 +17,28 @@ limitations under the License.
 package apiresourceschema
 
 import (
-	"context"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/test/framework/connections"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 var now = time.Unix(1000, 0)
 
-// registry returns a registry whose targets never answer.
-func registry(t *testing.T) *targets.Registry {
-	t.Helper()
-	registry := targets.NewRegistry(targets.Options{Clock: clock.RealClock{}, Log: logr.Discard(), OnChange: func(types.UID) {}})
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = registry.Start(ctx)
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-done
-	})
-	return registry
-}
-
 // connect returns a connection to an address that nothing listens on.
-func connect(t *testing.T, registry *targets.Registry, syncTarget types.UID) (connection *targets.Connection) {
+func connect(t *testing.T, registry *targets.Registry, syncTarget types.UID) *targets.Connection {
 	t.Helper()
-	const kubeconfig = `{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}],
-  clusters: [{name: a, cluster: {server: "https://127.0.0.1:1"}}], users: [{name: a, user: {token: %s}}]}`
-	// The registry takes a moment to start.
-	err := wait.PollUntilContextCancel(t.Context(), time.Millisecond, true, func(context.Context) (bool, error) {
-		connection, _ = registry.Connect(syncTarget, fmt.Appendf(nil, kubeconfig, syncTarget), kcp.Limits{QPS: 1, Burst: 1})
-		return connection != nil, nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return connection
+	return connections.Connect(t, registry, syncTarget, suite.Kubeconfig(t, "https://127.0.0.1:1", nil, string(syncTarget)), kcp.Limits{})
 }
 
 // queuedNames removes and returns the names in the queue, sorted.
@@ -83,7 +53,7 @@ func queuedNames(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) 
 }
 
 func TestDefinitionWatchSubscribers(t *testing.T) {
-	c, connections := newTestController(t), registry(t)
+	c, registry := newTestController(t), connections.NewRegistry(t, targets.Options{})
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer queue.ShutDown()
 	named := func(name string) *synchubv1alpha1.PublishedResource {
@@ -95,7 +65,7 @@ func TestDefinitionWatchSubscribers(t *testing.T) {
 	if err := c.watches.setQueue(t.Context(), queue); err != nil {
 		t.Fatal(err)
 	}
-	one, two := connect(t, connections, "one"), connect(t, connections, "two")
+	one, two := connect(t, registry, "one"), connect(t, registry, "two")
 	c.watches.watch(named("of one"), one)
 	c.watches.watch(named("of two"), two)
 	c.watches.watch(named("of none"), nil)

@@ -19,55 +19,37 @@ package apiresourceschema_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	. "github.com/onsi/gomega"
 	eventsv1 "k8s.io/api/events/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
-	"sigs.k8s.io/yaml"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/targets"
-	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/fixtures"
+	"github.com/synchub-dev/synchub/test/framework/connections"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // connect creates the SyncTarget florin and connects it.
-func (w *testEnv) connect(ctx context.Context, registry *targets.Registry) error {
-	kubeconfig, err := os.ReadFile(w.Targets[florin].Kubeconfig)
-	if err != nil {
-		return err
-	}
+func (w *testEnv) connect(t testing.TB, registry *targets.Registry) {
 	syncTarget := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: florin}}
-	// The API server serves the kind a moment after its CRD was created, and the registry starts with the manager.
-	err = wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		err := w.hosting.Create(ctx, syncTarget)
-		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
-			return false, nil
-		}
-		return err == nil, err
-	})
-	if err != nil {
-		return err
-	}
-	return wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, patience, true, func(context.Context) (bool, error) {
-		connection, err := registry.Connect(syncTarget.UID, kubeconfig, kcp.Limits{})
-		return err == nil && connection.IsUp(), nil
-	})
+	// The API server serves the kind a moment after its CRD was created.
+	suite.Eventually(t, func(g Gomega) { g.Expect(w.hosting.Create(t.Context(), syncTarget)).To(Succeed()) })
+	connection := connections.Connect(t, registry, syncTarget.UID, suite.ReadFile(t, w.Targets[florin].Kubeconfig), kcp.Limits{})
+	suite.WaitUntil(t, "the target is up", connection.IsUp)
 }
 
 // setInstallations stores the CRDs to install.
@@ -125,9 +107,7 @@ func (fakeBindings) List(_ context.Context, list client.ObjectList, _ ...client.
 func (w *testEnv) publish(t *testing.T, name, spec string) {
 	t.Helper()
 	resource := &synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	if err := yaml.UnmarshalStrict([]byte(spec), &resource.Spec); err != nil {
-		t.Fatal(err)
-	}
+	resource.Spec = fixtures.Decode[synchubv1alpha1.PublishedResourceSpec](t, spec)
 	if err := w.hosting.Create(t.Context(), resource); err != nil {
 		t.Fatal(err)
 	}
@@ -145,7 +125,7 @@ func (w *testEnv) get(g Gomega, t *testing.T, name string) *synchubv1alpha1.Publ
 // setHub writes status.hub of a PublishedResource.
 func (w *testEnv) setHub(t *testing.T, name string, hub *synchubv1alpha1.HubReference) {
 	t.Helper()
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		resource := w.get(g, t, name)
 		resource.Status.Hub = hub
 		g.Expect(w.hosting.Status().Update(t.Context(), resource)).To(Succeed())
@@ -155,7 +135,7 @@ func (w *testEnv) setHub(t *testing.T, name string, hub *synchubv1alpha1.HubRefe
 // becomes waits until the condition SchemaReady has a reason and a part of a message, and returns the schema's name.
 func (w *testEnv) becomes(t *testing.T, name, reason, part string) (schema string) {
 	t.Helper()
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		resource := w.get(g, t, name)
 		condition := meta.FindStatusCondition(resource.Status.Conditions, synchubv1alpha1.ConditionSchemaReady)
 		g.Expect(condition).NotTo(BeNil())
@@ -169,7 +149,7 @@ func (w *testEnv) becomes(t *testing.T, name, reason, part string) (schema strin
 // changes waits until the schema's name differs from before.
 func (w *testEnv) changes(t *testing.T, name, before string) (schema string) {
 	t.Helper()
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		schema = w.get(g, t, name).Status.SchemaName
 		g.Expect(schema).NotTo(BeElementOf(before, ""))
 	})
@@ -189,7 +169,7 @@ func (w *testEnv) schemaNamed(t *testing.T, name string) *apisv1alpha1.APIResour
 // hasEvent waits for an event on a PublishedResource.
 func (w *testEnv) hasEvent(t *testing.T, name, reason string, parts ...string) {
 	t.Helper()
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		var all eventsv1.EventList
 		g.Expect(w.hosting.List(t.Context(), &all, client.InNamespace(metav1.NamespaceDefault))).To(Succeed())
 		g.Expect(slices.ContainsFunc(all.Items, func(event eventsv1.Event) bool {
@@ -202,13 +182,5 @@ func (w *testEnv) hasEvent(t *testing.T, name, reason string, parts ...string) {
 // apply applies a manifest to a cluster.
 func (w *testEnv) apply(t *testing.T, cluster, manifest string) {
 	t.Helper()
-	if err := framework.Apply(t.Context(), w.Targets[cluster].Config, manifest); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// eventually waits for at most patience.
-func eventually(t *testing.T, what func(g Gomega)) {
-	t.Helper()
-	NewWithT(t).Eventually(what).WithContext(t.Context()).WithTimeout(patience).WithPolling(20 * time.Millisecond).Should(Succeed())
+	suite.Apply(t, w.Targets[cluster].Config, manifest)
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/apiresourceschema"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // definition returns the manifest of the CRD gadgets.<group>, whose spec has one field.
@@ -151,7 +152,7 @@ func TestSchemaFromATarget(t *testing.T) {
 		t.Errorf("got %+v", versions)
 	}
 	// The CRD to install is complete and has its own name.
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		installed := w.installed("by-path")
 		g.Expect(installed).NotTo(BeNil())
 		g.Expect(installed.CRD.Spec.Versions).To(HaveLen(2))
@@ -209,7 +210,7 @@ func TestSchemaFromAConfigMap(t *testing.T) {
 		w.becomes(t, "written", step.reason, step.part)
 	}
 	var first string
-	eventually(t, func(g Gomega) { first = w.get(g, t, "written").Status.SchemaName })
+	suite.Eventually(t, func(g Gomega) { first = w.get(g, t, "written").Status.SchemaName })
 	w.apply(t, hosting, configMap("written", "crd.yaml", "{"))
 	if kept := w.becomes(t, "written", apiresourceschema.ReasonInvalid, "The schema "+first+" stays in force."); kept != first {
 		t.Errorf("want %s, got %s", first, kept)
@@ -227,7 +228,7 @@ func TestSchemaThatWasRemoved(t *testing.T) {
 	if err := w.provider.Delete(t.Context(), before.DeepCopy()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		after := &apisv1alpha1.APIResourceSchema{}
 		g.Expect(w.provider.Get(t.Context(), types.NamespacedName{Name: name}, after)).To(Succeed())
 		g.Expect(after.UID).NotTo(Equal(before.UID))
@@ -244,28 +245,28 @@ func TestDefinitionToInstall(t *testing.T) {
 	if !strings.HasSuffix(name, ".gadgets.projected.example.com") {
 		t.Error(name)
 	}
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		g.Expect(w.installed("installed")).NotTo(BeNil())
 		g.Expect(w.installed("installed").CRD.Spec.Group).To(Equal(group))
 	})
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		resource := w.get(g, t, "installed")
 		resource.Spec.InstallCRD = false
 		g.Expect(w.hosting.Update(t.Context(), resource)).To(Succeed())
 	})
-	eventually(t, func(g Gomega) { g.Expect(w.installed("installed")).To(BeNil()) })
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) { g.Expect(w.installed("installed")).To(BeNil()) })
+	suite.Eventually(t, func(g Gomega) {
 		resource := w.get(g, t, "installed")
 		resource.Spec.InstallCRD = true
 		g.Expect(w.hosting.Update(t.Context(), resource)).To(Succeed())
 	})
-	eventually(t, func(g Gomega) { g.Expect(w.installed("installed")).NotTo(BeNil()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(w.installed("installed")).NotTo(BeNil()) })
 	var gone types.UID
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		resource := w.get(g, t, "installed")
 		gone = resource.UID
 		g.Expect(w.hosting.Delete(t.Context(), resource)).To(Succeed())
 	})
-	eventually(t, func(g Gomega) { g.Expect(w.installed("installed")).To(BeNil(), string(gone)) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(w.installed("installed")).To(BeNil(), string(gone)) })
 	w.schemaNamed(t, name)
 }

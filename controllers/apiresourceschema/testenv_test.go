@@ -19,12 +19,8 @@ package apiresourceschema_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
@@ -53,12 +49,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
-)
-
-const (
-	startLimit = 5 * time.Minute
-	// patience is the timeout of waits in these tests.
-	patience = 3 * time.Minute
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // The clusters of this package: hosting holds the PublishedResources, the others are targets of SyncTargets.
@@ -70,74 +61,30 @@ const (
 // testEnv holds the servers of this package and the running controller.
 type testEnv struct {
 	*servers.Environment
-	dir     string
 	hosting client.Client
 	// provider is a client for the provider workspace.
 	provider client.Client
-	stop     func()
 
 	lock        sync.Mutex
 	definitions []publishedresource.CRDInstallation
 }
 
-// shared is the environment of this package, created by the first test that needs it.
-var shared = struct {
-	sync.Mutex
-	*testEnv
-	err error
-}{}
-
-func TestMain(m *testing.M) {
-	ctrl.SetLogger(logr.Discard())
-	code := m.Run()
-	if shared.testEnv != nil {
-		if shared.stop != nil {
-			shared.stop()
-		}
-		err := shared.Stop()
-		if code == 0 {
-			err = errors.Join(err, os.RemoveAll(shared.dir))
-		} else {
-			fmt.Fprintln(os.Stderr, "the files of the servers are in", shared.dir)
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // sharedTestEnv returns the environment with the running controller.
-func sharedTestEnv(t *testing.T) *testEnv {
-	t.Helper()
-	shared.Lock()
-	defer shared.Unlock()
-	if shared.testEnv == nil && shared.err == nil {
-		shared.testEnv = &testEnv{}
-		shared.err = shared.start(t.Context())
+var sharedTestEnv = suite.Shared(func(t testing.TB) *testEnv {
+	ctrl.SetLogger(logr.Discard())
+	w := &testEnv{Environment: suite.Start(t, func(ctx context.Context, options servers.Options) (*servers.Environment, error) {
+		return servers.StartEnvironment(ctx, options, map[string]servers.TargetOptions{hosting: {}, florin: {}})
+	})}
+	if err := w.start(t); err != nil {
+		t.Fatal(err)
 	}
-	if shared.err != nil {
-		t.Fatal(shared.err)
-	}
-	return shared.testEnv
-}
+	return w
+})
 
-func (w *testEnv) start(ctx context.Context) error {
-	root, err := framework.RepositoryRoot()
-	if err != nil {
-		return err
-	}
-	if w.dir, err = os.MkdirTemp("", "synchub-schemas-"); err != nil {
-		return err
-	}
-	starting, cancel := context.WithTimeout(ctx, startLimit)
-	defer cancel()
-	options := servers.Options{Dir: w.dir, Bin: filepath.Join(root, "bin")}
-	if w.Environment, err = servers.StartEnvironment(starting, options, map[string]servers.TargetOptions{hosting: {}, florin: {}}); err != nil {
-		return err
-	}
-	if _, err := framework.CreateWorkspace(starting, w.KCP.Config, "root", "provider", ""); err != nil {
+func (w *testEnv) start(t testing.TB) error {
+	if _, err := framework.CreateWorkspace(t.Context(), w.KCP.Config, "root", "provider", ""); err != nil {
 		return err
 	}
 	syncTargets, err := schemas.CRD("synctargets.edge.kubestellar.io")
@@ -149,15 +96,13 @@ func (w *testEnv) start(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := framework.Apply(starting, w.Targets[hosting].Config, string(manifest)); err != nil {
-			return err
-		}
+		suite.Apply(t, w.Targets[hosting].Config, string(manifest))
 	}
-	return w.work()
+	return w.work(t)
 }
 
-// work runs the controller until the environment is stopped.
-func (w *testEnv) work() error {
+// work runs the controller until all tests have ended.
+func (w *testEnv) work(t testing.TB) error {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, eventsv1.AddToScheme, apisv1alpha1.AddToScheme, edgev2alpha1.AddToScheme, synchubv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -200,16 +145,7 @@ func (w *testEnv) work() error {
 	if err := errors.Join(manager.Add(provider), manager.Add(registry), controller.Register(manager)); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	var working sync.WaitGroup
-	working.Go(func() {
-		if err := manager.Start(ctx); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-		}
-	})
-	w.stop = func() {
-		cancel()
-		working.Wait()
-	}
-	return w.connect(ctx, registry)
+	suite.Run(manager.Start)
+	w.connect(t, registry)
+	return nil
 }

@@ -30,6 +30,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/synchub-dev/synchub/controllers/crd"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // A stopped controller leaves no goroutine behind. The test runs before the parallel ones, because it inspects the whole process.
@@ -53,7 +54,7 @@ func TestControllerLeaksNothing(t *testing.T) {
 		return false
 	}))
 	controller.SetInstallations([]crd.Installation{installationOf(source), installationOf(slow)})
-	g.Eventually(arrived).WithTimeout(patience).Should(BeClosed())
+	g.Eventually(arrived).Should(BeClosed())
 	changes := controller.changes.Load()
 	controller.stop()
 	g.Expect(goroutines(t)).To(BeZero())
@@ -63,13 +64,13 @@ func TestControllerLeaksNothing(t *testing.T) {
 	// It also stops while the target is down.
 	far := newConnectedTarget(t)
 	far.interfere.Store(new(func(http.ResponseWriter, *http.Request) bool { panic(http.ErrAbortHandler) }))
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		far.ProbeNow()
 		g.Expect(far.IsUp()).To(BeFalse())
 	})
 	waiting := startController(t, far)
 	waiting.SetInstallations([]crd.Installation{installationOf(source)})
-	eventually(t, func(g Gomega) { g.Expect(goroutines(t)).To(BeNumerically(">", 0)) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(goroutines(t)).To(BeNumerically(">", 0)) })
 	waiting.stop()
 	g.Expect(goroutines(t)).To(BeZero())
 	g.Expect(far.reads(source.Name)).To(BeEmpty())
@@ -80,7 +81,7 @@ func TestControllerLeaksNothing(t *testing.T) {
 	witness.waitForReason(t, source, crd.ReasonInSync)
 	touched := len(way.reads(source.Name))
 	touch(t, source.Name)
-	eventually(t, func(g Gomega) { g.Expect(len(way.reads(source.Name))).To(BeNumerically(">", touched)) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(len(way.reads(source.Name))).To(BeNumerically(">", touched)) })
 	g.Expect(controller.state(source).Reason).To(Equal(crd.ReasonInSync))
 	witness.stop()
 	g.Expect(goroutines(t)).To(BeZero())
@@ -100,7 +101,7 @@ func goroutines(t *testing.T) int {
 func waitForProbe(t *testing.T, way *testTarget) {
 	t.Helper()
 	before := way.probes()
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		way.ProbeNow()
 		g.Expect(way.probes()).To(BeNumerically(">", before+3))
 	})
@@ -148,9 +149,9 @@ func TestControllerRechecksOnceTheWatchHasSynced(t *testing.T) {
 	}))
 	controller := startController(t, way)
 	controller.SetInstallations([]crd.Installation{installationOf(source)})
-	eventually(t, func(g Gomega) { g.Expect(controller.state(source).Reason).NotTo(Equal(crd.ReasonPending)) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(controller.state(source).Reason).NotTo(Equal(crd.ReasonPending)) })
 	deleteCRD(t, source.Name)
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		_, err := administrator(t).Resource(definitions).Get(ctx, source.Name, metav1.GetOptions{})
 		g.Expect(err).To(HaveOccurred())
 	})
@@ -187,11 +188,11 @@ func TestControllerBoundsConcurrency(t *testing.T) {
 	}))
 	controller := startController(t, way)
 	controller.SetInstallations(all)
-	eventually(t, func(g Gomega) { g.Expect(now.Load()).To(BeEquivalentTo(limit)) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(now.Load()).To(BeEquivalentTo(limit)) })
 	// A further request would have come by the time of some more probes.
 	waitForProbe(t, way)
 	release()
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		for _, state := range controller.States() {
 			g.Expect(state.Reason).To(Equal(crd.ReasonNotOwned))
 		}
@@ -215,13 +216,13 @@ func TestControllerWaitsForTheTarget(t *testing.T) {
 	}))
 	comesBack := func() {
 		away.Store(false)
-		eventually(t, func(g Gomega) {
+		suite.Eventually(t, func(g Gomega) {
 			way.ProbeNow()
 			g.Expect(way.IsUp()).To(BeTrue(), "one probe is not enough")
 		})
 	}
 	away.Store(true)
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		way.ProbeNow()
 		g.Expect(way.IsUp()).To(BeFalse())
 	})
@@ -242,7 +243,7 @@ func TestControllerWaitsForTheTarget(t *testing.T) {
 	controller.SetInstallations([]crd.Installation{installationOf(changed), installationOf(second)})
 	state := controller.waitForReason(t, source, crd.ReasonTargetUnreachable)
 	g.Expect(state.Ready && state.Installed).To(BeTrue(), "what was known is not known to have changed")
-	eventually(t, func(g Gomega) { g.Expect(way.IsUp()).To(BeFalse(), "the controller makes the connection probe") })
+	suite.Eventually(t, func(g Gomega) { g.Expect(way.IsUp()).To(BeFalse(), "the controller makes the connection probe") })
 	comesBack()
 	controller.waitForReason(t, source, crd.ReasonInSync)
 	g.Expect(getCRD(t.Context(), g, t, source.Name).Spec.Versions[0].Schema.OpenAPIV3Schema.Properties).To(BeEmpty())

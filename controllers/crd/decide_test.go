@@ -27,6 +27,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/crd"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 type decideCase struct {
@@ -284,7 +285,7 @@ spec:
 			t.Parallel()
 			form := func(change []string) *apiextensionsv1.CustomResourceDefinition {
 				rest := []string{"NAMES", "", "DEFAULT", "{}", "ENUM", "[1]"}
-				return parse(t, strings.NewReplacer(rest...).Replace(strings.NewReplacer(change...).Replace(manifest)))
+				return fixtures.Decode[*apiextensionsv1.CustomResourceDefinition](t, strings.NewReplacer(rest...).Replace(strings.NewReplacer(change...).Replace(manifest)))
 			}
 			ours, source := desired(t, form(c.ours)), form(c.theirs)
 			observed := established(ours)

@@ -21,23 +21,12 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"github.com/synchub-dev/synchub/controllers/crd"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
 
 var testOwner = ownership.Owner{Hub: "hub", SyncTarget: "sync-target", Sealer: ownership.NewSealer([]byte("key"))}
-
-// parse returns the CRD of a manifest.
-func parse(t *testing.T, manifest string) *apiextensionsv1.CustomResourceDefinition {
-	t.Helper()
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.UnmarshalStrict([]byte(manifest), crd); err != nil {
-		t.Fatal(err)
-	}
-	return crd
-}
 
 // newCRD returns a CRD of the plural with the versions, all of them served. The last one is the storage version.
 func newCRD(plural, kind string, versions ...string) *apiextensionsv1.CustomResourceDefinition {

@@ -24,6 +24,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/crd"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 // legacy is a CRD that once was v1beta1, with all the fields that only its own cluster can use.
@@ -56,7 +57,7 @@ status:
 func TestDesired(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	source := parse(t, legacy)
+	source := fixtures.Decode[*apiextensionsv1.CustomResourceDefinition](t, legacy)
 	before := source.DeepCopy()
 	found, err := crd.Desired(installationOf(source), testOwner)
 	g.Expect(err).NotTo(HaveOccurred())

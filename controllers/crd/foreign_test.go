@@ -29,6 +29,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/crd"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 func TestForeign(t *testing.T) {
@@ -61,13 +62,13 @@ func TestForeign(t *testing.T) {
 			c.change(theirs)
 			theirs.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties = nil
 			createCRD(t, theirs)
-			eventually(t, func(g Gomega) { g.Expect(getCRD(ctx, g, t, source.Name).Status.StoredVersions).NotTo(BeEmpty()) })
+			suite.Eventually(t, func(g Gomega) { g.Expect(getCRD(ctx, g, t, source.Name).Status.StoredVersions).NotTo(BeEmpty()) })
 			controller := startController(t, way)
 			asked := installationOf(source)
 			asked.Version = c.version
 			controller.SetInstallations([]crd.Installation{asked})
 			var found *apiextensionsv1.CustomResourceDefinition
-			eventually(t, func(g Gomega) {
+			suite.Eventually(t, func(g Gomega) {
 				state := controller.state(source)
 				g.Expect(state.Reason).To(Equal(c.reason))
 				g.Expect(state.Ready).To(Equal(c.reason == crd.ReasonNotOwned))
@@ -80,7 +81,7 @@ func TestForeign(t *testing.T) {
 
 			// Once the foreign CRD is deleted, the hub installs its own.
 			deleteCRD(t, source.Name)
-			eventually(t, func(g Gomega) {
+			suite.Eventually(t, func(g Gomega) {
 				g.Expect(getCRD(ctx, g, t, source.Name).Spec.Versions[0].Schema.OpenAPIV3Schema.Properties).NotTo(BeEmpty())
 				g.Expect(controller.state(source).Installed).To(BeTrue())
 			})
@@ -137,7 +138,7 @@ func TestRaces(t *testing.T) {
 		way.beforeWriting(source.Name, func() {
 			deleteCRD(t, source.Name)
 			// The API server deletes it in the background.
-			eventually(t, func(g Gomega) {
+			suite.Eventually(t, func(g Gomega) {
 				_, err := administrator(t).Resource(definitions).Get(ctx, source.Name, metav1.GetOptions{})
 				g.Expect(err).To(HaveOccurred())
 			})
@@ -177,7 +178,7 @@ func TestContended(t *testing.T) {
 		g.Expect(ensure().Installed).To(BeTrue())
 		g.Expect(repaired()).To(BeTrue())
 	}
-	eventually(t, func(g Gomega) { g.Expect(ensure().Reason).To(Equal(crd.ReasonInSync)) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(ensure().Reason).To(Equal(crd.ReasonInSync)) })
 	vandalise()
 	writes := len(way.writes(source.Name))
 	state := ensure()
@@ -200,7 +201,7 @@ func TestContended(t *testing.T) {
 	// A writer that deletes the CRD again and again is contention, too.
 	for range 3 {
 		deleteCRD(t, source.Name)
-		eventually(t, func(g Gomega) {
+		suite.Eventually(t, func(g Gomega) {
 			g.Expect(ensure().Reason).NotTo(BeElementOf(crd.ReasonTerminating, crd.ReasonNotNeeded))
 		})
 	}

@@ -30,7 +30,9 @@ import (
 	"github.com/synchub-dev/synchub/controllers/crd"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/test/fixtures"
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 func TestInstall(t *testing.T) {
@@ -47,8 +49,8 @@ func TestInstall(t *testing.T) {
 	protected.Name = protected.Spec.Names.Plural + "." + protected.Spec.Group
 	for name, source := range map[string]*apiextensionsv1.CustomResourceDefinition{
 		"of two versions":          unique("v1", "v2"),
-		"with all there is":        parse(t, rich),
-		"once v1beta1's":           parse(t, legacy),
+		"with all there is":        fixtures.Decode[*apiextensionsv1.CustomResourceDefinition](t, rich),
+		"once v1beta1's":           fixtures.Decode[*apiextensionsv1.CustomResourceDefinition](t, legacy),
 		"a large one":              ours("publishedresources.synchub.dev"),
 		"a generated one":          ours("synctargets.edge.kubestellar.io"),
 		"of a group of Kubernetes": protected,
@@ -59,7 +61,7 @@ func TestInstall(t *testing.T) {
 			controller := startController(t, way)
 			// Another run of this test may have left it.
 			t.Cleanup(func() {
-				_ = framework.Delete(context.Background(), startTarget(t).Config, definitions, "", source.Name)
+				_ = framework.Delete(context.Background(), suite.Target(t).Config, definitions, "", source.Name)
 			})
 			controller.SetInstallations([]crd.Installation{installationOf(source)})
 			g.Expect(controller.state(source)).To(HaveField("Reason", crd.ReasonPending))
@@ -121,7 +123,7 @@ func TestUpdate(t *testing.T) {
 	second.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties = map[string]apiextensionsv1.JSONSchemaProps{"color": {Type: "string"}}
 	addVersion("v2", true)(second)
 	controller.SetInstallations([]crd.Installation{installationOf(second)})
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		updated := getCRD(ctx, g, t, first.Name)
 		g.Expect(updated.Spec.Versions).To(HaveLen(2))
 		g.Expect(updated.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties).To(And(HaveLen(1), HaveKey("color")))
@@ -137,7 +139,7 @@ func TestUpdate(t *testing.T) {
 			`{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}]}}`),
 		metav1.PatchOptions{FieldManager: "vandal"})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		g.Expect(getCRD(ctx, g, t, first.Name).Spec.Versions).To(HaveLen(2))
 		g.Expect(way.writes(first.Name)).To(HaveLen(3))
 	})
@@ -149,7 +151,7 @@ func TestUpdate(t *testing.T) {
 	for range 2 {
 		reads := len(way.reads(first.Name))
 		touch(t, first.Name)
-		eventually(t, func(g Gomega) { g.Expect(len(way.reads(first.Name))).To(BeNumerically(">", reads)) })
+		suite.Eventually(t, func(g Gomega) { g.Expect(len(way.reads(first.Name))).To(BeNumerically(">", reads)) })
 	}
 	controller.stop()
 	g.Expect(way.writes(first.Name)).To(HaveLen(3))
@@ -210,7 +212,7 @@ func TestInstallsAgain(t *testing.T) {
 	controller.waitForReason(t, source, crd.ReasonInSync)
 	first := getCRD(ctx, g, t, source.Name)
 	deleteCRD(t, source.Name)
-	eventually(t, func(g Gomega) { g.Expect(getCRD(ctx, g, t, source.Name).UID).NotTo(Equal(first.UID)) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(getCRD(ctx, g, t, source.Name).UID).NotTo(Equal(first.UID)) })
 	controller.waitForReason(t, source, crd.ReasonInSync)
 	second := getCRD(ctx, g, t, source.Name)
 
@@ -221,7 +223,7 @@ func TestInstallsAgain(t *testing.T) {
 		"metadata": map[string]any{"name": "held", "finalizers": []any{"tests.example.org/held"}},
 	}}
 	held := administrator(t).Resource(resource).Namespace(metav1.NamespaceDefault)
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		_, err := held.Create(ctx, object, metav1.CreateOptions{})
 		g.Expect(err).NotTo(HaveOccurred())
 	})

@@ -25,6 +25,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"github.com/synchub-dev/synchub/controllers/crd"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // A name conflict is reported, and the CRD is established once the name is free.
@@ -34,12 +35,12 @@ func TestNamesConflict(t *testing.T) {
 	source, other := unique("v1"), unique("v1")
 	other.Spec.Names.Kind = source.Spec.Names.Kind
 	createCRD(t, other)
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		g.Expect(getCRD(t.Context(), g, t, other.Name).Status.Conditions).To(ContainElement(HaveField("Type", apiextensionsv1.Established)))
 	})
 	controller := startController(t, way)
 	controller.SetInstallations([]crd.Installation{installationOf(source)})
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		state := controller.state(source)
 		g.Expect(state.Reason).To(Equal(crd.ReasonNotEstablished))
 		g.Expect(state.Message).To(ContainSubstring("already in use"))
@@ -105,7 +106,7 @@ func TestForbidden(t *testing.T) {
 	g.Expect(state.Message).To(Equal("Cannot install the definition: not for you."))
 	g.Expect(state.Ready || state.Installed).To(BeFalse())
 	// The start of the watch also causes one reconcile.
-	eventually(t, func(g Gomega) { g.Expect(refused.Load()).To(BeNumerically(">", 3)) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(refused.Load()).To(BeNumerically(">", 3)) })
 	allowed.Store(true)
 	controller.waitForReason(t, source, crd.ReasonInSync)
 }

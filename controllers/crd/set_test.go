@@ -23,6 +23,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/synchub-dev/synchub/controllers/crd"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // A CRD that is no longer desired stays with ReasonKept. The hub manages it again when it is desired again.
@@ -41,7 +42,7 @@ func TestControllerKeepsUnwantedCRDs(t *testing.T) {
 	before := getCRD(ctx, g, t, source.Name)
 
 	controller.SetInstallations(nil)
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		g.Expect(controller.States()).To(HaveLen(1))
 		state := controller.state(source)
 		g.Expect(state.Reason).To(Equal(crd.ReasonKept))
@@ -84,7 +85,7 @@ func TestControllerIgnoresEqualInstallations(t *testing.T) {
 
 	// The mark names the PublishedResource, so the CRD is written again.
 	controller.SetInstallations([]crd.Installation{second})
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		g.Expect(getCRD(t.Context(), g, t, source.Name).Annotations).To(ContainElement(ContainSubstring(`"name":"second"`)))
 	})
 	g.Expect(way.writes(source.Name)).To(HaveLen(2))
@@ -116,7 +117,7 @@ func TestControllerFollowsChangedInstallations(t *testing.T) {
 			})
 			controller := startController(t, way)
 			controller.SetInstallations([]crd.Installation{installationOf(source)})
-			g.Eventually(arrived).WithTimeout(patience).Should(BeClosed())
+			g.Eventually(arrived).Should(BeClosed())
 			change(controller, installationOf(changed))
 			release()
 			if name == "to nothing" {

@@ -28,6 +28,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/controllers/crd"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // runningController is a running controller.
@@ -62,7 +63,7 @@ func startController(t *testing.T, w *testTarget) *runningController {
 // waitForReason waits until the controller has the CRD in a state with the reason.
 func (r *runningController) waitForReason(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition, reason string) (state crd.State) {
 	t.Helper()
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		state = r.state(crd)
 		g.Expect(state.Reason).To(Equal(reason), "%+v", state)
 	})

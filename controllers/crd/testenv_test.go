@@ -18,14 +18,9 @@ package crd_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -37,77 +32,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/synchub-dev/synchub/test/framework"
-	"github.com/synchub-dev/synchub/test/framework/servers"
-)
-
-const (
-	startLimit = 5 * time.Minute
-	// patience is how long a test waits for an expected event.
-	patience = 3 * time.Minute
-	pollEach = 20 * time.Millisecond
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 var definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 
-// shared is the cluster of this package. The first test that needs it starts it.
-var shared struct {
-	sync.Mutex
-	dir    string
-	target *servers.Target
-}
-
-func TestMain(m *testing.M) {
-	result := m.Run()
-	if err := cleanUp(result == 0); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		result = 1
-	}
-	os.Exit(result)
-}
-
-// cleanUp stops the servers. After a failure it keeps their files.
-func cleanUp(passed bool) error {
-	shared.Lock()
-	defer shared.Unlock()
-	if shared.target == nil {
-		return nil
-	}
-	err := shared.target.Stop()
-	if !passed {
-		fmt.Fprintln(os.Stderr, "the files of the servers are in", shared.dir)
-		return err
-	}
-	return errors.Join(err, os.RemoveAll(shared.dir))
-}
-
-// startTarget returns the cluster of this package.
-func startTarget(t *testing.T) *servers.Target {
-	t.Helper()
-	shared.Lock()
-	defer shared.Unlock()
-	if shared.target == nil {
-		if err := startShared(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return shared.target
-}
-
-// startShared starts the cluster, which outlives the test that starts it.
-func startShared(ctx context.Context) error {
-	root, err := framework.RepositoryRoot()
-	if err != nil {
-		return err
-	}
-	if shared.dir, err = os.MkdirTemp("", "synchub-definition-"); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, startLimit)
-	defer cancel()
-	options := servers.Options{Dir: shared.dir, Bin: filepath.Join(root, "bin")}
-	shared.target, err = servers.StartTarget(ctx, options, "target", servers.TargetOptions{})
-	return err
-}
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // createCRD applies a CRD with a client that is not the hub's.
 func createCRD(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) {
@@ -119,15 +49,13 @@ func createCRD(t *testing.T, crd *apiextensionsv1.CustomResourceDefinition) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := framework.Apply(t.Context(), startTarget(t).Config, string(manifest)); err != nil {
-		t.Fatal(err)
-	}
+	suite.Apply(t, suite.Target(t).Config, string(manifest))
 }
 
 // getCRD reads a CRD with a client that is not the hub's.
 func getCRD(ctx context.Context, g Gomega, t *testing.T, name string) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
-	object, err := framework.Get(ctx, startTarget(t).Config, definitions, "", name)
+	object, err := framework.Get(ctx, suite.Target(t).Config, definitions, "", name)
 	g.Expect(err).NotTo(HaveOccurred())
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, crd)).To(Succeed())
@@ -153,7 +81,7 @@ func deleteCRD(t *testing.T, name string) {
 // deleteCRDWithObjects deletes a CRD that has custom resources. It terminates until they are gone.
 func deleteCRDWithObjects(t *testing.T, name string) {
 	t.Helper()
-	if err := framework.Delete(t.Context(), startTarget(t).Config, definitions, "", name); err != nil {
+	if err := framework.Delete(t.Context(), suite.Target(t).Config, definitions, "", name); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -161,17 +89,7 @@ func deleteCRDWithObjects(t *testing.T, name string) {
 // administrator returns a client that is not the hub's.
 func administrator(t *testing.T) dynamic.Interface {
 	t.Helper()
-	client, err := dynamic.NewForConfig(startTarget(t).Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
-}
-
-// eventually waits with the package's patience.
-func eventually(t *testing.T, what func(g Gomega)) {
-	t.Helper()
-	NewWithT(t).Eventually(what).WithContext(t.Context()).WithTimeout(patience).WithPolling(pollEach).Should(Succeed())
+	return suite.Dynamic(t, suite.Target(t).Config)
 }
 
 // made counts the CRDs that unique has returned.

@@ -17,29 +17,20 @@ limitations under the License.
 package crd_test
 
 import (
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
-	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/targets"
-	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/connections"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // testTarget is a proxy to the target that records each request and lets a test intercept it.
@@ -61,21 +52,10 @@ func newConnectedTarget(t *testing.T) *testTarget {
 // newTestTarget returns a testTarget with an open connection, whose clock may be a fake one.
 func newTestTarget(t *testing.T, clock clock.WithTicker) *testTarget {
 	t.Helper()
-	target := startTarget(t)
-	behind, err := url.Parse(target.Config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	trusted := x509.NewCertPool()
-	trusted.AppendCertsFromPEM(target.Config.CAData)
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true}
-	t.Cleanup(transport.CloseIdleConnections)
-	forward := &httputil.ReverseProxy{
-		Transport: transport,
-		Rewrite:   func(request *httputil.ProxyRequest) { request.SetURL(behind) },
-	}
+	target := suite.Target(t)
+	forward := suite.Forward(t, target.Config)
 	w := &testTarget{}
-	server := httptest.NewTLSServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+	server := suite.ServeTLS(t, http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 		w.recordRequest(request)
 		if interfere := w.interfere.Load(); interfere != nil && (*interfere)(writer, request) {
 			return
@@ -83,9 +63,9 @@ func newTestTarget(t *testing.T, clock clock.WithTicker) *testTarget {
 		request.Header.Set("Authorization", "Bearer "+target.Config.BearerToken)
 		forward.ServeHTTP(writer, request)
 	}))
-	t.Cleanup(server.Close)
-	w.Connection = connect(t, server, clock)
-	eventually(t, func(g Gomega) { g.Expect(w.IsUp()).To(BeTrue(), "%+v", w.Health()) })
+	registry := connections.NewRegistry(t, targets.Options{FieldManager: ownership.FieldManager(testOwner.Hub), Clock: clock})
+	w.Connection = connections.Connect(t, registry, testOwner.SyncTarget, suite.Kubeconfig(t, server.URL, suite.CertificateOf(server), "hub"), kcp.Limits{})
+	suite.Eventually(t, func(g Gomega) { g.Expect(w.IsUp()).To(BeTrue(), "%+v", w.Health()) })
 	return w
 }
 
@@ -135,31 +115,4 @@ func (w *testTarget) beforeWriting(name string, call func()) {
 		}
 		return false
 	}))
-}
-
-// connect returns the hub's connection to a server.
-func connect(t *testing.T, server *httptest.Server, clock clock.WithTicker) (connection *targets.Connection) {
-	t.Helper()
-	config := clientcmdapi.NewConfig()
-	config.Clusters["cluster"] = &clientcmdapi.Cluster{
-		Server:                   server.URL,
-		CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
-	}
-	config.AuthInfos["hub"] = &clientcmdapi.AuthInfo{Token: "hub"}
-	config.Contexts["cluster"] = &clientcmdapi.Context{Cluster: "cluster", AuthInfo: "hub"}
-	config.CurrentContext = "cluster"
-	kubeconfig, err := clientcmd.Write(*config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	registry := targets.NewRegistry(targets.Options{
-		FieldManager: ownership.FieldManager(testOwner.Hub), Limits: kcp.Limits{QPS: 1000, Burst: 2000},
-		Clock: clock, Log: logr.Discard(), OnChange: func(types.UID) {},
-	})
-	framework.RunInTest(t, registry.Start)
-	eventually(t, func(g Gomega) {
-		connection, err = registry.Connect(testOwner.SyncTarget, kubeconfig, kcp.Limits{})
-		g.Expect(err).NotTo(HaveOccurred())
-	})
-	return connection
 }

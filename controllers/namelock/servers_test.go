@@ -17,9 +17,7 @@ limitations under the License.
 package namelock_test
 
 import (
-	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -31,20 +29,18 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/synchub-dev/synchub/controllers/namelock"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
-	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/connections"
 	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 const (
-	startLimit   = 5 * time.Minute
-	patience     = 3 * time.Minute
 	providerPath = "root:synchub"
 	mailboxPath  = providerPath + ":mailbox"
 	group        = "acme.io"
@@ -64,6 +60,8 @@ type fixture struct {
 	mailbox logicalcluster.Name
 }
 
+func TestMain(m *testing.M) { suite.Main(m) }
+
 func TestClearOnKCP(t *testing.T) {
 	w := newFixture(t)
 	// The order matters, since a bound API stays bound.
@@ -73,10 +71,10 @@ func TestClearOnKCP(t *testing.T) {
 
 func (w *fixture) testKept(t *testing.T) {
 	gizmos := schema.GroupResource{Group: group, Resource: "gizmos"}
-	w.apply(t, mailboxPath, crdManifest("gizmos", "Gizmo"))
-	w.eventually(t, func(g Gomega) { g.Expect(w.notes(t)).To(ContainSubstring(`"gizmos.acme.io":{"c":true}`)) })
+	suite.Apply(t, w.Workspace(mailboxPath), crdManifest("gizmos", "Gizmo"))
+	suite.Eventually(t, func(g Gomega) { g.Expect(w.notes(t)).To(ContainSubstring(`"gizmos.acme.io":{"c":true}`)) })
 	w.export(t, "gizmos", "Gizmo")
-	w.eventually(t, func(g Gomega) { g.Expect(w.conflict(t)).To(ContainSubstring("gizmos.acme.io")) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(w.conflict(t)).To(ContainSubstring("gizmos.acme.io")) })
 
 	states, err := w.clearer.Clear(t.Context(), w.mailbox, []schema.GroupResource{gizmos})
 	g := NewWithT(t)
@@ -85,23 +83,23 @@ func (w *fixture) testKept(t *testing.T) {
 	g.Expect(w.notes(t)).To(ContainSubstring(`"gizmos.acme.io":{"c":true}`))
 
 	g.Expect(framework.Delete(t.Context(), w.Workspace(mailboxPath), definitions, "", "gizmos.acme.io")).To(Succeed())
-	w.eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		g.Expect(w.clearer.Clear(t.Context(), w.mailbox, []schema.GroupResource{gizmos})).To(Equal(namelock.ClearResult{Freed: true}))
 	})
-	w.eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		g.Expect(w.conflict(t)).To(BeEmpty())
 		g.Expect(w.bound(t)).To(ContainElement("gizmos"))
 	})
 }
 
 func (w *fixture) testBindAgain(t *testing.T) {
-	w.apply(t, mailboxPath, crdManifest("squatters", "Widget"))
-	w.eventually(t, func(g Gomega) { g.Expect(w.notes(t)).To(ContainSubstring("squatters.acme.io")) })
+	suite.Apply(t, w.Workspace(mailboxPath), crdManifest("squatters", "Widget"))
+	suite.Eventually(t, func(g Gomega) { g.Expect(w.notes(t)).To(ContainSubstring("squatters.acme.io")) })
 	w.export(t, "widgets", "Widget")
-	w.eventually(t, func(g Gomega) { g.Expect(w.conflict(t)).To(ContainSubstring("squatters.acme.io")) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(w.conflict(t)).To(ContainSubstring("squatters.acme.io")) })
 	g := NewWithT(t)
 	g.Expect(framework.Delete(t.Context(), w.Workspace(mailboxPath), definitions, "", "squatters.acme.io")).To(Succeed())
-	w.eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		g.Expect(w.clearer.Clear(t.Context(), w.mailbox, []schema.GroupResource{{Group: group, Resource: "widgets"}})).To(Equal(namelock.ClearResult{}))
 	})
 	// No more often than the hub does: if the APIBinding keeps changing, kcp does not get to bind.
@@ -110,54 +108,23 @@ func (w *fixture) testBindAgain(t *testing.T) {
 			g.Expect(w.clearer.RetryBinding(t.Context(), w.mailbox, w.binding(t).GetName(), time.Now())).To(Succeed())
 		}
 		g.Expect(w.bound(t)).To(ContainElement("widgets"))
-	}).WithContext(t.Context()).WithTimeout(patience).WithPolling(5 * time.Second).Should(Succeed())
+	}).WithContext(t.Context()).WithPolling(5 * time.Second).Should(Succeed())
 }
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	root, err := framework.RepositoryRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
-	defer cancel()
-	w := &fixture{}
-	if w.KCP, err = servers.StartKCP(ctx, servers.Options{Dir: t.TempDir(), Bin: filepath.Join(root, "bin")}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := w.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	err = bootstrap.Run(ctx, bootstrap.Options{Config: w.Workspace, Workspace: providerPath, HubUser: servers.HubUser, Report: func(string, string) {}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := &fixture{KCP: suite.KCP(t)}
+	connections.Bootstrap(t, w.KCP, providerPath)
 	var mailbox *tenancyv1alpha1.Workspace
-	w.eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		// The new RBAC takes a moment to take effect in kcp.
-		mailbox, err = framework.CreateWorkspace(ctx, w.HubConfig, providerPath, "mailbox", providerPath+":"+bootstrap.WorkspaceType)
+		var err error
+		mailbox, err = framework.CreateWorkspace(t.Context(), w.HubConfig, providerPath, "mailbox", providerPath+":"+bootstrap.WorkspaceType)
 		g.Expect(err).NotTo(HaveOccurred())
 	})
-	access, err := kcp.Load(w.HubKubeconfig, kcp.Limits{QPS: 100, Burst: 200})
-	if err != nil {
-		t.Fatal(err)
-	}
+	access := connections.KCP(t, suite.ReadFile(t, w.HubKubeconfig))
 	w.mailbox, w.clearer = logicalcluster.Name(mailbox.Spec.Cluster), &namelock.Clearer{ConfigFor: access.WorkspaceConfig}
 	return w
-}
-
-func (w *fixture) eventually(t *testing.T, check func(Gomega)) {
-	t.Helper()
-	NewWithT(t).Eventually(check).WithContext(t.Context()).WithTimeout(patience).WithPolling(200 * time.Millisecond).Should(Succeed())
-}
-
-func (w *fixture) apply(t *testing.T, workspace, manifest string) {
-	t.Helper()
-	if err := framework.Apply(t.Context(), w.Workspace(workspace), manifest); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func crdManifest(plural, kind string) string {
@@ -176,7 +143,7 @@ spec:
 // export gives all mailboxes an API.
 func (w *fixture) export(t *testing.T, plural, kind string) {
 	t.Helper()
-	w.apply(t, providerPath, fmt.Sprintf(`
+	suite.Apply(t, w.Workspace(providerPath), fmt.Sprintf(`
 apiVersion: apis.kcp.io/v1alpha1
 kind: APIResourceSchema
 metadata: {name: v1.%s.%s}
@@ -186,10 +153,7 @@ spec:
   names: {plural: %[1]s, singular: %[4]s, kind: %[3]s, listKind: %[3]sList}
   versions: [{name: v1, served: true, storage: true, schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}]
 `, plural, group, kind, strings.ToLower(kind)))
-	client, err := dynamic.NewForConfig(w.Workspace(providerPath))
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := suite.Dynamic(t, w.Workspace(providerPath))
 	patch := fmt.Sprintf(`[{"op": "add", "path": "/spec/resources/-", "value": {"group": %q, "name": %q, "schema": "v1.%[2]s.%[1]s", "storage": {"crd": {}}}}]`, group, plural)
 	if _, err := client.Resource(exports).Patch(t.Context(), bootstrap.MailboxExport, types.JSONPatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)

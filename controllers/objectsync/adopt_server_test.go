@@ -34,6 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 var configMapsV1 = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
@@ -41,13 +42,13 @@ var configMapsV1 = schema.GroupVersionResource{Version: "v1", Resource: "configm
 // configMap is a source in the mailbox, in the namespace default.
 func configMap(t *testing.T, name, content string) *unstructured.Unstructured {
 	t.Helper()
-	return manifestOf(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "+name+", namespace: default, uid: source}, "+content+"}")
+	return fixtures.Object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "+name+", namespace: default, uid: source}, "+content+"}")
 }
 
 // createForeign makes an object of the target that is not the hub's, as most clients do: not by applying it.
 func createForeign(t *testing.T, name, annotations, content string) {
 	t.Helper()
-	object := manifestOf(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "+name+", annotations: {"+annotations+"}}, "+content+"}")
+	object := fixtures.Object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "+name+", annotations: {"+annotations+"}}, "+content+"}")
 	if _, err := administrator(t).Resource(configMapsV1).Namespace("default").Create(t.Context(), object, metav1.CreateOptions{FieldManager: "theirs"}); err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +249,7 @@ func TestReclaimsReleasedObjects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			hand := newTargetHarness(t, connection, namespaces, "Namespace", plan.Resource{Container: true, Retain: true})
-			source := manifestOf(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+unique(name)+", uid: source}}")
+			source := fixtures.Object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+unique(name)+", uid: source}}")
 			desired := hand.desired(source, test.policy)
 			if test.adopted {
 				desired = desired.AsAdopted()
@@ -309,7 +310,7 @@ func TestReplace(t *testing.T) {
 	connection := connect(t)
 	gauges := schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "gauges"}
 	gauge := func(name, spec string) *unstructured.Unstructured {
-		return manifestOf(t, "{apiVersion: example.org/v1, kind: Gauge, metadata: {name: "+name+", namespace: default, uid: source}, spec: {"+spec+"}}")
+		return fixtures.Object(t, "{apiVersion: example.org/v1, kind: Gauge, metadata: {name: "+name+", namespace: default, uid: source}, spec: {"+spec+"}}")
 	}
 	for name, test := range map[string]struct {
 		resource plan.Resource
@@ -365,7 +366,7 @@ func TestEnsureNamespace(t *testing.T) {
 	if err := hand.applySource(source, ownership.PolicyDelete); err != nil {
 		t.Fatal(err)
 	}
-	namespace, err := connection.Get(requestmetrics.WithClass(t.Context(), requestmetrics.Extra), namespaces, keyOf(manifestOf(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+ensured+"}}")))
+	namespace, err := connection.Get(requestmetrics.WithClass(t.Context(), requestmetrics.Extra), namespaces, keyOf(fixtures.Object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+ensured+"}}")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -375,7 +376,7 @@ func TestEnsureNamespace(t *testing.T) {
 		t.Fatalf("%v of %v", reason, namespace)
 	}
 	// One that is selected later becomes ours, and goes with its source since the hub has made it.
-	if err := owner.applySource(manifestOf(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+ensured+", uid: source}}"), ownership.PolicyDelete); err != nil {
+	if err := owner.applySource(fixtures.Object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+ensured+", uid: source}}"), ownership.PolicyDelete); err != nil {
 		t.Fatal(err)
 	}
 	if observed, err := owner.observeObject(owner.get(namespace)); err != nil || observed.Retain || observed.Mark.Adopted {
@@ -383,7 +384,7 @@ func TestEnsureNamespace(t *testing.T) {
 	}
 	// One that was there before is not.
 	put(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+other+"}}")
-	found := manifestOf(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+other+", uid: source}}")
+	found := fixtures.Object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+other+", uid: source}}")
 	if err := owner.applySource(found, ownership.PolicyDelete); reasonFor(err) != ReasonConflict {
 		t.Errorf("a namespace of somebody else: %v", err)
 	}

@@ -17,7 +17,6 @@ limitations under the License.
 package objectsync
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -32,6 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/test/fixtures"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // selectingFixtures is the spec of a SyncerConfig that selects the fixtures, and other objects.
@@ -118,9 +118,7 @@ func matcherOf(tb testing.TB, spec string) *selection.Matcher {
 	tb.Helper()
 	config := &edgev2alpha1.SyncerConfig{}
 	config.Name = "the-one"
-	if err := yaml.UnmarshalStrict([]byte(spec), &config.Spec); err != nil {
-		tb.Fatal(err)
-	}
+	config.Spec = fixtures.Decode[edgev2alpha1.SyncerConfigSpec](tb, spec)
 	return selection.Compile([]*edgev2alpha1.SyncerConfig{config}, nil)
 }
 
@@ -205,7 +203,7 @@ func reconcileInSync(tb testing.TB, kind fixtures.Fixture) (reconcile func()) {
 	manifest := must(yaml.Marshal(source.Object))(tb)
 	h.put(kind.Resource, string(manifest))
 	controller := h.controllers[kind.Resource]
-	eventually(tb, "the fixture is in sync", func(ctx context.Context) (bool, error) {
+	suite.Eventually(tb, "the fixture is in sync", func(ctx context.Context) (bool, error) {
 		outcome, err := controller.reconcile(ctx, keyOf(source))
 		return outcome.decision.Cause == plan.InSync, err
 	})

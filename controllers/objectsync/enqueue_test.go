@@ -37,7 +37,11 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
+	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/test/fixtures"
+	"github.com/synchub-dev/synchub/test/framework/connections"
 )
 
 var (
@@ -72,7 +76,7 @@ func newEnqueueHarness(t *testing.T, matcher *selection.Matcher) *enqueueHarness
 			{GroupVersionResource: mailboxWidgets, Kind: "Widget"}, {GroupVersionResource: targetWidgets, Kind: "Widget"},
 		},
 		Mailbox: "mailbox", Mailboxes: mailboxes.New(mailboxes.Options{Workspace: "root:synchub", Export: "mailbox", Clock: clock, Log: logr.Discard()}),
-		Connection: connectAway(t), Owner: testOwner, Hasher: ownership.NewHasher([]byte("key")), OnChange: func() {}, Clock: clock, Log: logr.Discard(),
+		Connection: connections.Connect(t, connections.NewRegistry(t, targets.Options{}), testOwner.SyncTarget, connections.Unreachable(t), kcp.Limits{}), Owner: testOwner, Hasher: ownership.NewHasher([]byte("key")), OnChange: func() {}, Clock: clock, Log: logr.Discard(),
 		Registry: related.NewRegistry(), IsPublished: func(string) bool { return true },
 	}, matcher)
 	queue := priorityqueue.New[types.NamespacedName]("")
@@ -113,7 +117,7 @@ func (r *enqueueHarness) widgetsOnTarget() *targetResource {
 
 // widget is an object of the target.
 func widget(t *testing.T, name string, annotations map[string]string) *unstructured.Unstructured {
-	object := manifestOf(t, "{apiVersion: old/v2, kind: Widget, metadata: {namespace: shop, name: "+name+", uid: uid-of-"+name+"}}")
+	object := fixtures.Object(t, "{apiVersion: old/v2, kind: Widget, metadata: {namespace: shop, name: "+name+", uid: uid-of-"+name+"}}")
 	object.SetAnnotations(annotations)
 	return object
 }

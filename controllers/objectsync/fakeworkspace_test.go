@@ -17,14 +17,10 @@ limitations under the License.
 package objectsync
 
 import (
-	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,6 +34,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/test/fixtures"
+	"github.com/synchub-dev/synchub/test/framework/connections"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // theMailbox is the logical cluster of the one mailbox that these tests have.
@@ -112,24 +111,7 @@ func (w *fakeWorkspace) close() {
 // access is the hub's way to it.
 func (w *fakeWorkspace) access() *kcp.ConfigProvider {
 	w.t.Helper()
-	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.server.Certificate().Raw})
-	content, err := json.Marshal(map[string]any{
-		"apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": []any{map[string]any{"name": "c", "context": map[string]any{"cluster": "c", "user": "u"}}},
-		"clusters": []any{map[string]any{"name": "c", "cluster": map[string]any{"server": w.server.URL, "certificate-authority-data": certificate}}},
-		"users":    []any{map[string]any{"name": "u", "user": map[string]any{"token": "hub"}}},
-	})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	path := filepath.Join(w.t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		w.t.Fatal(err)
-	}
-	access, err := kcp.Load(path, kcp.Limits{QPS: 1000, Burst: 2000})
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	return access
+	return connections.KCP(w.t, suite.Kubeconfig(w.t, w.server.URL, suite.CertificateOf(w.server), "hub"))
 }
 
 // bind writes the binding as it is with all resources but the hidden ones in force.
@@ -183,7 +165,7 @@ func (w *fakeWorkspace) showCurrent(resource schema.GroupVersionResource, name s
 // put makes an object what a manifest says, as a user does: what it does not speak of in the metadata stays.
 func (w *fakeWorkspace) put(resource schema.GroupVersionResource, manifest string) {
 	w.t.Helper()
-	object := manifestOf(w.t, manifest)
+	object := fixtures.Object(w.t, manifest)
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	if before := w.objects[resource][keyOf(object)]; before != nil {

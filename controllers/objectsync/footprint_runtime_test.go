@@ -17,8 +17,6 @@ limitations under the License.
 package objectsync
 
 import (
-	"context"
-	"encoding/pem"
 	"fmt"
 	"net"
 	"testing"
@@ -34,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // BenchmarkFootprintOfRuntimeClusters weighs what a target and its watches would cost as clusters of controller-runtime, restricted to the
@@ -51,7 +50,7 @@ func BenchmarkFootprintOfRuntimeClusters(b *testing.B) {
 				base := measureFootprint(b, "runtime-base")
 				clusters := make([]cluster.Cluster, size.targets)
 				for i := range clusters {
-					config := rest.CopyConfig(startTarget(b).Config)
+					config := rest.CopyConfig(suite.Target(b).Config)
 					// A dialer of its own keeps client-go from sharing connections among targets.
 					config.Dial = (&net.Dialer{}).DialContext
 					clusters[i], err = cluster.New(config, func(o *cluster.Options) {
@@ -76,7 +75,7 @@ func BenchmarkFootprintOfRuntimeClusters(b *testing.B) {
 						if err != nil {
 							b.Fatal(err)
 						}
-						eventually(b, "it is synced", func(context.Context) (bool, error) { return informer.HasSynced(), nil })
+						suite.WaitUntil(b, "it is synced", func() bool { return informer.HasSynced() })
 					}
 				}
 				watching := measureFootprint(b, "runtime-watching")
@@ -101,7 +100,7 @@ func BenchmarkFootprintOfWildcardObjects(b *testing.B) {
 		mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{configMaps.GroupVersion()})
 		mapper.Add(configMaps.GroupVersion().WithKind("ConfigMap"), meta.RESTScopeNamespace)
 		config := &rest.Config{Host: h.server.URL + "/view", TLSClientConfig: rest.TLSClientConfig{
-			CAData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: h.server.Certificate().Raw}),
+			CAData: suite.CertificateOf(h.server),
 		}}
 		all, err := mcpcache.NewWildcardCache(config, cache.Options{Mapper: mapper, Scheme: runtime.NewScheme(), DefaultTransform: cache.TransformStripManagedFields()})
 		if err != nil {
@@ -114,7 +113,7 @@ func BenchmarkFootprintOfWildcardObjects(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		eventually(b, "all are there", func(context.Context) (bool, error) { return len(informer.GetStore().ListKeys()) == count, nil })
+		suite.WaitUntil(b, "all are there", func() bool { return len(informer.GetStore().ListKeys()) == count })
 		measureFootprint(b, "wildcard-seen").report(b, base, count, "above")
 	}
 }

@@ -45,6 +45,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/test/framework/connections"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // These benchmarks measure the memory of an idle hub. The target is a kube-apiserver, the mailbox a fake:
@@ -60,12 +62,12 @@ type footprint struct{ heap, stacks, goroutines float64 }
 func measureFootprint(b *testing.B, name string) footprint {
 	b.Helper()
 	before, same := 0, 0
-	eventually(b, "goroutines neither begin nor end", func(context.Context) (bool, error) {
+	suite.WaitUntil(b, "goroutines neither begin nor end", func() bool {
 		if now := runtime.NumGoroutine(); now != before {
 			before, same = now, 0
 		}
 		same++
-		return same > 50, nil
+		return same > 50
 	})
 	// The second collection frees pooled values. Each collection halves stacks that are too large.
 	for range 8 {
@@ -114,10 +116,7 @@ func newBench(b *testing.B, resources ...schema.GroupVersionResource) *bench {
 		cancel()
 		h.running.Wait()
 	})
-	h.registry = targets.NewRegistry(targets.Options{
-		FieldManager: testFieldManager, Limits: kcp.Limits{QPS: 1000, Burst: 2000}, Clock: clock.RealClock{}, Log: logr.Discard(), OnChange: func(types.UID) {},
-	})
-	h.run(h.registry.Start)
+	h.registry = connections.NewRegistry(b, targets.Options{FieldManager: testFieldManager})
 	h.mailboxes = mailboxes.New(mailboxes.Options{
 		Access: h.access(), Workspace: "root:synchub", Export: "export", Resources: append(resources, namespaces), Clock: clock.RealClock{}, Log: logr.Discard(),
 	})
@@ -135,28 +134,21 @@ func (h *bench) run(run func(context.Context) error) {
 // open starts the watches of the mailbox, and waits until their caches have synced.
 func (h *bench) open(resources ...schema.GroupVersionResource) {
 	h.run(h.mailboxes.Start)
-	eventually(h.b, "the mailbox is seen", func(context.Context) (bool, error) {
+	suite.WaitUntil(h.b, "the mailbox is seen", func() bool {
 		for _, resource := range append(resources, namespaces) {
 			if _, known := h.mailboxes.List(resource, theMailbox); !known {
-				return false, nil
+				return false
 			}
 		}
-		return true, nil
+		return true
 	})
 }
 
 // connect connects a target and waits for its watches of namespaces and CRDs. All targets are the same cluster.
 func (h *bench) connect(target types.UID) *targets.Connection {
 	h.b.Helper()
-	kubeconfig, err := os.ReadFile(startTarget(h.b).Kubeconfig)
-	if err != nil {
-		h.b.Fatal(err)
-	}
-	var connection *targets.Connection
-	eventually(h.b, "there is a connection", func(context.Context) (bool, error) {
-		connection, err = h.registry.Connect(target, kubeconfig, kcp.Limits{})
-		return err == nil && connection.IsUp(), nil
-	})
+	connection := connections.Connect(h.b, h.registry, target, suite.ReadFile(h.b, suite.Target(h.b).Kubeconfig), kcp.Limits{})
+	suite.WaitUntil(h.b, "the target is up", connection.IsUp)
 	synced := make(chan struct{}, 2)
 	connection.Subscribe(targets.Listener{
 		OnNamespace: func(string, bool) {}, OnCRD: func(schema.GroupResource) {}, OnSynced: func() { synced <- struct{}{} },
@@ -218,11 +210,11 @@ func BenchmarkFootprintOfIdlePairs(b *testing.B) {
 				for _, controller := range controllers {
 					controller.enqueue(changePriority, types.NamespacedName{Namespace: "default", Name: "nothing"})
 				}
-				eventually(b, "all have worked", func(context.Context) (bool, error) {
-					return !slices.ContainsFunc(controllers, func(c *Controller) bool { return c.queue.Len() > 0 || c.activeReconciles.Load() > 0 }), nil
+				suite.WaitUntil(b, "all have worked", func() bool {
+					return !slices.ContainsFunc(controllers, func(c *Controller) bool { return c.queue.Len() > 0 || c.activeReconciles.Load() > 0 })
 				})
 				awake := measureFootprint(b, label+"-awake")
-				eventually(b, "all are at rest", func(context.Context) (bool, error) {
+				suite.WaitUntil(b, "all are at rest", func() bool {
 					h.now.Step(idleTimeout)
 					return !slices.ContainsFunc(controllers, func(c *Controller) bool { return !c.queue.(*idlequeue.Queue[types.NamespacedName]).IsIdle() }), nil
 				})
@@ -254,7 +246,7 @@ func BenchmarkFootprintOfObjects(b *testing.B) {
 		seen := measureFootprint(b, "objects-seen")
 		controller := h.control(connection, configMaps, "ConfigMap", selecting("configmaps", namespace))
 		<-controller.FirstPassDone()
-		eventually(b, "all are there", func(context.Context) (bool, error) { return controller.targetResources[0].cache.Len() == count, nil })
+		suite.WaitUntil(b, "all are there", func() bool { return controller.targetResources[0].cache.Len() == count })
 		synced := measureFootprint(b, "objects-synced")
 		seen.report(b, base, count, "above")
 		synced.report(b, seen, count, "below")

@@ -17,7 +17,6 @@ limitations under the License.
 package objectsync
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -29,11 +28,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
 
 	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/test/fixtures"
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // rules are a kind with fields that cannot be changed, and a policy.
@@ -81,20 +81,6 @@ kind: Gauge
 metadata: {name: served}
 `
 
-// manifestOf reads YAML as a client reads what a server sends.
-func manifestOf(t testing.TB, text string) *unstructured.Unstructured {
-	t.Helper()
-	data, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-	object := &unstructured.Unstructured{}
-	if err := object.UnmarshalJSON(data); err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-	return object
-}
-
 // resourceOf returns the resource of a kind that these tests use.
 func resourceOf(object *unstructured.Unstructured) schema.GroupVersionResource {
 	kind := object.GroupVersionKind()
@@ -107,8 +93,8 @@ func withRules(t *testing.T) {
 	put(t, rules)
 	// A policy is in force a moment after it was made.
 	poison := "{apiVersion: v1, kind: ConfigMap, metadata: {name: probe}, data: {poison: x}}"
-	eventually(t, "the policy is in force", func(ctx context.Context) (bool, error) {
-		return isAdmissionDenied(framework.Apply(ctx, startTarget(t).Config, poison)), nil
+	suite.WaitUntil(t, "the policy is in force", func() bool {
+		return isAdmissionDenied(framework.Apply(t.Context(), suite.Target(t).Config, poison))
 	})
 }
 
@@ -188,7 +174,7 @@ func TestReasonsOfRefusedChanges(t *testing.T) {
 				return fmt.Sprintf("{apiVersion: %s, metadata: {name: %s, namespace: default}, %s}", test.kind, name, content)
 			}
 			put(t, text(test.before))
-			after := manifestOf(t, text(test.after))
+			after := fixtures.Object(t, text(test.after))
 			hand := newTargetHarness(t, connection, resourceOf(after), after.GetKind(), plan.Resource{})
 			found := hand.get(after)
 			desired := desiredOf(t, "{}", someMark)
@@ -217,7 +203,7 @@ func TestReasonsOfRefusedChanges(t *testing.T) {
 func TestReasonsOfRefusedObjects(t *testing.T) {
 	withRules(t)
 	put(t, "{apiVersion: v1, kind: Namespace, metadata: {name: ending}}")
-	if err := framework.Delete(t.Context(), startTarget(t).Config, namespaces, "", "ending"); err != nil {
+	if err := framework.Delete(t.Context(), suite.Target(t).Config, namespaces, "", "ending"); err != nil {
 		t.Fatal(err)
 	}
 	connection := connect(t)
@@ -243,7 +229,7 @@ func TestReasonsOfRefusedObjects(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			object := manifestOf(t, test.manifest)
+			object := fixtures.Object(t, test.manifest)
 			_, err := connection.Create(t.Context(), resourceOf(object), object)
 			if err == nil {
 				t.Fatal("it is not refused")
@@ -269,10 +255,10 @@ func TestReasonOverQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 	var last error
-	eventually(t, "the quota counts", func(ctx context.Context) (bool, error) {
-		object := manifestOf(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "+unique("a")+", namespace: full}}")
-		_, last = connection.Create(ctx, resourceOf(object), object)
-		return apierrors.IsForbidden(last) && !strings.Contains(last.Error(), "status unknown"), nil
+	suite.WaitUntil(t, "the quota counts", func() bool {
+		object := fixtures.Object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "+unique("a")+", namespace: full}}")
+		_, last = connection.Create(t.Context(), resourceOf(object), object)
+		return apierrors.IsForbidden(last) && !strings.Contains(last.Error(), "status unknown")
 	})
 	if got := reasonFor(last); got != ReasonQuotaExceeded {
 		t.Errorf("want %s, got %s: %v", ReasonQuotaExceeded, got, last)

@@ -31,6 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 // selectionHarness is a controller for Secrets that is asked about objects and brings none anywhere. Of the mailbox it sees its
@@ -78,7 +79,7 @@ func newSelectionHarness(t *testing.T, spec string, change func(*plan.Resource),
 // their label.
 func (c *selectionHarness) putPrimary(key string) {
 	c.hub.t.Helper()
-	primary := manifestOf(c.hub.t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: first, namespace: "+c.hub.namespace+"}, data: {key: "+key+"}}")
+	primary := fixtures.Object(c.hub.t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: first, namespace: "+c.hub.namespace+"}, data: {key: "+key+"}}")
 	for _, relation := range c.boxes {
 		wanted, err := relation.Resolve(primary, related.Environment{})
 		if err != nil {
@@ -92,7 +93,7 @@ func (c *selectionHarness) putPrimary(key string) {
 // secretIn is a Secret of the mailbox, which need not be there.
 func secretIn(t testing.TB, namespace, name, metadata string) *unstructured.Unstructured {
 	t.Helper()
-	return manifestOf(t, "{apiVersion: v1, kind: Secret, metadata: {name: "+name+", namespace: "+namespace+", uid: u"+metadata+"}, type: Opaque, data: {flag: eA==}}")
+	return fixtures.Object(t, "{apiVersion: v1, kind: Secret, metadata: {name: "+name+", namespace: "+namespace+", uid: u"+metadata+"}, type: Opaque, data: {flag: eA==}}")
 }
 
 func TestSelectDown(t *testing.T) {

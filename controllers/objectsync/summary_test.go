@@ -17,13 +17,13 @@ limitations under the License.
 package objectsync
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // What a mailbox left on the target that was lost is counted by itself, until its successor takes it over.
@@ -86,7 +86,7 @@ func BenchmarkSummarizeConfigs(b *testing.B) {
 		h.putConfigMap(fmt.Sprintf("object-%d", i), "a: b")
 	}
 	controller := h.controllers[configMapsV1]
-	eventually(b, "all are in sync", func(context.Context) (bool, error) { return controller.Summary().Synced == objects, nil })
+	suite.WaitUntil(b, "all are in sync", func() bool { return controller.Summary().Synced == objects })
 	b.ReportAllocs()
 	for b.Loop() {
 		controller.SummarizeConfigs(map[string]*ConfigSummary{})

@@ -17,7 +17,6 @@ limitations under the License.
 package objectsync
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"testing"
@@ -28,19 +27,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // until waits for a condition.
 func (h *testHub) until(what string, condition func() bool) {
 	h.t.Helper()
-	eventually(h.t, what, func(context.Context) (bool, error) { return condition(), nil })
+	suite.WaitUntil(h.t, what, condition)
 }
 
 // waitUntilIdle waits until the hub has had nothing to do for a while.
 func (h *testHub) waitUntilIdle() {
 	h.t.Helper()
 	idle := 0
-	eventually(h.t, "nothing is left to do", func(context.Context) (bool, error) {
+	suite.WaitUntil(h.t, "nothing is left to do", func() bool {
 		busy := slices.ContainsFunc(slices.Collect(maps.Values(h.controllers)), func(c *Controller) bool {
 			c.lock.Lock()
 			defer c.lock.Unlock()
@@ -49,7 +49,7 @@ func (h *testHub) waitUntilIdle() {
 		if idle++; busy {
 			idle = 0
 		}
-		return idle >= 25, nil
+		return idle >= 25
 	})
 }
 
@@ -78,9 +78,9 @@ func (h *testHub) onTarget(resource schema.GroupVersionResource, name string) *u
 func (h *testHub) expectOnTarget(resource schema.GroupVersionResource, name string, right ...func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
 	h.t.Helper()
 	var found *unstructured.Unstructured
-	eventually(h.t, "the target has "+name, func(context.Context) (bool, error) {
+	suite.WaitUntil(h.t, "the target has "+name, func() bool {
 		found = h.onTarget(resource, name)
-		return found != nil && h.isOwned(found) && !slices.ContainsFunc(right, func(is func(*unstructured.Unstructured) bool) bool { return !is(found) }), nil
+		return found != nil && h.isOwned(found) && !slices.ContainsFunc(right, func(is func(*unstructured.Unstructured) bool) bool { return !is(found) })
 	})
 	return found
 }
@@ -92,16 +92,16 @@ func (h *testHub) isOwned(object *unstructured.Unstructured) bool {
 // expectGoneFromTarget waits until the target has no such object any more.
 func (h *testHub) expectGoneFromTarget(resource schema.GroupVersionResource, name string) {
 	h.t.Helper()
-	eventually(h.t, name+" is gone from the target", func(context.Context) (bool, error) { return h.onTarget(resource, name) == nil, nil })
+	suite.WaitUntil(h.t, name+" is gone from the target", func() bool { return h.onTarget(resource, name) == nil })
 }
 
 // expectInMailbox waits until the mailbox has an object that a check, if there is one, finds right.
 func (h *testHub) expectInMailbox(resource schema.GroupVersionResource, name string, right ...func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
 	h.t.Helper()
 	var found *unstructured.Unstructured
-	eventually(h.t, "the mailbox has "+name, func(context.Context) (bool, error) {
+	suite.WaitUntil(h.t, "the mailbox has "+name, func() bool {
 		found = h.get(resource, h.namespace, name)
-		return found != nil && !slices.ContainsFunc(right, func(is func(*unstructured.Unstructured) bool) bool { return !is(found) }), nil
+		return found != nil && !slices.ContainsFunc(right, func(is func(*unstructured.Unstructured) bool) bool { return !is(found) })
 	})
 	return found
 }

@@ -32,7 +32,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	testclock "k8s.io/utils/clock/testing"
-	"sigs.k8s.io/yaml"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
@@ -47,6 +46,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/test/fixtures"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 var (
@@ -106,9 +107,7 @@ func (h *testHub) compileMatcher(configs ...string) *selection.Matcher {
 	for _, text := range configs {
 		config := &edgev2alpha1.SyncerConfig{}
 		config.Name = unique("config")
-		if err := yaml.UnmarshalStrict([]byte(h.withNamespace(text)), &config.Spec); err != nil {
-			h.t.Fatal(err)
-		}
+		config.Spec = fixtures.Decode[edgev2alpha1.SyncerConfigSpec](h.t, h.withNamespace(text))
 		all = append(all, config)
 	}
 	return selection.Compile(all, nil)
@@ -142,13 +141,13 @@ func (h *testHub) start() {
 		cancel()
 		running.Wait()
 	}
-	eventually(h.t, "the mailbox is seen", func(context.Context) (bool, error) {
+	suite.WaitUntil(h.t, "the mailbox is seen", func() bool {
 		for _, resource := range served {
 			if _, known := h.mailboxes.List(resource, theMailbox); !known {
-				return false, nil
+				return false
 			}
 		}
-		return true, nil
+		return true
 	})
 	h.publish(h.resources...)
 }
@@ -251,7 +250,8 @@ func (h *testHub) waitForInitialSync(primaries []*Controller) {
 	for _, primary := range primaries {
 		primary.RequestInitialSync()
 	}
-	err := wait.PollUntilContextTimeout(h.t.Context(), time.Millisecond, patience, true, func(context.Context) (bool, error) {
+	// A worker calls this, which must not end the test.
+	err := wait.PollUntilContextTimeout(h.t.Context(), time.Millisecond, suite.Timeout, true, func(context.Context) (bool, error) {
 		return !slices.ContainsFunc(primaries, func(primary *Controller) bool { return !primary.primaryTracker.hasProcessedAll() }), nil
 	})
 	if err != nil {
@@ -322,10 +322,7 @@ func (h *testHub) configure(configs ...string) {
 // rulesOf compiles what the spec of a PublishedResource, in YAML, says about objects on their way.
 func rulesOf(t testing.TB, text string) *plan.Rules {
 	t.Helper()
-	var spec synchubv1alpha1.PublishedResourceSpec
-	if err := yaml.UnmarshalStrict([]byte(text), &spec); err != nil {
-		t.Fatal(err)
-	}
+	spec := fixtures.Decode[synchubv1alpha1.PublishedResourceSpec](t, text)
 	rules := &plan.Rules{}
 	var errs [5]error
 	rules.Filter, errs[0] = filter.Compile(spec.Filter)

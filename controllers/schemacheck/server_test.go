@@ -29,7 +29,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
@@ -39,7 +38,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/yaml"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
@@ -52,45 +50,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
 
-const (
-	startLimit = 5 * time.Minute
-	// patience is how long a test waits for an expected event.
-	patience = 3 * time.Minute
-)
-
-// target is the cluster of this package.
-var target *servers.Target
-
-func TestMain(m *testing.M) {
-	code, err := run(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func run(m *testing.M) (code int, err error) {
-	root, err := framework.RepositoryRoot()
-	if err != nil {
-		return 1, err
-	}
-	dir, err := os.MkdirTemp("", "synchub-compatibility-")
-	if err != nil {
-		return 1, err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
-	defer cancel()
-	if target, err = servers.StartTarget(ctx, servers.Options{Dir: dir, Bin: filepath.Join(root, "bin")}, "target", servers.TargetOptions{}); err != nil {
-		return 1, err
-	}
-	code = m.Run()
-	if err := target.Stop(); err != nil || code != 0 {
-		fmt.Fprintln(os.Stderr, "the files of the servers are in", dir)
-		return code, err
-	}
-	return code, os.RemoveAll(dir)
-}
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // counter records the paths of requests.
 type counter struct {
@@ -173,28 +133,11 @@ func defaultResources(t *testing.T) (all []schemacheck.Resource) {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		var configMap corev1.ConfigMap
-		var definition apiextensionsv1.CustomResourceDefinition
-		var resource synchubv1alpha1.PublishedResource
-		read(t, file, &configMap)
-		if err := yaml.Unmarshal([]byte(configMap.Data["crd.yaml"]), &definition); err != nil {
-			t.Fatal(err)
-		}
-		read(t, filepath.Join(directory, strings.TrimPrefix(filepath.Base(file), "schema-")), &resource)
-		all = append(all, resourceFor(t, &resource.Spec, &definition))
+		configMap := fixtures.DecodeFile[corev1.ConfigMap](t, file)
+		resource := fixtures.DecodeFile[synchubv1alpha1.PublishedResource](t, filepath.Join(directory, strings.TrimPrefix(filepath.Base(file), "schema-")))
+		all = append(all, resourceFor(t, &resource.Spec, fixtures.Decode[*apiextensionsv1.CustomResourceDefinition](t, configMap.Data["crd.yaml"])))
 	}
 	return all
-}
-
-func read(t *testing.T, file string, into any) {
-	t.Helper()
-	content, err := os.ReadFile(file) //nolint:gosec // a file of the repository
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.Unmarshal(content, into); err != nil {
-		t.Fatalf("%s: %v", file, err)
-	}
 }
 
 // All resources of the chart fit into the Kubernetes version that the chart is made for. A second equal cluster costs almost nothing.
@@ -259,7 +202,7 @@ func connect(t *testing.T, kubeconfig []byte) (connection *targets.Connection) {
 	NewWithT(t).Eventually(func() (err error) {
 		connection, err = registry.Connect("florin", kubeconfig, kcp.Limits{})
 		return err
-	}).WithTimeout(patience).Should(Succeed())
+	}).Should(Succeed())
 	return connection
 }
 
@@ -272,14 +215,11 @@ func kubeconfigFor(server *httptest.Server) []byte {
 
 // A resource is compared again whenever its CRD on the target changes.
 func TestControllerFollowsTheCRD(t *testing.T) {
-	g := NewWithT(t)
-	var definition apiextensionsv1.CustomResourceDefinition
+	g, target := NewWithT(t), suite.Target(t)
 	ours := widget("v1", `{type: object, properties: {a: {type: string, maxLength: 5}, b: {type: integer}}}`)
-	if err := yaml.Unmarshal([]byte(ours), &definition); err != nil {
-		t.Fatal(err)
-	}
+	definition := fixtures.Decode[*apiextensionsv1.CustomResourceDefinition](t, ours)
 	spec := &synchubv1alpha1.PublishedResourceSpec{Resource: synchubv1alpha1.ResourceDescriptor{Group: "compatibility.example.com", Resource: "widgets", Kind: "Widget", Version: "v1"}}
-	desired := resourceFor(t, spec, &definition)
+	desired := resourceFor(t, spec, definition)
 	resource := desired.Target.GroupResource()
 
 	kubeconfig, err := os.ReadFile(target.Kubeconfig)
@@ -297,19 +237,17 @@ func TestControllerFollowsTheCRD(t *testing.T) {
 	controller.SetResources(map[schema.GroupResource]schemacheck.Resource{resource: desired})
 	becomes := func(what, reason, says string) {
 		t.Helper()
-		g.Eventually(told).WithTimeout(patience).Should(Receive(), what)
+		g.Eventually(told).Should(Receive(), what)
 		g.Eventually(func(g Gomega) {
 			state, known := controller.State(resource)
 			g.Expect(known).To(BeTrue(), what)
 			g.Expect(state.Reason).To(Equal(reason), "%s: %+v", what, state)
 			g.Expect(state.Message).To(ContainSubstring(says), what)
-		}).WithTimeout(patience).Should(Succeed())
+		}).Should(Succeed())
 	}
 	put := func(manifest string) {
 		t.Helper()
-		if err := framework.Apply(t.Context(), target.Config, manifest); err != nil {
-			t.Fatal(err)
-		}
+		suite.Apply(t, target.Config, manifest)
 	}
 
 	becomes("without a definition", schemacheck.ReasonNotServed, "")
@@ -351,7 +289,7 @@ func TestControllerSharesRequests(t *testing.T) {
 	connection := connect(t, kubeconfigFor(server))
 	synced := make(chan struct{}, 1)
 	t.Cleanup(connection.Subscribe(targets.Listener{OnCRD: func(schema.GroupResource) {}, OnSynced: func() { synced <- struct{}{} }}))
-	g.Eventually(synced).WithTimeout(patience).Should(Receive())
+	g.Eventually(synced).Should(Receive())
 
 	controller := schemacheck.New(schemacheck.Options{
 		Connection: connection, Checker: schemacheck.NewChecker(clock.RealClock{}), OnChange: func() {}, Clock: clock.RealClock{}, Log: logr.Discard(),
@@ -368,14 +306,14 @@ func TestControllerSharesRequests(t *testing.T) {
 			g.Expect(state.Reason).To(Equal(schemacheck.ReasonCompatible), "%s: %+v", resource, state)
 		}
 	}
-	g.Eventually(areCompatible).WithTimeout(patience).Should(Succeed())
+	g.Eventually(areCompatible).Should(Succeed())
 	g.Expect(counted.take()).To(ConsistOf("/openapi/v3", "/openapi/v3/apis/apps/v1", "/openapi/v3/apis/batch/v1", "/openapi/v3/api/v1", "/openapi/v3/apis/networking.k8s.io/v1", ingressDefinition))
 
 	g.Expect(proxy.Set(t.Context(), faults.Failing)).To(Succeed())
 	g.Eventually(func() bool {
 		connection.ProbeNow()
 		return connection.IsUp()
-	}).WithTimeout(patience).Should(BeFalse())
+	}).Should(BeFalse())
 	changed := resources[deployments]
 	changed.Schema.Name = "another"
 	resources[deployments] = changed
@@ -385,11 +323,11 @@ func TestControllerSharesRequests(t *testing.T) {
 	g.Eventually(func() bool {
 		connection.ProbeNow()
 		return connection.IsUp()
-	}).WithTimeout(patience).Should(BeTrue())
+	}).Should(BeTrue())
 	g.Eventually(func() string {
 		state, _ := controller.State(deployments)
 		return state.Schema
-	}).WithTimeout(patience).Should(Equal(changed.Schema.ID()))
+	}).Should(Equal(changed.Schema.ID()))
 	indexes := slices.DeleteFunc(counted.get(), func(path string) bool { return path != "/openapi/v3" })
 	g.Expect(indexes).To(HaveLen(1))
 }

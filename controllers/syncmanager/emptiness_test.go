@@ -18,10 +18,8 @@ package syncmanager
 
 import (
 	"context"
-	"encoding/pem"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -30,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // unresponsiveTarget is a target that reports to be up, and then never answers. It records the requests.
@@ -37,7 +36,7 @@ func unresponsiveTarget(t *testing.T) (connection *targets.Connection, asked <-c
 	t.Helper()
 	paths := make(chan string, 1000)
 	end := make(chan struct{})
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := suite.ServeTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Path == "/version" {
 			_, _ = w.Write([]byte(`{"gitVersion": "v1.35.4"}`))
@@ -54,9 +53,8 @@ func unresponsiveTarget(t *testing.T) (connection *targets.Connection, asked <-c
 		case <-r.Context().Done():
 		}
 	}))
-	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(end) })
-	connection = connectionTo(t, server.URL, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})...)
+	connection = connectionTo(t, server.URL, suite.CertificateOf(server)...)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := connection.WaitUntilUp(ctx); err != nil {

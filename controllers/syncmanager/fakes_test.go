@@ -18,8 +18,6 @@ package syncmanager
 
 import (
 	"context"
-	"encoding/base64"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -27,14 +25,14 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	testclock "k8s.io/utils/clock/testing"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/targets"
-	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/connections"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 const florin = types.UID("florin-uid")
@@ -93,20 +91,8 @@ func connection(t *testing.T) *targets.Connection {
 }
 
 // connectionTo returns a connection to a server. Without a certificate, the connection does not trust the server.
-func connectionTo(t *testing.T, server string, certificate ...byte) (connection *targets.Connection) {
+func connectionTo(t *testing.T, server string, certificate ...byte) *targets.Connection {
 	t.Helper()
-	registry := targets.NewRegistry(targets.Options{FieldManager: "test", Clock: testclock.NewFakeClock(time.Unix(1000, 0)), Log: logr.Discard(), OnChange: func(types.UID) {}})
-	framework.RunInTest(t, registry.Start)
-	kubeconfig := fmt.Appendf(nil, `{"apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-		"clusters": [{"name": "c", "cluster": {"server": %q, "certificate-authority-data": %q}}], "users": [{"name": "u", "user": {"token": "none"}}]}`,
-		server, base64.StdEncoding.EncodeToString(certificate))
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		connection, last = registry.Connect(florin, kubeconfig, kcp.Limits{})
-		return last == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("%v: %v", err, last)
-	}
-	return connection
+	registry := connections.NewRegistry(t, targets.Options{Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
+	return connections.Connect(t, registry, florin, suite.Kubeconfig(t, server, certificate, "none"), kcp.Limits{})
 }

@@ -18,10 +18,8 @@ package syncmanager
 
 import (
 	"context"
-	"encoding/pem"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -36,6 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // convertingTo compiles a config that selects all objects of widgets.new and converts them to the kinds, given as "Kind.group" or
@@ -85,7 +84,7 @@ func discovery(t *testing.T) *targets.Connection {
 			{"name": "widgets", "kind": "Widget", "namespaced": true, "verbs": ["list"]}, {"name": "gadgets", "kind": "Gadget", "namespaced": true, "verbs": ["list"]}
 		]}`,
 	}
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := suite.ServeTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		answer, ok := answers[r.URL.Path]
 		if !ok {
@@ -96,8 +95,7 @@ func discovery(t *testing.T) *targets.Connection {
 			t.Log(err)
 		}
 	}))
-	t.Cleanup(server.Close)
-	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	certificate := suite.CertificateOf(server)
 	connection := connectionTo(t, server.URL, certificate...)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

@@ -17,17 +17,13 @@ limitations under the License.
 package synctarget
 
 import (
-	"context"
-	"fmt"
 	"reflect"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/workqueue"
 	testclock "k8s.io/utils/clock/testing"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
@@ -38,7 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets"
-	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/connections"
 )
 
 func TestSecretReferenceOf(t *testing.T) {
@@ -91,28 +87,13 @@ func TestLimitsOf(t *testing.T) {
 // startRegistry returns a registry that connects until the test ends.
 func startRegistry(t *testing.T) *targets.Registry {
 	t.Helper()
-	registry := targets.NewRegistry(targets.Options{
-		FieldManager: "test", Limits: kcp.Limits{QPS: 100, Burst: 200}, Clock: testclock.NewFakeClock(time.Unix(1000, 0)), Log: logr.Discard(),
-		OnChange: func(types.UID) {},
-	})
-	framework.RunInTest(t, registry.Start)
-	return registry
+	return connections.NewRegistry(t, targets.Options{Limits: kcp.Limits{QPS: 100, Burst: 200}, Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
 }
 
 // connect returns a connection to a server that does not exist.
-func connect(t *testing.T, registry *targets.Registry, syncTarget types.UID, limits kcp.Limits) (connection *targets.Connection) {
+func connect(t *testing.T, registry *targets.Registry, syncTarget types.UID, limits kcp.Limits) *targets.Connection {
 	t.Helper()
-	kubeconfig := fmt.Appendf(nil, `{"apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-		"clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}], "users": [{"name": "u", "user": {"token": "none"}}]}`)
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		connection, last = registry.Connect(syncTarget, kubeconfig, limits)
-		return last == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("%v: %v", err, last)
-	}
-	return connection
+	return connections.Connect(t, registry, syncTarget, connections.Unreachable(t), limits)
 }
 
 // A connection keeps its limits for life, so changed limits of the SyncTarget lead to another connection.

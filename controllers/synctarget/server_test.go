@@ -20,13 +20,10 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -36,7 +33,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/clock"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -49,10 +45,12 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/connections"
 	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-const patience = 3 * time.Minute
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // testWorkspace is an API server in the role of an inventory workspace. Its cache shows the server's content, or a given Secret.
 type testWorkspace struct {
@@ -88,16 +86,8 @@ type testEnv struct {
 
 func newTestEnv(t *testing.T) *testEnv {
 	t.Helper()
-	g := NewWithT(t)
-	root, err := framework.RepositoryRoot()
-	g.Expect(err).NotTo(HaveOccurred())
-	target, err := servers.StartTarget(t.Context(), servers.Options{Dir: t.TempDir(), Bin: filepath.Join(root, "bin")}, "florin", servers.TargetOptions{})
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() {
-		if err := target.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	g, target := NewWithT(t), suite.Target(t)
+	var err error
 	inventory := &testWorkspace{config: target.Config}
 	inventory.http, err = rest.HTTPClientFor(target.Config)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -106,16 +96,7 @@ func newTestEnv(t *testing.T) *testEnv {
 	inventory.Client, err = client.New(target.Config, client.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
 
-	return &testEnv{testWorkspace: inventory, T: t, target: target, registry: newRegistry(t, clock.RealClock{})}
-}
-
-func newRegistry(t *testing.T, clock clock.WithTicker) *targets.Registry {
-	t.Helper()
-	registry := targets.NewRegistry(targets.Options{
-		FieldManager: "test", Limits: kcp.Limits{QPS: 100, Burst: 200}, Clock: clock, Log: logr.Discard(), OnChange: func(types.UID) {},
-	})
-	framework.RunInTest(t, registry.Start)
-	return registry
+	return &testEnv{testWorkspace: inventory, T: t, target: target, registry: connections.NewRegistry(t, targets.Options{})}
 }
 
 // account creates a ServiceAccount with a token of ten minutes, its permission to renew the token if mayRenew is set, the Secret and
@@ -141,8 +122,7 @@ subjects: [{kind: ServiceAccount, name: %[1]s, namespace: default}]`
 	issued, err := accounts.CoreV1().ServiceAccounts("default").CreateToken(w.Context(), name,
 		&authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: new(int64(600))}}, metav1.CreateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
-	kubeconfig, err := os.ReadFile(w.target.Kubeconfig)
-	g.Expect(err).NotTo(HaveOccurred())
+	kubeconfig := suite.ReadFile(w, w.target.Kubeconfig)
 	secret := &corev1.Secret{Data: map[string][]byte{
 		"kubeconfig": []byte(strings.ReplaceAll(string(kubeconfig), w.target.Config.BearerToken, issued.Status.Token)),
 		"other":      []byte("stays"),
@@ -154,12 +134,8 @@ subjects: [{kind: ServiceAccount, name: %[1]s, namespace: default}]`
 	syncTarget := &edgev2alpha1.SyncTarget{}
 	syncTarget.Name, syncTarget.UID = name, types.UID(name)
 	syncTarget.Spec.KubeconfigSecretRef = &edgev2alpha1.SecretReference{Name: name}
-	var connection *targets.Connection
-	g.Eventually(func(g Gomega) {
-		connection, err = w.registry.Connect(syncTarget.UID, secret.Data["kubeconfig"], kcp.Limits{})
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(connection.IsUp()).To(BeTrue())
-	}).WithTimeout(patience).Should(Succeed())
+	connection := connections.Connect(w, w.registry, syncTarget.UID, secret.Data["kubeconfig"], kcp.Limits{})
+	suite.WaitUntil(w, "the target is up", connection.IsUp)
 	return syncTarget, connection
 }
 
@@ -188,7 +164,7 @@ func (w *testEnv) goesByTheTargetsClock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			hubs := testclock.NewFakeClock(time.Now().Add(off))
-			there := &testEnv{testWorkspace: w.testWorkspace, T: t, target: w.target, registry: newRegistry(t, hubs)}
+			there := &testEnv{testWorkspace: w.testWorkspace, T: t, target: w.target, registry: connections.NewRegistry(t, targets.Options{Clock: hubs})}
 			syncTarget, connection := there.account(name, true)
 			token, _ := connection.Token()
 			now := testclock.NewFakeClock(token.IssuedAt.Add(off + 5*time.Minute))
@@ -209,7 +185,7 @@ func (w *testEnv) renew(controller *Controller, syncTarget *edgev2alpha1.SyncTar
 	NewWithT(w).Eventually(func() time.Time {
 		controller.renewToken(w.Context(), w, syncTarget, connection, state)
 		return state.renewal.nextAttempt
-	}).WithTimeout(patience).ShouldNot(BeZero())
+	}).ShouldNot(BeZero())
 }
 
 func (w *testEnv) renewsInTime(t *testing.T, controller *Controller, now *testclock.FakeClock) {
@@ -248,7 +224,7 @@ func (w *testEnv) renewsInTime(t *testing.T, controller *Controller, now *testcl
 		// A failure message with the connections would read them while they are in use, which is a race.
 		another := next != connection
 		g.Expect(another && next.IsUp()).To(BeTrue())
-	}).WithTimeout(patience).Should(Succeed())
+	}).Should(Succeed())
 	fresh, ok := next.Token()
 	g.Expect(ok).To(BeTrue())
 	g.Expect(fresh.Lifetime()).To(Equal(token.Lifetime()))
@@ -273,7 +249,7 @@ func (w *testEnv) overwritesNothing(t *testing.T, controller *Controller, now *t
 	g.Expect(state.renewal).To(Equal(renewal{nextAttempt: now.Now().Add(time.Second)}))
 	g.Expect(w.secret("conflicts").ResourceVersion).To(Equal(changed.ResourceVersion))
 	g.Eventually(func() error { return controller.replaceToken(t.Context(), w, syncTarget, connection, state) }).
-		WithTimeout(patience).Should(BeAssignableToTypeOf(&writeError{}))
+		Should(BeAssignableToTypeOf(&writeError{}))
 }
 
 func (w *testEnv) saysWhatIsMissing(t *testing.T, controller *Controller, now *testclock.FakeClock) {

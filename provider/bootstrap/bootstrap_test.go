@@ -34,6 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 func named(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
@@ -105,7 +106,7 @@ func (p provider) read(t *testing.T, object client.Object, key types.NamespacedN
 // change gets an object, mutates and updates it, and retries conflicts.
 func (p provider) change(t *testing.T, object client.Object, key types.NamespacedName, mutate func()) {
 	t.Helper()
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		g.Expect(p.admin(t).Get(t.Context(), key, object)).To(Succeed())
 		mutate()
 		g.Expect(p.admin(t).Update(t.Context(), object)).To(Succeed())
@@ -246,7 +247,7 @@ func TestRunAsAdministratorOfTheWorkspaceAlone(t *testing.T) {
 	newProvider(t, "closed").create(t)
 	provider := newProvider(t, "closed:delegated").create(t)
 	g.Expect(framework.Apply(t.Context(), provider.Workspace(provider.path), adminBindingsFor(servers.HubUser))).To(Succeed())
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		report, err := provider.run(t, provider.HubConfig)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(report).To(HaveKey("APIExport mailbox.edge.kubestellar.io"))
@@ -271,7 +272,7 @@ func TestRunWithoutRights(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			provider := tt.provider(t)
 			// The hub's rights in its own workspace take a moment to take effect in kcp.
-			eventually(t, func(g Gomega) {
+			suite.Eventually(t, func(g Gomega) {
 				_, err := provider.run(t, provider.HubConfig)
 				g.Expect(err).To(MatchError(HavePrefix("this user may not ")))
 				g.Expect(err).To(MatchError(ContainSubstring(tt.says)))

@@ -25,6 +25,7 @@ import (
 
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 func TestIdentify(t *testing.T) {
@@ -43,7 +44,7 @@ func TestIdentify(t *testing.T) {
 
 	provider.bootstrapped(t)
 	var identity bootstrap.Identity
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		var err error
 		identity, err = identify()
 		g.Expect(err).NotTo(HaveOccurred())
@@ -57,7 +58,7 @@ func TestIdentify(t *testing.T) {
 	g.Expect(identity.HashKey).To(HaveLen(32))
 
 	another := newProvider(t, "another").bootstrapped(t)
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		other, err := bootstrap.ReadIdentity(t.Context(), framework.InWorkspace(another.HubConfig, another.path), another.path)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(other.HubUID).NotTo(Equal(identity.HubUID))

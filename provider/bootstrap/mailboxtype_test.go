@@ -28,6 +28,7 @@ import (
 
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 var universal = tenancyv1alpha1.WorkspaceTypeReference{Name: "universal", Path: "root"}
@@ -54,7 +55,7 @@ func TestMailboxesAreLean(t *testing.T) {
 			})
 			old := provider.mailbox(t, "old")
 			// kcp's cache of the type may be older still.
-			eventually(t, func(g Gomega) { g.Expect(old.makesChild(t)).To(Succeed()) })
+			suite.Eventually(t, func(g Gomega) { g.Expect(old.makesChild(t)).To(Succeed()) })
 
 			report, err := provider.run(t, provider.Config)
 			g.Expect(err).NotTo(HaveOccurred())
@@ -66,7 +67,7 @@ func TestMailboxesAreLean(t *testing.T) {
 			g.Expect(report).To(HaveKeyWithValue("WorkspaceType mailbox", "unchanged"))
 
 			refused := MatchError(ContainSubstring("cannot have any child"))
-			eventually(t, func(g Gomega) { g.Expect(old.makesChild(t)).To(refused) })
+			suite.Eventually(t, func(g Gomega) { g.Expect(old.makesChild(t)).To(refused) })
 			fresh := provider.mailbox(t, "fresh")
 			g.Expect(fresh.bindings(t)).To(HaveLen(1 + 2*len(extends)))
 			if extends == nil {
@@ -78,7 +79,7 @@ metadata: {name: tenancy}
 spec: {reference: {export: {path: root, name: tenancy.kcp.io}}}
 `)).To(Succeed())
 			}
-			eventually(t, func(g Gomega) { g.Expect(fresh.makesChild(t)).To(refused) })
+			suite.Eventually(t, func(g Gomega) { g.Expect(fresh.makesChild(t)).To(refused) })
 
 			export := &apisv1alpha2.APIExport{}
 			provider.change(t, export, named(bootstrap.MailboxExport), func() {
@@ -86,7 +87,7 @@ spec: {reference: {export: {path: root, name: tenancy.kcp.io}}}
 					apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Resource: "configmaps"}, Verbs: []string{"*"}})
 			})
 			for _, mailbox := range []mailbox{old, fresh} {
-				eventually(t, func(g Gomega) {
+				suite.Eventually(t, func(g Gomega) {
 					g.Expect(mailbox.bindings(t)).To(ContainElement(HaveField("Status.AppliedPermissionClaims", ContainElement(HaveField("Resource", "configmaps")))), mailbox.path)
 				})
 				var workspace tenancyv1alpha1.Workspace
@@ -107,7 +108,7 @@ type mailbox struct {
 func (p provider) mailbox(t *testing.T, name string) mailbox {
 	t.Helper()
 	// The hub's rights and the type take a moment to take effect in kcp.
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		_, err := framework.CreateWorkspace(t.Context(), p.HubConfig, p.path, name, p.path+":"+bootstrap.WorkspaceType)
 		g.Expect(err).NotTo(HaveOccurred())
 	})

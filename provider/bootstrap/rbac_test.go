@@ -41,6 +41,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // permission is a set of verbs on a resource that a user may or may not have.
@@ -98,7 +99,7 @@ func TestHubMayDoWhatItNeedsAndNoMore(t *testing.T) {
 		return answer.Status.Allowed, nil
 	}
 	// New RBAC takes a moment to take effect in kcp.
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		for _, question := range accessReviewsFor(granted) {
 			g.Expect(may(question)).To(BeTrue(), "%+v", question)
 		}
@@ -138,11 +139,11 @@ func TestInventoryGroupsMayBind(t *testing.T) {
 			},
 		}, client.DryRunAll)
 	}
-	eventually(t, func(g Gomega) { g.Expect(operator.List(ctx, &apisv1alpha2.APIBindingList{})).To(Succeed()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(operator.List(ctx, &apisv1alpha2.APIBindingList{})).To(Succeed()) })
 	g.Expect(bind(bootstrap.InventoryExport)).To(MatchError(ContainSubstring("no permission to bind")))
 
 	provider.bootstrapped(t, "others", servers.HubGroup)
-	eventually(t, func(g Gomega) { g.Expect(bind(bootstrap.InventoryExport)).To(Succeed()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(bind(bootstrap.InventoryExport)).To(Succeed()) })
 	g.Expect(bind(bootstrap.MailboxExport)).To(MatchError(ContainSubstring("no permission to bind")))
 }
 
@@ -165,12 +166,12 @@ func TestMailboxOfTheHubBecomesReady(t *testing.T) {
 	ctx := t.Context()
 	provider := newProvider(t, "mailboxes").bootstrapped(t)
 	hub := provider.hub(t)
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		g.Expect(hub.List(ctx, &apisv1alpha2.APIExportList{})).To(Succeed())
 		g.Expect(hub.List(ctx, &apisv1alpha1.APIResourceSchemaList{})).To(Succeed())
 	})
 	var mailbox *tenancyv1alpha1.Workspace
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		var err error
 		mailbox, err = framework.CreateWorkspace(ctx, provider.HubConfig, provider.path, "one", provider.path+":"+bootstrap.WorkspaceType)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -188,7 +189,7 @@ func TestMailboxOfTheHubBecomesReady(t *testing.T) {
 	inMailbox := provider.client(t, provider.Config, mailbox.Spec.Cluster)
 	expectClaims := func(export *apisv1alpha2.APIExport) {
 		t.Helper()
-		eventually(t, func(g Gomega) {
+		suite.Eventually(t, func(g Gomega) {
 			binding := bindingOf(ctx, g, inMailbox, bootstrap.MailboxExport)
 			g.Expect(binding.Status.Phase).To(Equal(apisv1alpha2.APIBindingPhaseBound))
 			g.Expect(conditions.IsTrue(binding, apisv1alpha2.PermissionClaimsApplied)).To(BeTrue())
@@ -212,7 +213,7 @@ func TestMailboxOfTheHubBecomesReady(t *testing.T) {
 	// Through the virtual workspace the hub can list the mailbox and write to claimed resources.
 	endpoint := endpointOf(t, provider)
 	wildcard := &rest.Config{Host: endpoint + "/clusters/*", BearerToken: provider.HubConfig.BearerToken, TLSClientConfig: provider.HubConfig.TLSClientConfig}
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		for _, resource := range []schema.GroupVersionResource{
 			apisv1alpha2.SchemeGroupVersion.WithResource("apibindings"),
 			{Group: "core.kcp.io", Version: "v1alpha1", Resource: "logicalclusters"},
@@ -240,7 +241,7 @@ func TestMailboxOfTheHubBecomesReady(t *testing.T) {
 	g.Expect(inMailbox.Get(ctx, named("made-by-the-hub"), &corev1.Namespace{})).To(Succeed())
 
 	// Existing mailboxes accept a claim that the hub adds later, and the hub can use it at once.
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		g.Expect(hub.Get(ctx, named(bootstrap.MailboxExport), export)).To(Succeed())
 		export.Spec.PermissionClaims = append(export.Spec.PermissionClaims, apisv1alpha2.PermissionClaim{
 			GroupResource: apisv1alpha2.GroupResource{Resource: "configmaps"}, Verbs: []string{"*"},
@@ -249,7 +250,7 @@ func TestMailboxOfTheHubBecomesReady(t *testing.T) {
 	})
 	expectClaims(export)
 	g.Expect(claimsOf(export.Spec.PermissionClaims)).To(ContainElement("configmaps."))
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		_, err = framework.List(ctx, through, schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, "", "")
 		g.Expect(err).NotTo(HaveOccurred())
 	})
@@ -276,7 +277,7 @@ func bindingOf(ctx context.Context, g Gomega, workspace client.Client, export st
 func endpointOf(t *testing.T, provider provider) (url string) {
 	t.Helper()
 	slice := &apisv1alpha1.APIExportEndpointSlice{}
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		g.Expect(provider.hub(t).Get(t.Context(), named(bootstrap.MailboxExport), slice)).To(Succeed())
 		g.Expect(slice.Status.APIExportEndpoints).To(HaveLen(1))
 		url = slice.Status.APIExportEndpoints[0].URL

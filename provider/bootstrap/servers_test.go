@@ -21,15 +21,14 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
-	. "github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // eventuallyTimeout is the timeout of waits, enough for a busy machine.
@@ -51,7 +50,7 @@ type provider struct {
 	path, hubUser string
 }
 
-// newProvider returns a provider workspace that does not exist yet.
+// newProvider returns a provider workspace that does not exist yet. Each test has its own.
 func newProvider(t *testing.T, name string) provider {
 	t.Helper()
 	return provider{sharedKCP(t), "root:" + name, servers.HubUser}
@@ -114,10 +113,4 @@ func (p provider) client(t *testing.T, user *rest.Config, workspace string) clie
 		t.Fatal(err)
 	}
 	return made
-}
-
-// eventually waits for at most eventuallyTimeout.
-func eventually(t *testing.T, what func(g Gomega)) {
-	t.Helper()
-	NewWithT(t).Eventually(what).WithContext(t.Context()).WithTimeout(eventuallyTimeout).WithPolling(50 * time.Millisecond).Should(Succeed())
 }

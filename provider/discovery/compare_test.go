@@ -25,7 +25,6 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 )
 
 // withoutServerFields returns an object without the metadata that servers set.
@@ -111,11 +110,4 @@ func jsonOf(t *testing.T, object any) []byte {
 		t.Fatal(err)
 	}
 	return content
-}
-
-func decode(t *testing.T, manifest string, into any) {
-	t.Helper()
-	if err := yaml.UnmarshalStrict([]byte(manifest), into); err != nil {
-		t.Fatal(err)
-	}
 }

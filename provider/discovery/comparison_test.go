@@ -31,6 +31,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // droppedFields are the fields that the cluster removes without validation, because their feature gates are off.
@@ -115,7 +117,7 @@ func otherValues(value any) []any {
 // The schema accepts each object that the cluster accepts, and the cluster's response to it. Exceptions are objects that
 // the hub could not apply on the cluster: duplicates in a list whose items have keys, and null as a key.
 func TestSchemasAcceptWhatTheClusterAccepts(t *testing.T) {
-	client := dynamicClient(t, cluster(t))
+	client := suite.Dynamic(t, cluster(t))
 	var mu sync.Mutex
 	var found []string
 	t.Run("kinds", func(t *testing.T) {

@@ -114,7 +114,7 @@ func definitionsOf(t *testing.T, kinds []builtin) (all []definition) {
 func checkSurvives(t *testing.T, kind builtin, apis published) error {
 	inKCP := apis.resource(kind.resource)
 	sample := sampleOf(t, kind.GroupVersionKind)
-	answer, err := dynamicClient(t, cluster(t)).Resource(kind.resource).Namespace(sample.GetNamespace()).
+	answer, err := suite.Dynamic(t, cluster(t)).Resource(kind.resource).Namespace(sample.GetNamespace()).
 		Create(t.Context(), sample, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
 		return fmt.Errorf("the cluster refuses the sample: %w", err)

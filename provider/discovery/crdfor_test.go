@@ -31,6 +31,8 @@ import (
 	"github.com/synchub-dev/synchub/apis/schemas"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/discovery"
+	"github.com/synchub-dev/synchub/test/fixtures"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // ownGroup is the group of the CRDs that these tests create.
@@ -92,9 +94,9 @@ func read(t *testing.T, config *rest.Config, resource synchubv1alpha1.ResourceDe
 // installClockCRD creates the CRD, waits until it is served, and returns the result of CRDFor.
 func installClockCRD(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
-	apply(t, cluster(t), clockCRD)
+	suite.Apply(t, cluster(t), clockCRD)
 	var crd *apiextensionsv1.CustomResourceDefinition
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		var err error
 		crd, err = read(t, cluster(t), synchubv1alpha1.ResourceDescriptor{Group: ownGroup, Resource: "clocks"})
 		g.Expect(err).NotTo(HaveOccurred())
@@ -105,8 +107,7 @@ func installClockCRD(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 func TestCRDForOfACRD(t *testing.T) {
 	g := NewWithT(t)
 	crd := installClockCRD(t)
-	wanted := &apiextensionsv1.CustomResourceDefinition{}
-	decode(t, clockCRD, wanted)
+	wanted := fixtures.Decode[*apiextensionsv1.CustomResourceDefinition](t, clockCRD)
 	wanted.Labels, wanted.Annotations = nil, nil
 	wanted.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{Strategy: apiextensionsv1.NoneConverter}
 	g.Expect(jsonOf(t, crd)).To(MatchJSON(jsonOf(t, wanted)))
@@ -129,13 +130,13 @@ func TestCRDForWithoutPermission(t *testing.T) {
 	crd := installClockCRD(t)
 	nobody := rest.CopyConfig(cluster(t))
 	nobody.Impersonate = rest.ImpersonationConfig{UserName: "nobody", Groups: []string{"system:authenticated"}}
-	_, err := dynamicClient(t, nobody).Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")).
+	_, err := suite.Dynamic(t, nobody).Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")).
 		Get(t.Context(), crd.Name, metav1.GetOptions{})
 	g.Expect(apierrors.IsForbidden(err)).To(BeTrue())
 
 	// The document is updated a moment after the API.
 	var published *apiextensionsv1.CustomResourceDefinition
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		published, err = read(t, nobody, synchubv1alpha1.ResourceDescriptor{Group: ownGroup, Resource: "clocks"})
 		g.Expect(err).NotTo(HaveOccurred())
 	})
@@ -244,14 +245,14 @@ func TestCRDForOfUnservedResources(t *testing.T) {
 func TestCRDForOfATerminatingCRD(t *testing.T) {
 	g := NewWithT(t)
 	manifest := strings.NewReplacer("clock", "watche", "Clock", "Watche", "clk", "wtc").Replace(clockCRD)
-	apply(t, cluster(t), manifest)
+	suite.Apply(t, cluster(t), manifest)
 	resource := synchubv1alpha1.ResourceDescriptor{Group: ownGroup, Resource: "watches"}
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		_, err := read(t, cluster(t), resource)
 		g.Expect(err).NotTo(HaveOccurred())
 	})
-	apply(t, cluster(t), `{apiVersion: definitions.example.com/v1beta1, kind: Watche, metadata: {name: kept, namespace: default, finalizers: [example.com/kept]}}`)
-	crds := dynamicClient(t, cluster(t)).Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
+	suite.Apply(t, cluster(t), `{apiVersion: definitions.example.com/v1beta1, kind: Watche, metadata: {name: kept, namespace: default, finalizers: [example.com/kept]}}`)
+	crds := suite.Dynamic(t, cluster(t)).Resource(apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
 	g.Expect(crds.Delete(t.Context(), "watches.definitions.example.com", metav1.DeleteOptions{})).To(Succeed())
 	_, err := read(t, cluster(t), resource)
 	g.Expect(err).To(MatchError(ContainSubstring("is being deleted")))

@@ -33,6 +33,7 @@ import (
 
 	"github.com/synchub-dev/synchub/apis/schemas"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // resourceClient reads and creates objects of one resource in one namespace.
@@ -169,7 +170,7 @@ func TestReadFromKCP(t *testing.T) {
 	crd := installClockCRD(t)
 	apis := publish(t, "upstream", []definition{{crd: crd}}, nil)
 	var again *apiextensionsv1.CustomResourceDefinition
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		found, err := read(t, apis.config, synchubv1alpha1.ResourceDescriptor{Group: ownGroup, Resource: "clocks", Version: "v1"})
 		g.Expect(err).NotTo(HaveOccurred())
 		again = found

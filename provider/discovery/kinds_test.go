@@ -24,14 +24,12 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	clientdiscovery "k8s.io/client-go/discovery"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
@@ -49,26 +47,9 @@ func (b builtin) String() string {
 	return b.GroupVersion().String() + " " + b.Kind
 }
 
-var readBuiltins struct {
-	sync.Once
-	all []builtin
-}
-
 // builtins returns every kind that the cluster's discovery lists with the verbs create and get, in a fixed order.
-func builtins(t *testing.T) []builtin {
-	t.Helper()
-	readBuiltins.Do(func() { readBuiltins.all = readAll(t) })
-	if len(readBuiltins.all) == 0 {
-		t.Fatal("the built-in kinds of the cluster could not be read")
-	}
-	return readBuiltins.all
-}
-
-func readAll(t *testing.T) (all []builtin) {
-	client, err := clientdiscovery.NewDiscoveryClientForConfig(cluster(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+var builtins = suite.Shared(func(t testing.TB) (all []builtin) {
+	client := suite.Discovery(t, cluster(t))
 	_, lists, err := client.ServerGroupsAndResources()
 	if err != nil {
 		t.Fatal(err)
@@ -92,8 +73,11 @@ func readAll(t *testing.T) (all []builtin) {
 			all = append(all, builtin{version.WithKind(served.Kind), version.WithResource(served.Name), served.Namespaced, crd})
 		}
 	}
+	if len(all) == 0 {
+		t.Fatal("the cluster has no built-in kinds")
+	}
 	return all
-}
+})
 
 // samples returns the objects in testdata/samples.
 func samples(t *testing.T) (all []*unstructured.Unstructured) {

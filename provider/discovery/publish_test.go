@@ -29,7 +29,6 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,6 +37,7 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // definition is a CRD to publish, with the settings of a PublishedResource.
@@ -67,11 +67,7 @@ func (p published) resource(resource schema.GroupVersionResource) dynamic.Namesp
 // names.
 func kcpNatives(t *testing.T) map[schema.GroupResource]bool {
 	t.Helper()
-	client, err := discovery.NewDiscoveryClientForConfig(framework.InWorkspace(kcp(t), "root"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, lists, err := client.ServerGroupsAndResources()
+	_, lists, err := suite.Discovery(t, kcp(t, "root")).ServerGroupsAndResources()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,15 +89,15 @@ func kcpNatives(t *testing.T) map[schema.GroupResource]bool {
 func publish(t *testing.T, workspace string, all []definition, natives map[schema.GroupResource]bool) published {
 	t.Helper()
 	ctx := t.Context()
-	config := framework.InWorkspace(kcp(t), "root:"+workspace)
-	if _, err := framework.CreateWorkspace(ctx, kcp(t), "root", workspace, ""); err != nil {
+	config := kcp(t, "root:"+workspace)
+	if _, err := framework.CreateWorkspace(ctx, suite.KCP(t).Config, "root", workspace, ""); err != nil {
 		t.Fatal(err)
 	}
 	admin, err := client.New(config, client.Options{Scheme: bootstrap.Scheme()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	apis := published{config: config, client: dynamicClient(t, config), names: map[schema.GroupResource]schema.GroupResource{}}
+	apis := published{config: config, client: suite.Dynamic(t, config), names: map[schema.GroupResource]schema.GroupResource{}}
 	export := &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: workspace}}
 	var served []schema.GroupVersionResource
 	for _, definition := range all {
@@ -138,7 +134,7 @@ func publish(t *testing.T, workspace string, all []definition, natives map[schem
 	bind(ctx, t, admin, workspace)
 	// kcp serves a bound API after a moment.
 	for _, resource := range served {
-		eventually(t, func(g Gomega) {
+		suite.Eventually(t, func(g Gomega) {
 			_, err := apis.client.Resource(resource).List(ctx, metav1.ListOptions{Limit: 1})
 			g.Expect(err).NotTo(HaveOccurred())
 		})
@@ -163,7 +159,7 @@ func bind(ctx context.Context, t *testing.T, admin client.Client, export string)
 	if err := admin.Create(ctx, binding); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		g.Expect(admin.Get(ctx, client.ObjectKeyFromObject(binding), binding)).To(Succeed())
 		failed := slices.DeleteFunc(slices.Clone(binding.Status.Conditions), func(condition conditionsv1alpha1.Condition) bool { return condition.Status == "True" })
 		g.Expect(binding.Status.Phase).To(Equal(apisv1alpha2.APIBindingPhaseBound), "%v", failed)

@@ -20,7 +20,6 @@ import (
 	"context"
 	"os"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/dynamic"
@@ -53,15 +52,15 @@ func cluster(t *testing.T) *rest.Config {
 	return unlimited(sharedCluster(t).Config)
 }
 
-// kcp returns the administrator's config for kcp, without a workspace.
-func kcp(t *testing.T) *rest.Config {
+// kcp returns the administrator's config for a workspace.
+func kcp(t *testing.T, workspace string) *rest.Config {
 	t.Helper()
 	return unlimited(sharedKCP(t).Config)
 }
 
-func unlimited(config *rest.Config) *rest.Config {
+// withoutWarnings returns a config whose clients do not log that an API is deprecated.
+func withoutWarnings(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
-	config.QPS = -1
 	config.WarningHandler = rest.NoWarnings{}
 	return config
 }
@@ -96,5 +95,5 @@ func apply(t *testing.T, config *rest.Config, manifest string) {
 // eventually waits for at most eventuallyTimeout.
 func eventually(t *testing.T, what func(g Gomega)) {
 	t.Helper()
-	NewWithT(t).Eventually(what).WithContext(t.Context()).WithTimeout(eventuallyTimeout).WithPolling(50 * time.Millisecond).Should(Succeed())
+	NewWithT(t).Eventually(what).WithContext(t.Context()).Should(Succeed())
 }

@@ -19,11 +19,9 @@ package inventories
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -34,7 +32,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -42,9 +39,9 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
-	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/test/framework"
-	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/framework/connections"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 const (
@@ -96,24 +93,13 @@ func testScheme(t *testing.T) *runtime.Scheme {
 	return scheme
 }
 
+func TestMain(m *testing.M) { suite.Main(m) }
+
 func TestAgainstKCP(t *testing.T) {
 	g := NewWithT(t)
-	root, err := framework.RepositoryRoot()
-	g.Expect(err).NotTo(HaveOccurred())
-	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
-	defer cancel()
-	server, err := servers.StartKCP(ctx, servers.Options{Dir: t.TempDir(), Bin: filepath.Join(root, "bin")})
-	g.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() {
-		if err := server.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	g.Expect(bootstrap.Run(ctx, bootstrap.Options{
-		Config: func(workspace string) *rest.Config { return server.Workspace(workspace) }, Workspace: providerWorkspace, HubUser: servers.HubUser, Report: func(string, string) {},
-	})).To(Succeed())
-	access, err := kcp.Load(server.HubKubeconfigOf(servers.HubUser), kcp.Limits{QPS: 1000, Burst: 1000})
-	g.Expect(err).NotTo(HaveOccurred())
+	ctx, server := t.Context(), suite.KCP(t)
+	connections.Bootstrap(t, server, providerWorkspace)
+	access := connections.KCP(t, suite.ReadFile(t, server.HubKubeconfig))
 	scheme := testScheme(t)
 	provider, err := New(Options{KCP: access, Workspace: providerWorkspace, Export: bootstrap.InventoryExport, Scheme: scheme, Log: logr.Discard()})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -126,18 +112,14 @@ func TestAgainstKCP(t *testing.T) {
 		config := server.Workspace("root:" + name)
 		manifest := fmt.Sprintf(workspaceContent, providerWorkspace, bootstrap.InventoryExport, edgev2alpha1.LabelCredential, edgev2alpha1.CredentialKubeconfig)
 		// RBAC in a new workspace takes a moment to take effect in kcp.
-		g.Eventually(framework.Apply).WithContext(ctx).WithArguments(config, manifest).WithTimeout(eventuallyTimeout).Should(Succeed())
-		g.Eventually(framework.List).WithContext(ctx).WithArguments(config, edgev2alpha1.GroupVersion.WithResource("synctargets"), "", "").WithTimeout(eventuallyTimeout).Should(BeEmpty())
+		g.Eventually(framework.Apply).WithContext(ctx).WithArguments(config, manifest).Should(Succeed())
+		g.Eventually(framework.List).WithContext(ctx).WithArguments(config, edgev2alpha1.GroupVersion.WithResource("synctargets"), "", "").Should(BeEmpty())
 		writer, err := client.New(config, client.Options{Scheme: scheme})
 		g.Expect(err).NotTo(HaveOccurred())
 		return logicalcluster.Name(made.Spec.Cluster), writer
 	}
 	greedyName, greedy := inventory("greedy")
 	modestName, modest := inventory("modest")
-	eventually := func(check func(g Gomega)) {
-		t.Helper()
-		g.Eventually(check).WithTimeout(eventuallyTimeout).WithPolling(50 * time.Millisecond).Should(Succeed())
-	}
 
 	t.Run("holds of objects what the hub reads", func(t *testing.T) {
 		g := NewWithT(t)
@@ -156,7 +138,7 @@ func TestAgainstKCP(t *testing.T) {
 		}
 		var read edgev2alpha1.SyncTarget
 		secret := SecretMetadata()
-		eventually(func(g Gomega) {
+		suite.Eventually(t, func(g Gomega) {
 			cluster := found.get(greedyName)
 			g.Expect(cluster).NotTo(BeNil())
 			g.Expect(cluster.GetClient().Get(ctx, types.NamespacedName{Name: "large-2"}, &read)).To(Succeed())
@@ -178,7 +160,7 @@ func TestAgainstKCP(t *testing.T) {
 			}
 			return objects, bytes
 		}
-		eventually(func(g Gomega) {
+		suite.Eventually(t, func(g Gomega) {
 			objects, bytes := held()
 			g.Expect(objects).To(BeEquivalentTo(6))
 			g.Expect(bytes).To(BeNumerically("<", 10<<10))
@@ -199,7 +181,7 @@ func TestAgainstKCP(t *testing.T) {
 		g := NewWithT(t)
 		g.Expect(modest.Create(ctx, &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "florin"}})).To(Succeed())
 		var read edgev2alpha1.SyncTarget
-		eventually(func(g Gomega) {
+		suite.Eventually(t, func(g Gomega) {
 			cluster := found.get(modestName)
 			g.Expect(cluster).NotTo(BeNil())
 			g.Expect(cluster.GetClient().Get(ctx, types.NamespacedName{Name: "florin"}, &read)).To(Succeed())
@@ -212,7 +194,7 @@ func TestAgainstKCP(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{AddFunc: func(added any) { seen <- added.(*edgev2alpha1.SyncTarget).Name }})
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Eventually(seen).WithTimeout(eventuallyTimeout).Should(Receive(Equal("florin")))
+		g.Eventually(seen).Should(Receive(Equal("florin")))
 	})
 
 	// docs/operations.md tells operators to do so.
@@ -235,11 +217,11 @@ spec:
 		}
 		// kcp takes a moment to count objects.
 		g.Eventually(func() error { return modest.Create(ctx, &corev1.Secret{ObjectMeta: many()}) }).
-			WithTimeout(eventuallyTimeout).Should(MatchError(ContainSubstring("exceeded quota")))
+			Should(MatchError(ContainSubstring("exceeded quota")))
 		g.Eventually(func() error {
 			meta := many()
 			meta.Namespace = ""
 			return modest.Create(ctx, &edgev2alpha1.SyncTarget{ObjectMeta: meta})
-		}).WithTimeout(eventuallyTimeout).Should(MatchError(ContainSubstring("exceeded quota")))
+		}).Should(MatchError(ContainSubstring("exceeded quota")))
 	})
 }

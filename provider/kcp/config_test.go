@@ -18,7 +18,6 @@ package kcp
 
 import (
 	"context"
-	"encoding/pem"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -34,6 +33,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 var limits = Limits{QPS: 123, Burst: 45}
@@ -61,7 +61,7 @@ type fakeKCP struct {
 
 func newFakeKCP(t *testing.T) *fakeKCP {
 	fake := &fakeKCP{}
-	fake.Server = httptest.NewTLSServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+	fake.Server = suite.ServeTLS(t, http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 		fake.token.Store(strings.TrimPrefix(request.Header.Get("Authorization"), "Bearer "))
 		fake.path.Store(request.URL.Path)
 		fake.agent.Store(request.UserAgent())
@@ -70,12 +70,11 @@ func newFakeKCP(t *testing.T) *fakeKCP {
 			t.Error(err)
 		}
 	}))
-	t.Cleanup(fake.Close)
 	return fake
 }
 
 func (f *fakeKCP) ca() []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: f.Certificate().Raw})
+	return suite.CertificateOf(f.Server)
 }
 
 func (f *fakeKCP) kubeconfig(t *testing.T, token string) []byte {

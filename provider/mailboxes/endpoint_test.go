@@ -69,7 +69,7 @@ func TestHasSynced(t *testing.T) {
 					}
 				}
 				return true
-			}).WithTimeout(eventuallyTimeout).WithPolling(pollInterval).Should(BeTrue())
+			}).Should(BeTrue())
 			g.Expect(mailboxes.HasSynced()).To(Equal(tt.want))
 		})
 	}
@@ -84,10 +84,10 @@ func TestHasSyncedWaitsForFillingCaches(t *testing.T) {
 	mailboxes := startMailboxes(t, configMaps)
 	mailboxes.Watch(secrets)
 	mailboxes.setEndpoints([]string{shard.url()})
-	g.Eventually(func() int { return shard.watchers(bindingsResource) }).WithTimeout(eventuallyTimeout).Should(Equal(1))
+	g.Eventually(func() int { return shard.watchers(bindingsResource) }).Should(Equal(1))
 	g.Expect(mailboxes.HasSynced()).To(BeFalse())
 	releaseConfigMaps()
-	g.Eventually(stateOf(mailboxes, configMaps, here, "a")).WithTimeout(eventuallyTimeout).Should(Equal(Present))
+	g.Eventually(stateOf(mailboxes, configMaps, here, "a")).Should(Equal(Present))
 	g.Expect(mailboxes.HasSynced()).To(BeFalse())
 	mailboxes.Unwatch(secrets)
 	g.Expect(mailboxes.HasSynced()).To(BeTrue())
@@ -102,16 +102,16 @@ func TestServedLater(t *testing.T) {
 	mailboxes.Subscribe(secrets, here, subscriber)
 	mailboxes.setEndpoints([]string{shard.url()})
 	mailboxes.Watch(secrets)
-	g.Eventually(mailboxes.HasSynced).WithTimeout(eventuallyTimeout).Should(BeTrue())
+	g.Eventually(mailboxes.HasSynced).Should(BeTrue())
 	g.Expect(stateOf(mailboxes, secrets, here, "a")()).To(Equal(Unknown))
 	_, _, _ = subscriber.received()
 
 	shard.serve(secrets, object(here, "a"))
-	g.Eventually(stateOf(mailboxes, secrets, here, "a")).WithTimeout(eventuallyTimeout).Should(Equal(Present))
+	g.Eventually(stateOf(mailboxes, secrets, here, "a")).Should(Equal(Present))
 	g.Eventually(func() int {
 		_, _, resets := subscriber.received()
 		return resets
-	}).WithTimeout(eventuallyTimeout).Should(BeNumerically(">", 0))
+	}).Should(BeNumerically(">", 0))
 }
 
 // Before the bindings are known all objects are Unknown, so subscribers must be reset afterwards.
@@ -123,10 +123,10 @@ func TestBindingsMayComeLast(t *testing.T) {
 	states := make(chan State, 100)
 	mailboxes.Subscribe(configMaps, here, resetObserver{func() { states <- stateOf(mailboxes, configMaps, here, "a")() }})
 	mailboxes.setEndpoints([]string{shard.url()})
-	g.Eventually(func() int { return shard.watchers(configMaps) }).WithTimeout(eventuallyTimeout).Should(Equal(1))
+	g.Eventually(func() int { return shard.watchers(configMaps) }).Should(Equal(1))
 	g.Expect(stateOf(mailboxes, configMaps, here, "a")()).To(Equal(Unknown))
 	release()
-	g.Eventually(states).WithTimeout(eventuallyTimeout).Should(Receive(Equal(Present)))
+	g.Eventually(states).Should(Receive(Equal(Present)))
 }
 
 // resetObserver is a subscriber that calls a function for each reset.
@@ -144,7 +144,7 @@ func TestEndpointsKeepToTheirMailboxes(t *testing.T) {
 	mailboxes := startMailboxes(t, configMaps)
 	calls := recordAbsenceCalls(mailboxes)
 	mailboxes.setEndpoints([]string{one.url()})
-	g.Eventually(stateOf(mailboxes, configMaps, here, "a")).WithTimeout(eventuallyTimeout).Should(Equal(Present))
+	g.Eventually(stateOf(mailboxes, configMaps, here, "a")).Should(Equal(Present))
 	before := goroutinesWhenWatching(g, 2)
 	subscriber, elsewhere := &recorder{}, &recorder{}
 	mailboxes.Subscribe(configMaps, here, subscriber)
@@ -157,11 +157,11 @@ func TestEndpointsKeepToTheirMailboxes(t *testing.T) {
 			_, _, more := elsewhere.received()
 			resets += more
 			return resets
-		}).WithTimeout(eventuallyTimeout).Should(BeNumerically(">=", 2), "for its binding, and when each of its caches is filled")
-		g.Eventually(stateOf(mailboxes, configMaps, there, "a")).WithTimeout(eventuallyTimeout).Should(Equal(Present))
-		g.Eventually(func() int { return two.watchers(configMaps) }).WithTimeout(eventuallyTimeout).Should(Equal(1))
+		}).Should(BeNumerically(">=", 2), "for its binding, and when each of its caches is filled")
+		g.Eventually(stateOf(mailboxes, configMaps, there, "a")).Should(Equal(Present))
+		g.Eventually(func() int { return two.watchers(configMaps) }).Should(Equal(1))
 		two.tell(configMaps, "ADDED", object(there, "c"))
-		g.Eventually(stateOf(mailboxes, configMaps, there, "c")).WithTimeout(eventuallyTimeout).Should(Equal(Present))
+		g.Eventually(stateOf(mailboxes, configMaps, there, "c")).Should(Equal(Present))
 		g.Expect(testutil.ToFloat64(endpointUp.WithLabelValues(two.url()))).To(Equal(1.0))
 
 		elsewhere.received()
@@ -173,8 +173,8 @@ func TestEndpointsKeepToTheirMailboxes(t *testing.T) {
 		g.Expect(ok).To(BeFalse())
 		events, _, _ := elsewhere.received()
 		g.Expect(events).To(BeEmpty(), "nothing is said to be deleted")
-		g.Eventually(func() int { return two.watchers(configMaps) + two.watchers(bindingsResource) }).WithTimeout(eventuallyTimeout).Should(BeZero())
-		g.Eventually(watchRoutines).WithTimeout(eventuallyTimeout).Should(BeNumerically("<=", before))
+		g.Eventually(func() int { return two.watchers(configMaps) + two.watchers(bindingsResource) }).Should(BeZero())
+		g.Eventually(watchRoutines).Should(BeNumerically("<=", before))
 	}
 
 	events, proven, resets := subscriber.received()
@@ -200,17 +200,17 @@ func TestAMailboxThatMoves(t *testing.T) {
 			states := make(chan State, 100)
 			mailboxes.Subscribe(configMaps, here, resetObserver{func() { states <- stateOf(mailboxes, configMaps, here, "a")() }})
 			mailboxes.setEndpoints([]string{old.url()})
-			g.Eventually(states).WithTimeout(eventuallyTimeout).Should(Receive(Equal(Present)))
+			g.Eventually(states).Should(Receive(Equal(Present)))
 
 			mailboxes.setEndpoints([]string{old.url(), current.url()})
-			g.Eventually(stateOf(mailboxes, configMaps, here, "a")).WithTimeout(eventuallyTimeout).Should(Equal(Unknown))
+			g.Eventually(stateOf(mailboxes, configMaps, here, "a")).Should(Equal(Unknown))
 			g.Expect(stateOf(mailboxes, configMaps, here, "c")()).To(Equal(Unknown))
 			_, ok := mailboxes.Client(here)
 			g.Expect(ok).To(BeFalse())
-			g.Eventually(func() int { return old.watchers(bindingsResource) }).WithTimeout(eventuallyTimeout).Should(Equal(1))
+			g.Eventually(func() int { return old.watchers(bindingsResource) }).Should(Equal(1))
 
 			letGo(mailboxes, old, current)
-			g.Eventually(states).WithTimeout(eventuallyTimeout).Should(Receive(Equal(Absent)))
+			g.Eventually(states).Should(Receive(Equal(Absent)))
 			g.Expect(stateOf(mailboxes, configMaps, here, "c")()).To(Equal(Present))
 			g.Expect(calls.take()).To(ContainElement("forget here"), "an absence that one endpoint showed says nothing about another endpoint")
 		})
@@ -224,16 +224,16 @@ func TestAnEndpointThatDiesAndComesBack(t *testing.T) {
 	mailboxes := startMailboxes(t, configMaps)
 	mailboxes.setEndpoints([]string{shard.url()})
 	up := func() float64 { return testutil.ToFloat64(endpointUp.WithLabelValues(shard.url())) }
-	g.Eventually(stateOf(mailboxes, configMaps, here, "a")).WithTimeout(eventuallyTimeout).Should(Equal(Present))
-	g.Eventually(up).WithTimeout(eventuallyTimeout).Should(Equal(1.0))
-	g.Eventually(func() int { return shard.watchers(bindingsResource) }).WithTimeout(eventuallyTimeout).Should(Equal(1))
+	g.Eventually(stateOf(mailboxes, configMaps, here, "a")).Should(Equal(Present))
+	g.Eventually(up).Should(Equal(1.0))
+	g.Eventually(func() int { return shard.watchers(bindingsResource) }).Should(Equal(1))
 
 	shard.refuse(true)
-	g.Eventually(up).WithTimeout(eventuallyTimeout).Should(Equal(0.0))
+	g.Eventually(up).Should(Equal(0.0))
 	g.Expect(stateOf(mailboxes, configMaps, here, "a")()).To(Equal(Present), "as it was last seen")
 	g.Expect(mailboxes.HasSynced()).To(BeTrue())
 	shard.refuse(false)
-	g.Eventually(up).WithTimeout(eventuallyTimeout).Should(Equal(1.0))
+	g.Eventually(up).Should(Equal(1.0))
 }
 
 // A request without an answer ends with its endpoint.
@@ -245,12 +245,12 @@ func TestAnEndpointThatHangsCanGo(t *testing.T) {
 	mailboxes := startMailboxes(t, configMaps)
 	before := goroutinesWhenWatching(g, 0)
 	mailboxes.setEndpoints([]string{shard.url()})
-	g.Eventually(shard.waiting).WithTimeout(eventuallyTimeout).Should(Equal(2))
+	g.Eventually(shard.waiting).Should(Equal(2))
 	gone := make(chan struct{})
 	go func() {
 		mailboxes.setEndpoints(nil)
 		close(gone)
 	}()
-	g.Eventually(gone).WithTimeout(eventuallyTimeout).Should(BeClosed())
-	g.Eventually(watchRoutines).WithTimeout(eventuallyTimeout).Should(BeNumerically("<=", before))
+	g.Eventually(gone).Should(BeClosed())
+	g.Eventually(watchRoutines).Should(BeNumerically("<=", before))
 }

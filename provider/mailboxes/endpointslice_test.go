@@ -126,6 +126,6 @@ func TestEndpointsAreWatchedOnce(t *testing.T) {
 	g.Eventually(func() State {
 		_, state := mailboxes.Get(configMaps, here, key("a"))
 		return state
-	}).WithTimeout(eventuallyTimeout).Should(Equal(Present))
+	}).Should(Equal(Present))
 	g.Expect(shard.watchers(bindingsResource)).To(BeNumerically("<=", 1))
 }

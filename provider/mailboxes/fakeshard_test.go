@@ -19,34 +19,24 @@ package mailboxes
 import (
 	"context"
 	"encoding/json"
-	"encoding/pem"
-	"io"
-	"log"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/test/framework/connections"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 const (
-	// eventuallyTimeout is how long a test waits for what must happen.
-	eventuallyTimeout = 3 * time.Minute
-	pollInterval      = 10 * time.Millisecond
 	// nowhere is an address at which nothing listens.
 	nowhere = "https://127.0.0.1:1/services/apiexport/a/b"
 	// firstVersion is the resource version of a shard's first lists, beyond those of the objects that tests make.
@@ -77,10 +67,7 @@ func newFakeShard(t *testing.T, served caches) *fakeShard {
 		held:     map[schema.GroupVersionResource]chan struct{}{},
 		watches:  map[schema.GroupVersionResource]map[chan metav1.WatchEvent]struct{}{},
 	}
-	s.server = httptest.NewUnstartedServer(s)
-	s.server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that go away are no news
-	s.server.StartTLS()
-	t.Cleanup(s.server.Close)
+	s.server = suite.ServeTLS(t, s)
 	return s
 }
 
@@ -302,26 +289,7 @@ func startMailboxes(t *testing.T, always ...schema.GroupVersionResource) *Mailbo
 	// All servers of this kind have the same certificate.
 	server := httptest.NewTLSServer(http.NotFoundHandler())
 	defer server.Close()
-	config := clientcmdapi.NewConfig()
-	config.Clusters["kcp"] = &clientcmdapi.Cluster{
-		Server:                   "https://127.0.0.1:1",
-		CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
-	}
-	config.AuthInfos["hub"] = &clientcmdapi.AuthInfo{Token: "x"}
-	config.Contexts["kcp"] = &clientcmdapi.Context{Cluster: "kcp", AuthInfo: "hub"}
-	config.CurrentContext = "kcp"
-	content, err := clientcmd.Write(*config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(kubeconfig, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	access, err := kcp.Load(kubeconfig, kcp.Limits{QPS: 1000, Burst: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	access := connections.KCP(t, suite.Kubeconfig(t, "https://127.0.0.1:1", suite.CertificateOf(server), "x"))
 	mailboxes, _ := newMailboxes(always...)
 	mailboxes.kcpConfig, mailboxes.ctx, mailboxes.sliceSynced = access, t.Context(), true
 	t.Cleanup(mailboxes.stopEndpoints)

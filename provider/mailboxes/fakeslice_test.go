@@ -18,13 +18,13 @@ package mailboxes_test
 
 import (
 	"encoding/json"
-	"io"
-	"log"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
 	"sync"
 	"testing"
+
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // sliceDouble plays kcp's server for the provider workspace, as far as the export's APIExportEndpointSlice goes: a kcp
@@ -44,10 +44,7 @@ func newSliceDouble(t *testing.T) *sliceDouble {
 	d := &sliceDouble{version: 1, changed: make(chan struct{})}
 	routes := http.NewServeMux()
 	routes.HandleFunc("GET /clusters/"+providerWorkspace+"/apis/apis.kcp.io/v1alpha1/apiexportendpointslices", d.serve)
-	d.server = httptest.NewUnstartedServer(routes)
-	d.server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that go away are no news
-	d.server.StartTLS()
-	t.Cleanup(d.server.Close)
+	d.server = suite.ServeTLS(t, routes)
 	return d
 }
 

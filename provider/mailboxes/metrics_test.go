@@ -37,12 +37,12 @@ func TestMetricsOfCaches(t *testing.T) {
 	shard := newFakeShard(t, caches{bindingsResource: bindings(here), configMaps: objects(here, 3), secrets: nil})
 	mailboxes := startMailboxes(t, configMaps)
 	mailboxes.setEndpoints([]string{shard.url()})
-	g.Eventually(mailboxes.HasSynced).WithTimeout(eventuallyTimeout).Should(BeTrue())
+	g.Eventually(mailboxes.HasSynced).Should(BeTrue())
 	g.Expect(scrape(t, shard.url())).To(HaveLen(1), "only whether the endpoint answers: nobody leads")
 
 	stop := runningMailboxes.Add(mailboxes)
 	defer stop()
-	g.Eventually(func() map[string]float64 { return scrape(t, shard.url()) }).WithTimeout(eventuallyTimeout).Should(And(
+	g.Eventually(func() map[string]float64 { return scrape(t, shard.url()) }).Should(And(
 		HaveKeyWithValue("endpoint_up", 1.0), HaveKeyWithValue("cache_objects configmaps", 3.0),
 		HaveKeyWithValue("cache_bytes configmaps", BeNumerically(">", 3*300)), HaveKeyWithValue("cache_objects apibindings.apis.kcp.io", 1.0)))
 	problems, err := testutil.CollectAndLint(runningMailboxes)

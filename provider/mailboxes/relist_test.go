@@ -19,10 +19,7 @@ package mailboxes_test
 import (
 	"context"
 	"encoding/json"
-	"io"
-	"log"
 	"net/http"
-	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"strings"
@@ -34,11 +31,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // watchProxy passes on requests to the virtual workspace of a real shard. While it is away it has lost the history that watches go on
@@ -64,24 +61,9 @@ func newWatchProxy(t *testing.T, shard *kcpShard, refusesWatchLists bool) *watch
 	if err != nil {
 		t.Fatal(err)
 	}
-	trusted, err := rest.TLSConfigFor(shard.HubConfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &watchProxy{refusesWatchLists: refusesWatchLists, reconnected: make(chan struct{}), shard: &httputil.ReverseProxy{
-		Rewrite: func(request *httputil.ProxyRequest) {
-			request.SetURL(&url.URL{Scheme: target.Scheme, Host: target.Host})
-		},
-		Transport:     &http.Transport{TLSClientConfig: trusted},
-		FlushInterval: -1, // an event of a watch must not wait for the next
-		ErrorLog:      log.New(io.Discard, "", 0),
-	}}
+	r := &watchProxy{refusesWatchLists: refusesWatchLists, reconnected: make(chan struct{}), shard: suite.Forward(t, shard.HubConfig)}
 	r.connection, r.disconnect = context.WithCancel(t.Context())
-	server := httptest.NewUnstartedServer(r)
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that go away are no news
-	server.StartTLS()
-	t.Cleanup(server.Close)
-	r.url = server.URL + target.Path
+	r.url = suite.ServeTLS(t, r).URL + target.Path
 	return r
 }
 

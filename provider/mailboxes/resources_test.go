@@ -55,7 +55,7 @@ func routines(functions ...string) (count int) {
 
 // goroutinesWhenWatching returns how many goroutines belong to watches, once so many of them are answered.
 func goroutinesWhenWatching(g Gomega, watches int) int {
-	g.Eventually(func() int { return routines("watch.(*StreamWatcher)") }).WithTimeout(eventuallyTimeout).Should(Equal(watches))
+	g.Eventually(func() int { return routines("watch.(*StreamWatcher)") }).Should(Equal(watches))
 	return watchRoutines()
 }
 
@@ -76,20 +76,20 @@ func TestUnwatch(t *testing.T) {
 		return resets > 0
 	}
 	mailboxes.setEndpoints([]string{shard.url()})
-	g.Eventually(known(configMaps)).WithTimeout(eventuallyTimeout).Should(BeTrue())
+	g.Eventually(known(configMaps)).Should(BeTrue())
 	before := goroutinesWhenWatching(g, 2)
 
 	for range 3 {
 		mailboxes.Watch(secrets)
-		g.Eventually(isReset).WithTimeout(eventuallyTimeout).Should(BeTrue(), "what is there must be looked at")
+		g.Eventually(isReset).Should(BeTrue(), "what is there must be looked at")
 		g.Expect(known(secrets)()).To(BeTrue())
-		g.Eventually(func() int { return shard.watchers(secrets) }).WithTimeout(eventuallyTimeout).Should(Equal(1))
+		g.Eventually(func() int { return shard.watchers(secrets) }).Should(Equal(1))
 		g.Expect(watchRoutines()).To(BeNumerically(">", before))
 		shard.tell(secrets, "ADDED", object(here, "c"))
 		g.Eventually(func() State {
 			_, state := mailboxes.Get(secrets, here, key("c"))
 			return state
-		}).WithTimeout(eventuallyTimeout).Should(Equal(Present))
+		}).Should(Equal(Present))
 		remembered := weak.Make(mailboxes.endpoints[shard.url()].informers[secrets])
 
 		mailboxes.Unwatch(secrets)
@@ -98,12 +98,12 @@ func TestUnwatch(t *testing.T) {
 		_, state := mailboxes.Get(secrets, here, key("b"))
 		g.Expect(state).To(Equal(Unknown))
 		g.Expect(known(configMaps)()).To(BeTrue(), "others stay")
-		g.Eventually(func() int { return shard.watchers(secrets) }).WithTimeout(eventuallyTimeout).Should(BeZero())
-		g.Eventually(watchRoutines).WithTimeout(eventuallyTimeout).Should(BeNumerically("<=", before))
+		g.Eventually(func() int { return shard.watchers(secrets) }).Should(BeZero())
+		g.Eventually(watchRoutines).Should(BeNumerically("<=", before))
 		g.Eventually(func() any {
 			runtime.GC()
 			return remembered.Value()
-		}).WithTimeout(eventuallyTimeout).Should(BeNil(), "the cache must be gone")
+		}).Should(BeNil(), "the cache must be gone")
 		subscriber.received()
 	}
 
@@ -222,5 +222,5 @@ func TestResourcesAndEndpointsChangeWhileSubscribersAsk(t *testing.T) {
 	NewWithT(t).Eventually(func() bool {
 		_, known := mailboxes.List(secrets, here)
 		return known
-	}).WithTimeout(eventuallyTimeout).Should(BeTrue())
+	}).Should(BeTrue())
 }

@@ -17,14 +17,8 @@ limitations under the License.
 package mailboxes_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/pem"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -33,7 +27,6 @@ import (
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
-	. "github.com/onsi/gomega"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,8 +34,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -51,17 +42,14 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/connections"
 	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 const (
 	providerWorkspace = "root:synchub"
 	exportName        = bootstrap.MailboxExport
-
-	startTimeout = 5 * time.Minute
-	// eventuallyTimeout is how long a test waits for what must happen, however busy the machine is.
-	eventuallyTimeout = 3 * time.Minute
-	pollInterval      = 50 * time.Millisecond
 
 	// twin is a mailbox of the same name on both shards.
 	twin logicalcluster.Name = "twinofthetwoshards"
@@ -81,65 +69,24 @@ type kcpShard struct {
 	own logicalcluster.Name
 }
 
-// shared are the two shards of this package.
-var shared = struct {
-	start func() ([]*kcpShard, error)
-	stop  func() error
-	dir   string
-}{stop: func() error { return nil }}
+func TestMain(m *testing.M) { suite.Main(m) }
 
-func TestMain(m *testing.M) {
-	shared.start = sync.OnceValues(startShards)
-	code := m.Run()
-	err := shared.stop()
-	if code == 0 {
-		err = errors.Join(err, os.RemoveAll(shared.dir))
-	} else {
-		fmt.Fprintln(os.Stderr, "the files of the servers are in", shared.dir)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func startShards() ([]*kcpShard, error) {
-	root, err := framework.RepositoryRoot()
-	if err != nil {
-		return nil, err
-	}
-	if shared.dir, err = os.MkdirTemp("", "synchub-mailboxes-"); err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	var options []servers.Options
-	for _, name := range []string{"first", "second"} {
-		options = append(options, servers.Options{Dir: filepath.Join(shared.dir, name), Bin: filepath.Join(root, "bin")})
-	}
-	all, err := servers.StartKCPs(ctx, options...)
-	if err != nil {
-		return nil, err
-	}
-	shared.stop = func() error { return errors.Join(all[0].Stop(), all[1].Stop()) }
-	shards := make([]*kcpShard, len(all))
+// startedShards returns the two shards of this package.
+var startedShards = suite.Shared(func(t testing.TB) [2]*kcpShard {
+	all := suite.Start(t, func(ctx context.Context, options servers.Options) (servers.KCPs, error) {
+		return servers.StartKCPs(ctx, options, "first", "second")
+	})
+	var shards [2]*kcpShard
 	var group errgroup.Group
 	for i := range all {
 		shards[i] = &kcpShard{KCP: all[i]}
-		group.Go(func() error { return shards[i].prepare(ctx) })
+		group.Go(func() error { return shards[i].prepare(t.Context()) })
 	}
-	return shards, group.Wait()
-}
-
-func startedShards(t *testing.T) (first, second *kcpShard) {
-	t.Helper()
-	shards, err := shared.start()
-	if err != nil {
+	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	return shards[0], shards[1]
-}
+	return shards
+})
 
 // prepare makes what `synchub init` makes, has config maps published, and makes the mailboxes.
 func (s *kcpShard) prepare(ctx context.Context) error {
@@ -229,7 +176,7 @@ func (s *kcpShard) readURL(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return wait.PollUntilContextTimeout(ctx, pollInterval, eventuallyTimeout, true, func(ctx context.Context) (bool, error) {
+	return wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		var slice apisv1alpha1.APIExportEndpointSlice
 		if err := provider.Get(ctx, types.NamespacedName{Name: exportName}, &slice); err != nil || len(slice.Status.APIExportEndpoints) == 0 {
 			return false, err
@@ -245,48 +192,23 @@ func (s *kcpShard) client(workspace string) (client.Client, error) {
 }
 
 // startMailboxes runs mailboxes until the test ends, with the rights of the hub's user, against the shards that the double lists.
-func startMailboxes(t *testing.T, slice *sliceDouble, always []schema.GroupVersionResource, shards ...*kcpShard) *mailboxes.Mailboxes {
-	t.Helper()
-	return startMailboxesWithPolicy(t, slice, nil, always, shards...)
-}
-
-// startMailboxesWithPolicy runs mailboxes with a policy, if one is given.
-func startMailboxesWithPolicy(t *testing.T, slice *sliceDouble, policy mailboxes.CachePolicy, always []schema.GroupVersionResource, shards ...*kcpShard) *mailboxes.Mailboxes {
+func startMailboxes(t *testing.T, slice *sliceDouble, policy mailboxes.CachePolicy, always []schema.GroupVersionResource, shards ...*kcpShard) *mailboxes.Mailboxes {
 	t.Helper()
 	made := mailboxes.New(mailboxes.Options{
 		Access: kcpConfigFor(t, slice, shards), Workspace: providerWorkspace, Export: exportName, Resources: always, Policy: policy,
 		AbsenceDelays: absence.Delays{BindingSettle: 2 * time.Second, MassDeletion: 2 * time.Second},
 		Clock:         clock.RealClock{}, Log: logr.Discard(),
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- made.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		NewWithT(t).Eventually(ended).WithTimeout(eventuallyTimeout).Should(Receive(BeNil()))
-	})
+	framework.RunInTest(t, made.Start)
 	return made
 }
 
 // kcpConfigFor returns the hub's access, with one bundle of certificates for all servers.
 func kcpConfigFor(t *testing.T, slice *sliceDouble, shards []*kcpShard) *kcp.ConfigProvider {
 	t.Helper()
-	bundle := bytes.NewBuffer(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: slice.server.Certificate().Raw}))
+	bundle := suite.CertificateOf(slice.server)
 	for _, shard := range shards {
-		bundle.Write(shard.HubConfig.CAData)
+		bundle = append(bundle, shard.HubConfig.CAData...)
 	}
-	config := clientcmdapi.NewConfig()
-	config.Clusters["kcp"] = &clientcmdapi.Cluster{Server: slice.server.URL, CertificateAuthorityData: bundle.Bytes()}
-	config.AuthInfos["hub"] = &clientcmdapi.AuthInfo{Token: shards[0].HubConfig.BearerToken}
-	config.Contexts["kcp"] = &clientcmdapi.Context{Cluster: "kcp", AuthInfo: "hub"}
-	config.CurrentContext = "kcp"
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
-		t.Fatal(err)
-	}
-	loaded, err := kcp.Load(kubeconfig, kcp.Limits{QPS: 1000, Burst: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return loaded
+	return connections.KCP(t, suite.Kubeconfig(t, slice.server.URL, bundle, shards[0].HubConfig.BearerToken))
 }

@@ -105,12 +105,7 @@ type testHub struct {
 }
 
 func newTestHub(t *testing.T) *testHub {
-	first, second := startedShards(t)
-	slice := newSliceDouble(t)
-	f := &testHub{WithT: NewWithT(t), t: t, slice: slice, first: first, second: second, subscribers: map[logicalcluster.Name]*recordingSubscriber{}}
-	f.hub = startMailboxes(t, slice, []schema.GroupVersionResource{configMaps}, first, second)
-	f.subscribe()
-	return f
+	return newTestHubWithConfigs(t, nil, []schema.GroupVersionResource{configMaps})
 }
 
 // newTestHubWithPolicy holds config maps as a policy says.
@@ -122,10 +117,10 @@ func newTestHubWithPolicy(t *testing.T, policy mailboxes.CachePolicy) *testHub {
 
 // newTestHubWithConfigs holds objects of the resources given as configs.
 func newTestHubWithConfigs(t *testing.T, policy mailboxes.CachePolicy, configs []schema.GroupVersionResource) *testHub {
-	first, second := startedShards(t)
+	shards := startedShards(t)
 	slice := newSliceDouble(t)
-	f := &testHub{WithT: NewWithT(t), t: t, slice: slice, first: first, second: second, subscribers: map[logicalcluster.Name]*recordingSubscriber{}}
-	f.hub = startMailboxesWithPolicy(t, slice, policy, configs, first, second)
+	f := &testHub{WithT: NewWithT(t), t: t, slice: slice, first: shards[0], second: shards[1], subscribers: map[logicalcluster.Name]*recordingSubscriber{}}
+	f.hub = startMailboxes(t, slice, policy, configs, shards[:]...)
 	f.subscribe()
 	return f
 }
@@ -138,7 +133,7 @@ func (f *testHub) subscribe() {
 }
 
 func (f *testHub) eventually(actual any) AsyncAssertion {
-	return f.Eventually(actual).WithContext(f.t.Context()).WithTimeout(eventuallyTimeout).WithPolling(pollInterval)
+	return f.Eventually(actual).WithContext(f.t.Context())
 }
 
 // create makes a config map in a mailbox, past the hub. It goes with the test: later ones read the mailbox too.

@@ -33,6 +33,7 @@ import (
 
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // unserved is a resource that no test defines.
@@ -58,19 +59,19 @@ func TestCacheWaitsForTheAPI(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ctx := t.Context()
-	target := startTarget(t, steady)
+	target := steady(t)
 	namespace, connection := newNamespace(t, target), connect(t, target)
 	cogs := schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "cogs"}
 	apply := func(manifest string) {
 		t.Helper()
-		eventually(t, func(g Gomega) { g.Expect(framework.Apply(ctx, target.Config, manifest)).To(Succeed()) })
+		suite.Eventually(t, func(g Gomega) { g.Expect(framework.Apply(ctx, target.Config, manifest)).To(Succeed()) })
 	}
 	told := &eventRecorder{}
 	var changes atomic.Int64
 	cached := connection.NewCache(cogs, CacheOptions{Handler: told.handler(), OnAvailability: func() { changes.Add(1) }})
 	g.Expect(cached.Availability()).To(BeZero())
 	runInTest(t, cached.Run)
-	eventually(t, func(g Gomega) { g.Expect(cached.Availability().Reason).To(Equal(ReasonNotServed)) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(cached.Availability().Reason).To(Equal(ReasonNotServed)) })
 	g.Expect(cached.Availability().Message).NotTo(BeEmpty())
 	g.Expect(cached.HasSynced()).To(BeFalse())
 
@@ -80,10 +81,10 @@ func TestCacheWaitsForTheAPI(t *testing.T) {
 	g.Expect(changes.Load()).To(BeEquivalentTo(2))
 	apply("{apiVersion: example.org/v2, kind: Cog, metadata: {name: stays, namespace: " + namespace + "}}")
 	apply("{apiVersion: example.org/v2, kind: Cog, metadata: {name: goes, namespace: " + namespace + "}}")
-	eventually(t, func(g Gomega) { g.Expect(namesIn(cached)).To(Equal([]string{"goes", "stays"})) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(namesIn(cached)).To(Equal([]string{"goes", "stays"})) })
 
 	apply(definition("cogs", "Cog", "false"))
-	eventually(t, func(g Gomega) { g.Expect(cached.Availability().Reason).To(Equal(ReasonNotServed)) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(cached.Availability().Reason).To(Equal(ReasonNotServed)) })
 	second := cogs.GroupResource().WithVersion("v2")
 	g.Expect(framework.Delete(ctx, target.Config, second, namespace, "goes")).To(Succeed())
 	apply("{apiVersion: example.org/v2, kind: Cog, metadata: {name: comes, namespace: " + namespace + "}}")
@@ -91,7 +92,7 @@ func TestCacheWaitsForTheAPI(t *testing.T) {
 	g.Expect(told.all()).To(ConsistOf("added goes", "added stays"))
 
 	apply(definition("cogs", "Cog", "true"))
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		g.Expect(cached.Availability()).To(BeZero())
 		g.Expect(namesIn(cached)).To(Equal([]string{"comes", "stays"}))
 		g.Expect(told.all()).To(ConsistOf("added goes", "added stays", "added comes", "deleted goes", "updated stays"), "with the same resourceVersion")
@@ -104,7 +105,7 @@ func TestCacheWaitsForPermission(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ctx := t.Context()
-	target := startTarget(t, steady)
+	target := steady(t)
 	namespace := newNamespace(t, target)
 	user := "{kind: ServiceAccount, name: guest, namespace: " + namespace + "}"
 	g.Expect(framework.Apply(ctx, target.Config, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: guest, namespace: "+namespace+"}}")).To(Succeed())
@@ -113,14 +114,14 @@ func TestCacheWaitsForPermission(t *testing.T) {
 	now := clocktesting.NewFakeClock(time.Now())
 	connection, err := newRegistry(ctx, t, now).Connect(syncTarget, kubeconfig, kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 
 	told := &eventRecorder{}
 	cached := connection.NewCache(widgets, CacheOptions{Handler: told.handler()})
 	runInTest(t, cached.Run)
 	signalled := make(chan struct{}, 1)
 	defer connection.Subscribe(Listener{OnNamespace: func(string, bool) {}, OnSynced: func() { signalled <- struct{}{} }})()
-	eventually(t, func(g Gomega) { g.Expect(cached.Availability().Reason).To(Equal(ReasonForbidden)) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(cached.Availability().Reason).To(Equal(ReasonForbidden)) })
 	g.Expect(cached.Availability().Message).To(ContainSubstring("guest"))
 	g.Expect(cached.HasSynced()).To(BeFalse())
 	g.Expect(signalled).NotTo(Receive())
@@ -138,13 +139,13 @@ kind: ClusterRoleBinding
 metadata: {name: `+namespace+`}
 roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: `+namespace+`}
 subjects: [`+user+`]`)).To(Succeed())
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		now.Step(servedRecheckInterval)
 		g.Expect(cached.HasSynced()).To(BeTrue())
 	})
 	g.Expect(cached.Availability()).To(BeZero())
 	g.Expect(told.all()).To(ContainElement("added served"))
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		now.Step(servedRecheckInterval)
 		g.Expect(signalled).To(Receive())
 	})
@@ -154,7 +155,7 @@ subjects: [`+user+`]`)).To(Succeed())
 func TestWhatIsNotServedIsAskedForSeldom(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	target, now := startTarget(t, steady), clocktesting.NewFakeClock(time.Now())
+	target, now := steady(t), clocktesting.NewFakeClock(time.Now())
 	var key atomic.Int64
 	kubeconfig := newProxy(t, target, func(request *http.Request) {
 		if strings.HasSuffix(request.URL.Path, "/"+unserved.Resource) {
@@ -163,12 +164,12 @@ func TestWhatIsNotServedIsAskedForSeldom(t *testing.T) {
 	})
 	connection, err := newRegistry(t.Context(), t, now).Connect(syncTarget, kubeconfig, kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 	cached := connection.NewCache(unserved, CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}})
 	runInTest(t, cached.Run)
 	// Once when it starts, once when it listens for a cure, and once when the listening has begun.
 	for expected := int64(3); expected < 6; expected++ {
-		eventually(t, func(g Gomega) {
+		suite.Eventually(t, func(g Gomega) {
 			g.Expect(key.Load()).To(Equal(expected))
 			g.Expect(now.Waiters()).To(Equal(2), "the probe, and the cache")
 		})

@@ -30,6 +30,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 const ownedSelector = "example.org/owner=us"
@@ -98,7 +99,7 @@ func runInTest(t *testing.T, run func(context.Context)) {
 
 func waitForCacheSync(t *testing.T, objects interface{ WaitForCacheSync(context.Context) bool }) {
 	t.Helper()
-	waiting, stop := context.WithTimeout(t.Context(), eventuallyTimeout)
+	waiting, stop := context.WithTimeout(t.Context(), suite.Timeout)
 	defer stop()
 	if !objects.WaitForCacheSync(waiting) {
 		t.Fatal("the objects are not there")
@@ -123,7 +124,7 @@ func TestCacheResumes(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ctx := t.Context()
-	target := startTarget(t, steady)
+	target := steady(t)
 	namespace, way := newNamespace(t, target), newFlakyProxy(t, target)
 	connection := connectTo(t, kubeconfigAt(t, target, way.URL()))
 	g.Expect(connection.HasNoObjects(ctx, configMaps, ownedSelector)).To(BeTrue())
@@ -152,7 +153,7 @@ func TestCacheResumes(t *testing.T) {
 	g.Expect(cached.Availability()).To(BeZero())
 
 	way.Disconnect()
-	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
 	g.Expect(framework.Apply(ctx, target.Config, ownedConfigMap(namespace, "changes", "2"))).To(Succeed())
 	g.Expect(framework.Apply(ctx, target.Config, ownedConfigMap(namespace, "comes", "1"))).To(Succeed())
 	g.Expect(framework.Delete(ctx, target.Config, configMaps, namespace, "goes")).To(Succeed())
@@ -165,7 +166,7 @@ func TestCacheResumes(t *testing.T) {
 
 	way.Reconnect(t)
 	connection.ProbeNow()
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		g.Expect(namesIn(cached)).To(Equal([]string{"changes", "comes", "stays"}))
 		g.Expect(cached.Get(types.NamespacedName{Namespace: namespace, Name: "changes"}).GetResourceVersion()).To(Equal(changed.GetResourceVersion()))
 		g.Expect(told.all()).To(ContainElements("updated changes", "added comes", "deleted goes"))
@@ -177,14 +178,14 @@ func TestCacheResumes(t *testing.T) {
 func TestCacheWaitsForTheTarget(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	target := startTarget(t, steady)
+	target := steady(t)
 	namespace, way := newNamespace(t, target), newFlakyProxy(t, target)
 	connection := connectTo(t, kubeconfigAt(t, target, way.URL()))
 	way.Disconnect()
 	for range failuresUntilDown {
 		connection.ProbeNow()
 	}
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		connection.ProbeNow()
 		g.Expect(connection.IsUp()).To(BeFalse())
 	})
@@ -199,7 +200,7 @@ func TestCacheWaitsForTheTarget(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	way.Reconnect(t)
 	connection.ProbeNow()
-	waiting, stop := context.WithTimeout(ctx, eventuallyTimeout)
+	waiting, stop := context.WithTimeout(ctx, suite.Timeout)
 	defer stop()
 	g.Expect(cached.WaitForCacheSync(waiting)).To(BeTrue())
 	cancel()

@@ -18,7 +18,6 @@ package targets
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -26,6 +25,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // A connection knows how far the target's clock is ahead, and takes no trouble over seconds or over what is no date.
@@ -43,7 +43,7 @@ func TestClockSkew(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			server := httptest.NewTLSServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+			server := suite.ServeTLS(t, http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 				writer.Header().Set("Content-Type", "application/json")
 				writer.Header().Set("Date", test.date)
 				if request.URL.Path != "/version" {
@@ -54,7 +54,6 @@ func TestClockSkew(t *testing.T) {
 				}
 				_, _ = writer.Write([]byte(`{"gitVersion": "v1.2.3"}`))
 			}))
-			t.Cleanup(server.Close)
 			connection, err := newRegistry(t.Context(), t, clocktesting.NewFakeClock(noon)).Connect(syncTarget, kubeconfigFor(t, server), kcp.Limits{})
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(connection.WaitUntilUp(t.Context())).To(Succeed())

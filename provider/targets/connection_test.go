@@ -24,22 +24,20 @@ import (
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr/funcr"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 const (
@@ -103,7 +101,7 @@ func newRegistry(ctx context.Context, t *testing.T, clock clock.WithTicker) *tes
 		f.lock.RLock()
 		defer f.lock.RUnlock()
 		return f.ctx != nil
-	}).Should(BeTrue())
+	}).WithPolling(time.Millisecond).Should(BeTrue())
 	return f
 }
 
@@ -120,57 +118,33 @@ func connectTo(t *testing.T, kubeconfig []byte) *Connection {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func(g Gomega) { g.Expect(connection.Health().Up).To(BeTrue(), "%+v", connection.Health()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health().Up).To(BeTrue(), "%+v", connection.Health()) })
 	return connection
 }
 
 // kubeconfigFor returns a kubeconfig for a server of httptest.
 func kubeconfigFor(t *testing.T, server *httptest.Server) []byte {
 	t.Helper()
-	config := clientcmdapi.NewConfig()
-	config.Clusters["cluster"] = &clientcmdapi.Cluster{
-		Server:                   server.URL,
-		CertificateAuthorityData: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}),
-	}
-	config.AuthInfos["hub"] = &clientcmdapi.AuthInfo{Token: secret}
-	config.Contexts["cluster"] = &clientcmdapi.Context{Cluster: "cluster", AuthInfo: "hub"}
-	config.CurrentContext = "cluster"
-	content, err := clientcmd.Write(*config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return content
+	return suite.Kubeconfig(t, server.URL, suite.CertificateOf(server), secret)
 }
 
 // newProxy returns a kubeconfig that leads to the target by way of a server which shows the test each request before it
 // goes on.
 func newProxy(t *testing.T, target *servers.Target, before func(*http.Request)) []byte {
 	t.Helper()
-	behind, err := url.Parse(target.Config.Host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	trusted := x509.NewCertPool()
-	trusted.AppendCertsFromPEM(target.Config.CAData)
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted, MinVersion: tls.VersionTLS12}}
-	t.Cleanup(transport.CloseIdleConnections)
-	forward := &httputil.ReverseProxy{
-		Transport: transport,
-		Rewrite:   func(request *httputil.ProxyRequest) { request.SetURL(behind) },
-	}
-	proxy := httptest.NewTLSServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+	forward := suite.Forward(t, target.Config)
+	proxy := suite.ServeTLS(t, http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 		request.Header.Set("Authorization", "Bearer "+target.Config.BearerToken)
 		before(request)
 		forward.ServeHTTP(writer, request)
 	}))
-	t.Cleanup(proxy.Close)
 	return kubeconfigFor(t, proxy)
 }
 
-// The environment names a proxy that is dead, as prepare has seen to.
+// The environment names a proxy that is dead, as TestMain has set it.
 func TestIgnoresTheEnvironmentsProxy(t *testing.T) {
 	g := NewWithT(t)
-	target := startTarget(t, steady)
+	target := steady(t)
 	// net/http never uses a proxy for a loopback address. It does not see that this is the name of one.
 	server := strings.Replace(target.Config.Host, "127.0.0.1", "LOCALHOST", 1)
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server, nil)
@@ -189,16 +163,14 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			var led atomic.Int64
-			elsewhere := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { led.Add(1) }))
-			t.Cleanup(elsewhere.Close)
-			redirects := httptest.NewTLSServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+			elsewhere := suite.ServeTLS(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { led.Add(1) }))
+			redirects := suite.ServeTLS(t, http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 				writer.Header().Set("Location", elsewhere.URL+request.URL.Path)
 				writer.WriteHeader(code)
 			}))
-			t.Cleanup(redirects.Close)
 			connection, err := newRegistry(t.Context(), t, clock.RealClock{}).Connect(syncTarget, kubeconfigFor(t, redirects), kcp.Limits{})
 			g.Expect(err).NotTo(HaveOccurred())
-			eventually(t, func(g Gomega) { g.Expect(connection.Health().Reason).To(Equal(ReasonUnreachable)) })
+			suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health().Reason).To(Equal(ReasonUnreachable)) })
 
 			ctx := t.Context()
 			object := kinds[0].object("default", "a")
@@ -225,14 +197,13 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 func TestTrustsOnlyTheKubeconfigsCA(t *testing.T) {
 	g := NewWithT(t)
 	var key atomic.Int64
-	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { key.Add(1) }))
-	t.Cleanup(server.Close)
-	content, err := os.ReadFile(startTarget(t, steady).Kubeconfig)
+	server := suite.ServeTLS(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { key.Add(1) }))
+	content, err := os.ReadFile(steady(t).Kubeconfig)
 	g.Expect(err).NotTo(HaveOccurred())
-	kubeconfig := strings.Replace(string(content), startTarget(t, steady).Config.Host, server.URL, 1)
+	kubeconfig := strings.Replace(string(content), steady(t).Config.Host, server.URL, 1)
 	connection, err := newRegistry(t.Context(), t, clock.RealClock{}).Connect(syncTarget, []byte(kubeconfig), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(connection.Health().Message).To(ContainSubstring("certificate")) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health().Message).To(ContainSubstring("certificate")) })
 	g.Expect(connection.Health().Reason).To(Equal(ReasonUnreachable))
 	g.Expect(key.Load()).To(BeZero())
 }

@@ -27,6 +27,7 @@ import (
 
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // The hub creates by apply only after the target has refused to overwrite an object and has created an absent one.
@@ -81,7 +82,7 @@ func TestItIsAskedOnceHowATargetCreates(t *testing.T) {
 	target := newScriptedServer(t)
 	connection, err := newRegistry(t.Context(), t, clock.RealClock{}).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 	g.Expect(target.identityRequests.Load()).To(BeZero())
 	for reconnect := range int64(2) {
 		var asking sync.WaitGroup
@@ -104,7 +105,7 @@ func TestItIsAskedOnceHowATargetCreates(t *testing.T) {
 // This is what the whole house stands on: the API server's store behaves as was tried.
 func TestAPIServerCreatesByApply(t *testing.T) {
 	g := NewWithT(t)
-	target := startTarget(t, steady)
+	target := steady(t)
 	connection := connect(t, target)
 	g.Expect(connection.supportsCreateByApply()).To(BeTrue())
 	g.Expect(connection.Health().Version).To(HavePrefix("v1."))

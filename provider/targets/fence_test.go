@@ -92,7 +92,7 @@ func TestDeleteIsFencedByUID(t *testing.T) {
 
 func TestRemoveMetadataIsFencedByUID(t *testing.T) {
 	const label, annotation = "example.org/owner", "example.org/mark"
-	target := startTarget(t, steady)
+	target := steady(t)
 	connection := connect(t, target)
 	admin, namespace := administrator(t, target), newNamespace(t, target)
 	for _, k := range kinds {

@@ -28,6 +28,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // interestLabel is a label that says whether an object is of interest.
@@ -61,7 +62,7 @@ func startFilteredCache(t *testing.T, connection *Connection, scope Scope) (*Fil
 
 func TestFilteredCacheScopes(t *testing.T) {
 	t.Parallel()
-	target := startTarget(t, steady)
+	target := steady(t)
 	connection := connect(t, target)
 	first := newNamespace(t, target)
 	second := first + "-2"
@@ -114,7 +115,7 @@ func TestFilteredCacheTellsOnlyWhatMatches(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ctx := t.Context()
-	target := startTarget(t, steady)
+	target := steady(t)
 	admin, namespace, way := administrator(t, target), newNamespace(t, target), newFlakyProxy(t, target)
 	connection := connectTo(t, kubeconfigAt(t, target, way.URL()))
 	apply := func(name, interesting string) {
@@ -129,7 +130,7 @@ func TestFilteredCacheTellsOnlyWhatMatches(t *testing.T) {
 	seen := len(told.all())
 	expect := func(what ...string) {
 		t.Helper()
-		eventually(t, func(g Gomega) { g.Expect(told.all()[seen:]).To(Equal(what)) })
+		suite.Eventually(t, func(g Gomega) { g.Expect(told.all()[seen:]).To(Equal(what)) })
 		seen += len(what)
 	}
 	held := filtered.Get(types.NamespacedName{Namespace: namespace, Name: "a"})
@@ -161,7 +162,7 @@ func TestFilteredCacheTellsOnlyWhatMatches(t *testing.T) {
 	apply("f", "true")
 	expect("added e", "added f")
 	way.Disconnect()
-	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
 	g.Expect(framework.Delete(ctx, target.Config, widgets, namespace, "c")).To(Succeed())
 	apply("e", "false")
 	apply("g", "true")
@@ -169,7 +170,7 @@ func TestFilteredCacheTellsOnlyWhatMatches(t *testing.T) {
 	g.Expect(namesIn(filtered)).To(Equal([]string{"c", "e", "f"}))
 	way.Reconnect(t)
 	connection.ProbeNow()
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		g.Expect(told.all()[seen:]).To(ConsistOf("deleted c", "deleted e", "added g"))
 		g.Expect(namesIn(filtered)).To(Equal([]string{"f", "g"}))
 	})
@@ -180,7 +181,7 @@ func TestFilteredCacheTellsOnlyWhatMatches(t *testing.T) {
 func TestFilteredCacheAvailability(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	target := startTarget(t, steady)
+	target := steady(t)
 	connection := connect(t, target)
 	var lock sync.Mutex
 	calls := 0
@@ -190,7 +191,7 @@ func TestFilteredCacheAvailability(t *testing.T) {
 		OnAvailability: func() { lock.Lock(); defer lock.Unlock(); calls++ },
 	})
 	runInTest(t, filtered.Run)
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		g.Expect(filtered.Availability().Reason).To(Equal(ReasonNotServed))
 		lock.Lock()
 		defer lock.Unlock()

@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // filterByName are the names that are of interest, which may change at any time.
@@ -55,7 +56,7 @@ func TestFilteredMetadata(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ctx := t.Context()
-	target := startTarget(t, steady)
+	target := steady(t)
 	connection, namespace := connect(t, target), newNamespace(t, target)
 	key := func(name string) types.NamespacedName {
 		return types.NamespacedName{Namespace: namespace, Name: name}
@@ -114,7 +115,7 @@ func TestFilteredMetadata(t *testing.T) {
 	g.Expect(told.all()).To(HaveLen(3))
 	// The watch goes on with what was fetched as with the rest.
 	g.Expect(framework.Delete(ctx, target.Config, widgets, namespace, "d")).To(Succeed())
-	eventually(t, func(g Gomega) { g.Expect(told.all()[3:]).To(Equal([]string{"deleted d"})) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(told.all()[3:]).To(Equal([]string{"deleted d"})) })
 
 	g.Expect(filtered.Fetch(ended(t), key("c"))).To(MatchError(ContainSubstring(namespace + "/c")))
 	options.KeepFilteredMetadata = false

@@ -32,6 +32,7 @@ import (
 
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // scriptedServer is a target that answers as a test says.
@@ -67,7 +68,7 @@ func newScriptedServer(t *testing.T) *scriptedServer {
 	s.version.Store(&healthy)
 	s.set(&s.present, status(http.StatusConflict, metav1.StatusReasonConflict))
 	s.set(&s.absent, created())
-	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+	s.Server = suite.ServeTLS(t, http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 		if hold := s.hold.Load(); hold != nil {
 			select {
 			case <-*hold:
@@ -97,7 +98,6 @@ func newScriptedServer(t *testing.T) *scriptedServer {
 			t.Error(err)
 		}
 	}))
-	t.Cleanup(s.Close)
 	return s
 }
 
@@ -115,7 +115,7 @@ func TestHealthFollowsTheProbes(t *testing.T) {
 	probed := func() {
 		t.Helper()
 		probes++
-		eventually(t, func(g Gomega) {
+		suite.Eventually(t, func(g Gomega) {
 			g.Expect(target.probes.Load()).To(Equal(probes))
 			g.Expect(now.HasWaiters()).To(BeTrue())
 		})
@@ -199,7 +199,7 @@ func TestWaitUntilUp(t *testing.T) {
 	connection, err := newRegistry(t.Context(), t, now).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(connection.Health().Reason).To(BeElementOf(ReasonConnecting, ReasonUnreachable))
-	eventually(t, func(g Gomega) { g.Expect(connection.Health().Reason).To(Equal(ReasonUnreachable)) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health().Reason).To(Equal(ReasonUnreachable)) })
 
 	g.Expect(connection.WaitUntilUp(ended(t))).To(MatchError(context.Canceled))
 	g.Expect(connection.ConnectionEpoch()).To(BeZero())
@@ -208,8 +208,8 @@ func TestWaitUntilUp(t *testing.T) {
 	defer connection.Subscribe(Listener{OnUp: func() { notified <- connection.IsUp() }})()
 	target.set(&target.version, healthy)
 	connection.ProbeNow()
-	g.Eventually(waited).WithTimeout(eventuallyTimeout).Should(Receive(BeNil()))
-	g.Eventually(notified).WithTimeout(eventuallyTimeout).Should(Receive(BeTrue()))
+	g.Eventually(waited).Should(Receive(BeNil()))
+	g.Eventually(notified).Should(Receive(BeTrue()))
 	g.Expect(connection.IsUp()).To(BeTrue())
 	g.Expect(connection.ConnectionEpoch()).To(BeEquivalentTo(1))
 	g.Expect(connection.WaitUntilUp(t.Context())).To(Succeed())
@@ -229,19 +229,19 @@ func TestProbeNow(t *testing.T) {
 	// This clock stands still, so no probe is due.
 	connection, err := newRegistry(t.Context(), t, clocktesting.NewFakeClock(time.Unix(1_000_000, 0))).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 	g.Expect(target.probes.Load()).To(BeEquivalentTo(1))
 	for probes := range int64(5) {
 		connection.ProbeNow()
 		connection.ProbeNow()
-		eventually(t, func(g Gomega) { g.Expect(target.probes.Load()).To(BeNumerically(">=", probes+2)) })
+		suite.Eventually(t, func(g Gomega) { g.Expect(target.probes.Load()).To(BeNumerically(">=", probes+2)) })
 	}
 }
 
 // A target is up even if its user may do nothing.
 func TestUserWithoutRights(t *testing.T) {
 	g := NewWithT(t)
-	target := startTarget(t, steady)
+	target := steady(t)
 	g.Expect(framework.Apply(t.Context(), target.Config, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: nobody}}")).To(Succeed())
 	kubeconfig, err := target.ServiceAccountKubeconfig(t.Context(), "default", "nobody")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -254,11 +254,11 @@ func TestUserWithoutRights(t *testing.T) {
 
 func TestRefusedCredentials(t *testing.T) {
 	g := NewWithT(t)
-	target := startTarget(t, steady)
+	target := steady(t)
 	kubeconfig := strings.ReplaceAll(string(kubeconfigAt(t, target, target.Config.Host)), target.Config.BearerToken, secret)
 	connection, err := newRegistry(t.Context(), t, clock.RealClock{}).Connect(syncTarget, []byte(kubeconfig), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(connection.Health().Reason).NotTo(Equal(ReasonConnecting)) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health().Reason).NotTo(Equal(ReasonConnecting)) })
 	health := connection.Health()
 	g.Expect(health.Up).To(BeFalse())
 	g.Expect(health.Reason).To(Equal(ReasonUnauthorized))
@@ -269,26 +269,26 @@ func TestRefusedCredentials(t *testing.T) {
 func TestTargetRestarts(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	target := startTarget(t, frail)
+	target := frail(t)
 	registry := newRegistry(t.Context(), t, clock.RealClock{})
 	connection, err := registry.Connect(syncTarget, kubeconfigAt(t, target, target.Config.Host), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 	g.Expect(registry.changes.Load()).To(BeEquivalentTo(1))
 	cached, _ := startCache(t, connection, "")
 
 	g.Expect(target.Kill9()).To(Succeed())
-	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
 	g.Expect(connection.Health().Reason).To(Equal(ReasonUnreachable))
-	eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeEquivalentTo(2)) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeEquivalentTo(2)) })
 	g.Expect(connection.WaitUntilUp(ended(t))).To(MatchError(context.Canceled))
 	waited := make(chan error, 1)
 	go func() { waited <- connection.WaitUntilUp(t.Context()) }()
 
 	g.Expect(target.Start(t.Context())).To(Succeed())
 	g.Expect(framework.Apply(t.Context(), target.Config, "{apiVersion: v1, kind: ConfigMap, metadata: {name: after-the-restart}}")).To(Succeed())
-	g.Eventually(waited).WithTimeout(eventuallyTimeout).Should(Receive(BeNil()))
-	eventually(t, func(g Gomega) {
+	g.Eventually(waited).Should(Receive(BeNil()))
+	suite.Eventually(t, func(g Gomega) {
 		g.Expect(connection.IsUp()).To(BeTrue())
 		g.Expect(registry.changes.Load()).To(BeEquivalentTo(3))
 		g.Expect(namesIn(cached)).To(ContainElement("after-the-restart"))
@@ -300,14 +300,14 @@ func TestTargetRestarts(t *testing.T) {
 func TestTargetIsABlackHole(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	target := startTarget(t, steady)
+	target := steady(t)
 	way := newFlakyProxy(t, target)
 	connection := connectTo(t, kubeconfigAt(t, target, way.URL()))
 	way.Freeze()
 	connection.ProbeNow()
-	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
 	g.Expect(connection.Health().Reason).To(Equal(ReasonUnreachable))
 	way.Unfreeze()
 	connection.ProbeNow()
-	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 }

@@ -131,7 +131,7 @@ func TestNamesOfDeniedAddressesAreNotDialled(t *testing.T) {
 	server := strings.Replace(set.address, "127.0.0.1", "localhost", 1)
 	connection, err := registry.Connect(syncTarget, []byte(fixtures.Kubeconfig("server: https://"+server, goodUser)), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(connection.Health().Reason).To(Equal(ReasonDenied)) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health().Reason).To(Equal(ReasonDenied)) })
 	g.Expect(connection.Health().Message).To(ContainSubstring("which this hub does not connect to"))
 	set.expectUntouched(g)
 
@@ -139,5 +139,5 @@ func TestNamesOfDeniedAddressesAreNotDialled(t *testing.T) {
 	free := newRegistry(t.Context(), t, clock.RealClock{})
 	_, err = free.Connect(syncTarget, []byte(fixtures.Kubeconfig("server: https://"+server, goodUser)), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(set.dialled.Load()).NotTo(BeZero()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(set.dialled.Load()).NotTo(BeZero()) })
 }

@@ -107,7 +107,7 @@ func newChangingServer(t *testing.T) *changingServer {
 	t.Helper()
 	s := &changingServer{}
 	s.id.Store("one")
-	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+	s.Server = suite.ServeTLS(t, http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 		writer.Header().Set("Content-Type", "application/json")
 		if s.hidesID.Load() {
 			writer.Header().Set("Connection", "close")
@@ -124,7 +124,6 @@ func newChangingServer(t *testing.T) *changingServer {
 			t.Errorf("asked for %s", request.URL)
 		}
 	}))
-	t.Cleanup(s.Close)
 	return s
 }
 
@@ -137,7 +136,7 @@ func TestAnotherClusterIsNotUp(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	expect := func(up bool, reason string) {
 		t.Helper()
-		eventually(t, func(g Gomega) {
+		suite.Eventually(t, func(g Gomega) {
 			now.Step(time.Second)
 			g.Expect(connection.Health()).To(And(HaveField("Up", up), HaveField("Reason", reason)))
 		})
@@ -185,17 +184,17 @@ func TestAnotherConnectionIsAsked(t *testing.T) {
 			target, now := newChangingServer(t), clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
 			connection, err := newRegistry(t.Context(), t, now).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
 			g.Expect(err).NotTo(HaveOccurred())
-			eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+			suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 			key := target.asked.Load()
 
 			target.id.Store(test.then)
 			target.CloseClientConnections()
 			connection.Ping(t.Context())
-			eventually(t, func(g Gomega) {
+			suite.Eventually(t, func(g Gomega) {
 				g.Expect(target.asked.Load()).To(BeNumerically(">", key))
 				g.Expect(connection.Health().Reason).To(Equal(test.reason))
 			})
-			eventually(t, func(g Gomega) {
+			suite.Eventually(t, func(g Gomega) {
 				_, known := connection.Cluster()
 				g.Expect(known).To(Equal(test.reason == ReasonConnected))
 			})
@@ -210,15 +209,15 @@ func TestConnectionsThatEndAreNoLoop(t *testing.T) {
 	target.hidesID.Store(true)
 	connection, err := newRegistry(t.Context(), t, now).Connect(syncTarget, kubeconfigFor(t, target.Server), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 	for probes := int64(1); probes < 5; probes++ {
 		// The probe waits for the next interval now.
-		eventually(t, func(g Gomega) { g.Expect(now.HasWaiters()).To(BeTrue()) })
+		suite.Eventually(t, func(g Gomega) { g.Expect(now.HasWaiters()).To(BeTrue()) })
 		_, known := connection.Cluster()
 		g.Expect(known).To(BeTrue())
 		g.Expect(target.asked.Load()).To(Equal(probes))
 		now.Step(2 * probeInterval)
-		eventually(t, func(g Gomega) { g.Expect(target.asked.Load()).To(BeNumerically(">", probes)) })
+		suite.Eventually(t, func(g Gomega) { g.Expect(target.asked.Load()).To(BeNumerically(">", probes)) })
 	}
 }
 
@@ -268,13 +267,13 @@ func TestTheSameServerIsTrusted(t *testing.T) {
 			registry.SetExpectedCluster(syncTarget, expected)
 			connection, err := registry.Connect(syncTarget, content, kcp.Limits{})
 			g.Expect(err).NotTo(HaveOccurred())
-			eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+			suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 			cluster, known := connection.Cluster()
 			g.Expect(known).To(BeTrue())
 			g.Expect(cluster.ID).To(Equal("one"))
 			g.Expect(target.asked.Load()).To(Equal(test.asked))
 			target.id.Store("two")
-			eventually(t, func(g Gomega) {
+			suite.Eventually(t, func(g Gomega) {
 				now.Step(identityInterval)
 				g.Expect(connection.Health().Reason).To(Equal(ReasonClusterChanged))
 			})

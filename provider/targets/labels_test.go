@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // The labels of a namespace are known once NamespaceLabels says so, and each change is reported.
@@ -34,7 +35,7 @@ func TestNamespaceLabels(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ctx := t.Context()
-	target := startTarget(t, steady)
+	target := steady(t)
 	admin, way := administrator(t, target), newFlakyProxy(t, target)
 	connection := connectTo(t, kubeconfigAt(t, target, way.URL()))
 	namespace := func(name, labels string) {
@@ -55,7 +56,7 @@ func TestNamespaceLabels(t *testing.T) {
 	t.Cleanup(unsubscribe)
 	tells := func(want map[string]int) {
 		t.Helper()
-		eventually(t, func(g Gomega) {
+		suite.Eventually(t, func(g Gomega) {
 			lock.Lock()
 			defer lock.Unlock()
 			g.Expect(told).To(Equal(want))
@@ -63,7 +64,7 @@ func TestNamespaceLabels(t *testing.T) {
 	}
 	shows := func(name string, want map[string]string) {
 		t.Helper()
-		eventually(t, func(g Gomega) {
+		suite.Eventually(t, func(g Gomega) {
 			labels, known := connection.NamespaceLabels(name)
 			g.Expect(known).To(BeTrue())
 			// The labels are those of the cache.
@@ -89,7 +90,7 @@ func TestNamespaceLabels(t *testing.T) {
 	_, err := admin.Resource(namespacesResource).Patch(ctx, "labelled-there", types.MergePatchType, []byte(`{"metadata":{"annotations":{"note":"x"}}}`), metav1.PatchOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	finalize(ctx, g, admin, "labelled-twin")
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		_, known := connection.NamespaceLabels("labelled-twin")
 		g.Expect(known).To(BeFalse())
 	})
@@ -97,7 +98,7 @@ func TestNamespaceLabels(t *testing.T) {
 
 	// A change during an interruption is reported afterwards; until then the last known labels count.
 	way.Disconnect()
-	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
 	namespace("labelled-there", "team: c")
 	namespace("labelled-twin", "team: z")
 	labels, known := connection.NamespaceLabels("labelled-there")
@@ -119,11 +120,11 @@ func TestNamespaceLabels(t *testing.T) {
 func TestNamespaceLabelsOfATargetThatIsAway(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	target := startTarget(t, steady)
+	target := steady(t)
 	way := newFlakyProxy(t, target)
 	connection := connectTo(t, kubeconfigAt(t, target, way.URL()))
 	way.Disconnect()
-	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
 	for range 2 {
 		_, known := connection.NamespaceLabels("default")
 		g.Expect(known).To(BeFalse())
@@ -132,7 +133,7 @@ func TestNamespaceLabelsOfATargetThatIsAway(t *testing.T) {
 	t.Cleanup(connection.Subscribe(Listener{OnNamespace: func(string, bool) {}, OnSynced: func() { synced <- struct{}{} }}))
 	way.Reconnect(t)
 	connection.ProbeNow()
-	g.Eventually(synced).WithTimeout(eventuallyTimeout).Should(Receive())
+	g.Eventually(synced).Should(Receive())
 	// Who waits for that may rely on it.
 	_, known := connection.NamespaceLabels("default")
 	g.Expect(known).To(BeTrue())

@@ -110,7 +110,7 @@ func TestPatchMetadataOfManagedFields(t *testing.T) {
 func TestPatchMetadataNeedsAFence(t *testing.T) {
 	g := NewWithT(t)
 	var sent atomic.Int64
-	connection := connectTo(t, newProxy(t, startTarget(t, steady), func(request *http.Request) {
+	connection := connectTo(t, newProxy(t, steady(t), func(request *http.Request) {
 		if request.Method == http.MethodPatch && !request.URL.Query().Has("dryRun") {
 			sent.Add(1)
 		}
@@ -125,7 +125,7 @@ func TestPatchMetadataNeedsAFence(t *testing.T) {
 
 func TestDryRuns(t *testing.T) {
 	t.Parallel()
-	target := startTarget(t, steady)
+	target := steady(t)
 	connection := connect(t, target)
 	admin, namespace := administrator(t, target), newNamespace(t, target)
 	for _, k := range kinds {

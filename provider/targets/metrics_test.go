@@ -32,6 +32,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // scrape returns the metrics of a SyncTarget, by name and other labels.
@@ -55,14 +56,14 @@ func TestMetricsOfAConnection(t *testing.T) {
 	defer endLead()
 	registry, uid := registryWithTarget(leading, t)
 	g.Expect(scrape(t, uid)).To(BeEmpty())
-	target := startTarget(t, steady)
+	target := steady(t)
 	way := newFlakyProxy(t, target)
 	_, err := registry.Connect(uid, kubeconfigAt(t, target, way.URL()), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(scrape(t, uid)).To(HaveKeyWithValue("up", 1.0)) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(scrape(t, uid)).To(HaveKeyWithValue("up", 1.0)) })
 	told := scrape(t, uid)
 	g.Expect(told).To(And(HaveKeyWithValue("state Connected", 1.0), HaveKeyWithValue("connections_total", 1.0)))
-	g.Expect(told["last_answer_timestamp_seconds"]).To(BeNumerically("~", time.Now().Unix(), eventuallyTimeout.Seconds()))
+	g.Expect(told["last_answer_timestamp_seconds"]).To(BeNumerically("~", time.Now().Unix(), suite.Timeout.Seconds()))
 
 	problems, err := testutil.CollectAndLint(runningRegistries)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -72,11 +73,11 @@ func TestMetricsOfAConnection(t *testing.T) {
 	g.Expect(scrape(t, uid)).To(BeEmpty())
 	_, err = registry.Connect(uid, kubeconfigAt(t, target, "https://127.0.0.1:1"), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		g.Expect(scrape(t, uid)).To(Equal(map[string]float64{"up": 0, "state TargetUnreachable": 1, "connections_total": 0}))
 	})
 	endLead()
-	eventually(t, func(g Gomega) { g.Expect(scrape(t, uid)).To(BeEmpty(), "it does not lead any more") })
+	suite.Eventually(t, func(g Gomega) { g.Expect(scrape(t, uid)).To(BeEmpty(), "it does not lead any more") })
 }
 
 // A running cache is counted: when all objects are gone, no byte is left.
@@ -84,17 +85,17 @@ func TestMetricsOfCaches(t *testing.T) {
 	g := NewWithT(t)
 	requestmetrics.RegisterResource(schema.GroupResource{Resource: "configmaps"})
 	registry, uid := registryWithTarget(t.Context(), t)
-	target := startTarget(t, steady)
+	target := steady(t)
 	connection, err := registry.Connect(uid, kubeconfigAt(t, target, target.Config.Host), kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 	const selector = "metrics.example.org/held=true"
 	box := func(name, data string) string {
 		return fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: default, labels: {metrics.example.org/held: 'true'}}, data: {a: %s}}", name, data)
 	}
 	holds := func(objects int, more ...any) (bytes float64) {
 		t.Helper()
-		eventually(t, func(g Gomega) {
+		suite.Eventually(t, func(g Gomega) {
 			told := scrape(t, uid)
 			g.Expect(told).To(HaveKeyWithValue("cache_objects configmaps", float64(objects)), fmt.Sprint(more...))
 			bytes = told["cache_bytes configmaps"]
@@ -113,7 +114,7 @@ func TestMetricsOfCaches(t *testing.T) {
 	small := holds(2, "each cache counts")
 	g.Expect(small).To(BeNumerically(">", 500))
 	g.Expect(framework.Apply(t.Context(), target.Config, box("metrics-first", strings.Repeat("x", 5001)))).To(Succeed())
-	eventually(t, func(g Gomega) { g.Expect(holds(2)).To(BeNumerically(">=", small+10_000)) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(holds(2)).To(BeNumerically(">=", small+10_000)) })
 	g.Expect(framework.Apply(t.Context(), target.Config, box("metrics-second", "x"))).To(Succeed())
 	both := holds(4)
 	g.Expect(framework.Delete(t.Context(), target.Config, configMaps, "default", "metrics-first")).To(Succeed())
@@ -121,5 +122,5 @@ func TestMetricsOfCaches(t *testing.T) {
 	g.Expect(framework.Delete(t.Context(), target.Config, configMaps, "default", "metrics-second")).To(Succeed())
 	g.Expect(holds(0)).To(BeZero())
 	endCaches()
-	eventually(t, func(g Gomega) { g.Expect(scrape(t, uid)).NotTo(HaveKey("cache_objects configmaps")) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(scrape(t, uid)).NotTo(HaveKey("cache_objects configmaps")) })
 }

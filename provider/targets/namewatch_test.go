@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // watchCounter counts the watches of ConfigMaps that are open on a target, those of single names and the others.
@@ -81,7 +82,7 @@ func TestNameWatch(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ctx := t.Context()
-	target := startTarget(t, steady)
+	target := steady(t)
 	namespace := newNamespace(t, target)
 	var open watchCounter
 	connection := connectTo(t, newProxy(t, target, open.before))
@@ -98,13 +99,13 @@ func TestNameWatch(t *testing.T) {
 	seen := 0
 	expect := func(what ...string) {
 		t.Helper()
-		eventually(t, func(g Gomega) { g.Expect(told()[seen:]).To(ConsistOf(what)) })
+		suite.Eventually(t, func(g Gomega) { g.Expect(told()[seen:]).To(ConsistOf(what)) })
 		seen += len(what)
 	}
 	// known returns once it is known what is under the names.
 	known := func(singles, others int) {
 		t.Helper()
-		eventually(t, func(g Gomega) {
+		suite.Eventually(t, func(g Gomega) {
 			g.Expect(open.counts()).To(Equal([2]int{singles, others}))
 			names.lock.Lock()
 			defer names.lock.Unlock()
@@ -174,7 +175,7 @@ func TestNameWatchResumes(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ctx := t.Context()
-	target := startTarget(t, steady)
+	target := steady(t)
 	namespace, way := newNamespace(t, target), newFlakyProxy(t, target)
 	connection := connectTo(t, kubeconfigAt(t, target, way.URL()))
 	names, told := startNames(t, connection)
@@ -182,7 +183,7 @@ func TestNameWatchResumes(t *testing.T) {
 		g.Expect(framework.Apply(ctx, target.Config, foreignConfigMap(namespace, name, "1"))).To(Succeed())
 		names.Add(types.NamespacedName{Namespace: namespace, Name: name})
 	}
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		names.lock.Lock()
 		defer names.lock.Unlock()
 		for _, seen := range names.names {
@@ -190,12 +191,12 @@ func TestNameWatchResumes(t *testing.T) {
 		}
 	})
 	way.Disconnect()
-	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
 	g.Expect(framework.Apply(ctx, target.Config, foreignConfigMap(namespace, "changes", "2"))).To(Succeed())
 	g.Expect(framework.Delete(ctx, target.Config, configMaps, namespace, "goes")).To(Succeed())
 	way.Reconnect(t)
 	connection.ProbeNow()
-	eventually(t, func(g Gomega) { g.Expect(told()).To(ConsistOf("changes", "goes")) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(told()).To(ConsistOf("changes", "goes")) })
 }
 
 // In any order of events, each change of a name is reported, and nothing else.

@@ -30,6 +30,7 @@ import (
 
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // finalize deletes a namespace at once, as the controller would that this cluster does not have.
@@ -77,7 +78,7 @@ func TestNotifier(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ctx := t.Context()
-	target := startTarget(t, steady)
+	target := steady(t)
 	admin, way := administrator(t, target), newFlakyProxy(t, target)
 	connection := connectTo(t, kubeconfigAt(t, target, way.URL()))
 	namespace := func(name string) {
@@ -88,40 +89,40 @@ func TestNotifier(t *testing.T) {
 	namespace("signal-replaced")
 	first, _ := listen(t, connection, "signal")
 	for range 2 {
-		g.Eventually(first.synced).WithTimeout(eventuallyTimeout).Should(Receive())
+		g.Eventually(first.synced).Should(Receive())
 	}
 	second, unsubscribe := listen(t, connection, "signal")
 
 	namespace("signal-comes")
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		g.Expect(first.all()).To(Equal([]string{"came signal-comes"}), "what was there is not told")
 		g.Expect(second.all()).To(Equal(first.all()))
 	})
 	unsubscribe()
 	unsubscribe()
 	finalize(ctx, g, admin, "signal-there")
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		g.Expect(first.all()).To(Equal([]string{"came signal-comes", "gone signal-there"}), "that it changes is not told")
 	})
 
 	g.Expect(framework.Apply(ctx, target.Config, definition("signals", "Signal", "true"))).To(Succeed())
-	eventually(t, func(g Gomega) { g.Expect(first.all()).To(ContainElement("defined signals in example.org")) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(first.all()).To(ContainElement("defined signals in example.org")) })
 	g.Expect(framework.Delete(ctx, target.Config, crdsResource, "", "signals.example.org")).To(Succeed())
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		_, err := framework.Get(ctx, target.Config, crdsResource, "", "signals.example.org")
 		g.Expect(err).To(HaveOccurred())
 	})
 
 	// Changes during an interruption are reported afterwards.
 	way.Disconnect()
-	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeFalse()) })
 	before := len(first.all())
 	finalize(ctx, g, admin, "signal-replaced")
 	namespace("signal-replaced")
 	finalize(ctx, g, admin, "signal-comes")
 	way.Reconnect(t)
 	connection.ProbeNow()
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		g.Expect(first.all()[before:]).To(ContainElements("gone signal-replaced", "came signal-replaced", "gone signal-comes"))
 	})
 	g.Expect(second.all()).To(Equal([]string{"came signal-comes"}))

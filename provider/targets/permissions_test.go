@@ -19,7 +19,6 @@ package targets
 import (
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -31,6 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/rbac"
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 var widgetPermissions = rbac.RequiredAttributes([]rbac.Resource{{Group: "example.org", Resource: "widgets", Down: true, Up: true}})
@@ -40,7 +40,7 @@ func TestPermissions(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ctx := t.Context()
-	target := startTarget(t, steady)
+	target := steady(t)
 	namespace := newNamespace(t, target)
 	g.Expect(framework.Apply(ctx, target.Config, `
 {apiVersion: v1, kind: ServiceAccount, metadata: {name: asking, namespace: `+namespace+`}}
@@ -71,7 +71,7 @@ subjects: [{kind: ServiceAccount, name: asking, namespace: `+namespace+`}]
 	registry := newRegistry(ctx, t, now)
 	connection, err := registry.Connect(syncTarget, kubeconfig, kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 	missing := func() string {
 		access := connection.Permissions(widgetPermissions, time.Time{})
 		if !access.Known {
@@ -79,7 +79,7 @@ subjects: [{kind: ServiceAccount, name: asking, namespace: `+namespace+`}]
 		}
 		return rbac.DescribeAttributes(access.Missing, 9)
 	}
-	eventually(t, func(g Gomega) { g.Expect(missing()).To(Equal("widgets.example.org (delete)")) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(missing()).To(Equal("widgets.example.org (delete)")) })
 
 	g.Expect(framework.Apply(ctx, target.Config, `
 apiVersion: rbac.authorization.k8s.io/v1
@@ -90,7 +90,7 @@ rules:
 - {apiGroups: [""], resources: [namespaces], verbs: ["*"]}
 - {apiGroups: [apiextensions.k8s.io], resources: ["*"], verbs: [get, list, watch]}
 `)).To(Succeed())
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		now.Step(2 * permissionCheckInterval)
 		g.Expect(missing()).To(BeEmpty())
 	})
@@ -164,10 +164,9 @@ func TestWhoIsAskedAboutPermissions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			server := httptest.NewTLSServer(test.reviewer)
-			t.Cleanup(server.Close)
+			server := suite.ServeTLS(t, test.reviewer)
 			connection := connectTo(t, kubeconfigFor(t, server))
-			eventually(t, func(g Gomega) {
+			suite.Eventually(t, func(g Gomega) {
 				access := connection.Permissions(widgetPermissions, time.Time{})
 				g.Expect(access.Known).To(Equal(!test.problem))
 				if test.problem {

@@ -41,13 +41,13 @@ import (
 
 func TestRegistryKeepsAConnectionWhileNothingChanges(t *testing.T) {
 	g := NewWithT(t)
-	target := startTarget(t, steady)
+	target := steady(t)
 	way := newFlakyProxy(t, target)
 	kubeconfig := kubeconfigAt(t, target, way.URL())
 	registry := newRegistry(t.Context(), t, clock.RealClock{})
 	connect := func(kubeconfig []byte, limits kcp.Limits) (connection *Connection) {
 		t.Helper()
-		eventually(t, func(g Gomega) {
+		suite.Eventually(t, func(g Gomega) {
 			var err error
 			connection, err = registry.Connect(syncTarget, kubeconfig, limits)
 			g.Expect(err).NotTo(HaveOccurred())
@@ -57,7 +57,7 @@ func TestRegistryKeepsAConnectionWhileNothingChanges(t *testing.T) {
 		current, ok := registry.Get(syncTarget)
 		g.Expect(ok).To(BeTrue())
 		g.Expect(current).To(BeIdenticalTo(connection))
-		eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+		suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 		return connection
 	}
 	_, ok := registry.Get(syncTarget)
@@ -78,7 +78,7 @@ func TestRegistryKeepsAConnectionWhileNothingChanges(t *testing.T) {
 		after := change()
 		g.Expect(after).NotTo(BeIdenticalTo(before), name)
 		// The former connection is closed, and stays closed.
-		eventually(t, func(g Gomega) {
+		suite.Eventually(t, func(g Gomega) {
 			_, err := before.Get(t.Context(), namespacesResource, types.NamespacedName{Name: "default"})
 			g.Expect(err).To(HaveOccurred())
 			g.Expect(way.Open()).To(Equal(1))
@@ -107,7 +107,7 @@ func TestChangedCredentialsLeaveNoGap(t *testing.T) {
 		return connection
 	}
 	old := connect(kubeconfigFor(t, before.Server))
-	eventually(t, func(g Gomega) { g.Expect(old.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(old.IsUp()).To(BeTrue()) })
 	changes := registry.changes.Load()
 
 	// The target must answer the new connection first; OnChange is called then.
@@ -117,7 +117,7 @@ func TestChangedCredentialsLeaveNoGap(t *testing.T) {
 	}
 	g.Expect(registry.hasSuccessor()).To(BeTrue())
 	close(held)
-	eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(Equal(changes + 1)) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(Equal(changes + 1)) })
 	next := connect(changed)
 	g.Expect(next).NotTo(BeIdenticalTo(old))
 	g.Expect(next.IsUp()).To(BeTrue())
@@ -125,12 +125,12 @@ func TestChangedCredentialsLeaveNoGap(t *testing.T) {
 	current, _ := registry.Get(syncTarget)
 	g.Expect(current).To(BeIdenticalTo(next))
 	// Requests under way may end, and then the former connection is closed.
-	eventually(t, func(g Gomega) { g.Expect(old.ctx.Err()).To(HaveOccurred()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(old.ctx.Err()).To(HaveOccurred()) })
 	g.Expect(next.IsUp()).To(BeTrue())
 
 	// Credentials that the target does not accept are those of the SyncTarget all the same.
 	before.set(&before.version, status(http.StatusUnauthorized, metav1.StatusReasonUnauthorized))
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		last := connect(kubeconfigFor(t, before.Server))
 		// To show them in a message would be to read them while they work.
 		another := last != next
@@ -159,22 +159,22 @@ func TestCredentialsThatChangeTwice(t *testing.T) {
 		return registry.successors[syncTarget]
 	}
 	current := connect(first)
-	eventually(t, func(g Gomega) { g.Expect(current.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(current.IsUp()).To(BeTrue()) })
 	g.Expect(connect(second)).To(BeIdenticalTo(current))
 	given := successor()
 	g.Expect(connect(third)).To(BeIdenticalTo(current))
-	eventually(t, func(g Gomega) { g.Expect(given.ctx.Err()).To(HaveOccurred()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(given.ctx.Err()).To(HaveOccurred()) })
 	given = successor()
 	g.Expect(connect(first)).To(BeIdenticalTo(current))
 	g.Expect(registry.hasSuccessor()).To(BeFalse(), "they have changed back")
-	eventually(t, func(g Gomega) { g.Expect(given.ctx.Err()).To(HaveOccurred()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(given.ctx.Err()).To(HaveOccurred()) })
 
 	// A connection that does not work any more is not worth waiting with.
 	g.Expect(connect(second)).To(BeIdenticalTo(current))
 	waiting := successor()
 	first.set(&first.version, answer{http.StatusInternalServerError, "broken"})
 	current.ProbeNow()
-	eventually(t, func(g Gomega) { g.Expect(current.IsUp()).To(BeFalse()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(current.IsUp()).To(BeFalse()) })
 	g.Expect(connect(second)).To(BeIdenticalTo(waiting))
 
 	g.Expect(connect(third)).NotTo(BeIdenticalTo(waiting))
@@ -185,13 +185,13 @@ func TestCredentialsThatChangeTwice(t *testing.T) {
 
 func TestRegistryRefuses(t *testing.T) {
 	g := NewWithT(t)
-	target := startTarget(t, steady)
+	target := steady(t)
 	way := newFlakyProxy(t, target)
 	registry := newRegistry(t.Context(), t, clock.RealClock{})
 	good := kubeconfigAt(t, target, way.URL())
 	connection, err := registry.Connect(syncTarget, good, kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeEquivalentTo(1)) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeEquivalentTo(1)) })
 	g.Expect(connection.IsUp()).To(BeTrue())
 
 	// Credentials that are not accepted any more are not used any more.
@@ -201,7 +201,7 @@ func TestRegistryRefuses(t *testing.T) {
 	_, ok := registry.Get(syncTarget)
 	g.Expect(ok).To(BeFalse())
 	g.Expect(registry.changes.Load()).To(BeEquivalentTo(2))
-	eventually(t, func(g Gomega) { g.Expect(way.Open()).To(BeZero()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(way.Open()).To(BeZero()) })
 
 	// No error shows what could not be read, and each ends the connection before.
 	for name, content := range map[string]string{
@@ -217,12 +217,12 @@ func TestRegistryRefuses(t *testing.T) {
 		_, ok := registry.Get(syncTarget)
 		g.Expect(ok).To(BeFalse(), name)
 	}
-	eventually(t, func(g Gomega) { g.Expect(way.Open()).To(BeZero()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(way.Open()).To(BeZero()) })
 }
 
 func TestRegistryConnectsOnlyWhileItRuns(t *testing.T) {
 	g := NewWithT(t)
-	target := startTarget(t, steady)
+	target := steady(t)
 	way := newFlakyProxy(t, target)
 	kubeconfig := kubeconfigAt(t, target, way.URL())
 	idle := NewRegistry(Options{Clock: clock.RealClock{}})
@@ -234,9 +234,9 @@ func TestRegistryConnectsOnlyWhileItRuns(t *testing.T) {
 	registry := newRegistry(ctx, t, clock.RealClock{})
 	connection, err := registry.Connect(syncTarget, kubeconfig, kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 	cancel()
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		_, ok := registry.Get(syncTarget)
 		g.Expect(ok).To(BeFalse())
 		g.Expect(way.Open()).To(BeZero())
@@ -250,7 +250,7 @@ func TestRegistryConnectsOnlyWhileItRuns(t *testing.T) {
 func TestDisconnectLeavesNothing(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
-	target := startTarget(t, steady)
+	target := steady(t)
 	way := newFlakyProxy(t, target)
 	registry := newRegistry(ctx, t, clock.RealClock{})
 	registry.Disconnect("another")
@@ -264,13 +264,13 @@ func TestDisconnectLeavesNothing(t *testing.T) {
 		var err error
 		connection, err = registry.Connect(syncTarget, kubeconfigAt(t, target, way.URL()), kcp.Limits{})
 		g.Expect(err).NotTo(HaveOccurred())
-		eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+		suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 		cached := connection.NewCache(namespacesResource, CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}})
 		go cached.Run(caches)
 		g.Expect(cached.WaitForCacheSync(ctx)).To(BeTrue())
 		waits := connection.NewCache(unserved, CacheOptions{Handler: cache.ResourceEventHandlerFuncs{}})
 		go waits.Run(caches)
-		eventually(t, func(g Gomega) { g.Expect(waits.Availability().Reason).To(Equal(ReasonNotServed)) })
+		suite.Eventually(t, func(g Gomega) { g.Expect(waits.Availability().Reason).To(Equal(ReasonNotServed)) })
 		filtered := connection.NewFilteredCache(configMaps, FilteredCacheOptions{Scope: Scope{Namespaces: []string{"default", "kube-system"}}, Handler: cache.ResourceEventHandlerFuncs{}})
 		go filtered.Run(caches)
 		g.Expect(filtered.WaitForCacheSync(ctx)).To(BeTrue())
@@ -278,7 +278,7 @@ func TestDisconnectLeavesNothing(t *testing.T) {
 		taken := connection.NewNameWatch(configMaps, func(name types.NamespacedName) { told <- name })
 		taken.Add(types.NamespacedName{Namespace: "default", Name: "free"})
 		go taken.Run(caches)
-		g.Eventually(told).WithTimeout(eventuallyTimeout).Should(Receive())
+		g.Eventually(told).Should(Receive())
 		_, _, err = connection.Resolve(ctx, configMaps.GroupVersion().WithKind("ConfigMap"))
 		g.Expect(err).NotTo(HaveOccurred())
 		signalled := make(chan struct{}, 1)
@@ -288,7 +288,7 @@ func TestDisconnectLeavesNothing(t *testing.T) {
 			default:
 			}
 		}})
-		g.Eventually(signalled).WithTimeout(eventuallyTimeout).Should(Receive())
+		g.Eventually(signalled).Should(Receive())
 	})
 	g.Expect(way.Open()).To(Equal(1))
 	g.Expect(labelled(t)).To(BeNumerically(">", 5), "else this test shows nothing")
@@ -298,7 +298,7 @@ func TestDisconnectLeavesNothing(t *testing.T) {
 	g.Expect(registry.changes.Load()).To(BeEquivalentTo(2))
 	_, ok := registry.Get(syncTarget)
 	g.Expect(ok).To(BeFalse())
-	eventually(t, func(g Gomega) { g.Expect(way.Open()).To(BeZero()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(way.Open()).To(BeZero()) })
 
 	// Whoever still holds the connection reaches nothing with it.
 	opened := way.Opened()
@@ -320,7 +320,7 @@ func TestDisconnectLeavesNothing(t *testing.T) {
 	defer connection.Subscribe(Listener{OnNamespace: func(string, bool) {}, OnCRD: func(schema.GroupResource) {}})()
 
 	stopCaches()
-	eventually(t, func(g Gomega) { g.Expect(labelled(t)).To(BeZero(), profile(t)) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(labelled(t)).To(BeZero(), profile(t)) })
 	g.Expect(way.Open()).To(BeZero())
 	g.Expect(registry.changes.Load()).To(BeEquivalentTo(2))
 }

@@ -29,11 +29,12 @@ import (
 
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 func TestResolve(t *testing.T) {
 	t.Parallel()
-	target := startTarget(t, steady)
+	target := steady(t)
 	connection := connect(t, target)
 	kindOf := func(group, version, kind string) schema.GroupVersionKind {
 		return schema.GroupVersionKind{Group: group, Version: version, Kind: kind}
@@ -82,7 +83,7 @@ func TestResolve(t *testing.T) {
 // A resource may be served in some versions of its group only. That it is served in none is an answer as well.
 func TestServedVersionsAsync(t *testing.T) {
 	t.Parallel()
-	target := startTarget(t, steady)
+	target := steady(t)
 	connection := connect(t, target)
 	for resource, want := range map[schema.GroupResource][]string{
 		{Group: "autoscaling", Resource: "horizontalpodautoscalers"}: {"v2", "v1"},
@@ -92,7 +93,7 @@ func TestServedVersionsAsync(t *testing.T) {
 		{Group: "missing.example.org", Resource: "widgets"}: nil,
 		{Group: "../api/v1", Resource: "pods"}:              nil,
 	} {
-		eventually(t, func(g Gomega) {
+		suite.Eventually(t, func(g Gomega) {
 			versions, err := connection.ServedVersionsAsync(resource)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(versions).To(Equal(want), resource.String())
@@ -105,7 +106,7 @@ func TestResolveRemembers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ctx := t.Context()
-	target, now := startTarget(t, steady), clocktesting.NewFakeClock(time.Now())
+	target, now := steady(t), clocktesting.NewFakeClock(time.Now())
 	var key atomic.Int64
 	kubeconfig := newProxy(t, target, func(request *http.Request) {
 		if strings.HasSuffix(request.URL.Path, "/apis/example.org/v2") {
@@ -114,7 +115,7 @@ func TestResolveRemembers(t *testing.T) {
 	})
 	connection, err := newRegistry(ctx, t, now).Connect(syncTarget, kubeconfig, kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 	kind := schema.GroupVersionKind{Group: "example.org", Version: "v2", Kind: "Sprocket"}
 	resolve := func() error {
 		_, _, err := connection.Resolve(ctx, kind)
@@ -122,27 +123,27 @@ func TestResolveRemembers(t *testing.T) {
 	}
 	h, _ := listen(t, connection, "sprockets")
 	for range 2 {
-		g.Eventually(h.synced).WithTimeout(eventuallyTimeout).Should(Receive())
+		g.Eventually(h.synced).Should(Receive())
 	}
 	g.Expect(resolve()).To(MatchError(ErrNotServed))
 	g.Expect(resolve()).To(MatchError(ErrNotServed))
 	g.Expect(key.Load()).To(BeEquivalentTo(2), "what is not served is not remembered")
 
 	g.Expect(framework.Apply(ctx, target.Config, definition("sprockets", "Sprocket", "true"))).To(Succeed())
-	eventually(t, func(g Gomega) { g.Expect(resolve()).To(Succeed()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(resolve()).To(Succeed()) })
 	remembered := func(g Gomega) {
 		before := key.Load()
 		g.Expect(resolve()).To(Succeed())
 		g.Expect(key.Load()).To(Equal(before))
 	}
-	eventually(t, remembered)
+	suite.Eventually(t, remembered)
 	before := key.Load()
 	now.Step(servedRecheckInterval)
 	g.Expect(resolve()).To(Succeed())
 	g.Expect(key.Load()).To(Equal(before+1), "aggregated APIs change without a signal")
 
 	g.Expect(framework.Delete(ctx, target.Config, crdsResource, "", "sprockets.example.org")).To(Succeed())
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		// A result from discovery just after a change expires soon.
 		now.Step(crdChangedPollInterval)
 		g.Expect(resolve()).To(MatchError(ErrNotServed))
@@ -180,7 +181,7 @@ func TestLookupsAreRepeatedAfterACRDChange(t *testing.T) {
 
 func TestResolveResource(t *testing.T) {
 	t.Parallel()
-	connection := connect(t, startTarget(t, steady))
+	connection := connect(t, steady(t))
 	resource := func(group, version, resource string) schema.GroupVersionResource {
 		return schema.GroupVersionResource{Group: group, Version: version, Resource: resource}
 	}
@@ -229,7 +230,7 @@ func TestResolveResource(t *testing.T) {
 func TestResolveResourceRemembers(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	target, now := startTarget(t, steady), clocktesting.NewFakeClock(time.Now())
+	target, now := steady(t), clocktesting.NewFakeClock(time.Now())
 	var key atomic.Int64
 	kubeconfig := newProxy(t, target, func(request *http.Request) {
 		if strings.HasSuffix(request.URL.Path, "/apis/example.org/v1") {
@@ -238,10 +239,10 @@ func TestResolveResourceRemembers(t *testing.T) {
 	})
 	connection, err := newRegistry(t.Context(), t, now).Connect(syncTarget, kubeconfig, kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 	h, _ := listen(t, connection, "no resource of this test")
 	for range 2 {
-		g.Eventually(h.synced).WithTimeout(eventuallyTimeout).Should(Receive())
+		g.Eventually(h.synced).Should(Receive())
 	}
 	resolve := func(g Gomega) {
 		kind, _, err := connection.ResolveResource(t.Context(), widgets)
@@ -249,7 +250,7 @@ func TestResolveResourceRemembers(t *testing.T) {
 		g.Expect(kind).To(Equal("Widget"))
 	}
 	// Definitions of other tests make the connection forget.
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		resolve(g)
 		before := key.Load()
 		resolve(g)

@@ -18,7 +18,6 @@ package targets
 
 import (
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -32,6 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/rbac"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 func TestRestrictScope(t *testing.T) {
@@ -72,7 +72,7 @@ func connectBound(t *testing.T) *boundConnection {
 	t.Helper()
 	g := NewWithT(t)
 	ctx := t.Context()
-	target := startTarget(t, steady)
+	target := steady(t)
 	outside := newNamespace(t, target)
 	b := &boundConnection{target: target, first: outside + "-first", forbidden: outside + "-forbidden", outside: outside}
 	g.Expect(framework.Apply(ctx, target.Config, `
@@ -108,7 +108,7 @@ subjects: [{kind: ServiceAccount, name: bound, namespace: `+b.outside+`}]
 	g.Expect(err).NotTo(HaveOccurred())
 	b.Connection, err = newRegistry(ctx, t, clock.RealClock{}).Connect(syncTarget, kubeconfig, kcp.Limits{}, b.first, b.forbidden)
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(b.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(b.IsUp()).To(BeTrue()) })
 	return b
 }
 
@@ -125,7 +125,7 @@ func TestBoundToNamespaces(t *testing.T) {
 	told := &eventRecorder{}
 	cached := b.NewCache(configMaps, CacheOptions{Namespaced: true, Selector: "example.org/bound=us", Handler: told.handler()})
 	runInTest(t, cached.Run)
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		filled, pending := cached.Progress()
 		g.Expect([]int{filled, pending}).To(Equal([]int{1, 0}))
 	})
@@ -155,10 +155,10 @@ subjects: [{kind: ServiceAccount, name: bound, namespace: `+b.outside+`}]
 	for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h", "i"} {
 		names.Add(types.NamespacedName{Namespace: b.first, Name: name})
 	}
-	eventually(t, func(g Gomega) { g.Expect(shown()).To(HaveLen(9), "names that are free") })
+	suite.Eventually(t, func(g Gomega) { g.Expect(shown()).To(HaveLen(9), "names that are free") })
 
 	labels, known := map[string]string(nil), false
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		labels, known = b.NamespaceLabels(b.forbidden)
 		g.Expect(known).To(BeTrue())
 	})
@@ -174,13 +174,13 @@ func TestPermissionsInNamespaces(t *testing.T) {
 	t.Parallel()
 	b := connectBound(t)
 	needed := rbac.RequiredAttributes([]rbac.Resource{{Resource: "configmaps", Down: true}}, b.first, b.forbidden)
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		access := b.Permissions(needed, time.Time{})
 		g.Expect(access.Known).To(BeTrue())
 		g.Expect(rbac.DescribeAttributes(access.Missing, 9)).To(Equal("configmaps (create, delete, get, list, patch, watch) in the namespace " + b.forbidden))
 	})
 	needed = rbac.RequiredAttributes([]rbac.Resource{{Group: "example.org", Resource: "gadgets", Up: true, ClusterScoped: true}}, b.first)
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		g.Expect(rbac.DescribeAttributes(b.Permissions(needed, time.Time{}).Missing, 9)).To(Equal("gadgets.example.org (get, list, watch)"))
 	})
 }
@@ -189,8 +189,7 @@ func TestPermissionsInNamespaces(t *testing.T) {
 func TestOtherNamespacesMakeAnotherConnection(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	server := httptest.NewTLSServer(http.NotFoundHandler())
-	t.Cleanup(server.Close)
+	server := suite.ServeTLS(t, http.NotFoundHandler())
 	registry := newRegistry(t.Context(), t, clock.RealClock{})
 	connect := func(namespaces ...string) *Connection {
 		connection, err := registry.Connect(syncTarget, kubeconfigFor(t, server), kcp.Limits{}, namespaces...)

@@ -17,34 +17,17 @@ limitations under the License.
 package targets
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
-	. "github.com/onsi/gomega"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
-)
-
-const (
-	startTimeout = 5 * time.Minute
-	// eventuallyTimeout is how long a test waits for what must happen.
-	eventuallyTimeout = 3 * time.Minute
-)
-
-// The clusters of this package. Tests that stop one use frail.
-const (
-	steady = "steady"
-	frail  = "frail"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // definitions are the kinds that the clusters have beside their own.
@@ -76,115 +59,37 @@ kind: Gadget
 metadata: {name: served}
 `
 
-// shared are the servers of this package, each started by the first test that needs it.
-var shared struct {
-	sync.Mutex
-	options servers.Options
-	etcd    *servers.Etcd
-	targets map[string]*servers.Target
-}
+// The clusters of this package. Tests that stop one use frail.
+var (
+	steady = suite.Shared(func(t testing.TB) *servers.Target { return startTarget(t, "steady") })
+	frail  = suite.Shared(func(t testing.TB) *servers.Target { return startTarget(t, "frail") })
+)
 
-// deadProxy is where the environment of these tests sends all that follows it.
+// deadProxy is the proxy that the environment of these tests names. Nothing listens there.
 var deadProxy string
 
 func TestMain(m *testing.M) {
-	if err := prepare(); err != nil {
+	// net/http reads the environment at its first request, so this cannot wait for the test that is about it.
+	port, err := servers.FreePort()
+	deadProxy = "http://127.0.0.1:" + strconv.Itoa(port)
+	if err = errors.Join(err, os.Setenv("HTTPS_PROXY", deadProxy), os.Setenv("https_proxy", deadProxy), os.Unsetenv("NO_PROXY"), os.Unsetenv("no_proxy")); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	result := m.Run()
-	if err := cleanUp(result == 0); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		result = 1
-	}
-	os.Exit(result)
+	suite.Main(m)
 }
 
-func prepare() error {
-	// net/http reads the environment at its first request, so this cannot wait for the test that is about it.
-	port, err := servers.FreePort()
-	if err != nil {
-		return err
-	}
-	deadProxy = "http://127.0.0.1:" + strconv.Itoa(port)
-	for _, name := range []string{"HTTPS_PROXY", "https_proxy"} {
-		if err := os.Setenv(name, deadProxy); err != nil {
-			return err
-		}
-	}
-	for _, name := range []string{"NO_PROXY", "no_proxy"} {
-		if err := os.Unsetenv(name); err != nil {
-			return err
-		}
-	}
-	root, err := framework.RepositoryRoot()
-	if err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp("", "synchub-targets-")
-	if err != nil {
-		return err
-	}
-	shared.options = servers.Options{Dir: dir, Bin: filepath.Join(root, "bin")}
-	shared.targets = map[string]*servers.Target{}
-	return nil
-}
-
-// cleanUp stops the servers. After a failure their files stay.
-func cleanUp(passed bool) error {
-	shared.Lock()
-	defer shared.Unlock()
-	var errs []error
-	for _, target := range shared.targets {
-		errs = append(errs, target.Stop())
-	}
-	if shared.etcd != nil {
-		errs = append(errs, shared.etcd.Stop())
-	}
-	if passed {
-		errs = append(errs, os.RemoveAll(shared.options.Dir))
-	} else {
-		fmt.Fprintln(os.Stderr, "the files of the servers are in", shared.options.Dir)
-	}
-	return errors.Join(errs...)
-}
-
-// startTarget returns a cluster of this package, which it starts if no test has needed it yet.
-func startTarget(t *testing.T, name string) *servers.Target {
+func startTarget(t testing.TB, name string) *servers.Target {
 	t.Helper()
-	shared.Lock()
-	defer shared.Unlock()
-	if target, ok := shared.targets[name]; ok {
-		return target
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
-	defer cancel()
-	if shared.etcd == nil {
-		etcd, err := servers.StartEtcd(ctx, shared.options, "etcd")
-		if err != nil {
-			t.Fatal(err)
-		}
-		shared.etcd = etcd
-	}
-	target, err := servers.StartTarget(ctx, shared.options, name, servers.TargetOptions{Etcd: shared.etcd})
-	if err != nil {
-		t.Fatal(err)
-	}
-	shared.targets[name] = target
-	if err := framework.Apply(ctx, target.Config, definitions); err != nil {
-		t.Fatal(err)
-	}
+	target := suite.StartTarget(t, name, servers.TargetOptions{})
+	suite.Apply(t, target.Config, definitions)
 	return target
 }
 
 // administrator returns a client that is not the hub's.
 func administrator(t *testing.T, target *servers.Target) dynamic.Interface {
 	t.Helper()
-	client, err := dynamic.NewForConfig(target.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
+	return suite.Dynamic(t, target.Config)
 }
 
 // newNamespace makes a namespace for the test, which nobody else uses.
@@ -196,28 +101,12 @@ func newNamespace(t *testing.T, target *servers.Target) string {
 		}
 		return -1
 	}, t.Name()))
-	if err := framework.Apply(t.Context(), target.Config, "{apiVersion: v1, kind: Namespace, metadata: {name: "+name+"}}"); err != nil {
-		t.Fatal(err)
-	}
+	suite.Apply(t, target.Config, "{apiVersion: v1, kind: Namespace, metadata: {name: "+name+"}}")
 	return name
 }
 
 // kubeconfigAt returns the administrator's kubeconfig with another server, which leads to the same cluster.
 func kubeconfigAt(t *testing.T, target *servers.Target, server string) []byte {
 	t.Helper()
-	content, err := os.ReadFile(target.Kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	changed := strings.ReplaceAll(string(content), target.Config.Host, server)
-	if changed == string(content) && server != target.Config.Host {
-		t.Fatalf("the kubeconfig of %s does not name its server", target.Name)
-	}
-	return []byte(changed)
-}
-
-// eventually waits with the package's patience.
-func eventually(t *testing.T, what func(g Gomega)) {
-	t.Helper()
-	NewWithT(t).Eventually(what).WithContext(t.Context()).WithTimeout(eventuallyTimeout).WithPolling(20 * time.Millisecond).Should(Succeed())
+	return suite.Kubeconfig(t, server, target.Config.CAData, target.Config.BearerToken)
 }

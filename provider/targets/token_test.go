@@ -41,6 +41,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // createServiceAccount makes a ServiceAccount that may renew its token, or not, and returns a kubeconfig with a token of ten minutes.
@@ -73,7 +74,7 @@ subjects: [{kind: ServiceAccount, name: %[1]s, namespace: default}]`
 
 func TestTokenIsRenewedByItsTarget(t *testing.T) {
 	g := NewWithT(t)
-	target := startTarget(t, steady)
+	target := steady(t)
 	kubeconfig := createServiceAccount(t, target, "renews", true)
 	connection := connectTo(t, kubeconfig)
 	old, ok := connection.Token()
@@ -99,7 +100,7 @@ func TestTokenIsRenewedByItsTarget(t *testing.T) {
 // The renewal of a token does not wait for a target that does not answer, and makes one request.
 func TestRenewalWaitsForNoTarget(t *testing.T) {
 	g := NewWithT(t)
-	target := startTarget(t, steady)
+	target := steady(t)
 	createServiceAccount(t, target, "waits", true)
 	release := make(chan struct{})
 	var key atomic.Int64
@@ -115,7 +116,7 @@ func TestRenewalWaitsForNoTarget(t *testing.T) {
 	registry := newRegistry(t.Context(), t, clock.RealClock{})
 	connection, err := registry.Connect(syncTarget, kubeconfig, kcp.Limits{})
 	g.Expect(err).NotTo(HaveOccurred())
-	eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.IsUp()).To(BeTrue()) })
 
 	changes := registry.changes.Load()
 	for range 3 {
@@ -123,7 +124,7 @@ func TestRenewalWaitsForNoTarget(t *testing.T) {
 		g.Expect(err).To(MatchError(ErrPending))
 	}
 	close(release)
-	eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeNumerically(">", changes)) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeNumerically(">", changes)) })
 	renewed, err := connection.RenewTokenAsync(kubeconfig)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(renewed)).NotTo(ContainSubstring(old))
@@ -132,10 +133,10 @@ func TestRenewalWaitsForNoTarget(t *testing.T) {
 	// A result is not returned for another kubeconfig than that of its request.
 	_, err = connection.RenewTokenAsync(kubeconfig)
 	g.Expect(err).To(MatchError(ErrPending))
-	eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeNumerically(">", changes+1)) })
+	suite.Eventually(t, func(g Gomega) { g.Expect(registry.changes.Load()).To(BeNumerically(">", changes+1)) })
 	_, err = connection.RenewTokenAsync(renewed)
 	g.Expect(err).To(MatchError(ErrPending))
-	eventually(t, func(g Gomega) {
+	suite.Eventually(t, func(g Gomega) {
 		_, err := connection.RenewTokenAsync(renewed)
 		g.Expect(err).To(MatchError(ErrKubeconfigChanged))
 	})
@@ -143,7 +144,7 @@ func TestRenewalWaitsForNoTarget(t *testing.T) {
 
 func TestTokenIsNotRenewedWithoutTheRight(t *testing.T) {
 	g := NewWithT(t)
-	kubeconfig := createServiceAccount(t, startTarget(t, steady), "keeps", false)
+	kubeconfig := createServiceAccount(t, steady(t), "keeps", false)
 	connection := connectTo(t, kubeconfig)
 	_, err := connection.RenewToken(t.Context(), kubeconfig)
 	g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)

@@ -76,7 +76,7 @@ func (k kind) object(namespace, name string) *unstructured.Unstructured {
 // onEachKind runs a test for each kind on the steady target. there is an administrator's client for the kind.
 func onEachKind(t *testing.T, test func(t *testing.T, k kind, connection *Connection, there dynamic.ResourceInterface, namespace string)) {
 	t.Helper()
-	target := startTarget(t, steady)
+	target := steady(t)
 	connection, admin, namespace := connect(t, target), administrator(t, target), newNamespace(t, target)
 	for _, k := range kinds {
 		t.Run(k.kind, func(t *testing.T) { test(t, k, connection, k.in(admin, namespace), namespace) })
@@ -113,7 +113,7 @@ func eachWay(t *testing.T, connection *Connection, test func(t *testing.T, k kin
 }
 
 func TestCreate(t *testing.T) {
-	target := startTarget(t, steady)
+	target := steady(t)
 	connection := connect(t, target)
 	admin, namespace := administrator(t, target), newNamespace(t, target)
 
@@ -140,7 +140,7 @@ func TestCreate(t *testing.T) {
 
 // A create never overwrites an existing object.
 func TestCreateNeverOverwrites(t *testing.T) {
-	target := startTarget(t, steady)
+	target := steady(t)
 	connection := connect(t, target)
 	admin, namespace := administrator(t, target), newNamespace(t, target)
 
@@ -176,7 +176,7 @@ func TestCreateNeverOverwrites(t *testing.T) {
 }
 
 func TestCreateInMissingNamespace(t *testing.T) {
-	connection := connect(t, startTarget(t, steady))
+	connection := connect(t, steady(t))
 	eachWay(t, connection, func(t *testing.T, k kind, _ string) {
 		if !k.namespaced {
 			return
@@ -194,7 +194,7 @@ func TestCreateInMissingNamespace(t *testing.T) {
 // A controller may write to a new object before the hub has turned its fields into those of an apply.
 func TestCreateByPostWhileOthersWrite(t *testing.T) {
 	g := NewWithT(t)
-	target := startTarget(t, steady)
+	target := steady(t)
 	admin, namespace := administrator(t, target), newNamespace(t, target)
 	object := kinds[0].object(namespace, "busy")
 	interfered := false
@@ -220,7 +220,7 @@ func TestCreateByPostWhileOthersWrite(t *testing.T) {
 
 func TestGet(t *testing.T) {
 	g := NewWithT(t)
-	connection := connect(t, startTarget(t, steady))
+	connection := connect(t, steady(t))
 	found, err := connection.Get(t.Context(), namespacesResource, types.NamespacedName{Name: "default"})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(found.GetName()).To(Equal("default"))
@@ -230,7 +230,7 @@ func TestGet(t *testing.T) {
 
 func TestEnsureNamespace(t *testing.T) {
 	g := NewWithT(t)
-	target := startTarget(t, steady)
+	target := steady(t)
 	connection := connect(t, target)
 	g.Expect(connection.EnsureNamespace(t.Context(), "ensured", map[string]string{kept: "1"})).To(Succeed())
 	first, err := framework.Get(t.Context(), target.Config, namespacesResource, "", "ensured")

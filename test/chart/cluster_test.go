@@ -18,11 +18,6 @@ package chart
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -35,9 +30,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/chart"
 	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // operationLimit is longer than the timeout that helm gets for the hub.
@@ -55,70 +50,16 @@ type cluster struct {
 	dynamic    dynamic.Interface
 }
 
-var (
-	logs  string
-	start = sync.OnceValues(startCluster)
-	begun bool
-)
+func TestMain(m *testing.M) { suite.Main(m) }
 
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if err := finish(code != 0); err != nil {
-		fmt.Fprintln(os.Stderr, "stop the cluster of the chart's tests:", err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func startCluster() (*cluster, error) {
-	begun = true
-	root, err := framework.RepositoryRoot()
-	if err != nil {
-		return nil, err
-	}
-	logs = filepath.Join(root, "logs", "chart")
-	if err := os.RemoveAll(logs); err != nil {
-		return nil, fmt.Errorf("remove the files of an earlier run: %w", err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), operationLimit)
-	defer cancel()
-	options := servers.Options{Dir: logs, Bin: filepath.Join(root, "bin")}
-	target, err := servers.StartTarget(ctx, options, "hosting", servers.TargetOptions{Controllers: true})
-	if err != nil {
-		return nil, err
-	}
-	c := &cluster{Target: target}
-	var errs [2]error
-	c.kubernetes, errs[0] = kubernetes.NewForConfig(target.Config)
-	c.dynamic, errs[1] = dynamic.NewForConfig(target.Config)
-	return c, errors.Join(errs[0], errs[1])
-}
-
-// finish stops the cluster if a test started one. It keeps the logs of a failed run.
-func finish(failed bool) error {
-	if !begun {
-		return nil
-	}
-	c, err := start()
-	if err != nil {
-		return nil //nolint:nilerr // the test that needed the cluster has reported it, and nothing runs
-	}
-	err = c.Stop()
-	if failed {
-		fmt.Fprintln(os.Stderr, "the logs of the cluster are in", filepath.Join(logs, "logs"))
-		return err
-	}
-	return errors.Join(err, os.RemoveAll(logs))
-}
-
-func sharedCluster(t *testing.T) *cluster {
-	t.Helper()
-	c, err := start()
+var sharedCluster = suite.Shared(func(t testing.TB) *cluster {
+	target := suite.StartTarget(t, "hosting", servers.TargetOptions{Controllers: true})
+	clientset, err := kubernetes.NewForConfig(target.Config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c
-}
+	return &cluster{Target: target, kubernetes: clientset, dynamic: suite.Dynamic(t, target.Config)}
+})
 
 // helm runs helm against the cluster and fails the test if helm fails.
 func (c *cluster) helm(t *testing.T, args ...string) string {

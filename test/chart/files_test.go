@@ -34,6 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/hack/schemas/shipped"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 const crdFile = "synchub.dev_publishedresources.yaml"
@@ -72,8 +73,7 @@ func TestPublishedFilesHoldWhatTheirKindsKnow(t *testing.T) {
 	resources := map[string]v1alpha1.PublishedResource{}
 	configMaps := map[string]corev1.ConfigMap{}
 	for _, file := range files {
-		var object unstructured.Unstructured
-		read(t, file, &object.Object)
+		object := unstructured.Unstructured{Object: fixtures.DecodeFile[map[string]any](t, file)}
 		if object.GetNamespace() != "" {
 			t.Errorf("%s names a namespace", file)
 		}

@@ -26,9 +26,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
 
+	"github.com/synchub-dev/synchub/test/fixtures"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/chart"
 )
@@ -84,10 +83,7 @@ func objects(t *testing.T, args ...string) map[string]*unstructured.Unstructured
 	}
 	found := map[string]*unstructured.Unstructured{}
 	for document := range strings.SplitSeq(rendered, "\n---\n") {
-		object := &unstructured.Unstructured{}
-		if err := utilyaml.Unmarshal([]byte(document), &object.Object); err != nil {
-			t.Fatalf("read what was rendered: %v\n%s", err, document)
-		}
+		object := fixtures.Object(t, document)
 		if len(object.Object) == 0 {
 			continue
 		}
@@ -228,10 +224,8 @@ func TestAllValuesAreUsed(t *testing.T) {
 	if strings.Contains(rendered, "name: synchub-schema-deployments") {
 		t.Error("PublishedResources were rendered though they were turned off")
 	}
-	var values, defaults map[string]any
-	read(t, "testdata/all-values.yaml", &values)
 	_, chartDir, _ := paths(t)
-	read(t, filepath.Join(chartDir, "values.yaml"), &defaults)
+	values, defaults := fixtures.DecodeFile[map[string]any](t, "testdata/all-values.yaml"), fixtures.DecodeFile[map[string]any](t, filepath.Join(chartDir, "values.yaml"))
 	for _, key := range missing("", defaults, values) {
 		t.Errorf("testdata/all-values.yaml does not set %s", key)
 	}
@@ -251,17 +245,6 @@ func missing(prefix string, all, some map[string]any) (keys []string) {
 		}
 	}
 	return keys
-}
-
-func read(t *testing.T, path string, into any) {
-	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := yaml.UnmarshalStrict(content, into); err != nil {
-		t.Fatalf("read %s: %v", path, err)
-	}
 }
 
 func TestInvalidValuesAreRefused(t *testing.T) {

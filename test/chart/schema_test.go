@@ -33,6 +33,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
+	"github.com/synchub-dev/synchub/test/fixtures"
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
@@ -99,7 +100,7 @@ func TestSchemaOfDeployments(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := example(t); !reflect.DeepEqual(stored.Object["spec"], want.Object["spec"]) {
+		if want := fixtures.Object(t, deploymentExample); !reflect.DeepEqual(stored.Object["spec"], want.Object["spec"]) {
 			t.Errorf("stored %v, want %v", stored.Object["spec"], want.Object["spec"])
 		}
 	})
@@ -118,7 +119,7 @@ func TestSchemaOfDeployments(t *testing.T) {
 		{"labels of another type", "spec.template.metadata.labels.app", set(int64(1), "spec", "template", "metadata", "labels", "app")},
 	} {
 		t.Run("refuses "+test.name, func(t *testing.T) {
-			object := example(t)
+			object := fixtures.Object(t, deploymentExample)
 			object.SetName("refused")
 			test.change(object)
 			_, err := deployments.Create(ctx, object, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
@@ -172,30 +173,13 @@ func checkStatus(t *testing.T, deployments dynamic.ResourceInterface) {
 func deploymentDefinition(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	_, chartDir, _ := paths(t)
-	var configMap corev1.ConfigMap
-	read(t, filepath.Join(chartDir, "files", "published", "schema-deployments.yaml"), &configMap)
-	definition := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.UnmarshalStrict([]byte(configMap.Data["crd.yaml"]), definition); err != nil {
-		t.Fatal(err)
-	}
+	configMap := fixtures.DecodeFile[corev1.ConfigMap](t, filepath.Join(chartDir, "files", "published", "schema-deployments.yaml"))
+	definition := fixtures.Decode[*apiextensionsv1.CustomResourceDefinition](t, configMap.Data["crd.yaml"])
 	definition.Name = "deployments." + schemaGroup
 	definition.Spec.Group = schemaGroup
 	definition.Spec.Names.ShortNames = nil
 	definition.Spec.Names.Categories = nil
 	return definition
-}
-
-func example(t *testing.T) *unstructured.Unstructured {
-	t.Helper()
-	raw, err := yaml.YAMLToJSON([]byte(deploymentExample))
-	if err != nil {
-		t.Fatal(err)
-	}
-	object := &unstructured.Unstructured{}
-	if err := object.UnmarshalJSON(raw); err != nil {
-		t.Fatal(err)
-	}
-	return object
 }
 
 func remove(path ...string) func(*unstructured.Unstructured) {

@@ -26,12 +26,12 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/cert"
 
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // The text with which a server ends a watch is shown nowhere: neither by the hub nor, see TestMain, by client-go.
@@ -116,23 +116,19 @@ func TestCertificateThatChanges(t *testing.T) {
 			if test.trusted {
 				authorities += second.authority
 			}
-			connection := connect(t, kubeconfigFor(server, authorities))
+			connection := connect(t, suite.Kubeconfig(t, server.URL, []byte(authorities), token))
 			await(t, connection, targets.ReasonConnected)
 			before := asked.Load()
 
 			changed.Store(true)
 			server.CloseClientConnections()
-			ticker := time.NewTicker(10 * time.Millisecond)
-			defer ticker.Stop()
-			deadline := time.After(time.Minute)
-			for connection.Health().Reason != test.reason || test.trusted && asked.Load() == before {
-				select {
-				case <-ticker.C:
-					connection.ProbeNow()
-				case <-deadline:
-					t.Fatalf("want %s, got %+v", test.reason, connection.Health())
+			suite.WaitUntil(t, "the hub answers with "+test.reason, func() bool {
+				if connection.Health().Reason == test.reason && (!test.trusted || asked.Load() > before) {
+					return true
 				}
-			}
+				connection.ProbeNow()
+				return false
+			})
 			expectHarmless(t, connection.Health().Message)
 			if !test.trusted && after.Load() > 0 {
 				t.Errorf("%d requests were sent to it", after.Load())

@@ -17,11 +17,9 @@ limitations under the License.
 package escapes
 
 import (
-	"encoding/base64"
 	"fmt"
 	"io"
 	"log"
-	"net/http/httptest"
 	"strings"
 	"testing"
 

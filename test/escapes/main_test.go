@@ -17,13 +17,15 @@ limitations under the License.
 package escapes
 
 import (
+	"errors"
 	"fmt"
-	"os"
 	"sync/atomic"
 	"testing"
 
 	"github.com/go-logr/logr/funcr"
 	"k8s.io/klog/v2"
+
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // TestMain fails if the libraries that talk to servers log text that could harm its readers.
@@ -35,9 +37,11 @@ func TestMain(m *testing.M) {
 			fmt.Printf("it is logged: %.1000q\n", args)
 		}
 	}, funcr.Options{Verbosity: 10}))
-	code := m.Run()
-	if shown.Load() > 0 {
-		code = 1
-	}
-	os.Exit(code)
+	suite.Cleanup(func() error {
+		if shown.Load() > 0 {
+			return errors.New("a log message could harm its readers")
+		}
+		return nil
+	})
+	suite.Main(m)
 }

@@ -29,6 +29,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // frame returns a frame of HTTP/2.
@@ -133,7 +135,7 @@ func TestHostileNetworks(t *testing.T) {
 				}
 			}()
 			server := &httptest.Server{URL: "https://" + listener.Addr().String()}
-			connection := connect(t, kubeconfigFor(server, pair.authority))
+			connection := connect(t, suite.Kubeconfig(t, server.URL, []byte(pair.authority), token))
 			before := allocated()
 			for range 3 {
 				asking, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)

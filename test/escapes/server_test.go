@@ -20,8 +20,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"encoding/pem"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -33,14 +31,16 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
+	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
-	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/test/framework/connections"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 const (
@@ -353,9 +353,7 @@ func TestMoreObjectsThanMayBeHeld(t *testing.T) {
 // The hub sends no request to a server whose certificate changes, and does not quote the new certificate.
 func TestAnotherCertificate(t *testing.T) {
 	server := newServer(t, false, answer(200, "application/json", `{"gitVersion":"v1.35.4"}`))
-	kubeconfig := kubeconfigFor(server, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
-	kubeconfig = strings.Replace(kubeconfig, "127.0.0.1", "127.0.0.2", 1)
-	connection := connect(t, kubeconfig)
+	connection := connect(t, suite.Kubeconfig(t, strings.Replace(server.URL, "127.0.0.1", "127.0.0.2", 1), suite.CertificateOf(server), token))
 	await(t, connection, targets.ReasonUnreachable)
 	if message := connection.Health().Message; !strings.Contains(message, "(") || strings.Contains(message, "127.0.0") {
 		t.Errorf("got %q", message)
@@ -396,43 +394,16 @@ func newServer(t *testing.T, http2 bool, serve http.HandlerFunc) *httptest.Serve
 // newRegistry returns a running registry. totalBytes limits the caches of all targets together.
 func newRegistry(t *testing.T, totalBytes int64) *targets.Registry {
 	t.Helper()
-	registry := targets.NewRegistry(targets.Options{
-		FieldManager: "escapes", Limits: kcp.Limits{QPS: 1000, Burst: 1000}, Clock: clock.RealClock{},
+	return connections.NewRegistry(t, targets.Options{
 		Log:         funcr.New(func(_, args string) { expectHarmless(t, args) }, funcr.Options{Verbosity: 10}),
-		OnChange:    func(types.UID) {},
 		CacheLimits: targets.CacheLimits{Objects: 10_000, Bytes: 64 * mib},
 		TotalBytes:  totalBytes,
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = registry.Start(ctx)
-	}()
-	t.Cleanup(func() {
-		cancel()
-		<-ended
-	})
-	return registry
 }
 
-func connect(t *testing.T, kubeconfig string) *targets.Connection {
+func connect(t *testing.T, kubeconfig []byte) *targets.Connection {
 	t.Helper()
-	return connectBy(t, newRegistry(t, 0), uid, kubeconfig)
-}
-
-// connectBy connects after the registry has started.
-func connectBy(t *testing.T, registry *targets.Registry, uid types.UID, kubeconfig string) *targets.Connection {
-	t.Helper()
-	for {
-		connection, err := registry.Connect(uid, []byte(kubeconfig), kcp.Limits{})
-		if err == nil {
-			return connection
-		}
-		if !errors.Is(err, targets.ErrNotLeading) {
-			t.Fatal(err)
-		}
-	}
+	return connections.Connect(t, newRegistry(t, 0), uid, kubeconfig, kcp.Limits{})
 }
 
 func connectTo(t *testing.T, http2 bool, serve http.HandlerFunc) *targets.Connection {
@@ -441,7 +412,7 @@ func connectTo(t *testing.T, http2 bool, serve http.HandlerFunc) *targets.Connec
 }
 
 // serveTarget starts a server that does not reveal its cluster identity, and returns a kubeconfig for it.
-func serveTarget(t *testing.T, http2 bool, serve http.HandlerFunc) (kubeconfig string) {
+func serveTarget(t *testing.T, http2 bool, serve http.HandlerFunc) (kubeconfig []byte) {
 	t.Helper()
 	server := newServer(t, http2, func(writer http.ResponseWriter, request *http.Request) {
 		if strings.HasSuffix(request.URL.Path, "/kube-system") || strings.Contains(request.URL.Path, "/logicalclusters/") {
@@ -451,21 +422,11 @@ func serveTarget(t *testing.T, http2 bool, serve http.HandlerFunc) (kubeconfig s
 		}
 		serve(writer, request)
 	})
-	authority := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
-	return kubeconfigFor(server, authority)
+	return suite.Kubeconfig(t, server.URL, suite.CertificateOf(server), token)
 }
 
 // await returns once the target's health has the reason.
 func await(t *testing.T, connection *targets.Connection, reason string) {
 	t.Helper()
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
-	deadline := time.After(time.Minute)
-	for connection.Health().Reason != reason {
-		select {
-		case <-ticker.C:
-		case <-deadline:
-			t.Fatalf("want %s, got %+v", reason, connection.Health())
-		}
-	}
+	suite.Eventually(t, func(g Gomega) { g.Expect(connection.Health().Reason).To(Equal(reason), "%+v", connection.Health()) })
 }

@@ -29,8 +29,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/connections"
 )
 
 const allListed = `{"type":"BOOKMARK","object":{"apiVersion":"v1","kind":"ConfigMap","metadata":{"resourceVersion":"1","annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n"
@@ -79,15 +81,9 @@ func TestTargetsTakeTooMuchTogether(t *testing.T) {
 	registry := newRegistry(t, limit)
 	run := func(connection *targets.Connection, handler cache.ResourceEventHandlerFuncs) {
 		watching := connection.NewCache(configMaps, targets.CacheOptions{Handler: handler})
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
+		framework.RunInTest(t, func(ctx context.Context) error {
 			watching.Run(ctx)
-		}()
-		t.Cleanup(func() {
-			cancel()
-			<-ended
+			return nil
 		})
 	}
 	peak := 0.0
@@ -105,7 +101,7 @@ func TestTargetsTakeTooMuchTogether(t *testing.T) {
 	}
 
 	more, told := make(chan struct{}), atomic.Int64{}
-	small := connectBy(t, registry, "small", serveTarget(t, false, watched(func(writer io.Writer, ctx context.Context) error {
+	small := connections.Connect(t, registry, "small", serveTarget(t, false, watched(func(writer io.Writer, ctx context.Context) error {
 		_, _ = io.WriteString(writer, added("first", 30*size)+allListed)
 		writer.(http.Flusher).Flush()
 		select {
@@ -114,14 +110,14 @@ func TestTargetsTakeTooMuchTogether(t *testing.T) {
 		}
 		_, err := io.WriteString(writer, added("second", size))
 		return err
-	})))
+	})), kcp.Limits{})
 	await(t, small, targets.ReasonConnected)
 	run(small, cache.ResourceEventHandlerFuncs{AddFunc: func(any) { told.Add(1) }})
 	until(func() bool { return told.Load() == 1 }, "the small target's first object is not told")
 
 	var all []*targets.Connection
 	for number := range hostile {
-		connection := connectBy(t, registry, types.UID(fmt.Sprint("hostile-", number)), serveTarget(t, false, watched(func(writer io.Writer, ctx context.Context) error {
+		connection := connections.Connect(t, registry, types.UID(fmt.Sprint("hostile-", number)), serveTarget(t, false, watched(func(writer io.Writer, ctx context.Context) error {
 			var err error
 			if number%2 == 0 {
 				_, err = io.WriteString(writer, allListed)
@@ -130,7 +126,7 @@ func TestTargetsTakeTooMuchTogether(t *testing.T) {
 				_, err = io.WriteString(writer, added(fmt.Sprint("b", i), size))
 			}
 			return err
-		})))
+		})), kcp.Limits{})
 		await(t, connection, targets.ReasonConnected)
 		run(connection, cache.ResourceEventHandlerFuncs{})
 		all = append(all, connection)

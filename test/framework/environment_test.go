@@ -33,11 +33,11 @@ import (
 
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 const (
 	startLimit = 5 * time.Minute
-	patience   = 3 * time.Minute
 	otherHub   = "other-hub"
 )
 
@@ -48,6 +48,8 @@ var (
 	pods        = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	widgets     = schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "widgets"}
 )
+
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // TestWorld starts the servers once, checks each of their features, and then that nothing of them is left.
 func TestWorld(t *testing.T) {
@@ -102,13 +104,13 @@ spec:
 	available := func(ctx context.Context) (string, error) {
 		return framework.Condition(ctx, config, deployments, "shop", "web", "Available")
 	}
-	g.Eventually(available).WithContext(ctx).WithTimeout(patience).Should(Equal("True"))
+	g.Eventually(available).WithContext(ctx).Should(Equal("True"))
 	g.Expect(framework.List(ctx, config, pods, "shop", "app=web")).To(HaveLen(3))
 
 	g.Expect(framework.Delete(ctx, config, deployments, "shop", "web")).To(Succeed())
-	g.Eventually(framework.List).WithContext(ctx).WithArguments(config, pods, "shop", "").WithTimeout(patience).Should(BeEmpty())
+	g.Eventually(framework.List).WithContext(ctx).WithArguments(config, pods, "shop", "").Should(BeEmpty())
 	g.Expect(framework.Delete(ctx, config, namespaces, "", "shop")).To(Succeed())
-	g.Eventually(framework.Exists).WithContext(ctx).WithArguments(config, namespaces, "", "shop").WithTimeout(patience).Should(BeFalse())
+	g.Eventually(framework.Exists).WithContext(ctx).WithArguments(config, namespaces, "", "shop").Should(BeFalse())
 }
 
 func applyCustomResource(t *testing.T, config *rest.Config) {
@@ -158,7 +160,7 @@ subjects: [{kind: ServiceAccount, name: reader, namespace: default}]
 	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
 	g.Expect(err).NotTo(HaveOccurred())
 
-	g.Eventually(framework.List).WithContext(ctx).WithArguments(config, configMaps, "default", "").WithTimeout(patience).ShouldNot(BeEmpty())
+	g.Eventually(framework.List).WithContext(ctx).WithArguments(config, configMaps, "default", "").ShouldNot(BeEmpty())
 	_, err = framework.List(ctx, config, pods, "default", "")
 	g.Expect(err).To(MatchError(ContainSubstring("forbidden")))
 }
@@ -246,11 +248,11 @@ func pause(t *testing.T, target *servers.Target) {
 		_, err := framework.Get(ctx, target.Config, namespaces, "", "default")
 		return err
 	}
-	g.Expect(read(patience)).To(Succeed())
+	g.Expect(read(suite.Timeout)).To(Succeed())
 	g.Expect(target.Pause()).To(Succeed())
 	g.Expect(read(time.Second)).To(MatchError(context.DeadlineExceeded))
 	g.Expect(target.Resume()).To(Succeed())
-	g.Expect(read(patience)).To(Succeed())
+	g.Expect(read(suite.Timeout)).To(Succeed())
 }
 
 func restart(t *testing.T, server *servers.Server, config *rest.Config) {

@@ -67,24 +67,37 @@ func OpenSuite(name string, targets []string, log func(string)) (*Suite, error) 
 
 func inRepository(name string, options servers.Options) (servers.Options, error) {
 	root, err := RepositoryRoot()
-	options.Dir, options.Bin = filepath.Join(root, "logs", name), filepath.Join(root, "bin")
+	directories := ServerOptions(root, name)
+	options.Dir, options.Bin = directories.Dir, directories.Bin
 	return options, err
+}
+
+// ServerOptions returns the directories of the servers of a test suite in the repository with this root.
+func ServerOptions(root, name string) servers.Options {
+	return servers.Options{Dir: filepath.Join(root, "logs", name), Bin: filepath.Join(root, "bin")}
 }
 
 // Finish stops the servers. If the suite failed, it keeps the logs and returns their directory; it removes all other files.
 func (s *Suite) Finish(failed bool) (logs string, err error) {
 	err = s.Stop()
-	if !failed {
-		return "", errors.Join(err, os.RemoveAll(s.Options.Dir))
+	logs, removeErr := RemoveFiles(s.Options.Dir, failed)
+	return logs, errors.Join(err, removeErr)
+}
+
+// RemoveFiles removes the directory of stopped servers. If keepLogs is set and there are logs, it keeps those and returns
+// their directory.
+func RemoveFiles(dir string, keepLogs bool) (logs string, err error) {
+	logs = filepath.Join(dir, "logs")
+	if _, err := os.Stat(logs); err != nil || !keepLogs {
+		return "", os.RemoveAll(dir)
 	}
-	entries, readErr := os.ReadDir(s.Options.Dir)
-	err = errors.Join(err, readErr)
+	entries, err := os.ReadDir(dir)
 	for _, entry := range entries {
 		if entry.Name() != "logs" {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(s.Options.Dir, entry.Name())))
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, entry.Name())))
 		}
 	}
-	return filepath.Join(s.Options.Dir, "logs"), err
+	return logs, err
 }
 
 // RepositoryRoot returns the directory with the go.mod file above the working directory.

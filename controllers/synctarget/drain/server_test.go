@@ -20,13 +20,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -41,76 +38,11 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/waves"
 	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
-	"github.com/synchub-dev/synchub/provider/kcp"
-	"github.com/synchub-dev/synchub/provider/targets"
-	"github.com/synchub-dev/synchub/test/framework"
-	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/framework/connections"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-const limit = 5 * time.Minute
-
-// shared is the cluster of this package.
-var shared struct {
-	target     *servers.Target
-	client     dynamic.Interface
-	connection *targets.Connection
-}
-
-func TestMain(m *testing.M) {
-	code, err := runAll(m)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func runAll(m *testing.M) (code int, err error) {
-	root, err := framework.RepositoryRoot()
-	if err != nil {
-		return 1, err
-	}
-	dir, err := os.MkdirTemp("", "synchub-departure-")
-	if err != nil {
-		return 1, err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	defer cancel()
-	shared.target, err = servers.StartTarget(ctx, servers.Options{Dir: dir, Bin: filepath.Join(root, "bin")}, "target", servers.TargetOptions{})
-	if err != nil {
-		return 1, err
-	}
-	defer func() { err = errors.Join(err, shared.target.Stop(), os.RemoveAll(dir)) }()
-	if shared.client, err = dynamic.NewForConfig(shared.target.Config); err != nil {
-		return 1, err
-	}
-	leading, stop := context.WithCancel(context.Background())
-	// Its watches would keep the server from stopping.
-	defer stop()
-	if err := connect(ctx, leading); err != nil {
-		return 1, err
-	}
-	return m.Run(), nil
-}
-
-func connect(ctx, leading context.Context) error {
-	registry := targets.NewRegistry(targets.Options{
-		FieldManager: ownership.FieldManager(owner.Hub), Limits: kcp.Limits{QPS: 1000, Burst: 1000},
-		Clock: clock.RealClock{}, Log: logr.Discard(), OnChange: func(types.UID) {},
-	})
-	go func() { _ = registry.Start(leading) }()
-	kubeconfig, err := os.ReadFile(shared.target.Kubeconfig)
-	if err != nil {
-		return err
-	}
-	for ctx.Err() == nil {
-		// The registry starts asynchronously.
-		if shared.connection, err = registry.Connect(owner.SyncTarget, kubeconfig, kcp.Limits{}); err == nil {
-			return shared.connection.WaitUntilUp(ctx)
-		}
-	}
-	return err
-}
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // countingTarget forwards to the target, records the writes, and cancels the run after some of them.
 type countingTarget struct {
@@ -150,9 +82,15 @@ func (w *countingTarget) RemoveMetadata(ctx context.Context, resource schema.Gro
 
 // testEnv holds the objects that a test creates on the cluster.
 type testEnv struct {
-	t     *testing.T
-	stamp string
-	owner ownership.Owner
+	t      *testing.T
+	client dynamic.Interface
+	stamp  string
+	owner  ownership.Owner
+}
+
+func newTestEnv(t *testing.T, stamp string, owner ownership.Owner) testEnv {
+	t.Helper()
+	return testEnv{t, suite.Dynamic(t, suite.Target(t).Config), stamp, owner}
 }
 
 func (w testEnv) object(apiVersion, kind, resource, namespace, name string, change func(*ownership.Mark)) *unstructured.Unstructured {
@@ -178,7 +116,7 @@ func (w testEnv) object(apiVersion, kind, resource, namespace, name string, chan
 
 func (w testEnv) create(resource schema.GroupVersionResource, object *unstructured.Unstructured) *unstructured.Unstructured {
 	w.t.Helper()
-	created, err := shared.client.Resource(resource).Namespace(object.GetNamespace()).Create(w.t.Context(), object, metav1.CreateOptions{})
+	created, err := w.client.Resource(resource).Namespace(object.GetNamespace()).Create(w.t.Context(), object, metav1.CreateOptions{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -187,7 +125,7 @@ func (w testEnv) create(resource schema.GroupVersionResource, object *unstructur
 
 func (w testEnv) labelled(resource schema.GroupVersionResource, selector string) []unstructured.Unstructured {
 	w.t.Helper()
-	list, err := shared.client.Resource(resource).List(w.t.Context(), metav1.ListOptions{LabelSelector: selector})
+	list, err := w.client.Resource(resource).List(w.t.Context(), metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -264,10 +202,10 @@ func (w testEnv) populate() (foreign map[string]string) {
 // drain starts drains until one finishes, and cancels each after some writes.
 func (w testEnv) drain(mode drain.Mode, writes int) (report edgev2alpha1.CleanupStatus, seen *countingTarget) {
 	w.t.Helper()
-	seen = &countingTarget{Target: shared.connection}
+	seen = &countingTarget{Target: connections.ConnectToTarget(w.t, ownership.FieldManager(owner.Hub), owner.SyncTarget)}
 	var before *edgev2alpha1.CleanupStatus
 	for {
-		ctx, kill := context.WithTimeout(w.t.Context(), limit)
+		ctx, kill := context.WithTimeout(w.t.Context(), suite.Timeout)
 		seen.lock.Lock()
 		seen.writes, seen.killAt, seen.kill, seen.recorded = 0, writes, kill, false
 		seen.lock.Unlock()
@@ -296,7 +234,7 @@ func (w testEnv) drain(mode drain.Mode, writes int) (report edgev2alpha1.Cleanup
 func (w testEnv) expectForeign(foreign map[string]string) {
 	w.t.Helper()
 	for name, resourceVersion := range foreign {
-		object, err := shared.client.Resource(configMaps).Namespace(w.stamp).Get(w.t.Context(), name, metav1.GetOptions{})
+		object, err := w.client.Resource(configMaps).Namespace(w.stamp).Get(w.t.Context(), name, metav1.GetOptions{})
 		if err != nil || object.GetResourceVersion() != resourceVersion {
 			w.t.Errorf("%s was touched: %v, %v", name, object, err)
 		}
@@ -332,7 +270,7 @@ func keysOf(m map[string]string) (keys []string) {
 // A drain that is cancelled again and again deletes the hub's objects in reverse order. It releases and lists those that must stay,
 // and touches nothing else.
 func TestDelete(t *testing.T) {
-	w := testEnv{t: t, stamp: "delete", owner: owner}
+	w := newTestEnv(t, "delete", owner)
 	foreign := w.populate()
 	report, seen := w.drain(drain.ModeDelete, 47)
 
@@ -359,7 +297,7 @@ func TestDelete(t *testing.T) {
 		t.Errorf("the report is %+v", report)
 	}
 	for _, name := range []string{"delete", "delete-ensured"} {
-		object, err := shared.client.Resource(namespaces).Get(t.Context(), name, metav1.GetOptions{})
+		object, err := w.client.Resource(namespaces).Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil || object.GetAnnotations()[ownership.MarkAnnotation] != "" || object.GetAnnotations()[ownership.EnsuredAnnotation] != "" {
 			t.Errorf("%s: %v, %v", name, object, err)
 		}
@@ -368,7 +306,7 @@ func TestDelete(t *testing.T) {
 
 // An orphaned object keeps everything but the marks.
 func TestOrphan(t *testing.T) {
-	w := testEnv{t: t, stamp: "orphan", owner: ownership.Owner{Hub: owner.Hub, SyncTarget: "orphan", Sealer: owner.Sealer}}
+	w := newTestEnv(t, "orphan", ownership.Owner{Hub: owner.Hub, SyncTarget: "orphan", Sealer: owner.Sealer})
 	foreign := w.populate()
 	before := w.contents()
 	report, seen := w.drain(drain.ModeOrphan, 91)
@@ -405,7 +343,7 @@ func TestOrphan(t *testing.T) {
 
 // Objects that ModeDrain does not delete keep their marks.
 func TestDrain(t *testing.T) {
-	w := testEnv{t: t, stamp: "drain", owner: ownership.Owner{Hub: owner.Hub, SyncTarget: "drain", Sealer: owner.Sealer}}
+	w := newTestEnv(t, "drain", ownership.Owner{Hub: owner.Hub, SyncTarget: "drain", Sealer: owner.Sealer})
 	foreign := w.populate()
 	report, _ := w.drain(drain.ModeDrain, 300)
 	w.expectForeign(foreign)

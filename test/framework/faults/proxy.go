@@ -32,9 +32,9 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/cert"
+
+	"github.com/synchub-dev/synchub/test/framework/servers"
 )
 
 const loopback = "127.0.0.1"
@@ -112,12 +112,7 @@ func discardLogger() *log.Logger { return log.New(io.Discard, "", 0) }
 
 // Kubeconfig returns a kubeconfig for the proxy, with the token of the upstream config.
 func (p *Proxy) Kubeconfig() ([]byte, error) {
-	config := clientcmdapi.NewConfig()
-	config.Clusters["proxy"] = &clientcmdapi.Cluster{Server: "https://" + p.address, CertificateAuthorityData: p.authority}
-	config.AuthInfos["user"] = &clientcmdapi.AuthInfo{Token: p.upstream.BearerToken}
-	config.Contexts["proxy"] = &clientcmdapi.Context{Cluster: "proxy", AuthInfo: "user"}
-	config.CurrentContext = "proxy"
-	return clientcmd.Write(*config)
+	return servers.Kubeconfig("proxy", "https://"+p.address, p.authority, "user", p.upstream.BearerToken)
 }
 
 // Set sets the fault, or removes it with None. Connections stay open unless the fault closes them.

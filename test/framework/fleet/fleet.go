@@ -27,8 +27,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/cert"
 
 	"github.com/synchub-dev/synchub/test/framework"
@@ -146,16 +144,7 @@ func (f *Fleet) newMember(ctx context.Context, name string) (*Member, error) {
 }
 
 func (f *Fleet) kubeconfig(server string, ca []byte) ([]byte, error) {
-	config := clientcmdapi.NewConfig()
-	config.Clusters["target"] = &clientcmdapi.Cluster{Server: server, CertificateAuthorityData: ca}
-	config.AuthInfos["admin"] = &clientcmdapi.AuthInfo{Token: f.kcp.MasterToken()}
-	config.Contexts["target"] = &clientcmdapi.Context{Cluster: "target", AuthInfo: "admin"}
-	config.CurrentContext = "target"
-	content, err := clientcmd.Write(*config)
-	if err != nil {
-		return nil, fmt.Errorf("write the kubeconfig for %s: %w", server, err)
-	}
-	return content, nil
+	return servers.Kubeconfig("target", server, ca, "admin", f.kcp.MasterToken())
 }
 
 // Close closes all proxies. The workspaces stay.

@@ -106,8 +106,8 @@ func restConfig(host string, ca []byte, token string) *rest.Config {
 	}
 }
 
-// kubeconfig returns a kubeconfig that refers to no other file.
-func kubeconfig(cluster, host string, ca []byte, userName, token string) ([]byte, error) {
+// Kubeconfig returns a kubeconfig that refers to no other file.
+func Kubeconfig(cluster, host string, ca []byte, userName, token string) ([]byte, error) {
 	config := clientcmdapi.NewConfig()
 	config.Clusters[cluster] = &clientcmdapi.Cluster{Server: host, CertificateAuthorityData: ca}
 	config.AuthInfos[userName] = &clientcmdapi.AuthInfo{Token: token}
@@ -121,7 +121,7 @@ func kubeconfig(cluster, host string, ca []byte, userName, token string) ([]byte
 }
 
 func writeKubeconfig(path, cluster, host string, ca []byte, u user) error {
-	content, err := kubeconfig(cluster, host, ca, u.name, u.token)
+	content, err := Kubeconfig(cluster, host, ca, u.name, u.token)
 	if err != nil {
 		return err
 	}

@@ -71,35 +71,43 @@ func StartKCP(ctx context.Context, opts Options, moreHubUsers ...string) (*KCP, 
 	for _, name := range moreHubUsers {
 		hubs = append(hubs, newUser(name, HubGroup))
 	}
-	return startKCP(ctx, opts, newAdmin(), hubs...)
+	return startKCP(ctx, opts, "kcp", newAdmin(), hubs...)
 }
 
-// StartKCPs starts a kcp for each of the options, in parallel. All know the same users by the same tokens, as the shards of
+// StartKCPs starts a kcp for each of the names, in parallel. All know the same users by the same tokens, as the shards of
 // one kcp would. They share nothing else; each has its own serving certificate. After an error nothing runs.
-func StartKCPs(ctx context.Context, opts ...Options) ([]*KCP, error) {
+func StartKCPs(ctx context.Context, opts Options, names ...string) (KCPs, error) {
 	admin, hub := newAdmin(), newUser(HubUser, HubGroup)
-	all := make([]*KCP, len(opts))
+	all := make(KCPs, len(names))
 	group, ctx := errgroup.WithContext(ctx)
-	for i := range opts {
+	for i, name := range names {
 		group.Go(func() (err error) {
-			all[i], err = startKCP(ctx, opts[i], admin, hub)
+			all[i], err = startKCP(ctx, opts, name, admin, hub)
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
-		errs := []error{err}
-		for _, k := range all {
-			if k != nil {
-				errs = append(errs, k.Stop())
-			}
-		}
-		return nil, errors.Join(errs...)
+		return nil, errors.Join(err, all.Stop())
 	}
 	return all, nil
 }
 
-func startKCP(ctx context.Context, opts Options, admin user, hubs ...user) (*KCP, error) {
-	dir, err := opts.dataDir("kcp")
+// KCPs are kcp servers that know the same users.
+type KCPs []*KCP
+
+// Stop stops all of them.
+func (all KCPs) Stop() error {
+	var errs []error
+	for _, k := range all {
+		if k != nil {
+			errs = append(errs, k.Stop())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func startKCP(ctx context.Context, opts Options, name string, admin user, hubs ...user) (*KCP, error) {
+	dir, err := opts.dataDir(name)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +125,7 @@ func startKCP(ctx context.Context, opts Options, admin user, hubs ...user) (*KCP
 	if opts.AsInstalled {
 		env = installedKCPEnv
 	}
-	k.Server, err = startServer(ctx, opts, "kcp", 3, func(ports []int) (launch, error) {
+	k.Server, err = startServer(ctx, opts, name, 3, func(ports []int) (launch, error) {
 		k.Config = restConfig("https://"+address(ports[0]), pki.ca, k.admin.token)
 		k.HubConfig = restConfig(k.Config.Host, pki.ca, hubs[0].token)
 		if err := k.writeKubeconfigs(hubs); err != nil {

@@ -175,7 +175,7 @@ func (t *Target) ServiceAccountKubeconfig(ctx context.Context, namespace, servic
 	if err != nil {
 		return nil, fmt.Errorf("request a token for service account %s/%s of %s: %w", namespace, serviceAccount, t.Name, err)
 	}
-	return kubeconfig(t.Name, t.Config.Host, t.pki.ca, serviceAccount, answer.Status.Token)
+	return Kubeconfig(t.Name, t.Config.Host, t.pki.ca, serviceAccount, answer.Status.Token)
 }
 
 // ShortLivedKubeconfig returns a kubeconfig like [Target.ServiceAccountKubeconfig] whose token expires after life, which
@@ -193,5 +193,5 @@ func (t *Target) ShortLivedKubeconfig(ctx context.Context, namespace, serviceAcc
 	if err != nil {
 		return nil, fmt.Errorf("sign a token for service account %s/%s of %s: %w", namespace, serviceAccount, t.Name, err)
 	}
-	return kubeconfig(t.Name, t.Config.Host, t.pki.ca, serviceAccount, token)
+	return Kubeconfig(t.Name, t.Config.Host, t.pki.ca, serviceAccount, token)
 }

@@ -137,7 +137,7 @@ func TestRunDependsOnItsArgumentsOnly(t *testing.T) {
 			changed++
 		}
 		checkResult(t, before, first)
-		scribble(first)
+		fixtures.Scribble(first)
 		if !reflect.DeepEqual(beside, besideBefore) {
 			t.Fatalf("%v made the objects share parts", stepsBefore)
 		}
@@ -184,22 +184,6 @@ func deepCopy(given []synchubv1alpha1.MutationStep) string {
 		panic(err)
 	}
 	return string(text)
-}
-
-// scribble changes everything in a value.
-func scribble(value any) {
-	switch typed := value.(type) {
-	case map[string]any:
-		for key, child := range typed {
-			scribble(child)
-			delete(typed, key)
-		}
-	case []any:
-		for place, child := range typed {
-			scribble(child)
-			typed[place] = "scribbled"
-		}
-	}
 }
 
 // One program serves all workers.

@@ -43,18 +43,6 @@ func seeded(seed uint64) generator {
 // seed returns a seed for another generator.
 func (g generator) seed() uint64 { return uint64(g.IntN(1000)) } //nolint:gosec // it is not negative
 
-// choices makes its choices from the bytes of a fuzzer.
-type choices struct{ bytes []byte }
-
-func (c *choices) IntN(n int) int {
-	if len(c.bytes) == 0 {
-		return 0
-	}
-	choice := int(c.bytes[0]) % n
-	c.bytes = c.bytes[1:]
-	return choice
-}
-
 const (
 	inMailbox = synchubv1alpha1.RelatedOriginMailbox
 	onTarget  = synchubv1alpha1.RelatedOriginTarget

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 // checkChanged checks that every changed answer is notified.
@@ -177,9 +178,9 @@ func FuzzRegistry(f *testing.F) {
 		f.Add(data)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		source := &choices{data[:min(len(data), 1000)]}
+		source := &fixtures.Choices{Bytes: data[:min(len(data), 1000)]}
 		world := newModelComparison(t, generator{source}, 8)
-		for len(source.bytes) > 0 {
+		for len(source.Bytes) > 0 {
 			world.step(generator{source})
 		}
 	})

@@ -199,15 +199,3 @@ func (g generator) object() selection.Object {
 	}
 	return object
 }
-
-// choices are those of a fuzzer; when they are used up, the first choice is taken.
-type choices struct{ bytes []byte }
-
-func (c *choices) IntN(n int) int {
-	if len(c.bytes) == 0 {
-		return 0
-	}
-	choice := int(c.bytes[0]) % n
-	c.bytes = c.bytes[1:]
-	return choice
-}

@@ -29,6 +29,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 // check compares the matcher with the naive answer, for all configs and without each of them.
@@ -171,7 +172,7 @@ func FuzzMatch(f *testing.F) {
 		}
 		f.Add(data)
 	}
-	f.Fuzz(func(t *testing.T, data []byte) { check(t, generator{&choices{data}}) })
+	f.Fuzz(func(t *testing.T, data []byte) { check(t, generator{&fixtures.Choices{Bytes: data}}) })
 }
 
 // FuzzMatchStrings tries names that the API server would not let pass.

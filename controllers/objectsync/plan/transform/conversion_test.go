@@ -25,6 +25,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 // conversions are what objects are called on the two sides, without namespaces, which never change.
@@ -79,7 +80,7 @@ func between(up, down conversion.Pattern) conversion.Conversion {
 func TestConversions(t *testing.T) {
 	for name, test := range conversions {
 		t.Run(name, func(t *testing.T) {
-			mailbox, target := object(t, test.mailbox), object(t, test.target)
+			mailbox, target := fixtures.Object(t, test.mailbox), fixtures.Object(t, test.target)
 			mailbox.SetUID("mailbox-uid")
 			desired, err := down.Desired(mailbox, transform.SyncSpec{Policy: ownership.PolicyDelete, Conversion: &test.names})
 			if err != nil {
@@ -122,12 +123,12 @@ func TestConversions(t *testing.T) {
 // What a conversion says of Secrets and Namespaces follows the kind that arrives.
 func TestConvertedKindsAreTheTargets(t *testing.T) {
 	toSecret := between(conversion.Pattern{Group: "example.com", Kind: "Vault"}, conversion.Pattern{Version: "v1", Kind: "Secret"})
-	vault := object(t, "{apiVersion: example.com/v1, kind: Vault, metadata: {name: s, namespace: shop}, stringData: {a: b}}")
+	vault := fixtures.Object(t, "{apiVersion: example.com/v1, kind: Vault, metadata: {name: s, namespace: shop}, stringData: {a: b}}")
 	desired, err := down.Desired(vault, transform.SyncSpec{Policy: ownership.PolicyDelete, Conversion: &toSecret})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := object(t, "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: shop}, data: {a: Yg==}}").Object; !reflect.DeepEqual(unmarked(t, desired), want) {
+	if want := fixtures.Object(t, "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: shop}, data: {a: Yg==}}").Object; !reflect.DeepEqual(unmarked(t, desired), want) {
 		t.Errorf("want %v, got %v", want, desired.Object)
 	}
 	vault.Object["type"] = "kubernetes.io/service-account-token"
@@ -136,14 +137,14 @@ func TestConvertedKindsAreTheTargets(t *testing.T) {
 }
 
 func TestCRDOfAnImpossibleName(t *testing.T) {
-	source := object(t, "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: a.example.com}, spec: {group: example.com, names: {plural: a}}}")
+	source := fixtures.Object(t, "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: a.example.com}, spec: {group: example.com, names: {plural: a}}}")
 	for _, name := range []string{"nodot", ".example.com", "a."} {
 		names := between(conversion.Pattern{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "a.example.com"},
 			conversion.Pattern{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: name})
 		desired, err := down.Desired(source, transform.SyncSpec{Policy: ownership.PolicyDelete, Conversion: &names})
 		wantInvalid(t, desired, err, "metadata.name", name)
 	}
-	odd := object(t, "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: a.example.com}, spec: [x]}")
+	odd := fixtures.Object(t, "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: a.example.com}, spec: [x]}")
 	names := between(conversion.Pattern{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "a.example.com"},
 		conversion.Pattern{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition", Name: "b.example.com"})
 	for _, spec := range []any{[]any{"x"}, "x", map[string]any{"names": "x"}} {
@@ -157,7 +158,7 @@ func TestCRDOfAnImpossibleName(t *testing.T) {
 // An object that a conversion does not speak of is an error: under its own name it could be somebody else's.
 func TestConversionOfAnotherObject(t *testing.T) {
 	names := between(conversion.Pattern{Kind: "ConfigMap", Name: "one"}, conversion.Pattern{Kind: "ConfigMap", Name: "two"})
-	other := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: other, namespace: shop}}")
+	other := fixtures.Object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: other, namespace: shop}}")
 	if desired, err := down.Desired(other, transform.SyncSpec{Policy: ownership.PolicyDelete, Conversion: &names}); err == nil || desired != nil {
 		t.Errorf("down: got %v, %v", desired, err)
 	}
@@ -165,7 +166,7 @@ func TestConversionOfAnotherObject(t *testing.T) {
 		t.Errorf("up: got %v, %v", desired, err)
 	}
 	// One that makes another kind than the mailbox's resource has.
-	target := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: two, namespace: shop}}")
+	target := fixtures.Object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: two, namespace: shop}}")
 	secrets := transform.Up{Owner: down.Owner, Mailbox: down.Mailbox, Resource: schema.GroupResource{Resource: "secrets"}, Version: "v1", Kind: "Secret", Hasher: down.Hasher}
 	if desired, err := secrets.Desired(target, targetResource, transform.SyncSpec{Policy: ownership.PolicyDelete, Conversion: &names}); err == nil || desired != nil {
 		t.Errorf("another kind: got %v, %v", desired, err)
@@ -174,7 +175,7 @@ func TestConversionOfAnotherObject(t *testing.T) {
 
 // A change of the conversion is a change of the object.
 func TestHashFollowsTheConversion(t *testing.T) {
-	source := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: shop}}")
+	source := fixtures.Object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: shop}}")
 	seen := map[string]string{desiredFor(t, source).Mark.Hash: "none"}
 	for _, name := range []string{"two", "three"} {
 		names := between(conversion.Pattern{Kind: "ConfigMap", Name: "one"}, conversion.Pattern{Kind: "ConfigMap", Name: name})

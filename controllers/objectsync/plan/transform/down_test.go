@@ -22,10 +22,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 var down = transform.Down{
@@ -33,19 +33,6 @@ var down = transform.Down{
 	Mailbox:  "2f5wd0xyz",
 	Resource: schema.GroupResource{Group: "apps", Resource: "deployments"},
 	Hasher:   ownership.NewHasher([]byte("key")),
-}
-
-func object(t *testing.T, text string) *unstructured.Unstructured {
-	t.Helper()
-	data, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	result := &unstructured.Unstructured{}
-	if err := result.UnmarshalJSON(data); err != nil {
-		t.Fatal(err)
-	}
-	return result
 }
 
 func desiredFor(t *testing.T, source *unstructured.Unstructured) *transform.Desired {
@@ -253,7 +240,7 @@ stringData: {token: x}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, want := unmarked(t, desiredFor(t, object(t, test.source))), object(t, test.want).Object
+			got, want := unmarked(t, desiredFor(t, fixtures.Object(t, test.source))), fixtures.Object(t, test.want).Object
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("want %v\ngot  %v", want, got)
 			}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 func TestIgnoredAtMark(t *testing.T) {
@@ -34,7 +35,7 @@ func TestIgnoredAtMark(t *testing.T) {
 		"a long list": slices.Repeat([]string{"spec.template.spec.containers[*].resources.limits.memory"}, 128),
 	} {
 		t.Run(name, func(t *testing.T) {
-			desired, err := down.Desired(object(t, scaled), transform.SyncSpec{IgnoredFields: ignoring(t, paths...)})
+			desired, err := down.Desired(fixtures.Object(t, scaled), transform.SyncSpec{IgnoredFields: ignoring(t, paths...)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -55,7 +56,7 @@ func TestIgnoredAtMark(t *testing.T) {
 				t.Errorf("want %q, got %q, %v", want, pathsOf(former), ok)
 			}
 			// Made with what was ignored then, an object has the hash that it had then.
-			again, err := down.Desired(object(t, scaled), transform.SyncSpec{IgnoredFields: former})
+			again, err := down.Desired(fixtures.Object(t, scaled), transform.SyncSpec{IgnoredFields: former})
 			if err != nil || again.Mark.Hash != mark.Hash || again.Mark.Ignored != mark.Ignored {
 				t.Errorf("want %s\ngot  %+v, %v", mark, again, err)
 			}

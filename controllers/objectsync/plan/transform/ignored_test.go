@@ -27,6 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/fieldpath"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 // ignoring are fields that are left to the target; those that begin with "!" are not set at first either.
@@ -93,7 +94,7 @@ func TestIgnored(t *testing.T) {
 		"a label":                 {[]string{"metadata.labels.app"}, "metadata: {name: web, namespace: shop, labels: {}, annotations: {note: x}}", "metadata: {name: web, namespace: shop, labels: {app: web}, annotations: {note: x}}"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			source := object(t, scaled)
+			source := fixtures.Object(t, scaled)
 			before := source.DeepCopy()
 			desired, err := down.Desired(source, transform.SyncSpec{Policy: ownership.PolicyDelete, IgnoredFields: ignoring(t, test.paths...)})
 			if err != nil {
@@ -101,7 +102,7 @@ func TestIgnored(t *testing.T) {
 			}
 			for what, got := range map[string]*unstructured.Unstructured{test.applied: desired.Object, test.first: desired.ForCreate()} {
 				checkSealed(t, desired, got)
-				want := object(t, "{apiVersion: apps/v1, kind: Deployment, "+what+"}").Object
+				want := fixtures.Object(t, "{apiVersion: apps/v1, kind: Deployment, "+what+"}").Object
 				field := "spec"
 				if want["metadata"] != nil {
 					field = "metadata"
@@ -114,7 +115,7 @@ func TestIgnored(t *testing.T) {
 				t.Errorf("ignored are %v", pathsOf(desired.IgnoredFields))
 			}
 			// The source is a cache's, and what is created must not be what is applied.
-			scribble(desired.ForCreate().Object)
+			fixtures.Scribble(desired.ForCreate().Object)
 			if again, err := down.Desired(before, transform.SyncSpec{Policy: ownership.PolicyDelete, IgnoredFields: ignoring(t, test.paths...)}); err != nil || !reflect.DeepEqual(source, before) ||
 				len(test.paths) > 0 && test.applied != test.first && !reflect.DeepEqual(again.Object, desired.Object) {
 				t.Errorf("%v; the source is %v\nthe desired object %v", err, source, desired.Object)
@@ -141,7 +142,7 @@ func unsealed(object *unstructured.Unstructured) map[string]any {
 
 // What is created is ours as adopted or not, and held as before or not, like what is applied.
 func TestForCreateCarriesTheMark(t *testing.T) {
-	desired, err := down.Desired(object(t, scaled), transform.SyncSpec{Policy: ownership.PolicyDelete, IgnoredFields: ignoring(t, "spec.replicas")})
+	desired, err := down.Desired(fixtures.Object(t, scaled), transform.SyncSpec{Policy: ownership.PolicyDelete, IgnoredFields: ignoring(t, "spec.replicas")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +160,7 @@ func TestForCreateCarriesTheMark(t *testing.T) {
 // The hash is that of what is applied: a value that is left to the target makes no difference, and that it is left does.
 func TestHashesOfWhatIsIgnored(t *testing.T) {
 	hash := func(source string, paths ...string) string {
-		desired, err := down.Desired(object(t, source), transform.SyncSpec{IgnoredFields: ignoring(t, paths...)})
+		desired, err := down.Desired(fixtures.Object(t, source), transform.SyncSpec{IgnoredFields: ignoring(t, paths...)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +180,7 @@ func TestHashesOfWhatIsIgnored(t *testing.T) {
 
 // Only the hash and the list are taken over from the mark that is held: all else must be as it is wanted.
 func TestAsMarked(t *testing.T) {
-	desired, err := down.Desired(object(t, scaled), transform.SyncSpec{Policy: ownership.PolicyOrphan, Relation: "a/b", IgnoredFields: ignoring(t, "spec.replicas")})
+	desired, err := down.Desired(fixtures.Object(t, scaled), transform.SyncSpec{Policy: ownership.PolicyOrphan, Relation: "a/b", IgnoredFields: ignoring(t, "spec.replicas")})
 	if err != nil {
 		t.Fatal(err)
 	}

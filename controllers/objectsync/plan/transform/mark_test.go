@@ -28,10 +28,11 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 func TestMark(t *testing.T) {
-	source := object(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop, uid: u7}, spec: {replicas: 1}}")
+	source := fixtures.Object(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop, uid: u7}, spec: {replicas: 1}}")
 	for _, policy := range []ownership.Policy{ownership.PolicyDelete, ownership.PolicyOrphan, ownership.PolicyCreateOnly} {
 		desired, err := down.Desired(source, transform.SyncSpec{Policy: policy})
 		if err != nil {
@@ -56,7 +57,7 @@ func TestMark(t *testing.T) {
 			t.Errorf("the object is not recognised as ours: %+v, %v", got, err)
 		}
 	}
-	cluster := desiredFor(t, object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}"))
+	cluster := desiredFor(t, fixtures.Object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}"))
 	if want := (ownership.Self{Kind: "Namespace", Name: "shop"}); cluster.Mark.Self != want {
 		t.Errorf("want self %+v, got %+v", want, cluster.Mark.Self)
 	}
@@ -65,7 +66,7 @@ func TestMark(t *testing.T) {
 // The hash changes with what travels and with nothing else: else the hub would write for nothing, or not at all.
 func TestHashFollowsWhatTravels(t *testing.T) {
 	const text = "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop, uid: u, resourceVersion: '1', labels: {a: b}, annotations: {a: b}}, data: {a: b}}"
-	original := desiredFor(t, object(t, text)).Mark.Hash
+	original := desiredFor(t, fixtures.Object(t, text)).Mark.Hash
 	for name, test := range map[string]struct {
 		path  []string
 		value any
@@ -85,7 +86,7 @@ func TestHashFollowsWhatTravels(t *testing.T) {
 		"kcp's claim label": {[]string{"metadata", "labels", "claimed.internal.apis.kcp.io/x"}, "x", true},
 		"a null":            {[]string{"binaryData"}, nil, true},
 	} {
-		changed := object(t, text)
+		changed := fixtures.Object(t, text)
 		if err := unstructured.SetNestedField(changed.Object, test.value, test.path...); err != nil {
 			t.Fatal(err)
 		}
@@ -93,14 +94,14 @@ func TestHashFollowsWhatTravels(t *testing.T) {
 			t.Errorf("%s: the hash stays: %v, want %v", name, same, test.same)
 		}
 	}
-	if other, err := down.Desired(object(t, text), transform.SyncSpec{Policy: ownership.PolicyOrphan}); err != nil || other.Mark.Hash != original {
+	if other, err := down.Desired(fixtures.Object(t, text), transform.SyncSpec{Policy: ownership.PolicyOrphan}); err != nil || other.Mark.Hash != original {
 		t.Errorf("the hash depends on the policy: %v, %v", other, err)
 	}
 }
 
 func TestTooLarge(t *testing.T) {
 	const limit = 256 << 10
-	source := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop, uid: u}}")
+	source := fixtures.Object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop, uid: u}}")
 	// The hash is as long whatever is hashed, so all marks of this object are of one size.
 	room := limit - len(ownership.MarkAnnotation) - len(down.Owner.Seal(desiredFor(t, source).Mark)) - len("pad")
 	for name, test := range map[string]struct {
@@ -136,7 +137,7 @@ func TestTooLarge(t *testing.T) {
 }
 
 func TestAsAdopted(t *testing.T) {
-	plain := desiredFor(t, object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop, uid: u, annotations: {a: b}}}"))
+	plain := desiredFor(t, fixtures.Object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop, uid: u, annotations: {a: b}}}"))
 	before, want := plain.Object.DeepCopy(), plain.Mark
 	want.Adopted = true
 	adopted := plain.AsAdopted()
@@ -152,7 +153,7 @@ func TestAsAdopted(t *testing.T) {
 }
 
 func TestWhatIsNotJSON(t *testing.T) {
-	source := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}}")
+	source := fixtures.Object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}}")
 	source.Object["ratio"] = math.Inf(1)
 	if _, err := down.Desired(source, transform.SyncSpec{Policy: ownership.PolicyDelete}); err == nil || !strings.Contains(err.Error(), "shop/c") {
 		t.Errorf("want an error that names the object, got %v", err)

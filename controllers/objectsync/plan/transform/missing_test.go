@@ -27,6 +27,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 func TestMissingPaths(t *testing.T) {
@@ -99,7 +100,7 @@ status: {phase: x}
 			[]string{".data", ".metadata.annotations", ".metadata.labels", ".spec"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wanted, actual := object(t, desired).Object, object(t, desired).Object
+			wanted, actual := fixtures.Object(t, desired).Object, fixtures.Object(t, desired).Object
 			test.change(actual)
 			if got := transform.MissingPaths(wanted, actual); !slices.Equal(got, test.want) {
 				t.Errorf("want %v, got %v", test.want, got)

@@ -27,6 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 func TestMutationsDown(t *testing.T) {
@@ -74,14 +75,14 @@ func TestMutationsDown(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			source := object(t, test.source)
+			source := fixtures.Object(t, test.source)
 			before, otherBefore := source.DeepCopy(), (&unstructured.Unstructured{Object: other}).DeepCopy()
 			test.spec.Policy, test.spec.Mutation = ownership.PolicyDelete, mutate(t, test.steps)
 			desired, err := namespaced().Desired(source, test.spec)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, want := unmarked(t, desired), object(t, test.want).Object; !reflect.DeepEqual(got, want) {
+			if got, want := unmarked(t, desired), fixtures.Object(t, test.want).Object; !reflect.DeepEqual(got, want) {
 				t.Errorf("want %v\ngot  %v", want, got)
 			}
 			if !reflect.DeepEqual(source, before) || !reflect.DeepEqual(other, otherBefore.Object) {
@@ -99,7 +100,7 @@ func TestMutationsDown(t *testing.T) {
 // A step that fails is told with its number and place, and nothing is made.
 func TestMutationsThatFail(t *testing.T) {
 	steps := mutate(t, "[{set: {path: spec.a, value: 1}}, {set: {path: spec.drawer.deeper, value: 1}}]")
-	source := object(t, till)
+	source := fixtures.Object(t, till)
 	before := source.DeepCopy()
 	desired, err := namespaced().Desired(source, transform.SyncSpec{Mutation: steps})
 	var failed *mutation.Error
@@ -123,13 +124,13 @@ func TestMutationsUp(t *testing.T) {
 		// The status travels by itself.
 		"a status": {"[{set: {path: status.open, value: false}}]", "{apiVersion: shop.example/v1, kind: Till, metadata: {name: till, namespace: shop, labels: {team: a}}, spec: {drawer: 1}}"},
 	} {
-		target := object(t, till)
+		target := fixtures.Object(t, till)
 		before := target.DeepCopy()
 		desired, err := upFor(target).Desired(target, targetResource, transform.SyncSpec{Policy: ownership.PolicyDelete, Mutation: mutate(t, test.steps), Other: held})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if got, want := unmarked(t, desired), object(t, test.want).Object; !reflect.DeepEqual(got, want) {
+		if got, want := unmarked(t, desired), fixtures.Object(t, test.want).Object; !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: want %v\ngot  %v", name, want, got)
 		}
 		if !reflect.DeepEqual(target, before) || held["spec"].(map[string]any)["note"] != "theirs" {
@@ -139,7 +140,7 @@ func TestMutationsUp(t *testing.T) {
 }
 
 func TestStatusUp(t *testing.T) {
-	held := object(t, "{apiVersion: shop.example/v1, kind: Till, metadata: {name: till}, spec: {factor: 3}}")
+	held := fixtures.Object(t, "{apiVersion: shop.example/v1, kind: Till, metadata: {name: till}, spec: {factor: 3}}")
 	for name, test := range map[string]struct {
 		target, steps string
 		want          any
@@ -152,7 +153,7 @@ func TestStatusUp(t *testing.T) {
 		"the whole of it":     {till, "[{delete: {path: status}}]", nil},
 		"of what was changed": {till, "[{set: {path: spec.drawer, value: 7}}, {cel: {path: status.drawer, expression: self.spec.drawer}}]", map[string]any{"open": true, "drawer": int64(7)}},
 	} {
-		target := object(t, test.target)
+		target := fixtures.Object(t, test.target)
 		before, heldBefore := target.DeepCopy(), held.DeepCopy()
 		got, err := transform.MutatedStatus(target, held, mutate(t, test.steps))
 		if err != nil || !reflect.DeepEqual(got, test.want) {

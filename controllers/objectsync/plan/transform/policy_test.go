@@ -24,6 +24,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 func TestInvalidObjects(t *testing.T) {
@@ -46,7 +47,7 @@ func TestInvalidObjects(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			desired, err := down.Desired(object(t, test.source), transform.SyncSpec{Policy: ownership.PolicyDelete})
+			desired, err := down.Desired(fixtures.Object(t, test.source), transform.SyncSpec{Policy: ownership.PolicyDelete})
 			wantInvalid(t, desired, err, test.field, test.says)
 		})
 	}
@@ -54,7 +55,7 @@ func TestInvalidObjects(t *testing.T) {
 
 // Of what kind a related object is on a target follows from what that says of its APIs.
 func TestATokenTravelsAsNothingElse(t *testing.T) {
-	source := object(t, "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: shop, annotations: {kubernetes.io/service-account.name: robot}}, type: kubernetes.io/service-account-token, data: {token: YQ==}}")
+	source := fixtures.Object(t, "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: shop, annotations: {kubernetes.io/service-account.name: robot}}, type: kubernetes.io/service-account-token, data: {token: YQ==}}")
 	spec := transform.SyncSpec{Policy: ownership.PolicyDelete, Kind: source.GroupVersionKind()}
 	desired, err := down.Desired(source, spec)
 	if err != nil || desired.Object.Object["data"] != nil {
@@ -85,7 +86,7 @@ func wantInvalid(t *testing.T, desired *transform.Desired, err error, field, say
 }
 
 func TestOverwriteAnnotation(t *testing.T) {
-	source := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}}")
+	source := fixtures.Object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}}")
 	for value, createOnly := range map[string]bool{"false": true, "true": false, "": false, "False": false, "no": false} {
 		source.SetAnnotations(map[string]string{ownership.OverwriteAnnotation: value})
 		for _, policy := range []ownership.Policy{ownership.PolicyDelete, ownership.PolicyOrphan, ownership.PolicyCreateOnly} {

@@ -32,6 +32,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 // checkDesired makes the desired object for source and checks what must hold for any source.
@@ -64,7 +65,7 @@ func checkDesired(t *testing.T, source *unstructured.Unstructured) {
 
 	// Whoever changes the result must not reach the source, which may be an informer's.
 	scribbled := desired.Object.DeepCopy()
-	scribble(desired.Object.Object)
+	fixtures.Scribble(desired.Object.Object)
 	if !reflect.DeepEqual(source, before) {
 		t.Fatalf("the desired object shares parts with the source %v", before)
 	}
@@ -112,7 +113,7 @@ func checkUpDesired(t *testing.T, target *unstructured.Unstructured) {
 	if missing := transform.MissingPaths(desired.Object.Object, desired.Object.DeepCopy().Object); len(missing) > 0 {
 		t.Errorf("an object lacks of itself %v", missing)
 	}
-	scribble(desired.Object.Object)
+	fixtures.Scribble(desired.Object.Object)
 	if !reflect.DeepEqual(target, before) {
 		t.Fatalf("the desired object shares parts with the target's %v", before)
 	}
@@ -170,21 +171,6 @@ func hasNull(value any) bool {
 		}
 	}
 	return false
-}
-
-func scribble(value any) {
-	switch typed := value.(type) {
-	case map[string]any:
-		for _, item := range typed {
-			scribble(item)
-		}
-		typed["scribbled"] = true
-	case []any:
-		for index, item := range typed {
-			scribble(item)
-			typed[index] = "scribbled"
-		}
-	}
 }
 
 type generator struct{ *rand.Rand }

@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 func TestPruner(t *testing.T) {
@@ -37,7 +38,7 @@ func TestPruner(t *testing.T) {
 		a: {type: string}, free: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {strict: {type: object}}},
 		list: {type: array, items: {type: object, properties: {a: {type: string}}}}, map: {type: object, additionalProperties: {type: object, properties: {a: {type: string}}}},
 		template: {type: object, x-kubernetes-embedded-resource: true, properties: {spec: {type: object}}}}}}}`
-	kept := transform.NewPruner(schemaOf(t, schema))
+	kept := transform.NewPruner(fixtures.Decode[*apiextensionsv1.JSONSchemaProps](t, schema))
 	for name, test := range map[string]struct {
 		object  string
 		dropped []string
@@ -73,15 +74,6 @@ func TestPruner(t *testing.T) {
 	if status, dropped := kept.PruneStatus(map[string]any{"phase": "x", "b": "x"}); len(status) != 1 || !slices.Equal(dropped, []string{"status.b"}) {
 		t.Errorf("of a status %v is kept and %q dropped", status, dropped)
 	}
-}
-
-func schemaOf(t *testing.T, text string) *apiextensionsv1.JSONSchemaProps {
-	t.Helper()
-	schema := &apiextensionsv1.JSONSchemaProps{}
-	if err := yaml.UnmarshalStrict([]byte(text), schema); err != nil {
-		t.Fatal(err)
-	}
-	return schema
 }
 
 // What is kept is what API servers keep, whatever the schema and the object.

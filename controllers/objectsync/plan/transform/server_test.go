@@ -17,10 +17,8 @@ limitations under the License.
 package transform_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -35,55 +33,29 @@ import (
 	"k8s.io/client-go/dynamic" //nolint:depguard // the test asks a real API server
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
-	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/fixtures"
 	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 const (
-	startLimit = 5 * time.Minute
-	patience   = 3 * time.Minute
-
 	hubManager = "synchub-test"
 	namespace  = "shop"
 )
 
+func TestMain(m *testing.M) { suite.Main(m) }
+
 // TestOnARealServer tries what depends on what an API server and its controllers make of a desired object.
 func TestOnARealServer(t *testing.T) {
-	target := startTarget(t)
-	if err := framework.Apply(t.Context(), target.Config, "{apiVersion: v1, kind: Namespace, metadata: {name: "+namespace+"}}"); err != nil {
-		t.Fatal(err)
-	}
-	client, err := dynamic.NewForConfig(target.Config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	target := suite.StartTarget(t, "target", servers.TargetOptions{Controllers: true})
+	suite.Apply(t, target.Config, "{apiVersion: v1, kind: Namespace, metadata: {name: "+namespace+"}}")
+	client := suite.Dynamic(t, target.Config)
 	t.Run("a field removed after adoption disappears", func(t *testing.T) {
 		for kind, adoption := range adoptions {
 			t.Run(kind, func(t *testing.T) { adoption.try(t, client) })
 		}
 	})
 	t.Run("a token arrives usable", func(t *testing.T) { tryToken(t, client) })
-}
-
-func startTarget(t *testing.T) *servers.Target {
-	t.Helper()
-	root, err := framework.RepositoryRoot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
-	defer cancel()
-	options := servers.Options{Dir: t.TempDir(), Bin: filepath.Join(root, "bin")}
-	target, err := servers.StartTarget(ctx, options, "target", servers.TargetOptions{Controllers: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := target.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	return target
 }
 
 // apply applies what the hub wants for a source.
@@ -174,7 +146,7 @@ spec:
 
 func (a adoption) try(t *testing.T, dynamicClient dynamic.Interface) {
 	client := dynamicClient.Resource(a.resource).Namespace(namespace)
-	source := object(t, a.object)
+	source := fixtures.Object(t, a.object)
 	for _, path := range a.gone {
 		if !holds(source.Object, path) {
 			t.Fatalf("%s is not there in the first place", path)
@@ -204,7 +176,7 @@ func (a adoption) try(t *testing.T, dynamicClient dynamic.Interface) {
 		t.Errorf("the hub lost %v, %v", lost, err)
 	}
 
-	after := apply(t, client, object(t, a.next))
+	after := apply(t, client, fixtures.Object(t, a.next))
 	for _, path := range a.gone {
 		if holds(after.Object, path) {
 			t.Errorf("%s is still there: %v", path, after.Object["spec"])
@@ -214,7 +186,7 @@ func (a adoption) try(t *testing.T, dynamicClient dynamic.Interface) {
 		t.Error("a label that is not the hub's went, too")
 	}
 	// What the API server made of it, defaults and all, is whole: the hub is content with it.
-	drifted, err := ownership.UnownedPaths(desiredFor(t, object(t, a.next)).Object.Object, entryOf(t, after))
+	drifted, err := ownership.UnownedPaths(desiredFor(t, fixtures.Object(t, a.next)).Object.Object, entryOf(t, after))
 	if err != nil || len(drifted) > 0 {
 		t.Errorf("the hub misses %v, %v", drifted, err)
 	}
@@ -257,8 +229,8 @@ func tryToken(t *testing.T, dynamicClient dynamic.Interface) {
 	g := NewWithT(t)
 	accounts := dynamicClient.Resource(schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}).Namespace(namespace)
 	secrets := dynamicClient.Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(namespace)
-	account := apply(t, accounts, object(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: robot, namespace: shop}}"))
-	source := object(t, `
+	account := apply(t, accounts, fixtures.Object(t, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: robot, namespace: shop}}"))
+	source := fixtures.Object(t, `
 apiVersion: v1
 kind: Secret
 metadata:
@@ -279,7 +251,7 @@ data: {token: b2YgdGhlIG1haWxib3g=, ca.crt: b2YgdGhlIG1haWxib3g=, namespace: b2Y
 		}
 		data, _, err := unstructured.NestedMap(filled.Object, "data")
 		return data, err
-	}).WithTimeout(patience).WithPolling(100 * time.Millisecond).Should(HaveKey("token"))
+	}).WithPolling(100 * time.Millisecond).Should(HaveKey("token"))
 	if uid := filled.GetAnnotations()[corev1.ServiceAccountUIDKey]; uid != string(account.GetUID()) {
 		t.Errorf("the token is for %s, not for %s", uid, account.GetUID())
 	}

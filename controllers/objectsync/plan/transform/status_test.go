@@ -23,9 +23,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 func TestObservedGeneration(t *testing.T) {
@@ -120,7 +120,7 @@ generation: 3
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, want := statusOf(t, test.status), statusOf(t, test.want)
+			status, want := fixtures.Map(t, test.status), fixtures.Map(t, test.want)
 			if got := transform.ReturnedStatus(status, generations); !reflect.DeepEqual(got, want) {
 				t.Errorf("want %v\ngot  %v", want, got)
 			}
@@ -129,19 +129,6 @@ generation: 3
 	if got := transform.ReturnedStatus(nil, generations); got == nil || len(got) > 0 {
 		t.Errorf("no status became %v", got)
 	}
-}
-
-func statusOf(t *testing.T, text string) map[string]any {
-	t.Helper()
-	data, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var status map[string]any
-	if err := utiljson.Unmarshal(data, &status); err != nil {
-		t.Fatal(err)
-	}
-	return status
 }
 
 // checkReturned checks what must hold of any status.
@@ -169,7 +156,7 @@ func checkReturned(t *testing.T, status map[string]any, generations transform.Ge
 			t.Errorf("not idempotent: %v, then %v", got, again)
 		}
 	}
-	scribble(got)
+	fixtures.Scribble(got)
 	if !reflect.DeepEqual(status, before) {
 		t.Fatalf("what is returned shares parts with the status %v", before)
 	}

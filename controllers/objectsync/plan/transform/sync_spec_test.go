@@ -23,7 +23,6 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
@@ -31,6 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/naming"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 // namer compiles templates, which may look at a primary, too.
@@ -46,10 +46,7 @@ func namer(t *testing.T, namespace, name string) *naming.Namer {
 // mutate compiles steps, given as a list in YAML; none for no text.
 func mutate(t *testing.T, steps string) *mutation.Program {
 	t.Helper()
-	var parsed []synchubv1alpha1.MutationStep
-	if err := yaml.Unmarshal([]byte(steps), &parsed); err != nil {
-		t.Fatal(err)
-	}
+	parsed := fixtures.Decode[[]synchubv1alpha1.MutationStep](t, steps)
 	program, err := mutation.Compile(parsed)
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +101,7 @@ func TestNamesDown(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			source := object(t, test.source)
+			source := fixtures.Object(t, test.source)
 			before := source.DeepCopy()
 			test.spec.Policy = ownership.PolicyDelete
 			desired, err := test.down.Desired(source, test.spec)
@@ -133,7 +130,7 @@ func TestNamesDown(t *testing.T) {
 // A name that no object can have is the object's fault or the template's: the error says which field of the
 // PublishedResource made it, and what came out.
 func TestInvalidNames(t *testing.T) {
-	up := upFor(object(t, till))
+	up := upFor(fixtures.Object(t, till))
 	up.Namespaced = true
 	for name, test := range map[string]struct {
 		namespace, name, field, value string
@@ -145,7 +142,7 @@ func TestInvalidNames(t *testing.T) {
 		"a namespace with underlines": {"{{ .Object.metadata.name }}_x", "x", "spec.naming.namespace", "till_x"},
 	} {
 		spec := transform.SyncSpec{Policy: ownership.PolicyDelete, Kind: deployment, Naming: namer(t, test.namespace, test.name)}
-		desired, err := namespaced().Desired(object(t, till), spec)
+		desired, err := namespaced().Desired(fixtures.Object(t, till), spec)
 		var refused *transform.InvalidObjectError
 		if !errors.As(err, &refused) || desired != nil || refused.Reason != transform.ReasonInvalid || refused.Field != test.field || refused.Message == "" {
 			t.Errorf("%s: want a refusal of %s, got %v, %v", name, test.field, desired, err)
@@ -158,7 +155,7 @@ func TestInvalidNames(t *testing.T) {
 		if name == "capitals" {
 			continue
 		}
-		if desired, err := up.Desired(object(t, till), targetResource, spec); !errors.As(err, &refused) || desired != nil || refused.Field != test.field {
+		if desired, err := up.Desired(fixtures.Object(t, till), targetResource, spec); !errors.As(err, &refused) || desired != nil || refused.Field != test.field {
 			t.Errorf("%s: upwards: want a refusal of %s, got %v, %v", name, test.field, desired, err)
 		}
 	}
@@ -168,9 +165,9 @@ func TestInvalidNames(t *testing.T) {
 func TestNamesThatFail(t *testing.T) {
 	spec := transform.SyncSpec{Naming: namer(t, "", "{{ .Object.spec.none.deeper }}")}
 	for direction, transformed := range map[string]func() (*transform.Desired, error){
-		"down": func() (*transform.Desired, error) { return namespaced().Desired(object(t, till), spec) },
+		"down": func() (*transform.Desired, error) { return namespaced().Desired(fixtures.Object(t, till), spec) },
 		"up": func() (*transform.Desired, error) {
-			return upFor(object(t, till)).Desired(object(t, till), targetResource, spec)
+			return upFor(fixtures.Object(t, till)).Desired(fixtures.Object(t, till), targetResource, spec)
 		},
 	} {
 		desired, err := transformed()
@@ -182,9 +179,9 @@ func TestNamesThatFail(t *testing.T) {
 }
 
 func TestNamesUp(t *testing.T) {
-	up := upFor(object(t, till))
+	up := upFor(fixtures.Object(t, till))
 	up.SyncTarget, up.Namespaced = "florin", true
-	below := object(t, "{apiVersion: old.example/v2, kind: Box, metadata: {name: box, namespace: bank, uid: b}}")
+	below := fixtures.Object(t, "{apiVersion: old.example/v2, kind: Box, metadata: {name: box, namespace: bank, uid: b}}")
 	for name, test := range map[string]struct {
 		spec transform.SyncSpec
 		want [2]string

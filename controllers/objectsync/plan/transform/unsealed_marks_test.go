@@ -29,6 +29,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 // Marks as hubs wrote them before there were rules about how objects change on their way. Were one of them to come out
@@ -63,8 +64,8 @@ func asUnsealedMark(desired *transform.Desired) string {
 
 func TestMarksOfFormerHubs(t *testing.T) {
 	for text, want := range formerMarks {
-		for name, spec := range emptySpecs(object(t, text), ownership.PolicyDelete) {
-			desired, err := down.Desired(object(t, text), spec)
+		for name, spec := range emptySpecs(fixtures.Object(t, text), ownership.PolicyDelete) {
+			desired, err := down.Desired(fixtures.Object(t, text), spec)
 			if err != nil {
 				t.Fatal(err)
 			}

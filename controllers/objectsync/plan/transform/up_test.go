@@ -28,6 +28,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 var targetResource = schema.GroupResource{Group: "target.example", Resource: "things"}
@@ -48,7 +49,7 @@ func withoutUID(object map[string]any) map[string]any {
 }
 
 func TestUp(t *testing.T) {
-	mark := desiredFor(t, object(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop, uid: u}}"))
+	mark := desiredFor(t, fixtures.Object(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop, uid: u}}"))
 	for name, test := range map[string]struct{ target, want string }{
 		"all that belongs to the target stays there": {
 			target: `
@@ -103,7 +104,7 @@ summary: {pass: 1, fail: 0}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			target, want := object(t, test.target), object(t, test.want)
+			target, want := fixtures.Object(t, test.target), fixtures.Object(t, test.want)
 			target.SetUID("target-uid")
 			// Copied from its owner, or left by KubeStellar.
 			annotations := target.GetAnnotations()
@@ -145,19 +146,19 @@ summary: {pass: 1, fail: 0}
 }
 
 func TestUpRefuses(t *testing.T) {
-	token := object(t, "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: shop, annotations: {kubernetes.io/service-account.name: robot}}, type: kubernetes.io/service-account-token, data: {token: YQ==}}")
+	token := fixtures.Object(t, "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: shop, annotations: {kubernetes.io/service-account.name: robot}}, type: kubernetes.io/service-account-token, data: {token: YQ==}}")
 	desired, err := upFor(token).Desired(token, targetResource, transform.SyncSpec{Policy: ownership.PolicyDelete})
 	wantInvalid(t, desired, err, "type", "upsync")
 
-	disguised := object(t, "{apiVersion: target.example/v1, kind: Thing, metadata: {name: s, namespace: shop, annotations: {kubernetes.io/service-account.name: default}}, type: kubernetes.io/service-account-token}")
+	disguised := fixtures.Object(t, "{apiVersion: target.example/v1, kind: Thing, metadata: {name: s, namespace: shop, annotations: {kubernetes.io/service-account.name: default}}, type: kubernetes.io/service-account-token}")
 	asSecret := conversion.Conversion{Upstream: conversion.Pattern{Version: "v1", Kind: "Secret"}, Downstream: conversion.Pattern{Group: "target.example", Version: "v1", Kind: "Thing"}}
 	desired, err = upFor(token).Desired(disguised, targetResource, transform.SyncSpec{Policy: ownership.PolicyDelete, Conversion: &asSecret})
 	wantInvalid(t, desired, err, "type", "token")
-	pull := object(t, "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: shop, annotations: {openshift.io/token-secret.name: t}}, type: kubernetes.io/dockercfg}")
+	pull := fixtures.Object(t, "{apiVersion: v1, kind: Secret, metadata: {name: s, namespace: shop, annotations: {openshift.io/token-secret.name: t}}, type: kubernetes.io/dockercfg}")
 	desired, err = upFor(pull).Desired(pull, targetResource, transform.SyncSpec{Policy: ownership.PolicyDelete})
 	wantInvalid(t, desired, err, "metadata.annotations[openshift.io/token-secret.name]", "pull secret")
 
-	large := object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}}")
+	large := fixtures.Object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop}}")
 	large.SetAnnotations(map[string]string{"pad": strings.Repeat("x", 256<<10)})
 	var tooLarge *transform.TooLargeError
 	if desired, err := upFor(large).Desired(large, targetResource, transform.SyncSpec{Policy: ownership.PolicyDelete}); !errors.As(err, &tooLarge) || desired != nil {
@@ -167,7 +168,7 @@ func TestUpRefuses(t *testing.T) {
 
 // The annotation speaks of overwriting what is on a target.
 func TestOverwriteAnnotationMeansNothingUp(t *testing.T) {
-	target := object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop, annotations: {edge.kubestellar.io/downsync-overwrite: "false"}}}`)
+	target := fixtures.Object(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: c, namespace: shop, annotations: {edge.kubestellar.io/downsync-overwrite: "false"}}}`)
 	desired, err := upFor(target).Desired(target, targetResource, transform.SyncSpec{Policy: ownership.PolicyDelete})
 	if err != nil || desired.Mark.Policy != ownership.PolicyDelete {
 		t.Errorf("got %+v, %v", desired, err)
