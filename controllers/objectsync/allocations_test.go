@@ -203,9 +203,8 @@ func reconcileInSync(tb testing.TB, kind fixtures.Fixture) (reconcile func()) {
 	manifest := must(yaml.Marshal(source.Object))(tb)
 	h.put(kind.Resource, string(manifest))
 	controller := h.controllers[kind.Resource]
-	suite.Eventually(tb, "the fixture is in sync", func(ctx context.Context) (bool, error) {
-		outcome, err := controller.reconcile(ctx, keyOf(source))
-		return outcome.decision.Cause == plan.InSync, err
+	suite.WaitUntil(tb, "the fixture is in sync", func() bool {
+		return must(controller.reconcile(tb.Context(), keyOf(source)))(tb).decision.Cause == plan.InSync
 	})
 	ctx := tb.Context()
 	return func() { _, _ = controller.Reconcile(ctx, keyOf(source)) }

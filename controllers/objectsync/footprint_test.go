@@ -216,7 +216,7 @@ func BenchmarkFootprintOfIdlePairs(b *testing.B) {
 				awake := measureFootprint(b, label+"-awake")
 				suite.WaitUntil(b, "all are at rest", func() bool {
 					h.now.Step(idleTimeout)
-					return !slices.ContainsFunc(controllers, func(c *Controller) bool { return !c.queue.(*idlequeue.Queue[types.NamespacedName]).IsIdle() }), nil
+					return !slices.ContainsFunc(controllers, func(c *Controller) bool { return !c.queue.(*idlequeue.Queue[types.NamespacedName]).IsIdle() })
 				})
 				resting := measureFootprint(b, label+"-resting")
 				connected.report(b, base, len(connections), "target")

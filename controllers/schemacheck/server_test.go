@@ -17,13 +17,7 @@ limitations under the License.
 package schemacheck_test
 
 import (
-	"context"
-	"encoding/base64"
-	"encoding/pem"
-	"fmt"
 	"net/http"
-	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -35,8 +29,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
@@ -45,9 +37,11 @@ import (
 	"github.com/synchub-dev/synchub/provider/discovery"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/test/fixtures"
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/connections"
 	"github.com/synchub-dev/synchub/test/framework/faults"
-	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 func TestMain(m *testing.M) { suite.Main(m) }
@@ -78,23 +72,11 @@ func (c *counter) take() (paths []string) {
 	return paths
 }
 
-func (c *counter) wrap(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(request *http.Request) (*http.Response, error) {
-		c.add(request.URL.Path)
-		return next.RoundTrip(request)
-	})
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
-
 // countingClient returns a client of the cluster whose requests are counted.
 func countingClient(t *testing.T) (*discovery.Client, *counter) {
 	t.Helper()
 	counter := &counter{}
-	config := rest.CopyConfig(target.Config)
-	config.Wrap(counter.wrap)
+	config := suite.Observe(suite.Target(t).Config, func(request *http.Request) { counter.add(request.URL.Path) })
 	client, err := discovery.NewClient(config, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -192,27 +174,6 @@ func widget(version, spec string) string {
 	return strings.NewReplacer("VERSION", version, "SPEC", spec).Replace(widgets)
 }
 
-// connect returns a connection to a cluster.
-func connect(t *testing.T, kubeconfig []byte) (connection *targets.Connection) {
-	t.Helper()
-	registry := targets.NewRegistry(targets.Options{
-		FieldManager: "test", Limits: kcp.Limits{QPS: 100, Burst: 100}, Clock: clock.RealClock{}, Log: logr.Discard(), OnChange: func(types.UID) {},
-	})
-	framework.RunInTest(t, registry.Start)
-	NewWithT(t).Eventually(func() (err error) {
-		connection, err = registry.Connect("florin", kubeconfig, kcp.Limits{})
-		return err
-	}).Should(Succeed())
-	return connection
-}
-
-// kubeconfigFor returns a kubeconfig for a proxy of the cluster.
-func kubeconfigFor(server *httptest.Server) []byte {
-	return fmt.Appendf(nil, `{"apiVersion": "v1", "kind": "Config", "current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-		"clusters": [{"name": "c", "cluster": {"server": %q, "certificate-authority-data": %q}}], "users": [{"name": "u", "user": {"token": %q}}]}`,
-		server.URL, base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})), target.Config.BearerToken)
-}
-
 // A resource is compared again whenever its CRD on the target changes.
 func TestControllerFollowsTheCRD(t *testing.T) {
 	g, target := NewWithT(t), suite.Target(t)
@@ -222,13 +183,9 @@ func TestControllerFollowsTheCRD(t *testing.T) {
 	desired := resourceFor(t, spec, definition)
 	resource := desired.Target.GroupResource()
 
-	kubeconfig, err := os.ReadFile(target.Kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
 	told := make(chan struct{}, 100)
 	controller := schemacheck.New(schemacheck.Options{
-		Connection: connect(t, kubeconfig), Checker: schemacheck.NewChecker(clock.RealClock{}), OnChange: func() { told <- struct{}{} }, Clock: clock.RealClock{}, Log: logr.Discard(),
+		Connection: connections.ConnectToTarget(t, "test", "florin"), Checker: schemacheck.NewChecker(clock.RealClock{}), OnChange: func() { told <- struct{}{} }, Clock: clock.RealClock{}, Log: logr.Discard(),
 	})
 	framework.RunInTest(t, controller.Run)
 	if _, known := controller.State(resource); known {
@@ -275,18 +232,18 @@ func TestControllerFollowsTheCRD(t *testing.T) {
 // A controller compares all resources that are due at once by the same requests as one session does. It asks nothing while the
 // target is down, and compares what changed meanwhile when the target has come up.
 func TestControllerSharesRequests(t *testing.T) {
-	g, counted := NewWithT(t), &counter{}
+	g, target, counted := NewWithT(t), suite.Target(t), &counter{}
 	proxy, err := faults.NewProxy(t.Context(), target.Config)
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { g.Expect(proxy.Close()).To(Succeed()) })
-	server := httptest.NewTLSServer(http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+	server := suite.ServeTLS(t, http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 		if strings.HasPrefix(request.URL.Path, "/openapi/v3") || strings.HasPrefix(request.URL.Path, ingressDefinition) {
 			counted.add(request.URL.Path)
 		}
 		proxy.ServeHTTP(writer, request)
 	}))
-	t.Cleanup(server.Close)
-	connection := connect(t, kubeconfigFor(server))
+	kubeconfig := suite.Kubeconfig(t, server.URL, suite.CertificateOf(server), target.Config.BearerToken)
+	connection := connections.Connect(t, connections.NewRegistry(t, targets.Options{}), "florin", kubeconfig, kcp.Limits{})
 	synced := make(chan struct{}, 1)
 	t.Cleanup(connection.Subscribe(targets.Listener{OnCRD: func(schema.GroupResource) {}, OnSynced: func() { synced <- struct{}{} }}))
 	g.Eventually(synced).Should(Receive())

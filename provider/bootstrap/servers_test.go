@@ -17,8 +17,6 @@ limitations under the License.
 package bootstrap_test
 
 import (
-	"context"
-	"os"
 	"strings"
 	"testing"
 
@@ -31,18 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-// eventuallyTimeout is the timeout of waits, enough for a busy machine.
-const eventuallyTimeout = 3 * time.Minute
-
-// The kcp of this package. Each test has a provider workspace of its own.
-var (
-	shared    = &framework.PackageServers{}
-	sharedKCP = framework.ServerOnce(shared, func(ctx context.Context, options servers.Options) (*servers.KCP, error) {
-		return servers.StartKCP(ctx, options)
-	})
-)
-
-func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }
+func TestMain(m *testing.M) { suite.Main(m) }
 
 // provider is a provider workspace.
 type provider struct {
@@ -53,7 +40,7 @@ type provider struct {
 // newProvider returns a provider workspace that does not exist yet. Each test has its own.
 func newProvider(t *testing.T, name string) provider {
 	t.Helper()
-	return provider{sharedKCP(t), "root:" + name, servers.HubUser}
+	return provider{suite.KCP(t), "root:" + name, servers.HubUser}
 }
 
 // create creates the workspace, empty.

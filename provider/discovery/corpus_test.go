@@ -32,6 +32,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // knownFailures are the built-in kinds whose objects change in kcp, with the reason.

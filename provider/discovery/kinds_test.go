@@ -32,6 +32,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // builtin is a kind that the cluster serves without a CRD.

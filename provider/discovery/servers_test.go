@@ -17,56 +17,30 @@ limitations under the License.
 package discovery_test
 
 import (
-	"context"
-	"os"
 	"testing"
 
-	. "github.com/onsi/gomega"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/synchub-dev/synchub/provider/discovery"
-	"github.com/synchub-dev/synchub/test/framework"
-	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-// eventuallyTimeout is the timeout of waits, enough for a busy machine.
-const eventuallyTimeout = 3 * time.Minute
+func TestMain(m *testing.M) { suite.Main(m) }
 
-// The servers of this package, each started by the first test that needs it.
-var (
-	shared        = &framework.PackageServers{}
-	sharedCluster = framework.ServerOnce(shared, func(ctx context.Context, options servers.Options) (*servers.Target, error) {
-		return servers.StartTarget(ctx, options, "cluster", servers.TargetOptions{})
-	})
-	sharedKCP = framework.ServerOnce(shared, func(ctx context.Context, options servers.Options) (*servers.KCP, error) {
-		return servers.StartKCP(ctx, options)
-	})
-)
-
-func TestMain(m *testing.M) { os.Exit(shared.Run(m)) }
-
-// cluster returns the administrator's config for the cluster, without a rate limit.
-func cluster(t *testing.T) *rest.Config {
+// cluster returns the administrator's config for the cluster.
+func cluster(t testing.TB) *rest.Config {
 	t.Helper()
-	return unlimited(sharedCluster(t).Config)
+	return withoutWarnings(suite.Target(t).Config)
 }
 
 // kcp returns the administrator's config for a workspace.
 func kcp(t *testing.T, workspace string) *rest.Config {
 	t.Helper()
-	return unlimited(sharedKCP(t).Config)
-}
-
-// withoutWarnings returns a config whose clients do not log that an API is deprecated.
-func withoutWarnings(config *rest.Config) *rest.Config {
-	config = rest.CopyConfig(config)
-	config.WarningHandler = rest.NoWarnings{}
-	return config
+	return withoutWarnings(suite.KCP(t).Workspace(workspace))
 }
 
 // discoveryClient returns a client of a server.
-func discoveryClient(t *testing.T, config *rest.Config) *discovery.Client {
+func discoveryClient(t testing.TB, config *rest.Config) *discovery.Client {
 	t.Helper()
 	client, err := discovery.NewClient(config, nil)
 	if err != nil {
@@ -75,25 +49,9 @@ func discoveryClient(t *testing.T, config *rest.Config) *discovery.Client {
 	return client
 }
 
-func dynamicClient(t *testing.T, config *rest.Config) dynamic.Interface {
-	t.Helper()
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
-}
-
-// apply creates or updates the objects of a manifest.
-func apply(t *testing.T, config *rest.Config, manifest string) {
-	t.Helper()
-	if err := framework.Apply(t.Context(), config, manifest); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// eventually waits for at most eventuallyTimeout.
-func eventually(t *testing.T, what func(g Gomega)) {
-	t.Helper()
-	NewWithT(t).Eventually(what).WithContext(t.Context()).Should(Succeed())
+// withoutWarnings returns a config whose clients do not log that an API is deprecated.
+func withoutWarnings(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.WarningHandler = rest.NoWarnings{}
+	return config
 }

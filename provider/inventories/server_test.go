@@ -44,14 +44,9 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-const (
-	providerWorkspace = "root:synchub"
-	startTimeout      = 5 * time.Minute
-	// eventuallyTimeout is the timeout of waits, enough for a busy machine.
-	eventuallyTimeout = time.Minute
-)
+const providerWorkspace = "root:synchub"
 
-// workspaceContent is the manifest that makes a workspace an inventory.
+// workspaceContent makes a workspace an inventory.
 const workspaceContent = `
 {apiVersion: v1, kind: Namespace, metadata: {name: default}}
 ---
@@ -64,7 +59,7 @@ spec:
   - {group: "", resource: secrets, verbs: ["*"], state: Accepted, selector: {matchLabels: {%s: %s}}}
 `
 
-// engaged holds the workspaces that a provider has found.
+// engaged are the workspaces that a provider has found.
 type engaged struct {
 	lock sync.Mutex
 	all  map[multicluster.ClusterName]cluster.Cluster
@@ -111,7 +106,7 @@ func TestAgainstKCP(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		config := server.Workspace("root:" + name)
 		manifest := fmt.Sprintf(workspaceContent, providerWorkspace, bootstrap.InventoryExport, edgev2alpha1.LabelCredential, edgev2alpha1.CredentialKubeconfig)
-		// RBAC in a new workspace takes a moment to take effect in kcp.
+		// kcp may know the rights in a new workspace a moment later.
 		g.Eventually(framework.Apply).WithContext(ctx).WithArguments(config, manifest).Should(Succeed())
 		g.Eventually(framework.List).WithContext(ctx).WithArguments(config, edgev2alpha1.GroupVersion.WithResource("synctargets"), "", "").Should(BeEmpty())
 		writer, err := client.New(config, client.Options{Scheme: scheme})
@@ -166,7 +161,7 @@ func TestAgainstKCP(t *testing.T) {
 			g.Expect(bytes).To(BeNumerically("<", 10<<10))
 		})
 
-		// A patch of a cached object removes no fields.
+		// A patch of what is held takes nothing away.
 		changed := read.DeepCopy()
 		changed.Finalizers = append(changed.Finalizers, "example.com/ours")
 		g.Expect(found.get(greedyName).GetClient().Patch(ctx, changed, client.MergeFromWithOptions(&read, client.MergeFromWithOptimisticLock{}))).To(Succeed())
@@ -197,7 +192,7 @@ func TestAgainstKCP(t *testing.T) {
 		g.Eventually(seen).Should(Receive(Equal("florin")))
 	})
 
-	// docs/operations.md tells operators to do so.
+	// What docs/operations.md tells operators.
 	t.Run("kcp bounds how many there are in a workspace", func(t *testing.T) {
 		g := NewWithT(t)
 		g.Expect(framework.Apply(ctx, server.Workspace("root:modest"), `
@@ -215,7 +210,7 @@ spec:
 			number++
 			return metav1.ObjectMeta{Name: fmt.Sprint("many-", number), Namespace: "default"}
 		}
-		// kcp takes a moment to count objects.
+		// kcp takes a moment to count.
 		g.Eventually(func() error { return modest.Create(ctx, &corev1.Secret{ObjectMeta: many()}) }).
 			Should(MatchError(ContainSubstring("exceeded quota")))
 		g.Eventually(func() error {

@@ -32,6 +32,7 @@ import (
 
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 func TestClusterMatches(t *testing.T) {

@@ -17,7 +17,6 @@ limitations under the License.
 package escapes
 
 import (
-	"fmt"
 	"io"
 	"log"
 	"strings"
@@ -28,10 +27,6 @@ import (
 )
 
 var discarded = log.New(io.Discard, "", 0)
-
-func kubeconfigFor(server *httptest.Server, authority string) string {
-	return fixtures.Kubeconfig(fmt.Sprintf("server: '%s', certificate-authority-data: %s", server.URL, base64.StdEncoding.EncodeToString([]byte(authority))), "token: "+token)
-}
 
 // Servers that a kubeconfig may not name: text that resembles an address without being a plain one, and more than a host
 // with a path.
