@@ -215,7 +215,7 @@ func (t *task) stateAfterWrite(response *unstructured.Unstructured) (State, erro
 func (t *task) partiallyAppliedState(observed *observedCRD) State {
 	reason, message := usability(observed.typed, t.version)
 	return State{
-		Reason: reason, Message: message + " The definition differs from the published one, and the target does not keep what the hub writes.",
+		Reason: reason, Message: message + " The definition differs from the published one even after the hub has written it: the target or another manager changes it.",
 		Ready: reason == ReasonInSync, Installed: true,
 	}
 }
