@@ -223,7 +223,7 @@ func (c *Controller) stopManaging(resource schema.GroupResource) {
 	if found.state.Installed {
 		found.unsynced, found.state = false, State{
 			Reason: ReasonKept, Installed: true,
-			Message: "The definition that the hub installed is no longer wanted. It is left on the target, since all objects would go with it.",
+			Message: "No PublishedResource asks for this definition any more. The hub leaves it on the target, because all its objects would be deleted with it.",
 		}
 	} else {
 		delete(c.entries, resource)

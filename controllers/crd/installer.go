@@ -66,13 +66,13 @@ func NewInstaller(connection *targets.Connection, owner ownership.Owner, clock c
 
 // Ensure reads the CRD from the target and brings it in sync. A write takes effect on the target a little later, so the caller must
 // call Ensure again when the CRD changes. After an error the caller must retry; the state describes the error, too.
-func (i *Installer) Ensure(ctx context.Context, wanted Installation) (State, error) {
-	desired, err := Desired(wanted, i.owner)
+func (i *Installer) Ensure(ctx context.Context, installation Installation) (State, error) {
+	desired, err := Desired(installation, i.owner)
 	if err != nil {
 		return State{Reason: ReasonInvalid, Message: sentence(err)}, nil
 	}
 	history := i.historyOf(desired.Name)
-	task := &task{Installer: i, wanted: wanted, desired: desired, version: wanted.version(), history: history}
+	task := &task{Installer: i, installation: installation, desired: desired, version: installation.version(), history: history}
 	state, err := task.run(ctx)
 	history.ready, history.installed = state.Ready, state.Installed
 	return state, err
@@ -99,10 +99,10 @@ func (i *Installer) forget(resource schema.GroupResource) {
 // task is one call of [Installer.Ensure].
 type task struct {
 	*Installer
-	wanted  Installation
-	desired *apiextensionsv1.CustomResourceDefinition
-	version string
-	history *writeHistory
+	installation Installation
+	desired      *apiextensionsv1.CustomResourceDefinition
+	version      string
+	history      *writeHistory
 }
 
 func (t *task) run(ctx context.Context) (State, error) {
@@ -167,7 +167,7 @@ func (t *task) retryAfterConflict(ctx context.Context, conflict error) (State, e
 
 // isServed reports whether the target serves the API. Just after a CRD was deleted, it may still return true.
 func (t *task) isServed(ctx context.Context) (bool, error) {
-	resource := t.wanted.resource()
+	resource := t.installation.resource()
 	_, _, err := t.connection.ResolveResource(ctx, resource.WithVersion(t.version))
 	if errors.Is(err, targets.ErrNotServed) {
 		return false, nil
@@ -215,7 +215,7 @@ func (t *task) stateAfterWrite(response *unstructured.Unstructured) (State, erro
 func (t *task) partiallyAppliedState(observed *observedCRD) State {
 	reason, message := usability(observed.typed, t.version)
 	return State{
-		Reason: reason, Message: message + " It is not all as it must be, which writing it does not change.",
+		Reason: reason, Message: message + " The definition differs from the published one even after the hub has written it: the target or another manager changes it.",
 		Ready: reason == ReasonInSync, Installed: true,
 	}
 }

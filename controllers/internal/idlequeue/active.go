@@ -41,96 +41,96 @@ type activeQueue[K comparable] struct {
 }
 
 // AddWithOpts adds keys to the queue.
-func (s *activeQueue[K]) AddWithOpts(options priorityqueue.AddOpts, keys ...K) {
-	s.queue.AddWithOpts(options, keys...)
+func (a *activeQueue[K]) AddWithOpts(options priorityqueue.AddOpts, keys ...K) {
+	a.queue.AddWithOpts(options, keys...)
 }
 
 // Add adds a key to the queue.
-func (s *activeQueue[K]) Add(key K) {
-	s.queue.AddWithOpts(priorityqueue.AddOpts{}, key)
+func (a *activeQueue[K]) Add(key K) {
+	a.queue.AddWithOpts(priorityqueue.AddOpts{}, key)
 }
 
 // AddAfter adds a key to the queue after a delay.
-func (s *activeQueue[K]) AddAfter(key K, after time.Duration) {
-	s.queue.AddWithOpts(priorityqueue.AddOpts{After: after}, key)
+func (a *activeQueue[K]) AddAfter(key K, after time.Duration) {
+	a.queue.AddWithOpts(priorityqueue.AddOpts{After: after}, key)
 }
 
 // AddRateLimited adds a key to the queue after its backoff.
-func (s *activeQueue[K]) AddRateLimited(key K) {
-	s.queue.AddWithOpts(priorityqueue.AddOpts{RateLimited: true}, key)
+func (a *activeQueue[K]) AddRateLimited(key K) {
+	a.queue.AddWithOpts(priorityqueue.AddOpts{RateLimited: true}, key)
 }
 
 // GetWithPriority waits for the next item; shutdown is true if there will be none.
-func (s *activeQueue[K]) GetWithPriority() (key K, priority int, shutdown bool) {
-	if !s.beginGet() {
+func (a *activeQueue[K]) GetWithPriority() (key K, priority int, shutdown bool) {
+	if !a.beginGet() {
 		return key, 0, true
 	}
-	defer s.waitingWorkers.Done()
-	key, priority, shutdown = s.PriorityQueue.GetWithPriority()
-	return key, priority, shutdown || !s.acceptItem(key, priority)
+	defer a.waitingWorkers.Done()
+	key, priority, shutdown = a.PriorityQueue.GetWithPriority()
+	return key, priority, shutdown || !a.acceptItem(key, priority)
 }
 
 // acceptItem reports whether the worker processes the item. If the queue is inactive by now, the item is kept for later.
-func (s *activeQueue[K]) acceptItem(key K, priority int) bool {
+func (a *activeQueue[K]) acceptItem(key K, priority int) bool {
 	if priority == stopPriority {
 		// The next worker stops, too.
-		s.PriorityQueue.Done(key)
-		s.stopWorker()
+		a.PriorityQueue.Done(key)
+		a.stopWorker()
 		return false
 	}
-	s.queue.lock.Lock()
-	defer s.queue.lock.Unlock()
-	if s.isInactive() {
-		s.queue.addLocked(priorityqueue.AddOpts{Priority: &priority}, key)
+	a.queue.lock.Lock()
+	defer a.queue.lock.Unlock()
+	if a.isInactive() {
+		a.queue.addLocked(priorityqueue.AddOpts{Priority: &priority}, key)
 		return false
 	}
-	s.queue.stopTimerLocked(key)
-	s.processing++
+	a.queue.stopTimerLocked(key)
+	a.processing++
 	return true
 }
 
 // Get waits for the next item; shutdown is true if there will be none.
-func (s *activeQueue[K]) Get() (key K, shutdown bool) {
-	key, _, shutdown = s.GetWithPriority()
+func (a *activeQueue[K]) Get() (key K, shutdown bool) {
+	key, _, shutdown = a.GetWithPriority()
 	return key, shutdown
 }
 
 // Done is called when an item has been processed.
-func (s *activeQueue[K]) Done(key K) {
-	s.PriorityQueue.Done(key)
-	s.queue.lock.Lock()
-	defer s.queue.lock.Unlock()
-	s.processing--
+func (a *activeQueue[K]) Done(key K) {
+	a.PriorityQueue.Done(key)
+	a.queue.lock.Lock()
+	defer a.queue.lock.Unlock()
+	a.processing--
 }
 
 // ShutDown stops the waiting workers, and returns when they have stopped. Workers that process an item find the queue shut down
 // afterwards.
-func (s *activeQueue[K]) ShutDown() {
-	s.queue.lock.Lock()
-	if !s.isInactive() {
-		s.queue.active = nil
+func (a *activeQueue[K]) ShutDown() {
+	a.queue.lock.Lock()
+	if !a.isInactive() {
+		a.queue.active = nil
 	}
-	s.queue.lock.Unlock()
-	s.stopWorker()
-	s.waitingWorkers.Wait()
-	s.PriorityQueue.ShutDown()
+	a.queue.lock.Unlock()
+	a.stopWorker()
+	a.waitingWorkers.Wait()
+	a.PriorityQueue.ShutDown()
 }
 
 // stopWorker adds the zero key before all others.
-func (s *activeQueue[K]) stopWorker() {
+func (a *activeQueue[K]) stopWorker() {
 	var zero K
-	s.PriorityQueue.AddWithOpts(priorityqueue.AddOpts{Priority: new(stopPriority)}, zero)
+	a.PriorityQueue.AddWithOpts(priorityqueue.AddOpts{Priority: new(stopPriority)}, zero)
 }
 
-func (s *activeQueue[K]) beginGet() bool {
-	s.queue.lock.Lock()
-	defer s.queue.lock.Unlock()
-	if s.isInactive() {
+func (a *activeQueue[K]) beginGet() bool {
+	a.queue.lock.Lock()
+	defer a.queue.lock.Unlock()
+	if a.isInactive() {
 		return false
 	}
-	s.waitingWorkers.Add(1)
+	a.waitingWorkers.Add(1)
 	return true
 }
 
 // isInactive requires the queue's lock.
-func (s *activeQueue[K]) isInactive() bool { return s.queue.active != s }
+func (a *activeQueue[K]) isInactive() bool { return a.queue.active != a }
