@@ -69,26 +69,28 @@ func steps(tb testing.TB, kind fixtures.Fixture) map[string]func() {
 	spec := resource.DownSpec(ownership.PolicyDelete, nil)
 	desired := must(down.Desired(source, spec))(tb)
 	below := kind.TargetObject(tb, testFieldManager, desired.Object)
-	kept := controller.strippedObject(below)
-	observed := must(controller.observeObject(kept))(tb)
+	kept := must(controller.cachedCopyOf(below, nil))(tb)
+	observed := kept.observed
 	if decision := must(plan.Down(plan.Source{State: plan.InSync, Desired: desired}, observed, nil))(tb); decision.Cause != plan.InSync {
 		tb.Fatalf("the specimen is not in sync: %v", decision)
 	}
 	mark := testOwner.Seal(desired.Mark)
 	return map[string]func(){
-		"select":             func() { _, _ = resource.Selects(matcher, source) },
-		"look why it stays":  func() { _ = plan.WhyNotDownsynced(testOwner, source) },
-		"transform down":     func() { _, _ = down.Desired(source, spec) },
-		"transform up":       func() { _, _ = up.Desired(below, kind.Resource.GroupResource(), spec) },
-		"hash":               func() { _, _ = down.Hasher.Hash(desired.Object.Object) },
-		"write the mark":     func() { _ = testOwner.Seal(desired.Mark) },
-		"read the mark":      func() { _, _ = ownership.ParseMark(mark) },
-		"strip":              func() { _ = controller.strippedObject(below) },
-		"index":              func() { _, _ = controller.indexBySource(kept) },
-		"observe":            func() { _, _ = controller.observeObject(kept) },
-		"uncovered":          func() { _, _ = ownership.UnownedPaths(desired.Object.Object, observed.AppliedFields) },
-		"decide":             func() { _, _ = plan.Down(plan.Source{State: plan.InSync, Desired: desired}, observed, nil) },
-		"compare the status": func() { _, _ = controller.writeStatus(tb.Context(), keyOf(source), source, kept, true, nil) },
+		"select":              func() { _, _ = resource.Selects(matcher, source) },
+		"look why it stays":   func() { _ = plan.WhyNotDownsynced(testOwner, source) },
+		"transform down":      func() { _, _ = down.Desired(source, spec) },
+		"transform up":        func() { _, _ = up.Desired(below, kind.Resource.GroupResource(), spec) },
+		"hash":                func() { _, _ = down.Hasher.Hash(desired.Object.Object) },
+		"write the mark":      func() { _ = testOwner.Seal(desired.Mark) },
+		"read the mark":       func() { _, _ = ownership.ParseMark(mark) },
+		"enter the cache":     func() { _, _ = controller.cachedCopyOf(below, nil) },
+		"change in the cache": func() { _, _ = controller.cachedCopyOf(below, kept) },
+		"index":               func() { _, _ = controller.indexBySource(kept) },
+		"uncovered":           func() { _, _ = ownership.UnownedPaths(desired.Object.Object, observed.AppliedFields) },
+		"decide":              func() { _, _ = plan.Down(plan.Source{State: plan.InSync, Desired: desired}, observed, nil) },
+		"compare the status": func() {
+			_, _ = controller.writeStatus(tb.Context(), keyOf(source), source, kept.Unstructured, true, nil)
+		},
 	}
 }
 
@@ -125,20 +127,20 @@ func matcherOf(tb testing.TB, spec string) *selection.Matcher {
 // maxAllocations is how many allocations each step may make for each specimen in turn: a tenth more than it makes with the race
 // detector, under which pools forget. Who meets a bound here makes each event dearer; who gets far below one lowers it.
 var maxAllocations = map[string][2]float64{
-	"compare the status": {2, 80},
-	"decide":             {43, 275},
-	"hash":               {66, 410},
-	"index":              {2, 2},
-	"look why it stays":  {0, 0},
-	"observe":            {6, 6},
-	"read the mark":      {0, 0},
-	"reconcile":          {167, 904},
-	"select":             {3, 3},
-	"strip":              {64, 450},
-	"transform down":     {103, 605},
-	"transform up":       {100, 675},
-	"uncovered":          {43, 275},
-	"write the mark":     {5, 5},
+	"compare the status":  {2, 80},
+	"change in the cache": {57, 440},
+	"decide":              {43, 275},
+	"enter the cache":     {83, 468},
+	"hash":                {66, 410},
+	"index":               {2, 2},
+	"look why it stays":   {0, 0},
+	"read the mark":       {27, 29},
+	"reconcile":           {167, 904},
+	"select":              {3, 3},
+	"transform down":      {103, 605},
+	"transform up":        {100, 675},
+	"uncovered":           {43, 275},
+	"write the mark":      {5, 5},
 }
 
 // It counts and measures no time, so it says the same on every machine. BenchmarkSteps with -memprofile says where they are.

@@ -18,10 +18,10 @@ package objectsync
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -91,15 +91,16 @@ func (c *Controller) OnEvent(event mailboxes.Event) {
 func (c *Controller) targetHandler(target *targetResource) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
-			c.enqueueAdded(initial, c.sourceKeysOf(obj.(*unstructured.Unstructured))...)
+			c.enqueueAdded(initial, c.sourceKeysOf(obj.(*cachedCopy))...)
 		},
 		UpdateFunc: func(oldObj, obj any) {
-			old, object := oldObj.(*unstructured.Unstructured), obj.(*unstructured.Unstructured)
+			old, object := oldObj.(*cachedCopy), obj.(*cachedCopy)
 			if old.GetResourceVersion() != object.GetResourceVersion() {
-				c.enqueueChanged(originTarget, changePriority, c.sourceKeysOf(object)...)
-				if markChanged(old, object) {
+				keys := c.sourceKeysOf(object)
+				c.enqueueChanged(originTarget, changePriority, keys...)
+				if former := c.sourceKeysOf(old); !slices.Equal(former, keys) {
 					// Somebody may have removed the mark.
-					c.enqueueChanged(originTarget, changePriority, c.sourceKeysOf(old)...)
+					c.enqueueChanged(originTarget, changePriority, former...)
 				}
 			}
 		},
@@ -107,7 +108,7 @@ func (c *Controller) targetHandler(target *targetResource) cache.ResourceEventHa
 			if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 				obj = tombstone.Obj
 			}
-			object := obj.(*unstructured.Unstructured)
+			object := obj.(*cachedCopy)
 			ref := target.Ref(keyOf(object))
 			c.states.onTarget.deletionObserved(ref, object.GetUID())
 			c.enqueueChanged(originTarget, changePriority, c.sourceKeysOf(object)...)
@@ -115,12 +116,6 @@ func (c *Controller) targetHandler(target *targetResource) cache.ResourceEventHa
 			c.OnChange()
 		},
 	}
-}
-
-func markChanged(old, object *unstructured.Unstructured) bool {
-	before, _ := plan.Annotation(old, ownership.MarkAnnotation)
-	after, _ := plan.Annotation(object, ownership.MarkAnnotation)
-	return before != after
 }
 
 // upsyncHandler enqueues the keys of upsynced objects that change, until its cache is replaced.
@@ -257,18 +252,17 @@ func (c *Controller) enqueueNameWaiters(ref plan.Ref) {
 	c.enqueue(changePriority, c.states.keysAwaiting(ref)...)
 }
 
-func keyOf(object *unstructured.Unstructured) types.NamespacedName {
+func keyOf(object metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
 // sourceKeysOf returns the key of the mailbox object of a copy. A copy that lost its mark is taken for that of the same name.
-func (c *Controller) sourceKeysOf(object *unstructured.Unstructured) []types.NamespacedName {
-	mark, err := plan.TargetMark(c.Owner, object)
+func (c *Controller) sourceKeysOf(cached *cachedCopy) []types.NamespacedName {
 	switch {
-	case err != nil:
-		return []types.NamespacedName{keyOf(object)}
-	case c.isOwnSource(mark.Source):
-		return []types.NamespacedName{{Namespace: mark.Source.Namespace, Name: mark.Source.Name}}
+	case cached.observed == nil:
+		return []types.NamespacedName{keyOf(cached)}
+	case c.isOwnSource(cached.observed.Mark.Source):
+		return []types.NamespacedName{sourceKey(cached.observed.Mark)}
 	default:
 		return nil
 	}
@@ -279,18 +273,15 @@ func (c *Controller) isOwnSource(source ownership.Source) bool {
 }
 
 func (c *Controller) indexBySource(obj any) ([]string, error) {
-	object, ok := obj.(*unstructured.Unstructured)
-	if !ok {
+	cached, ok := obj.(*cachedCopy)
+	switch {
+	case ok && cached.unverified:
+		return []string{unverifiedIndexValue}, nil
+	case ok && cached.observed != nil && c.isOwnSource(cached.observed.Mark.Source):
+		return []string{sourceKey(cached.observed.Mark).String()}, nil
+	default:
 		return nil, nil
 	}
-	mark, err := plan.TargetMark(c.Owner, object)
-	if errors.Is(err, ownership.ErrUnverified) {
-		return []string{unverifiedIndexValue}, nil
-	}
-	if err != nil || !c.isOwnSource(mark.Source) {
-		return nil, nil //nolint:nilerr // what is not ours has no source
-	}
-	return []string{types.NamespacedName{Namespace: mark.Source.Namespace, Name: mark.Source.Name}.String()}, nil
 }
 
 // SetMatcher makes the controller select by another matcher, and enqueues the objects whose selection differs.
@@ -309,7 +300,7 @@ func (c *Controller) SetMatcher(matcher *selection.Matcher) {
 	}
 	for _, target := range c.targetResources {
 		for _, object := range target.cache.List() {
-			c.enqueue(createPriority, c.suspensionChanged(old, matcher, c.sourceKeysOf(object))...)
+			c.enqueue(createPriority, c.suspensionChanged(old, matcher, c.sourceKeysOf(object.(*cachedCopy)))...)
 		}
 	}
 	c.enqueue(createPriority, keys...)
@@ -348,7 +339,7 @@ func (c *Controller) keys() []types.NamespacedName {
 	}
 	for _, target := range c.targetResources {
 		for _, object := range target.cache.List() {
-			for _, key := range c.sourceKeysOf(object) {
+			for _, key := range c.sourceKeysOf(object.(*cachedCopy)) {
 				keys[key] = struct{}{}
 			}
 		}

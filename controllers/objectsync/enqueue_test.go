@@ -355,11 +355,13 @@ func TestWhatIsThereAtTheStartIsNotMeasured(t *testing.T) {
 	widget.SetKind("Widget")
 	widget.SetNamespace("shop")
 	widget.SetName("first")
-	for name, handler := range map[string]cache.ResourceEventHandler{
-		"what went down": r.targetHandler(r.targetResources[1]), "what comes up": r.upsyncHandler(t.Context(), r.targetResources[1]),
+	cached := must(r.transformForCache(r.targetResources[1])(widget))(t)
+	for name, add := range map[string]func(initial bool){
+		"what went down": func(initial bool) { r.targetHandler(r.targetResources[1]).OnAdd(cached, initial) },
+		"what comes up":  func(initial bool) { r.upsyncHandler(t.Context(), r.targetResources[1]).OnAdd(widget, initial) },
 	} {
 		for _, initial := range []bool{true, false} {
-			handler.OnAdd(widget, initial)
+			add(initial)
 			r.expectEnqueued("first")
 			if seen, waits := r.states.takeChanges(shop("first")); waits == initial || seen.target.IsZero() != initial {
 				t.Errorf("%s, at the start: %v: %v, %v", name, initial, seen, waits)

@@ -129,20 +129,20 @@ func (c *Controller) editTarget(ctx context.Context, current plan.Copy, uid type
 		c.states.onTarget.finished(ref, nil)
 		return err
 	}
-	c.states.onTarget.finished(ref, c.strippedObject(edited))
+	cached, _ := c.cachedCopyOf(edited, nil)
+	c.states.onTarget.finished(ref, cached)
 	return nil
 }
 
 // recordTargetWrite remembers the response until the cache shows it. It also notes the desired fields that the target dropped,
 // so that they are not taken for drift for ever.
 func (c *Controller) recordTargetWrite(ref plan.Ref, answer, desired *unstructured.Unstructured) error {
-	kept := c.strippedObject(answer)
-	c.states.onTarget.finished(ref, kept)
-	observed, err := c.observeObject(kept)
+	cached, err := c.cachedCopyOf(answer, nil)
+	c.states.onTarget.finished(ref, cached)
 	if err != nil {
 		return fmt.Errorf("the target did not keep the hub's mark: %w", err)
 	}
-	dropped, err := ownership.UnownedPaths(desired.Object, observed.AppliedFields)
+	dropped, err := ownership.UnownedPaths(desired.Object, cached.observed.AppliedFields)
 	if err != nil {
 		return err
 	}
@@ -164,8 +164,10 @@ func (c *Controller) deleteFromTarget(ctx context.Context, current plan.Copy, ui
 // releaseOnTarget removes the hub's marks from an object, which stays.
 func (c *Controller) releaseOnTarget(ctx context.Context, current plan.Copy) error {
 	ref, observed := current.Ref(), current.Observed
-	labels, annotations := c.Owner.MarkKeys(current.Object.GetLabels(), current.Object.GetAnnotations())
-	edits := targets.MetadataPatch{RemoveLabels: labels, RemoveAnnotations: annotations}
+	edits := targets.MetadataPatch{RemoveAnnotations: []string{ownership.MarkAnnotation}}
+	if observed.HasOwnerLabel {
+		edits.RemoveLabels = []string{ownership.OwnerLabel}
+	}
 	if mayReclaim(observed.Mark) {
 		edits.SetAnnotations = map[string]string{ownership.EnsuredAnnotation: c.Owner.EnsuredValue(observed.Mark.Self)}
 	}

@@ -57,7 +57,10 @@ func BenchmarkFootprintOfRuntimeClusters(b *testing.B) {
 					clusters[i], err = cluster.New(config, func(o *cluster.Options) {
 						o.Scheme = runtime.NewScheme()
 						o.Cache.DefaultLabelSelector = selector
-						o.Cache.DefaultTransform = newObserver(plan.Resource{}).transformForCache
+						o.Cache.DefaultTransform = func(object any) (any, error) {
+							cached, _ := newObserver(plan.Resource{}).cachedCopyOf(object.(*unstructured.Unstructured), nil)
+							return cached, nil
+						}
 					})
 					if err != nil {
 						b.Fatal(err)

@@ -22,6 +22,7 @@ import (
 	gosync "sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -43,8 +44,8 @@ type keyStates struct {
 	// refs are the facts about objects of the target, by their names there.
 	refs map[plan.Ref]refState
 	// inMailbox and onTarget are the writes that the caches do not show yet.
-	inMailbox writes[types.NamespacedName]
-	onTarget  writes[plan.Ref]
+	inMailbox writes[types.NamespacedName, *unstructured.Unstructured]
+	onTarget  writes[plan.Ref, *cachedCopy]
 }
 
 // keyState is what is remembered of one key. A burst makes many of them, so what few keys have is in details.
@@ -85,8 +86,8 @@ type refState struct {
 
 func newKeyStates(clock clock.PassiveClock) *keyStates {
 	s := &keyStates{clock: clock, keys: map[types.NamespacedName]keyState{}, refs: map[plan.Ref]refState{}}
-	s.inMailbox = newWrites[types.NamespacedName](&s.lock, clock)
-	s.onTarget = newWrites[plan.Ref](&s.lock, clock)
+	s.inMailbox = newWrites[types.NamespacedName, *unstructured.Unstructured](&s.lock, clock)
+	s.onTarget = newWrites[plan.Ref, *cachedCopy](&s.lock, clock)
 	return s
 }
 

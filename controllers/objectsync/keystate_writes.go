@@ -21,7 +21,7 @@ import (
 	gosync "sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/utils/clock"
@@ -35,16 +35,22 @@ import (
 // resourceVersions anew.
 const maxExpectationTimeout = 5 * time.Minute
 
+// writtenObject is a pointer to an object as the cache of its side holds it.
+type writtenObject interface {
+	comparable
+	metav1.Object
+}
+
 // writes remembers the hub's writes to one side until its cache shows them. Without that, an event between a write and its
 // watch event would be decided by the state before the write.
-type writes[K comparable] struct {
+type writes[K comparable, O writtenObject] struct {
 	clock clock.PassiveClock
 	// cacheHasReached reports whether the cache has, or may have, reached a resourceVersion.
 	cacheHasReached func(key K, resourceVersion string) bool
 
 	// lock is that of the [keyStates].
 	lock    *gosync.Mutex
-	pending map[K]*pendingWrite
+	pending map[K]*pendingWrite[O]
 	// dropped holds the field paths that the side was found not to keep.
 	dropped map[K][]string
 	// size is the memory of the remembered responses: a target may respond with anything and never show it. It is counted only
@@ -54,9 +60,9 @@ type writes[K comparable] struct {
 }
 
 // pendingWrite is a write that the cache does not show yet.
-type pendingWrite struct {
+type pendingWrite[O writtenObject] struct {
 	// object is the response, received at the time at; nil while the request is under way and after a delete.
-	object *unstructured.Unstructured
+	object O
 	at     time.Time
 	// deleted is the UID of the object whose deletion the server accepted.
 	deleted types.UID
@@ -70,23 +76,23 @@ type pendingWrite struct {
 const maxDeletedUIDs = 16
 
 // newWrites returns no writes. A cache that cannot tell how far it got is taken to have got far enough.
-func newWrites[K comparable](lock *gosync.Mutex, clock clock.PassiveClock) writes[K] {
-	return writes[K]{
-		clock: clock, lock: lock, pending: map[K]*pendingWrite{}, dropped: map[K][]string{},
+func newWrites[K comparable, O writtenObject](lock *gosync.Mutex, clock clock.PassiveClock) writes[K, O] {
+	return writes[K, O]{
+		clock: clock, lock: lock, pending: map[K]*pendingWrite[O]{}, dropped: map[K][]string{},
 		cacheHasReached: func(K, string) bool { return true },
 	}
 }
 
 // started is called before a write.
-func (m *writes[K]) started(key K) {
+func (m *writes[K, O]) started(key K) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	m.remove(key)
-	m.pending[key] = &pendingWrite{}
+	m.pending[key] = &pendingWrite[O]{}
 }
 
 // remove forgets a write; it requires the lock.
-func (m *writes[K]) remove(key K) {
+func (m *writes[K, O]) remove(key K) {
 	if entry, ok := m.pending[key]; ok && entry.size > 0 {
 		m.size.Add(-1, -entry.size)
 	}
@@ -94,18 +100,18 @@ func (m *writes[K]) remove(key K) {
 }
 
 // finished is called after a write; object is nil if it failed.
-func (m *writes[K]) finished(key K, object *unstructured.Unstructured) {
+func (m *writes[K, O]) finished(key K, object O) {
 	if m.remember(key, object) && m.onGrowth != nil {
 		m.onGrowth()
 	}
 }
 
 // remember keeps the response to a write, and reports whether it did.
-func (m *writes[K]) remember(key K, object *unstructured.Unstructured) bool {
+func (m *writes[K, O]) remember(key K, object O) bool {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	entry, ok := m.pending[key]
-	if !ok || object == nil || slices.Contains(entry.deletedUIDs, object.GetUID()) {
+	if !ok || isNil(object) || slices.Contains(entry.deletedUIDs, object.GetUID()) {
 		m.remove(key)
 		return false
 	}
@@ -118,7 +124,7 @@ func (m *writes[K]) remember(key K, object *unstructured.Unstructured) bool {
 }
 
 // deleteAccepted is called when the server accepted a delete.
-func (m *writes[K]) deleteAccepted(key K, uid types.UID) {
+func (m *writes[K, O]) deleteAccepted(key K, uid types.UID) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	entry, ok := m.pending[key]
@@ -130,24 +136,24 @@ func (m *writes[K]) deleteAccepted(key K, uid types.UID) {
 }
 
 // deletionObserved is called for each delete event.
-func (m *writes[K]) deletionObserved(key K, uid types.UID) {
+func (m *writes[K, O]) deletionObserved(key K, uid types.UID) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	delete(m.dropped, key)
 	entry, ok := m.pending[key]
 	switch {
 	case !ok:
-	case entry.object == nil && entry.deleted == "":
+	case isNil(entry.object) && entry.deleted == "":
 		if len(entry.deletedUIDs) < maxDeletedUIDs {
 			entry.deletedUIDs = append(entry.deletedUIDs, uid)
 		}
-	case entry.deleted == uid || entry.object != nil && entry.object.GetUID() == uid:
+	case entry.deleted == uid || !isNil(entry.object) && entry.object.GetUID() == uid:
 		m.remove(key)
 	}
 }
 
 // current returns the newer of the cached and the written object, and whether its deletion was accepted.
-func (m *writes[K]) current(key K, cached *unstructured.Unstructured) (object *unstructured.Unstructured, deleted bool) {
+func (m *writes[K, O]) current(key K, cached O) (object O, deleted bool) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	entry, ok := m.pending[key]
@@ -155,14 +161,14 @@ func (m *writes[K]) current(key K, cached *unstructured.Unstructured) (object *u
 	case !ok:
 		return cached, false
 	case entry.deleted != "":
-		if cached == nil || cached.GetUID() != entry.deleted {
+		if isNil(cached) || cached.GetUID() != entry.deleted {
 			m.remove(key)
 			return cached, false
 		}
 		return cached, true
-	case entry.object == nil:
+	case isNil(entry.object):
 		return cached, false
-	case cached != nil && !isOlder(cached, entry.object), cached == nil && m.isExpired(key, entry):
+	case !isNil(cached) && !isOlder(cached, entry.object), isNil(cached) && m.isExpired(key, entry):
 		m.remove(key)
 		return cached, false
 	default:
@@ -171,17 +177,17 @@ func (m *writes[K]) current(key K, cached *unstructured.Unstructured) (object *u
 }
 
 // isExpired reports whether a created object is not expected in the cache any longer.
-func (m *writes[K]) isExpired(key K, entry *pendingWrite) bool {
+func (m *writes[K, O]) isExpired(key K, entry *pendingWrite[O]) bool {
 	waited := m.clock.Since(entry.at)
 	return waited >= plan.CacheTimeout && (waited >= maxExpectationTimeout || m.cacheHasReached(key, entry.object.GetResourceVersion()))
 }
 
 // anyWritten reports whether a written object that the cache does not show yet has a property.
-func (m *writes[K]) anyWritten(is func(*unstructured.Unstructured) bool) bool {
+func (m *writes[K, O]) anyWritten(is func(O) bool) bool {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	for _, entry := range m.pending {
-		if entry.object != nil && is(entry.object) {
+		if !isNil(entry.object) && is(entry.object) {
 			return true
 		}
 	}
@@ -189,7 +195,7 @@ func (m *writes[K]) anyWritten(is func(*unstructured.Unstructured) bool) bool {
 }
 
 // setDroppedPaths notes the field paths that the side did not keep.
-func (m *writes[K]) setDroppedPaths(key K, paths []string) {
+func (m *writes[K, O]) setDroppedPaths(key K, paths []string) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	if len(paths) == 0 {
@@ -199,15 +205,20 @@ func (m *writes[K]) setDroppedPaths(key K, paths []string) {
 	m.dropped[key] = paths
 }
 
-func (m *writes[K]) droppedPaths(key K) []string {
+func (m *writes[K, O]) droppedPaths(key K) []string {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	return m.dropped[key]
 }
 
+func isNil[O writtenObject](object O) bool {
+	var none O
+	return object == none
+}
+
 // isOlder compares the resourceVersions of two versions of one object; Kubernetes 1.35 declares them comparable. Those that
 // cannot be compared count as not older, so that the cache wins in the end.
-func isOlder(a, b *unstructured.Unstructured) bool {
+func isOlder(a, b metav1.Object) bool {
 	result, err := resourceversion.CompareResourceVersion(a.GetResourceVersion(), b.GetResourceVersion())
 	return err == nil && result < 0
 }

@@ -32,7 +32,7 @@ import (
 type cacheModel struct {
 	t       *testing.T
 	random  *rand.Rand
-	memory  *writes[types.NamespacedName]
+	memory  *testWrites
 	history []string
 
 	clock  int

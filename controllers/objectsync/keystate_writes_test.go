@@ -34,9 +34,11 @@ import (
 
 var someKey = types.NamespacedName{Namespace: "shop", Name: "till"}
 
+type testWrites = writes[types.NamespacedName, *unstructured.Unstructured]
+
 // newTestWrites returns the writes to one side, of a cache that does not tell how far it has got.
-func newTestWrites[K comparable](clock clock.PassiveClock) *writes[K] {
-	memory := newWrites[K](&gosync.Mutex{}, clock)
+func newTestWrites[K comparable](clock clock.PassiveClock) *writes[K, *unstructured.Unstructured] {
+	memory := newWrites[K, *unstructured.Unstructured](&gosync.Mutex{}, clock)
 	return &memory
 }
 
@@ -56,17 +58,17 @@ func describeVersion(object *unstructured.Unstructured) string {
 }
 
 func TestWritesOfTargets(t *testing.T) {
-	type steps = []func(*writes[types.NamespacedName])
-	begin := func(m *writes[types.NamespacedName]) { m.started(someKey) }
-	failed := func(m *writes[types.NamespacedName]) { m.finished(someKey, nil) }
-	applied := func(uid types.UID, resourceVersion string) func(*writes[types.NamespacedName]) {
-		return func(m *writes[types.NamespacedName]) { m.finished(someKey, version(uid, resourceVersion)) }
+	type steps = []func(*testWrites)
+	begin := func(m *testWrites) { m.started(someKey) }
+	failed := func(m *testWrites) { m.finished(someKey, nil) }
+	applied := func(uid types.UID, resourceVersion string) func(*testWrites) {
+		return func(m *testWrites) { m.finished(someKey, version(uid, resourceVersion)) }
 	}
-	deleted := func(uid types.UID) func(*writes[types.NamespacedName]) {
-		return func(m *writes[types.NamespacedName]) { m.deleteAccepted(someKey, uid) }
+	deleted := func(uid types.UID) func(*testWrites) {
+		return func(m *testWrites) { m.deleteAccepted(someKey, uid) }
 	}
-	gone := func(uid types.UID) func(*writes[types.NamespacedName]) {
-		return func(m *writes[types.NamespacedName]) { m.deletionObserved(someKey, uid) }
+	gone := func(uid types.UID) func(*testWrites) {
+		return func(m *testWrites) { m.deletionObserved(someKey, uid) }
 	}
 
 	for name, test := range map[string]struct {
@@ -217,13 +219,13 @@ func TestWritesCountTheirSize(t *testing.T) {
 	answer := version("a", "7")
 	answer.Object["status"] = strings.Repeat("x", 10000)
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-	for name, end := range map[string]func(*writes[types.NamespacedName]){
-		"it is shown":            func(m *writes[types.NamespacedName]) { m.current(someKey, answer) },
-		"it is gone":             func(m *writes[types.NamespacedName]) { m.deletionObserved(someKey, "a") },
-		"it is deleted":          func(m *writes[types.NamespacedName]) { m.started(someKey); m.deleteAccepted(someKey, "a") },
-		"the next write fails":   func(m *writes[types.NamespacedName]) { m.started(someKey); m.finished(someKey, nil) },
-		"it is never shown":      func(m *writes[types.NamespacedName]) { clock.Step(plan.CacheTimeout); m.current(someKey, nil) },
-		"the next write goes on": func(m *writes[types.NamespacedName]) { m.started(someKey) },
+	for name, end := range map[string]func(*testWrites){
+		"it is shown":            func(m *testWrites) { m.current(someKey, answer) },
+		"it is gone":             func(m *testWrites) { m.deletionObserved(someKey, "a") },
+		"it is deleted":          func(m *testWrites) { m.started(someKey); m.deleteAccepted(someKey, "a") },
+		"the next write fails":   func(m *testWrites) { m.started(someKey); m.finished(someKey, nil) },
+		"it is never shown":      func(m *testWrites) { clock.Step(plan.CacheTimeout); m.current(someKey, nil) },
+		"the next write goes on": func(m *testWrites) { m.started(someKey) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			grown := 0

@@ -17,17 +17,20 @@ limitations under the License.
 package objectsync
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/provider/targets"
 )
 
 // selectionObject returns the facts about a mailbox object that selection needs.
@@ -68,17 +71,53 @@ func (c *Controller) isUpsynced(object *unstructured.Unstructured) bool {
 	return plan.IsUpsyncedBy(c.Owner, object)
 }
 
-// transformForCache reduces a target object to its identity, the hub's marks, the hub's managedFields entry and the status.
-// Drift shows in the managedFields, so values are kept only if a rule of the PublishedResource reads them.
-func (c *Controller) transformForCache(obj any) (any, error) {
-	object, ok := obj.(*unstructured.Unstructured)
-	if !ok {
-		return obj, nil
-	}
-	return c.strippedObject(object), nil
+// cachedCopy is an object with the hub's label in the cache of a target: its identity and status, with the facts that decisions
+// need. The hub parses and verifies a mark once, when it enters the cache.
+type cachedCopy struct {
+	*unstructured.Unstructured
+	// observed is nil if the object is not a copy of the hub's; else mark is the verified annotation.
+	observed *plan.TargetObject
+	mark     string
+	// unverified is true if the object's mark names this hub but does not verify.
+	unverified bool
 }
 
-func (c *Controller) strippedObject(object *unstructured.Unstructured) *unstructured.Unstructured {
+// SizeOfFacts implements [cachesize.Extended].
+func (o *cachedCopy) SizeOfFacts() int64 {
+	if o.observed == nil {
+		return 0
+	}
+	return o.observed.Size() + int64(len(o.mark))
+}
+
+// copyCache is the cache of the hub's copies of one resource on a target.
+type copyCache struct{ *targets.Cache }
+
+// Get returns a cached object, or nil. The caller must not change it.
+func (c copyCache) Get(key types.NamespacedName) *cachedCopy {
+	cached, _ := c.Cache.Get(key).(*cachedCopy)
+	return cached
+}
+
+// transformForCache returns a transform that reduces objects of the target to [cachedCopy]. It returns a cachedCopy and a
+// tombstone as they are.
+func (c *Controller) transformForCache(target *targetResource) cache.TransformFunc {
+	return func(obj any) (any, error) {
+		object, ok := obj.(*unstructured.Unstructured)
+		if !ok {
+			return obj, nil
+		}
+		key := keyOf(object)
+		known, _ := c.states.onTarget.current(target.Ref(key), target.cache.Get(key))
+		cached, _ := c.cachedCopyOf(object, known)
+		return cached, nil
+	}
+}
+
+// cachedCopyOf returns what the cache holds of a target object, given what it holds of the version before, which may be nil.
+// The error is why the object is not a copy of the hub's. Drift shows in the managedFields, so values are kept only if a rule
+// of the PublishedResource reads them.
+func (c *Controller) cachedCopyOf(object *unstructured.Unstructured, before *cachedCopy) (*cachedCopy, error) {
 	all, _ := object.Object["metadata"].(map[string]any)
 	var content, metadata map[string]any
 	if c.cachesWholeObjects {
@@ -87,24 +126,25 @@ func (c *Controller) strippedObject(object *unstructured.Unstructured) *unstruct
 	} else {
 		content = subset(object.Object, "apiVersion", "kind")
 		metadata = subset(all, "namespace", "name", "uid", "resourceVersion", "generation", "deletionTimestamp")
-		for field, key := range map[string]string{"labels": ownership.OwnerLabel, "annotations": ownership.MarkAnnotation} {
-			entries, _ := all[field].(map[string]any)
-			if ours := subset(entries, key); len(ours) > 0 {
-				metadata[field] = ours
-			}
-		}
 		if status, ok := object.Object["status"]; ok && c.Resource.StatusReturn {
 			content["status"] = status
 		}
 	}
-	if fields := plan.AppliedFields(object, c.fieldManager); fields != nil {
-		// As text the fields take a fraction of the memory that maps take, and only text can be parsed.
-		metadata["managedFields"] = []any{map[string]any{
-			"manager": c.fieldManager, "operation": string(metav1.ManagedFieldsOperationApply), "fieldsV1": string(fields),
-		}}
-	}
 	content["metadata"] = metadata
-	return &unstructured.Unstructured{Object: content}
+	cached := &cachedCopy{Unstructured: &unstructured.Unstructured{Object: content}}
+	text, _ := plan.Annotation(object, ownership.MarkAnnotation)
+	if before != nil && before.observed != nil && before.mark == text && before.observed.Mark.Self == transform.SelfOf(object) {
+		// The mark is verified already.
+		cached.mark, cached.observed = before.mark, c.Resource.Observe(c.Owner, c.Mailbox, object, before.observed.Mark)
+		return cached, nil
+	}
+	observed, err := c.observeObject(object)
+	if err != nil {
+		cached.unverified = errors.Is(err, ownership.ErrUnverified)
+		return cached, err
+	}
+	cached.mark, cached.observed = text, observed
+	return cached, nil
 }
 
 // subset returns the entries of a map that have one of the keys.
@@ -150,28 +190,10 @@ func (c *Controller) observeTargetsOf(source types.NamespacedName) []plan.Copy {
 	return all
 }
 
-// targetMarksOf returns the marks of all copies of a mailbox object. It is cheaper than [Controller.observeTargetsOf].
-func (c *Controller) targetMarksOf(source types.NamespacedName) []ownership.Mark {
-	var marks []ownership.Mark
-	for _, target := range c.targetResources {
-		for _, cached := range target.cache.ByIndex(bySource, source.String()) {
-			object, _ := c.states.onTarget.current(target.Ref(keyOf(cached)), cached)
-			if object == nil {
-				continue
-			}
-			if mark, err := plan.TargetMark(c.Owner, object); err == nil && sourceKey(mark) == source {
-				marks = append(marks, mark)
-			}
-		}
-	}
-	return marks
-}
-
 // hasUncachedTarget reports whether the hub wrote a copy of a mailbox object that the cache does not show yet.
 func (c *Controller) hasUncachedTarget(source types.NamespacedName) bool {
-	return c.states.onTarget.anyWritten(func(object *unstructured.Unstructured) bool {
-		mark, err := plan.TargetMark(c.Owner, object)
-		return err == nil && sourceKey(mark) == source
+	return c.states.onTarget.anyWritten(func(written *cachedCopy) bool {
+		return written.observed != nil && sourceKey(written.observed.Mark) == source
 	})
 }
 
@@ -184,20 +206,24 @@ func sourceKey(mark ownership.Mark) types.NamespacedName {
 func (c *Controller) observeCopy(target *targetResource, key types.NamespacedName) plan.Copy {
 	found := plan.Copy{API: target.TargetAPI, Key: key}
 	cached := target.cache.Get(key)
-	object, deleted := c.states.onTarget.current(found.Ref(), cached)
-	if object == nil {
+	known, deleted := c.states.onTarget.current(found.Ref(), cached)
+	if known == nil || known.observed == nil {
 		return found
 	}
-	observed, err := c.observeObject(object)
-	if err != nil {
-		return found
+	found.Object, found.Observed, found.Uncached = known.Unstructured, known.observed, cached == nil
+	if deleted && !known.observed.Terminating {
+		observed := *known.observed
+		observed.Terminating = true
+		found.Observed = &observed
 	}
-	observed.Terminating = observed.Terminating || deleted
-	found.Object, found.Observed, found.Uncached = object, observed, cached == nil
 	return found
 }
 
 // observeObject returns the facts about a copy that decisions need, or why the object is not a copy of the hub's.
 func (c *Controller) observeObject(object *unstructured.Unstructured) (*plan.TargetObject, error) {
-	return c.Resource.Observe(c.Owner, c.Mailbox, object)
+	mark, err := plan.TargetMark(c.Owner, object)
+	if err != nil {
+		return nil, err
+	}
+	return c.Resource.Observe(c.Owner, c.Mailbox, object, mark), nil
 }

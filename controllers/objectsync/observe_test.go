@@ -30,6 +30,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 )
 
 var (
@@ -86,7 +87,7 @@ func withEntry(set func(map[string]string), entries map[string]string, key, valu
 	set(entries)
 }
 
-func TestStrippedObject(t *testing.T) {
+func TestCachedCopy(t *testing.T) {
 	for name, statusReturn := range map[string]bool{"with the status": true, "without the status": false} {
 		t.Run(name, func(t *testing.T) {
 			controller := newObserver(plan.Resource{StatusReturn: statusReturn})
@@ -97,54 +98,78 @@ func TestStrippedObject(t *testing.T) {
 				"metadata": map[string]any{
 					"name": "till", "namespace": "shop", "uid": "u", "resourceVersion": "7", "generation": int64(3),
 					"deletionTimestamp": "2026-02-03T04:05:06Z",
-					"labels":            map[string]any{ownership.OwnerLabel: testOwner.LabelValue()},
-					"annotations":       map[string]any{ownership.MarkAnnotation: testOwner.Seal(someMark)},
-					"managedFields": []any{map[string]any{
-						"manager": testFieldManager, "operation": "Apply", "fieldsV1": `{"f:spec":{"f:replicas":{}}}`,
-					}},
 				},
 			}
 			if statusReturn {
 				want["status"] = before.Object["status"]
 			}
-			got := controller.strippedObject(object)
-			if !reflect.DeepEqual(got.Object, want) {
-				t.Errorf("want %v\ngot  %v", want, got.Object)
+			got, err := controller.cachedCopyOf(object, nil)
+			if err != nil || !reflect.DeepEqual(got.Object, want) {
+				t.Errorf("want %v\ngot  %v, %v", want, got.Object, err)
 			}
 			if !reflect.DeepEqual(object, before) {
 				t.Errorf("the object itself was changed: %v", object)
 			}
-			if again := controller.strippedObject(got); !reflect.DeepEqual(again, got) {
-				t.Errorf("first %v\nthen  %v", got, again)
+			if again, err := controller.transformForCache(nil)(got); err != nil || again != got {
+				t.Errorf("first %v\nthen  %v, %v", got, again, err)
 			}
-			seen, err := controller.observeObject(object)
-			kept, keptErr := controller.observeObject(got)
-			if err != nil || keptErr != nil || !reflect.DeepEqual(seen, kept) {
-				t.Errorf("of the object is decided by %+v (%v), of what is kept by %+v (%v)", seen, err, kept, keptErr)
+			facts, err := controller.observeObject(object)
+			if err != nil || !reflect.DeepEqual(facts, got.observed) || got.unverified {
+				t.Errorf("of the object is decided by %+v (%v), of what is cached by %+v", facts, err, got.observed)
+			}
+			if size := cachesize.SizeOf(got) - cachesize.SizeOf(got.Unstructured); size != facts.Size()+int64(len(got.mark)) || size < int64(len(facts.AppliedFields)+len(got.mark)) {
+				t.Errorf("the facts count for %d bytes", size)
 			}
 		})
 	}
 }
 
 // An object that lacks everything lacks it afterwards too: nothing is made up.
-func TestStrippedOfLittle(t *testing.T) {
+func TestCachedCopyOfLittle(t *testing.T) {
 	object := &unstructured.Unstructured{Object: decode(t, `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": {"a": "b"}, "annotations": {"a": "b"}}}`)}
-	got := newObserver(plan.Resource{StatusReturn: true}).strippedObject(object)
+	got, err := newObserver(plan.Resource{StatusReturn: true}).cachedCopyOf(object, nil)
 	want := decode(t, `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}`)
-	if !reflect.DeepEqual(got.Object, want) {
-		t.Errorf("want %v, got %v", want, got.Object)
+	if !reflect.DeepEqual(got.Object, want) || got.observed != nil || !errors.Is(err, ownership.ErrUnmarked) || cachesize.SizeOf(got) != cachesize.SizeOf(got.Unstructured) {
+		t.Errorf("want %v, got %v, %+v, %v", want, got.Object, got.observed, err)
 	}
 }
 
-func TestStripTakesWhatComes(t *testing.T) {
+func TestTransformForCache(t *testing.T) {
 	controller := newObserver(plan.Resource{})
 	tombstone := cache.DeletedFinalStateUnknown{Key: "a/b"}
-	if got, err := controller.transformForCache(tombstone); err != nil || got != tombstone {
+	if got, err := controller.transformForCache(nil)(tombstone); err != nil || got != tombstone {
 		t.Errorf("want the tombstone, got %v, %v", got, err)
 	}
-	got, err := controller.transformForCache(fromTarget(t))
-	if object, ok := got.(*unstructured.Unstructured); err != nil || !ok || object.Object["spec"] != nil || object.GetName() != "till" {
-		t.Errorf("got %v, %v", got, err)
+}
+
+// The next version of an object takes over the verified mark, unless its own differs or it is another object.
+func TestMarkIsVerifiedOnce(t *testing.T) {
+	controller := newObserver(plan.Resource{})
+	first := must(controller.cachedCopyOf(fromTarget(t), nil))(t)
+	withoutKey := newObserver(plan.Resource{})
+	withoutKey.Owner.Sealer = nil
+	for name, test := range map[string]struct {
+		change func(*unstructured.Unstructured)
+		want   error
+	}{
+		"the same mark": {func(o *unstructured.Unstructured) { o.SetLabels(nil) }, nil},
+		"another mark":  {func(o *unstructured.Unstructured) { addMark(o, copyOf(someMark)) }, ownership.ErrCopied},
+		"no mark":       {func(o *unstructured.Unstructured) { o.SetAnnotations(nil) }, ownership.ErrUnmarked},
+		"a mark without seal": {func(o *unstructured.Unstructured) {
+			o.SetAnnotations(map[string]string{ownership.MarkAnnotation: someMark.String()})
+		}, ownership.ErrUnverified},
+		"another object":            {func(o *unstructured.Unstructured) { o.SetName("copy") }, ownership.ErrCopied},
+		"an object of another kind": {func(o *unstructured.Unstructured) { o.SetKind("ReplicaSet") }, ownership.ErrCopied},
+	} {
+		object := fromTarget(t)
+		test.change(object)
+		next, err := withoutKey.cachedCopyOf(object, first)
+		if !errors.Is(err, test.want) || (next.observed != nil) != (test.want == nil) || next.unverified != errors.Is(test.want, ownership.ErrUnverified) {
+			t.Errorf("%s: want %v, got %+v, %v", name, test.want, next.observed, err)
+		}
+		if test.want == nil && (next.observed.Mark != first.observed.Mark || next.observed.HasOwnerLabel || next.mark != first.mark) {
+			t.Errorf("%s: got %+v", name, next.observed)
+		}
 	}
 }
 
@@ -302,7 +327,9 @@ func TestIndexOfWhatDoesNotVerify(t *testing.T) {
 		testOwner.Seal(copyOf(someMark)): nil,
 	} {
 		object.SetAnnotations(map[string]string{ownership.MarkAnnotation: mark})
-		if got, err := newObserver(plan.Resource{}).indexBySource(object); err != nil || !slices.Equal(got, want) {
+		controller := newObserver(plan.Resource{})
+		cached, _ := controller.cachedCopyOf(object, nil)
+		if got, err := controller.indexBySource(cached); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: want %v, got %v, %v", mark, want, got, err)
 		}
 	}

@@ -49,7 +49,7 @@ func TestAChangeComesFirst(t *testing.T) {
 		},
 		"the target shows what was made": func(r *enqueueHarness) {
 			for name := range many {
-				r.targetHandler(r.targetResources[0]).OnAdd(widget(t, name, nil), false)
+				r.targetHandler(r.targetResources[0]).OnAdd(must(r.transformForCache(r.targetResources[0])(widget(t, name, nil)))(t), false)
 			}
 		},
 		"objects that come up are made": func(r *enqueueHarness) {
@@ -93,7 +93,7 @@ func TestWhatIsToBeMadeComesFirst(t *testing.T) {
 	made("second")
 	first, _ := r.queue.Get()
 	r.queue.Done(first)
-	r.targetHandler(r.targetResources[0]).OnAdd(widget(t, first.Name, nil), false)
+	r.targetHandler(r.targetResources[0]).OnAdd(must(r.transformForCache(r.targetResources[0])(widget(t, first.Name, nil)))(t), false)
 	for _, want := range []string{"second", "first"} {
 		key, _ := r.queue.Get()
 		if r.queue.Done(key); key != shop(want) {

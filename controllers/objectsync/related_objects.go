@@ -208,7 +208,7 @@ func (c *Controller) relatedChangedInMailbox(change related.Change) {
 	// Copies of absent mailbox objects may have been kept for a primary.
 	for _, target := range c.targetResources {
 		for _, object := range target.cache.List() {
-			c.enqueue(createPriority, slices.DeleteFunc(c.sourceKeysOf(object), func(key types.NamespacedName) bool { return !change.Affects(key) })...)
+			c.enqueue(createPriority, slices.DeleteFunc(c.sourceKeysOf(object.(*cachedCopy)), func(key types.NamespacedName) bool { return !change.Affects(key) })...)
 		}
 	}
 }
@@ -220,7 +220,7 @@ func (c *Controller) existingKeys(names []types.NamespacedName) (keys []types.Na
 			key.Namespace = ""
 		}
 		_, state := c.Mailboxes.Get(c.Resource.GroupVersionResource, c.Mailbox, key)
-		if state == mailboxes.Present || len(c.targetMarksOf(key)) > 0 {
+		if state == mailboxes.Present || len(c.observeTargetsOf(key)) > 0 {
 			keys = append(keys, key)
 		}
 	}

@@ -41,7 +41,11 @@ func (c *Controller) relinquishFields(ctx context.Context, current plan.Copy, de
 	for _, field := range desired.IgnoredFields {
 		paths = append(paths, field.Path)
 	}
-	if !ownership.OwnsAny(plan.AppliedFields(current.Object, c.fieldManager), paths) {
+	applied := plan.AppliedFields(current.Object, c.fieldManager)
+	if current.Observed != nil {
+		applied = current.Observed.AppliedFields
+	}
+	if !ownership.OwnsAny(applied, paths) {
 		return nil
 	}
 	extra := requestmetrics.WithClass(ctx, requestmetrics.Extra)

@@ -27,7 +27,6 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -121,8 +120,8 @@ func (c *Controller) SummarizeConfigs(tallies map[string]*ConfigSummary) {
 func (c *Controller) countDown(tallies map[string]*ConfigSummary, source *unstructured.Unstructured, selected plan.ObjectSelection, known knownStates) {
 	key := keyOf(source)
 	name := ObjectName{Resource: c.Resource.GroupResource(), Key: key}
-	marks := c.targetMarksOf(key)
-	if len(marks) == 0 && mailboxes.ProjectionOf(source) == mailboxes.FullObject && c.selectionExcludedByUpsync(source, selected) {
+	copies := c.observeTargetsOf(key)
+	if len(copies) == 0 && mailboxes.ProjectionOf(source) == mailboxes.FullObject && c.selectionExcludedByUpsync(source, selected) {
 		for _, config := range selected.Configs {
 			tally := summaryOf(tallies, config)
 			tally.ExcludedByUpsync = append(tally.ExcludedByUpsync, name)
@@ -134,7 +133,7 @@ func (c *Controller) countDown(tallies map[string]*ConfigSummary, source *unstru
 		tally.Overruled = append(tally.Overruled, name)
 	}
 	uid := source.GetUID()
-	synced := slices.ContainsFunc(marks, func(mark ownership.Mark) bool { return mark.Source.UID == uid })
+	synced := slices.ContainsFunc(copies, func(copied plan.Copy) bool { return copied.Observed.Mark.Source.UID == uid })
 	c.addToSummaries(tallies, selected.Selection, key, synced, known)
 }
 
@@ -241,16 +240,16 @@ func (c *Controller) Summary() Summary {
 	for key, failure := range failures {
 		sum.Failed++
 		sum.Failures = append(sum.Failures, ObjectFailure{Resource: c.Resource, Key: key, Failure: failure})
-		sum.Synced -= len(c.targetMarksOf(key))
+		sum.Synced -= len(c.observeTargetsOf(key))
 	}
 	for key := range c.states.deferredFields() {
 		if _, failed := failures[key]; !failed {
 			// The hub does not know whether the deferred fields differ.
-			sum.Synced -= len(c.targetMarksOf(key))
+			sum.Synced -= len(c.observeTargetsOf(key))
 		}
 	}
 	for _, key := range c.states.formerKeys() {
-		sum.Former += len(c.targetMarksOf(key))
+		sum.Former += len(c.observeTargetsOf(key))
 	}
 	sum.Synced -= sum.Former
 	sum.PendingSince, _ = c.states.oldestChange()
@@ -320,8 +319,8 @@ func (c *Controller) TargetKind(resource schema.GroupResource) string {
 	return ""
 }
 
-// countOf returns how many mailbox objects have a copy of this resource on the target. The index has the number, so that no
-// mark must be parsed.
+// countOf returns how many mailbox objects have a copy of this resource on the target. The index has the
+// number.
 func (c *Controller) countOf(resource schema.GroupResource) int {
 	side := c.targetResourceFor(resource)
 	if side == nil {

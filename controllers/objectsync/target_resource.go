@@ -40,7 +40,7 @@ type targetResource struct {
 	// versions are those that configs may name, if there are several: objects are the same in all of them.
 	versions []string
 	// cache holds the hub's copies.
-	cache *targets.Cache
+	cache copyCache
 	// takenNames watches names that objects of others have.
 	takenNames *targets.NameWatch
 	// watchesNames is true once takenNames runs; upsyncCache is nil while nothing of the API is upsynced; relatedScope is what
@@ -71,14 +71,14 @@ func (c *Controller) newTargetResource(resource plan.TargetAPI) *targetResource 
 	if c.Resource.HasMultipleTargetVersions() && c.Resource.TargetAPI().GroupResource() == resource.GroupResource() {
 		s.versions = c.Resource.TargetVersions()
 	}
-	s.cache = c.Connection.NewCache(resource.GroupVersionResource, targets.CacheOptions{
+	s.cache = copyCache{c.Connection.NewCache(resource.GroupVersionResource, targets.CacheOptions{
 		Namespaced:     c.Resource.Namespaced,
 		Selector:       c.selector,
-		Transform:      c.transformForCache,
+		Transform:      c.transformForCache(s),
 		Handler:        c.targetHandler(s),
 		Indexers:       cache.Indexers{bySource: c.indexBySource},
 		OnAvailability: c.onAvailabilityChanged,
-	})
+	})}
 	s.takenNames = c.Connection.NewNameWatch(resource.GroupVersionResource, func(key types.NamespacedName) {
 		c.enqueueNameWaiters(s.Ref(key))
 	})

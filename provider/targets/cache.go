@@ -23,7 +23,6 @@ import (
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -37,7 +36,8 @@ type CacheOptions struct {
 	Namespaced bool
 	// Selector is a label selector; "" selects all objects.
 	Selector string
-	// Transform changes each object before it is cached, possibly in place, and may get its own result. Nil changes nothing.
+	// Transform returns what is cached of an object. It may change the object in place, and may get its own result. Nil changes
+	// nothing.
 	Transform cache.TransformFunc
 	// Handler is called for every change.
 	Handler cache.ResourceEventHandler
@@ -140,8 +140,14 @@ func (c *Cache) partOf(namespace string) *informer {
 // Availability returns why the target does not let the hub fill the cache, or a part of it.
 func (c *Cache) Availability() Availability { return availabilityOf(c.parts) }
 
+// Object is a cached object, as the transform returned it.
+type Object interface {
+	metav1.Object
+	UnstructuredContent() map[string]any
+}
+
 // Get returns a cached object, or nil. The caller must not change it.
-func (c *Cache) Get(key types.NamespacedName) *unstructured.Unstructured {
+func (c *Cache) Get(key types.NamespacedName) Object {
 	part := c.partOf(key.Namespace)
 	if part == nil {
 		return nil
@@ -150,22 +156,22 @@ func (c *Cache) Get(key types.NamespacedName) *unstructured.Unstructured {
 	if err != nil || !exists {
 		return nil
 	}
-	return found.(*unstructured.Unstructured)
+	return found.(Object)
 }
 
 // storeKey is the key of an object in an informer's store.
 func storeKey(key types.NamespacedName) string { return cache.ObjectName(key).String() }
 
 // ByIndex returns the objects that an indexer maps to the value; none if there is no such indexer.
-func (c *Cache) ByIndex(indexer, value string) (objects []*unstructured.Unstructured) {
+func (c *Cache) ByIndex(indexer, value string) (objects []Object) {
 	for i, part := range c.parts {
 		items, err := part.ByIndex(indexer, value)
 		switch {
 		case err != nil:
 		case i == 0:
-			objects = toUnstructured(items)
+			objects = toObjects(items)
 		default:
-			objects = append(objects, toUnstructured(items)...)
+			objects = append(objects, toObjects(items)...)
 		}
 	}
 	return objects
@@ -184,10 +190,10 @@ func (c *Cache) CountIndexValues(indexer string) int {
 }
 
 // List returns all cached objects.
-func (c *Cache) List() []*unstructured.Unstructured {
-	objects := toUnstructured(c.parts[0].List())
+func (c *Cache) List() []Object {
+	objects := toObjects(c.parts[0].List())
 	for _, part := range c.parts[1:] {
-		objects = append(objects, toUnstructured(part.List())...)
+		objects = append(objects, toObjects(part.List())...)
 	}
 	return objects
 }
@@ -200,10 +206,10 @@ func (c *Cache) Len() (count int) {
 	return count
 }
 
-func toUnstructured(items []any) []*unstructured.Unstructured {
-	objects := make([]*unstructured.Unstructured, 0, len(items))
+func toObjects(items []any) []Object {
+	objects := make([]Object, 0, len(items))
 	for _, item := range items {
-		objects = append(objects, item.(*unstructured.Unstructured))
+		objects = append(objects, item.(Object))
 	}
 	return objects
 }

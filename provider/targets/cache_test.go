@@ -105,9 +105,7 @@ func waitForCacheSync(t *testing.T, objects interface{ WaitForCacheSync(context.
 	}
 }
 
-func namesIn(objects interface {
-	List() []*unstructured.Unstructured
-}) []string {
+func namesIn[O metav1.Object](objects interface{ List() []O }) []string {
 	var names []string
 	for _, object := range objects.List() {
 		names = append(names, object.GetName())
@@ -144,7 +142,7 @@ func TestCacheResumes(t *testing.T) {
 	g.Expect(cached.Len()).To(Equal(3))
 	g.Expect(told.all()).To(ConsistOf("added changes", "added goes", "added stays"))
 	stays := types.NamespacedName{Namespace: namespace, Name: "stays"}
-	g.Expect(cached.Get(stays).Object).NotTo(HaveKey("data"), "the cache keeps only what it was told to")
+	g.Expect(cached.Get(stays).UnstructuredContent()).NotTo(HaveKey("data"), "the cache keeps only what it was told to")
 	g.Expect(cached.Get(stays).GetUID()).NotTo(BeEmpty())
 	g.Expect(cached.Get(types.NamespacedName{Namespace: namespace, Name: "foreign"})).To(BeNil())
 	g.Expect(cached.Get(types.NamespacedName{Name: "stays"})).To(BeNil())

@@ -88,7 +88,10 @@ func newExplainer(facts *Facts) *explainer {
 	}
 	e.targetRef, e.targetRefErr = e.resolveTargetRef()
 	if target := facts.Target.Value; target != nil {
-		e.observed, e.notOwnedErr = e.resource.Observe(e.owner, e.mailbox(), target)
+		mark, err := plan.TargetMark(e.owner, target)
+		if e.notOwnedErr = err; err == nil {
+			e.observed = e.resource.Observe(e.owner, e.mailbox(), target, mark)
+		}
 	}
 	return e
 }

@@ -18,12 +18,16 @@ package plan
 
 import (
 	"fmt"
+	"unsafe"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
+
+// targetObjectSize is the size of a [TargetObject] without the values that its fields point to.
+const targetObjectSize = int64(unsafe.Sizeof(TargetObject{}))
 
 // TargetObject holds the facts about a copy on the target.
 type TargetObject struct {
@@ -42,6 +46,13 @@ type TargetObject struct {
 	// Retain is true for objects whose deletion deletes others (namespaces, CRDs), unless the PublishedResource allows it. The
 	// hub releases them instead.
 	Retain bool
+}
+
+// Size estimates the heap size of the facts in bytes.
+func (o *TargetObject) Size() int64 {
+	mark := &o.Mark
+	return targetObjectSize + int64(len(o.AppliedFields)+len(mark.Mailbox)+len(mark.Source.Namespace)+len(mark.Source.Name)+len(mark.Source.UID)+
+		len(mark.Hash)+len(mark.Ignored)+len(mark.Relation))
 }
 
 // Down decides about one copy on the target. observed is nil if there is none. tolerated are the fields that the target is

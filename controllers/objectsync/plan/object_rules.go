@@ -184,12 +184,8 @@ func (r Resource) IsExcludedByUpsync(matcher *selection.Matcher, source *unstruc
 	return up
 }
 
-// Observe returns the facts about a target object that decisions need, or why the object is not the owner's.
-func (r Resource) Observe(owner ownership.Owner, mailbox logicalcluster.Name, object *unstructured.Unstructured) (*TargetObject, error) {
-	mark, err := TargetMark(owner, object)
-	if err != nil {
-		return nil, err
-	}
+// Observe returns the facts about the owner's object on the target that decisions need, given its verified mark.
+func (r Resource) Observe(owner ownership.Owner, mailbox logicalcluster.Name, object *unstructured.Unstructured, mark ownership.Mark) *TargetObject {
 	return &TargetObject{
 		UID:           object.GetUID(),
 		Mark:          mark,
@@ -199,20 +195,20 @@ func (r Resource) Observe(owner ownership.Owner, mailbox logicalcluster.Name, ob
 		// Only an object that the hub created is deleted with everything in it.
 		Retain:        r.Retain || r.Container && mark.Adopted,
 		AppliedFields: AppliedFields(object, ownership.FieldManager(owner.Hub)),
-	}, nil
+	}
 }
 
-// ObserveInMailbox returns the facts about the mailbox object that plan.Up decides by; nil if there is no object.
-func (r Resource) ObserveInMailbox(owner ownership.Owner, object *unstructured.Unstructured, desired *transform.Desired) *MailboxObject {
+// ObserveInMailbox returns the facts about the mailbox object that plan.Up decides by; nil if there is no object. The mark is nil
+// if the hub did not upsync the object.
+func (r Resource) ObserveInMailbox(object *unstructured.Unstructured, mark *ownership.Mark, desired *transform.Desired) *MailboxObject {
 	if object == nil {
 		return nil
 	}
 	held := &MailboxObject{UID: object.GetUID(), Terminating: object.GetDeletionTimestamp() != nil, Retain: r.Retain}
-	mark, err := MailboxMark(owner, object)
-	if held.Owned = err == nil; !held.Owned {
+	if held.Owned = mark != nil; !held.Owned {
 		return held
 	}
-	held.Mark = mark
+	held.Mark = *mark
 	// Only what the hub created goes with all that it holds.
 	held.Retain = held.Retain || r.Container && mark.Adopted
 	if desired != nil {
@@ -237,17 +233,13 @@ func appliedEntry(object *unstructured.Unstructured, manager string) map[string]
 
 // AppliedFields returns the fields of the manager's managedFields entry as FieldsV1.
 func AppliedFields(object *unstructured.Unstructured, manager string) []byte {
-	switch fields := appliedEntry(object, manager)["fieldsV1"].(type) {
-	case string:
-		// The cache keeps them as text, see [Controller.transformForCache].
-		return []byte(fields)
-	case map[string]any:
-		// JSON values can always be marshalled.
-		text, _ := json.Marshal(fields)
-		return text
-	default:
+	fields, ok := appliedEntry(object, manager)["fieldsV1"].(map[string]any)
+	if !ok {
 		return nil
 	}
+	// JSON values can always be marshalled.
+	text, _ := json.Marshal(fields)
+	return text
 }
 
 // MailboxStatus returns the status for the mailbox object. applied is true if the copy has the current content of the mailbox

@@ -34,7 +34,7 @@ func (p Planner) PlanUp(s *Snapshot) Plan {
 		result.Decision, result.Err = Decision{Action: None, Cause: Unknown}, u.IncompleteErr
 		return result
 	}
-	held := p.Resource.ObserveInMailbox(p.Owner, s.Source, source.Desired)
+	held := p.Resource.ObserveInMailbox(s.Source, u.Mark, source.Desired)
 	if held != nil && held.Mark.Adopted && source.Desired != nil {
 		source.Desired = source.Desired.AsAdopted()
 	}

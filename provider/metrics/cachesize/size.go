@@ -35,9 +35,18 @@ const (
 	resourceVersionSize = stringHeader + 32
 )
 
+// Extended is an object with facts beside its content.
+type Extended interface {
+	UnstructuredContent() map[string]any
+	// SizeOfFacts estimates the heap size of the facts in bytes.
+	SizeOfFacts() int64
+}
+
 // SizeOf estimates the heap size of an object in bytes, without allocating. For unknown types it returns 0.
 func SizeOf(object any) int64 {
 	switch known := object.(type) {
+	case Extended:
+		return scalarSize + sizeOfMap(known.UnstructuredContent()) + known.SizeOfFacts()
 	case interface{ UnstructuredContent() map[string]any }:
 		return scalarSize + sizeOfMap(known.UnstructuredContent())
 	case metav1.ObjectMetaAccessor:

@@ -119,15 +119,12 @@ func (m Mark) encode() []byte {
 
 // ParseMark parses the claims of [MarkAnnotation], whoever wrote it; only [Owner.Verify] checks them. It fails on malformed
 // JSON, unknown fields, and versions other than [MarkVersion]: the hub does not touch an object whose mark it cannot read
-// completely. The strings of the mark share the memory of the annotation.
+// completely.
 func ParseMark(annotation string) (Mark, error) {
-	if mark, ok := parseCanonicalMark(annotation); ok {
-		return mark, nil
-	}
-	return parseMarkJSON(annotation, MarkVersion)
+	return parseMark(annotation, MarkVersion)
 }
 
-func parseMarkJSON(annotation string, wanted int) (Mark, error) {
+func parseMark(annotation string, wanted int) (Mark, error) {
 	var sealed struct {
 		Mark
 		Seal string `json:"seal,omitempty"`

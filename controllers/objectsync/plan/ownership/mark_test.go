@@ -54,7 +54,7 @@ func TestMarkRoundTrip(t *testing.T) {
 	up, adopted := full, full
 	up.Direction, adopted.Adopted = ownership.DirectionUp, true
 	odd := full
-	odd.Self.Name, odd.Source.Name = `a"b\c`, "<é&\u2028>"
+	odd.Self.Name, odd.Source.Name, odd.Ignored = `a"b\c`, "<é&\u2028>\t", "spec.replicas\nmetadata.annotations[\"example.org/x\"]"
 
 	for name, mark := range map[string]ownership.Mark{
 		"namespaced": full, "cluster-scoped core": cluster, "orphan": orphan, "create only": createOnly, "odd characters": odd,
@@ -139,6 +139,12 @@ func TestParseMarkRefuses(t *testing.T) {
 		"half a mark":            {annotation: good[:len(good)-1]},
 		"two marks":              {annotation: good + good},
 		"text after the mark":    {annotation: good + " x"},
+		"a field in capitals":    {annotation: strings.Replace(good, `"hub"`, `"HUB"`, 1)},
+		"no comma":               {annotation: strings.Replace(good, `,"policy"`, `"policy"`, 1)},
+		"two commas":             {annotation: strings.Replace(good, `,"policy"`, `,,"policy"`, 1)},
+		"a tab in a name":        {annotation: strings.Replace(good, "shop", "sh\top", 1)},
+		"an unknown escape":      {annotation: strings.Replace(good, "shop", `sh\op`, 1)},
+		"very deep":              {annotation: strings.Replace(good, `"self":`, `"self":`+strings.Repeat(`{"x":`, 100_000), 1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.annotation == good {
@@ -163,8 +169,9 @@ func FuzzParseMark(f *testing.F) {
 	f.Add(markOf(owner, self).String())
 	f.Add(owner.Seal(markOf(owner, self)))
 	for _, seed := range []string{
-		"", "null", "{}", "[]", `{"v":2}`, `{"v":2}`, `{"v":2,"x":1}`, `{"v":2,"V":1}`, `{"v":2}{"v":1}`,
+		"", "null", "{}", "[]", `{"v":2}`, `{"v":2,"x":1}`, `{"v":2,"V":1}`, `{"v":2}{"v":1}`,
 		`{"v":2,"self":{"kind":null}}`, `{"v":9999999999999999999}`, "{\"v\":2,\"hub\":\"\xff\"}",
+		`{"v":2,"self":` + strings.Repeat("[", 20_000), `{"v":2,"source":{"group":""}}`,
 	} {
 		f.Add(seed)
 	}

@@ -122,6 +122,8 @@ func (o Owner) VerifyMark(text string, self Self, direction Direction) (Mark, er
 	case !o.Sealer.verifyMark(text):
 		return Mark{}, ErrUnverified
 	}
+	// Caches keep the mark: equal strings share their memory.
+	mark.Hub, mark.SyncTarget, mark.Self = o.Hub, o.SyncTarget, self
 	return mark, nil
 }
 
@@ -138,7 +140,7 @@ func (o Owner) checkClaim(mark Mark, self Self, direction Direction) error {
 
 // unknownVersionError distinguishes the previous version, which the hub can take over, from later ones.
 func (o Owner) unknownVersionError(text string, self Self, direction Direction, unknown error) error {
-	mark, err := parseMarkJSON(text, unsealedVersion)
+	mark, err := parseMark(text, unsealedVersion)
 	if err != nil {
 		return unknown
 	}
@@ -151,7 +153,7 @@ func (o Owner) unknownVersionError(text string, self Self, direction Direction, 
 // VerifyUnsealed returns the mark of an object if it has version 1, names the owner, and has the hash. Nobody can guess that
 // hash without the hub's key, and no other object has it.
 func (o Owner) VerifyUnsealed(text string, self Self, direction Direction, hash string) (Mark, bool) {
-	mark, err := parseMarkJSON(text, unsealedVersion)
+	mark, err := parseMark(text, unsealedVersion)
 	return mark, err == nil && o.checkClaim(mark, self, direction) == nil && mark.Hash == hash && hash != ""
 }
 
