@@ -27,8 +27,9 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// callGuards reports whether a call may be made of functions that can make very much of very little. CEL counts the cost of
-// a call when it is done, and then lists.range(1000000000) has taken all memory.
+// callGuards reports whether a call of a function may be made, by the size of its arguments. The results of these functions can
+// be far larger than their arguments. CEL counts the cost only after the call: by then lists.range(1000000000) has taken all
+// memory.
 var callGuards = map[string]func(args []ref.Val) bool{
 	"lists.range": func(args []ref.Val) bool { return intValue(args[0]) <= maxSize/valueSize },
 	"distinct":    func(args []ref.Val) bool { return listLength(args[0]) <= maxUniq },
@@ -47,7 +48,7 @@ var callGuards = map[string]func(args []ref.Val) bool{
 	},
 }
 
-// The arguments of a call can be of any type: those that do not fit count nothing, because CEL refuses them.
+// Arguments can have any type. An argument of a wrong type counts as 0, because CEL refuses the call anyway.
 
 func intValue(value ref.Val) int {
 	number, _ := value.(types.Int)
@@ -66,7 +67,7 @@ func listLength(value ref.Val) int {
 	return 0
 }
 
-// textSize is about how long a value is when it is written out. It stops counting at the limit.
+// textSize returns the approximate length of a value as text, in bytes. It stops counting at the limit.
 func textSize(value ref.Val, limit int) int {
 	size := valueSize
 	switch typed := value.(type) {
@@ -87,7 +88,7 @@ func textSize(value ref.Val, limit int) int {
 	return size
 }
 
-// guardFunctions replaces the functions of an environment that are foreseen by ones that refuse to begin what would be too much.
+// guardFunctions wraps the functions of an environment that have a guard. A wrapped function fails if its guard refuses the call.
 func guardFunctions(env *cel.Env) ([]cel.EnvOption, error) {
 	var options []cel.EnvOption
 	for name, mayCall := range callGuards {

@@ -31,11 +31,11 @@ import (
 )
 
 const (
-	// costLimit is what API servers allow for one evaluation of one rule. They reckon a tenth of a second for it.
+	// costLimit is the limit of API servers for one evaluation of one rule, about 0.1 s.
 	costLimit = celconfig.PerCallLimit
-	// checkFrequency is after how many rounds of a loop API servers look whether an evaluation was given up.
+	// checkFrequency is the number of rounds of a loop after which an evaluation checks its context, as in API servers.
 	checkFrequency = celconfig.CheckFrequency
-	// timeLimit ends what other limits should have ended long before: it is a hundred times what costLimit stands for.
+	// timeLimit is a hundred times the duration that costLimit stands for. The other limits should end an evaluation long before.
 	timeLimit = 10 * time.Second
 )
 
@@ -46,7 +46,7 @@ type Expression struct {
 	isBool  bool
 }
 
-// CompileCEL compiles an expression over variables of any type. Its error has the line and column of each mistake.
+// CompileCEL compiles an expression over variables of any type. Its error states the line and column of each mistake.
 func CompileCEL(text string, variables ...string) (*Expression, error) {
 	env, err := environmentFor(variables)
 	if err != nil {
@@ -84,19 +84,18 @@ func check(env *cel.Env, text string) (*cel.Ast, error) {
 	return checked, nil
 }
 
-// environments holds the environments made so far, by their variables. There are as many as there are places in the
-// code that compile expressions.
+// environments holds the environments by their variables: one for each place in the code that compiles expressions.
 var environments sync.Map
 
-// environmentFor returns the environment of Kubernetes with the variables. It is made once, because that takes longer
-// than compiling.
+// environmentFor returns the environment of Kubernetes with the variables. It creates an environment once, because creation
+// takes longer than compilation.
 func environmentFor(variables []string) (*cel.Env, error) {
 	key := strings.Join(variables, " ")
 	if env, ok := environments.Load(key); ok {
 		return env.(*cel.Env), nil
 	}
-	// For stored expressions there is everything that this release of Kubernetes knows. For new ones it leaves out what
-	// the release before did not know, in case somebody goes back to it.
+	// The environment of stored expressions has all functions of this release of Kubernetes. That of new expressions lacks the
+	// functions that the previous release did not have, for downgrades.
 	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).StoredExpressionsEnv()
 	options, err := guardFunctions(base)
 	if err != nil {
@@ -130,11 +129,11 @@ func variablesOf(checked *cel.Ast, variables []string) []string {
 // Uses reports whether the expression refers to a variable.
 func (e *Expression) Uses(variable string) bool { return slices.Contains(e.uses, variable) }
 
-// ReturnsBool reports whether the result may be a boolean: it is one, or its type shows only when evaluated.
+// ReturnsBool reports whether the result is a boolean, or has a type that only an evaluation shows.
 func (e *Expression) ReturnsBool() bool { return e.isBool }
 
-// Evaluate returns the result as a plain JSON value: nil, bool, int64, float64, string, []any or map[string]any. It
-// shares nothing with the variables, which it does not change.
+// Evaluate returns the result as a JSON value: nil, bool, int64, float64, string, []any or map[string]any. The result shares no
+// memory with the variables. Evaluate does not change them.
 func (e *Expression) Evaluate(variables map[string]any) (any, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeLimit)
 	defer cancel()

@@ -32,15 +32,15 @@ import (
 )
 
 const (
-	// shortHash is how many characters sha3short gives unless told otherwise.
+	// shortHash is the default length of the result of sha3short, in characters.
 	shortHash = 20
-	// maxUniq is how many items uniq takes, and distinct in CEL, because they compare each with each: about as many
-	// comparisons as CEL's cost limit allows.
+	// maxUniq is the maximum number of items for uniq, and for distinct in CEL. Both compare all pairs of items: at the maximum
+	// about as often as CEL's cost limit allows.
 	maxUniq = 1000
 )
 
-// customFunctions are the functions that sprig lacks, and safe forms of those that it has: in an order that is always the same
-// (keys, values), or with an end to how large the result gets.
+// customFunctions are functions that sprig lacks, and safe forms of sprig's functions. A safe form has a fixed order (keys,
+// values), or limits the size of its result.
 var customFunctions = template.FuncMap{
 	"sha3sum": sha3sum, "sha3short": sha3short,
 	"keys": keys, "values": values,
@@ -149,9 +149,8 @@ func regexReplaceLiteral(pattern, text, replacement string) (string, error) {
 	return regexReplace(pattern, text, strings.ReplaceAll(replacement, "$", "$$"))
 }
 
-// ReplaceAll replaces each match of a pattern as the pattern's ReplaceAllString does, but fails when the result becomes
-// too large: a few bytes of replacement can stand for the whole text many times over. Each $ is counted as if it stood
-// for the whole match.
+// ReplaceAll replaces each match of a pattern like ReplaceAllString, but returns an error if the result would be too large: a
+// short replacement can insert the whole text many times. Each $ counts as the whole match.
 func ReplaceAll(pattern *regexp.Regexp, text, replacement string) (string, error) {
 	references := strings.Count(replacement, "$")
 	var result []byte
@@ -167,8 +166,7 @@ func ReplaceAll(pattern *regexp.Regexp, text, replacement string) (string, error
 	return string(append(result, text[end:]...)), nil
 }
 
-// unsafeVerb is a verb that pads to a width of more than three digits, or to one given as an argument, or prints where in
-// memory something is.
+// unsafeVerb matches a verb whose width has more than three digits or is an argument, or that prints an address in memory.
 var unsafeVerb = regexp.MustCompile(`%[^a-zA-Z%]*([0-9]{4}|\*|p)`)
 
 func printf(format string, arguments ...any) (string, error) {

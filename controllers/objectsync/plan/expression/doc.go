@@ -14,23 +14,22 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package expression evaluates what users write to compute values: Go templates, which yield text, and CEL
-// expressions, which yield any JSON value. Both are compiled once, say which variables they use, and are safe for
-// concurrent use. The same input always gives the same result: nothing is read from the clock, the environment, the
-// network or a source of randomness, and maps are gone through in the order of their keys.
+// Package expression evaluates Go templates, which return text, and CEL expressions, which return any JSON value. Users write
+// both in PublishedResources. The package compiles each once, and reports which variables it uses. Compiled templates and
+// expressions are safe for concurrent use. Equal input gives an equal result: no function reads the clock, the environment, the
+// network or a source of randomness, and loops over maps follow the order of the keys.
 //
-// Neither can take the hub down, whatever is written and whatever the objects hold: there are limits to what an
-// evaluation may do and yield. Memory that an evaluation shares a million times costs nothing until it is written out,
-// and a function can make very much of very little; so sizes are looked at before, not after.
+// No template, expression or object can exhaust the hub's memory or processor: limits apply to the work and the result of each
+// evaluation. Values that share memory cost nothing until they are written out, and a short call can have a very large result.
+// The limits therefore apply before a call, not after it.
 //
-// Templates are those of text/template, without definitions of further templates, and with the functions that
-// [Functions] lists: those of sprig that are safe, sha3sum TEXT (SHA3-256 in hexadecimal digits) and
-// sha3short TEXT [LENGTH=20] (the first of them). A field that is missing, and printing a null, is an error. White
-// space at both ends goes.
+// Templates are those of text/template, without template definitions, with the functions of [Functions]: the safe functions of
+// sprig, sha3sum TEXT (SHA3-256 in hexadecimal digits) and sha3short TEXT [LENGTH=20] (its first digits). A missing field is an
+// error, and so is printing a null. Render trims white space at both ends.
 //
-// CEL has the libraries of Kubernetes, and its limit for one evaluation. Lists and maps that are written out must have
-// values of one type, as there; dyn makes them so. A result is made plain: whole numbers are int64, bytes are base64,
-// and timestamps, durations, quantities, addresses and versions are their text. An optional is its value, or null.
+// CEL has the libraries of Kubernetes, and its limit for one evaluation. As in Kubernetes, the values of a list or map literal
+// must have one type, for which there is dyn. In a result, whole numbers are int64 and bytes are base64. Timestamps, durations,
+// quantities, addresses and versions become text. An optional is its value, or null.
 //
-// The text of an error can quote values of the variables.
+// Errors can quote values of the variables.
 package expression

@@ -27,22 +27,22 @@ import (
 )
 
 const (
-	// maxSize is how large a result may be, in bytes: what API servers allow for the data of a ConfigMap or Secret.
+	// maxSize is the maximum size of a result in bytes: the limit of API servers for the data of a ConfigMap or Secret.
 	maxSize = 1 << 20
-	// valueSize is what each value counts beside its text: about what a short one takes in JSON.
+	// valueSize is the size of each value beside its text, in bytes: about that of a short value in JSON.
 	valueSize = 8
-	// maxExact is the first whole number from which on a float64 leaves numbers out.
+	// maxExact is the largest number below which a float64 represents all whole numbers.
 	maxExact = 1 << 53
 )
 
-// toJSON turns what an expression yields into JSON values.
+// toJSON returns the result of an expression as a JSON value.
 func toJSON(result ref.Val) (any, error) {
 	left := sizeBudget(maxSize)
 	return left.toJSON(result)
 }
 
-// sizeBudget is how many bytes a result may still have. A list may hold one large value many times over, so that it costs
-// nothing until it is written out.
+// sizeBudget is the number of bytes that a result may still have. A list can hold one large value many times, which costs
+// memory only when the list is written out.
 type sizeBudget int
 
 func (b *sizeBudget) spend(size int) error {
@@ -88,7 +88,7 @@ func (b *sizeBudget) toJSON(result ref.Val) (any, error) {
 	}
 }
 
-// normalizeNumber returns whole numbers as what they become when they are read back from JSON.
+// normalizeNumber returns a number with the type that it has when decoded from JSON.
 func normalizeNumber(value float64) (any, error) {
 	if math.IsNaN(value) || math.IsInf(value, 0) {
 		return nil, fmt.Errorf("%v is no number that JSON knows", value)
@@ -131,8 +131,7 @@ func (b *sizeBudget) listToJSON(items traits.Lister) (any, error) {
 	return result, nil
 }
 
-// textToJSON is for what has no JSON type but a text that says the same: timestamps, durations, and the types that
-// Kubernetes adds, such as quantities.
+// textToJSON returns a value without a JSON type as text: timestamps, durations, and types of Kubernetes such as quantities.
 func textToJSON(result ref.Val) (any, error) {
 	if text, ok := result.ConvertToType(types.StringType).(types.String); ok {
 		return string(text), nil

@@ -27,8 +27,8 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// sortedFunction is a function that the loops of an expression call; its name cannot be written in one. CEL goes through a map
-// in any order, so that self.map(key, key) would be another list each time.
+// sortedFunction is the name of the function that sorts the range of a loop. No expression can contain this name. CEL iterates
+// over a map in random order, so self.map(key, key) would return another list each time.
 const sortedFunction = "@inOrder"
 
 func sortedFunctionOption() cel.EnvOption {
@@ -36,7 +36,7 @@ func sortedFunctionOption() cel.EnvOption {
 	return cel.Function(sortedFunction, cel.Overload("in_order", []*cel.Type{anyType}, anyType, cel.UnaryBinding(sortedMap)))
 }
 
-// sortLoops makes each loop of a parsed expression go through its range in order.
+// sortLoops makes each loop of a parsed expression iterate in order.
 func sortLoops(parsed *ast.AST) {
 	factory, next := ast.NewExprFactory(), ast.MaxID(parsed)
 	visitor := ast.NewExprVisitor(func(expr ast.Expr) {
@@ -54,7 +54,7 @@ func sortLoops(parsed *ast.AST) {
 	ast.PostOrderVisit(parsed.Expr(), visitor)
 }
 
-// sortedMap returns a map that is gone through in the order of its keys, and anything else as it is.
+// sortedMap returns a map that iterates in the order of its keys, and any other value as it is.
 func sortedMap(value ref.Val) ref.Val {
 	fields, ok := value.(traits.Mapper)
 	if !ok {
@@ -80,7 +80,7 @@ func compareKeys(a, b ref.Val) int {
 	return 0
 }
 
-// sortedMapValue is a map with its keys in order.
+// sortedMapValue is a map with sorted keys.
 type sortedMapValue struct {
 	traits.Mapper
 	keys []ref.Val

@@ -24,22 +24,23 @@ import (
 )
 
 const (
-	// maxWork is how much a rendering may do, in bytes of values that functions yield. Sixteen times the largest result
-	// is plenty for a text that is put together in steps.
+	// maxWork is the maximum size in bytes of all values that functions return during one rendering. A text composed in steps
+	// needs far less than sixteen times the largest result.
 	maxWork = 16 * maxSize
-	// callWork is what a call or a round of a loop counts beside its value, so that a rendering takes a second at most.
+	// callWork is the work of a call or a round of a loop beside its value. It bounds a rendering to about a second.
 	callWork = 256
 )
 
-// The meter's functions, which are put in after parsing, so that nobody can write them. The names appear in messages.
+// The meter's functions. The template walker inserts them after parsing, so no template can call them by name. The names appear
+// in error messages.
 const (
 	valueStage     = "_value"
 	printStage     = "_printed"
 	iterationStage = "_round"
 )
 
-// meter ends a rendering that does too much. Go's templates have no limits of their own, and while they print a value
-// they cannot be stopped, so that a value must be small before.
+// meter ends a rendering that does too much work. Go's templates have no limits, and cannot be stopped while they print a value.
+// The meter therefore checks the size of a value before it is printed.
 type meter struct {
 	ctx       context.Context
 	remaining int
@@ -54,7 +55,7 @@ func (m *meter) functions() template.FuncMap {
 	return template.FuncMap{valueStage: m.checkValue, printStage: m.checkPrinted, iterationStage: m.iteration}
 }
 
-// meterError is what the meter objects to; where is the place in the template.
+// meterError is the reason why the meter ends a rendering; where is the location in the template.
 type meterError struct{ where, what string }
 
 func (e *meterError) Error() string { return e.where + " " + e.what }
@@ -69,7 +70,7 @@ func (m *meter) spend(where string, work int) error {
 	return nil
 }
 
-// checkValue lets a value through that is not too large.
+// checkValue returns the value, or an error if the value is too large.
 func (m *meter) checkValue(where string, value reflect.Value) (reflect.Value, error) {
 	size := sizeOf(value, maxSize)
 	if size > maxSize {
@@ -78,7 +79,7 @@ func (m *meter) checkValue(where string, value reflect.Value) (reflect.Value, er
 	return value, m.spend(where, callWork+size)
 }
 
-// checkPrinted refuses to print that nothing is there.
+// checkPrinted returns the value to print, or an error if the value is missing.
 func (m *meter) checkPrinted(where string, value reflect.Value) (reflect.Value, error) {
 	if !value.IsValid() || (value.Kind() == reflect.Interface || value.Kind() == reflect.Pointer) && value.IsNil() {
 		return value, &meterError{where, "is null: use default, or ask with if"}
@@ -86,12 +87,12 @@ func (m *meter) checkPrinted(where string, value reflect.Value) (reflect.Value, 
 	return value, nil
 }
 
-// iteration is called at the beginning of each round of a loop.
+// iteration counts a round of a loop at its beginning.
 func (m *meter) iteration(where string) (string, error) {
 	return "", m.spend(where, callWork)
 }
 
-// sizeOf tells about how many bytes a value has, but stops counting when it has more than limit.
+// sizeOf returns the approximate size of a value in bytes. It stops counting above the limit.
 func sizeOf(value reflect.Value, limit int) int {
 	switch value.Kind() {
 	case reflect.String:

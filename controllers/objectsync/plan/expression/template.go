@@ -31,22 +31,21 @@ import (
 type Template struct {
 	uses    []string
 	usesAll bool
-	// executors hold what one rendering at a time needs.
+	// executors are reused: each serves one rendering at a time.
 	executors sync.Pool
 }
 
-// executor renders with its own meter, because functions of a template are told nothing about the rendering they are
-// called in.
+// executor renders with its own meter, because the functions of a template do not know which rendering calls them.
 type executor struct {
 	template *template.Template
 	meter    *meter
 }
 
-// templateName is what messages of Go's templates call ours, followed by line and column.
+// templateName is the name of every template in error messages, before line and column.
 const templateName = "text"
 
-// ParseTemplate parses a template over the variables, which are fields of the dot. Go's text/template is the language,
-// without definitions of further templates. The functions are those of sprig that are safe, sha3sum and sha3short.
+// ParseTemplate parses a template in the language of text/template, without template definitions. The variables are fields of
+// the dot. The functions are those of [Functions].
 func ParseTemplate(text string, variables ...string) (*Template, error) {
 	parsed, err := template.New(templateName).Funcs(templateFunctions()).Parse(text)
 	if err != nil {
@@ -75,7 +74,7 @@ func newTemplate(tree *parse.Tree, walked *templateWalker) *Template {
 	t.executors.New = func() any {
 		meter := &meter{}
 		compiled := template.New(templateName).Option("missingkey=error").Funcs(called).Funcs(meter.functions())
-		// It fails only for a name that is taken.
+		// The only error is a name that exists.
 		compiled, err := compiled.AddParseTree(templateName, tree)
 		if err != nil {
 			return err
@@ -85,10 +84,10 @@ func newTemplate(tree *parse.Tree, walked *templateWalker) *Template {
 	return t
 }
 
-// Uses reports whether the template reads a variable, as far as can be told: one that takes the dot as a whole reads all.
+// Uses reports whether the template may read a variable. A template that passes on the whole dot may read all.
 func (t *Template) Uses(variable string) bool { return t.usesAll || slices.Contains(t.uses, variable) }
 
-// Render returns the text for these variables, without white space at both ends. It does not change them.
+// Render returns the text for the variables, trimmed. It does not change the variables.
 func (t *Template) Render(variables map[string]any) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeLimit)
 	defer cancel()
@@ -104,7 +103,7 @@ func (t *Template) render(ctx context.Context, variables map[string]any) (render
 	var result output
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			// The executor is not used again: nobody knows what state it is in.
+			// The executor is not reused: its state is unknown.
 			rendered, err = "", fmt.Errorf("cannot render the template: %v", panicked)
 			return
 		}
@@ -120,7 +119,7 @@ func (t *Template) render(ctx context.Context, variables map[string]any) (render
 	return strings.TrimSpace(result.text.String()), nil
 }
 
-// output keeps what a template writes, up to a limit.
+// output is a buffer with a size limit.
 type output struct {
 	text strings.Builder
 }

@@ -24,8 +24,8 @@ import (
 	"text/template/parse"
 )
 
-// templateWalker goes through a parsed template: it notes which variables and functions it uses, and puts the meter's functions
-// where a rendering could take long or grow.
+// templateWalker walks a parsed template. It records the variables and functions that the template uses, and inserts the meter's
+// functions where a rendering could take long or grow.
 type templateWalker struct {
 	tree      *parse.Tree
 	variables []string
@@ -35,7 +35,7 @@ type templateWalker struct {
 	calls   []string
 }
 
-// walkList walks a list of nodes; root says whether the dot is what Render was given.
+// walkList walks a list of nodes; root is true if the dot is the argument of Render.
 func (w *templateWalker) walkList(list *parse.ListNode, dotIsRoot bool) error {
 	if list == nil {
 		return nil
@@ -77,7 +77,7 @@ func (w *templateWalker) walkNode(node parse.Node, dotIsRoot bool) error {
 	}
 }
 
-// walkBranch walks if, with and range; inner says whether the dot is the root in what they enclose.
+// walkBranch walks if, with and range; inner is true if the dot is the root in their body.
 func (w *templateWalker) walkBranch(branch *parse.BranchNode, dotIsRoot, inner bool) error {
 	if err := w.walkPipe(branch.Pipe, dotIsRoot); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (w *templateWalker) walkArgument(node parse.Node, dotIsRoot bool) error {
 	case *parse.PipeNode:
 		return w.walkPipe(typed, dotIsRoot)
 	case *parse.ChainNode:
-		// Fields of what is in parentheses.
+		// Fields of a parenthesized pipeline.
 		return w.walkArgument(typed.Node, dotIsRoot)
 	case *parse.DotNode:
 		w.usesAll = w.usesAll || dotIsRoot
@@ -124,7 +124,7 @@ func (w *templateWalker) walkArgument(node parse.Node, dotIsRoot bool) error {
 	return nil
 }
 
-// walkVariable walks $, which is always the root, and variables that the template declares.
+// walkVariable walks $, which is always the root, and the template's own variables.
 func (w *templateWalker) walkVariable(node *parse.VariableNode) error {
 	switch {
 	case node.Ident[0] != "$":
@@ -145,25 +145,25 @@ func (w *templateWalker) addUse(variable string, node parse.Node) error {
 	return nil
 }
 
-// location is the line and column of a node.
+// location returns the line and column of a node.
 func (w *templateWalker) location(node parse.Node) string {
 	location, _ := w.tree.ErrorContext(node)
 	return strings.TrimPrefix(location, templateName+":")
 }
 
-// addStage makes what a pipeline yields go through a function of the meter.
+// addStage passes the result of a pipeline through a function of the meter.
 func (w *templateWalker) addStage(pipe *parse.PipeNode, function, description string) {
 	pipe.Cmds = append(pipe.Cmds, w.meterCall(function, pipe, description))
 }
 
-// iterationNode is an action that tells the meter of one more round of a loop. It prints nothing.
+// iterationNode returns an action that counts a round of a loop in the meter, and prints nothing.
 func (w *templateWalker) iterationNode(loop *parse.RangeNode) parse.Node {
 	return &parse.ActionNode{NodeType: parse.NodeAction, Pos: loop.Pos, Pipe: &parse.PipeNode{
 		NodeType: parse.NodePipe, Pos: loop.Pos, Cmds: []*parse.CommandNode{w.meterCall(iterationStage, loop, "range")},
 	}}
 }
 
-// meterCall calls a function of the meter, which is told where it is.
+// meterCall returns a call of a function of the meter with its location.
 func (w *templateWalker) meterCall(function string, node parse.Node, description string) *parse.CommandNode {
 	where := fmt.Sprintf("%s: %s", w.location(node), description)
 	return &parse.CommandNode{NodeType: parse.NodeCommand, Pos: node.Position(), Args: []parse.Node{
