@@ -128,7 +128,7 @@ type Controller struct {
 		Len() int
 	}
 	// upsyncContext ends the upsync caches; it is nil while the controller does not run.
-	upsyncContext context.Context //nolint:containedctx // feeds start and end with the matcher, within the run
+	upsyncContext context.Context //nolint:containedctx // upsync caches start and end with the matcher, within the run
 	runningTasks  gosync.WaitGroup
 }
 
@@ -281,9 +281,9 @@ func (c *Controller) startQueue(todo *queue) {
 	c.recheckInitialSync()
 }
 
-// waitForCacheSync waits until the hub knows what the target holds; before that nothing may be decided. Forms and namespaces
-// that the target does not show are not waited for. If the target shows nothing of the resource, the controller starts only to
-// take back what was upsynced before.
+// waitForCacheSync waits until the caches of the target have synced; before that the controller may decide nothing. It does not
+// wait for APIs and namespaces that the target does not show. If the target shows nothing of the resource, the controller starts
+// only if the mailbox has objects that were upsynced before. It returns false when ctx ends first.
 func (c *Controller) waitForCacheSync(ctx context.Context) bool {
 	begins := func() bool {
 		if c.Resource.Unpublishing {
@@ -328,7 +328,7 @@ func waitForAll(ctx context.Context, all []<-chan struct{}) bool {
 	return true
 }
 
-// HasSynced reports whether the hub knows what the target holds.
+// HasSynced reports whether the caches of the target have synced. A cache of an API that the target does not serve counts.
 func (c *Controller) HasSynced() bool {
 	for _, target := range c.targetResources {
 		if !target.hasSynced() {
@@ -371,8 +371,8 @@ func (c *Controller) UnavailableResources() []UnavailableResource {
 	unavailable := slices.Clone(c.UnresolvedKinds)
 	for _, target := range c.targetResources {
 		availability := target.cache.Availability()
-		if feed := target.currentUpsyncCache(); availability.Reason == "" && feed != nil {
-			availability = feed.Availability()
+		if upsynced := target.currentUpsyncCache(); availability.Reason == "" && upsynced != nil {
+			availability = upsynced.Availability()
 		}
 		if availability.Reason != "" {
 			unavailable = append(unavailable, UnavailableResource{
@@ -390,7 +390,7 @@ func (c *Controller) onAvailabilityChanged() {
 		c.firstPass.finish()
 	}
 	c.recheckStart()
-	// The target holds nothing of an API that it does not serve: that may complete the picture.
+	// An API that is not served has no objects, so the initial sync may be complete.
 	c.recheckInitialSync()
 	c.OnChange()
 }

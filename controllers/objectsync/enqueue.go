@@ -47,7 +47,7 @@ const (
 	changePriority = 100
 )
 
-// Resume enqueues all keys after the target was away, and those that changed meanwhile and exist on neither side any more.
+// Resume enqueues all keys after the target was away, and keys that changed meanwhile and exist on neither side any more.
 func (c *Controller) Resume() {
 	c.enqueueAll()
 	c.enqueue(replayPriority, c.states.pendingKeys()...)
@@ -150,7 +150,7 @@ func (c *Controller) upsyncHandler(ctx context.Context, target *targetResource) 
 			var keys []types.NamespacedName
 			current := whileCurrent(func() {
 				keys = c.states.moveUpsynced(ref, types.NamespacedName{}, false)
-				// Without a delete event the object may still exist: the target is asked before anything is deleted.
+				// Without a delete event the object may still exist: the hub asks the target before it deletes anything.
 				if !unseen && slices.ContainsFunc(keys, c.mayBeUpsynced) {
 					c.states.setSourceDeleted(ref, uid)
 				}
@@ -256,7 +256,8 @@ func keyOf(object metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// sourceKeysOf returns the key of the mailbox object of a copy. A copy that lost its mark is taken for that of the same name.
+// sourceKeysOf returns the key of the mailbox object of a copy: that of the same name if the copy has no valid mark. It returns
+// no key for a copy of another resource.
 func (c *Controller) sourceKeysOf(cached *cachedCopy) []types.NamespacedName {
 	switch {
 	case cached.observed == nil:

@@ -76,7 +76,7 @@ func (c *Controller) executeOperation(ctx context.Context, s *plan.Snapshot, o p
 	case err == nil && o.Desired != nil && s.Down.Spec.Mutation.UsesOther():
 		c.states.recordWrite(s.Key, s.Source.GetResourceVersion())
 	case err != nil && o.Decision.Action == plan.Apply:
-		// The copy lives on although it could not be changed.
+		// The copy still exists, with a status.
 		return errors.Join(err, c.returnStatusAnyway(ctx, s, o))
 	}
 	return err

@@ -30,7 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 )
 
-// keyStates is everything that the controller remembers of its keys beside the caches, under one lock. A key that is in sync,
+// keyStates holds all state of the controller's keys beside the caches, under one lock. A key that is in sync,
 // and was not upsynced, has no entry.
 type keyStates struct {
 	clock clock.PassiveClock
@@ -48,7 +48,7 @@ type keyStates struct {
 	onTarget  writes[plan.Ref, *cachedCopy]
 }
 
-// keyState is what is remembered of one key. A burst makes many of them, so what few keys have is in details.
+// keyState is the state of one key. A burst creates many of them, so fields that few keys need are in details.
 type keyState struct {
 	// changes are when the pending changes were observed.
 	changes changeTimes
@@ -58,7 +58,7 @@ type keyState struct {
 	*details
 }
 
-// details is what few keys have.
+// details are the fields of a key state that few keys need.
 type details struct {
 	// failure is why the key fails; nil if it does not.
 	failure *Failure
@@ -76,9 +76,9 @@ type details struct {
 	oldName *types.NamespacedName
 }
 
-// refState is what is remembered of one name on the target.
+// refState is the state of one name on the target.
 type refState struct {
-	// keys are those under which the object is upsynced, and waiting those that wait for the name.
+	// keys are the mailbox keys under which the object is upsynced; waiting are the keys that wait for the name.
 	keys, waiting map[types.NamespacedName]struct{}
 	// deleted is the UID of an upsynced object whose deletion was observed, until its mailbox object is gone.
 	deleted types.UID
@@ -91,8 +91,7 @@ func newKeyStates(clock clock.PassiveClock) *keyStates {
 	return s
 }
 
-// put stores the state of a key, or forgets the key if nothing is left to remember. It requires the lock, as do detailed and
-// putRef.
+// put stores the state of a key, or drops an empty state. It requires the lock, as do detailed and putRef.
 func (s *keyStates) put(key types.NamespacedName, state keyState) {
 	if state.details != nil && state.isEmpty() {
 		state.details = nil
@@ -104,7 +103,7 @@ func (s *keyStates) put(key types.NamespacedName, state keyState) {
 	s.keys[key] = state
 }
 
-// isEmpty reports whether there is nothing to remember.
+// isEmpty reports whether no field is set.
 func (d *details) isEmpty() bool {
 	return d.failure == nil && d.backoff == nil && d.writtenFor == "" && len(d.deferred) == 0 && !d.former && d.awaited == nil && d.oldName == nil
 }
@@ -118,7 +117,7 @@ func (s *keyStates) detailed(key types.NamespacedName) keyState {
 	return state
 }
 
-// putRef stores the state of a name on the target, or forgets it.
+// putRef stores the state of a name on the target, or drops an empty state.
 func (s *keyStates) putRef(ref plan.Ref, state refState) {
 	if len(state.keys) == 0 && len(state.waiting) == 0 && state.deleted == "" {
 		delete(s.refs, ref)
@@ -127,7 +126,7 @@ func (s *keyStates) putRef(ref plan.Ref, state refState) {
 	s.refs[ref] = state
 }
 
-// setFailure notes why a key fails. It returns the former failure, and whether the reason is another one now.
+// setFailure records why a key fails. It returns the former failure, and whether the reason has changed.
 func (s *keyStates) setFailure(key types.NamespacedName, failure Failure) (before Failure, changed bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -144,7 +143,7 @@ func (s *keyStates) setFailure(key types.NamespacedName, failure Failure) (befor
 	return before, changed
 }
 
-// clearFailure notes that a key does not fail. It returns the former failure, and whether there was one.
+// clearFailure records that a key does not fail. It returns the former failure, and whether there was one.
 func (s *keyStates) clearFailure(key types.NamespacedName) (before Failure, failed bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -181,7 +180,7 @@ func (s *keyStates) failedKeys(is func(types.NamespacedName, Failure) bool) []ty
 	return slices.Collect(maps.Keys(failures))
 }
 
-// recordWrite notes the version of the source for which an object was written.
+// recordWrite records the resourceVersion of the source at a write.
 func (s *keyStates) recordWrite(key types.NamespacedName, resourceVersion string) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -220,7 +219,7 @@ func (s *keyStates) forgetHistory(key types.NamespacedName) {
 	}
 }
 
-// setFormer notes whether copies are left on the target although their mailbox is gone.
+// setFormer records whether copies are left on the target although their mailbox is gone.
 func (s *keyStates) setFormer(key types.NamespacedName, former bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -243,7 +242,7 @@ func (s *keyStates) formerKeys() (keys []types.NamespacedName) {
 	return keys
 }
 
-// setDeferred notes which fields of an object are deferred, and reports whether that changed.
+// setDeferred records the deferred fields of an object, and reports whether they changed.
 func (s *keyStates) setDeferred(key types.NamespacedName, fields []string) (changed bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -270,7 +269,7 @@ func (s *keyStates) deferredFields() map[types.NamespacedName][]string {
 	return all
 }
 
-// addRename notes that an upsynced object is to be deleted under its old name as soon as it exists under the new one.
+// addRename records that an upsynced object must be deleted under its old name once it exists under the new one.
 func (s *keyStates) addRename(from, to types.NamespacedName) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -279,7 +278,7 @@ func (s *keyStates) addRename(from, to types.NamespacedName) {
 	s.put(to, state)
 }
 
-// completeRename returns the old name of the object that exists now under the new one, and forgets the rename.
+// completeRename returns the old name of an object that exists under the new name now, and drops the rename.
 func (s *keyStates) completeRename(to types.NamespacedName) (from types.NamespacedName, waits bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -292,8 +291,8 @@ func (s *keyStates) completeRename(to types.NamespacedName) (from types.Namespac
 	return from, true
 }
 
-// awaitName notes the name on the target that a key waits for, nil for none. It returns the name that the key waited for
-// before, if nobody waits for that one any more.
+// awaitName records the name on the target that a key waits for, nil for none. It returns the former name if no key waits for
+// that one any more.
 func (s *keyStates) awaitName(key types.NamespacedName, ref *plan.Ref) (left *plan.Ref) {
 	s.lock.Lock()
 	defer s.lock.Unlock()

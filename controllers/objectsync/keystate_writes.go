@@ -41,8 +41,8 @@ type writtenObject interface {
 	metav1.Object
 }
 
-// writes remembers the hub's writes to one side until its cache shows them. Without that, an event between a write and its
-// watch event would be decided by the state before the write.
+// writes holds the hub's writes to one side until its cache shows them. Without them, a pass between a write and its watch event
+// would decide by the state before the write.
 type writes[K comparable, O writtenObject] struct {
 	clock clock.PassiveClock
 	// cacheHasReached reports whether the cache has, or may have, reached a resourceVersion.
@@ -75,7 +75,7 @@ type pendingWrite[O writtenObject] struct {
 // maxDeletedUIDs bounds the objects of one name that are deleted during one request.
 const maxDeletedUIDs = 16
 
-// newWrites returns no writes. A cache that cannot tell how far it got is taken to have got far enough.
+// newWrites returns an empty set of writes. It assumes that the cache has reached every resourceVersion.
 func newWrites[K comparable, O writtenObject](lock *gosync.Mutex, clock clock.PassiveClock) writes[K, O] {
 	return writes[K, O]{
 		clock: clock, lock: lock, pending: map[K]*pendingWrite[O]{}, dropped: map[K][]string{},
@@ -91,7 +91,7 @@ func (m *writes[K, O]) started(key K) {
 	m.pending[key] = &pendingWrite[O]{}
 }
 
-// remove forgets a write; it requires the lock.
+// remove drops a write; it requires the lock.
 func (m *writes[K, O]) remove(key K) {
 	if entry, ok := m.pending[key]; ok && entry.size > 0 {
 		m.size.Add(-1, -entry.size)
@@ -135,7 +135,7 @@ func (m *writes[K, O]) deleteAccepted(key K, uid types.UID) {
 	entry.deleted = uid
 }
 
-// deletionObserved is called for each delete event.
+// deletionObserved drops the write of an object whose delete event came.
 func (m *writes[K, O]) deletionObserved(key K, uid types.UID) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
@@ -194,7 +194,7 @@ func (m *writes[K, O]) anyWritten(is func(O) bool) bool {
 	return false
 }
 
-// setDroppedPaths notes the field paths that the side did not keep.
+// setDroppedPaths records the field paths that the side did not keep.
 func (m *writes[K, O]) setDroppedPaths(key K, paths []string) {
 	m.lock.Lock()
 	defer m.lock.Unlock()

@@ -38,7 +38,7 @@ func (c *Controller) selectionObject(source *unstructured.Unstructured) selectio
 	return c.Resource.SelectionObject(source)
 }
 
-// selectionObjectByName returns the same for a mailbox object that does not exist.
+// selectionObjectByName returns these facts for a mailbox object that does not exist.
 func (c *Controller) selectionObjectByName(key types.NamespacedName) selection.Object {
 	return selection.Object{
 		Resource: c.Resource.GroupVersionResource, Kind: c.Resource.Kind, Versions: c.Resource.GetRules().Versions,
@@ -46,7 +46,7 @@ func (c *Controller) selectionObjectByName(key types.NamespacedName) selection.O
 	}
 }
 
-// targetSelectionObject returns the same for an object of the target.
+// targetSelectionObject returns the facts about an object of the target that selection needs.
 func (c *Controller) targetSelectionObject(target *targetResource, object *unstructured.Unstructured) selection.Object {
 	described := selection.Object{
 		Resource:    target.configResource(),
@@ -114,7 +114,7 @@ func (c *Controller) transformForCache(target *targetResource) cache.TransformFu
 	}
 }
 
-// cachedCopyOf returns what the cache holds of a target object, given what it holds of the version before, which may be nil.
+// cachedCopyOf returns the cached form of a target object. before is that of the former version; nil if unknown.
 // The error is why the object is not a copy of the hub's. Drift shows in the managedFields, so values are kept only if a rule
 // of the PublishedResource reads them.
 func (c *Controller) cachedCopyOf(object *unstructured.Unstructured, before *cachedCopy) (*cachedCopy, error) {

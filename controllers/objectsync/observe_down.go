@@ -68,8 +68,8 @@ func (c *Controller) observeSuspendedDestination(s *plan.Snapshot, d *plan.DownS
 	}
 }
 
-// observeAbsence finds out what may be concluded from the absence of the object. A verified absence counts once, so it is taken only
-// where something depends on it.
+// observeAbsence reads whether the absence of the object is verified. A verified absence counts once, so observeAbsence takes it
+// only where a decision depends on it.
 func (c *Controller) observeAbsence(s *plan.Snapshot, d *plan.DownSnapshot) {
 	d.MayClaim = s.Up == nil && len(c.primaryTracker.relations) > 0 && c.primaryTracker.mayClaim(s.Key)
 	if len(d.Copies) > 0 || d.MayClaim {
@@ -78,8 +78,8 @@ func (c *Controller) observeAbsence(s *plan.Snapshot, d *plan.DownSnapshot) {
 	d.Settled = c.HasSynced() && !c.hasUncachedTarget(s.Key)
 }
 
-// destinationOf returns the place on the target where a mailbox object belongs, and how the object changes on its way there. The copies
-// have been observed before.
+// destinationOf returns the place on the target where a mailbox object belongs, and how the object changes on its way there. It
+// reuses the observed copies.
 func (c *Controller) destinationOf(matcher *selection.Matcher, source *unstructured.Unstructured, selected plan.ObjectSelection, copies []plan.Copy) (plan.Copy, transform.SyncSpec, error) {
 	spec, err := c.downSpec(selected, source)
 	if err != nil {

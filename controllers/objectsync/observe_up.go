@@ -36,7 +36,7 @@ func (c *Controller) observeUp(s *plan.Snapshot) *plan.UpSnapshot {
 	u.Mark = c.upsyncMark(s.Source)
 	target, object := c.upsyncSource(s.Key, u.Mark)
 	if object == nil || c.isReplacement(s.Key, u.Mark, target.Ref(keyOf(object))) {
-		// What was upsynced before is decided about first; its end lets the other come.
+		// The former object is deleted first. Then its key is free for the new one.
 		c.observeMissingSource(s, u)
 		return u
 	}
@@ -56,7 +56,7 @@ func (c *Controller) observeUp(s *plan.Snapshot) *plan.UpSnapshot {
 	return u
 }
 
-// observeUpsyncedObject finds out what becomes of the object in the mailbox.
+// observeUpsyncedObject reads how the object changes on its way to the mailbox, its name there, and why it may not be there.
 func (c *Controller) observeUpsyncedObject(s *plan.Snapshot, u *plan.UpSnapshot) {
 	if incomplete := c.incompleteReason(s.Source); incomplete != nil {
 		u.Incomplete = true
@@ -158,7 +158,7 @@ func (c *Controller) observeMissingSource(s *plan.Snapshot, u *plan.UpSnapshot) 
 	}
 }
 
-// observeMissingSelected does so for an object that a config selected.
+// observeMissingSelected finds out the same for an object that a config selected.
 func (c *Controller) observeMissingSelected(s *plan.Snapshot, u *plan.UpSnapshot) {
 	ref := upsyncSourceRef(*u.Mark)
 	target := c.targetResourceFor(ref.Resource)
@@ -176,7 +176,7 @@ func (c *Controller) observeMissingSelected(s *plan.Snapshot, u *plan.UpSnapshot
 	}
 	u.State = plan.Unknown
 	if u.Err = c.checkUpsync(target.TargetAPI, ref.Key, s.Key); u.Err != nil {
-		// That upsync is denied now is no reason to remove what was upsynced before.
+		// A denied upsync does not remove an object that was upsynced before.
 		return
 	}
 	upsynced := target.currentUpsyncCache()
@@ -202,7 +202,7 @@ func (c *Controller) observeDeselected(s *plan.Snapshot, u *plan.UpSnapshot) {
 	u.AbsenceVerified = c.Mailboxes.TakeVerifiedAbsence(c.Mailbox, c.absenceCandidate(s.Key, plan.Deselected))
 }
 
-// selectsUpsynced returns how the source of an upsynced object is selected, by what the mailbox object shows of it.
+// selectsUpsynced returns how configs select the source of an upsynced object, by its mark and the labels in the mailbox.
 func (c *Controller) selectsUpsynced(matcher *selection.Matcher, target *targetResource, mark ownership.Mark, inMailbox *unstructured.Unstructured) (selection.Selection, bool) {
 	if target == nil {
 		return selection.Selection{}, false
@@ -232,7 +232,7 @@ func (c *Controller) awaitsRename(s *plan.Snapshot, target *targetResource, obje
 	return isFree()
 }
 
-// observeMissingRelated does so for an object that a relation brought up. As long as a primary may still claim it, the state is
+// observeMissingRelated finds out the same for an object that was upsynced by a relation. As long as a primary may still claim it, the state is
 // Unknown.
 func (c *Controller) observeMissingRelated(s *plan.Snapshot, u *plan.UpSnapshot) {
 	ref := upsyncSourceRef(*u.Mark)

@@ -213,7 +213,7 @@ func (c *Controller) relatedChangedInMailbox(change related.Change) {
 	}
 }
 
-// existingKeys returns those of the keys that the mailbox has, or of which the target has a copy.
+// existingKeys returns the keys of objects that the mailbox has, or of which the target has a copy.
 func (c *Controller) existingKeys(names []types.NamespacedName) (keys []types.NamespacedName) {
 	for _, key := range names {
 		if !c.Resource.Namespaced {
@@ -227,30 +227,31 @@ func (c *Controller) existingKeys(names []types.NamespacedName) (keys []types.Na
 	return keys
 }
 
-// relatedChangedOnTarget widens the feed if it must, and otherwise asks for what it has passed over until now.
+// relatedChangedOnTarget replaces the upsync cache if the change is outside its scope. Otherwise it updates the names of cached
+// objects, and fetches filtered objects that are related now.
 func (c *Controller) relatedChangedOnTarget(ctx context.Context, target *targetResource, change related.Change) {
 	matcher := c.matcher.Load()
 	if c.updateUpsyncCache(target, matcher) {
 		return
 	}
 	c.enqueue(createPriority, c.upsyncedRelatedKeys(target, change)...)
-	feed := target.currentUpsyncCache()
-	if feed == nil {
+	upsynced := target.currentUpsyncCache()
+	if upsynced == nil {
 		return
 	}
-	for _, object := range feed.List() {
+	for _, object := range upsynced.List() {
 		if at := target.Ref(keyOf(object)); change.Affects(at.Key) {
 			c.updateUpsyncName(target, matcher, at, object)
 		}
 	}
-	for _, metadata := range feed.FilteredMetadata() {
+	for _, metadata := range upsynced.FilteredMetadata() {
 		if change.Affects(types.NamespacedName{Namespace: metadata.Namespace, Name: metadata.Name}) {
 			c.fetchIfRelated(ctx, target, metadata)
 		}
 	}
 }
 
-// allRelatedChangedOnTarget does the same for all objects of all target APIs.
+// allRelatedChangedOnTarget calls relatedChangedOnTarget for all objects of all target APIs.
 func (c *Controller) allRelatedChangedOnTarget(ctx context.Context) {
 	for _, target := range c.targetResources {
 		c.relatedChangedOnTarget(ctx, target, related.Change{All: true})
@@ -264,9 +265,9 @@ func (c *Controller) fetchIfRelated(ctx context.Context, target *targetResource,
 	}
 	c.withLock(func() {
 		// Nothing may start once the controller ends.
-		if feed := target.upsyncCache; feed != nil && c.upsyncContext != nil {
+		if upsynced := target.upsyncCache; upsynced != nil && c.upsyncContext != nil {
 			c.runningTasks.Go(func() {
-				c.fetchObject(ctx, feed, types.NamespacedName{Namespace: metadata.Namespace, Name: metadata.Name})
+				c.fetchObject(ctx, upsynced, types.NamespacedName{Namespace: metadata.Namespace, Name: metadata.Name})
 			})
 		}
 	})
@@ -297,9 +298,9 @@ func (c *Controller) updateUpsyncName(target *targetResource, matcher *selection
 // the next cache lists it.
 var fetchBackoff = wait.Backoff{Duration: retryBaseDelay, Factor: 2, Jitter: 0.1, Steps: 10}
 
-func (c *Controller) fetchObject(ctx context.Context, feed *upsyncCache, key types.NamespacedName) {
+func (c *Controller) fetchObject(ctx context.Context, upsynced *upsyncCache, key types.NamespacedName) {
 	err := wait.ExponentialBackoffWithContext(ctx, fetchBackoff, func(ctx context.Context) (bool, error) {
-		return feed.Fetch(requestmetrics.WithClass(ctx, requestmetrics.Extra), key) == nil, nil
+		return upsynced.Fetch(requestmetrics.WithClass(ctx, requestmetrics.Extra), key) == nil, nil
 	})
 	if err != nil && ctx.Err() == nil {
 		c.Log.Info("cannot read a related object of the target", "object", key.String())

@@ -204,13 +204,13 @@ func summaryOf(tallies map[string]*ConfigSummary, config string) *ConfigSummary 
 	return tally
 }
 
-// Summary counts the objects of one controller, or of several.
+// Summary counts the objects of one or more controllers.
 type Summary struct {
-	// Synced objects are in sync on both sides, Failed are not. Those of which fields are left to the target are neither.
+	// Synced objects are in sync on both sides, Failed are not. Objects with deferred fields are neither.
 	Synced, Failed int
 	// Former objects are left on the target though the mailbox they came from is gone.
 	Former int
-	// PendingSince is when the oldest change was seen that has not reached its other side yet; zero if there is none.
+	// PendingSince is when the hub observed the oldest change that has not reached the other side; zero if there is none.
 	PendingSince time.Time
 	// Failures are the failed objects, in no order.
 	Failures []ObjectFailure
@@ -293,10 +293,10 @@ func (c *Controller) TargetObjectCount() int {
 	return count
 }
 
-// IsEmptyFor does the same as [Controller.IsEmpty] for one target API.
+// IsEmptyFor reports the same as [Controller.IsEmpty] for one target API.
 func (c *Controller) IsEmptyFor(resource schema.GroupResource) bool {
-	side := c.targetResourceFor(resource)
-	if side == nil || !side.cache.HasSynced() || c.activeReconciles.Load() > 0 || c.countOf(resource) > 0 {
+	target := c.targetResourceFor(resource)
+	if target == nil || !target.cache.HasSynced() || c.activeReconciles.Load() > 0 || c.countOf(resource) > 0 {
 		return false
 	}
 	inMailbox, known := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
@@ -313,21 +313,20 @@ func (c *Controller) IsServed() bool {
 
 // TargetKind returns the kind of a target API of the controller.
 func (c *Controller) TargetKind(resource schema.GroupResource) string {
-	if side := c.targetResourceFor(resource); side != nil {
-		return side.Kind
+	if target := c.targetResourceFor(resource); target != nil {
+		return target.Kind
 	}
 	return ""
 }
 
-// countOf returns how many mailbox objects have a copy of this resource on the target. The index has the
-// number.
+// countOf returns how many mailbox objects have a copy of this resource on the target.
 func (c *Controller) countOf(resource schema.GroupResource) int {
-	side := c.targetResourceFor(resource)
-	if side == nil {
+	target := c.targetResourceFor(resource)
+	if target == nil {
 		return 0
 	}
-	count := side.cache.CountIndexValues(bySource)
-	if len(side.cache.ByIndex(bySource, unverifiedIndexValue)) > 0 {
+	count := target.cache.CountIndexValues(bySource)
+	if len(target.cache.ByIndex(bySource, unverifiedIndexValue)) > 0 {
 		count--
 	}
 	return count

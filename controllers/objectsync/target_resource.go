@@ -37,14 +37,14 @@ import (
 // targetResource is one of the APIs that mailbox objects can have on the target, with its caches.
 type targetResource struct {
 	plan.TargetAPI
-	// versions are those that configs may name, if there are several: objects are the same in all of them.
+	// versions are the versions that configs may name, if there are several: objects are the same in all of them.
 	versions []string
 	// cache holds the hub's copies.
 	cache copyCache
 	// takenNames watches names that objects of others have.
 	takenNames *targets.NameWatch
-	// watchesNames is true once takenNames runs; upsyncCache is nil while nothing of the API is upsynced; relatedScope is what
-	// that cache must cover for related objects. The controller's lock guards all three.
+	// watchesNames is true once takenNames runs; upsyncCache is nil while nothing of the API is upsynced; relatedScope is the
+	// scope of related objects in that cache. The controller's lock guards all three.
 	watchesNames bool
 	upsyncCache  *upsyncCache
 	relatedScope relatedWatchScope
@@ -105,7 +105,7 @@ func (s *targetResource) configResource() schema.GroupVersionResource {
 	return resource
 }
 
-// hasSynced reports whether the hub knows what the target holds of the API: nothing, if the target does not serve it.
+// hasSynced reports whether the cache has synced, or the target does not serve the API.
 func (s *targetResource) hasSynced() bool {
 	return s.cache.HasSynced() || s.cache.Availability().Reason == targets.ReasonNotServed
 }
@@ -259,8 +259,8 @@ func (c *Controller) upsyncKey(target *targetResource, matcher *selection.Matche
 // upsyncCachesHaveSynced reports whether the hub knows which objects are upsynced.
 func (c *Controller) upsyncCachesHaveSynced() bool {
 	return !slices.ContainsFunc(c.targetResources, func(target *targetResource) bool {
-		feed := target.currentUpsyncCache()
-		return feed != nil && !feed.HasSynced()
+		upsynced := target.currentUpsyncCache()
+		return upsynced != nil && !upsynced.HasSynced()
 	})
 }
 

@@ -39,7 +39,7 @@ import (
 // have any more.
 var unknownVersionMessage = regexp.MustCompile(`invalid group/version: ([-a-z0-9.]+/[a-z0-9]+)`)
 
-// removedVersion returns the version because of which an apply was refused; empty if there is another cause.
+// removedVersion returns the removed version for which the target refused an apply; empty if the refusal has another cause.
 func removedVersion(err error, in schema.GroupVersion) string {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Code != http.StatusInternalServerError {

@@ -24,7 +24,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
-// Action is what the hub does about one object on the other side.
+// Action is a write to one object on the other side, or none.
 type Action string
 
 const (
@@ -104,7 +104,7 @@ type Source struct {
 	AbsenceVerified bool
 }
 
-// Decision is what to do about one object, and why.
+// Decision is an action on one object, and its cause.
 type Decision struct {
 	Action Action
 	Cause  Cause

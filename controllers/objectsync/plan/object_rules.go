@@ -192,7 +192,7 @@ func (r Resource) Observe(owner ownership.Owner, mailbox logicalcluster.Name, ob
 		HasOwnerLabel: hasOwnerLabel(object, owner),
 		Terminating:   object.GetDeletionTimestamp() != nil,
 		FormerMailbox: mark.Mailbox != mailbox.String(),
-		// Only an object that the hub created is deleted with everything in it.
+		// The hub deletes a container with its contents only if it created the container.
 		Retain:        r.Retain || r.Container && mark.Adopted,
 		AppliedFields: AppliedFields(object, ownership.FieldManager(owner.Hub)),
 	}
@@ -209,7 +209,7 @@ func (r Resource) ObserveInMailbox(object *unstructured.Unstructured, mark *owne
 		return held
 	}
 	held.Mark = *mark
-	// Only what the hub created goes with all that it holds.
+	// The hub deletes a container with its contents only if it created the container.
 	held.Retain = held.Retain || r.Container && mark.Adopted
 	if desired != nil {
 		held.Missing = transform.MissingPaths(desired.Object.Object, object.Object)

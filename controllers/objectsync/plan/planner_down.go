@@ -23,28 +23,27 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
-// Plan is what one pass does about one key in one direction. [Controller.execute] carries it out; nothing in it needs another look
-// at a cache.
+// Plan is the decision of one pass about one key in one direction. The sync controller executes it without reading a cache.
 type Plan struct {
 	// Up is true if the plan is about an upsync.
 	Up       bool
 	Decision Decision
-	// Err is why the object fails whatever is written.
+	// Err is why the object fails. If it is set, the pass writes nothing to the other side.
 	Err error
-	// Finalizer says what becomes of the hub's finalizer on the mailbox object, before anything else is done.
+	// Finalizer says whether to set or remove the hub's finalizer on the mailbox object.
 	Finalizer FinalizerPlan
 	// Claims says which related objects travel with the object.
 	Claims ClaimsPlan
 	// VerifyAbsence asks kcp whether the mailbox object is really gone, or deselected.
 	VerifyAbsence Cause
-	// Operations are the writes to the target, first to last. One that fails does not keep the others from being tried.
+	// Operations are the writes to the target in order. The pass tries all of them, even after a failure.
 	Operations []Operation
 	// ReturnStatus writes the status of the target object to the mailbox object.
 	ReturnStatus bool
 	Desired      *transform.Desired
 	// RequeueAfter is when to reconcile again though no event may come; zero for never.
 	RequeueAfter time.Duration
-	// Repair is true if the write may be undone again by whoever made it necessary, so that it is spaced out.
+	// Repair is true if another writer may undo the write again. Such writes are backed off.
 	Repair bool
 	// DroppedFields are those of the source that the schema of the mailbox does not have.
 	DroppedFields []string
@@ -57,39 +56,39 @@ type Operation struct {
 	Decision Decision
 	Copy     Copy
 	Desired  *transform.Desired
-	// Repair is true if the write may be undone again by whoever made it necessary, so that it is spaced out.
+	// Repair is true if another writer may undo the write again. Such writes are backed off.
 	Repair bool
 }
 
-// FinalizerPlan is what becomes of the hub's finalizer on a mailbox object.
+// FinalizerPlan says what to do with the hub's finalizer on a mailbox object.
 type FinalizerPlan int
 
 // The zero value leaves the finalizer as it is.
 const (
 	_ FinalizerPlan = iota
-	// SetFinalizer brings it in line with the PublishedResource.
+	// SetFinalizer sets or removes the finalizer as the PublishedResource says.
 	SetFinalizer
-	// DropFinalizer takes it off.
+	// DropFinalizer removes the finalizer.
 	DropFinalizer
 )
 
-// ClaimsPlan is what becomes of a primary's claims on related objects.
+// ClaimsPlan says what to do with a primary's claims on related objects.
 type ClaimsPlan int
 
 const (
-	// KeepClaims leaves them as they are.
+	// KeepClaims leaves the claims as they are.
 	KeepClaims ClaimsPlan = iota
-	// ProcessClaims leaves them as they are, and counts the primary as processed.
+	// ProcessClaims leaves the claims as they are, and counts the primary as processed.
 	ProcessClaims
-	// UnresolveClaims keeps them until the primary can be resolved.
+	// UnresolveClaims keeps the claims until the primary can be resolved.
 	UnresolveClaims
 	// SetClaims resolves the relations of the primary.
 	SetClaims
-	// RemoveClaims ends them.
+	// RemoveClaims removes the claims.
 	RemoveClaims
 )
 
-// Planner decides what a pass does. It is pure: two equal snapshots make two equal plans.
+// Planner plans a pass. It is pure: equal snapshots give equal plans.
 type Planner struct {
 	Resource Resource
 	Owner    ownership.Owner
@@ -159,7 +158,7 @@ func (p Planner) planPresent(d *DownSnapshot, s *Snapshot) Plan {
 	return result
 }
 
-// desiredOnTarget returns what the target must hold for the mailbox object, given what it holds.
+// desiredOnTarget returns the desired object on the target for the mailbox object, given the observed copy.
 func (p Planner) desiredOnTarget(d *DownSnapshot, s *Snapshot) (*transform.Desired, error) {
 	observed := d.Destination.Observed
 	switch {
@@ -217,7 +216,7 @@ func (p Planner) planAbsent(d *DownSnapshot, s *Snapshot) Plan {
 	return result
 }
 
-// planEnd decides what follows once nothing is left on the target but copies from a former mailbox.
+// planEnd completes the plan when the target has no copies left, or only copies from a former mailbox.
 func (p Planner) planEnd(result *Plan, d *DownSnapshot, s *Snapshot, former bool) {
 	if d.MayClaim && !d.AbsenceVerified {
 		// To conclude that the primary claims nothing is as grave as to conclude that it is gone.

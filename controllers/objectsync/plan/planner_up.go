@@ -59,7 +59,7 @@ func (u *UpSnapshot) isNonConverging(decision Decision) bool {
 	return u.WrittenBefore && decision.Action == Update && decision.Cause == Changed
 }
 
-// desiredInMailbox returns what the mailbox must hold for the object of the target.
+// desiredInMailbox returns the desired object in the mailbox for the object of the target.
 func (p Planner) desiredInMailbox(u *UpSnapshot, s *Snapshot, result *Plan) (Source, error) {
 	desired, err := p.Up.Desired(u.Object, u.API.GroupResource(), u.Spec)
 	if err != nil {

@@ -74,7 +74,7 @@ type Resource struct {
 	Replace bool
 	// Adoption says which existing objects the hub may take over; empty for none.
 	Adoption synchubv1alpha1.AdoptionPolicy
-	// Allowed lists what the PublishedResource explicitly allows.
+	// Allowed lists the explicit permissions of the PublishedResource.
 	Allowed Allowed
 	// Rules say how objects change on their way. Nil means not at all.
 	Rules *Rules
@@ -100,7 +100,7 @@ type RuleTexts struct {
 	Naming, Filter, Mutation string
 }
 
-// Allowed lists what the hub denies unless a PublishedResource allows it.
+// Allowed lists permissions that the hub denies unless a PublishedResource grants them.
 type Allowed struct {
 	// ProtectedNamespaces allows objects in protected namespaces.
 	ProtectedNamespaces bool
@@ -108,7 +108,7 @@ type Allowed struct {
 	PrivilegedUpsync bool
 }
 
-// intersect returns what both allow.
+// intersect returns the permissions that both have.
 func (a Allowed) intersect(b Allowed) Allowed {
 	return Allowed{ProtectedNamespaces: a.ProtectedNamespaces && b.ProtectedNamespaces, PrivilegedUpsync: a.PrivilegedUpsync && b.PrivilegedUpsync}
 }
@@ -164,7 +164,7 @@ func (r Resource) TargetVersions() []string {
 	}
 }
 
-// HasMultipleTargetVersions reports whether there is more than one.
+// HasMultipleTargetVersions reports whether the hub can write to targets in more than one version.
 func (r Resource) HasMultipleTargetVersions() bool {
 	return len(r.GetRules().Versions) > 1 && len(r.TargetVersions()) > 1
 }
@@ -204,7 +204,7 @@ func (r Resource) ServesVersion(version string) bool {
 type TargetAPI struct {
 	schema.GroupVersionResource
 	Kind string
-	// Allowed is what every PublishedResource concerned allows.
+	// Allowed lists the permissions that all PublishedResources concerned grant.
 	Allowed Allowed
 }
 

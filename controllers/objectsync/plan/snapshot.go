@@ -33,8 +33,8 @@ import (
 // deletes the object before the next list; without a timeout nobody would recreate it.
 const CacheTimeout = 30 * time.Second
 
-// Snapshot is everything one pass knows about one key. The sync controller fills it from its caches, and no later step of
-// the pass reads a cache: what is decided and what is written rest on one state of both sides.
+// Snapshot holds all facts about one key in one pass. The sync controller fills it from its caches. No later step of the pass
+// reads a cache, so decisions and writes rest on one state of both sides.
 type Snapshot struct {
 	Key     types.NamespacedName
 	Matcher *selection.Matcher
@@ -48,13 +48,13 @@ type Snapshot struct {
 	Up *UpSnapshot
 }
 
-// DownSnapshot is what one pass knows about a mailbox object and its copies on the target.
+// DownSnapshot holds the facts about a mailbox object and its copies on the target.
 type DownSnapshot struct {
-	// Copies are all objects on the target that came from the mailbox object, under whatever name and kind.
+	// Copies are all objects on the target that came from the mailbox object, under any name and kind.
 	Copies []Copy
 	// State is InSync if the object belongs on the target, else why it does not, or why that is unknown.
 	State Cause
-	// Err is why the object fails, whatever the target has.
+	// Err is why the object fails, independently of the target.
 	Err       error
 	Selection ObjectSelection
 	// Destination is the place on the target where the object belongs, with the copy that is there; Spec is how it changes on its way.
@@ -80,7 +80,7 @@ type DownSnapshot struct {
 type Copy struct {
 	API TargetAPI
 	Key types.NamespacedName
-	// Object and observed are nil if nothing of the hub is there.
+	// Object and Observed are nil if no copy of the hub's is there.
 	Object   *unstructured.Unstructured
 	Observed *TargetObject
 	// Uncached is true if the hub created the object and the cache does not show it yet.
@@ -90,7 +90,7 @@ type Copy struct {
 // Ref names the place.
 func (t Copy) Ref() Ref { return t.API.Ref(t.Key) }
 
-// requeueAfter returns when to look whether the cache shows the copy; zero if it does, or if there is none.
+// requeueAfter returns when to check again whether the cache shows the copy; zero if it does, or if there is none.
 func (t Copy) requeueAfter() time.Duration {
 	if t.Uncached {
 		return CacheTimeout
@@ -103,11 +103,11 @@ func (u *UpSnapshot) Ref() Ref {
 	return u.API.Ref(types.NamespacedName{Namespace: u.Object.GetNamespace(), Name: u.Object.GetName()})
 }
 
-// UpSnapshot is what one pass knows about an object of the target that is, or was, upsynced under the key.
+// UpSnapshot holds the facts about an object of the target that is, or was, upsynced under the key.
 type UpSnapshot struct {
 	// Mark is that of the mailbox object; nil if the hub did not upsync it.
 	Mark *ownership.Mark
-	// Object is what is upsynced now, and API how the target serves it; nil if nothing is.
+	// Object is the upsynced object of the target, nil if there is none; API is how the target serves it.
 	Object *unstructured.Unstructured
 	API    TargetAPI
 	// State is InSync if the object belongs in the mailbox, else why not, or why that is unknown.
@@ -115,7 +115,7 @@ type UpSnapshot struct {
 	// Err is why the mailbox object fails although there is nothing to write.
 	Err       error
 	Selection ObjectSelection
-	// Spec is how the object changes on its way, Name what the mailbox calls it; Denied is why it may not be there. Set if the state
+	// Spec is how the object changes on its way, Name its mailbox key; Denied is why it may not be there. Set if the state
 	// is InSync.
 	Spec   transform.SyncSpec
 	Name   types.NamespacedName
@@ -132,7 +132,7 @@ type UpSnapshot struct {
 	DroppedPaths []string
 	// WrittenBefore is true if the last write to the mailbox was for the same version of the object, and a rule reads the mailbox.
 	WrittenBefore bool
-	// Unconfirmed is the object to ask the target about, whose end nobody saw.
+	// Unconfirmed is an object that vanished without a delete event: the hub must ask the target about it.
 	Unconfirmed *Ref
 }
 

@@ -42,7 +42,7 @@ const (
 	unsealedVersion = 1
 )
 
-// Policy is what becomes of a copy whose source is gone or deselected.
+// Policy says what the hub does with a copy whose source is gone or deselected.
 type Policy string
 
 const (
@@ -117,7 +117,7 @@ func (m Mark) encode() []byte {
 	return data
 }
 
-// ParseMark parses the claims of [MarkAnnotation], whoever wrote it; only [Owner.Verify] checks them. It fails on malformed
+// ParseMark parses [MarkAnnotation], which anybody can write; only [Owner.Verify] checks its claims. It fails on malformed
 // JSON, unknown fields, and versions other than [MarkVersion]: the hub does not touch an object whose mark it cannot read
 // completely.
 func ParseMark(annotation string) (Mark, error) {

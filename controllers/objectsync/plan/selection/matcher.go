@@ -43,7 +43,7 @@ type Matcher struct {
 	partial bool
 }
 
-// config is what the entries of one config share.
+// config holds the properties that all entries of one config share.
 type config struct {
 	id string
 	// age orders the configs of a mailbox: the oldest has the lowest.

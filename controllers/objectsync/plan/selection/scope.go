@@ -134,7 +134,7 @@ func (m *Matcher) UpHash(resource schema.GroupResource, kind string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// signature identifies what the rule selects.
+// signature is equal for rules that select the same objects.
 func (r *rule) signature() string {
 	selector := ""
 	if r.labels != nil {

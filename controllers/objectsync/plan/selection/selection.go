@@ -27,7 +27,7 @@ import (
 // All selects every name, namespace or resource where it stands in a list.
 const All = "*"
 
-// Object is what the matcher needs to know of an object.
+// Object holds the facts about an object that selection depends on.
 type Object struct {
 	// Resource and Kind name the object's API on the side where the object is.
 	Resource schema.GroupVersionResource
@@ -66,7 +66,7 @@ func (e MetadataMap) Has(key string) bool {
 	return exists
 }
 
-// API is what a resource is called on one side.
+// API names a resource on one side.
 type API struct {
 	schema.GroupResource
 	Kind string

@@ -38,7 +38,7 @@ type Choice struct {
 	Reason  Reason
 }
 
-// Target is what is known of a target.
+// Target holds the known facts about a target.
 type Target struct {
 	// Served are the versions in which it serves the resource. Answered is false if it has not said that.
 	Served []string

@@ -39,7 +39,7 @@ type InvalidObjectError struct {
 	Reason string
 	// Field is the path of the field at fault, such as metadata.name.
 	Field string
-	// Message says what is wrong with it and what to do.
+	// Message states the problem and the remedy.
 	Message string
 }
 
@@ -57,11 +57,11 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("the annotations with the hub's mark take %d bytes, the API server allows %d: remove some annotations", e.Size, annotationLimit)
 }
 
-// Desired is what one side must hold for one object of the other.
+// Desired is the desired object on one side for an object of the other.
 type Desired struct {
-	// DroppedPaths are the paths of what the mailbox would not keep, and Object is without.
+	// DroppedPaths are the paths of fields that the mailbox would not keep. Object lacks them.
 	DroppedPaths []string
-	// Object is what to write, marks included.
+	// Object is the object to write, with its marks.
 	Object *unstructured.Unstructured
 	// Mark is the mark that Object carries, unless it is held as another (see [Desired.AsMarked]).
 	Mark ownership.Mark
@@ -125,7 +125,7 @@ func SelfOf(object *unstructured.Unstructured) ownership.Self {
 	return ownership.Self{Group: gvk.Group, Kind: gvk.Kind, Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
-// conversionName returns what a conversion calls the object.
+// conversionName returns the name that a conversion gives to the object.
 func conversionName(object *unstructured.Unstructured) conversion.Name {
 	return conversion.Name{GVK: object.GroupVersionKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
 }

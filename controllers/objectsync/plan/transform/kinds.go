@@ -112,7 +112,8 @@ func annotationError(key, message string) error {
 	return &InvalidObjectError{Reason: ReasonInvalid, Field: "metadata.annotations[" + key + "]", Message: message}
 }
 
-// foldStringData does what the API server does on a write. Otherwise the write-only field would be applied, and then missing.
+// foldStringData moves stringData into data, as the API server does on a write. Otherwise the hub would apply the write-only field,
+// and then miss it.
 func foldStringData(content map[string]any) {
 	stringData, ok := content["stringData"].(map[string]any)
 	delete(content, "stringData")
