@@ -34,7 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
-// selectingFixtures selects them, among others.
+// selectingFixtures is the spec of a SyncerConfig that selects the fixtures, and other objects.
 const selectingFixtures = `
 namespaceScope:
   namespaces: [shop, tools]
@@ -48,7 +48,7 @@ upsync:
 - {apiGroup: "", resources: [configmaps], namespaces: [reports], names: ["*"]}
 `
 
-// steps are what is done about a specimen that is in sync, one by one. None of them changes anything.
+// steps returns the steps of a pass for a fixture that is in sync, by name. No step has side effects.
 func steps(tb testing.TB, kind fixtures.Fixture) map[string]func() {
 	tb.Helper()
 	resource := resourceOfKind(kind)
@@ -72,21 +72,21 @@ func steps(tb testing.TB, kind fixtures.Fixture) map[string]func() {
 	kept := must(controller.cachedCopyOf(below, nil))(tb)
 	observed := kept.observed
 	if decision := must(plan.Down(plan.Source{State: plan.InSync, Desired: desired}, observed, nil))(tb); decision.Cause != plan.InSync {
-		tb.Fatalf("the specimen is not in sync: %v", decision)
+		tb.Fatalf("the fixture is not in sync: %v", decision)
 	}
 	mark := testOwner.Seal(desired.Mark)
 	return map[string]func(){
 		"select":              func() { _, _ = resource.Selects(matcher, source) },
-		"look why it stays":   func() { _ = plan.WhyNotDownsynced(testOwner, source) },
+		"check downsync":      func() { _ = plan.WhyNotDownsynced(testOwner, source) },
 		"transform down":      func() { _, _ = down.Desired(source, spec) },
 		"transform up":        func() { _, _ = up.Desired(below, kind.Resource.GroupResource(), spec) },
 		"hash":                func() { _, _ = down.Hasher.Hash(desired.Object.Object) },
-		"write the mark":      func() { _ = testOwner.Seal(desired.Mark) },
-		"read the mark":       func() { _, _ = ownership.ParseMark(mark) },
+		"seal the mark":       func() { _ = testOwner.Seal(desired.Mark) },
+		"parse the mark":      func() { _, _ = ownership.ParseMark(mark) },
 		"enter the cache":     func() { _, _ = controller.cachedCopyOf(below, nil) },
 		"change in the cache": func() { _, _ = controller.cachedCopyOf(below, kept) },
 		"index":               func() { _, _ = controller.indexBySource(kept) },
-		"uncovered":           func() { _, _ = ownership.UnownedPaths(desired.Object.Object, observed.AppliedFields) },
+		"find unowned paths":  func() { _, _ = ownership.UnownedPaths(desired.Object.Object, observed.AppliedFields) },
 		"decide":              func() { _, _ = plan.Down(plan.Source{State: plan.InSync, Desired: desired}, observed, nil) },
 		"compare the status": func() {
 			_, _ = controller.writeStatus(tb.Context(), keyOf(source), source, kept.Unstructured, true, nil)
@@ -94,7 +94,7 @@ func steps(tb testing.TB, kind fixtures.Fixture) map[string]func() {
 	}
 }
 
-// resourceOfKind is the resource of a specimen as a PublishedResource that says nothing special publishes it.
+// resourceOfKind returns the resource of a fixture with a PublishedResource without options.
 func resourceOfKind(kind fixtures.Fixture) plan.Resource {
 	return plan.Resource{
 		PublishedResource: kind.Resource.Resource, GroupVersionResource: kind.Resource, Kind: kind.Kind, Namespaced: true, Exported: true,
@@ -102,7 +102,7 @@ func resourceOfKind(kind fixtures.Fixture) plan.Resource {
 	}
 }
 
-// must returns what comes without an error.
+// must returns the result, or fails the test on an error.
 func must[T any](result T, err error) func(testing.TB) T {
 	return func(tb testing.TB) T {
 		tb.Helper()
@@ -124,26 +124,28 @@ func matcherOf(tb testing.TB, spec string) *selection.Matcher {
 	return selection.Compile([]*edgev2alpha1.SyncerConfig{config}, nil)
 }
 
-// maxAllocations is how many allocations each step may make for each specimen in turn: a tenth more than it makes with the race
-// detector, under which pools forget. Who meets a bound here makes each event dearer; who gets far below one lowers it.
+// maxAllocations is the maximum number of allocations of each step, for each fixture: 10 % above the number with the race
+// detector, under which pools drop values. A change that exceeds a bound makes each event more expensive. After a change that
+// stays far below a bound, lower the bound.
 var maxAllocations = map[string][2]float64{
-	"compare the status":  {2, 80},
 	"change in the cache": {57, 440},
+	"check downsync":      {0, 0},
+	"compare the status":  {2, 80},
 	"decide":              {43, 275},
 	"enter the cache":     {83, 468},
+	"find unowned paths":  {43, 275},
 	"hash":                {66, 410},
 	"index":               {2, 2},
-	"look why it stays":   {0, 0},
-	"read the mark":       {27, 29},
+	"parse the mark":      {27, 29},
 	"reconcile":           {167, 904},
+	"seal the mark":       {5, 5},
 	"select":              {3, 3},
 	"transform down":      {103, 605},
 	"transform up":        {100, 675},
-	"uncovered":           {43, 275},
-	"write the mark":      {5, 5},
 }
 
-// It counts and measures no time, so it says the same on every machine. BenchmarkSteps with -memprofile says where they are.
+// TestAllocations gives the same result on every machine, because it measures no time. BenchmarkSteps with -memprofile shows where
+// the allocations are.
 func TestAllocations(t *testing.T) {
 	for i, kind := range fixtures.All() {
 		all := steps(t, kind)
@@ -156,8 +158,8 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// allocations returns how many allocations something makes. Others' are counted too, and those of pools, which the race detector
-// has forget every fourth value, so the least of many counts says it.
+// allocations returns the number of allocations of a function: the minimum of many runs. A run also counts the allocations of
+// other goroutines, and of pools, which drop every fourth value under the race detector.
 func allocations(run func()) float64 {
 	least := testing.AllocsPerRun(5, run)
 	for range 40 {
@@ -180,7 +182,7 @@ func BenchmarkSteps(b *testing.B) {
 	}
 }
 
-// A key that is in sync, looked at as a whole: what the hub does for each event that brings nothing new.
+// BenchmarkReconcileInStep measures a pass for a key in sync: the cost of an event without a change.
 func BenchmarkReconcileInStep(b *testing.B) {
 	for _, kind := range fixtures.All() {
 		b.Run(kind.Kind, func(b *testing.B) {
@@ -193,7 +195,7 @@ func BenchmarkReconcileInStep(b *testing.B) {
 	}
 }
 
-// reconcileInSync returns the reconcile of a specimen that is in sync on a real target.
+// reconcileInSync returns a function that reconciles a fixture in sync with a real target.
 func reconcileInSync(tb testing.TB, kind fixtures.Fixture) (reconcile func()) {
 	tb.Helper()
 	resource := resourceOfKind(kind)
@@ -203,7 +205,7 @@ func reconcileInSync(tb testing.TB, kind fixtures.Fixture) (reconcile func()) {
 	manifest := must(yaml.Marshal(source.Object))(tb)
 	h.put(kind.Resource, string(manifest))
 	controller := h.controllers[kind.Resource]
-	eventually(tb, "the specimen is in sync", func(ctx context.Context) (bool, error) {
+	eventually(tb, "the fixture is in sync", func(ctx context.Context) (bool, error) {
 		outcome, err := controller.reconcile(ctx, keyOf(source))
 		return outcome.decision.Cause == plan.InSync, err
 	})

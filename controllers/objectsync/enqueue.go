@@ -53,6 +53,19 @@ func (c *Controller) Resume() {
 	c.enqueue(replayPriority, c.states.pendingKeys()...)
 }
 
+// Uncordon enqueues the objects that failed because of the cordon.
+func (c *Controller) Uncordon() { c.retry(ReasonTargetCordoned) }
+
+// RetryConflicts enqueues the objects whose name is taken, after the adoption policy has changed.
+func (c *Controller) RetryConflicts() { c.retry(ReasonConflict) }
+
+// retry enqueues all objects that failed for a reason.
+func (c *Controller) retry(reason string) {
+	c.enqueue(createPriority, c.states.failedKeys(func(_ types.NamespacedName, failure Failure) bool {
+		return failure.Reason == reason
+	})...)
+}
+
 // OnReset is called when the mailbox cache was relisted, or ceases to be filled.
 func (c *Controller) OnReset() {
 	c.OnChange()

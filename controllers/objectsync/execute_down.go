@@ -20,12 +20,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"regexp"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/fieldpath"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
@@ -60,6 +64,9 @@ func (c *Controller) createOnTarget(ctx context.Context, current plan.Copy, desi
 	return c.recordTargetWrite(ref, created, desired.Object)
 }
 
+// isCordoned reports whether nothing new may be created on the target. Existing copies stay in sync.
+func (c *Controller) isCordoned() bool { return c.Cordoned != nil && c.Cordoned() }
+
 // applyToTarget applies to the hub's copy of that UID. A copy that refuses the change is replaced if the PublishedResource
 // allows it.
 func (c *Controller) applyToTarget(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID) error {
@@ -83,6 +90,92 @@ func (c *Controller) applyInPlace(ctx context.Context, current plan.Copy, desire
 		return asImmutableError(err)
 	}
 	return c.recordTargetWrite(ref, applied, desired.Object)
+}
+
+// relinquishFields gives up the ownership of fields that the hub applied before and ignores from now on. An apply without
+// those fields would delete them from the object.
+func (c *Controller) relinquishFields(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID) error {
+	if current.Object == nil || len(desired.IgnoredFields) == 0 {
+		return nil
+	}
+	paths := make([]fieldpath.Path, 0, len(desired.IgnoredFields))
+	for _, field := range desired.IgnoredFields {
+		paths = append(paths, field.Path)
+	}
+	applied := plan.AppliedFields(current.Object, c.fieldManager)
+	if current.Observed != nil {
+		applied = current.Observed.AppliedFields
+	}
+	if !ownership.OwnsAny(applied, paths) {
+		return nil
+	}
+	extra := requestmetrics.WithClass(ctx, requestmetrics.Extra)
+	object, err := c.Connection.Get(extra, current.API.GroupVersionResource, current.Key)
+	if err != nil {
+		return fmt.Errorf("cannot give up what is to be ignored: %w", err)
+	}
+	entries, changed := ownership.RelinquishFields(object.GetManagedFields(), c.fieldManager, paths)
+	if !changed {
+		return nil
+	}
+	edits := targets.MetadataPatch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()}
+	_, err = c.Connection.PatchMetadata(extra, current.API.GroupVersionResource, current.Key, uid, edits)
+	if apierrors.IsConflict(err) {
+		return errStale
+	}
+	if err != nil {
+		return fmt.Errorf("cannot give up what is to be ignored: %w", err)
+	}
+	return nil
+}
+
+// unknownVersionMessage matches the refusal of an apply to an object whose managedFields name a version that its CRD does not
+// have any more.
+var unknownVersionMessage = regexp.MustCompile(`invalid group/version: ([-a-z0-9.]+/[a-z0-9]+)`)
+
+// removedVersion returns the removed version for which the target refused an apply; empty if the refusal has another cause.
+func removedVersion(err error, in schema.GroupVersion) string {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Code != http.StatusInternalServerError {
+		return ""
+	}
+	found := unknownVersionMessage.FindStringSubmatch(status.Status().Message)
+	if found == nil {
+		return ""
+	}
+	version, err := schema.ParseGroupVersion(found[1])
+	if err != nil || version.Group != in.Group || version == in {
+		return ""
+	}
+	return found[1]
+}
+
+// applyMigratingVersion applies to the object of the UID. If managedFields name a version that was removed from the CRD, they
+// are moved to the current version first: until then nobody can apply to the object.
+func (c *Controller) applyMigratingVersion(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID) (*unstructured.Unstructured, error) {
+	resource := current.API.GroupVersionResource
+	applied, err := c.Connection.Apply(ctx, resource, desired.Object, uid)
+	vanished := removedVersion(err, resource.GroupVersion())
+	if vanished == "" {
+		return applied, err
+	}
+	ctx = requestmetrics.WithClass(ctx, requestmetrics.Extra)
+	object, failed := c.Connection.Get(ctx, resource, current.Key)
+	if failed != nil {
+		return nil, errors.Join(err, failed)
+	}
+	entries, moved := ownership.MoveAPIVersion(object.GetManagedFields(), vanished, resource.GroupVersion().String())
+	if !moved {
+		return nil, err
+	}
+	_, failed = c.Connection.PatchMetadata(ctx, resource, current.Key, uid, targets.MetadataPatch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()})
+	switch {
+	case apierrors.IsConflict(failed):
+		return nil, errStale
+	case failed != nil:
+		return nil, fmt.Errorf("%w; and what is held in that version cannot be moved to another: %w", err, failed)
+	}
+	return c.Connection.Apply(ctx, resource, desired.Object, uid)
 }
 
 // replaceOnTarget deletes a copy that has immutable fields to change; the delete event leads to a create. A dry run first

@@ -216,17 +216,25 @@ func (c *Controller) releaseInMailbox(ctx context.Context, key types.NamespacedN
 	if err != nil {
 		return err
 	}
-	c.states.inMailbox.started(key)
-	released, err := client.Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: c.fieldManager})
-	if err != nil {
-		c.states.inMailbox.finished(key, nil)
+	if _, err := c.patchInMailbox(ctx, client, key, patch); err != nil {
 		return fmt.Errorf("%w: %w", errMailboxRefused, err)
 	}
-	released.SetManagedFields(nil)
-	c.states.inMailbox.finished(key, released)
 	c.forgetSourceDeletion(inMailbox)
 	c.OnChange()
 	return nil
+}
+
+// patchInMailbox makes a merge patch (RFC 7386) of a mailbox object, and holds the response until the cache shows it.
+func (c *Controller) patchInMailbox(ctx context.Context, client dynamic.ResourceInterface, key types.NamespacedName, patch []byte, subresources ...string) (*unstructured.Unstructured, error) {
+	c.states.inMailbox.started(key)
+	patched, err := client.Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: c.fieldManager}, subresources...)
+	if err != nil {
+		c.states.inMailbox.finished(key, nil)
+		return nil, err
+	}
+	patched.SetManagedFields(nil)
+	c.states.inMailbox.finished(key, patched)
+	return patched, nil
 }
 
 func (c *Controller) forgetSourceDeletion(inMailbox *unstructured.Unstructured) {

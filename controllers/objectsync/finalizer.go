@@ -100,25 +100,17 @@ func (c *Controller) setFinalizers(ctx context.Context, key types.NamespacedName
 	if err != nil {
 		return err
 	}
-	c.states.inMailbox.started(key)
-	patched, err := client.Patch(requestmetrics.WithClass(ctx, requestmetrics.Extra), key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: c.fieldManager})
-	if apierrors.IsNotFound(err) && source.GetDeletionTimestamp() != nil {
-		c.states.inMailbox.finished(key, nil)
+	patched, err := c.patchInMailbox(requestmetrics.WithClass(ctx, requestmetrics.Extra), client, key, patch)
+	switch {
+	case apierrors.IsNotFound(err) && source.GetDeletionTimestamp() != nil:
 		return nil
-	}
-	if err != nil {
-		c.states.inMailbox.finished(key, nil)
-		if apierrors.IsConflict(err) {
-			return errStale
-		}
+	case apierrors.IsConflict(err):
+		return errStale
+	case err != nil:
 		return fmt.Errorf("%w: cannot change the finalizers: %w", errMailboxRefused, err)
-	}
-	if patched.GetDeletionTimestamp() != nil && len(finalizers) == 0 {
+	case patched.GetDeletionTimestamp() != nil && len(finalizers) == 0:
 		// The removal of the last finalizer deletes the object.
 		c.states.inMailbox.deleteAccepted(key, source.GetUID())
-		return nil
 	}
-	patched.SetManagedFields(nil)
-	c.states.inMailbox.finished(key, patched)
 	return nil
 }

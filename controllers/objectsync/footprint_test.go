@@ -46,16 +46,16 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// These benchmarks weigh what a hub holds while nothing happens. The target is a kube-apiserver, the mailbox a double:
+// These benchmarks measure the memory of an idle hub. The target is a kube-apiserver, the mailbox a fake:
 //
 //	go test ./controllers/objectsync -run '^$' -bench Footprint -benchtime 1x
 
 var profiles = flag.String("profiles", "", "directory to which benchmarks of memory write profiles of the heap and of goroutines")
 
-// footprint is what the process holds, in bytes, and how many goroutines it has.
+// footprint is the memory of the process in bytes, and its number of goroutines.
 type footprint struct{ heap, stacks, goroutines float64 }
 
-// measureFootprint returns the footprint once nothing begins or ends any more.
+// measureFootprint waits until the number of goroutines is stable, and returns the footprint.
 func measureFootprint(b *testing.B, name string) footprint {
 	b.Helper()
 	before, same := 0, 0
@@ -66,7 +66,7 @@ func measureFootprint(b *testing.B, name string) footprint {
 		same++
 		return same > 50, nil
 	})
-	// What was pooled goes with the second collection, and each of them halves stacks that are too large.
+	// The second collection frees pooled values. Each collection halves stacks that are too large.
 	for range 8 {
 		runtime.GC()
 	}
@@ -86,14 +86,14 @@ func measureFootprint(b *testing.B, name string) footprint {
 	return footprint{heap: float64(stats.HeapAlloc), stacks: float64(stats.StackInuse), goroutines: float64(before)}
 }
 
-// report reports what has come since another footprint, for each of a number of things.
+// report reports the growth since another footprint, divided by count.
 func (f footprint) report(b *testing.B, since footprint, count int, of string) {
 	b.ReportMetric((f.heap-since.heap)/float64(count), "heap-B/"+of)
 	b.ReportMetric((f.stacks-since.stacks)/float64(count), "stack-B/"+of)
 	b.ReportMetric((f.goroutines-since.goroutines)/float64(count), "goroutines/"+of)
 }
 
-// bench is a hub for one mailbox and as many targets as one likes.
+// bench is a hub for one mailbox and any number of targets.
 type bench struct {
 	*fakeWorkspace
 	b         *testing.B
@@ -131,7 +131,7 @@ func (h *bench) run(run func(context.Context) error) {
 	})
 }
 
-// open starts to watch the mailbox.
+// open starts the watches of the mailbox, and waits until their caches have synced.
 func (h *bench) open(resources ...schema.GroupVersionResource) {
 	h.run(h.mailboxes.Start)
 	eventually(h.b, "the mailbox is seen", func(context.Context) (bool, error) {
@@ -144,7 +144,7 @@ func (h *bench) open(resources ...schema.GroupVersionResource) {
 	})
 }
 
-// connect connects a target, all of which are the same cluster, and has it watched as far as that is done once for each.
+// connect connects a target and waits for its watches of namespaces and CRDs. All targets are the same cluster.
 func (h *bench) connect(target types.UID) *targets.Connection {
 	h.b.Helper()
 	kubeconfig, err := os.ReadFile(startTarget(h.b).Kubeconfig)
@@ -166,7 +166,7 @@ func (h *bench) connect(target types.UID) *targets.Connection {
 	return connection
 }
 
-// control starts a controller and returns once it has tried everything there is.
+// control starts a controller.
 func (h *bench) control(connection *targets.Connection, resource schema.GroupVersionResource, kind string, matcher *selection.Matcher) *Controller {
 	h.b.Helper()
 	synced := plan.Resource{
@@ -181,9 +181,9 @@ func (h *bench) control(connection *targets.Connection, resource schema.GroupVer
 	return controller
 }
 
-// BenchmarkFootprintOfIdlePairs weighs a target's connection with its watches of namespaces and definitions, and then each
-// resource that is synced with it, its watch included: when it was worked on a moment ago, and when it is at rest. Of the
-// latter about 5 KB are what Go keeps of goroutines that have ended, for those that begin next, in whichever pair.
+// BenchmarkFootprintOfIdlePairs measures a target's connection with its watches of namespaces and CRDs, and then each synced
+// resource with its watch: just after work ("awake") and at rest ("idle"). About 5 KB of an idle pair are memory of ended
+// goroutines, which Go keeps for new ones.
 func BenchmarkFootprintOfIdlePairs(b *testing.B) {
 	kinds := []string{"ConfigMap", "Secret", "Service", "ServiceAccount", "Pod", "ReplicationController", "LimitRange", "ResourceQuota", "PodTemplate", "PersistentVolumeClaim"}
 	resources := []string{"configmaps", "secrets", "services", "serviceaccounts", "pods", "replicationcontrollers", "limitranges", "resourcequotas", "podtemplates", "persistentvolumeclaims"}
@@ -241,8 +241,8 @@ func (c *Controller) isAtRest() bool {
 	return todo.active == nil
 }
 
-// BenchmarkFootprintOfObjects weighs what a hub holds for each ConfigMap of 2 KB that is in sync: above, the cache of the
-// mailbox, and below, that of the target and all that is remembered.
+// BenchmarkFootprintOfObjects measures the memory for each ConfigMap of 2 KB in sync: "above" is the cache of the mailbox,
+// "below" the cache of the target with the state of its keys.
 func BenchmarkFootprintOfObjects(b *testing.B) {
 	configMaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	const count = 5000
@@ -278,7 +278,7 @@ func selecting(resource, namespace string) *selection.Matcher {
 	return selection.Compile([]*edgev2alpha1.SyncerConfig{config}, nil)
 }
 
-// text returns a text of that length that no other object has.
+// text returns a random text of that length.
 func text(length int) string {
 	text := ""
 	for len(text) < length {

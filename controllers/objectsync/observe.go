@@ -33,11 +33,6 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// selectionObject returns the facts about a mailbox object that selection needs.
-func (c *Controller) selectionObject(source *unstructured.Unstructured) selection.Object {
-	return c.Resource.SelectionObject(source)
-}
-
 // selectionObjectByName returns these facts for a mailbox object that does not exist.
 func (c *Controller) selectionObjectByName(key types.NamespacedName) selection.Object {
 	return selection.Object{
@@ -65,10 +60,7 @@ func (c *Controller) targetSelectionObject(target *targetResource, object *unstr
 
 // isUpsynced reports whether the hub upsynced a mailbox object.
 func (c *Controller) isUpsynced(object *unstructured.Unstructured) bool {
-	if object == nil {
-		return false
-	}
-	return plan.IsUpsyncedBy(c.Owner, object)
+	return object != nil && plan.IsUpsyncedBy(c.Owner, object)
 }
 
 // cachedCopy is an object with the hub's label in the cache of a target: its identity and status, with the facts that decisions

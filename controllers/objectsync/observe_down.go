@@ -36,9 +36,9 @@ func (c *Controller) observeDown(s *plan.Snapshot) *plan.DownSnapshot {
 	switch {
 	case d.Err != nil:
 	case d.State == plan.InSync:
-		c.observeDestination(s, d, d.Copies)
+		d.Destination, d.Spec, d.DestinationErr = c.destinationOf(s.Matcher, s.Source, d.Selection, d.Copies)
 		if d.DestinationErr == nil {
-			d.Excluded = len(d.Copies) == 0 && c.isExcludedByUpsync(s.Matcher, s.Source, d.Destination)
+			d.Excluded = len(d.Copies) == 0 && c.Resource.IsExcludedByUpsync(s.Matcher, s.Source, d.Destination.API, d.Destination.Key)
 			d.DroppedPaths = c.states.onTarget.droppedPaths(d.Destination.Ref())
 			d.WrittenBefore = c.states.hasWritten(s.Key, s.Source.GetResourceVersion())
 		}
@@ -50,11 +50,6 @@ func (c *Controller) observeDown(s *plan.Snapshot) *plan.DownSnapshot {
 	return d
 }
 
-// observeDestination finds the place on the target where the object belongs.
-func (c *Controller) observeDestination(s *plan.Snapshot, d *plan.DownSnapshot, copies []plan.Copy) {
-	d.Destination, d.Spec, d.DestinationErr = c.destinationOf(s.Matcher, s.Source, d.Selection, copies)
-}
-
 // observeSuspendedDestination finds where a suspended object is: the related objects stay suspended with it.
 func (c *Controller) observeSuspendedDestination(s *plan.Snapshot, d *plan.DownSnapshot) {
 	d.Selection.Suspended = true
@@ -64,7 +59,7 @@ func (c *Controller) observeSuspendedDestination(s *plan.Snapshot, d *plan.DownS
 	case len(d.Copies) > 0:
 		d.Destination = d.Copies[0]
 	default:
-		c.observeDestination(s, d, nil)
+		d.Destination, d.Spec, d.DestinationErr = c.destinationOf(s.Matcher, s.Source, d.Selection, nil)
 	}
 }
 
@@ -136,7 +131,7 @@ func (c *Controller) downState(s *plan.Snapshot, copies []plan.Copy) (plan.Cause
 		if !isLimitError(missing) {
 			return plan.Unknown, selected, nil
 		}
-		if _, byConfig := c.selectedByConfig(s.Matcher, s.Source); byConfig || selected.Related != nil {
+		if _, byConfig := c.Resource.Selects(s.Matcher, s.Source); byConfig || selected.Related != nil {
 			return plan.Unknown, selected, missing
 		}
 		return plan.Unknown, selected, nil
@@ -152,7 +147,7 @@ func (c *Controller) downState(s *plan.Snapshot, copies []plan.Copy) (plan.Cause
 // unselectedState returns the state of an object that nothing selects, or that is being deleted.
 func (c *Controller) unselectedState(s *plan.Snapshot, selected plan.ObjectSelection, ok bool, copies []plan.Copy) plan.Cause {
 	switch terminating := s.Source.GetDeletionTimestamp() != nil; {
-	case c.isSuspended(s.Matcher, c.selectionObject(s.Source)), terminating && ok && selected.Related != nil && selected.Suspended:
+	case c.isSuspended(s.Matcher, c.Resource.SelectionObject(s.Source)), terminating && ok && selected.Related != nil && selected.Suspended:
 		return plan.Suspended
 	case terminating:
 		return plan.Terminating
@@ -169,11 +164,6 @@ func (c *Controller) isSuspended(matcher *selection.Matcher, object selection.Ob
 		return false
 	}
 	return matcher.IsSuspended(object)
-}
-
-// isExcludedByUpsync reports whether the destination of an object is selected for upsync.
-func (c *Controller) isExcludedByUpsync(matcher *selection.Matcher, source *unstructured.Unstructured, destination plan.Copy) bool {
-	return c.Resource.IsExcludedByUpsync(matcher, source, destination.API, destination.Key)
 }
 
 func (c *Controller) absenceCandidate(key types.NamespacedName, cause plan.Cause) mailboxes.AbsenceCandidate {

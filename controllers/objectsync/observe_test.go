@@ -124,7 +124,7 @@ func TestCachedCopy(t *testing.T) {
 	}
 }
 
-// An object that lacks everything lacks it afterwards too: nothing is made up.
+// The cached form of an object has no field that the object lacks.
 func TestCachedCopyOfLittle(t *testing.T) {
 	object := &unstructured.Unstructured{Object: decode(t, `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": {"a": "b"}, "annotations": {"a": "b"}}}`)}
 	got, err := newObserver(plan.Resource{StatusReturn: true}).cachedCopyOf(object, nil)
@@ -173,7 +173,7 @@ func TestMarkIsVerifiedOnce(t *testing.T) {
 	}
 }
 
-func TestVerify(t *testing.T) {
+func TestObserveObject(t *testing.T) {
 	const ours = `{"f:spec":{"f:replicas":{}}}`
 	for name, test := range map[string]struct {
 		resource plan.Resource
@@ -207,8 +207,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// What the mark says of the object's past decides what may become of it.
-func TestVerifyThePast(t *testing.T) {
+// The mark says whether the hub created the object, and in which mailbox its source was. Both decide whether the hub may delete it.
+func TestObserveObjectOfFormerMailbox(t *testing.T) {
 	adopted, former := someMark, someMark
 	adopted.Adopted, former.Mailbox = true, "another"
 	for name, test := range map[string]struct {
@@ -232,7 +232,7 @@ func TestVerifyThePast(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotOurs(t *testing.T) {
+func TestObserveObjectRefuses(t *testing.T) {
 	marked := func(mark string) func(*unstructured.Unstructured) {
 		return func(o *unstructured.Unstructured) {
 			o.SetAnnotations(map[string]string{ownership.MarkAnnotation: mark})
@@ -277,7 +277,7 @@ func TestWhatIsNotOurs(t *testing.T) {
 	}
 }
 
-// What bears anything by which somebody says that a hub brought it there stays on the target, for whomever that was.
+// An object with a label, mark or annotation of any hub is not upsynced.
 func TestIsNeverUpsynced(t *testing.T) {
 	neighbour := testOwner
 	neighbour.SyncTarget = "neighbour"
@@ -312,14 +312,14 @@ func TestIsNeverUpsynced(t *testing.T) {
 	}
 }
 
-// copyOf is the mark of another object, as a controller copies it.
+// copyOf returns the mark of another object, as a controller copies it.
 func copyOf(mark ownership.Mark) ownership.Mark {
 	mark.Self.Name = "original"
 	return mark
 }
 
-// What somebody else marked in our name is known by the index, and came from nothing.
-func TestIndexOfWhatDoesNotVerify(t *testing.T) {
+// The index lists objects whose mark names this hub and does not verify under a value of their own.
+func TestIndexOfUnverifiedObjects(t *testing.T) {
 	object := fromTarget(t)
 	for mark, want := range map[string][]string{
 		testOwner.Seal(someMark):         {"shop/till"},
@@ -370,7 +370,7 @@ func TestDescribeSecrets(t *testing.T) {
 		{Group: "example.com", Version: "v1", Resource: "secrets"}: "",
 	} {
 		controller := &Controller{Options: Options{Resource: plan.Resource{GroupVersionResource: resource, Kind: "K"}}}
-		got := controller.selectionObject(object)
+		got := controller.Resource.SelectionObject(object)
 		if got.SecretType != want || got.Resource != resource || got.Kind != "K" || got.Namespace != "a" || got.Name != "x" ||
 			got.Labels["l"] != "1" || got.Annotations["n"] != "2" {
 			t.Errorf("%v: got %+v", resource, got)

@@ -41,7 +41,7 @@ func (c *Controller) selectDown(matcher *selection.Matcher, source *unstructured
 	if plan.WhyNotDownsynced(c.Owner, source) != "" {
 		return plan.ObjectSelection{}, false
 	}
-	byConfig, ok := c.selectedByConfig(matcher, source)
+	byConfig, ok := c.Resource.Selects(matcher, source)
 	if extent := mailboxes.ProjectionOf(source); extent != mailboxes.FullObject {
 		chosen := plan.ObjectSelection{Selection: byConfig}
 		if !ok {
@@ -66,11 +66,6 @@ func (c *Controller) incompleteReason(object *unstructured.Unstructured) error {
 		return nil
 	}
 	return c.Mailboxes.RequireFullObject(c.Resource.GroupVersionResource, c.Mailbox, object)
-}
-
-// selectedByConfig returns how configs select a mailbox object, before the filter and without relations.
-func (c *Controller) selectedByConfig(matcher *selection.Matcher, source *unstructured.Unstructured) (selection.Selection, bool) {
-	return c.Resource.Selects(matcher, source)
 }
 
 // matchesFilter reports whether the PublishedResource's filter lets a mailbox object be downsynced.

@@ -24,12 +24,10 @@ import (
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
@@ -48,7 +46,7 @@ func (c *Controller) returnStatus(ctx context.Context, s *plan.Snapshot, desired
 
 // mutatedStatus returns the target object with its status as spec.mutation.up changes it.
 func (c *Controller) mutatedStatus(onTarget, inMailbox *unstructured.Unstructured, selected plan.ObjectSelection) (*unstructured.Unstructured, error) {
-	program, field := c.upMutation(), "spec.mutation.up"
+	program, field := c.Resource.GetRules().Up, "spec.mutation.up"
 	if selected.Related != nil {
 		program, field = selected.Related.Relation.Up, "spec.related mutation.up"
 	}
@@ -63,8 +61,6 @@ func (c *Controller) mutatedStatus(onTarget, inMailbox *unstructured.Unstructure
 	mutated.Object["status"] = status
 	return mutated, nil
 }
-
-func (c *Controller) upMutation() *mutation.Program { return c.Resource.GetRules().Up }
 
 // writeUpsyncedStatus writes the status of the target object to the upsynced object if they differ.
 func (c *Controller) writeUpsyncedStatus(ctx context.Context, s *plan.Snapshot, inMailbox *unstructured.Unstructured) (written bool, err error) {
@@ -100,14 +96,9 @@ func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, 
 		// The mailbox became unreadable; its objects are enqueued again when it is back.
 		return false, nil //nolint:nilerr // see above
 	}
-	c.states.inMailbox.started(key)
-	updated, err := client.Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: c.fieldManager}, subresources...)
-	if err != nil {
-		c.states.inMailbox.finished(key, nil)
+	if _, err := c.patchInMailbox(ctx, client, key, patch, subresources...); err != nil {
 		return false, fmt.Errorf("%w: cannot write the status: %w", errMailboxRefused, err)
 	}
-	updated.SetManagedFields(nil)
-	c.states.inMailbox.finished(key, updated)
 	return true, nil
 }
 

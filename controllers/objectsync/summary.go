@@ -19,6 +19,7 @@ package objectsync
 import (
 	"slices"
 	"strings"
+	gosync "sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -121,7 +122,7 @@ func (c *Controller) countDown(tallies map[string]*ConfigSummary, source *unstru
 	key := keyOf(source)
 	name := ObjectName{Resource: c.Resource.GroupResource(), Key: key}
 	copies := c.observeTargetsOf(key)
-	if len(copies) == 0 && mailboxes.ProjectionOf(source) == mailboxes.FullObject && c.selectionExcludedByUpsync(source, selected) {
+	if len(copies) == 0 && mailboxes.ProjectionOf(source) == mailboxes.FullObject && c.isExcludedByUpsync(source, selected) {
 		for _, config := range selected.Configs {
 			tally := summaryOf(tallies, config)
 			tally.ExcludedByUpsync = append(tally.ExcludedByUpsync, name)
@@ -137,11 +138,11 @@ func (c *Controller) countDown(tallies map[string]*ConfigSummary, source *unstru
 	c.addToSummaries(tallies, selected.Selection, key, synced, known)
 }
 
-// selectionExcludedByUpsync reports whether an object stays in the mailbox because upsync selects its name on the target.
-func (c *Controller) selectionExcludedByUpsync(source *unstructured.Unstructured, selected plan.ObjectSelection) bool {
+// isExcludedByUpsync reports whether an object stays in the mailbox because upsync selects its name on the target.
+func (c *Controller) isExcludedByUpsync(source *unstructured.Unstructured, selected plan.ObjectSelection) bool {
 	matcher := c.matcher.Load()
 	destination, _, err := c.destinationOf(matcher, source, selected, nil)
-	return err == nil && c.isExcludedByUpsync(matcher, source, destination)
+	return err == nil && c.Resource.IsExcludedByUpsync(matcher, source, destination.API, destination.Key)
 }
 
 func (c *Controller) countUp(tallies map[string]*ConfigSummary, matcher *selection.Matcher, key types.NamespacedName, known knownStates) {
@@ -339,4 +340,52 @@ func (c *Controller) unverifiedCount() int {
 		count += len(target.cache.ByIndex(bySource, unverifiedIndexValue))
 	}
 	return count
+}
+
+// maxDroppedFields bounds the fields that are reported for each config.
+const maxDroppedFields = 16
+
+// droppedFields are fields of target objects that the mailbox's schema does not have, by the configs that select the objects.
+// A field stays listed until the controller ends.
+type droppedFields struct {
+	lock     gosync.Mutex
+	byConfig map[string][]string
+}
+
+// recordDroppedFields notes fields that the mailbox drops, and reports new ones.
+func (c *Controller) recordDroppedFields(configs, paths []string) {
+	if len(paths) > 0 && c.droppedFields.add(configs, paths) {
+		c.OnChange()
+	}
+}
+
+func (d *droppedFields) add(configs, paths []string) (changed bool) {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	for _, config := range configs {
+		for _, path := range paths {
+			known := d.byConfig[config]
+			at, found := slices.BinarySearch(known, path)
+			if found || len(known) >= maxDroppedFields {
+				continue
+			}
+			if d.byConfig == nil {
+				d.byConfig = map[string][]string{}
+			}
+			d.byConfig[config], changed = slices.Insert(known, at, path), true
+		}
+	}
+	return changed
+}
+
+func (d *droppedFields) addTo(tallies map[string]*ConfigSummary, resource schema.GroupResource) {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	for config, paths := range d.byConfig {
+		tally := summaryOf(tallies, config)
+		for _, path := range paths {
+			tally.Dropped = append(tally.Dropped, resource.String()+" "+path)
+		}
+		slices.Sort(tally.Dropped)
+	}
 }
