@@ -27,8 +27,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 )
 
-// CheckConversion returns what is allowed for objects that a tenant's conversion turns into a kind of the target; the version
-// may be open. A conversion may only produce kinds that an operator published, and may not evade the rules of either
+// CheckConversion returns the permissions of objects that a tenant's conversion turns into a kind of the target; the version may
+// be open. A conversion may only produce kinds that an operator published, and may not evade the rules of either
 // PublishedResource. The error is a [*policy.DeniedError].
 func (r Resource) CheckConversion(published []Resource, made schema.GroupVersionKind) (Allowed, error) {
 	if r.publishes(made) {

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package plan decides what the hub does about one object, given what is seen of it on both sides.
+// Package plan plans the writes for one object, given its observed state on both sides.
 //
 // A [Planner] makes a [Plan] of a [Snapshot], which the sync controller executes. It asks [Down] and [Up], which are pure
 // functions from facts to a [Decision]. Every rule about overwriting, releasing and deleting is therefore in this package, and

@@ -47,15 +47,14 @@ func (p Path) Delete(object map[string]any) bool {
 	return found
 }
 
-// Change replaces each value that the path leads to by what change returns for it, or removes it if that is Absent.
+// Change replaces each value at the path by the result of change, or removes the value if the result is Absent.
 //
-// With create, change is also called for a field that is missing, with nil and false, and what it returns is put there,
-// with the maps that it needs around it. No item of a list is ever created: where one is missing, or [*] finds none,
-// nothing happens. A null on the way counts as missing. With create it is an error if the path goes through something
-// else than its steps need; without, the path then leads nowhere.
+// With create, Change also calls change for a missing field, with nil and false, and sets the field to the result. It creates the
+// maps on the way, but never an item of a list. A null on the way counts as missing. If a value on the way has a type that the
+// path cannot enter, Change returns an error with create, and changes nothing without.
 //
-// Nothing is written before change was called for all values, so that it may look at the object; and nothing at all if
-// there is an error, which is an *Error that names the place.
+// Change writes after it has called change for all values, so change may read the object. After an error, an *Error that names
+// the place, Change writes nothing.
 func (p Path) Change(object map[string]any, create bool, change func(value any, present bool) (any, error)) error {
 	if len(p.steps) == 0 {
 		return nil

@@ -26,18 +26,19 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// UnownedPaths returns the paths of desired that fieldsV1, our managedFields entry on the live object, does not hold.
+// UnownedPaths returns the sorted paths of desired that fieldsV1, the hub's managedFields entry on the live object, lacks. It
+// fails if the entry cannot be decoded.
 //
-// When somebody else changes a field that we applied, our entry loses it; when the server merely writes a value in
-// another form, the entry keeps it. So an uncovered path is drift, and a differing value of a covered path is not.
-// The entry itself shows how each list is keyed, so no schema is needed. Keys that the server defaulted (a port's
-// protocol) may be missing from the desired item.
+// When another writer changes a field that the hub applied, the hub's entry loses the field. When the server only normalizes a
+// value, the entry keeps the field. So an unowned path is drift, and a differing value of an owned path is not. The entry shows
+// how each list is keyed, so UnownedPaths needs no schema. The desired item may lack keys that the server defaulted (a port's
+// protocol).
 //
-// One loss cannot be seen, because an atomic map that is still ours looks the same: that of every field of a map which
-// is itself the value of a key (a map of objects, or anything without a schema).
+// UnownedPaths cannot detect one loss: that of all fields of a map that is itself the value of a key (a map of objects, or any
+// map without a schema). An atomic map that the hub still owns has the same entry.
 //
-// Only what server-side apply records is looked at: not apiVersion, kind, status, and of metadata only labels and
-// annotations. The result is sorted.
+// It compares only fields that server-side apply records: not apiVersion, kind and status, and of metadata only labels and
+// annotations.
 func UnownedPaths(desired map[string]any, fieldsV1 []byte) ([]string, error) {
 	gaps, err := unownedParts(desired, fieldsV1)
 	if err != nil {

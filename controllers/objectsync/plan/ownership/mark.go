@@ -82,8 +82,8 @@ type Self struct {
 	Name      string `json:"name"`
 }
 
-// Mark is what the hub writes on every object that it syncs. After any crash it has all facts that a hub needs to decide about
-// the object. It never names a replica.
+// Mark is on every object that the hub syncs. It holds all facts that a hub needs after a crash to decide about the object. It
+// never names a replica.
 type Mark struct {
 	Version int `json:"v"`
 	// Hub is the UID of the provider workspace's LogicalCluster.

@@ -26,12 +26,12 @@ import (
 // TakeOwnership returns the managedFields of an object with the fields that the manager applies taken from all who own them by
 // an update. It returns false, and the entries as they are, if there is nothing to take.
 //
-// An apply removes a field that it leaves out only if nobody else owns it. Whoever created an object that is then
-// adopted owns all of it, for ever; so without this a field removed from the source would stay on the target. Of a list's
-// item that is applied everything is taken, what the server defaulted in it too: else the item would stay as a torso.
+// An apply removes an omitted field only if no other manager owns the field. The creator of an adopted object owns all its
+// fields, so a field removed from the source would stay on the target. Of an applied list item, TakeOwnership takes all fields,
+// even defaulted ones: else a part of the item would stay.
 //
-// What others apply stays theirs, since they mean to hold it, and so do the fields of subresources. An entry that is left
-// empty is dropped, one that cannot be read is left alone.
+// Other managers keep fields that they apply, and fields of subresources. TakeOwnership drops an empty entry, and leaves an
+// entry alone that it cannot decode.
 func TakeOwnership(entries []metav1.ManagedFieldsEntry, manager string) ([]metav1.ManagedFieldsEntry, bool) {
 	applied := &fieldpath.Set{}
 	for _, entry := range entries {

@@ -14,8 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package policy decides which objects may be synced at all, whatever the configs of a mailbox ask for and whatever the
-// target holds: in which namespaces, of which APIs, and under which names.
+// Package policy decides which objects may be synced, by namespace, API and name. The configs of a mailbox and the objects of a
+// target do not matter.
 //
 // It denies by default. Only an operator can lift a denial, explicitly, in a PublishedResource or a SyncTarget.
 //

@@ -32,7 +32,7 @@ const (
 	ReasonConversionBypassesRules = "ConversionBypassesRules"
 )
 
-// DeniedError says why an object may not be synced, and what to do about it.
+// DeniedError states why an object may not be synced, and the remedy.
 type DeniedError struct {
 	// Reason is one of the Reason constants.
 	Reason, Message string

@@ -22,8 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// privilegedGroups are API groups of which all objects act inside kcp: they grant rights, serve APIs, admit or refuse
-// requests, or say what is synced.
+// privilegedGroups are API groups whose objects all act inside kcp: they grant rights, serve APIs, admit or refuse requests, or
+// configure the sync.
 var privilegedGroups = map[string]bool{
 	"admissionregistration.k8s.io": true,
 	"apiextensions.k8s.io":         true,

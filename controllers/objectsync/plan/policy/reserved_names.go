@@ -28,8 +28,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// kcpSystemNamespace is the namespace of a workspace in which kcp keeps the keys of its APIExports. Whoever knows such a key
-// can serve the API like its owner, and kcp uses the key that it finds there.
+// kcpSystemNamespace is the namespace of a workspace in which kcp keeps the keys of its APIExports. A user with such a key can
+// serve the API like its owner, and kcp uses the key that it finds there.
 const kcpSystemNamespace = "kcp-system"
 
 // reservedNames are the objects that kcp creates in every workspace, or in every namespace of one.

@@ -34,8 +34,8 @@ type Explanation struct {
 	conditionsMet int
 }
 
-// Explain returns an explanation for each entry that names the object's resource: first those that select the object, then
-// those that come closest.
+// Explain returns an explanation for each entry that names the object's resource: first the entries that select the object, then
+// the closest others.
 func (m *Matcher) Explain(mailbox Object) []Explanation {
 	if m == nil {
 		return nil

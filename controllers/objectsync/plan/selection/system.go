@@ -29,7 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// bootstrapLabel is on what the API server itself creates and repairs, such as its default ClusterRoles.
+// bootstrapLabel is on objects that the API server creates and repairs, such as its default ClusterRoles.
 const bootstrapLabel = "kubernetes.io/bootstrapping"
 
 // systemObjects recognise Kubernetes' own among the objects of a resource.
@@ -66,7 +66,7 @@ func IsSystem(object Object) bool {
 // IsUserObject reports whether "all objects" includes an object: it is neither Kubernetes' own nor in one of its namespaces.
 func IsUserObject(object Object) bool { return !IsSystem(object) && !inSystemNamespace(object) }
 
-// isSystemConfigMap knows the root certificate of every namespace and what API servers keep for each other.
+// isSystemConfigMap reports whether a ConfigMap is the root certificate of a namespace, or one that API servers share.
 func isSystemConfigMap(object Object) bool {
 	switch object.Name {
 	case "kube-root-ca.crt":
@@ -80,15 +80,15 @@ func isSystemConfigMap(object Object) bool {
 
 func isSystemRBAC(object Object) bool { return strings.HasPrefix(object.Name, "system:") }
 
-// isAPIServerService recognises the name under which pods reach the API server.
+// isAPIServerService reports whether a Service is the one under which pods reach the API server.
 func isAPIServerService(object Object) bool {
 	return object.Namespace == corev1.NamespaceDefault && object.Name == "kubernetes"
 }
 
 func isSystemNamespace(name string) bool { return strings.HasPrefix(name, "kube-") }
 
-// inSystemNamespace reports whether the object is one of what Kubernetes runs in its own namespaces. Events and Leases there
-// tell of the cluster's health, which is what whoever asks for them in all namespaces wants to see.
+// inSystemNamespace reports whether the object is in a namespace of Kubernetes itself. Events and Leases do not count: there they
+// show the cluster's health, and a config for all namespaces wants them.
 func inSystemNamespace(object Object) bool {
 	if !isSystemNamespace(object.Namespace) {
 		return false

@@ -93,8 +93,8 @@ func (d *Desired) ForCreate() *unstructured.Unstructured {
 	return first
 }
 
-// AsMarked returns the same, for an object whose mark says it otherwise but means the same: since it was made, the source
-// has not changed, only the list of what is ignored. Such an object is in sync.
+// AsMarked returns the desired object with the hash and the ignored fields of a mark. It is for objects in sync whose source has
+// not changed since the mark, but only the list of ignored fields.
 func (d *Desired) AsMarked(mark ownership.Mark) *Desired {
 	held := *d
 	held.Mark.Hash, held.Mark.Ignored = mark.Hash, mark.Ignored

@@ -23,14 +23,13 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// MissingPaths returns the paths of desired whose values actual does not hold. It is for mailboxes, which have no
-// managedFields entry of ours to tell (see [ownership.Uncovered]).
+// MissingPaths returns the sorted paths of desired whose values actual lacks. It is for mailboxes, where the hub has no
+// managedFields entry (see [ownership.UnownedPaths]).
 //
-// A map may hold more than is desired. A list must be as long, item by item. A number is the same however it is written.
-// An empty map or list may be absent, since an API server may drop it.
+// A map may have more entries than desired. A list must have equal items in equal order. Numbers are equal in any notation. An
+// empty map or list may be absent, since an API server may drop it.
 //
-// Only what is ours is looked at: not apiVersion, kind, status, and of metadata only labels and annotations. The result
-// is sorted.
+// It compares only fields that the hub writes: not apiVersion, kind and status, and of metadata only labels and annotations.
 func MissingPaths(desired, actual map[string]any) []string {
 	var missing []string
 	report := func(path fieldpath.Path) { missing = append(missing, path.String()) }

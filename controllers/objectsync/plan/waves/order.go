@@ -44,8 +44,8 @@ const (
 // configResources are the core resources that workloads read when they start.
 var configResources = []string{"configmaps", "secrets", "persistentvolumes", "persistentvolumeclaims", "resourcequotas", "limitranges"}
 
-// Of returns the wave of a resource. What is not known is a workload: a custom resource may need anything of the waves
-// before, and nothing of them needs it.
+// Of returns the wave of a resource. An unknown resource is a workload: a custom resource may need objects of all earlier waves,
+// and no object of those needs a custom resource.
 func Of(resource schema.GroupResource) Wave {
 	switch {
 	case resource == schema.GroupResource{Resource: "namespaces"}:
