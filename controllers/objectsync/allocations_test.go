@@ -137,7 +137,7 @@ var maxAllocations = map[string][2]float64{
 	"hash":                {66, 410},
 	"index":               {2, 2},
 	"parse the mark":      {27, 29},
-	"reconcile":           {160, 898},
+	"reconcile":           {167, 904},
 	"seal the mark":       {5, 5},
 	"select":              {3, 3},
 	"transform down":      {103, 605},
