@@ -232,8 +232,8 @@ func (c *Controller) awaitsRename(s *plan.Snapshot, target *targetResource, obje
 	return isFree()
 }
 
-// observeMissingRelated finds out the same for an object that was upsynced by a relation. As long as a primary may still claim it, the state is
-// Unknown.
+// observeMissingRelated finds out the same for an object that was upsynced by a relation. As long as a primary may still claim
+// the object, the state is Unknown.
 func (c *Controller) observeMissingRelated(s *plan.Snapshot, u *plan.UpSnapshot) {
 	ref := upsyncSourceRef(*u.Mark)
 	target := c.targetResourceFor(ref.Resource)

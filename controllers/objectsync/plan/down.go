@@ -26,8 +26,9 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
-// targetObjectSize is the size of a [TargetObject] without the values that its fields point to.
-const targetObjectSize = int64(unsafe.Sizeof(TargetObject{}))
+// targetObjectSize is the heap size of a [TargetObject] on 64-bit platforms, in bytes, without the values that its fields point
+// to.
+const targetObjectSize = 352
 
 // TargetObject holds the facts about a copy on the target.
 type TargetObject struct {

@@ -15,6 +15,6 @@ limitations under the License.
 */
 
 // Package waves orders resources that are synced as a set. Resources that others need come first. Resources that can refuse
-// others, such as webhooks, come last. The order matters during the first sync of a target, and in reverse when a target is drained. At all
-// other times each object is reconciled when it changes, and a failed one when its cause goes away.
+// others, such as webhooks, come last. The order matters during the first sync of a target, and in reverse when a target is
+// drained. At all other times each object is reconciled when it changes, and a failed one when its cause goes away.
 package waves
