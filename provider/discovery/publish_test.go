@@ -97,6 +97,8 @@ func publish(t *testing.T, workspace string, all []definition, natives map[schem
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A new workspace may refuse discovery for a moment.
+	suite.Eventually(t, func(g Gomega) { g.Expect(admin.List(ctx, &apisv1alpha1.APIResourceSchemaList{})).To(Succeed()) })
 	apis := published{config: config, client: suite.Dynamic(t, config), names: map[schema.GroupResource]schema.GroupResource{}}
 	export := &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: workspace}}
 	var served []schema.GroupVersionResource
