@@ -66,7 +66,12 @@ func (c *Connection) NewCache(resource schema.GroupVersionResource, options Cach
 
 // Run keeps the cache in sync with the target until ctx ends.
 func (c *Cache) Run(ctx context.Context) {
-	c.forEachPart(func(part *informer) { part.RunWithContext(ctx) })
+	var others sync.WaitGroup
+	defer others.Wait()
+	for _, part := range c.parts[1:] {
+		others.Go(func() { part.RunWithContext(ctx) })
+	}
+	c.parts[0].RunWithContext(ctx)
 }
 
 // Progress returns how many parts of the cache have synced, and how many may still do so. The rest is unavailable.
@@ -84,21 +89,17 @@ func (c *Cache) Progress() (filled, pending int) {
 
 // OnProgress calls the function each time a part of the cache has synced, until all have or ctx ends.
 func (c *Cache) OnProgress(ctx context.Context, call func()) {
-	c.forEachPart(func(part *informer) {
+	callWhenSynced := func(part *informer) {
 		if part.WaitForCacheSync(ctx) {
 			call()
 		}
-	})
-}
-
-// forEachPart calls the function for all parts concurrently, and waits. It needs no goroutine for the first part.
-func (c *Cache) forEachPart(call func(part *informer)) {
+	}
 	var others sync.WaitGroup
 	defer others.Wait()
 	for _, part := range c.parts[1:] {
-		others.Go(func() { call(part) })
+		others.Go(func() { callWhenSynced(part) })
 	}
-	call(c.parts[0])
+	callWhenSynced(c.parts[0])
 }
 
 // HasReached reports whether the cache shows all changes in a namespace up to a resourceVersion. It returns true if that is
