@@ -116,7 +116,7 @@ func (c *Controller) Register(hosting manager.Manager) error {
 	changed := topic.Source(c.manager.ObjectsChanged, c.enqueue)
 	return worker.Watch(source.TypedFunc[types.UID](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[types.UID]) error {
 		err := changed.Start(ctx, queue)
-		// What was published before is found here.
+		// Changes before the start of the controller are found here.
 		for _, syncTarget := range c.manager.SyncTargets() {
 			c.enqueue(queue, syncTarget)
 		}
