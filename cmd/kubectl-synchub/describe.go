@@ -41,9 +41,9 @@ func newDescribeTargetCommand(streams genericiooptions.IOStreams) *cobra.Command
 	command := &cobra.Command{
 		Use:     "target NAME",
 		Aliases: []string{"synctarget"},
-		Short:   "Tell all that the hub knows of a SyncTarget",
-		Long: "Tell all that the hub knows of a SyncTarget: its conditions, the resources that are synced and those that cannot be, its\n" +
-			"credentials, which cluster is expected and which were former ones, what is left of it while it is drained or deleted, and the events about it.",
+		Short:   "Show the details of a SyncTarget",
+		Long: "Show the details of a SyncTarget: its conditions, the resources that are synced and those that cannot be, its\n" +
+			"credentials, which cluster is expected and which were former ones, the objects that are left while it is drained or deleted, and the events about it.",
 		Example: "  kubectl synchub describe target florin",
 		Args:    oneSyncTarget,
 		RunE: func(command *cobra.Command, args []string) error {

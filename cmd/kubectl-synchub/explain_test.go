@@ -221,7 +221,7 @@ func TestExplain(t *testing.T) {
 		if err := f.admin.Update(t.Context(), changed); err != nil {
 			t.Fatal(err)
 		}
-		if got := answer(t, ask("cm", "bakery/settings")...); got.Result.State != explain.Unknown || !strings.Contains(got.Result.Text, "does not hold .data") {
+		if got := answer(t, ask("cm", "bakery/settings")...); got.Result.State != explain.Unknown || !strings.Contains(got.Result.Text, "does not own .data") {
 			t.Errorf("got %+v", got)
 		}
 	})

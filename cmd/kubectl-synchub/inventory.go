@@ -197,8 +197,8 @@ func (o *inventoryOptions) print(object client.Object, done string) error {
 // note prints a message that is not a result, to standard error.
 func (o *inventoryOptions) note(text string) { fmt.Fprintln(o.ErrOut, sanitizeLines(text)) }
 
-// confirmFunc returns a function that asks the operator to confirm. With said, or in a dry run, the function only
-// prints the question. Without a terminal it returns an error.
+// confirmFunc returns a function that asks the operator to confirm. With confirmed, or in a dry run, the
+// function only prints the question. Without a terminal it returns an error.
 func (o *inventoryOptions) confirmFunc(confirmed bool) func(context.Context, string) error {
 	return func(ctx context.Context, question string) error {
 		o.note(question)

@@ -71,8 +71,8 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	command.AddCommand(newStateCommands(streams)...)
 	command.AddCommand(newStatusCommand(streams), newExplainCommand(streams))
 	command.AddCommand(
-		newParentCommand("get", "List what the hub knows of", nil, newGetTargetsCommand(streams)),
-		newParentCommand("describe", "Tell all about one thing", nil, newDescribeTargetCommand(streams)),
+		newParentCommand("get", "List SyncTargets", nil, newGetTargetsCommand(streams)),
+		newParentCommand("describe", "Show the details of a SyncTarget", nil, newDescribeTargetCommand(streams)),
 		newParentCommand("published-resource", "Work with PublishedResources", []string{"publishedresource", "pubres"}, newRenderCommand(streams)),
 		newVersionCommand(streams),
 	)

@@ -101,10 +101,10 @@ func describe(wanted related.Query) string {
 		where = "in namespaces with " + wanted.NamespaceSelector.String()
 	}
 	if wanted.Selector != nil {
-		parts = append(parts, "what has "+wanted.Selector.String()+" "+where)
+		parts = append(parts, "objects with "+wanted.Selector.String()+" "+where)
 	}
 	if wanted.Owner != "" {
-		parts = append(parts, "what it owns "+where)
+		parts = append(parts, "objects that it owns "+where)
 	}
 	if len(parts) == 0 {
 		return "nothing"

@@ -46,7 +46,7 @@ type hostingFlags struct{ kubeconfig, context string }
 
 func (f *hostingFlags) addFlags(command *cobra.Command) {
 	flags := command.Flags()
-	flags.StringVar(&f.kubeconfig, "hosting-kubeconfig", "", "kubeconfig of the cluster that hosts the hub: rights are given for what is published there, and what --resources and --add-resources name and nobody has published yet is brought from the target to all mailboxes")
+	flags.StringVar(&f.kubeconfig, "hosting-kubeconfig", "", "kubeconfig of the cluster that hosts the hub: the hub gets rights for the resources that are published there, and unpublished resources of --resources and --add-resources are published from the target")
 	flags.StringVar(&f.context, "hosting-context", "", "the context of that kubeconfig, or of the one that kubectl uses")
 }
 
@@ -83,7 +83,7 @@ type publishing struct {
 func (o *registerOptions) planPublishing(ctx context.Context, plan *registration.Registrar) (*publishing, error) {
 	if !o.hosting.isSet() {
 		if len(plan.Requested.Resources)+len(plan.Requested.Additional) > 0 {
-			o.note("What nobody has published yet is not brought to mailboxes: for that, name the hosting cluster by --hosting-kubeconfig or --hosting-context.")
+			o.note("Unpublished resources are not brought to mailboxes: to publish them, name the hosting cluster by --hosting-kubeconfig or --hosting-context.")
 		}
 		return nil, nil //nolint:nilnil // nothing was asked for
 	}
@@ -196,7 +196,7 @@ func (i *publishing) remainingSteps() error {
 		}
 		manifests = append(manifests, manifest)
 	}
-	return fmt.Errorf("the target is registered, but the hosting cluster does not let you publish what it serves: %w\nHave this applied there, unless it is published already:\n%s", i.forbidden, strings.Join(manifests, "---\n"))
+	return fmt.Errorf("the target is registered, but the hosting cluster does not let you publish its resources: %w\nHave this applied there, unless it is published already:\n%s", i.forbidden, strings.Join(manifests, "---\n"))
 }
 
 // manifestOf returns the YAML of a PublishedResource, as a user would write it.

@@ -36,7 +36,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/discovery"
 )
 
-const renderLong = `Print what the hub makes of a PublishedResource, by the code that the hub runs: the schema or the claim by which
+const renderLong = `Print the effect of a PublishedResource, by the code that the hub runs: the schema or the claim by which
 mailboxes get the API, and, with --object, what a target is given for an object of a mailbox.
 
 Nothing is changed anywhere. What is needed to define the API is looked for in the files first: a
@@ -65,7 +65,7 @@ func newRenderCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	options := &renderOptions{IOStreams: streams, cluster: genericclioptions.NewConfigFlags(true)}
 	command := &cobra.Command{
 		Use:     "render -f FILE [--object FILE]",
-		Short:   "Print what the hub makes of a PublishedResource",
+		Short:   "Print the effect of a PublishedResource",
 		Long:    renderLong,
 		Example: renderExample,
 		Args:    noArguments,

@@ -156,7 +156,7 @@ func TestRenderPrints(t *testing.T) {
 		"what travels along, on standard error": {
 			input:  publishedResource("configmaps", configMaps+"\nrelated: [{identifier: keys, origin: Mailbox, resource: {version: v1, resource: secrets}, object: {selector: {matchLabels: {of: \"{{ .Primary.metadata.name }}\"}}}}]"),
 			object: settings, names: []string{"APIExport", "ConfigMap settings"},
-			errs: []string{"ConfigMap shop/settings takes along, as keys: what has of=settings in shop"},
+			errs: []string{"ConfigMap shop/settings takes along, as keys: objects with of=settings in shop"},
 		},
 		"a schema from a ConfigMap in the files": {
 			input: fromConfigMap + "---\n" + inConfigMap, names: []string{"APIResourceSchema v64a6efac.databases.db.example.com"},

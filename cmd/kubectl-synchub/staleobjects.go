@@ -50,7 +50,7 @@ The cluster that the SyncTarget stands for now is refused: use drain there. To b
 cluster to which the SyncTarget's own kubeconfig leads which one it is. Of a SyncTarget that does not exist any more give the
 UID. Make sure then that no other workspace has it: this command only sees the current one.`
 
-const staleObjectsExample = `  # List what is left on a former cluster
+const staleObjectsExample = `  # List the objects that are left on a former cluster
   kubectl synchub stale-objects florin --target-kubeconfig former.kubeconfig
 
   # Delete it, after a look at what that would do

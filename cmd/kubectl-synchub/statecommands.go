@@ -42,12 +42,12 @@ type stateCommand struct {
 var stateCommands = []stateCommand{
 	{
 		name: "cordon", done: "cordoned", short: "Let nothing new be placed on a cluster",
-		long:   "Let placement engines place nothing new on a cluster. What is there stays and is kept in sync.",
+		long:   "Let placement engines place nothing new on a cluster. Existing objects stay and are kept in sync.",
 		change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Unschedulable = true },
 	},
 	{
 		name: "uncordon", done: "uncordoned", short: "Let a cluster be used again after cordon or drain",
-		long:   "Undo cordon and drain: what the mailbox selects is placed on the cluster again.",
+		long:   "Undo cordon and drain: the hub places the selected objects on the cluster again.",
 		change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Unschedulable, spec.Drain = false, false },
 	},
 	{
@@ -57,14 +57,14 @@ var stateCommands = []stateCommand{
 	},
 	{
 		name: "resume", done: "resumed", short: "Go on syncing with a cluster that was suspended",
-		long:   "Undo suspend: what changed meanwhile is caught up with.",
+		long:   "Undo suspend: the hub then syncs the changes that were made meanwhile.",
 		change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Suspend = false },
 	},
 }
 
 var drainCommand = stateCommand{
-	name: "drain", done: "draining", short: "Take away from a cluster all that the hub placed there",
-	long: `Take away from a cluster all that the hub placed there, and place nothing more until it is uncordoned.
+	name: "drain", done: "draining", short: "Remove the hub's objects from a cluster",
+	long: `Remove the hub's objects from a cluster, and place none until it is uncordoned.
 
 The mailbox keeps its objects. How far it is, and what stays, is in the SyncTarget's status.cleanup and its condition
 Drained; --wait prints it.`,

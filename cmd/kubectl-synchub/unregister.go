@@ -69,7 +69,7 @@ func newUnregisterCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	options.addFlags(command)
 	options.target.addFlags(command)
 	flags := command.Flags()
-	flags.BoolVar(&options.orphan, "orphan", false, "leave on the cluster what the hub placed there, whatever spec.deletionPolicy says")
+	flags.BoolVar(&options.orphan, "orphan", false, "leave the hub's objects on the cluster, whatever spec.deletionPolicy says")
 	flags.BoolVar(&options.force, "force", false, "do not wait for a cluster that cannot be reached")
 	flags.BoolVar(&options.noWait, "no-wait", false, "do not wait until the SyncTarget is gone")
 	flags.DurationVar(&options.timeout, "timeout", 5*time.Minute, "how long to wait for that")

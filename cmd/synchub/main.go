@@ -51,7 +51,7 @@ func newCommand() *cobra.Command {
 		Use:   "synchub",
 		Short: "Keep many Kubernetes clusters in step with kcp",
 		Long: "synchub is one hub that keeps many Kubernetes clusters in step with kcp. Each cluster has a mailbox workspace:\n" +
-			"what users put there goes down to the cluster, and status comes back up. Nothing is installed in the clusters.",
+			"objects that users create there go down to the cluster, and status comes back up. Nothing is installed in the clusters.",
 		// The root command has its own RunE and Args, so that it can report an unknown command in one sentence.
 		Args:                  onlyCommands,
 		RunE:                  func(command *cobra.Command, _ []string) error { return command.Help() },

@@ -229,7 +229,7 @@ func (c *Controller) reportForeign(ctx context.Context, resource *synchubv1alpha
 		return
 	}
 	message := c.Hub.OtherHubMessage(resource)
-	log.FromContext(ctx).Info("another hub publishes it", "publishedResource", resource.Name, "hub", resource.Status.Hub.UID)
+	log.FromContext(ctx).Info("another hub publishes the PublishedResource", "publishedResource", resource.Name, "hub", resource.Status.Hub.UID)
 	events.Record(c.Recorder, resource, corev1.EventTypeWarning, publishedresource.ReasonAnotherHub, message)
 }
 

@@ -338,7 +338,7 @@ func (c *Controller) observeWorkspace(
 		if err := c.dependencies.RemoveFinalizers(ctx, logicalcluster.Name(workspace.Spec.Cluster)); err != nil {
 			log.FromContext(ctx).Info("cannot free the objects of a mailbox that is being deleted", "error", err.Error())
 		}
-		return notReady(ReasonWorkspaceDeleted, "The workspace %s:%s is being deleted. What it held stays on the target; a new one is made when it is gone.", c.Workspace, name), nil, nil
+		return notReady(ReasonWorkspaceDeleted, "The workspace %s:%s is being deleted. Its objects stay on the target; the hub creates a new workspace afterwards.", c.Workspace, name), nil, nil
 	}
 	if workspace.Status.Phase == corev1alpha1.LogicalClusterPhaseReady && workspace.Spec.Cluster != "" {
 		if err := c.ensureDefaultNamespace(ctx, syncTarget.UID, workspace.Spec.Cluster); err != nil {
@@ -394,7 +394,7 @@ func (c *Controller) desiredWorkspace(name, syncTarget string) tenancyv1alpha1.W
 // warnWorkspaceLost records an event that a mailbox was deleted by hand.
 func (c *Controller) warnWorkspaceLost(ctx context.Context, inventory client.Client, syncTarget *edgev2alpha1.SyncTarget, former string) error {
 	return events.WarnSyncTarget(ctx, inventory, c.clock.Now(), syncTarget, ReasonWorkspaceLost, fmt.Sprintf(
-		"The mailbox %s (%s) was deleted, and is made again empty. What came from it stays on the target, until the new one selects it again or the target is drained.",
+		"The mailbox %s (%s) was deleted, and the hub creates it again, empty. Objects from it stay on the target until the new mailbox selects them again or the target is drained.",
 		c.workspacePath(Name(logicalcluster.From(syncTarget), syncTarget.UID)), former))
 }
 
@@ -405,7 +405,7 @@ func (c *Controller) warnStateLost(ctx context.Context, inventory client.Client,
 		return nil
 	}
 	return events.WarnSyncTarget(ctx, inventory, c.clock.Now(), syncTarget, ReasonStateLost, fmt.Sprintf(
-		"The hub does not remember this SyncTarget, though its mailbox %s is there: its memory in the provider workspace was deleted, or not written yet. It takes the cluster that answers for the right one, "+
-			"and does not know of resources there that nothing selects any more. See whether status.clusterID is the cluster that is meant, and what `kubectl synchub stale-objects` lists on others.",
+		"The ledger in the provider workspace has no entry for this SyncTarget, although its mailbox %s exists: the entry was deleted, or not written yet. The hub accepts the cluster that answers now, "+
+			"and does not know resources there that nothing selects any more. Check that status.clusterID is the intended cluster, and run `kubectl synchub stale-objects` on other clusters.",
 		c.workspacePath(Name(logicalcluster.From(syncTarget), syncTarget.UID))))
 }

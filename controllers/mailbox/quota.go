@@ -152,7 +152,7 @@ func (p *Quota) setQueue(queue workqueue.TypedInterface[mcreconcile.Request]) {
 }
 
 // reserve reports whether the hub may create the mailbox of that name. If not, the SyncTarget is refused, and enqueued when
-// there is room. With hadOne, a SyncTarget whose mailbox was lost gets another in any case.
+// there is room. With hadMailbox, a SyncTarget whose mailbox was lost gets another in any case.
 func (p *Quota) reserve(syncTarget mcreconcile.Request, name string, hadMailbox bool) bool {
 	p.lock.Lock()
 	defer p.lock.Unlock()

@@ -139,13 +139,13 @@ func validateProjection(spec *synchubv1alpha1.PublishedResourceSpec) error {
 func validateNotEnforced(spec *synchubv1alpha1.PublishedResourceSpec) error {
 	inMailbox := InMailbox(spec)
 	if actor, ok := findAPI(kcpEnforcedAPIs, spec.Resource); ok && inMailbox.Group == spec.Resource.Group {
-		return fmt.Errorf("spec.resource: %s acts inside kcp itself, which would obey what is meant for a target: publish it under another group, by spec.projection.group", actor)
+		return fmt.Errorf("spec.resource: %s acts inside kcp itself, which would obey objects that are meant for a target: publish it under another group, by spec.projection.group", actor)
 	}
 	if actor, ok := findAPI(kcpEnforcedAPIs, inMailbox); ok {
 		return fmt.Errorf("spec.projection: %s acts inside kcp itself: choose another group", actor)
 	}
 	if own, ok := findAPI(hubAPIs, inMailbox); ok {
-		return fmt.Errorf("%s: %s is how mailboxes say what is synced, and has its schema from the hub", nameField(spec), own)
+		return fmt.Errorf("%s: %s selects the objects to sync, and has its schema from the hub", nameField(spec), own)
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ func validateOwnSchema(spec *synchubv1alpha1.PublishedResourceSpec) error {
 		return nil
 	}
 	if _, native := NativeAPI(inMailbox); native && nameField(spec) == "spec.resource" {
-		return fmt.Errorf("spec.api.source: kcp serves %s by itself, and a schema would hide what mailboxes have of it: use Claim, or another spec.projection.group", served)
+		return fmt.Errorf("spec.api.source: kcp serves %s by itself, and a schema would hide the objects that mailboxes have: use Claim, or another spec.projection.group", served)
 	}
 	return fmt.Errorf("%s: kcp serves %s by itself: publish it under another group, by spec.projection.group", nameField(spec), served)
 }
@@ -208,7 +208,7 @@ func validateWithoutSchema(spec *synchubv1alpha1.PublishedResourceSpec) error {
 		errs = append(errs, fmt.Errorf("spec.installCRD: %s is claimed, so there is no definition to install", groupResourceOf(spec.Resource)))
 	}
 	if spec.Deletion != nil && spec.Deletion.WaitForTarget {
-		errs = append(errs, fmt.Errorf("spec.deletion.waitForTarget: %s is claimed, and the hub sets no finalizer on what it does not export", groupResourceOf(spec.Resource)))
+		errs = append(errs, fmt.Errorf("spec.deletion.waitForTarget: %s is claimed, and the hub sets no finalizer on objects of APIs that it does not export", groupResourceOf(spec.Resource)))
 	}
 	return errors.Join(errs...)
 }

@@ -142,7 +142,7 @@ func (c *Compiler) compiledRules(published *synchubv1alpha1.PublishedResource, a
 	return rules, nil
 }
 
-// RetainOnly removes the cached rules of PublishedResources for which names returns false.
+// RetainOnly removes the cached rules of PublishedResources for which keep returns false.
 func (c *Compiler) RetainOnly(keep func(string) bool) {
 	c.lock.Lock()
 	defer c.lock.Unlock()

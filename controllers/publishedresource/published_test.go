@@ -51,7 +51,7 @@ func TestAPISourceOf(t *testing.T) {
 		claim, schema     = string(publishedresource.NativeClaim), string(publishedresource.OwnSchema)
 		use, hide         = "spec.api.source: kcp does not serve", "spec.api.source: kcp serves"
 		version, resource = "spec.resource.version: kcp serves", "spec.resource: kcp serves"
-		acts, ours        = "acts inside kcp itself", "how mailboxes say what is synced"
+		acts, ours        = "acts inside kcp itself", "selects the objects to sync"
 	)
 	for name, test := range map[string]struct {
 		resource string
@@ -120,7 +120,7 @@ func TestAPISourceOfProjections(t *testing.T) {
 		"as a native":                           {"a.io widgets - -", "", projection{Group: new(""), Plural: "configmaps"}, "spec.api.source: kcp does not serve widgets.a.io"},
 		"as the kind of a native":               {"- widgets Widget -", "", projection{Kind: "Secret"}, "spec.projection: kcp serves secrets"},
 		"as one of kcp's":                       {"a.io workspaces - -", "", projection{Group: new("tenancy.kcp.io")}, "spec.projection: kcp serves workspaces.tenancy.kcp.io"},
-		"as one of the hub's":                   {"a.io syncerconfigs - -", "", projection{Group: new("edge.kubestellar.io")}, "spec.projection: syncerconfigs.edge.kubestellar.io is how"},
+		"as one of the hub's":                   {"a.io syncerconfigs - -", "", projection{Group: new("edge.kubestellar.io")}, "spec.projection: syncerconfigs.edge.kubestellar.io selects"},
 		"what acts in another group":            {"- resourcequotas - -", "", projection{Group: new("a.io")}, schema},
 		"webhooks in another group":             {"admissionregistration.k8s.io - ValidatingWebhookConfiguration -", "", projection{Group: new("a.io")}, schema},
 		"what acts under another name":          {"- resourcequotas ResourceQuota -", "", projection{Plural: "qs", Kind: "Q"}, "spec.resource: resourcequotas acts"},

@@ -116,7 +116,7 @@ func (c *Controller) Register(hosting manager.Manager) error {
 	changed := topic.Source(c.manager.ObjectsChanged, c.enqueue)
 	return worker.Watch(source.TypedFunc[types.UID](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[types.UID]) error {
 		err := changed.Start(ctx, queue)
-		// What was published before is found here.
+		// Changes before the start of the controller are found here.
 		for _, syncTarget := range c.manager.SyncTargets() {
 			c.enqueue(queue, syncTarget)
 		}
@@ -271,25 +271,23 @@ func delayUntilDue(now time.Time, seen writeSchedule, known bool) time.Duration 
 }
 
 func (c *Controller) reconcileConfig(ctx context.Context, report report, resource schema.GroupVersionResource, object *unstructured.Unstructured) error {
-	var observed ObservedConfig
-	var current edgev2alpha1.SyncerConfigStatus // both kinds share it
-	id := selection.SyncerConfigID(object.GetName())
-	switch object.GetKind() {
-	case "SyncerConfig":
-		var config edgev2alpha1.SyncerConfig
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &config); err != nil {
-			return err
-		}
-		observed, current = report.observedConfig(id, config.Spec.Conversions), config.Status
-		observed.Suspended = config.Spec.Suspend
-	default:
-		id = selection.EdgeSyncConfigID(object.GetName())
-		var config edgev2alpha1.EdgeSyncConfig
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &config); err != nil {
-			return err
-		}
-		observed, current = report.observedConfig(id, config.Spec.Conversions), config.Status
+	id := selection.EdgeSyncConfigID(object.GetName())
+	if object.GetKind() == "SyncerConfig" {
+		id = selection.SyncerConfigID(object.GetName())
 	}
+	// Both kinds have these fields; an EdgeSyncConfig cannot be suspended.
+	var config struct {
+		Spec struct {
+			Conversions []edgev2alpha1.Conversion `json:"conversions"`
+			Suspend     bool                      `json:"suspend"`
+		} `json:"spec"`
+		Status edgev2alpha1.SyncerConfigStatus `json:"status"`
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &config); err != nil {
+		return err
+	}
+	observed, current := report.observedConfig(id, config.Spec.Conversions), config.Status
+	observed.Suspended = config.Spec.Suspend
 	switch inForce := report.Matcher.HasConfig(id); {
 	case !inForce && report.Matcher.IsPartial():
 		observed = ObservedConfig{BeyondLimits: true, MissingAPIs: observed.MissingAPIs}

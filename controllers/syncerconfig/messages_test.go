@@ -54,7 +54,7 @@ func TestOverlapping(t *testing.T) {
 		"nothing": {},
 		"overruled": {
 			overruled: []objectsync.ObjectName{late, role, early}, reason: syncerconfig.ReasonConversionOverruled,
-			message: []string{"An older config", "called on the target: clusterroles.rbac.authorization.k8s.io x; configmaps a/y; configmaps b/x."},
+			message: []string{"An older config", "names on the target: clusterroles.rbac.authorization.k8s.io x; configmaps a/y; configmaps b/x."},
 		},
 		"comes up": {
 			leftOut: []objectsync.ObjectName{late, late, early}, reason: syncerconfig.ReasonSelectedUp,

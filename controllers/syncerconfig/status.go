@@ -227,7 +227,7 @@ func limitFailureMessage(tally *objectsync.ConfigSummary) string {
 func unavailableReason(shortfalls []UnavailableEntry) (reason, message string) {
 	var sentences []string
 	for _, kind := range []struct{ reason, text string }{
-		{policy.ReasonConversionNotPublished, "Refused, because nobody has published what it makes"},
+		{policy.ReasonConversionNotPublished, "Refused, because no PublishedResource publishes the resulting kind"},
 		{policy.ReasonConversionBypassesRules, "Refused, because it would leave rules of the operator"},
 		{policy.ReasonPrivilegedUpsync, "Refused, because such objects act inside kcp"},
 		{policy.ReasonNamespaceProtected, "Refused, because the namespace is protected"},
@@ -264,7 +264,7 @@ func overlappingCondition(tally *objectsync.ConfigSummary, versions []string) me
 		reason, text string
 		things       []string
 	}{
-		{ReasonConversionOverruled, "An older config selects these objects too, and its conversions decide what they are called on the target", objectNames(tally.Overruled)},
+		{ReasonConversionOverruled, "An older config selects these objects too, and its conversions decide their names on the target", objectNames(tally.Overruled)},
 		{ReasonVersionOverruled, "A resource is written to the target in one version, and the oldest entry that names one decides", versions},
 		{ReasonSelectedUp, "These objects do not go down, because an entry that brings objects up selects them too", objectNames(tally.ExcludedByUpsync)},
 	} {

@@ -116,7 +116,7 @@ func (c *Controller) getSecret(ctx context.Context, inventory cluster.Cluster, r
 		state.secret = nil
 		return nil, err
 	case err != nil && known != nil:
-		log.FromContext(ctx).V(1).Info("cannot read the Secret from kcp, what was read before is used", "error", err.Error())
+		log.FromContext(ctx).V(1).Info("cannot read the Secret from kcp, the hub uses the version that it read before", "error", err.Error())
 		return known, nil
 	case err != nil:
 		return nil, fmt.Errorf("cannot read the Secret %s: %w", key, err)

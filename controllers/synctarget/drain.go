@@ -67,7 +67,7 @@ func (d *drainRun) progressMessage() string {
 	d.lock.Lock()
 	defer d.lock.Unlock()
 	if d.status == nil {
-		return "The hub looks for what it placed on the target."
+		return "The hub is listing its objects on the target."
 	}
 	return cleanupMessage(*d.status)
 }
@@ -211,7 +211,7 @@ func setDrainedCondition(syncTarget *edgev2alpha1.SyncTarget, health targets.Hea
 	case found.drain != nil:
 		condition.Message = found.drain.progressMessage()
 	default:
-		condition.Message = "The hub looks for what it placed on the target."
+		condition.Message = "The hub is listing its objects on the target."
 	}
 	meta.SetStatusCondition(&status.Conditions, condition)
 }

@@ -52,14 +52,14 @@ func authorizedCondition(access targets.Permissions, health targets.Health, prob
 	case access.Problem != "":
 		condition.Reason, condition.Message = ReasonUnknownPermissions, access.Problem
 	case !access.Known:
-		condition.Reason, condition.Message = ReasonUnknownPermissions, "The target has not said yet what the hub may do there."
+		condition.Reason, condition.Message = ReasonUnknownPermissions, "The target has not yet reported the hub's permissions."
 	case len(access.Missing) > 0:
 		condition.Status, condition.Reason = metav1.ConditionFalse, ReasonMissingPermissions
 		condition.Message = "On the target the hub may not use: " + rbac.DescribeAttributes(access.Missing, maxListedResources) +
-			". What configs in the mailbox ask for is among it. If the mailbox's users are meant to have it there, grant it: " +
+			". Configs in the mailbox ask for some of that. If the mailbox's users may have it there, grant it: " +
 			"`kubectl synchub register NAME --target-kubeconfig FILE --add-resources RESOURCES`."
 	default:
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonAuthorized, "The hub may do on the target what the synced resources need."
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonAuthorized, "The hub has the permissions on the target that the synced resources need."
 	}
 	return condition
 }

@@ -39,17 +39,17 @@ func TestAuthorizedCondition(t *testing.T) {
 	lacking := []authorizationv1.ResourceAttributes{
 		{Resource: "configmaps", Verb: "create"}, {Resource: "configmaps", Verb: "patch"}, {Group: "apps", Resource: "deployments", Verb: "delete"},
 	}
-	const listed = "On the target the hub may not use: configmaps (create, patch), deployments.apps (delete). What configs in the mailbox ask for is among it. " +
-		"If the mailbox's users are meant to have it there, grant it: `kubectl synchub register NAME --target-kubeconfig FILE --add-resources RESOURCES`."
+	const listed = "On the target the hub may not use: configmaps (create, patch), deployments.apps (delete). Configs in the mailbox ask for some of that. " +
+		"If the mailbox's users may have it there, grant it: `kubectl synchub register NAME --target-kubeconfig FILE --add-resources RESOURCES`."
 	for name, test := range map[string]struct {
 		access  targets.Permissions
 		health  targets.Health
 		problem *credentialsError
 		want    string
 	}{
-		"allowed":             {access: targets.Permissions{Known: true}, health: up, want: "True Authorized: The hub may do on the target what the synced resources need."},
+		"allowed":             {access: targets.Permissions{Known: true}, health: up, want: "True Authorized: The hub has the permissions on the target that the synced resources need."},
 		"missing":             {access: targets.Permissions{Known: true, Missing: lacking}, health: up, want: "False MissingPermissions: " + listed},
-		"not asked yet":       {health: up, want: "Unknown UnknownPermissions: The target has not said yet what the hub may do there."},
+		"not asked yet":       {health: up, want: "Unknown UnknownPermissions: The target has not yet reported the hub's permissions."},
 		"not answered":        {access: targets.Permissions{Problem: "cannot"}, health: up, want: "Unknown UnknownPermissions: cannot"},
 		"away":                {access: targets.Permissions{Known: true}, health: unreachable, want: "Unknown TargetUnreachable: refused"},
 		"away, and missing":   {access: targets.Permissions{Known: true, Missing: lacking}, health: unauthorized, want: "Unknown Unauthorized: expired"},

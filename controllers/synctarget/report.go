@@ -418,7 +418,7 @@ func syncerReadyCondition(syncTarget *edgev2alpha1.SyncTarget, v statusView, hea
 	case !v.configsKnown:
 		condition.Reason, condition.Message = ReasonStarting, "The hub has not read the mailbox yet."
 	case v.evicted:
-		condition.Reason, condition.Message = objectsync.ReasonMailboxLimitExceeded, "Nothing is synced, since the mailbox has too much; the condition MailboxLimitExceeded says how much, and what to do."
+		condition.Reason, condition.Message = objectsync.ReasonMailboxLimitExceeded, "Nothing is synced, because the mailbox exceeds its limits; see the condition MailboxLimitExceeded for the numbers and the remedy."
 	case v.rebound:
 		condition.Status, condition.Reason = metav1.ConditionTrue, ReasonMailboxRebound
 		condition.Message = fmt.Sprintf("The hub syncs the target with its mailbox, but removes nothing from it: the mailbox was bound again, after kcp had deleted with the former binding "+
@@ -439,7 +439,7 @@ func syncerReadyCondition(syncTarget *edgev2alpha1.SyncTarget, v statusView, hea
 func setSuspendedCondition(syncTarget *edgev2alpha1.SyncTarget) {
 	conditions.SetIf(syncTarget.Spec.Suspend, &syncTarget.Status.Conditions, metav1.Condition{
 		Type: edgev2alpha1.ConditionSuspended, Reason: ReasonSuspended, ObservedGeneration: syncTarget.Generation,
-		Message: "Nothing is synced while spec.suspend is true; what is on the target stays as it is.",
+		Message: "Nothing is synced while spec.suspend is true; objects on the target stay as they are.",
 	})
 }
 

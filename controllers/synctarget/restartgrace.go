@@ -43,8 +43,9 @@ const (
 // pendingReasons are the reasons of conditions that this hub has not determined yet.
 var pendingReasons = []string{targets.ReasonConnecting, ReasonStarting, ReasonUnknownPermissions}
 
-// restartGrace returns how long the hub keeps a condition as the previous hub stored it, while this hub only has a pending reason. Without it, a restart or a change of the leader would change the statuses of a whole fleet. It is short, so that
-// no condition stays True for long while no hub observes the target.
+// restartGrace returns how long the hub keeps a condition as the previous hub stored it, while this hub only has a pending
+// reason. Otherwise a restart or a change of the leader would change the statuses of a whole fleet. The time is short, so
+// that no condition stays True for long while no hub observes the target.
 func restartGrace(stored *metav1.Condition, next metav1.Condition, heartbeat *metav1.Time, since, now time.Time) time.Duration {
 	if stored == nil || !slices.Contains(pendingReasons, next.Reason) || !stored.LastTransitionTime.Time.Before(since.Truncate(time.Second)) {
 		return 0

@@ -146,7 +146,7 @@ func replaceFiles(directory string, files map[string][]byte) error {
 			continue
 		}
 		if err := os.Remove(filepath.Join(directory, entry.Name())); err != nil {
-			return fmt.Errorf("removing what is no longer generated: %w", err)
+			return fmt.Errorf("removing an outdated file: %w", err)
 		}
 	}
 	for name, content := range files {

@@ -83,7 +83,7 @@ func list(ctx context.Context, platform string) ([]byte, error) {
 	command.Stderr = os.Stderr
 	output, err := command.Output()
 	if err != nil {
-		return nil, fmt.Errorf("list what the programs consist of on %s: %w", platform, err)
+		return nil, fmt.Errorf("list the packages of the programs on %s: %w", platform, err)
 	}
 	return output, nil
 }

@@ -68,7 +68,7 @@ func outcome(status int, messages string) error {
 	case status == 0:
 		return nil
 	case status == found:
-		return errors.New("the programs call what is known to be vulnerable, see above: take the versions in which that is fixed")
+		return errors.New("the programs call vulnerable code, see above: update to the fixed versions")
 	case strings.Contains(messages, "fetching vulnerabilities: "):
 		return errNotChecked
 	default:

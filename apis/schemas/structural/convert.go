@@ -116,7 +116,7 @@ func (c *converter) schema(s *spec.Schema, at location) apiextensionsv1.JSONSche
 	s, name := c.components.resolve(s)
 	out := c.keywords(s, at)
 	if slices.Contains(at.types, name) {
-		c.note(at, "%s contains itself: what is inside is not described", name[strings.LastIndex(name, ".")+1:])
+		c.note(at, "%s contains itself: its content is not described", name[strings.LastIndex(name, ".")+1:])
 		return unknownSchema(out)
 	}
 	if name != "" {
@@ -167,7 +167,7 @@ func (c *converter) keywords(s *spec.Schema, at location) (out apiextensionsv1.J
 	}
 	out.ID, out.XListType, out.XListMapKeys = "", nil, nil
 	if len(out.XValidations) > 0 {
-		c.note(at, "the rules are left out: the server does not evaluate them on what it is sent")
+		c.note(at, "the rules are left out: the server does not evaluate them on requests")
 		out.XValidations = nil
 	}
 	if at.inStatus {

@@ -40,7 +40,7 @@ const (
 
 // removeFaults removes the parts of the schema that the faults name, as far as these parts only restrict values, and
 // returns notes about them. If rules are only together too expensive, removeFaults removes the first of them, or with
-// hurry all rules.
+// aggressive all rules.
 func removeFaults(root *apiextensionsv1.JSONSchemaProps, all field.ErrorList, aggressive bool) (notes []Note) {
 	single, together := removable(all)
 	if len(single) == 0 && len(together) > 0 && aggressive {

@@ -38,11 +38,6 @@ var (
 	AddToScheme = schemeBuilder.AddToScheme
 )
 
-// Resource returns the GroupResource of a plural resource name in this package's group.
-func Resource(resource string) schema.GroupResource {
-	return GroupVersion.WithResource(resource).GroupResource()
-}
-
 func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
 		&PublishedResource{}, &PublishedResourceList{},

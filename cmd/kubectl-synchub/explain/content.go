@@ -128,11 +128,11 @@ func (e *explainer) explainDecision(decision plan.Decision, desired *transform.D
 	case desired.Mark.Policy == ownership.PolicyCreateOnly:
 		e.addStep(StepContent, OK, "it was to be created once, and is left alone since then")
 	case decision.Cause == plan.Drifted:
-		e.addStep(StepContent, Unknown, "the hub does not hold %s there; it repairs what others change, and leaves what the cluster does not keep", joinFirst(decision.Fields)).withReason("Drifted")
+		e.addStep(StepContent, Unknown, "the hub does not own %s there; it repairs changes by others, and leaves fields that the cluster does not keep", joinFirst(decision.Fields)).withReason("Drifted")
 	case beyond != nil && decision.Cause == plan.Changed:
-		e.addStep(StepContent, Stopped, "it may be among what is beyond a limit, and is left as it is: %s", sentence(beyond.Message)).withReason(beyond.Reason)
+		e.addStep(StepContent, Stopped, "it may be among the objects beyond a limit, and is left as it is: %s", sentence(beyond.Message)).withReason(beyond.Reason)
 	case beyond != nil && len(differing) > 0:
-		e.addStep(StepContent, Unknown, "values differ at %s; it may be among what is beyond a limit: %s", joinFirst(differing), sentence(beyond.Message)).withReason(beyond.Reason)
+		e.addStep(StepContent, Unknown, "values differ at %s; it may be among the objects beyond a limit: %s", joinFirst(differing), sentence(beyond.Message)).withReason(beyond.Reason)
 	case decision.Cause == plan.Changed:
 		e.addStep(StepContent, Waiting, "the hub is about to write it anew").withReason("Changed")
 	case e.publishedResource == nil:

@@ -148,7 +148,7 @@ var contentCases = map[string]testCase{
 			limitExceeded(f, "ResourceLimitExceeded", "8 widgets.example.dev")
 			f.Target.Value = nil
 		},
-		step: explain.StepReport, state: explain.Stopped, reason: "ResourceLimitExceeded", says: []string{"it may be among what is beyond a limit: The mailbox has 8 widgets.example.dev"},
+		step: explain.StepReport, state: explain.Stopped, reason: "ResourceLimitExceeded", says: []string{"it may be among the objects beyond a limit: The mailbox has 8 widgets.example.dev"},
 	},
 	"too much of everything, and a change": {
 		change: func(_ *testing.T, f *explain.Facts) {
@@ -162,7 +162,7 @@ var contentCases = map[string]testCase{
 			limitExceeded(f, "MailboxLimitExceeded", "8 objects")
 			f.Object.Value.Object["spec"] = map[string]any{"size": int64(4)}
 		},
-		state: explain.Unknown, says: []string{"values differ at .spec.size; it may be among what is beyond a limit"},
+		state: explain.Unknown, says: []string{"values differ at .spec.size; it may be among the objects beyond a limit"},
 	},
 	"too much of another resource": {
 		change: func(_ *testing.T, f *explain.Facts) {
@@ -193,7 +193,7 @@ var contentCases = map[string]testCase{
 			tookBack(6)(t, f)
 			f.Object.Value.Object["spec"] = map[string]any{"size": int64(4), "replicas": int64(3)}
 		},
-		state: explain.Unknown, says: []string{"does not hold .spec.replicas there"},
+		state: explain.Unknown, says: []string{"does not own .spec.replicas there"},
 	},
 	"more failures than are listed": {
 		change: func(_ *testing.T, f *explain.Facts) { config(f).Status.Failed = 11 }, state: explain.Unknown, says: []string{"not all are listed"},
@@ -228,7 +228,7 @@ var contentCases = map[string]testCase{
 			entries[0].FieldsV1 = metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:synchub.dev/owner":{}},"f:annotations":{"f:synchub.dev/mark":{}}}}`)
 			f.Target.Value.SetManagedFields(entries)
 		},
-		state: explain.Unknown, says: []string{"does not hold .spec there"},
+		state: explain.Unknown, says: []string{"does not own .spec there"},
 	},
 	"without the label": {
 		change: func(_ *testing.T, f *explain.Facts) { f.Target.Value.SetLabels(nil) }, state: explain.Unknown, says: []string{ownership.OwnerLabel},

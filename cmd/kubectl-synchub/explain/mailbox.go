@@ -38,7 +38,7 @@ func (e *explainer) explainPublished() {
 		return
 	}
 	if missing := e.apisMissingCondition(); missing != nil {
-		e.addStep(StepPublished, Stopped, "the mailbox does not have what is published as %s: %s", e.facts.Resource, sentence(missing.Message)).withReason(missing.Reason)
+		e.addStep(StepPublished, Stopped, "the mailbox does not have the published API %s: %s", e.facts.Resource, sentence(missing.Message)).withReason(missing.Reason)
 		return
 	}
 	switch served := e.facts.Served; {
@@ -117,7 +117,7 @@ func (e *explainer) explainUnpublished() {
 	}
 	step := e.addStep(StepPublished, Stopped, "no PublishedResource publishes %s", e.facts.Resource).withReason("NotPublished")
 	if others := e.relatedEntries(); len(others) > 0 {
-		step.withAdvice("it goes down only with what is related to it, by %s", strings.Join(others, ", "))
+		step.withAdvice("it goes down only with related objects, by %s", strings.Join(others, ", "))
 		return
 	}
 	step.withAdvice("make one in the hosting cluster")
@@ -152,14 +152,14 @@ func (e *explainer) explainObject() {
 func (e *explainer) explainMissingObject() {
 	switch {
 	case e.observed != nil && e.observed.FormerMailbox:
-		e.addStep(StepObject, Stopped, "it is not in the mailbox; what is on the cluster came from a mailbox that was lost, and is kept until the SyncTarget is drained")
+		e.addStep(StepObject, Stopped, "it is not in the mailbox; the object on the cluster came from a mailbox that was lost, and is kept until the SyncTarget is drained")
 	case e.observed != nil && e.isSuspended():
 		e.addStep(StepObject, Stopped, "it is not in the mailbox any more; all that selects its name is suspended, so it is left on the cluster").withReason("Suspended")
 	case e.observed != nil:
 		e.addStep(StepObject, Waiting, "it is not in the mailbox any more; once that is proven it goes from the cluster, with the policy %s", e.observed.Mark.Policy)
 	case e.isSelectedUp() && plan.IsNeverUpsynced(e.owner, e.facts.Target.Value):
 		e.addStep(StepObject, Stopped, "it is not in the mailbox; a config selects it for coming up from the cluster, but by its label or mark a hub brought it there, "+
-			"and what a hub brought to a cluster comes up nowhere").withReason("BroughtByHub")
+			"and such objects are never upsynced").withReason("BroughtByHub")
 	case e.isSelectedUp():
 		e.explainUpsync()
 	default:

@@ -173,7 +173,7 @@ spec: {resource: {group: example.dev, resource: shops, version: v1}, related: [{
 			f.Object.Value.SetAnnotations(map[string]string{ownership.EnsuredAnnotation: owner.EnsuredValue(transform.SelfOf(f.Object.Value))})
 			f.Target.Value = nil
 		},
-		step: explain.StepSelected, state: explain.Stopped, says: []string{"only for what came up"},
+		step: explain.StepSelected, state: explain.Stopped, says: []string{"only for upsynced objects"},
 	},
 }
 

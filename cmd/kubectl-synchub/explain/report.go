@@ -78,7 +78,7 @@ func (e *explainer) explainReport() {
 		return
 	}
 	if beyond := e.beyondLimits(); beyond != nil && e.observed == nil && e.noDownsyncReason == "" {
-		e.addStep(StepReport, Stopped, "it may be among what is beyond a limit: %s", sentence(beyond.Message)).withReason(beyond.Reason)
+		e.addStep(StepReport, Stopped, "it may be among the objects beyond a limit: %s", sentence(beyond.Message)).withReason(beyond.Reason)
 		return
 	}
 	if e.facts.Configs.Err == nil && e.countFailed() > edgev2alpha1.MaxFailures {

@@ -68,7 +68,7 @@ func (e *explainer) explainNoDownsync() bool {
 	case reason == plan.NoDownsyncMailboxAccess:
 		e.addStep(StepSelected, Stopped, "it gives users their rights in the mailbox, by spec.mailboxAccess of the SyncTarget; such bindings never go down")
 	case reason == plan.NoDownsyncEnsured, e.owner.Hub == "" && object.GetAnnotations()[ownership.EnsuredAnnotation] != "":
-		e.addStep(StepSelected, Stopped, "the hub made this namespace only for what came up; it does not go down")
+		e.addStep(StepSelected, Stopped, "the hub created this namespace only for upsynced objects; it does not go down")
 	default:
 		return false
 	}
@@ -89,7 +89,7 @@ func (e *explainer) selectionMessage() string {
 	}
 	text := "selected by " + joinFirst(entries)
 	if len(e.selected.Overruled) > 0 {
-		text += "; an older one decides what it is called, not " + joinFirst(e.selected.Overruled)
+		text += "; an older one decides its name, not " + joinFirst(e.selected.Overruled)
 	}
 	return text
 }
@@ -169,7 +169,7 @@ func (e *explainer) explainFilter() {
 	case !passes:
 		e.goesDown = false
 		e.addStep(StepFilter, Stopped, "spec.filter of the PublishedResource %s holds it back", e.publishedResource.Name).withReason("Filtered").
-			withAdvice("change its labels, those of its namespace, or what the filter's expression looks at")
+			withAdvice("change its labels, the labels of its namespace, or the fields that the filter's expression reads")
 	default:
 		e.addStep(StepFilter, OK, "spec.filter of the PublishedResource lets it pass")
 	}
@@ -190,7 +190,7 @@ func (e *explainer) explainName() {
 	}
 	if e.resource.IsExcludedByUpsync(e.matcher, e.facts.Object.Value, e.targetRef.TargetAPI, e.targetRef.NamespacedName) && e.observed == nil {
 		e.goesDown = false
-		e.addStep(StepName, Stopped, "what it would be on the cluster is selected for coming up as well, so it does not go down").withReason("SelectedUp").
+		e.addStep(StepName, Stopped, "its object on the cluster is selected for upsync as well, so it does not go down").withReason("SelectedUp").
 			withAdvice("take it out of upsync, or do not select it for going down")
 		return
 	}

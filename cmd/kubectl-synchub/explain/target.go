@@ -32,15 +32,15 @@ func (e *explainer) explainSyncTarget() {
 	spec, name := &e.facts.SyncTarget.Spec, e.facts.SyncTarget.Name
 	switch {
 	case e.facts.SyncTarget.DeletionTimestamp != nil && spec.DeletionPolicy == edgev2alpha1.DeletionPolicyDelete:
-		e.addStep(StepSyncTarget, Stopped, "it is being deleted, and what the hub placed on the cluster with it").withReason("Deleting")
+		e.addStep(StepSyncTarget, Stopped, "it is being deleted, together with the hub's objects on the cluster").withReason("Deleting")
 	case e.facts.SyncTarget.DeletionTimestamp != nil:
-		e.addStep(StepSyncTarget, Stopped, "it is being deleted; what the hub placed on the cluster is left there, without marks").withReason("Deleting")
+		e.addStep(StepSyncTarget, Stopped, "it is being deleted; the hub's objects stay on the cluster, without marks").withReason("Deleting")
 	case spec.Suspend:
 		e.addStep(StepSyncTarget, Stopped, "it is suspended: nothing is written to the cluster").withReason("Suspended").withAdvice("kubectl synchub resume %s", name)
 	case spec.Drain:
-		e.addStep(StepSyncTarget, Stopped, "it is drained: what the hub placed on the cluster is taken away").withReason("Draining").withAdvice("kubectl synchub uncordon %s", name)
+		e.addStep(StepSyncTarget, Stopped, "it is drained: the hub's objects are removed from the cluster").withReason("Draining").withAdvice("kubectl synchub uncordon %s", name)
 	case spec.Unschedulable:
-		e.addStep(StepSyncTarget, OK, "it is cordoned: nothing new is made on the cluster, and what is there stays in sync").withReason("Cordoned")
+		e.addStep(StepSyncTarget, OK, "it is cordoned: nothing new is created on the cluster, and existing objects stay in sync").withReason("Cordoned")
 	default:
 		e.addStep(StepSyncTarget, OK, "it is registered")
 	}

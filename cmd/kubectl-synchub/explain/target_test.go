@@ -44,11 +44,11 @@ var targetCases = map[string]testCase{
 			f.SyncTarget.DeletionTimestamp = &metav1.Time{Time: now}
 			spec(f).DeletionPolicy = edgev2alpha1.DeletionPolicyDelete
 		},
-		step: explain.StepSyncTarget, state: explain.Stopped, reason: "Deleting", says: []string{"and what the hub placed on the cluster with it"},
+		step: explain.StepSyncTarget, state: explain.Stopped, reason: "Deleting", says: []string{"together with the hub's objects on the cluster"},
 	},
 	"deleted, and what was placed stays": {
 		change: func(_ *testing.T, f *explain.Facts) { f.SyncTarget.DeletionTimestamp = &metav1.Time{Time: now} },
-		step:   explain.StepSyncTarget, state: explain.Stopped, reason: "Deleting", says: []string{"is left there"},
+		step:   explain.StepSyncTarget, state: explain.Stopped, reason: "Deleting", says: []string{"stay on the cluster"},
 	},
 	"cordoned, and there already": {
 		change: func(_ *testing.T, f *explain.Facts) { spec(f).Unschedulable = true }, state: explain.OK, says: []string{"cordoned"},

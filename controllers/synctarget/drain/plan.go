@@ -100,7 +100,7 @@ var (
 	crds       = schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
 )
 
-// Plan decides about one object. cascades reports whether a namespace or CRD that came from the given mailbox resource may be
+// Plan decides about one object. allowsCascade reports whether a namespace or CRD that came from the given mailbox resource may be
 // deleted with its contents.
 func Plan(mode Mode, owner ownership.Owner, object Object, allowsCascade func(schema.GroupResource) bool) Decision {
 	value := owner.LabelValue()

@@ -107,7 +107,7 @@ func Run(ctx context.Context, options Options) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case err != nil:
-			r.Log.Info("the departure from the target is held up", "error", err.Error())
+			r.Log.Info("the drain of the target is blocked", "error", err.Error())
 			r.Target.ProbeNow()
 		case done:
 			return nil
@@ -198,7 +198,7 @@ func (r *drainer) isDeletionPending(found listing) bool {
 // storeReport stores the report.
 func (r *drainer) storeReport(ctx context.Context) error {
 	if err := r.StoreStatus(ctx, r.report.status()); err != nil {
-		return fmt.Errorf("cannot store the report of the departure: %w", err)
+		return fmt.Errorf("cannot store the report of the drain: %w", err)
 	}
 	r.lastStored = r.Clock.Now()
 	return nil
