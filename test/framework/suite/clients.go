@@ -36,16 +36,16 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/servers"
 )
 
-// Eventually fails the test unless the assertions hold in the end.
+// Eventually fails the test unless the assertions hold in the end. Its timeout does not depend on Main.
 func Eventually(t testing.TB, assert func(g gomega.Gomega)) {
 	t.Helper()
-	gomega.NewWithT(t).Eventually(assert).WithContext(t.Context()).Should(gomega.Succeed())
+	gomega.NewWithT(t).Eventually(assert).WithContext(t.Context()).WithTimeout(Timeout).WithPolling(pollInterval).Should(gomega.Succeed())
 }
 
 // WaitUntil fails the test unless the condition holds in the end.
 func WaitUntil(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	gomega.NewWithT(t).Eventually(condition).WithContext(t.Context()).Should(gomega.BeTrue(), what)
+	gomega.NewWithT(t).Eventually(condition).WithContext(t.Context()).WithTimeout(Timeout).WithPolling(pollInterval).Should(gomega.BeTrue(), what)
 }
 
 // Apply applies a manifest, see framework.Apply.
