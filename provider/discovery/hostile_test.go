@@ -31,7 +31,6 @@ import (
 	"github.com/synchub-dev/synchub/apis/schemas/structural"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/discovery"
-	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // clusterResponses are the responses of a cluster that serves widgets, by path.

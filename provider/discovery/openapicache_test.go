@@ -30,7 +30,6 @@ import (
 	utilclock "k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/discovery"
-	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // openAPIServer starts a server with one OpenAPI document and any hash. It returns a client, and the number of reads of

@@ -131,12 +131,6 @@ type Object interface {
 	UnstructuredContent() map[string]any
 }
 
-// Object is a cached object, as the transform returned it.
-type Object interface {
-	metav1.Object
-	UnstructuredContent() map[string]any
-}
-
 // Get returns a cached object, or nil. The caller must not change it.
 func (c *Cache) Get(key types.NamespacedName) Object {
 	part := c.partOf(key.Namespace)

@@ -268,8 +268,8 @@ func TestResolveResourceRemembers(t *testing.T) {
 func TestDiscovery(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	way := newFlakyProxy(t, startTarget(t, steady))
-	connection := connectTo(t, kubeconfigAt(t, startTarget(t, steady), way.URL()))
+	way := newFlakyProxy(t, steady(t))
+	connection := connectTo(t, kubeconfigAt(t, steady(t), way.URL()))
 	document, err := connection.Discovery().RESTClient().Get().AbsPath("/openapi/v3").Do(t.Context()).Raw()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(document)).To(ContainSubstring("apis/apps/v1"))

@@ -153,7 +153,7 @@ func TestTokenIsNotRenewedWithoutTheRight(t *testing.T) {
 // A token that the target would not accept is not written anywhere.
 func TestTokenIsVerified(t *testing.T) {
 	g := NewWithT(t)
-	target := startTarget(t, steady)
+	target := steady(t)
 	content := createServiceAccount(t, target, "proves", true)
 	connection := connectTo(t, content)
 	g.Expect(connection.verifyToken(t.Context(), "e30.e30.c2lnbmF0dXJl")).NotTo(Succeed())

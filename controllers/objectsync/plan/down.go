@@ -18,7 +18,6 @@ package plan
 
 import (
 	"fmt"
-	"unsafe"
 
 	"k8s.io/apimachinery/pkg/types"
 
