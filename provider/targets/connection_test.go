@@ -18,10 +18,7 @@ package targets
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/base64"
-	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
 	"os"
