@@ -71,10 +71,9 @@ clean-all: clean ## Remove the tools too
 
 ##@ Test
 
-# golangci-lint vets the code, see lint. End to end only the hub has the race detector: it makes the specs, which poll, take
-# several times the processors.
+# golangci-lint vets the code, see lint.
 unit_tests = go test -race -vet=off -timeout $(UNIT_TIMEOUT) $(UNIT_PACKAGES)
-e2e_tests = go run github.com/onsi/ginkgo/v2/ginkgo -v -timeout=$(E2E_TIMEOUT) -procs=$(E2E_PROCS) -randomize-all -focus='$(FOCUS)' ./test/e2e
+e2e_tests = go run github.com/onsi/ginkgo/v2/ginkgo -v -race -timeout=$(E2E_TIMEOUT) -procs=$(E2E_PROCS) -randomize-all -focus='$(FOCUS)' ./test/e2e
 
 # The end-to-end tests wait much of their time; the others take what they leave of the processors.
 .PHONY: test
