@@ -40,12 +40,11 @@ import (
 
 // clusters are all that the hub is connected to, beside the hosting cluster.
 type clusters struct {
-	// provider is the provider workspace, and ledger what the hub records there.
+	// provider is the provider workspace, and ledger the hub's own records there.
 	provider cluster.Cluster
 	ledger   *ledger.Store
-	// inventoryProvider engages the inventory workspaces, over which the controllers of the inventories manager reconcile.
-	inventoryProvider *inventories.Provider
-	inventories       mcmanager.Manager
+	// inventories runs the controllers that reconcile over all inventory workspaces.
+	inventories mcmanager.Manager
 	// mailboxes are cached as the cachePolicy says.
 	mailboxes   *mailboxes.Mailboxes
 	cachePolicy *syncmanager.CachePolicy
@@ -74,8 +73,7 @@ func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *
 			Client: provider.GetClient(), Reader: provider.GetAPIReader(), LeaseUID: leaseUIDReader(hosting, options.Lease),
 			Clock: clock.RealClock{}, Log: options.Log.WithName("ledger"),
 		}),
-		inventoryProvider: inventoryProvider,
-		inventories:       multi,
+		inventories: multi,
 		mailboxes: mailboxes.New(mailboxes.Options{
 			Access: options.Access, Workspace: options.Workspace, Export: bootstrap.MailboxExport, Resources: syncmanager.ConfigResources,
 			Policy: cachePolicy, MaxBytes: options.MailboxesBytes, AbsenceDelays: options.AbsenceDelays,
@@ -96,7 +94,7 @@ func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *
 	}, nil
 }
 
-// addTo makes the manager of the hosting cluster run what the clusters consist of.
+// addTo makes the manager of the hosting cluster run the caches, the ledger and the connections.
 func (c *clusters) addTo(hosting manager.Manager) error {
 	return errors.Join(hosting.Add(c.provider), hosting.Add(c.ledger), hosting.Add(c.mailboxes), hosting.Add(c.targets))
 }

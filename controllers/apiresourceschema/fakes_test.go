@@ -23,6 +23,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kcp-dev/logicalcluster/v3"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	. "github.com/onsi/gomega"
 	eventsv1 "k8s.io/api/events/v1"
@@ -93,14 +94,14 @@ type fakeInventory struct {
 
 func (i fakeInventory) GetClient() client.Client { return i.client }
 
-// fakeBindings lists the binding that kcp would show of the inventory workspace.
-type fakeBindings struct{}
-
-func (fakeBindings) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
-	binding := apisv1alpha1.APIBinding{}
-	binding.Annotations = map[string]string{"kcp.io/cluster": inventoryCluster, "kcp.io/path": inventoryPath}
-	list.(*apisv1alpha1.APIBindingList).Items = []apisv1alpha1.APIBinding{binding}
-	return nil
+// resolvePath returns the logical cluster of the inventory workspace, which is the only one.
+func resolvePath(_ context.Context, path logicalcluster.Path) (logicalcluster.Name, error) {
+	switch path.String() {
+	case inventoryPath, inventoryCluster:
+		return inventoryCluster, nil
+	default:
+		return "", kcp.ErrNoWorkspace
+	}
 }
 
 // publish creates a PublishedResource, and deletes it when the test ends.

@@ -20,18 +20,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/kcp-dev/logicalcluster/v3"
-	providercache "github.com/kcp-dev/multicluster-provider/pkg/cache"
-	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
-	"github.com/kcp-dev/sdk/apis/core"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -54,9 +51,9 @@ type Inventories interface {
 // SyncTargets implements [Targets] with the inventory caches and the registry of connections.
 type SyncTargets struct {
 	Inventories Inventories
-	// Bindings lists the APIBindings of all workspaces to the inventory export.
-	Bindings providercache.Lister
-	Registry *targets.Registry
+	// ResolvePath returns the logical cluster of a workspace path, as [kcp.ConfigProvider.LogicalClusterOf] does.
+	ResolvePath func(ctx context.Context, path logicalcluster.Path) (logicalcluster.Name, error)
+	Registry    *targets.Registry
 }
 
 var _ Targets = &SyncTargets{}
@@ -85,19 +82,12 @@ func (s *SyncTargets) Find(ctx context.Context, workspace, name string) (*target
 	return connection, nil
 }
 
-// resolve returns the logical cluster of a workspace path. kcp annotates each APIBinding with the path of its workspace.
+// resolve returns the logical cluster of a workspace, which is given by its path or by the name of the logical cluster. The paths
+// that workspaces claim in annotations prove nothing: a tenant could claim the operator's, and give all mailboxes his schema.
 func (s *SyncTargets) resolve(ctx context.Context, workspace string) (logicalcluster.Name, error) {
-	if !strings.Contains(workspace, ":") {
-		return logicalcluster.Name(workspace), nil
+	logicalCluster, err := s.ResolvePath(ctx, logicalcluster.NewPath(workspace))
+	if errors.Is(err, kcp.ErrNoWorkspace) {
+		return "", ErrNoSyncTarget
 	}
-	var bindings apisv1alpha1.APIBindingList
-	if err := s.Bindings.List(ctx, &bindings); err != nil {
-		return "", fmt.Errorf("cannot list the inventory workspaces: %w", err)
-	}
-	for i := range bindings.Items {
-		if bindings.Items[i].Annotations[core.LogicalClusterPathAnnotationKey] == workspace {
-			return logicalcluster.From(&bindings.Items[i]), nil
-		}
-	}
-	return "", ErrNoSyncTarget
+	return logicalCluster, err
 }

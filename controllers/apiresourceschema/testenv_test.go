@@ -138,7 +138,7 @@ func (w *testEnv) work(t testing.TB) error {
 		ConnectionChanged: connectionChanged,
 		Hub:               publishedresource.Hub{UID: "this-hub", Workspace: "root:provider"},
 		Hosting:           manager.GetClient(), HostingDiscovery: hostingDiscovery, Namespace: metav1.NamespaceDefault, Provider: provider,
-		Targets:  &apiresourceschema.SyncTargets{Inventories: fakeInventories{w.hosting}, Bindings: fakeBindings{}, Registry: registry},
+		Targets:  &apiresourceschema.SyncTargets{Inventories: fakeInventories{w.hosting}, ResolvePath: resolvePath, Registry: registry},
 		CRDs:     publishedresource.NewCRDStore(w.setInstallations),
 		Recorder: manager.GetEventRecorder("synchub"), Clock: clock.RealClock{},
 	})
