@@ -100,11 +100,11 @@ func Scheme() *runtime.Scheme {
 	return scheme
 }
 
-// changes carry what happens to SyncTargets from the components that see it to the controllers that follow it.
+// changes notify controllers about SyncTargets that other components observed to have changed.
 type changes struct {
 	// connection: the target got a connection, came up or went down. unauthorized: it refused the credentials in a probe.
 	connection, unauthorized topic.Topic[types.UID]
-	// state: what the sync manager knows of the SyncTarget. objects: its configs, or the objects that they select.
+	// state: the sync manager's state of the SyncTarget. objects: its configs, or the objects that they select.
 	state, objects topic.Topic[types.UID]
 }
 
@@ -147,7 +147,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 	)
 }
 
-// newLocator returns what finds the mailboxes that the hub created.
+// newLocator returns the locator of the mailboxes that the hub created.
 func newLocator(clusters *clusters, quota *mailbox.Quota, options Options) mailbox.Locator {
 	return mailbox.Locator{Provider: clusters.provider, Workspace: options.Workspace, Quota: quota, OwnerChecker: &mailbox.OwnerChecker{
 		Ledger: clusters.ledger,
@@ -157,7 +157,7 @@ func newLocator(clusters *clusters, quota *mailbox.Quota, options Options) mailb
 	}}
 }
 
-// newSyncManager returns what runs the sync controllers of each SyncTarget.
+// newSyncManager returns the manager that runs the sync controllers of each SyncTarget.
 func newSyncManager(clusters *clusters, identity bootstrap.Identity, changed *changes, options Options) *syncmanager.Manager {
 	return syncmanager.New(syncmanager.Options{
 		Mailboxes:           clusters.mailboxes,
@@ -177,7 +177,7 @@ func newSyncManager(clusters *clusters, identity bootstrap.Identity, changed *ch
 	})
 }
 
-// newSchemas returns the controller of the schemas that mailboxes get; what it finds of CRDs goes to the sync manager.
+// newSchemas returns the controller of the schemas that mailboxes get. It gives the sync manager the CRDs to install.
 func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.Identity, sync *syncmanager.Manager, changed *changes, options Options) (*apiresourceschema.Controller, error) {
 	hostingDiscovery, err := discovery.NewClient(hosting.GetConfig(), hosting.GetHTTPClient())
 	if err != nil {
@@ -189,7 +189,7 @@ func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.
 		HostingDiscovery:  hostingDiscovery,
 		Namespace:         options.Namespace,
 		Provider:          clusters.provider,
-		Targets:           &apiresourceschema.SyncTargets{Inventories: clusters.inventories, Bindings: clusters.inventoryProvider.Lister(), Registry: clusters.targets},
+		Targets:           &apiresourceschema.SyncTargets{Inventories: clusters.inventories, ResolvePath: options.Access.LogicalClusterOf, Registry: clusters.targets},
 		ConnectionChanged: &changed.connection,
 		CRDs:              publishedresource.NewCRDStore(func(all []publishedresource.CRDInstallation) { sync.SetCRDs(desiredCRDs(all)) }),
 		Recorder:          hosting.GetEventRecorder("synchub"),

@@ -179,13 +179,13 @@ func newExplained(t *testing.T) (f *testFleet, ducat *edgev2alpha1.SyncTarget) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		suite.Apply(t, f.Target.Config, string(crd))
+		suite.Apply(t, f.Config, string(crd))
 	}
 	suite.WaitUntil(t, "the APIs are served", func() bool {
 		return f.admin.List(t.Context(), &edgev2alpha1.SyncerConfigList{}) == nil && f.admin.List(t.Context(), &edgev2alpha1.EdgeSyncConfigList{}) == nil &&
 			f.admin.List(t.Context(), &synchubv1alpha1.PublishedResourceList{}) == nil
 	})
-	suite.Apply(t, f.Target.Config, mailboxOfDucat)
+	suite.Apply(t, f.Config, mailboxOfDucat)
 	ducat = f.ducat(t)
 	f.workspaces(t)
 	return f, ducat

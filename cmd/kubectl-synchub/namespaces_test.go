@@ -33,7 +33,7 @@ import (
 // removal.
 func (f *testFleet) bounds(t *testing.T) {
 	t.Helper()
-	suite.Apply(t, f.Target.Config, "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: till}}")
+	suite.Apply(t, f.Config, "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: till}}")
 	within := func(namespaces string, more ...string) []string {
 		return append(f.with("--namespaces", namespaces), more...)
 	}

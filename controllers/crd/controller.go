@@ -164,8 +164,7 @@ func (c *Controller) Reconcile(ctx context.Context, resource schema.GroupResourc
 	}
 	state, err := c.installer.Ensure(ctx, *desired)
 	if ctx.Err() != nil {
-		// The controller is being stopped, so the error says nothing about the CRD.
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, nil //nolint:nilerr // the controller is being stopped, so the error says nothing about the CRD
 	}
 	if state.Reason == ReasonTargetUnreachable {
 		c.Connection.ProbeNow()

@@ -204,7 +204,7 @@ func reconcileInSync(tb testing.TB, kind fixtures.Fixture) (reconcile func()) {
 	h.put(kind.Resource, string(manifest))
 	controller := h.controllers[kind.Resource]
 	suite.WaitUntil(tb, "the fixture is in sync", func() bool {
-		return must(controller.reconcile(tb.Context(), keyOf(source)))(tb).decision.Cause == plan.InSync
+		return must(controller.runPass(tb.Context(), keyOf(source)))(tb).decision.Cause == plan.InSync
 	})
 	ctx := tb.Context()
 	return func() { _, _ = controller.Reconcile(ctx, keyOf(source)) }

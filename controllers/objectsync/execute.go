@@ -39,13 +39,13 @@ func (c *Controller) executeDown(ctx context.Context, s *plan.Snapshot, p plan.P
 			return requeueIfStale(outcome{}, err)
 		}
 	}
-	claims := c.executeClaims(s, p.Claims)
+	claimsErr := c.executeClaims(s, p.Claims)
 	result := outcome{decision: p.Decision, deferred: p.Deferred, requeueAfter: p.RequeueAfter}
 	if p.VerifyAbsence != "" {
 		c.Mailboxes.VerifyAbsence(c.Mailbox, c.absenceCandidate(s.Key, p.VerifyAbsence))
 	}
 	if p.Err != nil {
-		return result, errors.Join(p.Err, claims)
+		return result, errors.Join(p.Err, claimsErr)
 	}
 	var errs []error
 	for _, operation := range p.Operations {
@@ -56,7 +56,7 @@ func (c *Controller) executeDown(ctx context.Context, s *plan.Snapshot, p plan.P
 		result.statusReturned = returned
 		errs = append(errs, err)
 	}
-	err := errors.Join(append(errs, claims)...)
+	err := errors.Join(append(errs, claimsErr)...)
 	if err == nil && p.Finalizer == plan.DropFinalizer {
 		err = c.removeFinalizer(ctx, s.Key, s.Source)
 	}
@@ -112,17 +112,18 @@ func (c *Controller) write(ctx context.Context, o plan.Operation) error {
 	case plan.VerifyAbsence, plan.Update:
 		err = fmt.Errorf("%s is no action on the target", o.Decision)
 	}
-	log.FromContext(ctx).V(1).Info("wrote to the target", "decision", o.Decision.String(), "resource", o.Copy.API.GroupResource(), "name", o.Copy.Key)
-	if err == nil {
-		c.OnChange()
+	if err != nil {
+		return err
 	}
-	return err
+	log.FromContext(ctx).V(1).Info("wrote to the target", "decision", o.Decision.String(), "resource", o.Copy.API.GroupResource(), "name", o.Copy.Key)
+	c.OnChange()
+	return nil
 }
 
 // fieldConflictError names the field managers that keep changing the fields that the hub applies.
 func (c *Controller) fieldConflictError(ctx context.Context, o plan.Operation) error {
 	if len(o.Decision.Fields) == 0 {
-		return fmt.Errorf("%w: spec.mutation.down of the PublishedResource makes another object of it each time", errFieldConflict)
+		return fmt.Errorf("%w: spec.mutation.down of the PublishedResource returns a different object on every run", errFieldConflict)
 	}
 	object, err := c.Connection.Get(requestmetrics.WithClass(ctx, requestmetrics.Extra), o.Copy.API.GroupVersionResource, o.Copy.Key)
 	if err != nil {
@@ -139,7 +140,8 @@ func describeSource(source ownership.Source) string {
 	return fmt.Sprintf("%s %s of the mailbox", source.Resource, types.NamespacedName{Namespace: source.Namespace, Name: source.Name})
 }
 
-// executeClaims publishes which related objects travel with the object. The error is why a relation cannot be resolved.
+// executeClaims registers the related objects that are synced with this one. It returns an error if a relation cannot be
+// resolved.
 func (c *Controller) executeClaims(s *plan.Snapshot, claims plan.ClaimsPlan) error {
 	switch claims {
 	case plan.KeepClaims:
@@ -154,6 +156,56 @@ func (c *Controller) executeClaims(s *plan.Snapshot, claims plan.ClaimsPlan) err
 	}
 	c.primaryProcessed(s.Key)
 	return nil
+}
+
+// executeUp carries out a plan for a mailbox object that is, or was, upsynced.
+func (c *Controller) executeUp(ctx context.Context, s *plan.Snapshot, p plan.Plan) (outcome, error) {
+	u := s.Up
+	result := outcome{decision: p.Decision, up: true, requeueAfter: p.RequeueAfter}
+	c.recordDroppedFields(u.Selection.Configs, p.DroppedFields)
+	if p.Err != nil {
+		return result, p.Err
+	}
+	if p.Repair {
+		if wait := c.states.driftBackoff(s.Key); wait > 0 {
+			result.requeueAfter = wait
+			return result, fmt.Errorf("%w: somebody in the mailbox, or spec.mutation.up of the PublishedResource, keeps changing it %v", errFieldConflict, p.Decision.Fields)
+		}
+	}
+	log.FromContext(ctx).V(1).Info("decided about an upsync", "decision", p.Decision.String())
+	err := c.writeToMailbox(ctx, s, p, &result)
+	if err == nil && c.upsyncReadsMailbox && p.Decision.Action == plan.Update {
+		c.states.recordWrite(s.Key, u.Object.GetResourceVersion())
+	}
+	return requeueIfStale(result, err)
+}
+
+// writeToMailbox makes the write that the plan decided on. An object in sync gets its status, and publishes its claims.
+func (c *Controller) writeToMailbox(ctx context.Context, s *plan.Snapshot, p plan.Plan, result *outcome) error {
+	switch p.Decision.Action {
+	case plan.None:
+		if p.Decision.Cause != plan.InSync {
+			return nil
+		}
+		returned, err := c.writeUpsyncedStatus(ctx, s, s.Source)
+		result.statusReturned = returned
+		return errors.Join(err, c.updateUpsyncedRelated(s), c.nameConflict(s.Up))
+	case plan.Create:
+		return c.createInMailbox(ctx, s, p.Desired)
+	case plan.Update:
+		return c.updateInMailbox(ctx, s, p.Desired)
+	case plan.Conflict:
+		return c.resolveMailboxConflict(ctx, s, p.Desired)
+	case plan.VerifyAbsence:
+		c.Mailboxes.VerifyAbsence(c.Mailbox, c.absenceCandidate(s.Key, p.VerifyAbsence))
+		return nil
+	case plan.Delete:
+		return c.deleteFromMailbox(ctx, s.Key, s.Source)
+	case plan.Release:
+		return c.releaseInMailbox(ctx, s.Key, s.Source)
+	default:
+		return fmt.Errorf("%s is no decision about an object of the mailbox", p.Decision)
+	}
 }
 
 // requeueIfStale makes a write that came too late no failure: the cache is about to show the newer object.

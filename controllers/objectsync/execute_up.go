@@ -29,7 +29,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
@@ -240,56 +239,6 @@ func (c *Controller) patchInMailbox(ctx context.Context, client dynamic.Resource
 func (c *Controller) forgetSourceDeletion(inMailbox *unstructured.Unstructured) {
 	if mark, err := plan.MailboxMark(c.Owner, inMailbox); err == nil {
 		c.states.forgetSourceDeleted(upsyncSourceRef(mark))
-	}
-}
-
-// executeUp carries out a plan for a mailbox object that is, or was, upsynced.
-func (c *Controller) executeUp(ctx context.Context, s *plan.Snapshot, p plan.Plan) (outcome, error) {
-	u := s.Up
-	result := outcome{decision: p.Decision, up: true, requeueAfter: p.RequeueAfter}
-	c.recordDroppedFields(u.Selection.Configs, p.DroppedFields)
-	if p.Err != nil {
-		return result, p.Err
-	}
-	if p.Repair {
-		if wait := c.states.driftBackoff(s.Key); wait > 0 {
-			result.requeueAfter = wait
-			return result, fmt.Errorf("%w: somebody in the mailbox, or spec.mutation.up of the PublishedResource, keeps changing it %v", errFieldConflict, p.Decision.Fields)
-		}
-	}
-	log.FromContext(ctx).V(1).Info("decided about an upsync", "decision", p.Decision.String())
-	err := c.writeToMailbox(ctx, s, p, &result)
-	if err == nil && c.upsyncReadsMailbox && p.Decision.Action == plan.Update {
-		c.states.recordWrite(s.Key, u.Object.GetResourceVersion())
-	}
-	return requeueIfStale(result, err)
-}
-
-// writeToMailbox makes the write that the plan decided on. An object in sync gets its status, and publishes its claims.
-func (c *Controller) writeToMailbox(ctx context.Context, s *plan.Snapshot, p plan.Plan, result *outcome) error {
-	switch p.Decision.Action {
-	case plan.None:
-		if p.Decision.Cause != plan.InSync {
-			return nil
-		}
-		returned, err := c.writeUpsyncedStatus(ctx, s, s.Source)
-		result.statusReturned = returned
-		return errors.Join(err, c.updateUpsyncedRelated(s), c.nameConflict(s.Up))
-	case plan.Create:
-		return c.createInMailbox(ctx, s, p.Desired)
-	case plan.Update:
-		return c.updateInMailbox(ctx, s, p.Desired)
-	case plan.Conflict:
-		return c.resolveMailboxConflict(ctx, s, p.Desired)
-	case plan.VerifyAbsence:
-		c.Mailboxes.VerifyAbsence(c.Mailbox, c.absenceCandidate(s.Key, p.VerifyAbsence))
-		return nil
-	case plan.Delete:
-		return c.deleteFromMailbox(ctx, s.Key, s.Source)
-	case plan.Release:
-		return c.releaseInMailbox(ctx, s.Key, s.Source)
-	default:
-		return fmt.Errorf("%s is no decision about an object of the mailbox", p.Decision)
 	}
 }
 

@@ -68,8 +68,8 @@ type details struct {
 	writtenFor string
 	// deferred are fields that the hub does not ignore any more, and leaves to the target until the source changes.
 	deferred []string
-	// former is true if copies are left on the target although their mailbox is gone.
-	former bool
+	// formerMailbox is true if copies are left on the target although their mailbox is gone.
+	formerMailbox bool
 	// awaited is the name on the target that the key waits for.
 	awaited *plan.Ref
 	// oldName is the key under which the object was upsynced before; it is deleted there once the new one exists.
@@ -105,7 +105,7 @@ func (s *keyStates) put(key types.NamespacedName, state keyState) {
 
 // isEmpty reports whether no field is set.
 func (d *details) isEmpty() bool {
-	return d.failure == nil && d.backoff == nil && d.writtenFor == "" && len(d.deferred) == 0 && !d.former && d.awaited == nil && d.oldName == nil
+	return d.failure == nil && d.backoff == nil && d.writtenFor == "" && len(d.deferred) == 0 && !d.formerMailbox && d.awaited == nil && d.oldName == nil
 }
 
 // detailed returns the state of a key with details to write to.
@@ -219,23 +219,23 @@ func (s *keyStates) forgetHistory(key types.NamespacedName) {
 	}
 }
 
-// setFormer records whether copies are left on the target although their mailbox is gone.
-func (s *keyStates) setFormer(key types.NamespacedName, former bool) {
+// setFormerMailbox records whether copies are left on the target although their mailbox is gone.
+func (s *keyStates) setFormerMailbox(key types.NamespacedName, former bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if state := s.keys[key]; former || state.details != nil {
 		state = s.detailed(key)
-		state.former = former
+		state.formerMailbox = former
 		s.put(key, state)
 	}
 }
 
-// formerKeys returns the keys with copies that are left on the target although their mailbox is gone.
-func (s *keyStates) formerKeys() (keys []types.NamespacedName) {
+// formerMailboxKeys returns the keys with copies that are left on the target although their mailbox is gone.
+func (s *keyStates) formerMailboxKeys() (keys []types.NamespacedName) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	for key, state := range s.keys {
-		if state.details != nil && state.former {
+		if state.details != nil && state.formerMailbox {
 			keys = append(keys, key)
 		}
 	}

@@ -17,23 +17,50 @@ limitations under the License.
 package objectsync
 
 import (
-	"errors"
-	"fmt"
-	"maps"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
-	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
-// selectionObjectByName returns these facts for a mailbox object that does not exist.
+// observe reads everything that one pass needs to know about a key.
+func (c *Controller) observe(key types.NamespacedName) *plan.Snapshot {
+	s := &plan.Snapshot{Key: key, Matcher: c.matcher.Load()}
+	s.Source, s.Readable = c.mailboxObject(key)
+	switch {
+	case !s.Readable, c.Resource.Unpublishing:
+	case c.isUpsynced(s.Source):
+		s.Up = c.observeUp(s)
+	default:
+		if len(c.states.upsyncedRefs(key)) > 0 {
+			s.Up = c.observeUp(s)
+		}
+		s.Down = c.observeDown(s)
+	}
+	return s
+}
+
+// mailboxObject returns the mailbox object, nil if there is none; known is false if the mailbox cannot be read now. The hub's
+// own last write counts although the cache may not show it yet.
+func (c *Controller) mailboxObject(key types.NamespacedName) (object *unstructured.Unstructured, known bool) {
+	cached, state := c.Mailboxes.Get(c.Resource.GroupVersionResource, c.Mailbox, key)
+	if state == mailboxes.Unknown {
+		return nil, false
+	}
+	object, deleted := c.states.inMailbox.current(key, cached)
+	if deleted {
+		now := c.Clock.Now().UTC().Format(time.RFC3339)
+		object = object.DeepCopy()
+		_ = unstructured.SetNestedField(object.Object, now, "metadata", "deletionTimestamp")
+	}
+	return object, true
+}
+
+// selectionObjectByName returns the selection facts of a mailbox object that does not exist, which has only a name.
 func (c *Controller) selectionObjectByName(key types.NamespacedName) selection.Object {
 	return selection.Object{
 		Resource: c.Resource.GroupVersionResource, Kind: c.Resource.Kind, Versions: c.Resource.GetRules().Versions,
@@ -61,161 +88,4 @@ func (c *Controller) targetSelectionObject(target *targetResource, object *unstr
 // isUpsynced reports whether the hub upsynced a mailbox object.
 func (c *Controller) isUpsynced(object *unstructured.Unstructured) bool {
 	return object != nil && plan.IsUpsyncedBy(c.Owner, object)
-}
-
-// cachedCopy is an object with the hub's label in the cache of a target: its identity and status, with the facts that decisions
-// need. The hub parses and verifies a mark once, when it enters the cache.
-type cachedCopy struct {
-	*unstructured.Unstructured
-	// observed is nil if the object is not a copy of the hub's; else mark is the verified annotation.
-	observed *plan.TargetObject
-	mark     string
-	// unverified is true if the object's mark names this hub but does not verify.
-	unverified bool
-}
-
-// SizeOfFacts implements [cachesize.Extended].
-func (o *cachedCopy) SizeOfFacts() int64 {
-	if o.observed == nil {
-		return 0
-	}
-	return o.observed.Size() + int64(len(o.mark))
-}
-
-// copyCache is the cache of the hub's copies of one resource on a target.
-type copyCache struct{ *targets.Cache }
-
-// Get returns a cached object, or nil. The caller must not change it.
-func (c copyCache) Get(key types.NamespacedName) *cachedCopy {
-	cached, _ := c.Cache.Get(key).(*cachedCopy)
-	return cached
-}
-
-// transformForCache returns a transform that reduces objects of the target to [cachedCopy]. It returns a cachedCopy and a
-// tombstone as they are.
-func (c *Controller) transformForCache(target *targetResource) cache.TransformFunc {
-	return func(obj any) (any, error) {
-		object, ok := obj.(*unstructured.Unstructured)
-		if !ok {
-			return obj, nil
-		}
-		key := keyOf(object)
-		known, _ := c.states.onTarget.current(target.Ref(key), target.cache.Get(key))
-		cached, _ := c.cachedCopyOf(object, known)
-		return cached, nil
-	}
-}
-
-// cachedCopyOf returns the cached form of a target object. before is that of the former version; nil if unknown.
-// The error is why the object is not a copy of the hub's. Drift shows in the managedFields, so values are kept only if a rule
-// of the PublishedResource reads them.
-func (c *Controller) cachedCopyOf(object *unstructured.Unstructured, before *cachedCopy) (*cachedCopy, error) {
-	all, _ := object.Object["metadata"].(map[string]any)
-	var content, metadata map[string]any
-	if c.cachesWholeObjects {
-		content, metadata = maps.Clone(object.Object), maps.Clone(all)
-		delete(metadata, "managedFields")
-	} else {
-		content = subset(object.Object, "apiVersion", "kind")
-		metadata = subset(all, "namespace", "name", "uid", "resourceVersion", "generation", "deletionTimestamp")
-		if status, ok := object.Object["status"]; ok && c.Resource.StatusReturn {
-			content["status"] = status
-		}
-	}
-	content["metadata"] = metadata
-	cached := &cachedCopy{Unstructured: &unstructured.Unstructured{Object: content}}
-	text, _ := plan.Annotation(object, ownership.MarkAnnotation)
-	if before != nil && before.observed != nil && before.mark == text && before.observed.Mark.Self == transform.SelfOf(object) {
-		// The mark is verified already.
-		cached.mark, cached.observed = before.mark, c.Resource.Observe(c.Owner, c.Mailbox, object, before.observed.Mark)
-		return cached, nil
-	}
-	observed, err := c.observeObject(object)
-	if err != nil {
-		cached.unverified = errors.Is(err, ownership.ErrUnverified)
-		return cached, err
-	}
-	cached.mark, cached.observed = text, observed
-	return cached, nil
-}
-
-// subset returns the entries of a map that have one of the keys.
-func subset(all map[string]any, keys ...string) map[string]any {
-	some := make(map[string]any, len(keys))
-	for _, key := range keys {
-		if value, ok := all[key]; ok {
-			some[key] = value
-		}
-	}
-	return some
-}
-
-// observeNamed returns the place on the target of that name, with the copy that is there. Copies that were observed before are
-// reused.
-func (c *Controller) observeNamed(name conversion.Name, existing []plan.Copy) (plan.Copy, error) {
-	if err := c.checkConvertedKind(name.GVK.GroupKind()); err != nil {
-		return plan.Copy{}, err
-	}
-	target := c.targetResourceForKind(name.GVK.GroupKind())
-	if target == nil {
-		return plan.Copy{}, fmt.Errorf("%w: %s, which the object is to be there", errNotServed, name.GVK.GroupKind())
-	}
-	key := types.NamespacedName{Namespace: name.Namespace, Name: name.Name}
-	for _, placed := range existing {
-		if placed.Ref() == target.Ref(key) {
-			return placed, nil
-		}
-	}
-	return c.observeCopy(target, key), nil
-}
-
-// observeTargetsOf returns all copies of a mailbox object.
-func (c *Controller) observeTargetsOf(source types.NamespacedName) []plan.Copy {
-	var all []plan.Copy
-	for _, target := range c.targetResources {
-		for _, object := range target.cache.ByIndex(bySource, source.String()) {
-			if found := c.observeCopy(target, keyOf(object)); found.Observed != nil && sourceKey(found.Observed.Mark) == source {
-				all = append(all, found)
-			}
-		}
-	}
-	return all
-}
-
-// hasUncachedTarget reports whether the hub wrote a copy of a mailbox object that the cache does not show yet.
-func (c *Controller) hasUncachedTarget(source types.NamespacedName) bool {
-	return c.states.onTarget.anyWritten(func(written *cachedCopy) bool {
-		return written.observed != nil && sourceKey(written.observed.Mark) == source
-	})
-}
-
-func sourceKey(mark ownership.Mark) types.NamespacedName {
-	return types.NamespacedName{Namespace: mark.Source.Namespace, Name: mark.Source.Name}
-}
-
-// observeCopy returns a place on the target with the copy that is there, if it is the hub's. The hub's own last write counts
-// although the cache may not show it yet.
-func (c *Controller) observeCopy(target *targetResource, key types.NamespacedName) plan.Copy {
-	found := plan.Copy{API: target.TargetAPI, Key: key}
-	cached := target.cache.Get(key)
-	known, deleted := c.states.onTarget.current(found.Ref(), cached)
-	if known == nil || known.observed == nil {
-		return found
-	}
-	found.Object, found.Observed, found.Uncached = known.Unstructured, known.observed, cached == nil
-	if deleted && !known.observed.Terminating {
-		observed := *known.observed
-		observed.Terminating = true
-		found.Observed = &observed
-	}
-	return found
-}
-
-// observeObject returns the facts about a copy that decisions need, or why the object is not a copy of the hub's.
-func (c *Controller) observeObject(object *unstructured.Unstructured) (*plan.TargetObject, error) {
-	mark, err := plan.TargetMark(c.Owner, object)
-	if err != nil {
-		return nil, err
-	}
-	return c.Resource.Observe(c.Owner, c.Mailbox, object, mark), nil
 }

@@ -18,12 +18,15 @@ package objectsync
 
 import (
 	"errors"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
@@ -31,7 +34,7 @@ import (
 
 // observeDown reads all copies of the mailbox object, and the place where the object belongs.
 func (c *Controller) observeDown(s *plan.Snapshot) *plan.DownSnapshot {
-	d := &plan.DownSnapshot{Copies: c.observeTargetsOf(s.Key)}
+	d := &plan.DownSnapshot{Copies: c.observeCopiesOf(s.Key)}
 	d.State, d.Selection, d.Err = c.downState(s, d.Copies)
 	switch {
 	case d.Err != nil:
@@ -70,7 +73,7 @@ func (c *Controller) observeAbsence(s *plan.Snapshot, d *plan.DownSnapshot) {
 	if len(d.Copies) > 0 || d.MayClaim {
 		d.AbsenceVerified = c.Mailboxes.TakeVerifiedAbsence(c.Mailbox, c.absenceCandidate(s.Key, d.State))
 	}
-	d.Settled = c.HasSynced() && !c.hasUncachedTarget(s.Key)
+	d.Settled = c.HasSynced() && !c.hasUncachedCopy(s.Key)
 }
 
 // destinationOf returns the place on the target where a mailbox object belongs, and how the object changes on its way there. It
@@ -168,4 +171,65 @@ func (c *Controller) isSuspended(matcher *selection.Matcher, object selection.Ob
 
 func (c *Controller) absenceCandidate(key types.NamespacedName, cause plan.Cause) absence.Candidate {
 	return absence.Candidate{Resource: c.Resource.GroupVersionResource, Key: key, Missing: cause == plan.SourceNotFound}
+}
+
+// observeNamed returns the place on the target of that name, with the copy that is there. Copies that were observed before are
+// reused.
+func (c *Controller) observeNamed(name conversion.Name, existing []plan.Copy) (plan.Copy, error) {
+	if err := c.checkConvertedKind(name.GVK.GroupKind()); err != nil {
+		return plan.Copy{}, err
+	}
+	target := c.targetResourceForKind(name.GVK.GroupKind())
+	if target == nil {
+		return plan.Copy{}, fmt.Errorf("%w: %s, which the object is to be there", errNotServed, name.GVK.GroupKind())
+	}
+	key := types.NamespacedName{Namespace: name.Namespace, Name: name.Name}
+	for _, placed := range existing {
+		if placed.Ref() == target.Ref(key) {
+			return placed, nil
+		}
+	}
+	return c.observeCopy(target, key), nil
+}
+
+// observeCopiesOf returns all copies of a mailbox object.
+func (c *Controller) observeCopiesOf(source types.NamespacedName) []plan.Copy {
+	var all []plan.Copy
+	for _, target := range c.targetResources {
+		for _, object := range target.cache.ByIndex(bySource, source.String()) {
+			if found := c.observeCopy(target, keyOf(object)); found.Observed != nil && sourceKey(found.Observed.Mark) == source {
+				all = append(all, found)
+			}
+		}
+	}
+	return all
+}
+
+// hasUncachedCopy reports whether the hub wrote a copy of a mailbox object that the cache does not show yet.
+func (c *Controller) hasUncachedCopy(source types.NamespacedName) bool {
+	return c.states.onTarget.anyWritten(func(written *cachedCopy) bool {
+		return written.observed != nil && sourceKey(written.observed.Mark) == source
+	})
+}
+
+func sourceKey(mark ownership.Mark) types.NamespacedName {
+	return types.NamespacedName{Namespace: mark.Source.Namespace, Name: mark.Source.Name}
+}
+
+// observeCopy returns a place on the target with the copy that is there, if it is the hub's. The hub's own last write counts
+// although the cache may not show it yet.
+func (c *Controller) observeCopy(target *targetResource, key types.NamespacedName) plan.Copy {
+	found := plan.Copy{API: target.TargetAPI, Key: key}
+	cached := target.cache.Get(key)
+	known, deleted := c.states.onTarget.current(found.Ref(), cached)
+	if known == nil || known.observed == nil {
+		return found
+	}
+	found.Object, found.Observed, found.Uncached = known.Unstructured, known.observed, cached == nil
+	if deleted && !known.observed.Terminating {
+		observed := *known.observed
+		observed.Terminating = true
+		found.Observed = &observed
+	}
+	return found
 }

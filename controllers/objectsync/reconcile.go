@@ -24,12 +24,10 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
@@ -51,7 +49,7 @@ type outcome struct {
 	statusReturned bool
 }
 
-// Reconcile makes one pass for a key. While the target is away it does nothing; [Controller.Resume] enqueues the key again.
+// Reconcile makes one pass for a key, and reports its outcome. While the target is away it does nothing; [Controller.Resume] enqueues the key again.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (reconcile.Result, error) {
 	defer c.firstPass.processed(key)
 	if !c.Connection.IsUp() && !c.Resource.Unpublishing {
@@ -62,9 +60,9 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 	c.activeReconciles.Add(1)
 	defer c.activeReconciles.Add(-1)
 	ctx = requestmetrics.WithClass(ctx, requestmetrics.Object)
-	pending, waits := c.states.takeChanges(key)
+	pending, hasPending := c.states.takeChanges(key)
 	started := c.Clock.Now()
-	outcome, err := c.reconcile(ctx, key)
+	outcome, err := c.runPass(ctx, key)
 	ended := c.Clock.Now()
 	c.metrics.observeReconcile(outcome, ended.Sub(started), err)
 	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -85,7 +83,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 	failure := newFailure(c.redact(err))
 	if failure.Reason == ReasonTargetUnreachable || apierrors.IsUnauthorized(err) {
 		c.Connection.ProbeNow()
-		if waits {
+		if hasPending {
 			c.states.putBackChanges(key, pending)
 		}
 	}
@@ -105,7 +103,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 
 // recordState notes facts about the object that are reported beside its failure.
 func (c *Controller) recordState(key types.NamespacedName, outcome outcome, err error) {
-	c.states.setFormer(key, err == nil && outcome.decision.Cause == plan.FormerMailbox)
+	c.states.setFormerMailbox(key, err == nil && outcome.decision.Cause == plan.FormerMailbox)
 	if c.states.setDeferred(key, outcome.deferred) {
 		c.OnChange()
 	}
@@ -138,9 +136,9 @@ func retryAfter(failure Failure, outcome outcome) time.Duration {
 	}
 }
 
-// reconcile makes one pass: it observes both sides of the key, plans, and executes the plan. The error is why the object
-// fails.
-func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (outcome, error) {
+// runPass makes one pass: it observes both sides of the key, plans, and executes the plan. It returns an error if the object
+// cannot be synced.
+func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (outcome, error) {
 	s := c.observe(key)
 	switch {
 	case !s.Readable:
@@ -159,39 +157,6 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (o
 		c.confirmMissingSource(ctx, s)
 	}
 	return c.executeUp(ctx, s, c.planner.PlanUp(s))
-}
-
-// observe reads everything that one pass needs to know about a key.
-func (c *Controller) observe(key types.NamespacedName) *plan.Snapshot {
-	s := &plan.Snapshot{Key: key, Matcher: c.matcher.Load()}
-	s.Source, s.Readable = c.mailboxObject(key)
-	switch {
-	case !s.Readable, c.Resource.Unpublishing:
-	case c.isUpsynced(s.Source):
-		s.Up = c.observeUp(s)
-	default:
-		if len(c.states.upsyncedRefs(key)) > 0 {
-			s.Up = c.observeUp(s)
-		}
-		s.Down = c.observeDown(s)
-	}
-	return s
-}
-
-// mailboxObject returns the mailbox object, nil if there is none; known is false if the mailbox cannot be read now. The hub's
-// own last write counts although the cache may not show it yet.
-func (c *Controller) mailboxObject(key types.NamespacedName) (object *unstructured.Unstructured, known bool) {
-	cached, state := c.Mailboxes.Get(c.Resource.GroupVersionResource, c.Mailbox, key)
-	if state == mailboxes.Unknown {
-		return nil, false
-	}
-	object, deleted := c.states.inMailbox.current(key, cached)
-	if deleted {
-		now := c.Clock.Now().UTC().Format(time.RFC3339)
-		object = object.DeepCopy()
-		_ = unstructured.SetNestedField(object.Object, now, "metadata", "deletionTimestamp")
-	}
-	return object, true
 }
 
 // warn writes an event about a failure on the mailbox object. Exceeded limits are reported in the config instead: an event for

@@ -220,7 +220,7 @@ func (c *Controller) existingKeys(names []types.NamespacedName) (keys []types.Na
 			key.Namespace = ""
 		}
 		_, state := c.Mailboxes.Get(c.Resource.GroupVersionResource, c.Mailbox, key)
-		if state == mailboxes.Present || len(c.observeTargetsOf(key)) > 0 {
+		if state == mailboxes.Present || len(c.observeCopiesOf(key)) > 0 {
 			keys = append(keys, key)
 		}
 	}

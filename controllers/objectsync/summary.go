@@ -122,7 +122,7 @@ func (c *Controller) SummarizeConfigs(tallies map[string]*ConfigSummary) {
 func (c *Controller) countDown(tallies map[string]*ConfigSummary, source *unstructured.Unstructured, selected plan.ObjectSelection, known knownStates) {
 	key := keyOf(source)
 	name := ObjectName{Resource: c.Resource.GroupResource(), Key: key}
-	copies := c.observeTargetsOf(key)
+	copies := c.observeCopiesOf(key)
 	if len(copies) == 0 && mailboxes.ProjectionOf(source) == mailboxes.FullObject && c.isExcludedByUpsync(source, selected) {
 		for _, config := range selected.Configs {
 			tally := summaryOf(tallies, config)
@@ -242,16 +242,16 @@ func (c *Controller) Summary() Summary {
 	for key, failure := range failures {
 		sum.Failed++
 		sum.Failures = append(sum.Failures, ObjectFailure{Resource: c.Resource, Key: key, Failure: failure})
-		sum.Synced -= len(c.observeTargetsOf(key))
+		sum.Synced -= len(c.observeCopiesOf(key))
 	}
 	for key := range c.states.deferredFields() {
 		if _, failed := failures[key]; !failed {
 			// The hub does not know whether the deferred fields differ.
-			sum.Synced -= len(c.observeTargetsOf(key))
+			sum.Synced -= len(c.observeCopiesOf(key))
 		}
 	}
-	for _, key := range c.states.formerKeys() {
-		sum.Former += len(c.observeTargetsOf(key))
+	for _, key := range c.states.formerMailboxKeys() {
+		sum.Former += len(c.observeCopiesOf(key))
 	}
 	sum.Synced -= sum.Former
 	sum.PendingSince, _ = c.states.oldestChange()

@@ -87,7 +87,7 @@ type entry struct {
 	state    State
 	// outdated is the session that may have read the target's schema before the last change. Another one must be used.
 	outdated *Session
-	// unblocked is closed once no reason is known to hold back objects, or none can be determined.
+	// unblocked is closed when objects may be written, or when the target's schema cannot be read.
 	unblocked   chan struct{}
 	isUnblocked bool
 }

@@ -90,12 +90,12 @@ type Target struct {
 	Limits mailboxes.Limits
 	// ResourceInventory holds the objects that the hub may have written, by resource of the target.
 	ResourceInventory map[schema.GroupResource]InventoryEntry
-	// Trusted is how long the compatibility in ResourceInventory counts without asking the target. It applies to the first
-	// connection only.
+	// Trusted says until when the compatibility in ResourceInventory counts without a request to the target. It applies to the
+	// first connection only.
 	Trusted Trust
 }
 
-// Trust says until when findings of the previous hub count. The zero value says that they do not count.
+// Trust says until when the stored states of the previous leader count. The zero value says that they do not count.
 type Trust struct {
 	Until time.Time
 }
@@ -124,8 +124,8 @@ type Options struct {
 	Checker *schemacheck.Checker
 	// NameClearer frees names of APIs in mailboxes; with nil, none are freed.
 	NameClearer NameClearer
-	// StateChanged carries the SyncTargets whose configs became known, or whose inventory, states of resources, or missing APIs have
-	// changed. ObjectsChanged carries those whose configs, or the objects that they select, have changed.
+	// StateChanged notifies about SyncTargets whose configs became known, or whose inventory, resource states or missing APIs
+	// changed. ObjectsChanged notifies about SyncTargets whose configs, or the objects that they select, changed.
 	StateChanged, ObjectsChanged *topic.Topic[types.UID]
 	// CachePolicy is that of the mailboxes.
 	CachePolicy *CachePolicy

@@ -81,7 +81,7 @@ func (c *Client) Versions(ctx context.Context, group string) ([]string, error) {
 	return versions[:min(len(versions), maxVersions)], err
 }
 
-// allVersions returns what Versions returns, without the limit. Versions with invalid names are left out.
+// allVersions returns the versions of a group without the limit of Versions. It leaves out versions with invalid names.
 func (c *Client) allVersions(ctx context.Context, group string) ([]string, error) {
 	if group == "" {
 		return []string{"v1"}, nil

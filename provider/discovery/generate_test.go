@@ -25,7 +25,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
 )
 
 // openAPIDoc holds the schemas of an OpenAPI document as JSON, independent of the code under test.

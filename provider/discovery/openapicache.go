@@ -47,7 +47,7 @@ const (
 	maxConcurrentWork = 2
 )
 
-// OpenAPICache caches what OpenAPI documents say, by the hashes of the documents, so that many equal clusters are read
+// OpenAPICache caches the content of OpenAPI documents, by the hashes of the documents, so that many equal clusters are read
 // once. A cluster reports the hash of each of its documents. The cache uses a reported hash only after it has verified
 // that a document has the hash. Therefore no cluster can change what the hub believes of another one.
 type OpenAPICache struct {
@@ -64,7 +64,7 @@ func NewOpenAPICache(clock clock.PassiveClock) *OpenAPICache {
 	}
 }
 
-// openAPIResource is what a document says of a resource.
+// openAPIResource describes a resource of a document.
 type openAPIResource struct {
 	// key identifies the document and the resource. It is empty if the document does not contain the resource.
 	key string
@@ -129,7 +129,7 @@ func hasHash(document []byte, hash string) bool {
 // contentHash returns a hash that differs from every hash of an API server.
 func contentHash(document []byte) string { return fmt.Sprintf("content-%x", sha256.Sum256(document)) }
 
-// parseResource returns what a document says of a resource. With a kind, the result has the schema.
+// parseResource returns a resource of a document. With a kind, the result has the schema.
 func parseResource(ctx context.Context, document []byte, hash string, resource schema.GroupVersionResource, kind string) (openAPIResource, error) {
 	var paths struct {
 		Paths map[string]json.RawMessage `json:"paths"`

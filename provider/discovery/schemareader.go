@@ -220,7 +220,7 @@ func (r *SchemaReader) otherVersionsError(ctx context.Context, resource schema.G
 	return &VersionNotServedError{names}
 }
 
-// getResource returns what the document at a URL says of a resource, or [ErrNotServed] if the document does not contain
+// getResource returns a resource of the document at a URL, or [ErrNotServed] if the document does not contain
 // it. Without a kind, getResource only checks that the document contains the resource.
 func (r *SchemaReader) getResource(ctx context.Context, link string, resource schema.GroupVersionResource, kind string) (openAPIResource, error) {
 	hash := hashFromURL(link)

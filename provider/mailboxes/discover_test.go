@@ -105,7 +105,7 @@ func TestDiscoverThroughAnyEndpoint(t *testing.T) {
 // Endpoints that answered the last time come first.
 func TestEndpointsByRank(t *testing.T) {
 	g := NewWithT(t)
-	mailboxes, _ := newMailboxes()
+	mailboxes := newMailboxes()
 	shows := caches{bindingsResource: nil}
 	for url, made := range map[string]struct {
 		caches caches

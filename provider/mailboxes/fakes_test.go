@@ -56,12 +56,12 @@ var (
 	secrets    = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 )
 
-// newMailboxes returns mailboxes without endpoints, which nobody runs, and their clock.
-func newMailboxes(resources ...schema.GroupVersionResource) (*Mailboxes, *clocktesting.FakeClock) {
-	now := clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
+// newMailboxes returns mailboxes without endpoints, which nobody runs.
+func newMailboxes(resources ...schema.GroupVersionResource) *Mailboxes {
 	return New(Options{
-		Workspace: "root:synchub", Export: "mailbox.example.org", Resources: resources, Clock: now, Log: funcr.New(func(string, string) {}, funcr.Options{}),
-	}), now
+		Workspace: "root:synchub", Export: "mailbox.example.org", Resources: resources,
+		Clock: clocktesting.NewFakeClock(time.Unix(1_000_000, 0)), Log: funcr.New(func(string, string) {}, funcr.Options{}),
+	})
 }
 
 func missingObject(resource schema.GroupVersionResource, name string) absence.Candidate {

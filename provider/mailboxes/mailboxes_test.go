@@ -35,7 +35,7 @@ type caches = map[schema.GroupVersionResource][]*unstructured.Unstructured
 
 // An object that no cache can show is Unknown, which does not mean that it was deleted.
 func TestGetAndList(t *testing.T) {
-	mailboxes, _ := newMailboxes(configMaps, secrets)
+	mailboxes := newMailboxes(configMaps, secrets)
 	addEndpoint(t, mailboxes, "https://one", caches{
 		bindingsResource: bindings(here),
 		// An endpoint may go on showing objects of a mailbox whose binding it does not show any more.
@@ -85,7 +85,7 @@ func TestGetAndList(t *testing.T) {
 
 func TestEventsReachTheirMailbox(t *testing.T) {
 	g := NewWithT(t)
-	mailboxes, _ := newMailboxes(configMaps)
+	mailboxes := newMailboxes(configMaps)
 	endpoint := addEndpoint(t, mailboxes, "https://one", nil)
 	subscriber, elsewhere := &recorder{}, &recorder{}
 	mailboxes.Subscribe(configMaps, here, subscriber)
@@ -126,7 +126,7 @@ func TestEventsReachTheirMailbox(t *testing.T) {
 // A binding that changes is a reason to look again at all of its mailbox.
 func TestBindingsResetTheirMailbox(t *testing.T) {
 	g := NewWithT(t)
-	mailboxes, _ := newMailboxes(configMaps)
+	mailboxes := newMailboxes(configMaps)
 	calls := recordAbsenceCalls(mailboxes)
 	endpoint := addEndpoint(t, mailboxes, "https://one", nil)
 	subscriber, elsewhere := &recorder{}, &recorder{}
@@ -163,7 +163,7 @@ func TestBindingsResetTheirMailbox(t *testing.T) {
 // An object that is visible again clears its candidate. One whose deletion was not observed requires a list.
 func TestEventsClearAndRequireRelist(t *testing.T) {
 	g := NewWithT(t)
-	mailboxes, _ := newMailboxes(configMaps)
+	mailboxes := newMailboxes(configMaps)
 	handler := addEndpoint(t, mailboxes, "https://one", nil).eventHandler(configMaps)
 	calls := recordAbsenceCalls(mailboxes)
 	handler.OnAdd(object(here, "back"), false)
@@ -179,7 +179,7 @@ func TestEventsClearAndRequireRelist(t *testing.T) {
 // The objects of a mailbox are counted without its binding, and without those of other mailboxes or unknown caches.
 func TestCountObjects(t *testing.T) {
 	g := NewWithT(t)
-	mailboxes, _ := newMailboxes(configMaps, secrets)
+	mailboxes := newMailboxes(configMaps, secrets)
 	g.Expect(absenceCache{mailboxes}.CountObjects(here)).To(BeZero())
 	addEndpoint(t, mailboxes, "https://one", caches{
 		bindingsResource: bindings(here, there), configMaps: append(objects(here, 11), objects(there, 20)...), secrets: objects(here, 12),

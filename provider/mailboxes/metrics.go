@@ -29,25 +29,25 @@ import (
 var (
 	endpointUp = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "synchub_mailbox_endpoint_up",
-		Help: "Whether the endpoint (a kcp shard) of the mailbox export answered the last time: 1, or 0 if it cannot be watched.",
+		Help: "1 if the hub can watch the endpoint (a kcp shard) of the mailbox export, else 0.",
 	}, []string{"endpoint"})
 	cacheObjects = prometheus.NewDesc("synchub_mailbox_cache_objects",
-		"Objects of mailboxes that the hub holds.", []string{"endpoint", "resource"}, nil)
+		"Cached objects of mailboxes.", []string{"endpoint", "resource"}, nil)
 	cacheBytes = prometheus.NewDesc("synchub_mailbox_cache_bytes",
-		"Estimate of the memory that those take.", []string{"endpoint", "resource"}, nil)
+		"Estimated memory of the cached objects of mailboxes, in bytes.", []string{"endpoint", "resource"}, nil)
 	totalBytes = prometheus.NewDesc("synchub_mailboxes_bytes",
-		"Estimate of the memory that the objects of all mailboxes take together.", nil, nil)
+		"Estimated memory of the cached objects of all mailboxes together, in bytes.", nil, nil)
 	maxTotalBytes = prometheus.NewDesc("synchub_mailboxes_max_bytes",
-		"How much that may be; 0 stands for no limit.", nil, nil)
+		"Limit of the memory of the cached objects of all mailboxes together, in bytes; 0 means no limit.", nil, nil)
 	fairShareBytes = prometheus.NewDesc("synchub_mailboxes_fair_share_bytes",
-		"How much each mailbox may take now, so that all together fit; 0 while all fit anyway.", nil, nil)
+		"Memory that each mailbox may take now so that all mailboxes fit, in bytes; 0 while they fit without it.", nil, nil)
 	limitedMailboxes = prometheus.NewDesc("synchub_mailboxes_limited",
-		"Mailboxes of which not all objects are held, because of their own limits, those of resources, or that of all together.", nil, nil)
+		"Mailboxes of which some objects are not cached because of a limit.", nil, nil)
 	evictedMailboxes = prometheus.NewDesc("synchub_mailboxes_evicted",
-		"Mailboxes of which nothing is held, since they have too many objects.", nil, nil)
+		"Mailboxes of which nothing is cached because they have too many objects.", nil, nil)
 )
 
-// runningMailboxes are those between the start and the end of Start: none on a hub that does not lead.
+// runningMailboxes are the running [Mailboxes]: none on a hub that does not lead.
 var runningMailboxes = metrics.New(collectMailboxes, cacheObjects, cacheBytes, totalBytes, maxTotalBytes, fairShareBytes, limitedMailboxes, evictedMailboxes)
 
 // Collectors returns the package's metrics, to be registered once.

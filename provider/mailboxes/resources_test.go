@@ -116,7 +116,7 @@ func TestUnwatch(t *testing.T) {
 // The candidates of a resource are forgotten with its watch, and none is verified until it is watched again.
 func TestUnwatchDropsCandidates(t *testing.T) {
 	g := NewWithT(t)
-	mailboxes, _ := newMailboxes(configMaps)
+	mailboxes := newMailboxes(configMaps)
 	calls := recordAbsenceCalls(mailboxes)
 	mailboxes.Watch(secrets)
 	mailboxes.VerifyAbsence(here, missingObject(secrets, "a"))

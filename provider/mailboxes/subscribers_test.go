@@ -52,7 +52,7 @@ func (c callingSubscriber) OnReset() { c.call(c.name, "reset") }
 
 func TestSubscribers(t *testing.T) {
 	g := NewWithT(t)
-	mailboxes, _ := newMailboxes(configMaps, secrets)
+	mailboxes := newMailboxes(configMaps, secrets)
 	handler := addEndpoint(t, mailboxes, "https://one", nil).eventHandler(configMaps)
 	var calls []string
 	subscribe := func(name string, resource schema.GroupVersionResource, mailbox logicalcluster.Name) (unsubscribe func()) {
@@ -147,7 +147,7 @@ func TestSubscribersAsAList(t *testing.T) {
 // A lasting subscriber gets each event, in order, while others subscribe and unsubscribe.
 func TestSubscribersComeAndGoUnderEvents(t *testing.T) {
 	const events, visitors = 2000, 4
-	mailboxes, _ := newMailboxes(configMaps)
+	mailboxes := newMailboxes(configMaps)
 	handler := addEndpoint(t, mailboxes, "https://one", nil).eventHandler(configMaps)
 	var received [2][]string
 	for number := range received {
@@ -228,7 +228,7 @@ func syntheticMailboxes(existing []logicalcluster.Name, count int) []logicalclus
 func TestEventsCostTheSameInAnyFleet(t *testing.T) {
 	cost := func(fleet int) float64 {
 		const rounds = 100
-		mailboxes, _ := newMailboxes(configMaps)
+		mailboxes := newMailboxes(configMaps)
 		route, received := eventsOf(t, mailboxes, addEndpoint(t, mailboxes, "https://one", nil), syntheticMailboxes(nil, fleet))
 		allocations := testing.AllocsPerRun(rounds, route)
 		// It runs once more to warm up.
@@ -275,7 +275,7 @@ func BenchmarkEvents(b *testing.B) {
 func mailboxesForBenchmark(b *testing.B) (*Mailboxes, *endpoint) {
 	b.Helper()
 	if *kcpKubeconfig == "" {
-		mailboxes, _ := newMailboxes(configMaps)
+		mailboxes := newMailboxes(configMaps)
 		return mailboxes, addEndpoint(b, mailboxes, "https://one", nil)
 	}
 	access, err := kcp.Load(*kcpKubeconfig, kcp.Limits{QPS: 100, Burst: 100})

@@ -76,8 +76,8 @@ type LimitError struct {
 
 func (e *LimitError) Error() string {
 	if e.Evicted {
-		return fmt.Sprintf("the mailbox has too many objects, %d or more: only to know which they are, about 1.4 KiB for each, takes more than the %d bytes that it may take. "+
-			"Nothing of it is synced, and the target is left as it is, until they are counted again and found to be less than half as many as fit, or %s",
+		return fmt.Sprintf("the mailbox has too many objects, %d or more. Their names alone, about 1.4 KiB for each, exceed its limit of %d bytes. "+
+			"The hub syncs none of them and leaves the target as it is, until it counts less than half as many as fit, or %s",
 			e.Objects, e.Limits.Bytes, e.remedy())
 	}
 	objects := "objects"
@@ -109,7 +109,7 @@ func (e *LimitError) remedy() string {
 	}
 }
 
-// usage counts what the caches hold of one mailbox.
+// usage counts the cached objects of one mailbox.
 type usage struct {
 	lock sync.Mutex
 	// deleted is true once the usage must not be changed any more.

@@ -36,8 +36,8 @@ type CacheOptions struct {
 	Namespaced bool
 	// Selector is a label selector; "" selects all objects.
 	Selector string
-	// Transform returns what is cached of an object. It may change the object in place, and may get its own result. Nil changes
-	// nothing.
+	// Transform returns the cached form of an object. It may change the object in place, and may get its own result. Nil
+	// changes nothing.
 	Transform cache.TransformFunc
 	// Handler is called for every change.
 	Handler cache.ResourceEventHandler

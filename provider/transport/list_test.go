@@ -56,7 +56,10 @@ func TestPages(t *testing.T) {
 	if len(errs) != 3 || errs[0] != nil || errs[1] != nil || errs[2] == nil {
 		t.Errorf("got %v", errs)
 	}
-	for range transport.Pages(t.Context(), metav1.ListOptions{Limit: 4}, list) {
+	for _, err := range transport.Pages(t.Context(), metav1.ListOptions{Limit: 4}, list) {
+		if err != nil {
+			t.Error(err)
+		}
 		break
 	}
 	if last := limits[len(limits)-1]; len(limits) != 5 || last != 4 {

@@ -115,7 +115,6 @@ var _ = Describe("departure", func() {
 	}, NodeTimeout(3*time.Minute))
 
 	It("gives users their rights in the mailbox, and takes them away again", func(ctx SpecContext) {
-		const ns = "accessible"
 		inventory := sharedInventory(ctx)
 		mailbox := register(ctx, inventory, "florin", "florin")
 		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"spec": {"mailboxAccess": [

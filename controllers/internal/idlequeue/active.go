@@ -27,10 +27,9 @@ import (
 // stopPriority is the priority of the zero key, which stops a worker.
 const stopPriority = math.MaxInt
 
-// activeQueue is a priority queue that can shut down while workers wait for it. controller-runtime's own blocks for ever if
-// its workers leave at the moment when it hands one an item, and with it everybody who waits for the controller
-// (kubernetes-sigs/controller-runtime issue 3538, fixed in v0.25, which needs newer Kubernetes libraries than kcp's). So it
-// stops the workers first.
+// activeQueue is a priority queue that can shut down while workers wait for it. controller-runtime's queue can deadlock in
+// ShutDown while it hands an item to a worker that stops (kubernetes-sigs/controller-runtime issue 3538). v0.25 fixes that, but
+// kcp's libraries are older. Therefore activeQueue stops the workers before it shuts down.
 type activeQueue[K comparable] struct {
 	priorityqueue.PriorityQueue[K]
 	queue *Queue[K]

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package idlequeue runs the workers of a controller only while there is work. A controller of controller-runtime needs nine
-// goroutines even when nothing happens, and a quiet fleet has thousands of controllers: some for each SyncTarget, so that one slow
-// target keeps no worker from the others.
+// Package idlequeue runs the workers of a controller only while there is work. An idle controller of controller-runtime needs
+// nine goroutines, and a quiet fleet has thousands of controllers. Each SyncTarget has its own, so that no slow target takes
+// workers from others.
 package idlequeue

@@ -84,6 +84,7 @@ func (p *Rendering) api(ctx context.Context, resource *synchubv1alpha1.Published
 		p.setClaim(claimed, spec.API.IdentityHash)
 		// Only a mailbox could tell the other properties. They matter only for the return of the status.
 		return publishedresource.API{GroupVersionResource: claimed, Kind: publishedresource.InMailbox(spec).Kind, Namespaced: true, Versions: []string{claimed.Version}}, nil
+	case publishedresource.OwnSchema:
 	}
 	if definition == nil {
 		return publishedresource.API{}, fmt.Errorf("PublishedResource %s: %w", resource.Name, ErrNoCRD)

@@ -88,7 +88,7 @@ func (o Object) conversionName() conversion.Name {
 
 // Selection says how an object is selected.
 type Selection struct {
-	// Policy is what becomes of the object's copy on the other side when the selection ends: Orphan if any config asks
+	// Policy says how the hub treats the object's copy on the other side when the selection ends: Orphan if any config asks
 	// for it.
 	Policy ownership.Policy
 	// StatusReturn is true if any config asks for the status.

@@ -26,7 +26,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
 
-// annotationLimit is what the API server allows for the sum of all annotation keys and values of one object
+// annotationLimit is the API server's limit for the sum of all annotation keys and values of one object
 // (k8s.io/apimachinery/pkg/api/validation.TotalAnnotationSizeLimitB).
 const annotationLimit = 256 << 10
 
@@ -77,7 +77,7 @@ type Desired struct {
 	forCreate map[string]any
 }
 
-// ForCreate returns what to create: fields that are left to the other side from then on may be set once.
+// ForCreate returns the object to create. It may set fields once that the hub then leaves to the other side.
 func (d *Desired) ForCreate() *unstructured.Unstructured {
 	if d.forCreate == nil {
 		return d.Object
