@@ -77,8 +77,8 @@ type Controller struct {
 	entries map[schema.GroupResource]*entry
 	// session is shared by all resources that are due at once, so that they do not repeat requests. It is nil while none is.
 	session *Session
-	// parked is true if a reconcile was skipped because the target was down.
-	parked bool
+	// skipped is true if a reconcile was skipped because the target was down.
+	skipped bool
 }
 
 // entry is the state of a resource that is compared. Its key is the mailbox resource.
@@ -185,7 +185,7 @@ func (c *Controller) Unblocked(resource schema.GroupResource) <-chan struct{} {
 func (c *Controller) Reconcile(ctx context.Context, resource schema.GroupResource) (reconcile.Result, error) {
 	defer c.endSession()
 	desired, outdated, ok := c.take(resource)
-	if !ok || c.parkIfDown() {
+	if !ok || c.skipIfDown() {
 		return reconcile.Result{}, nil
 	}
 	if pause := c.budget.spend(0, c.Clock.Now()); pause > 0 {
@@ -227,12 +227,12 @@ func (c *Controller) take(resource schema.GroupResource) (desired Resource, outd
 	return found.resource, outdated, true
 }
 
-// parkIfDown reports whether the target is down. The lock keeps resume from missing this reconcile.
-func (c *Controller) parkIfDown() bool {
+// skipIfDown reports whether the target is down. The lock keeps resume from missing this reconcile.
+func (c *Controller) skipIfDown() bool {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	isDown := !c.Connection.IsUp()
-	c.parked = c.parked || isDown
+	c.skipped = c.skipped || isDown
 	return isDown
 }
 
@@ -240,10 +240,10 @@ func (c *Controller) parkIfDown() bool {
 // other schemas than before.
 func (c *Controller) resume() {
 	c.lock.Lock()
-	wasParked := c.parked
-	c.parked = false
+	hasSkipped := c.skipped
+	c.skipped = false
 	c.lock.Unlock()
-	if wasParked {
+	if hasSkipped {
 		c.recheckAll(0)
 	}
 }

@@ -98,15 +98,15 @@ func TestResume(t *testing.T) {
 	resource := schema.GroupResource{Resource: "widgets"}
 	controller.SetResources(map[schema.GroupResource]Resource{resource: {Target: resource.WithVersion("v1"), Kind: "Widget"}})
 	for _, test := range []struct {
-		parked bool
+		skipped bool
 		want   int
 	}{{false, 1}, {true, 2}, {false, 2}} {
-		controller.parked = test.parked
+		controller.skipped = test.skipped
 		controller.resume()
-		if waiting := controller.queue.Len(); waiting != test.want || controller.parked {
-			t.Errorf("parked %v: %d additions to the queue, want %d", test.parked, waiting, test.want)
+		if waiting := controller.queue.Len(); waiting != test.want || controller.skipped {
+			t.Errorf("skipped %v: %d additions to the queue, want %d", test.skipped, waiting, test.want)
 		}
-		controller.parked = false
+		controller.skipped = false
 	}
 }
 
