@@ -80,7 +80,7 @@ func (f *testFleet) imports(t *testing.T) {
 func (f *testFleet) hosts(t *testing.T) {
 	t.Helper()
 	crd := suite.ReadFile(t, "../../apis/schemas/crds/synchub.dev_publishedresources.yaml")
-	suite.Apply(t, f.Target.Config, string(crd))
+	suite.Apply(t, f.Config, string(crd))
 	suite.WaitUntil(t, "the API is served", func() bool {
 		return f.admin.List(t.Context(), &synchubv1alpha1.PublishedResourceList{}) == nil
 	})
@@ -118,7 +118,7 @@ func (f *testFleet) advises(t *testing.T) {
 		t.Error("something was published")
 	}
 	// The printed manifest applies unchanged.
-	suite.Apply(t, f.Target.Config, manifest)
+	suite.Apply(t, f.Config, manifest)
 	if err := f.admin.Delete(t.Context(), &synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: "deployments.apps"}}); err != nil {
 		t.Errorf("what was printed was not applied: %v", err)
 	}

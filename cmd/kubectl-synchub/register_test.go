@@ -262,11 +262,11 @@ func (f *testFleet) findsOut(t *testing.T) {
 // as returns the kubeconfig of a user who has a role in the cluster.
 func (f *testFleet) as(t *testing.T, name, role string) string {
 	t.Helper()
-	suite.Apply(t, f.Target.Config, "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: admin-of-roles}, rules: ["+
+	suite.Apply(t, f.Config, "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: admin-of-roles}, rules: ["+
 		"{apiGroups: [rbac.authorization.k8s.io], resources: [clusterroles, clusterrolebindings, roles, rolebindings], verbs: [get, create, patch]},"+
 		"{apiGroups: [''], resources: [namespaces, serviceaccounts], verbs: [get, create, patch]}]}")
-	suite.Apply(t, f.Target.Config, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: "+name+", namespace: default}}")
-	suite.Apply(t, f.Target.Config, "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: "+name+"}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "+role+"}, subjects: [{kind: ServiceAccount, name: "+name+", namespace: default}]}")
+	suite.Apply(t, f.Config, "{apiVersion: v1, kind: ServiceAccount, metadata: {name: "+name+", namespace: default}}")
+	suite.Apply(t, f.Config, "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: "+name+"}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "+role+"}, subjects: [{kind: ServiceAccount, name: "+name+", namespace: default}]}")
 	accounts, err := kubernetes.NewForConfig(f.Config)
 	if err != nil {
 		t.Fatal(err)

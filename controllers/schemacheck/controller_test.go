@@ -99,7 +99,7 @@ func TestResume(t *testing.T) {
 	controller.SetResources(map[schema.GroupResource]Resource{resource: {Target: resource.WithVersion("v1"), Kind: "Widget"}})
 	for _, test := range []struct {
 		skipped bool
-		want   int
+		want    int
 	}{{false, 1}, {true, 2}, {false, 2}} {
 		controller.skipped = test.skipped
 		controller.resume()
