@@ -214,7 +214,7 @@ func newTestInformer(t *testing.T, policy CachePolicy) *testInformer {
 	t.Helper()
 	owner := New(Options{Workspace: "root:synchub", Export: "mailbox", Policy: policy, Clock: testclock.NewFakeClock(time.Unix(1_000, 0)), Log: logr.Discard()})
 	t.Cleanup(owner.reviewQueue.ShutDown)
-	endpoint := &endpoint{owner: owner, clients: noClients(), informers: map[schema.GroupVersionResource]*wildcardInformer{}}
+	endpoint := &endpoint{owner: owner, clients: noClients(), schemas: newSchemaTracker(), informers: map[schema.GroupVersionResource]*wildcardInformer{}}
 	return newTestInformerAt(t, endpoint, configMaps)
 }
 
