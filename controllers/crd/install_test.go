@@ -19,6 +19,7 @@ package crd_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -61,7 +62,9 @@ func TestInstall(t *testing.T) {
 			controller := startController(t, way)
 			// Another run of this test may have left it.
 			t.Cleanup(func() {
-				_ = framework.Delete(context.Background(), suite.Target(t).Config, definitions, "", source.Name)
+				ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+				defer cancel()
+				_ = framework.Delete(ctx, suite.Target(t).Config, definitions, "", source.Name)
 			})
 			controller.SetInstallations([]crd.Installation{installationOf(source)})
 			g.Expect(controller.state(source)).To(HaveField("Reason", crd.ReasonPending))

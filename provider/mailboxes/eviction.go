@@ -125,8 +125,8 @@ func (a *usage) recordFailedReadmission(now time.Time) {
 	a.eviction.recordFailure(now)
 }
 
-// retryIfLimitRaised makes the next attempt due if the limit of the evicted mailbox was raised. It returns false otherwise.
-func (a *usage) retryIfLimitRaised(limits Limits) bool {
+// retryIfLimitGrew makes the next attempt due if the limit of the evicted mailbox grew. It returns false otherwise.
+func (a *usage) retryIfLimitGrew(limits Limits) bool {
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	if limits.Bytes > 0 && limits.Bytes <= a.eviction.allowedBytes {

@@ -162,7 +162,7 @@ func (m *Mailboxes) review(ctx context.Context, mailbox logicalcluster.Name) (id
 	var errs []error
 	for _, configs := range []bool{true, false} {
 		if m.isEvicted(mailbox, configs) {
-			if m.usageOf(mailbox, configs).retryIfLimitRaised(m.limits(mailbox, configs)) {
+			if m.usageOf(mailbox, configs).retryIfLimitGrew(m.limits(mailbox, configs)) {
 				m.evictionSignal.notify()
 			}
 			continue

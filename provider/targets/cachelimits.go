@@ -116,13 +116,13 @@ func (c *Connection) exceedsCacheLimits(objects, bytes int64, grows bool) bool {
 	switch {
 	case limits.Objects > 0 && objects > limits.Objects:
 		c.startQuarantine(ReasonCacheFull, fmt.Sprintf("The target is quarantined, because the hub would hold more than %d of its objects. "+
-			"Select less on it, or have the hub's --target-cache-objects raised.", limits.Objects))
+			"Select fewer of its objects, or ask the operator of the hub for a larger --target-cache-objects.", limits.Objects))
 	case limits.Bytes > 0 && bytes > limits.Bytes:
 		c.startQuarantine(ReasonCacheFull, fmt.Sprintf("The target is quarantined, because its objects would take more than %d bytes of the hub's memory. "+
-			"Select less on it, or have the hub's --target-cache-bytes raised.", limits.Bytes))
+			"Select fewer of its objects, or ask the operator of the hub for a larger --target-cache-bytes.", limits.Bytes))
 	case grows && !c.memory.allows(bytes):
 		c.startQuarantine(ReasonCacheFull, fmt.Sprintf("The target is quarantined, because the objects of all targets together would take more than %d bytes of the hub's memory, "+
-			"and it is one of those that take most. Select less on it, or have the hub's --targets-max-bytes raised.", c.memory.limit))
+			"and it is one of those that take most. Select fewer of its objects, or ask the operator of the hub for a larger --targets-max-bytes.", c.memory.limit))
 	default:
 		return false
 	}

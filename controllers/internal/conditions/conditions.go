@@ -14,7 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package conditions sets conditions that are either True or absent, such as Suspended. Call [SetIf].
 package conditions
 
 import (

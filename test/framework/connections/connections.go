@@ -14,8 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package connections connects the hub of a test with targets and with kcp. It is not part of package suite, because the
-// tests of packages that it imports use that one.
 package connections
 
 import (
