@@ -45,7 +45,8 @@ type Options[K comparable] struct {
 	// not keep them running.
 	IdleTimeout time.Duration
 	// Log returns the logger for a key.
-	Log   func(key K) logr.Logger
+	Log func(key K) logr.Logger
+	// Clock decides when the queue is idle. Delays and backoffs follow the real clock, as in controller-runtime's queue.
 	Clock clock.Clock
 }
 

@@ -30,8 +30,13 @@ import (
 type state struct {
 	running bool
 	// wake ends a wait between passes.
-	wake              chan struct{}
-	pending, verified map[Candidate]struct{}
+	wake chan struct{}
+	// pending holds the number of the request for each candidate. A candidate that was cleared and requested again has another
+	// number, so that a pass which began before does not verify it.
+	pending  map[Candidate]int
+	verified map[Candidate]struct{}
+	// requests counts the requests.
+	requests int
 	// bindingVersion is the resourceVersion of the mailbox's binding, unchanged since bindingSince.
 	bindingVersion string
 	bindingSince   time.Time
@@ -45,6 +50,12 @@ type state struct {
 	rebound bool
 	// hiddenObjects are the candidates that the last pass found to exist in the mailbox.
 	hiddenObjects HiddenObjects
+}
+
+// addPending makes a candidate pending.
+func (s *state) addPending(candidate Candidate) {
+	s.requests++
+	s.pending[candidate] = s.requests
 }
 
 // notify ends a wait between passes.
@@ -61,7 +72,7 @@ func (v *Verifier) stateLocked(mailbox logicalcluster.Name) *state {
 	if !ok {
 		found = &state{
 			wake:           make(chan struct{}, 1),
-			pending:        map[Candidate]struct{}{},
+			pending:        map[Candidate]int{},
 			verified:       map[Candidate]struct{}{},
 			verifiedCaches: map[schema.GroupVersionResource]string{},
 		}
@@ -70,13 +81,13 @@ func (v *Verifier) stateLocked(mailbox logicalcluster.Name) *state {
 	return found
 }
 
-// pendingCandidates returns the pending candidates, and ends the run if there are none.
-func (v *Verifier) pendingCandidates(ctx context.Context, mailbox logicalcluster.Name) []Candidate {
+// pendingCandidates returns the pending candidates with the numbers of their requests, and ends the run if there are none.
+func (v *Verifier) pendingCandidates(ctx context.Context, mailbox logicalcluster.Name) map[Candidate]int {
 	v.lock.Lock()
 	defer v.lock.Unlock()
 	state := v.stateLocked(mailbox)
 	if ctx.Err() == nil && len(state.pending) > 0 {
-		return slices.Collect(maps.Keys(state.pending))
+		return maps.Clone(state.pending)
 	}
 	state.running, state.hiddenObjects = false, HiddenObjects{}
 	if state.bindingVersion == "" {
@@ -85,13 +96,14 @@ func (v *Verifier) pendingCandidates(ctx context.Context, mailbox logicalcluster
 	return nil
 }
 
-// applyResult keeps verifications for [Verifier.TakeVerified], unless [Verifier.Clear] dropped the candidate meanwhile.
-func (v *Verifier) applyResult(mailbox logicalcluster.Name, result passResult) {
+// applyResult keeps verifications for [Verifier.TakeVerified], unless [Verifier.Clear] dropped the candidate since the pass
+// began with these requests, even if it is pending again.
+func (v *Verifier) applyResult(mailbox logicalcluster.Name, requested map[Candidate]int, result passResult) {
 	v.lock.Lock()
 	state := v.stateLocked(mailbox)
 	var decided []Candidate
 	for _, candidate := range result.verified {
-		if _, ok := state.pending[candidate]; ok {
+		if request, ok := state.pending[candidate]; ok && request == requested[candidate] {
 			delete(state.pending, candidate)
 			state.verified[candidate] = struct{}{}
 			decided = append(decided, candidate)
@@ -129,10 +141,10 @@ func (v *Verifier) RequireRelist(mailbox logicalcluster.Name, resource schema.Gr
 func (v *Verifier) ForgetResource(resource schema.GroupVersionResource) {
 	v.lock.Lock()
 	defer v.lock.Unlock()
-	isOfResource := func(candidate Candidate, _ struct{}) bool { return candidate.Resource == resource }
+	isOfResource := func(candidate Candidate) bool { return candidate.Resource == resource }
 	for _, state := range v.states {
-		maps.DeleteFunc(state.pending, isOfResource)
-		maps.DeleteFunc(state.verified, isOfResource)
+		maps.DeleteFunc(state.pending, func(candidate Candidate, _ int) bool { return isOfResource(candidate) })
+		maps.DeleteFunc(state.verified, func(candidate Candidate, _ struct{}) bool { return isOfResource(candidate) })
 		delete(state.verifiedCaches, resource)
 		if len(state.pending) == 0 {
 			state.notify()

@@ -19,6 +19,8 @@ package absence
 import (
 	"cmp"
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -133,7 +135,7 @@ func (v *Verifier) Verify(ctx context.Context, mailbox logicalcluster.Name, cand
 	if _, ok := state.pending[candidate]; ok && state.running {
 		return
 	}
-	state.pending[candidate] = struct{}{}
+	state.addPending(candidate)
 	if state.running {
 		state.notify()
 		return
@@ -194,13 +196,13 @@ func (v *Verifier) run(ctx context.Context, mailbox logicalcluster.Name) {
 	var delay time.Duration
 	for {
 		v.waitForPass(ctx, delay, wake)
-		candidates := v.pendingCandidates(ctx, mailbox)
-		if len(candidates) == 0 {
+		requested := v.pendingCandidates(ctx, mailbox)
+		if len(requested) == 0 {
 			return
 		}
 		var result passResult
-		result, delay = v.runPass(ctx, mailbox, candidates)
-		v.applyResult(mailbox, result)
+		result, delay = v.runPass(ctx, mailbox, slices.Collect(maps.Keys(requested)))
+		v.applyResult(mailbox, requested, result)
 	}
 }
 

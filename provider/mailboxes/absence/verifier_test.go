@@ -29,7 +29,7 @@ import (
 
 // setVerified delivers the result that the candidates are absent.
 func setVerified(v *Verifier, verified ...Candidate) {
-	v.applyResult(here, passResult{verified: verified})
+	v.applyResult(here, v.stateLocked(here).pending, passResult{verified: verified})
 }
 
 func TestVerifiedAbsences(t *testing.T) {
@@ -39,13 +39,14 @@ func TestVerifiedAbsences(t *testing.T) {
 	state := v.stateLocked(here)
 	a, b, c := missingObject(configMaps, "a"), missingObject(configMaps, "b"), missingObject(configMaps, "c")
 	for _, candidate := range []Candidate{a, b, c} {
-		state.pending[candidate] = struct{}{}
+		state.addPending(candidate)
 	}
 	g.Expect(v.TakeVerified(here, a)).To(BeFalse(), "nothing is verified yet")
 
 	// b became visible again during the pass; a and c have been decided.
+	requested := v.pendingCandidates(t.Context(), here)
 	v.Clear(here, b)
-	v.applyResult(here, passResult{verified: []Candidate{a, b}, cleared: []Candidate{c}})
+	v.applyResult(here, requested, passResult{verified: []Candidate{a, b}, cleared: []Candidate{c}})
 	g.Expect(cache.takeDecided()).To(ConsistOf(a, c))
 	g.Expect(state.pending).To(BeEmpty())
 	g.Expect(v.TakeVerified(here, b)).To(BeFalse())
@@ -56,7 +57,7 @@ func TestVerifiedAbsences(t *testing.T) {
 	g.Expect(v.TakeVerified(here, a)).To(BeFalse(), "a verification counts once")
 
 	// A verification that nobody has taken is void when the object comes back.
-	state.pending[a] = struct{}{}
+	state.addPending(a)
 	setVerified(v, a)
 	v.Clear(here, a)
 	g.Expect(v.TakeVerified(here, a)).To(BeFalse())
@@ -67,10 +68,27 @@ func TestVerifiedAbsences(t *testing.T) {
 
 	// An undecided candidate stays pending, and the cache is not notified.
 	cache.takeDecided()
-	state.pending[a] = struct{}{}
+	state.addPending(a)
 	setVerified(v, b)
 	g.Expect(cache.takeDecided()).To(BeEmpty())
 	g.Expect(state.pending).To(And(HaveLen(1), HaveKey(a)))
+}
+
+// A pass proves nothing about an object that came back and vanished again after the pass began: it may be hidden the second time.
+func TestAPassDoesNotVerifyLaterRequests(t *testing.T) {
+	g := NewWithT(t)
+	v, _ := newVerifier(&fakeCache{})
+	a := missingObject(configMaps, "a")
+	v.stateLocked(here).addPending(a)
+	requested := v.pendingCandidates(t.Context(), here)
+	v.Clear(here, a)
+	v.stateLocked(here).addPending(a)
+	v.applyResult(here, requested, passResult{verified: []Candidate{a}})
+	g.Expect(v.TakeVerified(here, a)).To(BeFalse())
+
+	// The next pass verifies it.
+	v.applyResult(here, v.pendingCandidates(t.Context(), here), passResult{verified: []Candidate{a}})
+	g.Expect(v.TakeVerified(here, a)).To(BeTrue())
 }
 
 func TestObserveBinding(t *testing.T) {
@@ -212,7 +230,7 @@ func TestVerifyBeforeStart(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	v.Verify(ctx, here, late)
-	g.Expect(v.pendingCandidates(ctx, here)).To(ConsistOf(early, late))
+	g.Expect(v.pendingCandidates(ctx, here)).To(And(HaveLen(2), HaveKey(early), HaveKey(late)))
 	cancel()
 	v.Wait()
 }
@@ -247,7 +265,8 @@ func TestForgetResource(t *testing.T) {
 	state := v.stateLocked(here)
 	forgotten, kept := missingObject(secrets, "a"), missingObject(configMaps, "a")
 	for _, candidate := range []Candidate{forgotten, kept} {
-		state.pending[candidate], state.verified[candidate], state.verifiedCaches[candidate.Resource] = struct{}{}, struct{}{}, "1"
+		state.addPending(candidate)
+		state.verified[candidate], state.verifiedCaches[candidate.Resource] = struct{}{}, "1"
 	}
 	v.ForgetResource(secrets)
 	g.Expect(state.pending).To(And(HaveLen(1), HaveKey(kept)))
