@@ -42,11 +42,25 @@ func newAdmin() user { return newUser("admin", "system:kcp:admin") }
 // workspaces that such a user creates.
 func newMaster() user { return newUser("master", "system:kcp:admin", "system:masters") }
 
-// kcp's environment as installed, and in tests, where its etcd does not call fsync either.
-var (
-	installedKCPEnv = []string{"GOGC=200"}
-	testKCPEnv      = []string{"GOMEMLIMIT=3GiB", "UNSAFE_E2E_HACK_DISABLE_ETCD_FSYNC=true"}
+// installedKCPEnv is kcp's environment as installed.
+var installedKCPEnv = []string{"GOGC=200"}
+
+// testKCPEnv returns kcp's environment in tests, where its etcd does not call fsync either.
+func testKCPEnv() []string {
+	return []string{fmt.Sprintf("GOMEMLIMIT=%d", kcpMemoryLimit(machineMemory())), "UNSAFE_E2E_HACK_DISABLE_ETCD_FSYNC=true"}
+}
+
+const (
+	minKCPMemory = 3 << 30
+	maxKCPMemory = 6 << 30
 )
+
+// kcpMemoryLimit returns the memory limit in bytes of a kcp in tests: a quarter of the machine's memory. Near the limit kcp
+// collects garbage again and again: with 3 GiB that was an eighth of its CPU time in the end-to-end specs, after which 1.5 GiB
+// are in use.
+func kcpMemoryLimit(machine uint64) uint64 {
+	return min(max(machine/4, minKCPMemory), maxKCPMemory)
+}
 
 // KCP is a kcp server with its embedded etcd.
 type KCP struct {
@@ -121,7 +135,7 @@ func startKCP(ctx context.Context, opts Options, name string, admin user, hubs .
 	if err := writeTokenFile(tokens, append([]user{k.admin, k.master}, hubs...)...); err != nil {
 		return nil, fmt.Errorf("prepare kcp: %w", err)
 	}
-	env := testKCPEnv
+	env := testKCPEnv()
 	if opts.AsInstalled {
 		env = installedKCPEnv
 	}

@@ -76,3 +76,16 @@ func (p *Process) ProcessorTime() (time.Duration, error) {
 	}
 	return time.Duration(stat.CPUTime() * float64(time.Second)), nil
 }
+
+// machineMemory returns the memory of the machine in bytes, or 0 if it is unknown.
+func machineMemory() uint64 {
+	system, err := procfs.NewDefaultFS()
+	if err != nil {
+		return 0
+	}
+	memory, err := system.Meminfo()
+	if err != nil || memory.MemTotalBytes == nil {
+		return 0
+	}
+	return *memory.MemTotalBytes
+}

@@ -37,3 +37,6 @@ func (p *Process) awaitStop() error { return nil }
 
 // ProcessorTime returns an error: it is supported only on Linux.
 func (p *Process) ProcessorTime() (time.Duration, error) { return 0, errors.ErrUnsupported }
+
+// machineMemory returns 0: on this platform the memory of the machine is unknown.
+func machineMemory() uint64 { return 0 }

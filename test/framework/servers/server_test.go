@@ -128,3 +128,10 @@ func TestFreePortIsNeverHandedOutTwice(t *testing.T) {
 		seen[port] = true
 	}
 }
+
+func TestKCPMemoryLimit(t *testing.T) {
+	g := NewWithT(t)
+	for machine, limit := range map[uint64]uint64{0: 3, 8: 3, 16: 4, 24: 6, 64: 6} {
+		g.Expect(kcpMemoryLimit(machine<<30)).To(Equal(limit<<30), "%d GiB", machine)
+	}
+}

@@ -88,17 +88,18 @@ func TestWhatIsAdoptedCanBeRemoved(t *testing.T) {
 	for name, text := range manifests {
 		t.Run(name, func(t *testing.T) {
 			desired := fixtures.Map(t, text)
+			asCreated := newServer(t, desired)
+			asCreated.apply(hubManager, desired)
+			asTaken := newAdoptedServer(t, desired, nil)
+			asTaken.takeOwnership()
+			asTaken.wantUnowned(desired)
 			tried := 0
 			for description, next := range withoutEachPart(desired) {
-				created := newServer(t, desired)
-				created.apply(hubManager, desired)
+				created, taken := asCreated.clone(), asTaken.clone()
 				if created.tryApply(hubManager, next) != nil {
 					continue // an item without its key
 				}
 				tried++
-				taken := newAdoptedServer(t, desired, nil)
-				taken.takeOwnership()
-				taken.wantUnowned(desired)
 				taken.apply(hubManager, next)
 				taken.wantUnowned(next)
 				if want, got := created.content(), taken.content(); !reflect.DeepEqual(got, want) {
