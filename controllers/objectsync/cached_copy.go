@@ -67,7 +67,7 @@ func (c *Controller) transformForCache(target *targetResource) cache.TransformFu
 			return obj, nil
 		}
 		key := keyOf(object)
-		known, _ := c.states.onTarget.current(target.Ref(key), target.cache.Get(key))
+		known, _ := c.states.onTarget.Current(target.Ref(key), target.cache.Get(key))
 		cached, _ := c.cachedCopyOf(object, known)
 		return cached, nil
 	}

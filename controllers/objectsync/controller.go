@@ -158,10 +158,10 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 		startSignal:    make(chan struct{}, 1),
 	}
 	// The caches of mailboxes do not report a resourceVersion for the whole cache.
-	c.states.onTarget.cacheHasReached = func(at plan.Ref, resourceVersion string) bool {
+	c.states.onTarget.CacheHasReached = func(at plan.Ref, resourceVersion string) bool {
 		return c.targetResourceFor(at.Resource).cache.HasReached(at.Key.Namespace, resourceVersion)
 	}
-	c.states.onTarget.onGrowth = options.Connection.CheckCacheLimits
+	c.states.onTarget.OnGrowth = options.Connection.CheckCacheLimits
 	c.cachesWholeObjects = needsWholeTargetObjects(options)
 	c.upsyncReadsMailbox = options.Resource.GetRules().Up.UsesOther() ||
 		slices.ContainsFunc(options.Relations, func(r *related.Relation) bool { return r.Up.UsesOther() })
@@ -196,7 +196,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	defer collector.Add(c)()
 	defer c.firstPass.finish()
 	defer c.Connection.Subscribe(c.targetListener(ctx))()
-	defer c.Connection.CountCache(&c.states.onTarget.size)()
+	defer c.Connection.CountCache(&c.states.onTarget.Size)()
 
 	for _, target := range c.targetResources {
 		c.runningTasks.Go(func() { target.cache.Run(ctx) })

@@ -95,7 +95,7 @@ func (c *Controller) OnEvent(event mailboxes.Event) {
 		c.enqueue(createPriority, event.Key)
 	default:
 		if event.New == nil {
-			c.states.inMailbox.deletionObserved(event.Key, event.Old.GetUID())
+			c.states.inMailbox.DeletionObserved(event.Key, event.Old.GetUID())
 		}
 		c.enqueueChanged(originMailbox, changePriority, event.Key)
 	}
@@ -124,7 +124,7 @@ func (c *Controller) targetHandler(target *targetResource) cache.ResourceEventHa
 			}
 			object := obj.(*cachedCopy)
 			ref := target.Ref(keyOf(object))
-			c.states.onTarget.deletionObserved(ref, object.GetUID())
+			c.states.onTarget.DeletionObserved(ref, object.GetUID())
 			c.enqueueChanged(originTarget, changePriority, c.sourceKeysOf(object)...)
 			c.enqueueNameWaiters(ref)
 			c.OnChange()

@@ -299,12 +299,12 @@ func TestEventsOfTheMailbox(t *testing.T) {
 	r.OnAbsenceDecided(shop("proven"))
 	r.expectEnqueued("changed", "first", "new", "proven")
 
-	r.states.inMailbox.started(shop("till"))
-	r.states.inMailbox.finished(shop("till"), till)
+	r.states.inMailbox.Started(shop("till"))
+	r.states.inMailbox.Finished(shop("till"), till)
 	r.OnEvent(mailboxes.Event{Key: shop("till"), Old: till})
 	r.expectEnqueued("till")
-	if object, _ := r.states.inMailbox.current(shop("till"), nil); object != nil {
-		t.Errorf("%s is still remembered", describeVersion(object))
+	if object, _ := r.states.inMailbox.Current(shop("till"), nil); object != nil {
+		t.Errorf("the write of %s is still remembered", object.GetName())
 	}
 }
 

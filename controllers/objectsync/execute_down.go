@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/fieldpath"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
@@ -43,22 +44,22 @@ func (c *Controller) createOnTarget(ctx context.Context, current plan.Copy, desi
 		return errCordoned
 	}
 	ref := current.Ref()
-	c.states.onTarget.started(ref)
+	c.states.onTarget.Started(ref)
 	created, err := c.Connection.Create(ctx, current.API.GroupVersionResource, desired.ForCreate())
-	if isMissingNamespace(err, current.Key.Namespace) {
+	if mailboxwrite.IsMissingNamespace(err, current.Key.Namespace) {
 		extra := requestmetrics.WithClass(ctx, requestmetrics.Extra)
-		if err := c.Connection.EnsureNamespace(extra, current.Key.Namespace, map[string]string{ownership.EnsuredAnnotation: c.Owner.EnsuredValue(namespaceSelf(current.Key.Namespace))}); err != nil {
-			c.states.onTarget.finished(ref, nil)
+		if err := c.Connection.EnsureNamespace(extra, current.Key.Namespace, map[string]string{ownership.EnsuredAnnotation: c.Owner.EnsuredValue(mailboxwrite.NamespaceSelf(current.Key.Namespace))}); err != nil {
+			c.states.onTarget.Finished(ref, nil)
 			return fmt.Errorf("cannot create the namespace %s: %w", current.Key.Namespace, err)
 		}
 		created, err = c.Connection.Create(extra, current.API.GroupVersionResource, desired.ForCreate())
 	}
 	if errors.Is(err, targets.ErrAlreadyExists) {
-		c.states.onTarget.finished(ref, nil)
+		c.states.onTarget.Finished(ref, nil)
 		return c.reclaim(requestmetrics.WithClass(ctx, requestmetrics.Extra), current, desired, err)
 	}
 	if err != nil {
-		c.states.onTarget.finished(ref, nil)
+		c.states.onTarget.Finished(ref, nil)
 		return err
 	}
 	return c.recordTargetWrite(ref, created, desired.Object)
@@ -83,10 +84,10 @@ func (c *Controller) applyInPlace(ctx context.Context, current plan.Copy, desire
 		return err
 	}
 	ref := current.Ref()
-	c.states.onTarget.started(ref)
+	c.states.onTarget.Started(ref)
 	applied, err := c.applyMigratingVersion(ctx, current, desired, uid)
 	if err != nil {
-		c.states.onTarget.finished(ref, nil)
+		c.states.onTarget.Finished(ref, nil)
 		return asImmutableError(err)
 	}
 	return c.recordTargetWrite(ref, applied, desired.Object)
@@ -216,14 +217,14 @@ func (c *Controller) removeOverwriteAnnotation(ctx context.Context, current plan
 
 func (c *Controller) editTarget(ctx context.Context, current plan.Copy, uid types.UID, edits targets.MetadataPatch) error {
 	ref := current.Ref()
-	c.states.onTarget.started(ref)
+	c.states.onTarget.Started(ref)
 	edited, err := c.Connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, uid, edits)
 	if err != nil {
-		c.states.onTarget.finished(ref, nil)
+		c.states.onTarget.Finished(ref, nil)
 		return err
 	}
 	cached, _ := c.cachedCopyOf(edited, nil)
-	c.states.onTarget.finished(ref, cached)
+	c.states.onTarget.Finished(ref, cached)
 	return nil
 }
 
@@ -231,7 +232,7 @@ func (c *Controller) editTarget(ctx context.Context, current plan.Copy, uid type
 // so that they are not taken for drift for ever.
 func (c *Controller) recordTargetWrite(ref plan.Ref, answer, desired *unstructured.Unstructured) error {
 	cached, err := c.cachedCopyOf(answer, nil)
-	c.states.onTarget.finished(ref, cached)
+	c.states.onTarget.Finished(ref, cached)
 	if err != nil {
 		return fmt.Errorf("the target did not keep the hub's mark: %w", err)
 	}
@@ -239,18 +240,18 @@ func (c *Controller) recordTargetWrite(ref plan.Ref, answer, desired *unstructur
 	if err != nil {
 		return err
 	}
-	c.states.onTarget.setDroppedPaths(ref, dropped)
+	c.states.onTarget.SetDroppedPaths(ref, dropped)
 	return nil
 }
 
 func (c *Controller) deleteFromTarget(ctx context.Context, current plan.Copy, uid types.UID) error {
 	ref := current.Ref()
-	c.states.onTarget.started(ref)
+	c.states.onTarget.Started(ref)
 	if err := c.Connection.Delete(ctx, current.API.GroupVersionResource, current.Key, uid); err != nil {
-		c.states.onTarget.finished(ref, nil)
+		c.states.onTarget.Finished(ref, nil)
 		return err
 	}
-	c.states.onTarget.deleteAccepted(ref, uid)
+	c.states.onTarget.DeleteAccepted(ref, uid)
 	return nil
 }
 
@@ -264,12 +265,12 @@ func (c *Controller) releaseOnTarget(ctx context.Context, current plan.Copy) err
 	if mayReclaim(observed.Mark) {
 		edits.SetAnnotations = map[string]string{ownership.EnsuredAnnotation: c.Owner.EnsuredValue(observed.Mark.Self)}
 	}
-	c.states.onTarget.started(ref)
+	c.states.onTarget.Started(ref)
 	if _, err := c.Connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, observed.UID, edits); err != nil && !apierrors.IsNotFound(err) {
-		c.states.onTarget.finished(ref, nil)
+		c.states.onTarget.Finished(ref, nil)
 		return err
 	}
-	c.states.onTarget.deleteAccepted(ref, observed.UID)
+	c.states.onTarget.DeleteAccepted(ref, observed.UID)
 	return nil
 }
 
@@ -278,17 +279,4 @@ func (c *Controller) releaseOnTarget(ctx context.Context, current plan.Copy) err
 // of the hub.
 func mayReclaim(mark ownership.Mark) bool {
 	return mark.Policy == ownership.PolicyDelete && !mark.Adopted
-}
-
-// namespaceSelf returns how marks name a namespace.
-func namespaceSelf(name string) ownership.Self { return ownership.Self{Kind: "Namespace", Name: name} }
-
-// isMissingNamespace reports whether a create failed because its namespace does not exist.
-func isMissingNamespace(err error, namespace string) bool {
-	var status apierrors.APIStatus
-	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
-		return false
-	}
-	details := status.Status().Details
-	return details != nil && details.Kind == "namespaces" && details.Name == namespace
 }

@@ -31,6 +31,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
@@ -42,17 +43,13 @@ var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespace
 // errStale means that the mailbox object has changed since the pass observed it.
 var errStale = errors.New("the object in the mailbox has changed meanwhile")
 
-// mailboxClient returns the client for a namespace of the mailbox. The hub never applies through it: kcp's virtual workspace
-// evaluates an apply itself and stores it as an update.
+// mailboxClient returns the client for a namespace of the mailbox.
 func (c *Controller) mailboxClient(namespace string) (dynamic.ResourceInterface, error) {
 	client, ok := c.Mailboxes.Client(c.Mailbox)
 	if !ok {
 		return nil, fmt.Errorf("%w: it cannot be reached now", errMailboxRefused)
 	}
-	if namespace == "" {
-		return client.Resource(c.Resource.GroupVersionResource), nil
-	}
-	return client.Resource(c.Resource.GroupVersionResource).Namespace(namespace), nil
+	return mailboxwrite.Objects(client, c.Resource.GroupVersionResource, namespace), nil
 }
 
 // createInMailbox creates the desired object, and first its namespace if that is missing.
@@ -63,12 +60,12 @@ func (c *Controller) createInMailbox(ctx context.Context, s *plan.Snapshot, desi
 		return err
 	}
 	toWrite := c.withStatus(desired.Object, s.Up.Object)
-	c.states.inMailbox.started(key)
+	c.states.inMailbox.Started(key)
 	created, err := client.Create(ctx, toWrite, metav1.CreateOptions{FieldManager: c.fieldManager})
-	if isMissingNamespace(err, key.Namespace) {
+	if mailboxwrite.IsMissingNamespace(err, key.Namespace) {
 		extra := requestmetrics.WithClass(ctx, requestmetrics.Extra)
 		if err := c.ensureMailboxNamespace(extra, key.Namespace); err != nil {
-			c.states.inMailbox.finished(key, nil)
+			c.states.inMailbox.Finished(key, nil)
 			return err
 		}
 		created, err = client.Create(extra, toWrite, metav1.CreateOptions{FieldManager: c.fieldManager})
@@ -83,11 +80,11 @@ func (c *Controller) createInMailbox(ctx context.Context, s *plan.Snapshot, desi
 func (c *Controller) readConflictInMailbox(ctx context.Context, client dynamic.ResourceInterface, key types.NamespacedName) error {
 	object, err := client.Get(ctx, key.Name, metav1.GetOptions{})
 	if err != nil {
-		c.states.inMailbox.finished(key, nil)
+		c.states.inMailbox.Finished(key, nil)
 		return fmt.Errorf("%w: it has the object already, but does not show it: %w", errMailboxRefused, err)
 	}
 	object.SetManagedFields(nil)
-	c.states.inMailbox.finished(key, object)
+	c.states.inMailbox.Finished(key, object)
 	if c.isUpsynced(object) {
 		return nil
 	}
@@ -99,13 +96,8 @@ func (c *Controller) ensureMailboxNamespace(ctx context.Context, name string) er
 	if !ok {
 		return fmt.Errorf("%w: it cannot be reached now", errMailboxRefused)
 	}
-	namespace := &unstructured.Unstructured{}
-	namespace.SetAPIVersion("v1")
-	namespace.SetKind("Namespace")
-	namespace.SetName(name)
-	namespace.SetAnnotations(map[string]string{ownership.EnsuredAnnotation: c.Owner.EnsuredValue(namespaceSelf(name))})
-	if _, err := client.Resource(namespaces).Create(ctx, namespace, metav1.CreateOptions{FieldManager: c.fieldManager}); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("%w: cannot create the namespace %s: %w", errMailboxRefused, name, err)
+	if err := mailboxwrite.EnsureNamespace(ctx, client, name, c.Owner, c.fieldManager); err != nil {
+		return fmt.Errorf("%w: %w", errMailboxRefused, err)
 	}
 	return nil
 }
@@ -117,8 +109,8 @@ func (c *Controller) updateInMailbox(ctx context.Context, s *plan.Snapshot, desi
 	if err != nil {
 		return err
 	}
-	c.states.inMailbox.started(key)
-	updated, err := client.Update(ctx, mergeIntoMailboxObject(s.Source, c.withStatus(desired.Object, s.Up.Object)), metav1.UpdateOptions{FieldManager: c.fieldManager})
+	c.states.inMailbox.Started(key)
+	updated, err := client.Update(ctx, mailboxwrite.Merge(s.Source, c.withStatus(desired.Object, s.Up.Object)), metav1.UpdateOptions{FieldManager: c.fieldManager})
 	if apierrors.IsConflict(err) {
 		err = errStale
 	}
@@ -129,12 +121,12 @@ func (c *Controller) updateInMailbox(ctx context.Context, s *plan.Snapshot, desi
 func (c *Controller) recordMailboxWrite(ctx context.Context, s *plan.Snapshot, answer *unstructured.Unstructured, desired *transform.Desired, err error) error {
 	key := s.Key
 	if err != nil {
-		c.states.inMailbox.finished(key, nil)
+		c.states.inMailbox.Finished(key, nil)
 		return fmt.Errorf("%w: %w", errMailboxRefused, err)
 	}
 	answer.SetManagedFields(nil)
-	c.states.inMailbox.finished(key, answer)
-	c.states.inMailbox.setDroppedPaths(key, transform.MissingPaths(desired.Object.Object, answer.Object))
+	c.states.inMailbox.Finished(key, answer)
+	c.states.inMailbox.SetDroppedPaths(key, transform.MissingPaths(desired.Object.Object, answer.Object))
 	c.OnChange()
 	_, err = c.writeUpsyncedStatus(ctx, s, answer)
 	return err
@@ -151,34 +143,6 @@ func (c *Controller) withStatus(desired, object *unstructured.Unstructured) *uns
 	return with
 }
 
-// mergeIntoMailboxObject returns the mailbox object with the content of the desired one. Identity, owners, finalizers, status,
-// and kcp's own labels and annotations stay.
-func mergeIntoMailboxObject(inMailbox, desired *unstructured.Unstructured) *unstructured.Unstructured {
-	result := &unstructured.Unstructured{Object: maps.Clone(desired.Object)}
-	if _, ok := result.Object["status"]; !ok {
-		if status, ok := inMailbox.Object["status"]; ok {
-			result.Object["status"] = status
-		}
-	}
-	metadata, _ := inMailbox.DeepCopy().Object["metadata"].(map[string]any)
-	result.Object["metadata"] = metadata
-	result.SetLabels(withKCPEntries(desired.GetLabels(), inMailbox.GetLabels()))
-	result.SetAnnotations(withKCPEntries(desired.GetAnnotations(), inMailbox.GetAnnotations()))
-	return result
-}
-
-// withKCPEntries adds kcp's own entries to the desired ones.
-func withKCPEntries(desired, inMailbox map[string]string) map[string]string {
-	all := map[string]string{}
-	maps.Copy(all, desired)
-	for key, value := range inMailbox {
-		if transform.BelongsToKCP(key) {
-			all[key] = value
-		}
-	}
-	return all
-}
-
 // deleteFromMailbox deletes an upsynced object.
 func (c *Controller) deleteFromMailbox(ctx context.Context, key types.NamespacedName, inMailbox *unstructured.Unstructured) error {
 	client, err := c.mailboxClient(key.Namespace)
@@ -186,12 +150,12 @@ func (c *Controller) deleteFromMailbox(ctx context.Context, key types.Namespaced
 		return err
 	}
 	uid := inMailbox.GetUID()
-	c.states.inMailbox.started(key)
+	c.states.inMailbox.Started(key)
 	if err := client.Delete(ctx, key.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}); err != nil && !apierrors.IsNotFound(err) {
-		c.states.inMailbox.finished(key, nil)
+		c.states.inMailbox.Finished(key, nil)
 		return fmt.Errorf("%w: %w", errMailboxRefused, err)
 	}
-	c.states.inMailbox.deleteAccepted(key, uid)
+	c.states.inMailbox.DeleteAccepted(key, uid)
 	c.forgetSourceDeletion(inMailbox)
 	c.OnChange()
 	return nil
@@ -225,14 +189,14 @@ func (c *Controller) releaseInMailbox(ctx context.Context, key types.NamespacedN
 
 // patchInMailbox makes a merge patch (RFC 7386) of a mailbox object, and holds the response until the cache shows it.
 func (c *Controller) patchInMailbox(ctx context.Context, client dynamic.ResourceInterface, key types.NamespacedName, patch []byte, subresources ...string) (*unstructured.Unstructured, error) {
-	c.states.inMailbox.started(key)
+	c.states.inMailbox.Started(key)
 	patched, err := client.Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: c.fieldManager}, subresources...)
 	if err != nil {
-		c.states.inMailbox.finished(key, nil)
+		c.states.inMailbox.Finished(key, nil)
 		return nil, err
 	}
 	patched.SetManagedFields(nil)
-	c.states.inMailbox.finished(key, patched)
+	c.states.inMailbox.Finished(key, patched)
 	return patched, nil
 }
 

@@ -39,6 +39,8 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
+var eventsResource = schema.GroupVersionResource{Version: "v1", Resource: "events"}
+
 // theMailbox is the logical cluster of the one mailbox that these tests have.
 const theMailbox = "mailbox"
 

@@ -27,6 +27,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/controllers/internal/driftbackoff"
+	"github.com/synchub-dev/synchub/controllers/internal/expectations"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 )
 
@@ -44,8 +45,8 @@ type keyStates struct {
 	// refs are the facts about objects of the target, by their names there.
 	refs map[plan.Ref]refState
 	// inMailbox and onTarget are the writes that the caches do not show yet.
-	inMailbox writes[types.NamespacedName, *unstructured.Unstructured]
-	onTarget  writes[plan.Ref, *cachedCopy]
+	inMailbox expectations.Writes[types.NamespacedName, *unstructured.Unstructured]
+	onTarget  expectations.Writes[plan.Ref, *cachedCopy]
 }
 
 // keyState is the state of one key. A burst creates many of them, so fields that few keys need are in details.
@@ -86,8 +87,8 @@ type refState struct {
 
 func newKeyStates(clock clock.PassiveClock) *keyStates {
 	s := &keyStates{clock: clock, keys: map[types.NamespacedName]keyState{}, refs: map[plan.Ref]refState{}}
-	s.inMailbox = newWrites[types.NamespacedName, *unstructured.Unstructured](&s.lock, clock)
-	s.onTarget = newWrites[plan.Ref, *cachedCopy](&s.lock, clock)
+	s.inMailbox = expectations.New[types.NamespacedName, *unstructured.Unstructured](&s.lock, clock)
+	s.onTarget = expectations.New[plan.Ref, *cachedCopy](&s.lock, clock)
 	return s
 }
 

@@ -25,6 +25,8 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
+var someKey = types.NamespacedName{Namespace: "shop", Name: "till"}
+
 func TestFailuresAreToldOnce(t *testing.T) {
 	states := newKeyStates(testclock.NewFakeClock(time.Unix(1000, 0)))
 	conflict, conflictAgain := Failure{ReasonConflict, "first"}, Failure{ReasonConflict, "second"}

@@ -51,7 +51,7 @@ func (c *Controller) mailboxObject(key types.NamespacedName) (object *unstructur
 	if state == mailboxes.Unknown {
 		return nil, false
 	}
-	object, deleted := c.states.inMailbox.current(key, cached)
+	object, deleted := c.states.inMailbox.Current(key, cached)
 	if deleted {
 		now := c.Clock.Now().UTC().Format(time.RFC3339)
 		object = object.DeepCopy()

@@ -42,7 +42,7 @@ func (c *Controller) observeDown(s *plan.Snapshot) *plan.DownSnapshot {
 		d.Destination, d.Spec, d.DestinationErr = c.destinationOf(s.Matcher, s.Source, d.Selection, d.Copies)
 		if d.DestinationErr == nil {
 			d.Excluded = len(d.Copies) == 0 && c.Resource.IsExcludedByUpsync(s.Matcher, s.Source, d.Destination.API, d.Destination.Key)
-			d.DroppedPaths = c.states.onTarget.droppedPaths(d.Destination.Ref())
+			d.DroppedPaths = c.states.onTarget.DroppedPaths(d.Destination.Ref())
 			d.WrittenBefore = c.states.hasWritten(s.Key, s.Source.GetResourceVersion())
 		}
 	case d.State == plan.Suspended:
@@ -207,7 +207,7 @@ func (c *Controller) observeCopiesOf(source types.NamespacedName) []plan.Copy {
 
 // hasUncachedCopy reports whether the hub wrote a copy of a mailbox object that the cache does not show yet.
 func (c *Controller) hasUncachedCopy(source types.NamespacedName) bool {
-	return c.states.onTarget.anyWritten(func(written *cachedCopy) bool {
+	return c.states.onTarget.AnyWritten(func(written *cachedCopy) bool {
 		return written.observed != nil && sourceKey(written.observed.Mark) == source
 	})
 }
@@ -221,7 +221,7 @@ func sourceKey(mark ownership.Mark) types.NamespacedName {
 func (c *Controller) observeCopy(target *targetResource, key types.NamespacedName) plan.Copy {
 	found := plan.Copy{API: target.TargetAPI, Key: key}
 	cached := target.cache.Get(key)
-	known, deleted := c.states.onTarget.current(found.Ref(), cached)
+	known, deleted := c.states.onTarget.Current(found.Ref(), cached)
 	if known == nil || known.observed == nil {
 		return found
 	}

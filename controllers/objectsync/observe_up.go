@@ -32,7 +32,7 @@ import (
 
 // observeUp reads the object of the target that is upsynced under the key, or finds out why none is any more.
 func (c *Controller) observeUp(s *plan.Snapshot) *plan.UpSnapshot {
-	u := &plan.UpSnapshot{DroppedPaths: c.states.inMailbox.droppedPaths(s.Key)}
+	u := &plan.UpSnapshot{DroppedPaths: c.states.inMailbox.DroppedPaths(s.Key)}
 	u.Mark = c.upsyncMark(s.Source)
 	target, object := c.upsyncSource(s.Key, u.Mark)
 	if object == nil || c.isReplacement(s.Key, u.Mark, target.Ref(keyOf(object))) {

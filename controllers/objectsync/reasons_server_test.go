@@ -30,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/test/fixtures"
 	"github.com/synchub-dev/synchub/test/framework"
@@ -237,7 +238,7 @@ func TestReasonsOfRefusedObjects(t *testing.T) {
 			if got := reasonFor(err); got != test.want {
 				t.Errorf("want %s, got %s: %v", test.want, got, events.Truncate(err.Error()))
 			}
-			if got := isMissingNamespace(err, object.GetNamespace()); got != test.missingNamespace {
+			if got := mailboxwrite.IsMissingNamespace(err, object.GetNamespace()); got != test.missingNamespace {
 				t.Errorf("the namespace is missing: want %v, got %v: %v", test.missingNamespace, got, events.Truncate(err.Error()))
 			}
 		})

@@ -36,6 +36,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -184,7 +185,7 @@ func TestIsMissingNamespace(t *testing.T) {
 		"forbidden":               {forbidden, false},
 		"something else":          {errors.New("oops"), false},
 	} {
-		if got := isMissingNamespace(test.err, "shop"); got != test.want {
+		if got := mailboxwrite.IsMissingNamespace(test.err, "shop"); got != test.want {
 			t.Errorf("%s: want %v, got %v", name, test.want, got)
 		}
 	}
@@ -194,7 +195,7 @@ func TestIsMissingNamespace(t *testing.T) {
 func TestNoNamespaceIsMissing(t *testing.T) {
 	for _, name := range []string{"shop", ""} {
 		err := apierrors.NewNotFound(schema.GroupResource{Resource: "clusterroles"}, name)
-		if isMissingNamespace(err, "") {
+		if mailboxwrite.IsMissingNamespace(err, "") {
 			t.Errorf("%v is taken for a missing namespace", err)
 		}
 	}

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package objectsync
+package events
 
 import (
 	"reflect"
@@ -28,10 +28,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-func TestEventFor(t *testing.T) {
+func TestObjectWarning(t *testing.T) {
 	now := time.Unix(1, 5)
-	object := &unstructured.Unstructured{Object: decode(t, `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "till", "namespace": "shop", "uid": "u", "resourceVersion": "7"}}`)}
-	got := eventFor(object, Failure{ReasonConflict, "taken"}, now)
+	object := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "till", "namespace": "shop", "uid": "u", "resourceVersion": "7"},
+	}}
+	got := objectWarning(object, "Conflict", "taken", now)
 	want := &corev1.Event{
 		TypeMeta:       metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
 		ObjectMeta:     metav1.ObjectMeta{Namespace: "shop", Name: "till.3b9aca05"},
@@ -49,7 +51,7 @@ func TestEventsOfAnyName(t *testing.T) {
 	for _, name := range []string{"a", "system:node", "Shop.Reader", "a b", strings.Repeat("x", 253)} {
 		object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}}
 		object.SetName(name)
-		event := eventFor(object, Failure{ReasonInvalid, strings.Repeat("é", 2000)}, time.Unix(1, 5))
+		event := objectWarning(object, "Invalid", strings.Repeat("é", 2000), time.Unix(1, 5))
 		if problems := validation.NameIsDNSSubdomain(event.Name, false); len(problems) > 0 {
 			t.Errorf("%q: the event's name %q is not legal: %v", name, event.Name, problems)
 		}

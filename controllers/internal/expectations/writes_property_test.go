@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package objectsync
+package expectations
 
 import (
 	"fmt"
@@ -77,7 +77,7 @@ func (w *cacheModel) pass(steps int) {
 			}
 		case len(w.ends) > 0:
 			w.log("the handler is told of the end of %s", w.ends[0])
-			w.memory.deletionObserved(someKey, w.ends[0])
+			w.memory.DeletionObserved(someKey, w.ends[0])
 			w.ends = w.ends[1:]
 		}
 	}
@@ -85,7 +85,7 @@ func (w *cacheModel) pass(steps int) {
 
 // read reads what the hub believes, and checks that it knows of its own writes.
 func (w *cacheModel) read() *unstructured.Unstructured {
-	seen, deleted := w.memory.current(someKey, w.cached)
+	seen, deleted := w.memory.Current(someKey, w.cached)
 	w.log("the hub sees %s (deleted: %v)", describeVersion(seen), deleted)
 	if w.written != nil && (seen == nil || isOlder(seen, w.written) || deleted) {
 		w.t.Fatalf("the hub has written %s and sees %s:\n%v", describeVersion(w.written), describeVersion(seen), w.history)
@@ -99,7 +99,7 @@ func (w *cacheModel) read() *unstructured.Unstructured {
 // write creates or updates, as the hub would from what it sees.
 func (w *cacheModel) write() {
 	seen := w.read()
-	w.memory.started(someKey)
+	w.memory.Started(someKey)
 	w.pass(w.random.IntN(3))
 	var answer *unstructured.Unstructured
 	switch {
@@ -115,7 +115,7 @@ func (w *cacheModel) write() {
 	}
 	w.pass(w.random.IntN(4))
 	w.log("the hub's write is answered by %s", describeVersion(answer))
-	w.memory.finished(someKey, answer)
+	w.memory.Finished(someKey, answer)
 }
 
 func (w *cacheModel) delete() {
@@ -123,7 +123,7 @@ func (w *cacheModel) delete() {
 	if seen == nil {
 		return
 	}
-	w.memory.started(someKey)
+	w.memory.Started(someKey)
 	w.pass(w.random.IntN(3))
 	switch {
 	case w.stored == nil || w.stored.GetUID() == seen.GetUID():
@@ -132,10 +132,10 @@ func (w *cacheModel) delete() {
 		}
 		w.pass(w.random.IntN(4))
 		w.log("the hub's deletion of %s is answered", seen.GetUID())
-		w.memory.deleteAccepted(someKey, seen.GetUID())
+		w.memory.DeleteAccepted(someKey, seen.GetUID())
 	default:
 		w.log("the hub's deletion of %s is refused", seen.GetUID())
-		w.memory.finished(someKey, nil)
+		w.memory.Finished(someKey, nil)
 	}
 }
 
@@ -172,7 +172,7 @@ func TestWritesOfAnyHistory(t *testing.T) {
 		for len(w.events)+len(w.ends) > 0 {
 			w.pass(1)
 		}
-		seen, deleted := w.memory.current(someKey, w.cached)
+		seen, deleted := w.memory.Current(someKey, w.cached)
 		if seen != w.stored || deleted {
 			t.Fatalf("seed %d: the target holds %s, the hub sees %s (deleted: %v):\n%v", seed, describeVersion(w.stored), describeVersion(seen), deleted, w.history)
 		}

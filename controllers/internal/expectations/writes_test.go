@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package objectsync
+package expectations
 
 import (
 	"fmt"
@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -34,11 +35,11 @@ import (
 
 var someKey = types.NamespacedName{Namespace: "shop", Name: "till"}
 
-type testWrites = writes[types.NamespacedName, *unstructured.Unstructured]
+type testWrites = Writes[types.NamespacedName, *unstructured.Unstructured]
 
 // newTestWrites returns the writes to one side, of a cache that does not tell how far it has got.
-func newTestWrites[K comparable](clock clock.PassiveClock) *writes[K, *unstructured.Unstructured] {
-	memory := newWrites[K, *unstructured.Unstructured](&gosync.Mutex{}, clock)
+func newTestWrites[K comparable](clock clock.PassiveClock) *Writes[K, *unstructured.Unstructured] {
+	memory := New[K, *unstructured.Unstructured](&gosync.Mutex{}, clock)
 	return &memory
 }
 
@@ -59,16 +60,16 @@ func describeVersion(object *unstructured.Unstructured) string {
 
 func TestWritesOfTargets(t *testing.T) {
 	type steps = []func(*testWrites)
-	begin := func(m *testWrites) { m.started(someKey) }
-	failed := func(m *testWrites) { m.finished(someKey, nil) }
+	begin := func(m *testWrites) { m.Started(someKey) }
+	failed := func(m *testWrites) { m.Finished(someKey, nil) }
 	applied := func(uid types.UID, resourceVersion string) func(*testWrites) {
-		return func(m *testWrites) { m.finished(someKey, version(uid, resourceVersion)) }
+		return func(m *testWrites) { m.Finished(someKey, version(uid, resourceVersion)) }
 	}
 	deleted := func(uid types.UID) func(*testWrites) {
-		return func(m *testWrites) { m.deleteAccepted(someKey, uid) }
+		return func(m *testWrites) { m.DeleteAccepted(someKey, uid) }
 	}
 	gone := func(uid types.UID) func(*testWrites) {
-		return func(m *testWrites) { m.deletionObserved(someKey, uid) }
+		return func(m *testWrites) { m.DeletionObserved(someKey, uid) }
 	}
 
 	for name, test := range map[string]struct {
@@ -113,7 +114,7 @@ func TestWritesOfTargets(t *testing.T) {
 			for _, step := range test.steps {
 				step(memory)
 			}
-			object, deleted := memory.current(someKey, test.cached)
+			object, deleted := memory.Current(someKey, test.cached)
 			got := describeVersion(object)
 			if deleted {
 				got += "+"
@@ -122,7 +123,7 @@ func TestWritesOfTargets(t *testing.T) {
 				t.Errorf("want %s, got %s", test.want, got)
 			}
 			other := types.NamespacedName{Name: "other"}
-			if object, deleted := memory.current(other, nil); object != nil || deleted {
+			if object, deleted := memory.Current(other, nil); object != nil || deleted {
 				t.Error("another object is remembered too")
 			}
 		})
@@ -132,37 +133,37 @@ func TestWritesOfTargets(t *testing.T) {
 // What the cache has shown is not remembered any longer, so that a deletion that it shows next is believed.
 func TestWriteEndsWhenTheCacheShowsIt(t *testing.T) {
 	memory := newTestWrites[types.NamespacedName](clocktesting.NewFakeClock(time.Unix(0, 0)))
-	memory.started(someKey)
-	memory.finished(someKey, version("a", "7"))
-	memory.current(someKey, version("a", "7"))
-	if object, _ := memory.current(someKey, nil); object != nil {
+	memory.Started(someKey)
+	memory.Finished(someKey, version("a", "7"))
+	memory.Current(someKey, version("a", "7"))
+	if object, _ := memory.Current(someKey, nil); object != nil {
 		t.Errorf("the target's object %s is still remembered", describeVersion(object))
 	}
 
-	memory.started(someKey)
-	memory.deleteAccepted(someKey, "a")
-	memory.current(someKey, nil)
-	if _, deleted := memory.current(someKey, version("a", "9")); deleted {
+	memory.Started(someKey)
+	memory.DeleteAccepted(someKey, "a")
+	memory.Current(someKey, nil)
+	if _, deleted := memory.Current(someKey, version("a", "9")); deleted {
 		t.Error("the deletion is still remembered")
 	}
 }
 
 func TestWritesOfDroppedPaths(t *testing.T) {
 	memory := newTestWrites[types.NamespacedName](clocktesting.NewFakeClock(time.Unix(0, 0)))
-	if got := memory.droppedPaths(someKey); got != nil {
+	if got := memory.DroppedPaths(someKey); got != nil {
 		t.Errorf("%v is remembered from nowhere", got)
 	}
 	for name, forget := range map[string]func(){
-		"the object is gone": func() { memory.deletionObserved(someKey, "a") },
-		"all is kept":        func() { memory.setDroppedPaths(someKey, nil) },
+		"the object is gone": func() { memory.DeletionObserved(someKey, "a") },
+		"all is kept":        func() { memory.SetDroppedPaths(someKey, nil) },
 	} {
-		memory.setDroppedPaths(someKey, []string{".spec.old"})
-		memory.setDroppedPaths(someKey, []string{".spec.x"})
-		if got := fmt.Sprint(memory.droppedPaths(someKey)); got != "[.spec.x]" {
+		memory.SetDroppedPaths(someKey, []string{".spec.old"})
+		memory.SetDroppedPaths(someKey, []string{".spec.x"})
+		if got := fmt.Sprint(memory.DroppedPaths(someKey)); got != "[.spec.x]" {
 			t.Errorf("before %s: got %s", name, got)
 		}
 		forget()
-		if got := memory.droppedPaths(someKey); got != nil {
+		if got := memory.DroppedPaths(someKey); got != nil {
 			t.Errorf("%s: %v is still remembered", name, got)
 		}
 	}
@@ -171,16 +172,17 @@ func TestWritesOfDroppedPaths(t *testing.T) {
 // One object of the mailbox may be several on the target, all of one name.
 func TestWritesPerTargetRef(t *testing.T) {
 	memory := newTestWrites[plan.Ref](clocktesting.NewFakeClock(time.Unix(0, 0)))
-	here, there := someRefs[0], someRefs[0]
+	here := plan.Ref{Resource: schema.GroupResource{Group: "example.dev", Resource: "widgets"}, Key: someKey}
+	there := here
 	there.Resource.Group = "another"
-	memory.started(here)
-	memory.finished(here, version("a", "7"))
-	memory.setDroppedPaths(here, []string{".spec.x"})
-	if object, _ := memory.current(there, nil); object != nil || memory.droppedPaths(there) != nil {
+	memory.Started(here)
+	memory.Finished(here, version("a", "7"))
+	memory.SetDroppedPaths(here, []string{".spec.x"})
+	if object, _ := memory.Current(there, nil); object != nil || memory.DroppedPaths(there) != nil {
 		t.Errorf("what was written to one place is remembered of another: %s", describeVersion(object))
 	}
-	memory.deletionObserved(there, "a")
-	if object, _ := memory.current(here, nil); object == nil || memory.droppedPaths(here) == nil {
+	memory.DeletionObserved(there, "a")
+	if object, _ := memory.Current(here, nil); object == nil || memory.DroppedPaths(here) == nil {
 		t.Error("what ended in another place is forgotten")
 	}
 }
@@ -198,16 +200,16 @@ func TestWriteOfACreateThatTheCacheNeverShows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 			memory := newTestWrites[types.NamespacedName](clock)
-			memory.cacheHasReached = func(_ types.NamespacedName, resourceVersion string) bool { return tt.reached || resourceVersion != "7" }
+			memory.CacheHasReached = func(_ types.NamespacedName, resourceVersion string) bool { return tt.reached || resourceVersion != "7" }
 			key := types.NamespacedName{Name: "x"}
-			memory.started(key)
-			memory.finished(key, version("a", "7"))
+			memory.Started(key)
+			memory.Finished(key, version("a", "7"))
 			clock.Step(tt.limit - time.Second)
-			if object, _ := memory.current(key, nil); object == nil {
+			if object, _ := memory.Current(key, nil); object == nil {
 				t.Error("forgotten before the time")
 			}
 			clock.Step(time.Second)
-			if object, _ := memory.current(key, nil); object != nil {
+			if object, _ := memory.Current(key, nil); object != nil {
 				t.Errorf("still there: %v", object)
 			}
 		})
@@ -220,34 +222,34 @@ func TestWritesCountTheirSize(t *testing.T) {
 	answer.Object["status"] = strings.Repeat("x", 10000)
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	for name, end := range map[string]func(*testWrites){
-		"it is shown":            func(m *testWrites) { m.current(someKey, answer) },
-		"it is gone":             func(m *testWrites) { m.deletionObserved(someKey, "a") },
-		"it is deleted":          func(m *testWrites) { m.started(someKey); m.deleteAccepted(someKey, "a") },
-		"the next write fails":   func(m *testWrites) { m.started(someKey); m.finished(someKey, nil) },
-		"it is never shown":      func(m *testWrites) { clock.Step(plan.CacheTimeout); m.current(someKey, nil) },
-		"the next write goes on": func(m *testWrites) { m.started(someKey) },
+		"it is shown":            func(m *testWrites) { m.Current(someKey, answer) },
+		"it is gone":             func(m *testWrites) { m.DeletionObserved(someKey, "a") },
+		"it is deleted":          func(m *testWrites) { m.Started(someKey); m.DeleteAccepted(someKey, "a") },
+		"the next write fails":   func(m *testWrites) { m.Started(someKey); m.Finished(someKey, nil) },
+		"it is never shown":      func(m *testWrites) { clock.Step(plan.CacheTimeout); m.Current(someKey, nil) },
+		"the next write goes on": func(m *testWrites) { m.Started(someKey) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			grown := 0
 			memory := newTestWrites[types.NamespacedName](clock)
-			memory.onGrowth = func() { grown++ }
+			memory.OnGrowth = func() { grown++ }
 			for range 2 {
-				memory.started(someKey)
-				memory.finished(someKey, answer)
+				memory.Started(someKey)
+				memory.Finished(someKey, answer)
 			}
-			if objects, bytes := memory.size.Objects(), memory.size.Bytes(); objects != 1 || bytes != cachesize.SizeOf(answer) || grown != 2 {
+			if objects, bytes := memory.Size.Objects(), memory.Size.Bytes(); objects != 1 || bytes != cachesize.SizeOf(answer) || grown != 2 {
 				t.Errorf("after two writes %d objects of %d bytes are held, told %d times", objects, bytes, grown)
 			}
 			end(memory)
-			if objects, bytes := memory.size.Objects(), memory.size.Bytes(); objects != 0 || bytes != 0 {
+			if objects, bytes := memory.Size.Objects(), memory.Size.Bytes(); objects != 0 || bytes != 0 {
 				t.Errorf("%d objects of %d bytes are still held", objects, bytes)
 			}
 		})
 	}
 	memory := newTestWrites[types.NamespacedName](clock)
-	memory.started(someKey)
+	memory.Started(someKey)
 	for number := range 10 * maxDeletedUIDs {
-		memory.deletionObserved(someKey, types.UID(fmt.Sprint(number)))
+		memory.DeletionObserved(someKey, types.UID(fmt.Sprint(number)))
 	}
 	if ends := len(memory.pending[someKey].deletedUIDs); ends > maxDeletedUIDs {
 		t.Errorf("%d ends are remembered while one write is under way", ends)

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package objectsync
+package expectations
 
 import (
 	"slices"
@@ -35,32 +35,32 @@ import (
 // resourceVersions anew.
 const maxExpectationTimeout = 5 * time.Minute
 
-// writtenObject is a pointer to an object as the cache of its side holds it.
-type writtenObject interface {
+// Object is a pointer to an object as the cache of its side holds it.
+type Object interface {
 	comparable
 	metav1.Object
 }
 
-// writes holds the hub's writes to one side until its cache shows them. Without them, a pass between a write and its watch event
+// Writes holds the hub's writes to one side until its cache shows them. Without them, a pass between a write and its watch event
 // would decide by the state before the write.
-type writes[K comparable, O writtenObject] struct {
+type Writes[K comparable, O Object] struct {
 	clock clock.PassiveClock
-	// cacheHasReached reports whether the cache has, or may have, reached a resourceVersion.
-	cacheHasReached func(key K, resourceVersion string) bool
+	// CacheHasReached reports whether the cache has, or may have, reached a resourceVersion.
+	CacheHasReached func(key K, resourceVersion string) bool
+	// Size is the memory of the remembered responses: a target may respond with anything and never show it. It is counted only
+	// if OnGrowth is set, which is called when it grows.
+	Size     cachesize.Counter
+	OnGrowth func()
 
-	// lock is that of the [keyStates].
+	// lock is the owner's, which may guard more state with it.
 	lock    *gosync.Mutex
 	pending map[K]*pendingWrite[O]
 	// dropped holds the field paths that the side was found not to keep.
 	dropped map[K][]string
-	// size is the memory of the remembered responses: a target may respond with anything and never show it. It is counted only
-	// if onGrowth is set, which is called when it grows.
-	size     cachesize.Counter
-	onGrowth func()
 }
 
 // pendingWrite is a write that the cache does not show yet.
-type pendingWrite[O writtenObject] struct {
+type pendingWrite[O Object] struct {
 	// object is the response, received at the time at; nil while the request is under way and after a delete.
 	object O
 	at     time.Time
@@ -75,16 +75,17 @@ type pendingWrite[O writtenObject] struct {
 // maxDeletedUIDs bounds the objects of one name that are deleted during one request.
 const maxDeletedUIDs = 16
 
-// newWrites returns an empty set of writes. It assumes that the cache has reached every resourceVersion.
-func newWrites[K comparable, O writtenObject](lock *gosync.Mutex, clock clock.PassiveClock) writes[K, O] {
-	return writes[K, O]{
+// New returns an empty set of writes under the owner's lock, which the methods take. It assumes that the cache has reached every
+// resourceVersion.
+func New[K comparable, O Object](lock *gosync.Mutex, clock clock.PassiveClock) Writes[K, O] {
+	return Writes[K, O]{
 		clock: clock, lock: lock, pending: map[K]*pendingWrite[O]{}, dropped: map[K][]string{},
-		cacheHasReached: func(K, string) bool { return true },
+		CacheHasReached: func(K, string) bool { return true },
 	}
 }
 
-// started is called before a write.
-func (m *writes[K, O]) started(key K) {
+// Started is called before a write.
+func (m *Writes[K, O]) Started(key K) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	m.remove(key)
@@ -92,22 +93,22 @@ func (m *writes[K, O]) started(key K) {
 }
 
 // remove drops a write; it requires the lock.
-func (m *writes[K, O]) remove(key K) {
+func (m *Writes[K, O]) remove(key K) {
 	if entry, ok := m.pending[key]; ok && entry.size > 0 {
-		m.size.Add(-1, -entry.size)
+		m.Size.Add(-1, -entry.size)
 	}
 	delete(m.pending, key)
 }
 
-// finished is called after a write; object is nil if it failed.
-func (m *writes[K, O]) finished(key K, object O) {
-	if m.remember(key, object) && m.onGrowth != nil {
-		m.onGrowth()
+// Finished is called after a write; object is nil if it failed.
+func (m *Writes[K, O]) Finished(key K, object O) {
+	if m.remember(key, object) && m.OnGrowth != nil {
+		m.OnGrowth()
 	}
 }
 
 // remember keeps the response to a write, and reports whether it did.
-func (m *writes[K, O]) remember(key K, object O) bool {
+func (m *Writes[K, O]) remember(key K, object O) bool {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	entry, ok := m.pending[key]
@@ -116,15 +117,15 @@ func (m *writes[K, O]) remember(key K, object O) bool {
 		return false
 	}
 	entry.object, entry.at = object, m.clock.Now()
-	if m.onGrowth != nil {
+	if m.OnGrowth != nil {
 		entry.size = cachesize.SizeOf(object)
-		m.size.Add(1, entry.size)
+		m.Size.Add(1, entry.size)
 	}
 	return true
 }
 
-// deleteAccepted is called when the server accepted a delete.
-func (m *writes[K, O]) deleteAccepted(key K, uid types.UID) {
+// DeleteAccepted is called when the server accepted a delete.
+func (m *Writes[K, O]) DeleteAccepted(key K, uid types.UID) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	entry, ok := m.pending[key]
@@ -135,8 +136,8 @@ func (m *writes[K, O]) deleteAccepted(key K, uid types.UID) {
 	entry.deleted = uid
 }
 
-// deletionObserved drops the write of an object whose delete event came.
-func (m *writes[K, O]) deletionObserved(key K, uid types.UID) {
+// DeletionObserved drops the write of an object whose delete event came.
+func (m *Writes[K, O]) DeletionObserved(key K, uid types.UID) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	delete(m.dropped, key)
@@ -152,8 +153,8 @@ func (m *writes[K, O]) deletionObserved(key K, uid types.UID) {
 	}
 }
 
-// current returns the newer of the cached and the written object, and whether its deletion was accepted.
-func (m *writes[K, O]) current(key K, cached O) (object O, deleted bool) {
+// Current returns the newer of the cached and the written object, and whether its deletion was accepted.
+func (m *Writes[K, O]) Current(key K, cached O) (object O, deleted bool) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	entry, ok := m.pending[key]
@@ -177,13 +178,13 @@ func (m *writes[K, O]) current(key K, cached O) (object O, deleted bool) {
 }
 
 // isExpired reports whether a created object is not expected in the cache any longer.
-func (m *writes[K, O]) isExpired(key K, entry *pendingWrite[O]) bool {
+func (m *Writes[K, O]) isExpired(key K, entry *pendingWrite[O]) bool {
 	waited := m.clock.Since(entry.at)
-	return waited >= plan.CacheTimeout && (waited >= maxExpectationTimeout || m.cacheHasReached(key, entry.object.GetResourceVersion()))
+	return waited >= plan.CacheTimeout && (waited >= maxExpectationTimeout || m.CacheHasReached(key, entry.object.GetResourceVersion()))
 }
 
-// anyWritten reports whether a written object that the cache does not show yet has a property.
-func (m *writes[K, O]) anyWritten(is func(O) bool) bool {
+// AnyWritten reports whether a written object that the cache does not show yet has a property.
+func (m *Writes[K, O]) AnyWritten(is func(O) bool) bool {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	for _, entry := range m.pending {
@@ -194,8 +195,8 @@ func (m *writes[K, O]) anyWritten(is func(O) bool) bool {
 	return false
 }
 
-// setDroppedPaths records the field paths that the side did not keep.
-func (m *writes[K, O]) setDroppedPaths(key K, paths []string) {
+// SetDroppedPaths records the field paths that the side did not keep.
+func (m *Writes[K, O]) SetDroppedPaths(key K, paths []string) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	if len(paths) == 0 {
@@ -205,13 +206,14 @@ func (m *writes[K, O]) setDroppedPaths(key K, paths []string) {
 	m.dropped[key] = paths
 }
 
-func (m *writes[K, O]) droppedPaths(key K) []string {
+// DroppedPaths returns the field paths that the side did not keep at the last write.
+func (m *Writes[K, O]) DroppedPaths(key K) []string {
 	m.lock.Lock()
 	defer m.lock.Unlock()
 	return m.dropped[key]
 }
 
-func isNil[O writtenObject](object O) bool {
+func isNil[O Object](object O) bool {
 	var none O
 	return object == none
 }

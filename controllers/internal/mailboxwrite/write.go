@@ -1,0 +1,98 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailboxwrite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+)
+
+var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+
+// Objects returns the client for the objects of a resource in a namespace; an empty namespace is for cluster-scoped objects.
+func Objects(mailbox dynamic.Interface, resource schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
+	if namespace == "" {
+		return mailbox.Resource(resource)
+	}
+	return mailbox.Resource(resource).Namespace(namespace)
+}
+
+// NamespaceSelf returns how marks name a namespace.
+func NamespaceSelf(name string) ownership.Self { return ownership.Self{Kind: "Namespace", Name: name} }
+
+// IsMissingNamespace reports whether a create failed because its namespace does not exist.
+func IsMissingNamespace(err error, namespace string) bool {
+	var status apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &status) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Kind == "namespaces" && details.Name == namespace
+}
+
+// EnsureNamespace creates a namespace for the owner's objects, unless it exists. The owner does not own the namespace, but may
+// later take it over.
+func EnsureNamespace(ctx context.Context, mailbox dynamic.Interface, name string, owner ownership.Owner, fieldManager string) error {
+	namespace := &unstructured.Unstructured{}
+	namespace.SetAPIVersion("v1")
+	namespace.SetKind("Namespace")
+	namespace.SetName(name)
+	namespace.SetAnnotations(map[string]string{ownership.EnsuredAnnotation: owner.EnsuredValue(NamespaceSelf(name))})
+	if _, err := mailbox.Resource(namespaces).Create(ctx, namespace, metav1.CreateOptions{FieldManager: fieldManager}); err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("cannot create the namespace %s: %w", name, err)
+	}
+	return nil
+}
+
+// Merge returns the mailbox object with the content of the desired one. Identity, owners, finalizers, status, and kcp's own labels
+// and annotations stay.
+func Merge(inMailbox, desired *unstructured.Unstructured) *unstructured.Unstructured {
+	result := &unstructured.Unstructured{Object: maps.Clone(desired.Object)}
+	if _, ok := result.Object["status"]; !ok {
+		if status, ok := inMailbox.Object["status"]; ok {
+			result.Object["status"] = status
+		}
+	}
+	metadata, _ := inMailbox.DeepCopy().Object["metadata"].(map[string]any)
+	result.Object["metadata"] = metadata
+	result.SetLabels(withKCPEntries(desired.GetLabels(), inMailbox.GetLabels()))
+	result.SetAnnotations(withKCPEntries(desired.GetAnnotations(), inMailbox.GetAnnotations()))
+	return result
+}
+
+// withKCPEntries adds kcp's own entries to the desired ones.
+func withKCPEntries(desired, inMailbox map[string]string) map[string]string {
+	all := map[string]string{}
+	maps.Copy(all, desired)
+	for key, value := range inMailbox {
+		if transform.BelongsToKCP(key) {
+			all[key] = value
+		}
+	}
+	return all
+}
