@@ -85,7 +85,7 @@ func (c absenceCache) Locate(mailbox logicalcluster.Name) (location absence.Loca
 	if binding == nil {
 		return absence.Location{}, false
 	}
-	return absence.Location{Endpoint: endpoint, Client: endpoint.clientFor(mailbox), Binding: binding.GetName()}, true
+	return absence.Location{Endpoint: endpoint, Client: endpoint.clientFor(mailbox), Binding: binding.GetName(), BindLater: c.bindLater}, true
 }
 
 func (c absenceCache) WorkspaceClient(mailbox logicalcluster.Name) (dynamic.Interface, error) {
@@ -122,6 +122,9 @@ func (c absenceCache) CountObjects(mailbox logicalcluster.Name) (count int) {
 func (c absenceCache) OnAbsenceDecided(mailbox logicalcluster.Name, candidate absence.Candidate) {
 	for _, subscription := range c.subscribers.get(subscriptionKey{candidate.Resource, mailbox}) {
 		subscription.OnAbsenceDecided(candidate.Key)
+	}
+	if observer := c.observer.Load(); observer != nil {
+		observer.OnAbsenceDecided(candidate.Resource, mailbox, candidate.Key)
 	}
 }
 

@@ -52,6 +52,30 @@ func (m *Mailboxes) IsKnownNotServed(mailbox logicalcluster.Name, resource schem
 	return binding != nil && !listsResource(binding, resource, "status", "boundResources") && !listsResource(binding, resource, "status", "appliedPermissionClaims")
 }
 
+// BindingState is the state of a workspace's binding according to the caches.
+type BindingState int
+
+const (
+	// BindingUnknown: no endpoint shows the workspace, or more than one.
+	BindingUnknown BindingState = iota
+	// BindingPresent: the workspace is bound, or being bound.
+	BindingPresent
+	// BindingTerminating: a user deletes the binding, or the workspace.
+	BindingTerminating
+)
+
+// BindingState returns the state of a workspace's binding.
+func (m *Mailboxes) BindingState(mailbox logicalcluster.Name) BindingState {
+	switch binding := m.bindingOf(mailbox); {
+	case binding == nil:
+		return BindingUnknown
+	case binding.GetDeletionTimestamp() != nil:
+		return BindingTerminating
+	default:
+		return BindingPresent
+	}
+}
+
 // CountPendingClaims returns the number of mailboxes whose binding lists one of the claims neither as accepted nor as
 // rejected.
 func (m *Mailboxes) CountPendingClaims(claims []apisv1alpha2.PermissionClaim) (count int) {

@@ -92,7 +92,9 @@ func stripConfig(object *unstructured.Unstructured) *unstructured.Unstructured {
 	kept := stripMetadata(object)
 	delete(kept.Object, projectionField)
 	metadata := metadataFields(kept)
-	delete(metadata, "finalizers")
+	if totalLength(kept.GetFinalizers()) > maxIdentityText {
+		delete(metadata, "finalizers")
+	}
 	delete(metadata, "ownerReferences")
 	if status, ok := kept.Object["status"].(map[string]any); ok && cachesize.SizeOf(&unstructured.Unstructured{Object: status}) > maxConfigStatusBytes {
 		kept.Object["status"] = emptyConfigStatus()

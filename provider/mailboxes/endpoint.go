@@ -138,6 +138,11 @@ func (e *endpoint) onCacheFilled(resource schema.GroupVersionResource) {
 	if resource != bindingsResource {
 		e.owner.enqueueLimitedReviews()
 		e.owner.subscribers.notifyReset(resource, func(mailbox logicalcluster.Name) bool { return e.binding(mailbox) != nil })
+		if observer := e.owner.observer.Load(); observer != nil {
+			for _, mailbox := range e.mailboxes() {
+				observer.OnReset(mailbox)
+			}
+		}
 		return
 	}
 	for _, mailbox := range e.mailboxes() {

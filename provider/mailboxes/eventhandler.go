@@ -38,6 +38,9 @@ func (e *endpoint) eventHandler(resource schema.GroupVersionResource) cache.Reso
 		for _, subscription := range e.owner.subscribers.get(subscriptionKey{resource, mailboxOf(object)}) {
 			subscription.OnEvent(event)
 		}
+		if observer := e.owner.observer.Load(); observer != nil {
+			observer.OnEvent(resource, mailboxOf(object), event)
+		}
 	}
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
@@ -119,5 +122,7 @@ func (m *Mailboxes) releaseMailbox(mailbox logicalcluster.Name) {
 	m.deleteUnusedUsage(mailbox)
 	if m.endpointFor(mailbox) != nil {
 		m.notifyMailboxReset(mailbox)
+	} else if observer := m.observer.Load(); observer != nil {
+		observer.OnReset(mailbox)
 	}
 }

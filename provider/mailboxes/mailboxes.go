@@ -88,6 +88,9 @@ type Mailboxes struct {
 	// alwaysWatched are the resources that are watched at each endpoint: bindings and configs.
 	alwaysWatched []schema.GroupVersionResource
 	subscribers   subscribers
+	// observer is nil before [Mailboxes.Observe]. bindLater is that of the options.
+	observer  atomic.Pointer[observer]
+	bindLater bool
 
 	lock        sync.RWMutex
 	ctx         context.Context // set by Start; the owner of all endpoints
@@ -109,8 +112,11 @@ type Options struct {
 	MaxBytes int64
 	// AbsenceDelays are [absence.DefaultDelays] if they are zero.
 	AbsenceDelays absence.Delays
-	Clock         clock.WithTicker
-	Log           logr.Logger
+	// BindLater is true if workspaces bind the export after their creation, as workload workspaces do. A mailbox is bound when it is
+	// created, so a later binding shows that its objects were lost (see package absence).
+	BindLater bool
+	Clock     clock.WithTicker
+	Log       logr.Logger
 }
 
 // New returns the mailboxes of an export, which are idle until [Mailboxes.Start].
@@ -124,6 +130,7 @@ func New(options Options) *Mailboxes {
 		clock:          options.Clock,
 		policy:         options.Policy,
 		alwaysWatched:  always,
+		bindLater:      options.BindLater,
 		resources:      slices.Clone(always),
 		endpoints:      map[string]*endpoint{},
 		memory:         memoryLimit{limit: options.MaxBytes, wake: newSignal()},

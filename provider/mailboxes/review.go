@@ -282,11 +282,15 @@ func (m *Mailboxes) replaceCached(mailbox logicalcluster.Name, held cacheEntry, 
 		// No reader needs the removed fields.
 		return
 	}
-	key := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+	event := Event{
+		Key: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()},
+		Old: held.object, New: object, ProjectionOnly: held.object.GetResourceVersion() == object.GetResourceVersion(),
+	}
 	for _, subscription := range m.subscribers.get(subscriptionKey{held.source.resource, mailbox}) {
-		subscription.OnEvent(Event{
-			Key: key, Old: held.object, New: object, ProjectionOnly: held.object.GetResourceVersion() == object.GetResourceVersion(),
-		})
+		subscription.OnEvent(event)
+	}
+	if observer := m.observer.Load(); observer != nil {
+		observer.OnEvent(held.source.resource, mailbox, event)
 	}
 }
 

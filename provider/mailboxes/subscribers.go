@@ -108,4 +108,24 @@ func (m *Mailboxes) notifyMailboxReset(mailbox logicalcluster.Name) {
 	for _, resource := range m.watchedResources() {
 		notifyReset(m.subscribers.get(subscriptionKey{resource, mailbox}))
 	}
+	if observer := m.observer.Load(); observer != nil {
+		observer.OnReset(mailbox)
+	}
 }
+
+// Observer receives the events of all resources in all mailboxes. Informers call its methods, which must not block.
+type Observer interface {
+	// OnEvent is called for a change of one object.
+	OnEvent(resource schema.GroupVersionResource, mailbox logicalcluster.Name, event Event)
+	// OnAbsenceDecided is called when a verification has ended.
+	OnAbsenceDecided(resource schema.GroupVersionResource, mailbox logicalcluster.Name, key types.NamespacedName)
+	// OnReset is called when a cache was filled, or the mailbox's binding changed or vanished: reconcile all objects again.
+	OnReset(mailbox logicalcluster.Name)
+}
+
+// observer wraps the interface, so that its pointer can be swapped.
+type observer struct{ Observer }
+
+// Observe calls an observer for all later events, after the subscribers. There is one observer; call Observe before
+// [Mailboxes.Start].
+func (m *Mailboxes) Observe(all Observer) { m.observer.Store(&observer{all}) }

@@ -96,6 +96,41 @@ func TestSubscribers(t *testing.T) {
 	expect()
 }
 
+// callingObserver is an observer that calls a function.
+type callingObserver func(what string)
+
+func (c callingObserver) OnEvent(resource schema.GroupVersionResource, mailbox logicalcluster.Name, event Event) {
+	c(fmt.Sprintf("event of %s %s in %s", resource.Resource, event.Key.Name, mailbox))
+}
+
+func (c callingObserver) OnAbsenceDecided(resource schema.GroupVersionResource, mailbox logicalcluster.Name, key types.NamespacedName) {
+	c(fmt.Sprintf("proof of %s %s in %s", resource.Resource, key.Name, mailbox))
+}
+
+func (c callingObserver) OnReset(mailbox logicalcluster.Name) { c("reset of " + mailbox.String()) }
+
+// The observer gets the events of every mailbox, after its subscribers, and hears of a mailbox that is not visible any more.
+func TestObserver(t *testing.T) {
+	g := NewWithT(t)
+	mailboxes := newMailboxes(configMaps, secrets)
+	handler := addEndpoint(t, mailboxes, "https://one", nil).eventHandler(configMaps)
+	var calls []string
+	mailboxes.Subscribe(configMaps, here, callingSubscriber{"first", func(name, what string) { calls = append(calls, name+": "+what) }})
+	handler.OnAdd(object(here, "early"), false)
+	mailboxes.Observe(callingObserver(func(what string) { calls = append(calls, what) }))
+	handler.OnAdd(object(here, "a"), false)
+	handler.OnAdd(object(there, "b"), false)
+	absenceCache{mailboxes}.OnAbsenceDecided(there, missingObject(configMaps, "b"))
+	mailboxes.notifyMailboxReset(there)
+	mailboxes.releaseMailbox(there)
+	g.Expect(calls).To(Equal([]string{
+		"first: event of early",
+		"first: event of a", "event of configmaps a in " + here.String(), "event of configmaps b in " + there.String(),
+		"proof of configmaps b in " + there.String(), "reset of " + there.String(), "reset of " + there.String(),
+	}))
+	g.Expect(mailboxes.BindingState(there)).To(Equal(BindingUnknown))
+}
+
 // Nothing is left of routes without subscribers, and those with some have them in the order in which they came.
 func TestSubscribersAsAList(t *testing.T) {
 	for seed := range uint64(20) {

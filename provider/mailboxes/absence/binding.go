@@ -75,7 +75,7 @@ func (v *Verifier) readBoundMailbox(ctx context.Context, mailbox logicalcluster.
 		return nil, fmt.Errorf("the mailbox is being deleted")
 	case logicalCluster.Status.Phase != corev1alpha1.LogicalClusterPhaseReady:
 		return nil, fmt.Errorf("the mailbox is in phase %q", logicalCluster.Status.Phase)
-	case isRebound(&binding, &logicalCluster):
+	case !location.BindLater && isRebound(&binding, &logicalCluster):
 		return nil, errRebound
 	}
 	return &boundMailbox{Location: location, binding: &binding}, nil

@@ -87,6 +87,8 @@ type Location struct {
 	Client dynamic.Interface
 	// Binding is the name of the mailbox's APIBinding.
 	Binding string
+	// BindLater is true if workspaces bind the export after their creation, so that a binding's age proves nothing.
+	BindLater bool
 }
 
 // Cache is the cache of all mailboxes, which the verifier checks. Package mailboxes implements it.
