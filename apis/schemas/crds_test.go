@@ -17,6 +17,7 @@ limitations under the License.
 package schemas
 
 import (
+	"slices"
 	"testing"
 
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
@@ -36,8 +37,10 @@ func TestCRDsAreAcceptedByAnAPIServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			requireAcceptable(t, crd)
-			if version := crd.Spec.Versions[0]; version.Subresources == nil || version.Subresources.Status == nil {
-				t.Error("the status subresource is missing")
+			// A SinglePlacementSlice has its destinations at the top, as in KubeStellar, and no status.
+			wanted := name != "singleplacementslices.edge.kubestellar.io"
+			if version := crd.Spec.Versions[0]; (version.Subresources != nil && version.Subresources.Status != nil) != wanted {
+				t.Errorf("the status subresource: got %t, wanted %t", !wanted, wanted)
 			}
 			if crd.Spec.Scope != apiextensionsv1.ClusterScoped {
 				t.Errorf("scope is %s, wanted Cluster", crd.Spec.Scope)
@@ -57,11 +60,11 @@ func TestAPIResourceSchemasAreAcceptedByAnAPIServer(t *testing.T) {
 
 func TestAccessors(t *testing.T) {
 	var names []string
-	for _, schema := range append(MailboxSchemas(), InventorySchemas()...) {
+	for _, schema := range slices.Concat(MailboxSchemas(), InventorySchemas(), WorkloadSchemas()) {
 		names = append(names, schema.Spec.Names.Kind)
 	}
-	if len(names) != 3 || names[0] != "SyncerConfig" || names[1] != "EdgeSyncConfig" || names[2] != "SyncTarget" {
-		t.Errorf("wanted SyncerConfig and EdgeSyncConfig for mailboxes and SyncTarget for inventories, got %v", names)
+	if !slices.Equal(names, []string{"SyncerConfig", "EdgeSyncConfig", "SyncTarget", "Location", "EdgePlacement", "SinglePlacementSlice"}) {
+		t.Errorf("wanted the kinds of mailboxes, of inventories and of workload workspaces, got %v", names)
 	}
 	if kind := PublishedResourceCRD().Spec.Names.Kind; kind != "PublishedResource" {
 		t.Errorf("wanted the definition of PublishedResource, got %s", kind)

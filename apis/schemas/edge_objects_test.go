@@ -17,6 +17,7 @@ limitations under the License.
 package schemas
 
 import (
+	"strings"
 	"testing"
 )
 
@@ -128,6 +129,92 @@ func TestEdgeSyncConfigValidation(t *testing.T) {
 	}
 }
 
+func TestEdgePlacementValidation(t *testing.T) {
+	placement := newValidator(t, "edgeplacements.edge.kubestellar.io")
+	const first = "spec.downsync[0]"
+	for name, test := range map[string]struct{ spec, field string }{
+		"empty": {spec: `{}`},
+		"everything": {spec: `
+locationSelectors: [{matchLabels: {env: prod}}, {}]
+inventoryWorkspaces: ["root:clusters", "root:teams:web"]
+downsync:
+- {apiGroup: apps, resources: [deployments], namespaces: [shop], namespaceSelectors: [{matchLabels: {a: b}}], objectNames: [till], labelSelectors: [{matchLabels: {c: d}}]}
+wantSingletonReportedState: true
+upsync: [{apiGroup: reports.example.org, resources: ["*"], namespaces: ["*"], names: ["*"]}]
+deletionPolicy: Orphan`},
+
+		// Each criterion alone is enough.
+		"a group":                        {spec: `downsync: [{apiGroup: apps}]`},
+		"the core group":                 {spec: `downsync: [{apiGroup: ""}]`},
+		"resources":                      {spec: `downsync: [{resources: [configmaps, secrets]}]`},
+		"namespaces":                     {spec: `downsync: [{namespaces: [shop]}]`},
+		"namespaces by labels":           {spec: `downsync: [{namespaceSelectors: [{matchLabels: {a: b}}]}]`},
+		"namespaces by expressions":      {spec: `downsync: [{namespaceSelectors: [{matchExpressions: [{key: a, operator: Exists}]}]}]`},
+		"names":                          {spec: `downsync: [{objectNames: [till]}]`},
+		"labels":                         {spec: `downsync: [{labelSelectors: [{matchLabels: {a: b}}]}]`},
+		"expressions":                    {spec: `downsync: [{labelSelectors: [{matchExpressions: [{key: a, operator: Exists}]}]}]`},
+		"one criterion among wildcards":  {spec: `downsync: [{apiGroup: "", resources: ["*"], namespaces: ["*"], namespaceSelectors: [{}], objectNames: ["*"], labelSelectors: [{}]}]`},
+		"labels among empty lists":       {spec: `downsync: [{resources: [], namespaces: [], namespaceSelectors: [], objectNames: [], labelSelectors: [{matchLabels: {a: b}}]}]`},
+		"no test":                        {spec: `downsync: []`},
+		"no criterion":                   {spec: `downsync: [{}]`, field: first},
+		"no group":                       {spec: `downsync: [{apiGroup: null}]`, field: first},
+		"no resources":                   {spec: `downsync: [{resources: []}]`, field: first},
+		"all resources":                  {spec: `downsync: [{resources: ["*"]}]`, field: first},
+		"all resources beside one":       {spec: `downsync: [{resources: [configmaps, "*"]}]`, field: first},
+		"all namespaces":                 {spec: `downsync: [{namespaces: ["*"]}]`, field: first},
+		"all namespaces beside one":      {spec: `downsync: [{namespaces: [shop, "*"]}]`, field: first},
+		"no namespaces":                  {spec: `downsync: [{namespaces: []}]`, field: first},
+		"all names":                      {spec: `downsync: [{objectNames: ["*"]}]`, field: first},
+		"all names beside one":           {spec: `downsync: [{objectNames: [till, "*"]}]`, field: first},
+		"no names":                       {spec: `downsync: [{objectNames: []}]`, field: first},
+		"any labels":                     {spec: `downsync: [{labelSelectors: [{}]}]`, field: first},
+		"any labels beside some":         {spec: `downsync: [{labelSelectors: [{matchLabels: {a: b}}, {}]}]`, field: first},
+		"labels without a label":         {spec: `downsync: [{labelSelectors: [{matchLabels: {}, matchExpressions: []}]}]`, field: first},
+		"no labels":                      {spec: `downsync: [{labelSelectors: []}]`, field: first},
+		"any namespace's labels":         {spec: `downsync: [{namespaceSelectors: [{}]}]`, field: first},
+		"any namespace beside some":      {spec: `downsync: [{namespaceSelectors: [{}, {matchLabels: {a: b}}]}]`, field: first},
+		"namespaces without a label":     {spec: `downsync: [{namespaceSelectors: [{matchLabels: {}}]}]`, field: first},
+		"no namespace's labels":          {spec: `downsync: [{namespaceSelectors: []}]`, field: first},
+		"all wildcards":                  {spec: `downsync: [{resources: ["*"], namespaces: ["*"], namespaceSelectors: [{}], objectNames: ["*"], labelSelectors: [{}]}]`, field: first},
+		"no criterion beside a good one": {spec: `downsync: [{apiGroup: apps}, {}]`, field: "spec.downsync[1]"},
+
+		"a group that is no domain":      {spec: `downsync: [{apiGroup: "apps/v1"}]`, field: first + ".apiGroup"},
+		"a subresource":                  {spec: `downsync: [{resources: [deployments/status]}]`, field: first + ".resources[0]"},
+		"a namespace pattern":            {spec: `downsync: [{namespaces: ["team-*"]}]`, field: first + ".namespaces[0]"},
+		"a name of 254 characters":       {spec: `downsync: [{objectNames: [` + strings.Repeat("a", 254) + `]}]`, field: first + ".objectNames[0]"},
+		"children as inventories":        {spec: `inventoryWorkspaces: ["root:teams:*"]`, field: "spec.inventoryWorkspaces[0]"},
+		"a path that ends with a colon":  {spec: `inventoryWorkspaces: ["root:"]`, field: "spec.inventoryWorkspaces[0]"},
+		"an unknown deletion policy":     {spec: `deletionPolicy: Keep`, field: "spec.deletionPolicy"},
+		"no resources up":                {spec: `upsync: [{names: ["*"]}]`, field: "spec.upsync[0].resources"},
+		"a selector that is no selector": {spec: `locationSelectors: ["env=prod"]`, field: "spec.locationSelectors[0]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			requireOneError(t, placement.create(t, object(t, "edge.kubestellar.io/v2alpha1", "EdgePlacement", test.spec)), test.field)
+		})
+	}
+}
+
+func TestLocationValidation(t *testing.T) {
+	location := newValidator(t, "locations.edge.kubestellar.io")
+	for name, test := range map[string]struct{ spec, field string }{
+		"empty": {spec: `{}`},
+		"everything": {spec: `
+resource: {group: edge.kubestellar.io, version: v2alpha1, resource: synctargets}
+description: Machines at the coast.
+availableSelectorLabels: [{key: env, values: [prod], description: Which environment.}]
+instanceSelector: {matchLabels: {env: prod}}
+availableTo: {workspaces: ["root:teams:web", "root:teams:*"]}`},
+		"instances that are Pods":       {spec: `resource: {version: v2alpha1, resource: pods}`, field: "spec.resource.resource"},
+		"all workspaces":                {spec: `availableTo: {workspaces: ["*"]}`, field: "spec.availableTo.workspaces[0]"},
+		"a path with a wildcard inside": {spec: `availableTo: {workspaces: ["root:*:web"]}`, field: "spec.availableTo.workspaces[0]"},
+		"a workspace twice":             {spec: `availableTo: {workspaces: ["root:a", "root:a"]}`, field: "spec.availableTo.workspaces[1]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			requireOneError(t, location.create(t, object(t, "edge.kubestellar.io/v2alpha1", "Location", test.spec)), test.field)
+		})
+	}
+}
+
 func TestEdgeDefaults(t *testing.T) {
 	const group = "edge.kubestellar.io/v2alpha1"
 	target := object(t, group, "SyncTarget", `kubeconfigSecretRef: {name: florin}`)
@@ -145,6 +232,10 @@ func TestEdgeDefaults(t *testing.T) {
 	newValidator(t, "syncerconfigs.edge.kubestellar.io").create(t, config)
 	requireValue(t, config, "Delete", "spec", "deletionPolicy")
 	requireValue(t, config, true, "spec", "statusReturn")
+
+	placement := object(t, group, "EdgePlacement", `{}`)
+	newValidator(t, "edgeplacements.edge.kubestellar.io").create(t, placement)
+	requireValue(t, placement, "Delete", "spec", "deletionPolicy")
 }
 
 // Objects of KubeStellar 0.14 apply unchanged. The test has every field that its placement translator, its setup
@@ -220,6 +311,75 @@ status:
 apiVersion: edge.kubestellar.io/v2alpha1
 kind: SyncerConfig
 metadata: {name: nothing}`},
+
+		"Location": {crd: "locations.edge.kubestellar.io", manifest: `
+apiVersion: edge.kubestellar.io/v2alpha1
+kind: Location
+metadata:
+  name: harbour
+  labels: {env: prod}
+spec:
+  resource: {group: edge.kubestellar.io, version: v2alpha1, resource: synctargets}
+  instanceSelector:
+    matchLabels: {id: harbour}
+status: {instances: 1, availableInstances: 1}`},
+
+		"EdgePlacement": {crd: "edgeplacements.edge.kubestellar.io", manifest: `
+apiVersion: edge.kubestellar.io/v2alpha1
+kind: EdgePlacement
+metadata:
+  name: till
+spec:
+  locationSelectors:
+  - matchLabels: {"env":"prod"}
+  downsync:
+  - apiGroup: ""
+    resources: [ configmaps ]
+    namespaces: [ shop ]
+    objectNames: [ prices ]
+  - apiGroup: apps
+    resources: [ replicasets ]
+    namespaces: [ shop ]
+  - apiGroup: ""
+    resources: [ secrets ]
+    namespaceSelectors:
+    - matchLabels: {"common":"yes"}
+    objectNames: [ "*" ]
+  - apiGroup: rbac.authorization.k8s.io
+    resources: [ clusterroles ]
+    namespaceSelectors: []
+    objectNames: [ "shop:reader" ]
+  - labelSelectors:
+    - matchLabels: {"app.kubernetes.io/part-of":"shop"}
+  wantSingletonReportedState: true
+  upsync:
+  - apiGroup: "group1.test"
+    resources: ["sprockets", "flanges"]
+    namespaces: ["orbital"]
+    names: ["george", "cosmo"]
+  - apiGroup: "group2.test"
+    resources: ["cogs"]
+    names: ["william"]
+status: {specGeneration: 1, matchingLocationCount: 2}`},
+
+		"EdgePlacement of the 0.14 clients, which write an absent group as null": {crd: "edgeplacements.edge.kubestellar.io", manifest: `
+apiVersion: edge.kubestellar.io/v2alpha1
+kind: EdgePlacement
+metadata: {name: named}
+spec:
+  locationSelectors: [{}]
+  downsync: [{apiGroup: null, objectNames: [till]}]
+status: {matchingLocationCount: 0}`},
+
+		"SinglePlacementSlice": {crd: "singleplacementslices.edge.kubestellar.io", manifest: `
+apiVersion: edge.kubestellar.io/v2alpha1
+kind: SinglePlacementSlice
+metadata: {name: till}
+destinations:
+- cluster: 1yotsgod0d2p3xa5
+  locationName: harbour
+  syncTargetName: harbour
+  syncTargetUID: 73e1e9a9-5bd5-4b3c-a4e7-9d1a1c2b3d4e`},
 
 		"EdgeSyncConfig": {crd: "edgesyncconfigs.edge.kubestellar.io", manifest: `
 apiVersion: edge.kubestellar.io/v2alpha1

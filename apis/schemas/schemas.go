@@ -77,9 +77,15 @@ func MailboxSchemas() []*apisv1alpha1.APIResourceSchema {
 	return copies("syncerconfigs", "edgesyncconfigs")
 }
 
-// InventorySchemas returns copies of the APIResourceSchemas that inventory workspaces bind: SyncTarget.
+// InventorySchemas returns copies of the APIResourceSchemas that inventory workspaces bind: SyncTarget and Location.
 func InventorySchemas() []*apisv1alpha1.APIResourceSchema {
-	return copies("synctargets")
+	return copies("synctargets", "locations")
+}
+
+// WorkloadSchemas returns copies of the APIResourceSchemas of the project's kinds that workload workspaces bind:
+// EdgePlacement and SinglePlacementSlice.
+func WorkloadSchemas() []*apisv1alpha1.APIResourceSchema {
+	return copies("edgeplacements", "singleplacementslices")
 }
 
 func copies(resources ...string) []*apisv1alpha1.APIResourceSchema {

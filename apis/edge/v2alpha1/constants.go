@@ -43,6 +43,10 @@ const AnnotationForceRemoval = "synchub.dev/force-removal"
 // status.observedClusterID.
 const AnnotationConfirmedCluster = "synchub.dev/confirmed-cluster"
 
+// AnnotationBindCompute is on an EdgePlacement that `kubectl synchub bind compute` made. Its value is the path of the
+// inventory workspace, by which `kubectl synchub unbind compute` finds the EdgePlacement. The hub ignores the annotation.
+const AnnotationBindCompute = "synchub.dev/bind-compute"
+
 // Label and annotation of the Secrets that the hub may read in an inventory workspace. Bindings accept the export's
 // claim on Secrets only for LabelCredential, so the hub cannot see a Secret without this label.
 const (
@@ -134,6 +138,10 @@ const (
 	// ConditionSuspended is True while the suspend field of the object stops its sync.
 	ConditionSuspended = "Suspended"
 )
+
+// ConditionUpsyncDenied on an EdgePlacement is True when spec.upsync does not apply to some destinations, because no
+// Location allows this workspace to upsync there.
+const ConditionUpsyncDenied = "UpsyncDenied"
 
 // ReasonNamingConflict is the reason when kcp does not bind an API, because the mailbox already has another API of
 // the same name.

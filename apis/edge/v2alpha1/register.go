@@ -48,6 +48,9 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&SyncTarget{}, &SyncTargetList{},
 		&SyncerConfig{}, &SyncerConfigList{},
 		&EdgeSyncConfig{}, &EdgeSyncConfigList{},
+		&Location{}, &LocationList{},
+		&EdgePlacement{}, &EdgePlacementList{},
+		&SinglePlacementSlice{}, &SinglePlacementSliceList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

@@ -37,6 +37,10 @@ const (
 	// names that do not exist there. The message names the entries.
 	ConditionMutatedReference = "MutatedReference"
 
+	// ConditionNotPlaceable is True while kcp refuses the API, or an API of related, in the workload export, so that
+	// workload workspaces lack it although mailboxes have it. The message is kcp's.
+	ConditionNotPlaceable = "NotPlaceable"
+
 	// ConditionNotImplemented is True when the object sets fields that this release accepts but does not act upon.
 	// The message names the fields.
 	ConditionNotImplemented = "NotImplemented"

@@ -312,7 +312,7 @@ const (
 // PublishedResourceStatus reports whether mailboxes have the API, and how many of its objects are synced.
 type PublishedResourceStatus struct {
 	// conditions of the PublishedResource: SchemaReady, Exported and Ready, and where they apply APIsMissing,
-	// MutatedReference and NotImplemented.
+	// MutatedReference, NotPlaceable and NotImplemented.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -1,0 +1,204 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package v2alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// EdgePlacement places objects of its workload workspace on clusters. The hub copies each selected object into the
+// mailbox of each SyncTarget of the selected Locations. All EdgePlacements of a workspace add up.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=epl,categories=synchub
+// +kubebuilder:printcolumn:name="Locations",type=integer,JSONPath=`.status.matchingLocationCount`
+// +kubebuilder:printcolumn:name="Destinations",type=integer,JSONPath=`.status.destinations`
+// +kubebuilder:printcolumn:name="Selected",type=integer,JSONPath=`.status.selected`
+// +kubebuilder:printcolumn:name="Placed",type=integer,JSONPath=`.status.placed`
+// +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.failed`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type EdgePlacement struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec says which objects go where.
+	// +optional
+	Spec EdgePlacementSpec `json:"spec,omitempty"`
+
+	// status says how far the hub has come.
+	// +optional
+	Status EdgePlacementStatus `json:"status,omitempty"`
+}
+
+// EdgePlacementSpec says which objects of the workspace go to which Locations.
+type EdgePlacementSpec struct {
+	// locationSelectors select Locations by their labels. A Location is selected if any of them matches; an empty
+	// selector matches all. Only Locations that are available to this workspace count.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	LocationSelectors []metav1.LabelSelector `json:"locationSelectors,omitempty"`
+
+	// inventoryWorkspaces restrict the selected Locations to those of these workspaces, given as paths. An empty list
+	// restricts nothing.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=512
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(:[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	InventoryWorkspaces []string `json:"inventoryWorkspaces,omitempty"`
+
+	// downsync selects objects of the workspace. An object is selected if any of the tests matches.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Downsync []DownsyncObjectTest `json:"downsync,omitempty"`
+
+	// wantSingletonReportedState asks for the status of the object at its only destination. This release accepts the
+	// field and does not act upon it: the condition NotImplemented says so.
+	// +optional
+	WantSingletonReportedState bool `json:"wantSingletonReportedState,omitempty"`
+
+	// upsync selects objects of the clusters that the hub syncs up to their mailboxes. An object that upsync selects
+	// is not downsynced. It applies to Locations of this workspace, and to those whose spec.availableTo allows upsync;
+	// the condition UpsyncDenied names the other destinations.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Upsync []UpsyncSet `json:"upsync,omitempty"`
+
+	// deletionPolicy says what happens to the copies of an object when no placement selects it any more, when it is
+	// deleted, or when a destination is no longer selected. Orphan leaves them in the mailbox and on the target. When
+	// placements disagree on an object, Orphan wins.
+	// +optional
+	// +kubebuilder:default=Delete
+	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+}
+
+// DownsyncObjectTest selects the objects that match all of its criteria.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.apiGroup) || has(self.resources) && self.resources.size() > 0 && self.resources.all(e, e != '*') || has(self.namespaces) && self.namespaces.size() > 0 && self.namespaces.all(e, e != '*') || has(self.objectNames) && self.objectNames.size() > 0 && self.objectNames.all(e, e != '*') || has(self.namespaceSelectors) && self.namespaceSelectors.size() > 0 && self.namespaceSelectors.all(s, (has(s.matchLabels) && s.matchLabels.size() > 0 || has(s.matchExpressions) && s.matchExpressions.size() > 0)) || has(self.labelSelectors) && self.labelSelectors.size() > 0 && self.labelSelectors.all(s, (has(s.matchLabels) && s.matchLabels.size() > 0 || has(s.matchExpressions) && s.matchExpressions.size() > 0))",message="this test selects every object of the workspace: set apiGroup, resources, namespaces, namespaceSelectors, objectNames or labelSelectors so that it does not"
+type DownsyncObjectTest struct {
+	// apiGroup is the group of the objects. An absent group matches all; an empty one is the core group.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$`
+	APIGroup *string `json:"apiGroup,omitempty"`
+
+	// resources are plural names. An empty list, or "*", matches all.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1024
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^(\*|[a-z0-9]([-a-z0-9]*[a-z0-9])?)$`
+	Resources []string `json:"resources,omitempty"`
+
+	// namespaces of the objects. An empty list, or "*", matches all namespaces, and cluster-scoped objects; any other
+	// list matches no cluster-scoped object.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1024
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^(\*|[a-z0-9]([-a-z0-9]*[a-z0-9])?)$`
+	Namespaces []string `json:"namespaces,omitempty"`
+
+	// namespaceSelectors select the namespaces of the objects by their labels. An object matches if any of them does.
+	// A cluster-scoped object matches only the empty selector.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	NamespaceSelectors []metav1.LabelSelector `json:"namespaceSelectors,omitempty"`
+
+	// objectNames are names of objects. An empty list, or "*", matches all.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=1024
+	// +kubebuilder:validation:items:MaxLength=253
+	ObjectNames []string `json:"objectNames,omitempty"`
+
+	// labelSelectors select objects by their labels. An object matches if any of them does.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	LabelSelectors []metav1.LabelSelector `json:"labelSelectors,omitempty"`
+}
+
+// EdgePlacementStatus says how far the hub has come with an EdgePlacement. The hub writes it at most once in five
+// seconds.
+type EdgePlacementStatus struct {
+	// conditions of the placement: Ready, and where it applies NotImplemented.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// specGeneration is the generation of the placement that this status describes.
+	// +optional
+	SpecGeneration int32 `json:"specGeneration,omitempty"`
+
+	// matchingLocationCount is the number of Locations that the placement selects and that are available to the
+	// workspace.
+	// +optional
+	MatchingLocationCount int32 `json:"matchingLocationCount"`
+
+	// destinations is the number of SyncTargets of these Locations.
+	// +optional
+	Destinations int32 `json:"destinations"`
+
+	// selected is the number of objects that the placement selects.
+	// +optional
+	Selected int64 `json:"selected"`
+
+	// placed is the number of pairs of a selected object and a destination for which the mailbox of the destination
+	// has the object as it is in this workspace.
+	// +optional
+	Placed int64 `json:"placed"`
+
+	// failed is the number of pairs of a selected object and a destination that the hub cannot place until someone
+	// acts.
+	// +optional
+	Failed int64 `json:"failed"`
+
+	// failures describe the first of the failed pairs, at most 10.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	Failures []PlacementFailure `json:"failures,omitempty"`
+}
+
+// PlacementFailure says why the hub cannot place one object at one destination.
+type PlacementFailure struct {
+	ObjectFailure `json:",inline"`
+
+	// syncTarget is the name of the destination's SyncTarget.
+	// +optional
+	SyncTarget string `json:"syncTarget,omitempty"`
+}
+
+// EdgePlacementList is a list of EdgePlacements.
+//
+// +kubebuilder:object:root=true
+type EdgePlacementList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []EdgePlacement `json:"items"`
+}
