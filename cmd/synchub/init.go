@@ -38,10 +38,13 @@ func newInitCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "init",
 		Short: "Prepare the provider workspace",
-		Long: "Create or update, in the provider workspace, the exports for inventory workspaces and mailboxes with their schemas,\n" +
-			"the workspace type of mailboxes, and the rights of the hub's kcp user. Safe to repeat; nothing is taken away.",
-		Example: "  synchub init --kcp-kubeconfig admin.kubeconfig --hub-user synchub-hub",
-		Args:    noArguments,
+		Long: "Create or update, in the provider workspace, the exports for inventory workspaces, mailboxes and workload workspaces\n" +
+			"with their schemas, the workspace type of mailboxes, and the rights of the hub's kcp user. Safe to repeat; nothing is taken away.",
+		Example: "  synchub init --kcp-kubeconfig admin.kubeconfig --hub-user synchub-hub\n\n" +
+			"  # Members of the group operators may register clusters, and those of developers may place workloads\n" +
+			"  synchub init --kcp-kubeconfig admin.kubeconfig --hub-user synchub-hub \\\n" +
+			"    --inventory-group operators --workload-group developers",
+		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
 			switch {
 			case kubeconfig == "":
@@ -68,5 +71,6 @@ func newInitCommand() *cobra.Command {
 	flags.StringVar(&options.Workspace, "provider-workspace", "root:synchub", "path of the provider workspace; it is created if its parent allows")
 	flags.StringVar(&options.HubUser, "hub-user", "", "name of the hub's kcp user, which gets its rights (required)")
 	flags.StringSliceVar(&options.InventoryGroups, "inventory-group", nil, "groups that may bind the inventory export")
+	flags.StringSliceVar(&options.WorkloadGroups, "workload-group", nil, "groups that may bind the workload export")
 	return command
 }

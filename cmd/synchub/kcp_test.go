@@ -40,7 +40,7 @@ func TestInitComesBeforeRun(t *testing.T) {
 	}
 	initialize := func(kubeconfig string) outcome {
 		return synchub(t, "init", "--kcp-kubeconfig", kubeconfig, "--provider-workspace", "root:hub", "--hub-user", servers.HubUser,
-			"--inventory-group", "operators,auditors", "--inventory-group", "others")
+			"--inventory-group", "operators,auditors", "--inventory-group", "others", "--workload-group", "developers")
 	}
 	unprepared := "the provider workspace root:hub is not prepared for this user; run `synchub init --provider-workspace root:hub --hub-user <user>` as its administrator"
 
@@ -55,7 +55,10 @@ func TestInitComesBeforeRun(t *testing.T) {
 	g.Expect(first.code).To(BeZero(), first.stderr)
 	g.Expect(first.stderr).To(BeEmpty())
 	g.Expect(first.stdout).To(MatchRegexp(`(?m)^unchanged +Workspace root:hub$`))
-	for _, object := range []string{"APIExport mailbox.edge.kubestellar.io", "APIExport edge.kubestellar.io", "WorkspaceType mailbox", "ClusterRoleBinding synchub:inventory"} {
+	for _, object := range []string{
+		"APIExport mailbox.edge.kubestellar.io", "APIExport edge.kubestellar.io", "APIExport workload.edge.kubestellar.io", "WorkspaceType mailbox",
+		"ClusterRoleBinding synchub:inventory", "ClusterRoleBinding synchub:workload",
+	} {
 		g.Expect(first.stdout).To(MatchRegexp(`(?m)^created +` + object + `$`))
 	}
 	second := initialize(kcp.Kubeconfig)

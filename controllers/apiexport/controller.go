@@ -58,7 +58,7 @@ const (
 	unpublishInterval = time.Second
 )
 
-// exportRequest is the only request of the controller, since there is only one export.
+// exportRequest is the only request of the controller, since there is only one export beside its mirror.
 var exportRequest = reconcile.Request{NamespacedName: types.NamespacedName{Name: "all"}}
 
 // Mailboxes is the part of [mailboxes.Mailboxes] that the controller uses.
@@ -71,6 +71,18 @@ type Mailboxes interface {
 	Discover(ctx context.Context, group schema.GroupVersion, resource, kind string) (metav1.APIResource, error)
 	// CountPendingClaims returns how many mailboxes have one of these claims neither accepted nor rejected.
 	CountPendingClaims(claims []apisv1alpha2.PermissionClaim) int
+}
+
+// Workloads is the part of [mailboxes.Mailboxes] that the controller uses of workload workspaces.
+type Workloads interface {
+	// SetResources replaces the list of watched resources.
+	SetResources(all []schema.GroupVersionResource)
+}
+
+// Placer is the part of [placement.Controller] that the controller uses.
+type Placer interface {
+	// Publish replaces the list of resources that can be placed.
+	Publish(resources []plan.Resource)
 }
 
 // Syncer is the part of [syncmanager.Manager] that the controller uses.
@@ -103,16 +115,21 @@ type Options struct {
 	Hosting client.Client
 	// Hub is the owner of the PublishedResources to reconcile; the controller ignores those of other hubs.
 	Hub publishedresource.Hub
-	// Provider is the workspace that holds the export, and Export is the export's name.
-	Provider  cluster.Cluster
-	Export    string
-	Mailboxes Mailboxes
-	Sync      Syncer
+	// Provider is the workspace that holds the exports. Export is the name of the mailbox export, and WorkloadExport that of
+	// the workload export.
+	Provider       cluster.Cluster
+	Export         string
+	WorkloadExport string
+	Mailboxes      Mailboxes
+	Sync           Syncer
+	// Workloads and Placement learn what is published too; nil without placement.
+	Workloads Workloads
+	Placement Placer
 	Recorder  events.EventRecorder
 	Clock     clock.PassiveClock
 }
 
-// Controller reconciles the mailbox export and the status of all PublishedResources.
+// Controller reconciles the mailbox export, its mirror and the status of all PublishedResources.
 type Controller struct {
 	Options
 	planner      *planner
@@ -120,7 +137,7 @@ type Controller struct {
 	claimRetrier claimRetrier
 }
 
-// NewController returns a controller for one export.
+// NewController returns a controller for one export and its mirror.
 func NewController(options Options) *Controller {
 	c := &Controller{Options: options}
 	c.planner = &planner{compiler: publishedresource.NewCompiler(), getSchema: c.getSchema, discover: c.discover, previous: map[types.UID]publishedState{}}
@@ -166,7 +183,7 @@ func (c *Controller) discover(ctx context.Context, resource schema.GroupVersionR
 	}, nil
 }
 
-// Reconcile reconciles the export, the synced resources and the status of all PublishedResources.
+// Reconcile reconciles the exports, the synced resources and the status of all PublishedResources.
 func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconcile.Result, error) {
 	var list synchubv1alpha1.PublishedResourceList
 	if err := c.Hosting.List(ctx, &list); err != nil {
@@ -186,6 +203,8 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{}, err
 	}
 	made.markRefused(refused)
+	// A workload export that cannot be updated must not stop the mailboxes.
+	mirrorErr := c.reconcileMirror(ctx, &export, made)
 	gone := c.findUnpublished(made)
 	if err := c.updateSchemas(ctx, made); err != nil {
 		return reconcile.Result{}, err
@@ -200,7 +219,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		result.RequeueAfter = pollInterval
 	}
 	requeueAfter, err := c.retryClaims(ctx, &export)
-	errs := []error{err}
+	errs := []error{mirrorErr, err}
 	if requeueAfter > 0 {
 		result.RequeueAfter = min(result.RequeueAfter, requeueAfter)
 	}
@@ -262,8 +281,14 @@ func isRefusal(err error) bool {
 func (c *Controller) applyPlan(made *exportPlan) {
 	c.Mailboxes.SetResourceLimits(made.resourceLimits())
 	c.Mailboxes.SetResources(made.watchedResources())
+	if c.Workloads != nil {
+		c.Workloads.SetResources(made.watchedResources())
+	}
 	if resources := made.syncedResources(); !c.Sync.HasPublished() || !slices.Equal(resources, c.Sync.Published()) {
 		c.Sync.Publish(resources)
+		if c.Placement != nil {
+			c.Placement.Publish(resources)
+		}
 	}
 }
 

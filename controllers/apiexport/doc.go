@@ -14,7 +14,8 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package apiexport reconciles the mailbox APIExport with the PublishedResources: resource schemas and permission claims.
+// Package apiexport reconciles the mailbox APIExport with the PublishedResources: resource schemas and permission claims. The
+// workload APIExport gets the same entries, so that users can place what mailboxes accept.
 // From the same plan it sets the resources that the mailbox caches watch and the resources that the sync manager syncs. It
 // also writes the conditions Exported and Ready, and the counts, into the status of each PublishedResource.
 //
@@ -22,6 +23,11 @@ limitations under the License.
 // PublishedResources and only reads; the controller executes the plan. A PublishedResource that is not valid affects no
 // other: the API that mailboxes have from it stays, and its objects are left alone until the PublishedResource is fixed.
 //
-// The controller never removes an entry from the export: kcp would drop the objects of that API in every mailbox. Entries
-// that somebody else added stay too. Package apiresourceschema makes the schemas.
+// The controller never removes an entry from the mailbox export: the hub would lose sight of the objects of that API in every
+// mailbox. Entries that somebody else added stay too. Package apiresourceschema makes the schemas.
+//
+// The workload export is a mirror of the mailbox export, except for the kinds of the group edge.kubestellar.io, which each has
+// of its own. An entry that somebody takes out of the mailbox export is taken out of the workload export at once. Conditions,
+// discovery and retries of claims are about mailboxes: users accept the claims of workload workspaces themselves. If kcp
+// refuses an API in the workload export only, mailboxes have it all the same, and the condition NotPlaceable says so.
 package apiexport

@@ -59,6 +59,7 @@ func (c *Controller) updateStatus(ctx context.Context, candidate *resourcePlan) 
 	meta.SetStatusCondition(&resource.Status.Conditions, exported)
 	meta.SetStatusCondition(&resource.Status.Conditions, ready)
 	candidate.setMutatedReferenceCondition(&resource.Status.Conditions)
+	candidate.setNotPlaceableCondition(&resource.Status.Conditions)
 	resource.Status.ObservedGeneration = resource.Generation
 	requeueAfter = c.updateCounts(candidate)
 	if apiequality.Semantic.DeepEqual(stored.Status, resource.Status) {

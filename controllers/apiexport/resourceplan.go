@@ -27,6 +27,7 @@ import (
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/conditions"
+	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
@@ -44,7 +45,7 @@ const (
 	ReasonDuplicate = "Duplicate"
 	// ReasonConflict: the entry contradicts an entry that the export already has.
 	ReasonConflict = "Conflict"
-	// ReasonRefused: kcp refuses the entry in the export.
+	// ReasonRefused: kcp refuses the entry in the export, or in the workload export.
 	ReasonRefused = "Refused"
 	// ReasonNotServed: the export claims the API, but mailboxes do not serve it.
 	ReasonNotServed = "NotServed"
@@ -76,6 +77,10 @@ type resourcePlan struct {
 	notExported, problem *problem
 	// discoveryFailed is true if the only problem is that discovery in mailboxes failed.
 	discoveryFailed bool
+	// notPlaceable is why workload workspaces lack an API of this PublishedResource. isMirrorKnown is false if the update of
+	// the workload export failed, so that it is unknown which APIs kcp accepts there.
+	notPlaceable  []string
+	isMirrorKnown bool
 }
 
 func newResourcePlan(resource *synchubv1alpha1.PublishedResource) *resourcePlan {
@@ -145,6 +150,17 @@ func (c *resourcePlan) setMutatedReferenceCondition(all *[]metav1.Condition) {
 		Type: synchubv1alpha1.ConditionMutatedReference, Reason: ReasonNamingMissing, ObservedGeneration: c.published.Generation,
 		Message: fmt.Sprintf("Objects are found by a field that spec.mutation changes, and their copies keep their names, so the primary names other objects on its other side: %s. "+
 			"Give these entries a naming that makes the same names.", strings.Join(missed, "; ")),
+	})
+}
+
+// setNotPlaceableCondition sets or removes the condition NotPlaceable. It leaves the condition alone while the hub does not know.
+func (c *resourcePlan) setNotPlaceableCondition(all *[]metav1.Condition) {
+	if !c.isMirrorKnown {
+		return
+	}
+	conditions.SetIf(len(c.notPlaceable) > 0, all, metav1.Condition{
+		Type: synchubv1alpha1.ConditionNotPlaceable, Reason: ReasonRefused, ObservedGeneration: c.published.Generation,
+		Message: events.Truncate(strings.Join(c.notPlaceable, "; ")),
 	})
 }
 

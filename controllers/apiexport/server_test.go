@@ -75,10 +75,15 @@ func (w *testEnv) becomes(t *testing.T, name, conditionType, reason, part string
 	})
 }
 
-// inExport returns the entries of the export: schemas without their hash, and claims.
-func (w *testEnv) inExport(ctx context.Context, g Gomega) (found []string) {
+// inExport returns the entries of the mailbox export.
+func (w *testEnv) inExport(ctx context.Context, g Gomega) []string {
+	return w.entries(ctx, g, bootstrap.MailboxExport)
+}
+
+// entries returns the entries of an export: schemas without their hash, and claims.
+func (w *testEnv) entries(ctx context.Context, g Gomega, name string) (found []string) {
 	var export apisv1alpha2.APIExport
-	g.Expect(w.provider.Get(ctx, types.NamespacedName{Name: bootstrap.MailboxExport}, &export)).To(Succeed())
+	g.Expect(w.provider.Get(ctx, types.NamespacedName{Name: name}, &export)).To(Succeed())
 	for _, exported := range export.Spec.Resources {
 		_, name, _ := strings.Cut(exported.Schema, ".")
 		found = append(found, name)
@@ -123,6 +128,7 @@ func TestOnAServer(t *testing.T) {
 	t.Run("what kcp serves by itself", w.testServedByKCP)
 	t.Run("the export", w.testExport)
 	t.Run("a restart", w.testRestart)
+	t.Run("the workload export", w.testWorkloadExport)
 }
 
 // A schema for an API that every workspace has would hide that API in mailboxes, so the hub never makes one.

@@ -30,6 +30,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -81,7 +82,7 @@ type testEnv struct {
 var scheme = func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, eventsv1.AddToScheme, apisv1alpha1.AddToScheme, apisv1alpha2.AddToScheme, synchubv1alpha1.AddToScheme,
+		corev1.AddToScheme, eventsv1.AddToScheme, rbacv1.AddToScheme, apisv1alpha1.AddToScheme, apisv1alpha2.AddToScheme, synchubv1alpha1.AddToScheme,
 	} {
 		// Registering fails only if two Go types claim one kind.
 		_ = add(scheme)
@@ -159,7 +160,8 @@ func (w *testEnv) work(t *testing.T, hosting *rest.Config) error {
 			CRDs: publishedresource.NewCRDStore(func([]publishedresource.CRDInstallation) {}), Recorder: recorder, Clock: clock.RealClock{},
 		}).Register(manager),
 		apiexport.NewController(apiexport.Options{
-			Hosting: manager.GetClient(), Provider: provider, Export: bootstrap.MailboxExport, Mailboxes: w.boxes, Sync: w.sync, Recorder: recorder, Clock: clock.RealClock{},
+			Hosting: manager.GetClient(), Provider: provider, Export: bootstrap.MailboxExport, WorkloadExport: bootstrap.WorkloadExport,
+			Mailboxes: w.boxes, Sync: w.sync, Recorder: recorder, Clock: clock.RealClock{},
 		}).Register(manager),
 	)
 	if err != nil {

@@ -35,6 +35,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
@@ -61,6 +62,8 @@ type Options struct {
 	HubUser string
 	// InventoryGroups are the groups that may bind the inventory export.
 	InventoryGroups []string
+	// WorkloadGroups are the groups that may bind the workload export.
+	WorkloadGroups []string
 	// Report is called for each object with the result: created, updated or unchanged.
 	Report func(object, result string)
 }
@@ -88,7 +91,7 @@ func Run(ctx context.Context, options Options) error {
 	}
 	setup := &bootstrapper{Options: options, client: provider}
 	for _, step := range []func(context.Context) error{
-		setup.ensureSchemas, setup.ensureInventoryExport, setup.ensureMailboxExport, setup.ensureWorkspaceType, setup.ensureHashKey, setup.ensureLedgerNamespace, setup.ensureHubRBAC, setup.ensureInventoryRBAC,
+		setup.ensureSchemas, setup.ensureInventoryExport, setup.ensureMailboxExport, setup.ensureWorkloadExport, setup.ensureWorkspaceType, setup.ensureHashKey, setup.ensureLedgerNamespace, setup.ensureHubRBAC, setup.ensureInventoryRBAC, setup.ensureWorkloadRBAC,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -135,6 +138,14 @@ func ensureWorkspace(ctx context.Context, options Options) error {
 	}
 	return nil
 }
+
+// Resources that exports claim before anything is published.
+var (
+	secrets         = schema.GroupResource{Resource: "secrets"}
+	events          = schema.GroupResource{Resource: "events"}
+	namespaces      = schema.GroupResource{Resource: "namespaces"}
+	logicalClusters = schema.GroupResource{Group: corev1alpha1.SchemeGroupVersion.Group, Resource: "logicalclusters"}
+)
 
 type bootstrapper struct {
 	Options
@@ -193,7 +204,7 @@ func describeError(err error, verb, what, workspace string) error {
 
 // ensureSchemas creates the schemas of our own kinds. They are immutable: a schema with another content has another name.
 func (s *bootstrapper) ensureSchemas(ctx context.Context) error {
-	for _, schema := range append(schemas.InventorySchemas(), schemas.MailboxSchemas()...) {
+	for _, schema := range slices.Concat(schemas.InventorySchemas(), schemas.MailboxSchemas(), schemas.WorkloadSchemas()) {
 		result := controllerutil.OperationResultCreated
 		err := retryTransient(ctx, func(ctx context.Context) error {
 			err := s.client.Create(ctx, schema.DeepCopy())
@@ -211,21 +222,25 @@ func (s *bootstrapper) ensureSchemas(ctx context.Context) error {
 }
 
 func (s *bootstrapper) ensureInventoryExport(ctx context.Context) error {
-	return s.ensureExport(ctx, InventoryExport, schemas.InventorySchemas(), "secrets", "events", "logicalclusters")
+	return s.ensureExport(ctx, InventoryExport, schemas.InventorySchemas(), secrets, events, logicalClusters)
 }
 
 func (s *bootstrapper) ensureMailboxExport(ctx context.Context) error {
-	return s.ensureExport(ctx, MailboxExport, schemas.MailboxSchemas(), "namespaces", "events", "logicalclusters")
+	return s.ensureExport(ctx, MailboxExport, schemas.MailboxSchemas(), namespaces, events, logicalClusters)
 }
 
-func (s *bootstrapper) ensureExport(ctx context.Context, name string, own []*apisv1alpha1.APIResourceSchema, claims ...string) error {
+func (s *bootstrapper) ensureWorkloadExport(ctx context.Context) error {
+	return s.ensureExport(ctx, WorkloadExport, schemas.WorkloadSchemas(), WorkloadClaims()...)
+}
+
+func (s *bootstrapper) ensureExport(ctx context.Context, name string, own []*apisv1alpha1.APIResourceSchema, claims ...schema.GroupResource) error {
 	export := &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	return createOrUpdate(ctx, s, "APIExport", export, func(export *apisv1alpha2.APIExport) {
 		for _, schema := range own {
 			setResourceSchema(&export.Spec, schema)
 		}
-		for _, resource := range claims {
-			addPermissionClaim(&export.Spec, resource)
+		for _, claim := range claims {
+			addPermissionClaim(&export.Spec, claim)
 		}
 	})
 }
@@ -244,18 +259,14 @@ func setResourceSchema(spec *apisv1alpha2.APIExportSpec, schema *apisv1alpha1.AP
 	spec.Resources = append(spec.Resources, wanted)
 }
 
-func addPermissionClaim(spec *apisv1alpha2.APIExportSpec, resource string) {
-	group := ""
-	if resource == "logicalclusters" {
-		group = corev1alpha1.SchemeGroupVersion.Group
-	}
+func addPermissionClaim(spec *apisv1alpha2.APIExportSpec, resource schema.GroupResource) {
 	if slices.ContainsFunc(spec.PermissionClaims, func(claim apisv1alpha2.PermissionClaim) bool {
-		return claim.Group == group && claim.Resource == resource
+		return claim.Group == resource.Group && claim.Resource == resource.Resource
 	}) {
 		return
 	}
 	spec.PermissionClaims = append(spec.PermissionClaims, apisv1alpha2.PermissionClaim{
-		GroupResource: apisv1alpha2.GroupResource{Group: group, Resource: resource},
+		GroupResource: apisv1alpha2.GroupResource{Group: resource.Group, Resource: resource.Resource},
 		Verbs:         []string{"*"},
 	})
 }

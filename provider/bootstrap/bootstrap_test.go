@@ -45,14 +45,15 @@ func TestRunIsIdempotent(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	provider := newProvider(t, "twice")
+	provider.workloadGroups = []string{"developers"}
 	objects := []string{
 		"Workspace root:twice",
-		"APIExport edge.kubestellar.io", "APIExport mailbox.edge.kubestellar.io", "WorkspaceType mailbox", "Secret synchub-hash-key",
+		"APIExport edge.kubestellar.io", "APIExport mailbox.edge.kubestellar.io", "APIExport workload.edge.kubestellar.io", "WorkspaceType mailbox", "Secret synchub-hash-key",
 		"ClusterRole synchub:hub", "ClusterRoleBinding synchub:hub", "ClusterRoleBinding synchub:hub-access",
-		"ClusterRole synchub:inventory", "ClusterRoleBinding synchub:inventory",
+		"ClusterRole synchub:inventory", "ClusterRoleBinding synchub:inventory", "ClusterRole synchub:workload", "ClusterRoleBinding synchub:workload",
 		"Namespace synchub-ledger", "Role synchub:hub", "RoleBinding synchub:hub",
 	}
-	for _, schema := range append(schemas.InventorySchemas(), schemas.MailboxSchemas()...) {
+	for _, schema := range slices.Concat(schemas.InventorySchemas(), schemas.MailboxSchemas(), schemas.WorkloadSchemas()) {
 		objects = append(objects, "APIResourceSchema "+schema.Name)
 	}
 
@@ -73,17 +74,17 @@ func TestRunIsIdempotent(t *testing.T) {
 func (p provider) state(t *testing.T) map[string]any {
 	t.Helper()
 	state := map[string]any{}
-	for _, name := range []string{bootstrap.InventoryExport, bootstrap.MailboxExport} {
+	for _, name := range []string{bootstrap.InventoryExport, bootstrap.MailboxExport, bootstrap.WorkloadExport} {
 		export := &apisv1alpha2.APIExport{}
 		p.read(t, export, named(name))
 		state["export "+name] = []any{export.UID, export.Spec.Resources, export.Spec.PermissionClaims}
 	}
-	for _, name := range []string{"synchub:hub", "synchub:hub-access", "synchub:inventory"} {
+	for _, name := range []string{"synchub:hub", "synchub:hub-access", "synchub:inventory", "synchub:workload"} {
 		binding := &rbacv1.ClusterRoleBinding{}
 		p.read(t, binding, named(name))
 		state["binding "+name] = []any{binding.UID, binding.RoleRef, binding.Subjects}
 	}
-	for _, name := range []string{"synchub:hub", "synchub:inventory"} {
+	for _, name := range []string{"synchub:hub", "synchub:inventory", "synchub:workload"} {
 		role := &rbacv1.ClusterRole{}
 		p.read(t, role, named(name))
 		state["role "+name] = []any{role.UID, role.Rules}
@@ -117,7 +118,9 @@ func (p provider) change(t *testing.T, object client.Object, key types.Namespace
 func TestRunTakesNothingAway(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	provider := newProvider(t, "shared").bootstrapped(t, "operators")
+	provider := newProvider(t, "shared")
+	provider.workloadGroups = []string{"developers"}
+	provider.bootstrapped(t, "operators")
 	g.Expect(framework.Apply(t.Context(), provider.Workspace(provider.path), `
 apiVersion: apis.kcp.io/v1alpha1
 kind: APIResourceSchema
@@ -146,7 +149,7 @@ metadata: {name: other}
 	}
 	configMaps := apisv1alpha2.PermissionClaim{GroupResource: apisv1alpha2.GroupResource{Resource: "configmaps"}, Verbs: []string{"*"}}
 	export := &apisv1alpha2.APIExport{}
-	for _, name := range []string{bootstrap.InventoryExport, bootstrap.MailboxExport} {
+	for _, name := range []string{bootstrap.InventoryExport, bootstrap.MailboxExport, bootstrap.WorkloadExport} {
 		provider.change(t, export, named(name), func() {
 			export.Spec.Resources = append([]apisv1alpha2.ResourceSchema{widgets}, export.Spec.Resources...)
 			// Additions of others stay, and missing entries of ours are restored.
@@ -162,38 +165,40 @@ metadata: {name: other}
 	})
 	somebody := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "somebody"}
 	binding := &rbacv1.ClusterRoleBinding{}
-	for _, name := range []string{"synchub:hub", "synchub:hub-access", "synchub:inventory"} {
+	for _, name := range []string{"synchub:hub", "synchub:hub-access", "synchub:inventory", "synchub:workload"} {
 		provider.change(t, binding, named(name), func() { binding.Subjects = append(binding.Subjects, somebody) })
 	}
 
+	provider.workloadGroups = []string{"testers"}
 	report, err := provider.run(t, provider.Config, "auditors")
 	g.Expect(err).NotTo(HaveOccurred())
 	for object, result := range report {
 		want := "unchanged"
 		switch object {
-		case "APIExport edge.kubestellar.io", "APIExport mailbox.edge.kubestellar.io", "ClusterRoleBinding synchub:inventory":
+		case "APIExport edge.kubestellar.io", "APIExport mailbox.edge.kubestellar.io", "APIExport workload.edge.kubestellar.io",
+			"ClusterRoleBinding synchub:inventory", "ClusterRoleBinding synchub:workload":
 			want = "updated"
 		}
 		g.Expect(result).To(Equal(want), object)
 	}
-	for name, claims := range map[string][]string{
-		bootstrap.InventoryExport: {"configmaps", "secrets", "events", "logicalclusters"},
-		bootstrap.MailboxExport:   {"configmaps", "namespaces", "events", "logicalclusters"},
+	for name, want := range map[string]struct {
+		own    []*apisv1alpha1.APIResourceSchema
+		claims []string
+	}{
+		bootstrap.InventoryExport: {schemas.InventorySchemas(), []string{"configmaps", "secrets", "events", "logicalclusters"}},
+		bootstrap.MailboxExport:   {schemas.MailboxSchemas(), []string{"configmaps", "namespaces", "events", "logicalclusters"}},
+		bootstrap.WorkloadExport:  {schemas.WorkloadSchemas(), []string{"configmaps", "namespaces", "events", "logicalclusters"}},
 	} {
 		provider.read(t, export, named(name))
 		g.Expect(export.Spec.Resources).To(ContainElement(widgets))
-		own := schemas.MailboxSchemas()
-		if name == bootstrap.InventoryExport {
-			own = schemas.InventorySchemas()
-		}
-		g.Expect(export.Spec.Resources).To(HaveLen(1 + len(own)))
+		g.Expect(export.Spec.Resources).To(HaveLen(1 + len(want.own)))
 		var claimed []string
 		for _, claim := range export.Spec.PermissionClaims {
 			claimed = append(claimed, claim.Resource)
 			g.Expect(claim.Verbs).To(Equal([]string{"*"}))
 			g.Expect(claim.DefaultSelector).To(BeNil())
 		}
-		g.Expect(claimed).To(ConsistOf(claims))
+		g.Expect(claimed).To(ConsistOf(want.claims))
 	}
 	provider.read(t, workspaceType, named(bootstrap.WorkspaceType))
 	g.Expect(workspaceType.Spec.DefaultAPIBindings).To(ConsistOf(other, tenancyv1alpha1.APIExportReference{Path: provider.path, Export: bootstrap.MailboxExport}))
@@ -203,6 +208,7 @@ metadata: {name: other}
 		"synchub:hub":        {APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: servers.HubUser},
 		"synchub:hub-access": {APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: servers.HubUser},
 		"synchub:inventory":  {APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "auditors"},
+		"synchub:workload":   {APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "testers"},
 	} {
 		provider.read(t, binding, named(name))
 		g.Expect(binding.Subjects).To(ContainElements(somebody, subject), name)

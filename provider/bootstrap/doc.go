@@ -14,10 +14,11 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package bootstrap prepares the provider workspace for a hub. It creates the two exports with the schemas of our own
+// Package bootstrap prepares the provider workspace for a hub. It creates the three exports with the schemas of our own
 // kinds, and the workspace type of mailboxes. It also creates the RBAC of the hub's user, and the key of the hashes in
 // marks. `synchub init` calls [Run]. The hub calls [ReadIdentity] at its start.
 //
 // Run is idempotent. It adds to existing objects and removes nothing: the hub itself later adds the published resources to
-// the mailbox export.
+// the mailbox export and to the workload export. A release without placement made no workload export: [HasWorkloadExport]
+// tells whether it exists.
 package bootstrap

@@ -21,6 +21,8 @@ const (
 	InventoryExport = "edge.kubestellar.io"
 	// MailboxExport is the export that mailboxes bind. It has the configs and every published API.
 	MailboxExport = "mailbox.edge.kubestellar.io"
+	// WorkloadExport is the export that workload workspaces bind. It has the placements and every published API.
+	WorkloadExport = "workload.edge.kubestellar.io"
 	// WorkspaceType is the type of mailbox workspaces.
 	WorkspaceType = "mailbox"
 	// HashKeySecret and HashKeyNamespace name the Secret with the key of the hashes in marks; HashKey is the key in the
@@ -32,6 +34,8 @@ const (
 	hubRole = "synchub:hub"
 	// inventoryRole is the ClusterRole that allows binding the inventory export.
 	inventoryRole = "synchub:inventory"
+	// workloadRole is the ClusterRole that allows binding the workload export.
+	workloadRole = "synchub:workload"
 	// accessRole is kcp's own role for access to a workspace.
 	accessRole = "system:kcp:workspace:access"
 )

@@ -28,10 +28,13 @@ import (
 // hubPolicyRules returns the rules for the hub in the provider workspace. In mailboxes and inventory workspaces the hub
 // uses the virtual workspaces of the exports, by the rule on apiexports/content.
 func hubPolicyRules() []rbacv1.PolicyRule {
-	exports := []string{InventoryExport, MailboxExport}
+	exports := []string{InventoryExport, MailboxExport, WorkloadExport}
+	// kcp binds the mailbox export in the name of the hub's user, who owns the mailboxes.
+	bound := []string{InventoryExport, MailboxExport}
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexports"}, Verbs: []string{"get", "list", "watch"}},
-		{APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexports"}, ResourceNames: exports, Verbs: []string{"update", "patch", "bind"}},
+		{APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexports"}, ResourceNames: exports, Verbs: []string{"update", "patch"}},
+		{APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexports"}, ResourceNames: bound, Verbs: []string{"bind"}},
 		{APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexports/content"}, ResourceNames: exports, Verbs: []string{"*"}},
 		{APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexportendpointslices"}, Verbs: []string{"get", "list", "watch"}},
 		{APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiresourceschemas"}, Verbs: []string{"create", "get", "list", "watch"}},
@@ -76,19 +79,28 @@ func (s *bootstrapper) ensureLedgerRBAC(ctx context.Context, user rbacv1.Subject
 }
 
 func (s *bootstrapper) ensureInventoryRBAC(ctx context.Context) error {
-	if len(s.InventoryGroups) == 0 {
+	return s.ensureBindRBAC(ctx, inventoryRole, InventoryExport, s.InventoryGroups)
+}
+
+func (s *bootstrapper) ensureWorkloadRBAC(ctx context.Context) error {
+	return s.ensureBindRBAC(ctx, workloadRole, WorkloadExport, s.WorkloadGroups)
+}
+
+// ensureBindRBAC lets the groups bind the export, by the role.
+func (s *bootstrapper) ensureBindRBAC(ctx context.Context, role, export string, groups []string) error {
+	if len(groups) == 0 {
 		return nil
 	}
-	if err := s.ensureClusterRole(ctx, inventoryRole, []rbacv1.PolicyRule{
-		{APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexports"}, ResourceNames: []string{InventoryExport}, Verbs: []string{"bind"}},
+	if err := s.ensureClusterRole(ctx, role, []rbacv1.PolicyRule{
+		{APIGroups: []string{"apis.kcp.io"}, Resources: []string{"apiexports"}, ResourceNames: []string{export}, Verbs: []string{"bind"}},
 	}); err != nil {
 		return err
 	}
-	var groups []rbacv1.Subject
-	for _, group := range s.InventoryGroups {
-		groups = append(groups, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group})
+	var subjects []rbacv1.Subject
+	for _, group := range groups {
+		subjects = append(subjects, rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: group})
 	}
-	return s.ensureClusterRoleBinding(ctx, inventoryRole, inventoryRole, groups...)
+	return s.ensureClusterRoleBinding(ctx, role, role, subjects...)
 }
 
 func (s *bootstrapper) ensureClusterRole(ctx context.Context, name string, rules []rbacv1.PolicyRule) error {

@@ -52,7 +52,9 @@ var granted = []permission{
 	{"get list watch", "apis.kcp.io", "apiexports", ""},
 	{"get update patch bind", "apis.kcp.io", "apiexports", bootstrap.InventoryExport},
 	{"get update patch bind", "apis.kcp.io", "apiexports", bootstrap.MailboxExport},
+	{"get update patch", "apis.kcp.io", "apiexports", bootstrap.WorkloadExport},
 	{"get list watch create update patch delete", "apis.kcp.io", "apiexports/content", bootstrap.InventoryExport},
+	{"get list watch create update patch delete", "apis.kcp.io", "apiexports/content", bootstrap.WorkloadExport},
 	{"get list watch create update patch delete", "apis.kcp.io", "apiexports/content", bootstrap.MailboxExport},
 	{"get list watch", "apis.kcp.io", "apiexportendpointslices", ""},
 	{"create get list watch", "apis.kcp.io", "apiresourceschemas", ""},
@@ -71,6 +73,7 @@ var denied = []permission{
 	{"create delete", "apis.kcp.io", "apiexports", ""},
 	{"delete", "apis.kcp.io", "apiexports", bootstrap.MailboxExport},
 	{"update patch bind", "apis.kcp.io", "apiexports", "another"},
+	{"bind delete", "apis.kcp.io", "apiexports", bootstrap.WorkloadExport},
 	{"get list create", "apis.kcp.io", "apiexports/content", "another"},
 	{"create list", "apis.kcp.io", "apibindings", ""},
 	{"update patch delete", "apis.kcp.io", "apiresourceschemas", ""},
@@ -122,13 +125,29 @@ func accessReviewsFor(rights []permission) (all []authorizationv1.ResourceAttrib
 // Members of the inventory groups may bind the inventory export in their workspaces, and nothing else of the hub's.
 func TestInventoryGroupsMayBind(t *testing.T) {
 	t.Parallel()
+	testGroupsMayBind(t, "inventories", bootstrap.InventoryExport, func(*provider) []string { return []string{"others", servers.HubGroup} })
+}
+
+// Members of the workload groups may bind the workload export in their workspaces, and nothing else of the hub's.
+func TestWorkloadGroupsMayBind(t *testing.T) {
+	t.Parallel()
+	testGroupsMayBind(t, "workloads", bootstrap.WorkloadExport, func(provider *provider) []string {
+		provider.workloadGroups = []string{"others", servers.HubGroup}
+		return nil
+	})
+}
+
+// testGroupsMayBind checks that a user may bind one export, and no other, once allow has put his group into the options of Run.
+// allow returns the inventory groups.
+func testGroupsMayBind(t *testing.T, name, export string, allow func(provider *provider) []string) {
+	t.Helper()
 	g := NewWithT(t)
 	ctx := t.Context()
 	// The only user of this kcp beside the administrator is an operator here, not the hub.
-	provider := newProvider(t, "inventories")
+	provider := newProvider(t, name)
 	provider.hubUser = "another"
 	provider.bootstrapped(t)
-	consumer := newProvider(t, "consumer").create(t)
+	consumer := newProvider(t, "consumer-of-"+name).create(t)
 	g.Expect(framework.Apply(ctx, consumer.Workspace(consumer.path), adminBindingsFor(servers.HubUser))).To(Succeed())
 	operator := consumer.hub(t)
 	bind := func(export string) error {
@@ -140,11 +159,16 @@ func TestInventoryGroupsMayBind(t *testing.T) {
 		}, client.DryRunAll)
 	}
 	suite.Eventually(t, func(g Gomega) { g.Expect(operator.List(ctx, &apisv1alpha2.APIBindingList{})).To(Succeed()) })
-	g.Expect(bind(bootstrap.InventoryExport)).To(MatchError(ContainSubstring("no permission to bind")))
+	g.Expect(bind(export)).To(MatchError(ContainSubstring("no permission to bind")))
 
-	provider.bootstrapped(t, "others", servers.HubGroup)
-	suite.Eventually(t, func(g Gomega) { g.Expect(bind(bootstrap.InventoryExport)).To(Succeed()) })
-	g.Expect(bind(bootstrap.MailboxExport)).To(MatchError(ContainSubstring("no permission to bind")))
+	groups := allow(&provider)
+	provider.bootstrapped(t, groups...)
+	suite.Eventually(t, func(g Gomega) { g.Expect(bind(export)).To(Succeed()) })
+	for _, other := range []string{bootstrap.InventoryExport, bootstrap.MailboxExport, bootstrap.WorkloadExport} {
+		if other != export {
+			g.Expect(bind(other)).To(MatchError(ContainSubstring("no permission to bind")), other)
+		}
+	}
 }
 
 // adminBindingsFor returns a manifest that makes a user an administrator of a workspace.

@@ -35,12 +35,14 @@ func TestMain(m *testing.M) { suite.Main(m) }
 type provider struct {
 	*servers.KCP
 	path, hubUser string
+	// workloadGroups are the groups that may bind the workload export.
+	workloadGroups []string
 }
 
 // newProvider returns a provider workspace that does not exist yet. Each test has its own.
 func newProvider(t *testing.T, name string) provider {
 	t.Helper()
-	return provider{suite.KCP(t), "root:" + name, servers.HubUser}
+	return provider{KCP: suite.KCP(t), path: "root:" + name, hubUser: servers.HubUser}
 }
 
 // create creates the workspace, empty.
@@ -71,6 +73,7 @@ func (p provider) run(t *testing.T, user *rest.Config, groups ...string) (report
 		Workspace:       p.path,
 		HubUser:         p.hubUser,
 		InventoryGroups: groups,
+		WorkloadGroups:  p.workloadGroups,
 		Report: func(object, result string) {
 			if before, ok := report[object]; ok {
 				result = before + ", " + result

@@ -56,7 +56,7 @@ func TestTransientErrors(t *testing.T) {
 			err := setup.ensureSchemas(t.Context())
 			want := test.begins
 			if !test.fails {
-				want += len(schemas.InventorySchemas()) + len(schemas.MailboxSchemas()) - 1
+				want += len(schemas.InventorySchemas()) + len(schemas.MailboxSchemas()) + len(schemas.WorkloadSchemas()) - 1
 			}
 			if (err != nil) != test.fails || attempts != want {
 				t.Errorf("after %d attempts, want %d: %v", attempts, want, err)
