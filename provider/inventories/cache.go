@@ -18,10 +18,13 @@ package inventories
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
 	kcpinformers "github.com/kcp-dev/apimachinery/v2/third_party/informers"
 	mcpcache "github.com/kcp-dev/multicluster-provider/pkg/cache"
@@ -33,6 +36,7 @@ import (
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -47,6 +51,7 @@ const pageSize = 100
 var (
 	syncTargets = edgev2alpha1.SchemeGroupVersion.WithKind("SyncTarget")
 	secrets     = corev1.SchemeGroupVersion.WithKind("Secret")
+	locations   = edgev2alpha1.SchemeGroupVersion.WithKind("Location")
 )
 
 // SecretMetadata returns an empty object to read the metadata of a Secret into. The cache holds only the metadata of
@@ -55,11 +60,17 @@ func SecretMetadata() *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}}
 }
 
-// endpointCache caches the SyncTargets, and the metadata of the Secrets, of all inventory workspaces at one endpoint of
-// the export.
+// ErrNotSynced means that the cache of a kind has not been filled yet, so that a missing object proves nothing.
+var ErrNotSynced = errors.New("the cache is being filled")
+
+// endpointCache caches the SyncTargets, the Locations, and the metadata of the Secrets, of all inventory workspaces at one
+// endpoint of the export.
 type endpointCache struct {
+	// Cache has all kinds but Locations.
 	cache.Cache
 	mapper meta.RESTMapper
+	// locations is the informer of the Locations.
+	locations toolscache.SharedIndexInformer
 	// sizes counts the cached objects of each kind.
 	sizes map[schema.GroupVersionKind]*cachesize.Counter
 }
@@ -67,21 +78,45 @@ type endpointCache struct {
 var _ mcpcache.WildcardCache = &endpointCache{}
 
 // newEndpointCache returns a cache for the endpoint at config.Host.
-func newEndpointCache(config *rest.Config, scheme *runtime.Scheme) (*endpointCache, error) {
+func newEndpointCache(config *rest.Config, scheme *runtime.Scheme, log logr.Logger) (*endpointCache, error) {
 	config.Host = strings.TrimSuffix(config.Host, "/") + "/clusters/*"
-	client, err := rest.HTTPClientFor(config)
+	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
 	}
-	made := &endpointCache{sizes: map[schema.GroupVersionKind]*cachesize.Counter{syncTargets: {}, secrets: {}}}
-	if made.mapper, err = apiutil.NewDynamicRESTMapper(config, client); err != nil {
+	made := &endpointCache{sizes: newSizes()}
+	if made.locations, err = made.newLocationInformer(config, httpClient, scheme, log); err != nil {
+		return nil, err
+	}
+	if made.mapper, err = apiutil.NewDynamicRESTMapper(config, httpClient); err != nil {
 		return nil, err
 	}
 	made.Cache, err = cache.New(config, cache.Options{
-		HTTPClient: client, Scheme: scheme, Mapper: made.mapper,
+		HTTPClient: httpClient, Scheme: scheme, Mapper: made.mapper,
 		DefaultTransform: stripObject, NewInformer: made.newInformer,
 	})
 	return made, err
+}
+
+// newSizes returns a counter for each cached kind.
+func newSizes() map[schema.GroupVersionKind]*cachesize.Counter {
+	return map[schema.GroupVersionKind]*cachesize.Counter{syncTargets: {}, secrets: {}, locations: {}}
+}
+
+// Start implements [mcpcache.WildcardCache]. It fills the cache until ctx ends.
+func (c *endpointCache) Start(ctx context.Context) error {
+	var running sync.WaitGroup
+	running.Go(func() { c.locations.RunWithContext(ctx) })
+	defer running.Wait()
+	return c.Cache.Start(ctx)
+}
+
+// GetInformer implements [mcpcache.WildcardCache]. It does not wait for the Locations.
+func (c *endpointCache) GetInformer(ctx context.Context, of client.Object, options ...cache.InformerGetOption) (cache.Informer, error) {
+	if _, is := of.(*edgev2alpha1.Location); is {
+		return c.locations, nil
+	}
+	return c.Cache.GetInformer(ctx, of, options...)
 }
 
 // newInformer returns an informer that lists in pages, and indexes objects by their workspaces.
@@ -102,8 +137,11 @@ func (c *endpointCache) newInformer(watcher toolscache.ListerWatcher, of runtime
 // sizeHandler returns an event handler that counts the cached objects of a kind.
 func (c *endpointCache) sizeHandler(of runtime.Object) toolscache.ResourceEventHandler {
 	kind := secrets
-	if _, is := of.(*edgev2alpha1.SyncTarget); is {
+	switch of.(type) {
+	case *edgev2alpha1.SyncTarget:
 		kind = syncTargets
+	case *edgev2alpha1.Location:
+		kind = locations
 	}
 	size := c.sizes[kind]
 	return toolscache.ResourceEventHandlerFuncs{
@@ -118,7 +156,7 @@ func (c *endpointCache) sizeHandler(of runtime.Object) toolscache.ResourceEventH
 	}
 }
 
-// GetSharedInformer implements [mcpcache.WildcardCache]. It returns an error until the cache has synced, so that a
+// GetSharedInformer implements [mcpcache.WildcardCache]. It returns [ErrNotSynced] until the cache has synced, so that a
 // missing object is not taken for a deleted one.
 func (c *endpointCache) GetSharedInformer(of runtime.Object) (toolscache.SharedIndexInformer, schema.GroupVersionKind, meta.RESTScopeName, error) {
 	var kind schema.GroupVersionKind
@@ -128,6 +166,11 @@ func (c *endpointCache) GetSharedInformer(of runtime.Object) (toolscache.SharedI
 	case *edgev2alpha1.SyncTarget, *edgev2alpha1.SyncTargetList:
 		kind = syncTargets
 		informer, err = c.GetInformer(context.TODO(), &edgev2alpha1.SyncTarget{}, cache.BlockUntilSynced(false))
+	case *edgev2alpha1.Location, *edgev2alpha1.LocationList:
+		if !c.locations.HasSynced() {
+			return nil, locations, "", fmt.Errorf("cannot read Locations of the inventory workspaces: %w", ErrNotSynced)
+		}
+		return c.locations, locations, meta.RESTScopeNameRoot, nil
 	case *metav1.PartialObjectMetadata:
 		if kind = known.GroupVersionKind(); kind != secrets {
 			return nil, kind, "", fmt.Errorf("the metadata of %s is not cached", kind)
@@ -140,7 +183,7 @@ func (c *endpointCache) GetSharedInformer(of runtime.Object) (toolscache.SharedI
 		return nil, kind, "", fmt.Errorf("cannot watch %s of the inventory workspaces: %w", kind.Kind, err)
 	}
 	if !informer.HasSynced() {
-		return nil, kind, "", fmt.Errorf("the cache of %s of the inventory workspaces is being filled", kind.Kind)
+		return nil, kind, "", fmt.Errorf("cannot read %s of the inventory workspaces: %w", kind.Kind, ErrNotSynced)
 	}
 	shared, is := informer.(toolscache.SharedIndexInformer)
 	if !is {

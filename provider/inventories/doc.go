@@ -14,13 +14,17 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package inventories caches the inventory workspaces, their SyncTargets, and the metadata of their labelled Secrets.
+// Package inventories caches the inventory workspaces, their SyncTargets and Locations, and the metadata of their
+// labelled Secrets.
 //
 // multicluster-provider finds the workspaces by their APIBindings. Its own caches would hold every object whole, and the
-// users of an inventory workspace decide how large their objects are. So this package caches SyncTargets and Secrets
-// itself, and keeps only the fields that the hub reads: of a Secret its metadata, of a SyncTarget the fields that are
-// addressed to the hub. An object that is larger than any sensible one is cached as a name, and [TooLarge] reports it.
-// Lists are read in pages, which are trimmed as they arrive.
+// users of an inventory workspace decide how large their objects are. So this package caches the objects itself, and
+// keeps only the fields that the hub reads: of a Secret its metadata, of a SyncTarget or a Location the labels and the
+// fields that are addressed to the hub. An object that is larger than any sensible one is cached as a name, and [TooLarge]
+// reports it. Lists are read in pages, which are trimmed as they arrive.
+//
+// An installation that was prepared for an older hub has no Locations: its export lacks them until `synchub init` runs
+// again. The cache works without them until then.
 //
 // The cached objects lack fields that the API server has. Write them by patches, which leave other fields alone, and
 // never by an update.

@@ -40,7 +40,7 @@ var runningProviders = metrics.New(collectProviders, cacheObjects, cacheBytes)
 func Collectors() []prometheus.Collector { return []prometheus.Collector{runningProviders} }
 
 func collectProviders(started []*Provider, metrics chan<- prometheus.Metric) {
-	for kind, resource := range map[schema.GroupVersionKind]string{syncTargets: "synctargets", secrets: "secrets"} {
+	for kind, resource := range map[schema.GroupVersionKind]string{syncTargets: "synctargets", secrets: "secrets", locations: "locations"} {
 		var objects, bytes int64
 		for _, provider := range started {
 			for _, cache := range provider.endpointCaches() {

@@ -40,7 +40,7 @@ type Options struct {
 	// Workspace is the path of the provider workspace, and Export the name of the inventory export there.
 	Workspace string
 	Export    string
-	// Scheme contains SyncTargets.
+	// Scheme contains SyncTargets and Locations.
 	Scheme *runtime.Scheme
 	Log    logr.Logger
 }
@@ -112,7 +112,7 @@ func (p *Provider) getOrStartCache(endpoint string) (*endpointCache, error) {
 	if found := p.caches[endpoint]; found != nil {
 		return found, nil
 	}
-	made, err := newEndpointCache(p.kcpConfig.InventoryConfigFor(endpoint), p.scheme)
+	made, err := newEndpointCache(p.kcpConfig.InventoryConfigFor(endpoint), p.scheme, p.log.WithValues("endpoint", endpoint))
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a cache for the endpoint %s: %w", endpoint, err)
 	}

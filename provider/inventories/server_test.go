@@ -19,6 +19,7 @@ package inventories
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +27,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/kcp-dev/logicalcluster/v3"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -41,6 +43,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/connections"
+	"github.com/synchub-dev/synchub/test/framework/servers"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
@@ -61,6 +64,8 @@ spec:
 
 // engaged are the workspaces that a provider has found.
 type engaged struct {
+	provider *Provider
+
 	lock sync.Mutex
 	all  map[multicluster.ClusterName]cluster.Cluster
 }
@@ -88,33 +93,74 @@ func testScheme(t *testing.T) *runtime.Scheme {
 	return scheme
 }
 
+// infoLines collects the messages at info level.
+type infoLines struct {
+	logr.LogSink
+	lock sync.Mutex
+	all  []string
+}
+
+func (l *infoLines) Info(level int, message string, _ ...any) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	if level == 0 {
+		l.all = append(l.all, message)
+	}
+}
+
+func (l *infoLines) Init(logr.RuntimeInfo)          {}
+func (l *infoLines) Enabled(int) bool               { return true }
+func (l *infoLines) Error(error, string, ...any)    {}
+func (l *infoLines) WithValues(...any) logr.LogSink { return l }
+func (l *infoLines) WithName(string) logr.LogSink   { return l }
+
+func (l *infoLines) lines() []string {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	return slices.Clone(l.all)
+}
+
+// startProvider runs a provider until the test ends.
+func startProvider(t *testing.T, server *servers.KCP, workspace string, scheme *runtime.Scheme) (*engaged, *infoLines) {
+	access := connections.KCP(t, suite.ReadFile(t, server.HubKubeconfig))
+	logged := &infoLines{}
+	var provider *Provider
+	// kcp may know the hub's rights a moment after they were granted.
+	suite.Eventually(t, func(g Gomega) {
+		var err error
+		provider, err = New(Options{KCP: access, Workspace: workspace, Export: bootstrap.InventoryExport, Scheme: scheme, Log: logr.New(logged)})
+		g.Expect(err).NotTo(HaveOccurred())
+	})
+	found := &engaged{provider: provider, all: map[multicluster.ClusterName]cluster.Cluster{}}
+	framework.RunInTest(t, func(ctx context.Context) error { return provider.Start(ctx, found) })
+	return found, logged
+}
+
+// newInventory creates an inventory workspace, and returns its logical cluster and an administrator's client.
+func newInventory(t *testing.T, server *servers.KCP, name, providerWorkspace string, scheme *runtime.Scheme) (logicalcluster.Name, client.Client) {
+	g, ctx := NewWithT(t), t.Context()
+	made, err := framework.CreateWorkspace(ctx, server.Config, "root", name, "root:universal")
+	g.Expect(err).NotTo(HaveOccurred())
+	config := server.Workspace("root:" + name)
+	manifest := fmt.Sprintf(workspaceContent, providerWorkspace, bootstrap.InventoryExport, edgev2alpha1.LabelCredential, edgev2alpha1.CredentialKubeconfig)
+	// kcp may know the rights in a new workspace a moment later.
+	g.Eventually(framework.Apply).WithContext(ctx).WithArguments(config, manifest).Should(Succeed())
+	g.Eventually(framework.List).WithContext(ctx).WithArguments(config, edgev2alpha1.GroupVersion.WithResource("synctargets"), "", "").Should(BeEmpty())
+	writer, err := client.New(config, client.Options{Scheme: scheme})
+	g.Expect(err).NotTo(HaveOccurred())
+	return logicalcluster.Name(made.Spec.Cluster), writer
+}
+
 func TestMain(m *testing.M) { suite.Main(m) }
 
 func TestAgainstKCP(t *testing.T) {
-	g := NewWithT(t)
 	ctx, server := t.Context(), suite.KCP(t)
 	connections.Bootstrap(t, server, providerWorkspace)
-	access := connections.KCP(t, suite.ReadFile(t, server.HubKubeconfig))
 	scheme := testScheme(t)
-	provider, err := New(Options{KCP: access, Workspace: providerWorkspace, Export: bootstrap.InventoryExport, Scheme: scheme, Log: logr.Discard()})
-	g.Expect(err).NotTo(HaveOccurred())
-	found := &engaged{all: map[multicluster.ClusterName]cluster.Cluster{}}
-	framework.RunInTest(t, func(ctx context.Context) error { return provider.Start(ctx, found) })
-
-	inventory := func(name string) (logicalcluster.Name, client.Client) {
-		made, err := framework.CreateWorkspace(ctx, server.Config, "root", name, "root:universal")
-		g.Expect(err).NotTo(HaveOccurred())
-		config := server.Workspace("root:" + name)
-		manifest := fmt.Sprintf(workspaceContent, providerWorkspace, bootstrap.InventoryExport, edgev2alpha1.LabelCredential, edgev2alpha1.CredentialKubeconfig)
-		// kcp may know the rights in a new workspace a moment later.
-		g.Eventually(framework.Apply).WithContext(ctx).WithArguments(config, manifest).Should(Succeed())
-		g.Eventually(framework.List).WithContext(ctx).WithArguments(config, edgev2alpha1.GroupVersion.WithResource("synctargets"), "", "").Should(BeEmpty())
-		writer, err := client.New(config, client.Options{Scheme: scheme})
-		g.Expect(err).NotTo(HaveOccurred())
-		return logicalcluster.Name(made.Spec.Cluster), writer
-	}
-	greedyName, greedy := inventory("greedy")
-	modestName, modest := inventory("modest")
+	found, _ := startProvider(t, server, providerWorkspace, scheme)
+	provider := found.provider
+	greedyName, greedy := newInventory(t, server, "greedy", providerWorkspace, scheme)
+	modestName, modest := newInventory(t, server, "modest", providerWorkspace, scheme)
 
 	t.Run("holds of objects what the hub reads", func(t *testing.T) {
 		g := NewWithT(t)
@@ -141,7 +187,7 @@ func TestAgainstKCP(t *testing.T) {
 		})
 		g.Expect(read.Annotations).To(HaveLen(2))
 		g.Expect(read.Annotations).To(HaveKeyWithValue(edgev2alpha1.AnnotationForceRemoval, "true"))
-		g.Expect(read.Labels).To(BeEmpty())
+		g.Expect(read.Labels).To(Equal(map[string]string{"some": "label"}))
 		g.Expect(read.ManagedFields).To(BeEmpty())
 		g.Expect(logicalcluster.From(&read)).To(Equal(greedyName))
 		g.Expect(secret.Annotations).To(HaveLen(2))
@@ -170,6 +216,24 @@ func TestAgainstKCP(t *testing.T) {
 		g.Expect(stored.Annotations).To(HaveKeyWithValue("long", long))
 		g.Expect(stored.Labels).To(HaveKeyWithValue("some", "label"))
 		g.Expect(stored.Finalizers).To(ConsistOf("example.com/mine", "example.com/ours"))
+	})
+
+	t.Run("holds Locations", func(t *testing.T) {
+		g := NewWithT(t)
+		spec := edgev2alpha1.LocationSpec{Resource: edgev2alpha1.GroupVersionResource{Version: "v2alpha1", Resource: "synctargets"}}
+		g.Expect(modest.Create(ctx, &edgev2alpha1.Location{ObjectMeta: metav1.ObjectMeta{Name: "prod", Labels: map[string]string{"env": "prod"}}, Spec: spec})).To(Succeed())
+		var read edgev2alpha1.LocationList
+		suite.Eventually(t, func(g Gomega) {
+			g.Expect(found.get(modestName).GetClient().List(ctx, &read)).To(Succeed())
+			g.Expect(read.Items).To(HaveExactElements(HaveField("Labels", map[string]string{"env": "prod"})))
+		})
+		var others edgev2alpha1.LocationList
+		g.Expect(found.get(greedyName).GetClient().List(ctx, &others)).To(Succeed())
+		g.Expect(others.Items).To(BeEmpty())
+		for _, cache := range provider.endpointCaches() {
+			g.Expect(cache.sizes[locations].Objects()).To(BeEquivalentTo(1))
+		}
+		g.Expect(modest.Delete(ctx, &read.Items[0])).To(Succeed())
 	})
 
 	t.Run("shows each workspace its own", func(t *testing.T) {
@@ -219,4 +283,43 @@ spec:
 			return modest.Create(ctx, &edgev2alpha1.SyncTarget{ObjectMeta: meta})
 		}).Should(MatchError(ContainSubstring("exceeded quota")))
 	})
+}
+
+// An installation that an older version prepared has no Locations. Its SyncTargets work, and the Locations appear in the
+// running hub when the installation is prepared again.
+func TestAnExportWithoutLocations(t *testing.T) {
+	const workspace = "root:old"
+	g := NewWithT(t)
+	ctx, server := t.Context(), suite.KCP(t)
+	connections.Bootstrap(t, server, workspace)
+	scheme := testScheme(t)
+	g.Expect(apisv1alpha2.AddToScheme(scheme)).To(Succeed())
+	admin, err := client.New(server.Workspace(workspace), client.Options{Scheme: scheme})
+	g.Expect(err).NotTo(HaveOccurred())
+	suite.Eventually(t, func(g Gomega) {
+		var export apisv1alpha2.APIExport
+		g.Expect(admin.Get(ctx, types.NamespacedName{Name: bootstrap.InventoryExport}, &export)).To(Succeed())
+		export.Spec.Resources = slices.DeleteFunc(export.Spec.Resources, func(resource apisv1alpha2.ResourceSchema) bool { return resource.Name == "locations" })
+		g.Expect(admin.Update(ctx, &export)).To(Succeed())
+	})
+	provider, logged := startProvider(t, server, workspace, scheme)
+	name, writer := newInventory(t, server, "without-locations", workspace, scheme)
+	g.Expect(writer.Create(ctx, &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "florin"}})).To(Succeed())
+	var read edgev2alpha1.SyncTarget
+	var all edgev2alpha1.LocationList
+	suite.Eventually(t, func(g Gomega) {
+		cluster := provider.get(name)
+		g.Expect(cluster).NotTo(BeNil())
+		g.Expect(cluster.GetClient().Get(ctx, types.NamespacedName{Name: "florin"}, &read)).To(Succeed())
+		g.Expect(logged.lines()).To(ContainElement(ContainSubstring("synchub init")))
+	})
+	cluster := provider.get(name)
+	g.Expect(cluster.GetCache().WaitForCacheSync(ctx)).To(BeTrue())
+	g.Expect(cluster.GetClient().List(ctx, &all)).To(MatchError(ErrNotSynced))
+	_, err = cluster.GetCache().GetInformer(ctx, &edgev2alpha1.Location{})
+	g.Expect(err).NotTo(HaveOccurred())
+
+	connections.Bootstrap(t, server, workspace)
+	suite.Eventually(t, func(g Gomega) { g.Expect(cluster.GetClient().List(ctx, &all)).To(Succeed()) })
+	g.Expect(logged.lines()).To(HaveLen(1))
 }

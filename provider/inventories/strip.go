@@ -39,16 +39,22 @@ const (
 	maxSpec = 256 << 10
 	// maxStatus is the maximum size in bytes of a cached status as JSON. The hub writes much smaller ones.
 	maxStatus = 256 << 10
+	// maxLabels is the maximum size in bytes of all labels of a SyncTarget or a Location, keys and values. Selectors need
+	// few labels, and API servers limit only each of them.
+	maxLabels = 16 << 10
+	// maxLocationSpec is the maximum size in bytes of the spec of a Location as JSON. The descriptions of labels alone could
+	// make a valid spec larger.
+	maxLocationSpec = 64 << 10
 )
 
-// annotationTooLarge marks a cached SyncTarget that was too large. A user who sets it on a SyncTarget only excludes that
-// one.
+// annotationTooLarge marks a cached SyncTarget or Location that was too large. A user who sets it on an object only excludes
+// that one.
 const annotationTooLarge = "synchub.dev/too-large"
 
-// TooLarge returns the reason why a cached SyncTarget is too large, or "". The cache then has neither its finalizers nor
-// its spec, so callers must not use them.
-func TooLarge(syncTarget *edgev2alpha1.SyncTarget) (reason string) {
-	return syncTarget.Annotations[annotationTooLarge]
+// TooLarge returns the reason why a cached SyncTarget or Location is too large, or "". The cache then has neither its
+// labels, nor its finalizers, nor its spec, so callers must not use them.
+func TooLarge(object metav1.Object) (reason string) {
+	return object.GetAnnotations()[annotationTooLarge]
 }
 
 // stripObject removes the fields of an object that the cache does not hold. It is idempotent.
@@ -56,8 +62,10 @@ func stripObject(object any) (any, error) {
 	switch known := object.(type) {
 	case *edgev2alpha1.SyncTarget:
 		stripSyncTarget(known)
+	case *edgev2alpha1.Location:
+		stripLocation(known)
 	case *metav1.PartialObjectMetadata:
-		known.Finalizers = nil
+		known.Finalizers, known.Labels = nil, nil
 		stripMetadata(&known.ObjectMeta, edgev2alpha1.AnnotationAllowedSyncTargets)
 	}
 	return object, nil
@@ -76,12 +84,35 @@ func stripSyncTarget(syncTarget *edgev2alpha1.SyncTarget) {
 		reason = fmt.Sprintf("its finalizers have more than %d bytes", maxFinalizers)
 	case jsonSize(syncTarget.Spec) > maxSpec:
 		reason = fmt.Sprintf("its spec has more than %d bytes", maxSpec)
+	case totalLabelLength(syncTarget.Labels) > maxLabels:
+		reason = fmt.Sprintf("its labels have more than %d bytes", maxLabels)
 	}
 	if reason == "" {
 		return
 	}
 	syncTarget.Annotations[annotationTooLarge] = redact.Text(reason)
-	syncTarget.Finalizers, syncTarget.Spec = nil, edgev2alpha1.SyncTargetSpec{}
+	syncTarget.Labels, syncTarget.Finalizers, syncTarget.Spec = nil, nil, edgev2alpha1.SyncTargetSpec{}
+}
+
+func stripLocation(location *edgev2alpha1.Location) {
+	stripMetadata(&location.ObjectMeta, annotationTooLarge)
+	location.Finalizers = nil
+	if jsonSize(location.Status) > maxStatus {
+		// The hub then writes a status, which is small.
+		location.Status = edgev2alpha1.LocationStatus{}
+	}
+	reason := TooLarge(location)
+	switch {
+	case jsonSize(location.Spec) > maxLocationSpec:
+		reason = fmt.Sprintf("its spec has more than %d bytes", maxLocationSpec)
+	case totalLabelLength(location.Labels) > maxLabels:
+		reason = fmt.Sprintf("its labels have more than %d bytes", maxLabels)
+	}
+	if reason == "" {
+		return
+	}
+	location.Annotations[annotationTooLarge] = redact.Text(reason)
+	location.Labels, location.Spec = nil, edgev2alpha1.LocationSpec{}
 }
 
 // stripSpec shortens fields without effect, so that the hub can still report that they are set.
@@ -94,7 +125,7 @@ func stripSpec(spec *edgev2alpha1.SyncTargetSpec) {
 	}
 }
 
-// stripMetadata removes labels, owners and all annotations, except the given ones of at most maxAnnotation bytes.
+// stripMetadata removes owners and all annotations, except the given ones of at most maxAnnotation bytes.
 func stripMetadata(object *metav1.ObjectMeta, annotations ...string) {
 	kept := map[string]string{}
 	for _, key := range append(annotations, logicalcluster.AnnotationKey) {
@@ -103,12 +134,19 @@ func stripMetadata(object *metav1.ObjectMeta, annotations ...string) {
 		}
 	}
 	object.Annotations = kept
-	object.Labels, object.OwnerReferences, object.ManagedFields = nil, nil, nil
+	object.OwnerReferences, object.ManagedFields = nil, nil
 }
 
 func totalLength(texts []string) (length int) {
 	for _, text := range texts {
 		length += len(text)
+	}
+	return length
+}
+
+func totalLabelLength(labels map[string]string) (length int) {
+	for key, value := range labels {
+		length += len(key) + len(value)
 	}
 	return length
 }
@@ -126,8 +164,11 @@ func jsonSize(value any) int {
 // sizeOf estimates the heap size in bytes of a cached object.
 func sizeOf(object any) int64 {
 	size := cachesize.SizeOf(object)
-	if syncTarget, is := object.(*edgev2alpha1.SyncTarget); is {
-		size += int64(jsonSize(syncTarget.Spec) + jsonSize(syncTarget.Status))
+	switch known := object.(type) {
+	case *edgev2alpha1.SyncTarget:
+		size += int64(jsonSize(known.Spec) + jsonSize(known.Status))
+	case *edgev2alpha1.Location:
+		size += int64(jsonSize(known.Spec) + jsonSize(known.Status))
 	}
 	return size
 }

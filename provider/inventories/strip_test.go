@@ -55,10 +55,21 @@ func TestWhatIsHeldOfASyncTarget(t *testing.T) {
 	}{
 		"nothing large": {given: func(*edgev2alpha1.SyncTarget) {}},
 		"what nobody reads": {given: func(s *edgev2alpha1.SyncTarget) {
-			s.Annotations["kubectl.kubernetes.io/last-applied-configuration"], s.Labels = long, map[string]string{"a": "b"}
+			s.Annotations["kubectl.kubernetes.io/last-applied-configuration"] = long
 			s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: long}}
 			s.OwnerReferences = []metav1.OwnerReference{{Name: long}}
 		}},
+		"labels": {
+			given: func(s *edgev2alpha1.SyncTarget) { s.Labels = map[string]string{"a": "b"} },
+			held:  func(s *edgev2alpha1.SyncTarget) { s.Labels = map[string]string{"a": "b"} },
+		},
+		"many labels": {
+			given: func(s *edgev2alpha1.SyncTarget) { s.Labels = manyLabels() },
+			held: func(s *edgev2alpha1.SyncTarget) {
+				s.Finalizers, s.Spec = nil, edgev2alpha1.SyncTargetSpec{}
+				s.Annotations[annotationTooLarge] = "its labels have more than 16384 bytes"
+			},
+		},
 		"annotations that are read": {
 			given: func(s *edgev2alpha1.SyncTarget) {
 				s.Annotations[edgev2alpha1.AnnotationForceRemoval], s.Annotations[edgev2alpha1.AnnotationConfirmedCluster] = "true", long
@@ -113,6 +124,59 @@ func TestWhatIsHeldOfASyncTarget(t *testing.T) {
 	}
 }
 
+// manyLabels returns labels that are valid one by one.
+func manyLabels() map[string]string {
+	labels := map[string]string{}
+	for number := range 400 {
+		labels[fmt.Sprint("label-", number)] = strings.Repeat("x", 63)
+	}
+	return labels
+}
+
+func TestWhatIsHeldOfALocation(t *testing.T) {
+	long := strings.Repeat("x", 70<<10)
+	instances := int32(3)
+	location := func(change func(*edgev2alpha1.Location)) *edgev2alpha1.Location {
+		made := &edgev2alpha1.Location{}
+		made.Name, made.UID, made.ResourceVersion, made.Generation, made.DeletionTimestamp = "prod", "uid", "1", 7, &metav1.Time{}
+		made.Annotations, made.Labels = map[string]string{logicalcluster.AnnotationKey: "abc"}, map[string]string{"env": "prod"}
+		made.Spec.Description, made.Status.Instances = "d", &instances
+		change(made)
+		return made
+	}
+	tooLarge := func(reason string) func(*edgev2alpha1.Location) {
+		return func(l *edgev2alpha1.Location) {
+			l.Labels, l.Spec = nil, edgev2alpha1.LocationSpec{}
+			l.Annotations[annotationTooLarge] = reason
+		}
+	}
+	for name, test := range map[string]struct{ given, held func(*edgev2alpha1.Location) }{
+		"nothing large": {func(*edgev2alpha1.Location) {}, func(*edgev2alpha1.Location) {}},
+		"what nobody reads": {func(l *edgev2alpha1.Location) {
+			l.Annotations["a"], l.Finalizers, l.ManagedFields = long, []string{long}, []metav1.ManagedFieldsEntry{{Manager: long}}
+			l.OwnerReferences = []metav1.OwnerReference{{Name: long}}
+		}, func(*edgev2alpha1.Location) {}},
+		"a spec":      {func(l *edgev2alpha1.Location) { l.Spec.Description = long }, tooLarge("its spec has more than 65536 bytes")},
+		"many labels": {func(l *edgev2alpha1.Location) { l.Labels = manyLabels() }, tooLarge("its labels have more than 16384 bytes")},
+		"a status that the hub did not write": {
+			func(l *edgev2alpha1.Location) {
+				l.Status.Conditions = []metav1.Condition{{Message: strings.Repeat(long, 4)}}
+			},
+			func(l *edgev2alpha1.Location) { l.Status = edgev2alpha1.LocationStatus{} },
+		},
+	} {
+		given, want := location(test.given), location(test.held)
+		for range 2 {
+			if _, err := stripObject(given); err != nil || !apiequality.Semantic.DeepEqual(given, want) {
+				t.Errorf("%s: got %+v, want %+v, %v", name, given, want, err)
+			}
+		}
+		if TooLarge(given) != want.Annotations[annotationTooLarge] {
+			t.Errorf("%s: it says %q", name, TooLarge(given))
+		}
+	}
+}
+
 func TestWhatIsHeldOfASecret(t *testing.T) {
 	secret := SecretMetadata()
 	secret.Name, secret.ResourceVersion = "s", "1"
@@ -142,7 +206,7 @@ func TestListsAreReadInPages(t *testing.T) {
 		page := &edgev2alpha1.SyncTargetList{}
 		for number := begin; number < min(begin+int(options.Limit), count); number++ {
 			page.Items = append(page.Items, *syncTarget(func(s *edgev2alpha1.SyncTarget) {
-				s.Name, s.Labels = fmt.Sprint(number), map[string]string{"a": "b"}
+				s.Name, s.OwnerReferences = fmt.Sprint(number), []metav1.OwnerReference{{Name: "a"}}
 			}))
 		}
 		if next := begin + int(options.Limit); next < count {
@@ -158,7 +222,7 @@ func TestListsAreReadInPages(t *testing.T) {
 		t.Fatalf("%d objects of %d came by pages of %v", len(list.Items), count, asked)
 	}
 	for i := range list.Items {
-		if list.Items[i].Name != fmt.Sprint(i) || list.Items[i].Labels != nil {
+		if list.Items[i].Name != fmt.Sprint(i) || list.Items[i].OwnerReferences != nil {
 			t.Fatalf("the object %d is %+v", i, list.Items[i])
 		}
 	}

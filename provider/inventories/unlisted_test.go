@@ -29,8 +29,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
-
-	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 )
 
 // server is a fake API server with a list and a watch. It does not support streaming lists.
@@ -79,7 +77,7 @@ func TestWhatALaterListLacksIsGone(t *testing.T) {
 		{ListMeta: metav1.ListMeta{ResourceVersion: "1"}, Items: []metav1.PartialObjectMetadata{named("kept"), named("deleted")}},
 		{ListMeta: metav1.ListMeta{ResourceVersion: "2"}, Items: []metav1.PartialObjectMetadata{named("kept")}},
 	}}
-	cache := &endpointCache{sizes: map[schema.GroupVersionKind]*cachesize.Counter{syncTargets: {}, secrets: {}}}
+	cache := &endpointCache{sizes: newSizes()}
 	informer := cache.newInformer(&toolscache.ListWatch{ListWithContextFunc: shard.list, WatchFuncWithContext: shard.watch}, SecretMetadata(), 0,
 		toolscache.Indexers{toolscache.NamespaceIndex: toolscache.MetaNamespaceIndexFunc})
 	ctx, cancel := context.WithCancel(t.Context())

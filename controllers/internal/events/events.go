@@ -60,13 +60,23 @@ func Record(recorder events.EventRecorder, resource *synchubv1alpha1.PublishedRe
 
 // WarnSyncTarget writes a warning about a SyncTarget into its workspace, unless an equal event exists.
 func WarnSyncTarget(ctx context.Context, inventory client.Client, now time.Time, syncTarget *edgev2alpha1.SyncTarget, reason, message string) error {
+	return warn(ctx, inventory, now, "SyncTarget", syncTarget, reason, message)
+}
+
+// WarnLocation writes a warning about a Location into its workspace, unless an equal event exists.
+func WarnLocation(ctx context.Context, inventory client.Client, now time.Time, location *edgev2alpha1.Location, reason, message string) error {
+	return warn(ctx, inventory, now, "Location", location, reason, message)
+}
+
+// warn writes a warning about an object of an inventory workspace. The name of the event follows from its content.
+func warn(ctx context.Context, inventory client.Client, now time.Time, kind string, about client.Object, reason, message string) error {
 	event := Warning(corev1.ObjectReference{
-		APIVersion: edgev2alpha1.GroupVersion.String(), Kind: "SyncTarget", Name: syncTarget.Name, UID: syncTarget.UID,
+		APIVersion: edgev2alpha1.GroupVersion.String(), Kind: kind, Name: about.GetName(), UID: about.GetUID(),
 	}, reason, message, now)
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s", syncTarget.UID, reason, message))
-	event.Name = fmt.Sprintf("%.200s.%x", syncTarget.Name, sum[:8])
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s", about.GetUID(), reason, message))
+	event.Name = fmt.Sprintf("%.200s.%x", about.GetName(), sum[:8])
 	if err := inventory.Create(ctx, event); err != nil && !apierrors.IsAlreadyExists(err) {
-		return fmt.Errorf("cannot write an event on the SyncTarget %s: %w", syncTarget.Name, err)
+		return fmt.Errorf("cannot write an event on the %s %s: %w", kind, about.GetName(), err)
 	}
 	return nil
 }

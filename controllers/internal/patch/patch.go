@@ -53,6 +53,8 @@ func truncateMessages(object client.Object) {
 		for i := range known.Status.SyncedResources {
 			cutMessage(&known.Status.SyncedResources[i].Message)
 		}
+	case *edgev2alpha1.Location:
+		conditions = known.Status.Conditions
 	case *synchubv1alpha1.PublishedResource:
 		conditions = known.Status.Conditions
 	}

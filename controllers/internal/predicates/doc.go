@@ -15,5 +15,6 @@ limitations under the License.
 */
 
 // Package predicates filters events of SyncTargets. The hub writes a heartbeat into the status of each SyncTarget once a
-// minute, and [IgnoreHeartbeats] keeps these updates from causing reconciles.
+// minute, and [IgnoreHeartbeats] keeps these updates from causing reconciles. [PlacementChanges] is for controllers that
+// only place objects.
 package predicates

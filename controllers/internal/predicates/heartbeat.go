@@ -24,7 +24,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
 
-// IgnoreHeartbeats returns a predicate that drops updates which only change a heartbeat.
+// IgnoreHeartbeats returns a predicate that drops updates which only change a heartbeat or labels.
 func IgnoreHeartbeats() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
 		before, is := update.ObjectOld.(*edgev2alpha1.SyncTarget)
@@ -33,8 +33,8 @@ func IgnoreHeartbeats() predicate.Predicate {
 	}}
 }
 
-// IsHeartbeatOnly reports whether two versions of a SyncTarget differ only in the heartbeat and the fields that are written
-// with it.
+// IsHeartbeatOnly reports whether two versions of a SyncTarget differ only in the heartbeat, the fields that are written
+// with it, and the labels. Only placement reads labels.
 func IsHeartbeatOnly(before, after *edgev2alpha1.SyncTarget) bool {
 	if before.ResourceVersion == after.ResourceVersion {
 		// A resync of the cache asks for a reconcile of every object.
@@ -43,10 +43,10 @@ func IsHeartbeatOnly(before, after *edgev2alpha1.SyncTarget) bool {
 	return apiequality.Semantic.DeepEqual(withoutHeartbeat(before), withoutHeartbeat(after))
 }
 
-// withoutHeartbeat returns a shallow copy without the fields that heartbeats change.
+// withoutHeartbeat returns a shallow copy without the labels and the fields that heartbeats change.
 func withoutHeartbeat(syncTarget *edgev2alpha1.SyncTarget) *edgev2alpha1.SyncTarget {
 	rest := *syncTarget
-	rest.ResourceVersion, rest.ManagedFields = "", nil
+	rest.ResourceVersion, rest.ManagedFields, rest.Labels = "", nil, nil
 	rest.Status.LastSyncerHeartbeatTime, rest.Status.Counts, rest.Status.PendingSince = nil, nil, nil
 	return &rest
 }

@@ -45,7 +45,7 @@ func TestIgnoreHeartbeats(t *testing.T) {
 		"who wrote it":   {func(s *edgev2alpha1.SyncTarget) { s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "x"}} }, false},
 		"a resync":       {func(s *edgev2alpha1.SyncTarget) { s.ResourceVersion = "1" }, true},
 		"its spec":       {func(s *edgev2alpha1.SyncTarget) { s.Spec.Drain, s.Generation = true, 2 }, true},
-		"a label":        {func(s *edgev2alpha1.SyncTarget) { s.Labels = map[string]string{"env": "prod"} }, true},
+		"a label":        {func(s *edgev2alpha1.SyncTarget) { s.Labels = map[string]string{"env": "prod"} }, false},
 		"an annotation":  {func(s *edgev2alpha1.SyncTarget) { s.Annotations = map[string]string{"a": "b"} }, true},
 		"a finalizer":    {func(s *edgev2alpha1.SyncTarget) { s.Finalizers = nil }, true},
 		"its deletion":   {func(s *edgev2alpha1.SyncTarget) { s.DeletionTimestamp = &now }, true},

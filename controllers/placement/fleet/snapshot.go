@@ -1,0 +1,177 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package fleet
+
+import (
+	"cmp"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/location"
+)
+
+// SyncTarget is a cluster in an inventory workspace.
+type SyncTarget struct {
+	// Inventory is the logical cluster of the SyncTarget.
+	Inventory logicalcluster.Name
+	Name      string
+	UID       types.UID
+	Labels    map[string]string
+	// LabelsUnknown is true if the SyncTarget is larger than the hub reads. No Location selects it, and it loses nothing.
+	LabelsUnknown bool
+	// Mailbox is the logical cluster of the mailbox. It is empty while the mailbox is not ready or is terminating.
+	Mailbox logicalcluster.Name
+	// Unschedulable is true if an operator asks for no new objects, by spec.unschedulable or spec.drain.
+	Unschedulable bool
+	// Terminating is true after the SyncTarget was deleted, until the hub has removed its finalizer.
+	Terminating bool
+}
+
+// Location is a Location in an inventory workspace.
+type Location struct {
+	// Inventory is the logical cluster of the Location.
+	Inventory logicalcluster.Name
+	Name      string
+	UID       types.UID
+	Labels    map[string]string
+	// Spec has instanceSelector and availableTo only. It is zero if the Location is larger than the hub reads.
+	Spec edgev2alpha1.LocationSpec
+	// Unusable says why the Location selects nothing: it is too large, or its selector is invalid. It is empty for all
+	// others.
+	Unusable string
+	// Terminating is true if the Location has been deleted, but a finalizer keeps it. It then selects nothing.
+	Terminating bool
+}
+
+// Selector returns the compiled selector of the Location's instances. It selects nothing if the Location is Unusable or
+// Terminating.
+func (l *Location) Selector() labels.Selector {
+	selector, err := location.Selector(&l.Spec)
+	if l.Unusable != "" || l.Terminating || err != nil {
+		return labels.Nothing()
+	}
+	return selector
+}
+
+// Inventory is the view of one inventory workspace. It is immutable.
+type Inventory struct {
+	Name logicalcluster.Name
+	// SyncTargets and Locations are sorted by name.
+	SyncTargets []SyncTarget
+	Locations   []Location
+	// Verified is true if kcp itself showed these Locations and SyncTargets, in a bound workspace, since they last changed
+	// in the view. Only then a SyncTarget that no Location selects may lose objects. Verified is never true while a
+	// Location is Unusable: its owner made a mistake and did not ask to withdraw anything.
+	Verified bool
+}
+
+// Snapshot is an immutable view of all inventory workspaces. A workspace is missing until the hub has synced its
+// SyncTargets and Locations, and after it has unbound the export.
+type Snapshot struct {
+	inventories map[logicalcluster.Name]*Inventory
+	// mailboxes maps mailboxes to their SyncTargets.
+	mailboxes map[logicalcluster.Name]*SyncTarget
+}
+
+// NewSnapshot returns a snapshot of the given inventories, for tests of other packages.
+func NewSnapshot(inventories ...*Inventory) *Snapshot {
+	snapshot := &Snapshot{inventories: map[logicalcluster.Name]*Inventory{}}
+	for _, inventory := range inventories {
+		snapshot.inventories[inventory.Name] = inventory
+	}
+	snapshot.indexMailboxes()
+	return snapshot
+}
+
+// Inventory returns an inventory by its logical cluster, or nil if the hub does not know it.
+func (s *Snapshot) Inventory(name logicalcluster.Name) *Inventory { return s.inventories[name] }
+
+// Inventories yields all inventories, in no particular order.
+func (s *Snapshot) Inventories() iter.Seq[*Inventory] { return maps.Values(s.inventories) }
+
+// SyncTargetOf returns the SyncTarget of a mailbox; ok is false if no known inventory has it.
+func (s *Snapshot) SyncTargetOf(mailbox logicalcluster.Name) (syncTarget SyncTarget, ok bool) {
+	found := s.mailboxes[mailbox]
+	if found == nil {
+		return SyncTarget{}, false
+	}
+	return *found, true
+}
+
+// IsVerified reports whether objects may be withdrawn from a mailbox if no Location selects its SyncTarget in this
+// snapshot. If it returns false, call [Fleet.Verify] for the inventory and take a new snapshot. It never returns true for a
+// SyncTarget that is terminating, because its deletionPolicy decides then, or whose labels are unknown.
+func (s *Snapshot) IsVerified(mailbox logicalcluster.Name) bool {
+	syncTarget := s.mailboxes[mailbox]
+	return syncTarget != nil && !syncTarget.LabelsUnknown && !syncTarget.Terminating && s.inventories[syncTarget.Inventory].Verified
+}
+
+// with returns a snapshot in which an inventory is replaced. A nil inventory removes the one of that name.
+func (s *Snapshot) with(name logicalcluster.Name, inventory *Inventory) *Snapshot {
+	changed := &Snapshot{inventories: maps.Clone(s.inventories), mailboxes: s.mailboxes}
+	if changed.inventories == nil {
+		changed.inventories = map[logicalcluster.Name]*Inventory{}
+	}
+	if inventory == nil {
+		delete(changed.inventories, name)
+	} else {
+		changed.inventories[name] = inventory
+	}
+	changed.indexMailboxes()
+	return changed
+}
+
+// indexMailboxes maps the mailboxes to their SyncTargets.
+func (s *Snapshot) indexMailboxes() {
+	s.mailboxes = map[logicalcluster.Name]*SyncTarget{}
+	for _, inventory := range s.inventories {
+		for i := range inventory.SyncTargets {
+			if syncTarget := &inventory.SyncTargets[i]; syncTarget.Mailbox != "" {
+				s.mailboxes[syncTarget.Mailbox] = syncTarget
+			}
+		}
+	}
+}
+
+// sorted sorts the SyncTargets and Locations, and returns the inventory.
+func (i *Inventory) sorted() *Inventory {
+	slices.SortFunc(i.SyncTargets, func(a, b SyncTarget) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(i.Locations, func(a, b Location) int { return cmp.Compare(a.Name, b.Name) })
+	return i
+}
+
+// equal reports whether two views of an inventory show the same, apart from Verified.
+func (i *Inventory) equal(other *Inventory) bool {
+	return i != nil && other != nil && apiequality.Semantic.DeepEqual(i.SyncTargets, other.SyncTargets) &&
+		apiequality.Semantic.DeepEqual(i.Locations, other.Locations)
+}
+
+// unusableLocation returns a Location that is unusable, or nil if all are usable.
+func (i *Inventory) unusableLocation() *Location {
+	index := slices.IndexFunc(i.Locations, func(l Location) bool { return l.Unusable != "" })
+	if index < 0 {
+		return nil
+	}
+	return &i.Locations[index]
+}
