@@ -30,6 +30,7 @@ import (
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/placement"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/provider/inventories"
@@ -48,7 +49,10 @@ type clusters struct {
 	// mailboxes are cached as the cachePolicy says.
 	mailboxes   *mailboxes.Mailboxes
 	cachePolicy *syncmanager.CachePolicy
-	targets     *targets.Registry
+	// workloads are the workload workspaces, cached as workloadPolicy says.
+	workloads      *mailboxes.Mailboxes
+	workloadPolicy *placement.CachePolicy
+	targets        *targets.Registry
 }
 
 func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *changes, options Options) (*clusters, error) {
@@ -67,6 +71,7 @@ func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *
 		return nil, err
 	}
 	cachePolicy := syncmanager.NewCachePolicy(options.MailboxLimits, options.Log.WithName("sync"))
+	workloadPolicy := placement.NewCachePolicy(options.MailboxLimits)
 	return &clusters{
 		provider: provider,
 		ledger: ledger.New(ledger.Options{
@@ -80,6 +85,12 @@ func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *
 			Clock: clock.RealClock{}, Log: options.Log.WithName("mailboxes"),
 		}),
 		cachePolicy: cachePolicy,
+		workloads: mailboxes.New(mailboxes.Options{
+			Access: options.Access, Workspace: options.Workspace, Export: bootstrap.WorkloadExport, Resources: placement.Resources, BindLater: true,
+			Policy: workloadPolicy, MaxBytes: options.MailboxesBytes / 2, AbsenceDelays: options.AbsenceDelays,
+			Clock: clock.RealClock{}, Log: options.Log.WithName("workloads"),
+		}),
+		workloadPolicy: workloadPolicy,
 		targets: targets.NewRegistry(targets.Options{
 			FieldManager:   ownership.FieldManager(identity.HubUID),
 			Limits:         options.TargetLimits,
@@ -96,7 +107,7 @@ func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *
 
 // addTo makes the manager of the hosting cluster run the caches, the ledger and the connections.
 func (c *clusters) addTo(hosting manager.Manager) error {
-	return errors.Join(hosting.Add(c.provider), hosting.Add(c.ledger), hosting.Add(c.mailboxes), hosting.Add(c.targets))
+	return errors.Join(hosting.Add(c.provider), hosting.Add(c.ledger), hosting.Add(c.mailboxes), hosting.Add(c.workloads), hosting.Add(c.targets))
 }
 
 // leaseUIDReader returns a function that reads the UID of a Lease in the hosting cluster; the UID is empty if the Lease has

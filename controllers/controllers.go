@@ -32,6 +32,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
@@ -41,10 +42,13 @@ import (
 	"github.com/synchub-dev/synchub/controllers/apiresourceschema"
 	"github.com/synchub-dev/synchub/controllers/crd"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
+	"github.com/synchub-dev/synchub/controllers/location"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/controllers/namelock"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
+	"github.com/synchub-dev/synchub/controllers/placement"
+	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/controllers/schemacheck"
 	"github.com/synchub-dev/synchub/controllers/syncerconfig"
@@ -79,6 +83,8 @@ type Options struct {
 	TargetsBytes      int64
 	// MaxMailboxes is how many mailboxes the hub creates for the SyncTargets of one inventory workspace.
 	MaxMailboxes int
+	// MaxPlacedObjects is how many pairs of an object and a destination the placements of one workload workspace may have.
+	MaxPlacedObjects int
 	// DeniedNetworks are networks that the hub never connects to as a target.
 	DeniedNetworks kubeconfig.DeniedNetworks
 	// ProtectedNamespaces are the namespaces that the hub syncs nothing to or from, unless a rule allows the namespace.
@@ -119,6 +125,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 	if err != nil {
 		return nil, err
 	}
+	logPlacementUnavailable(ctx, clusters.provider.GetAPIReader(), options)
 	quota := mailbox.NewQuota(clusters.provider, options.MaxMailboxes, options.Log.WithName("mailbox"))
 	locator := newLocator(clusters, quota, options)
 	syncManager := newSyncManager(clusters, identity, changed, options)
@@ -127,6 +134,8 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		ConnectionChanged: &changed.connection, StateChanged: &changed.state, Unauthorized: &changed.unauthorized,
 		Clock: clock.RealClock{}, Log: options.Log.WithName("synctarget"),
 	})
+	fleet := newFleet(clusters, locator, options)
+	placement := newPlacement(clusters, fleet, identity, options)
 	schemas, err := newSchemas(hosting, clusters, identity, syncManager, changed, options)
 	if err != nil {
 		return nil, err
@@ -138,13 +147,28 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 			StopSync: syncTargets.Stop, IsCleanedUp: syncTargets.IsCleanedUp, RemoveFinalizers: syncManager.RemoveFinalizers, WorkspaceConfig: options.Access.WorkspaceConfig,
 		}).Register(),
 		syncTargets.Register(),
+		location.NewController(clusters.inventories, clock.RealClock{}).Register(),
+		fleet.Register(),
+		placement.Register(hosting),
 		schemas.Register(hosting),
-		newExports(hosting, clusters, identity, syncManager, options).Register(hosting),
+		newExports(hosting, clusters, identity, syncManager, placement, options).Register(hosting),
 		syncManager.Register(hosting),
 		syncerconfig.NewController(clusters.mailboxes, syncManager, clock.RealClock{}, options.Log.WithName("syncerconfig")).Register(hosting),
 		hosting.Add(kubeconfigWatcher{options.Access, options.Log.WithName("kcp")}),
 		hosting.AddReadyzCheck("kcp-caches", cachesReadyCheck(hosting, clusters.mailboxes)),
 	)
+}
+
+// logPlacementUnavailable says at the start what to do if an older release prepared the provider workspace. The hub works
+// without the workload export, and uses the export as soon as it is made.
+func logPlacementUnavailable(ctx context.Context, provider client.Reader, options Options) {
+	found, err := bootstrap.HasWorkloadExport(ctx, provider)
+	switch {
+	case err != nil:
+		options.Log.Error(err, "cannot find out whether placement is available")
+	case !found:
+		options.Log.Info(bootstrap.NoWorkloadExportMessage(options.Workspace))
+	}
 }
 
 // newLocator returns the locator of the mailboxes that the hub created.
@@ -155,6 +179,23 @@ func newLocator(clusters *clusters, quota *mailbox.Quota, options Options) mailb
 			return kcp.WhoAmI(ctx, options.Access.WorkspaceConfig(options.Workspace))
 		},
 	}}
+}
+
+// newFleet returns placement's view of the inventories.
+func newFleet(clusters *clusters, locator mailbox.Locator, options Options) *fleet.Fleet {
+	return fleet.New(fleet.Options{
+		Manager: clusters.inventories, Mailboxes: locator, InventoryConfigFor: options.Access.InventoryConfigFor, Scheme: clusters.inventories.GetLocalManager().GetScheme(),
+	})
+}
+
+// newPlacement returns the controller that copies objects of workload workspaces into mailboxes.
+func newPlacement(clusters *clusters, view *fleet.Fleet, identity bootstrap.Identity, options Options) *placement.Controller {
+	return placement.New(placement.Options{
+		Workloads: clusters.workloads, Mailboxes: clusters.mailboxes, CachePolicy: clusters.workloadPolicy, Fleet: view, Paths: options.Access,
+		Hub: identity.HubUID, Hasher: ownership.NewHasher(identity.HashKey), Sealer: ownership.NewSealer(identity.HashKey),
+		KnownSyncTargets: clusters.ledger.SyncTargets,
+		MaxPairs:         options.MaxPlacedObjects, Clock: clock.RealClock{}, Log: options.Log.WithName("placement"),
+	})
 }
 
 // newSyncManager returns the manager that runs the sync controllers of each SyncTarget.
@@ -197,17 +238,20 @@ func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.
 	}), nil
 }
 
-// newExports returns the controller of the APIExport that mailboxes bind.
-func newExports(hosting manager.Manager, clusters *clusters, identity bootstrap.Identity, sync *syncmanager.Manager, options Options) *apiexportcontroller.Controller {
+// newExports returns the controller of the APIExports that mailboxes and workload workspaces bind.
+func newExports(hosting manager.Manager, clusters *clusters, identity bootstrap.Identity, sync *syncmanager.Manager, placement *placement.Controller, options Options) *apiexportcontroller.Controller {
 	return apiexportcontroller.NewController(apiexportcontroller.Options{
-		Hub:       publishedresource.Hub{UID: identity.HubUID, Workspace: options.Workspace},
-		Hosting:   hosting.GetClient(),
-		Provider:  clusters.provider,
-		Export:    bootstrap.MailboxExport,
-		Mailboxes: clusters.mailboxes,
-		Sync:      sync,
-		Clock:     clock.RealClock{},
-		Recorder:  hosting.GetEventRecorder("synchub"),
+		Hub:            publishedresource.Hub{UID: identity.HubUID, Workspace: options.Workspace},
+		Hosting:        hosting.GetClient(),
+		Provider:       clusters.provider,
+		Export:         bootstrap.MailboxExport,
+		WorkloadExport: bootstrap.WorkloadExport,
+		Mailboxes:      clusters.mailboxes,
+		Sync:           sync,
+		Workloads:      clusters.workloads,
+		Placement:      placement,
+		Clock:          clock.RealClock{},
+		Recorder:       hosting.GetEventRecorder("synchub"),
 	})
 }
 

@@ -145,6 +145,7 @@ func TestWrongUse(t *testing.T) {
 		"no byte of a mailbox":       {run("--mailbox-max-bytes", "-1"), []string{"set --mailbox-max-objects and --mailbox-max-bytes"}},
 		"no time to settle":          {run("--binding-settle-period", "0s"), []string{"set --binding-settle-period and --mass-deletion-delay to 1s or more"}},
 		"no mailbox at all":          {run("--inventory-max-mailboxes", "0"), []string{"set --inventory-max-mailboxes to a positive number"}},
+		"no object to place":         {run("--max-placed-objects", "0"), []string{"set --max-placed-objects to a positive number"}},
 		"less than no mailboxes":     {run("--mailboxes-max-bytes", "-1"), []string{"set --mailboxes-max-bytes to a number of bytes"}},
 		"less than no targets":       {run("--targets-max-bytes", "-1"), []string{"set --targets-max-bytes to a number of bytes"}},
 		"less than no memory":        {run("--memory-limit", "-1"), []string{"set --memory-limit to a number of bytes"}},
@@ -207,12 +208,12 @@ func TestHelpListsEachFlag(t *testing.T) {
 			"metrics-bind-address": ":8080", "health-probe-bind-address": ":8081",
 			"kcp-qps": "2000", "kcp-burst": "4000", "target-qps": "1000", "target-burst": "2000",
 			"target-cache-objects": "100000", "target-cache-bytes": "134217728", "targets-max-bytes": "", "memory-limit": "",
-			"mailbox-max-objects": "20000", "mailbox-max-bytes": "67108864", "mailboxes-max-bytes": "", "inventory-max-mailboxes": "1000", "binding-settle-period": "10s", "mass-deletion-delay": "10s", "denied-networks": "", "profiling": "",
+			"mailbox-max-objects": "20000", "mailbox-max-bytes": "67108864", "mailboxes-max-bytes": "", "inventory-max-mailboxes": "1000", "max-placed-objects": "100000", "binding-settle-period": "10s", "mass-deletion-delay": "10s", "denied-networks": "", "profiling": "",
 			"protected-namespaces": "[kube-*,kcp-system,synchub,synchub-*]",
 			"log-level":            "info", "log-format": "json",
 		}},
 		"init": {newInitCommand(), map[string]string{
-			"kcp-kubeconfig": "", "provider-workspace": "root:synchub", "hub-user": "", "inventory-group": "",
+			"kcp-kubeconfig": "", "provider-workspace": "root:synchub", "hub-user": "", "inventory-group": "", "workload-group": "",
 		}},
 	} {
 		got := synchub(t, name, "--help")

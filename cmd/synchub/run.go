@@ -48,6 +48,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
+	"github.com/synchub-dev/synchub/controllers/placement"
 	"github.com/synchub-dev/synchub/controllers/synctarget"
 	"github.com/synchub-dev/synchub/provider/inventories"
 	"github.com/synchub-dev/synchub/provider/kcp"
@@ -139,6 +140,7 @@ func (o *runOptions) addFlags(flags *pflag.FlagSet) {
 	flags.Int64Var(&o.hub.MailboxLimits.Bytes, "mailbox-max-bytes", 64<<20, "bytes of memory that the objects of one mailbox may take, the oldest first; those beyond are not synced. A SyncTarget may set fewer")
 	flags.Int64Var(&o.hub.MailboxesBytes, "mailboxes-max-bytes", 0, "bytes of memory that the objects of all mailboxes may take together; beyond that the largest mailboxes are cut first (default: a fifth of the memory that Go may take by --memory-limit or GOMEMLIMIT, else 184 MiB)")
 	flags.IntVar(&o.hub.MaxMailboxes, "inventory-max-mailboxes", 1000, "mailboxes that the SyncTargets of one inventory workspace get; those beyond say TooManyMailboxes, and those that have one keep it")
+	flags.IntVar(&o.hub.MaxPlacedObjects, "max-placed-objects", placement.DefaultMaxPairs, "pairs of an object and a destination that the placements of one workload workspace may have; a placement beyond them says LimitExceeded, and nothing of it is placed")
 	flags.DurationVar(&o.hub.AbsenceDelays.BindingSettle, "binding-settle-period", absence.DefaultDelays.BindingSettle, "how long the binding of a mailbox must be unchanged before the hub believes that an object is gone; kcp takes long to show the objects of many mailboxes again after a claim was rejected and accepted")
 	flags.DurationVar(&o.hub.AbsenceDelays.MassDeletion, "mass-deletion-delay", absence.DefaultDelays.MassDeletion, "how long the hub waits before it verifies a second time that many objects of one mailbox are gone, and deletes their copies")
 	flags.Int64Var(&o.hub.TargetCacheLimits.Objects, "target-cache-objects", 100_000, "objects that the hub caches of one target; beyond the limit the hub leaves the target alone")
@@ -195,6 +197,8 @@ func (o *runOptions) validateLimits() error {
 		return errors.New("set --mailbox-max-objects and --mailbox-max-bytes to positive numbers")
 	case o.hub.MaxMailboxes <= 0:
 		return errors.New("set --inventory-max-mailboxes to a positive number")
+	case o.hub.MaxPlacedObjects <= 0:
+		return errors.New("set --max-placed-objects to a positive number")
 	case o.hub.AbsenceDelays.BindingSettle < time.Second || o.hub.AbsenceDelays.MassDeletion < time.Second:
 		return errors.New("set --binding-settle-period and --mass-deletion-delay to 1s or more")
 	case o.hub.MailboxesBytes < 0:
@@ -313,5 +317,5 @@ func (o *runOptions) hostingConfig() (*rest.Config, error) {
 
 // collectors returns the collectors of the hub's own metrics.
 func collectors() []prometheus.Collector {
-	return slices.Concat(requestmetrics.Collectors(), inventories.Collectors(), mailbox.Collectors(), mailboxes.Collectors(), targets.Collectors(), synctarget.Collectors(), objectsync.Collectors())
+	return slices.Concat(requestmetrics.Collectors(), inventories.Collectors(), mailbox.Collectors(), mailboxes.Collectors(), targets.Collectors(), synctarget.Collectors(), objectsync.Collectors(), placement.Collectors())
 }

@@ -211,7 +211,7 @@ func TestAllValuesAreUsed(t *testing.T) {
 	for _, want := range []string{
 		"name: hub-of-ours", "replicas: 3", "image: \"images.example.org/synchub@sha256:", "imagePullPolicy: Always", "name: pull-secret",
 		"secretName: kcp-credentials", "--kcp-kubeconfig=/etc/synchub/kcp/hub.kubeconfig", "--provider-workspace=root:org:hub",
-		"--kcp-qps=101", "--kcp-burst=102", "--target-qps=103", "--target-burst=104", "--mailbox-max-objects=105", "--mailbox-max-bytes=106", "--mailboxes-max-bytes=107", "--inventory-max-mailboxes=109", "--targets-max-bytes=108", "--denied-networks=10.96.0.0/12,fd12::/16", "--protected-namespaces=kube-*,mine", "--log-level=debug", "--log-format=console",
+		"--kcp-qps=101", "--kcp-burst=102", "--target-qps=103", "--target-burst=104", "--mailbox-max-objects=105", "--mailbox-max-bytes=106", "--mailboxes-max-bytes=107", "--inventory-max-mailboxes=109", "--max-placed-objects=110", "--targets-max-bytes=108", "--denied-networks=10.96.0.0/12,fd12::/16", "--protected-namespaces=kube-*,mine", "--log-level=debug", "--log-format=console",
 		"--more=yes", "serviceAccountName: hub-account", "example.org/account", "aggregate-to-view", "aggregate-to-admin",
 		"--metrics-bind-address=:9080", "example.org/scrape", "--health-probe-bind-address=:9081", "memory: 77Mi", "--memory-limit=$(MEMORY_LIMIT)", "resource: limits.memory", "maxUnavailable: 50%",
 		"topologyKey: example.org/rack", "nodeAffinity:", "key: example.org/taint", "example.org/pool: hubs", "priorityClassName: important",

@@ -130,14 +130,14 @@ func readsOfTargets(ctx context.Context) map[string]float64 {
 }
 
 // boundedByTime are the writes whose rate the hub limits, however much changes.
-const boundedByTime = "syncerconfigs/status"
+var boundedByTime = []string{"syncerconfigs/status", "edgeplacements/status", "locations/status"}
 
 // requestCounts returns the hub's requests for changes, by destination, class, verb and resource.
 func requestCounts(ctx context.Context) map[string]float64 {
 	GinkgoHelper()
 	requests, err := hub.Requests(ctx)
 	Expect(err).NotTo(HaveOccurred())
-	return installation.Caused(requests, boundedByTime)
+	return installation.Caused(requests, boundedByTime...)
 }
 
 func difference(before, after map[string]float64) map[string]float64 {
@@ -155,7 +155,7 @@ func quiet(ctx context.Context) {
 	GinkgoHelper()
 	ctx, cancel := context.WithTimeout(ctx, 90*time.Second)
 	defer cancel()
-	Expect(hub.WaitIdle(ctx, time.Second, boundedByTime)).To(Succeed())
+	Expect(hub.WaitIdle(ctx, time.Second, boundedByTime...)).To(Succeed())
 }
 
 // looked returns how many objects of a SyncTarget the hub has reconciled.

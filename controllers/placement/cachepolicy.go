@@ -1,0 +1,116 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	gosync "sync"
+	"sync/atomic"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+)
+
+// PlacementLimits bound the placements of one workspace that are in force, and so the cost of compiling them.
+var PlacementLimits = mailboxes.Limits{Objects: 4_096, Bytes: 16 << 20}
+
+// CachePolicy decides which objects of workload workspaces are cached whole: those that a placement selects. It implements
+// [mailboxes.CachePolicy].
+type CachePolicy struct {
+	limits mailboxes.Limits
+	// published is that of the controller.
+	published atomic.Pointer[publishedResources]
+	// workspaces holds a []*rules.Placement by workspace.
+	workspaces gosync.Map
+}
+
+var _ mailboxes.CachePolicy = &CachePolicy{}
+
+// NewCachePolicy returns the policy within the limits for one workspace.
+func NewCachePolicy(limits mailboxes.Limits) *CachePolicy { return &CachePolicy{limits: limits} }
+
+// RetainedAnnotations implements [mailboxes.CachePolicy].
+func (p *CachePolicy) RetainedAnnotations() []string {
+	return []string{ownership.MarkAnnotation, ownership.EnsuredAnnotation}
+}
+
+// Limits implements [mailboxes.CachePolicy].
+func (p *CachePolicy) Limits(logicalcluster.Name) mailboxes.Limits { return p.limits }
+
+// ConfigLimits implements [mailboxes.CachePolicy].
+func (p *CachePolicy) ConfigLimits() mailboxes.Limits { return PlacementLimits }
+
+// Selects implements [mailboxes.CachePolicy].
+func (p *CachePolicy) Selects(all *mailboxes.Mailboxes, cluster logicalcluster.Name, of schema.GroupVersionResource, object *unstructured.Unstructured) (selected, known bool) {
+	published := p.published.Load()
+	if published == nil {
+		return true, false
+	}
+	resource, ok := (*published)[of]
+	if !ok || resource.RelatedOnly || !isPlaceable(resource, object) {
+		return false, true
+	}
+	found, known := p.placementsOf(all, cluster)
+	if !known {
+		return true, false
+	}
+	described := ruleObject(all, cluster, resource, object)
+	for _, one := range found {
+		// While the labels of the namespace are unknown the object may be needed.
+		if is, decided := one.Selects(described); is || !decided {
+			return true, true
+		}
+	}
+	return false, true
+}
+
+// placementsOf returns the placements of a workspace. At the start of the hub a workspace is listed before its placements are
+// resolved, and must not be listed twice, so placementsOf compiles them itself then.
+func (p *CachePolicy) placementsOf(all *mailboxes.Mailboxes, cluster logicalcluster.Name) (placements []*rules.Placement, known bool) {
+	if found, ok := p.workspaces.Load(cluster); ok {
+		return found.([]*rules.Placement), true
+	}
+	objects, known := all.List(edgePlacements, cluster)
+	if !known {
+		return nil, false
+	}
+	for _, object := range objects {
+		if one, err := parse(object); err == nil {
+			placements = append(placements, one)
+		}
+	}
+	found, _ := p.workspaces.LoadOrStore(cluster, placements)
+	return found.([]*rules.Placement), true
+}
+
+// set notes the placements in force in a workspace.
+func (p *CachePolicy) set(cluster logicalcluster.Name, inForce *placements) {
+	all := make([]*rules.Placement, 0, len(inForce.all))
+	for _, one := range inForce.all {
+		all = append(all, one.Placement)
+	}
+	p.workspaces.Store(cluster, all)
+}
+
+func (p *CachePolicy) forget(cluster logicalcluster.Name) { p.workspaces.Delete(cluster) }
+
+// publish sets the published resources.
+func (p *CachePolicy) publish(resources *publishedResources) { p.published.Store(resources) }

@@ -1,0 +1,332 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	gosync "sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/topic"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/placement/fleet"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+)
+
+const (
+	// concurrentWorkspaces is how many workspaces are resolved, and how many mailboxes are configured, at the same time.
+	concurrentWorkspaces = 4
+	minRetryDelay        = 200 * time.Millisecond
+	maxRetryDelay        = time.Minute
+	reconcileTimeout     = time.Minute
+	// DefaultMaxPairs is the default of [Options.MaxPairs].
+	DefaultMaxPairs = 100_000
+)
+
+var (
+	edgePlacements = edgev2alpha1.SchemeGroupVersion.WithResource("edgeplacements")
+	slicesResource = edgev2alpha1.SchemeGroupVersion.WithResource("singleplacementslices")
+	syncerConfigs  = edgev2alpha1.SchemeGroupVersion.WithResource("syncerconfigs")
+	namespaces     = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+)
+
+// Resources are the resources of a workload workspace that are always watched.
+var Resources = []schema.GroupVersionResource{edgePlacements, slicesResource}
+
+// PathResolver finds workspaces by their paths, as [kcp.ConfigProvider] does.
+type PathResolver interface {
+	LogicalClusterOf(ctx context.Context, path logicalcluster.Path) (logicalcluster.Name, error)
+}
+
+// Options are the dependencies and settings of a [Controller].
+type Options struct {
+	// Workloads are the workload workspaces, and Mailboxes the mailboxes.
+	Workloads, Mailboxes *mailboxes.Mailboxes
+	// CachePolicy is that of Workloads.
+	CachePolicy *CachePolicy
+	Fleet       *fleet.Fleet
+	Paths       PathResolver
+	// Hub is the UID of the provider workspace's LogicalCluster; Hasher and Sealer have the hub's key.
+	Hub    types.UID
+	Hasher ownership.Hasher
+	Sealer *ownership.Sealer
+	// KnownSyncTargets returns the SyncTargets that the previous leader knew; known is false until they are loaded.
+	KnownSyncTargets func() (syncTargets []types.UID, known bool)
+	// MaxPairs bounds the pairs of an object and a destination of one workspace.
+	MaxPairs int
+	Clock    clock.WithTicker
+	Log      logr.Logger
+}
+
+// Controller places objects. Create it with [New].
+type Controller struct {
+	Options
+	// published are the resources that workspaces and mailboxes have; nil before the first Publish.
+	published atomic.Pointer[publishedResources]
+	// resolveRequests carries the workspaces to resolve, reportRequests those whose status may have changed, and configRequests the
+	// mailboxes whose SyncerConfig may have changed.
+	resolveRequests, reportRequests, configRequests topic.Topic[logicalcluster.Name]
+	paths                                           *pathVerifier
+	fieldManager                                    string
+	configs                                         mailboxConfigs
+	names                                           nameWaiters
+
+	// fleetSeen is true once the view of the inventories is complete, see isFleetSeen.
+	fleetSeen atomic.Bool
+
+	lock gosync.Mutex
+	// startedAt is when Start was called.
+	startedAt time.Time
+	// ctx is set by Start; the queues of all workspaces run in it.
+	ctx        context.Context //nolint:containedctx // queues outlive the call that needs the first of a workspace
+	workspaces map[logicalcluster.Name]*workspace
+	running    gosync.WaitGroup
+}
+
+// publishedResources are the published resources by the GVR that workspaces have.
+type publishedResources map[schema.GroupVersionResource]plan.Resource
+
+// New returns a controller, which observes the caches of the workloads and the mailboxes from now on.
+func New(options Options) *Controller {
+	c := &Controller{Options: options, workspaces: map[logicalcluster.Name]*workspace{}, fieldManager: ownership.FieldManager(options.Hub)}
+	c.paths = &pathVerifier{
+		resolver: options.Paths, workloads: options.Workloads, clock: options.Clock,
+		verified: map[logicalcluster.Name]string{}, clusters: map[string]resolvedCluster{},
+	}
+	c.configs.mailboxes = map[logicalcluster.Name]*mailboxUse{}
+	options.Workloads.Observe(workloadObserver{c})
+	options.Mailboxes.Observe(mailboxObserver{c})
+	return c
+}
+
+// Register adds the controllers of placement to the manager of the hosting cluster.
+func (c *Controller) Register(hosting manager.Manager) error {
+	return errors.Join(
+		hosting.Add(c),
+		c.addController(hosting, "placement", c.resolve, &c.resolveRequests, c.enqueueAll),
+		c.addController(hosting, "placementstatus", c.report, &c.reportRequests, nil),
+		c.addController(hosting, "placementconfig", c.ensureConfig, &c.configRequests, nil),
+		c.watchFleet(hosting),
+	)
+}
+
+// addController adds a controller of workspaces. It reconciles those that requests carries, and calls started at its start.
+func (c *Controller) addController(hosting manager.Manager, name string, reconciler reconcile.TypedFunc[logicalcluster.Name], requests *topic.Topic[logicalcluster.Name], started func()) error {
+	added, err := controller.NewTyped(name, hosting, controller.TypedOptions[logicalcluster.Name]{
+		MaxConcurrentReconciles: concurrentWorkspaces,
+		ReconciliationTimeout:   reconcileTimeout,
+		Reconciler:              reconciler,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[logicalcluster.Name](minRetryDelay, maxRetryDelay),
+		LogConstructor: func(workspace *logicalcluster.Name) logr.Logger {
+			if workspace == nil {
+				return c.Log.V(2)
+			}
+			return c.Log.WithValues("workspace", *workspace)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	from := topic.Source(requests, func(queue workqueue.TypedRateLimitingInterface[logicalcluster.Name], workspace logicalcluster.Name) {
+		queue.Add(workspace)
+	})
+	return added.Watch(source.TypedFunc[logicalcluster.Name](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[logicalcluster.Name]) error {
+		err := from.Start(ctx, queue)
+		if started != nil {
+			// Earlier requests were lost.
+			started()
+		}
+		return err
+	}))
+}
+
+// watchFleet adds a controller that resolves all workspaces again when an inventory has changed.
+func (c *Controller) watchFleet(hosting manager.Manager) error {
+	added, err := controller.NewTyped("placementfleet", hosting, controller.TypedOptions[logicalcluster.Name]{
+		Reconciler: reconcile.TypedFunc[logicalcluster.Name](func(context.Context, logicalcluster.Name) (reconcile.Result, error) {
+			c.enqueueAll()
+			return reconcile.Result{}, nil
+		}),
+		LogConstructor: func(*logicalcluster.Name) logr.Logger { return c.Log.V(2) },
+	})
+	if err != nil {
+		return err
+	}
+	return added.Watch(topic.Source(c.Fleet.Changes(), func(queue workqueue.TypedRateLimitingInterface[logicalcluster.Name], _ logicalcluster.Name) {
+		// All changes of a moment are one.
+		queue.AddAfter("fleet", fleetDelay)
+	}))
+}
+
+// fleetDelay is how long changes of inventories are gathered before the workspaces are resolved again.
+const fleetDelay = 100 * time.Millisecond
+
+const (
+	// fleetSeenTimeout is how long after the start the hub waits for all SyncTargets of the previous leader.
+	fleetSeenTimeout = 2 * time.Minute
+	// fleetSeenPoll is the time between two looks at the view meanwhile.
+	fleetSeenPoll = 500 * time.Millisecond
+)
+
+// isFleetSeen reports whether the view of the inventories has all SyncTargets that the previous leader knew. Before, a destination
+// may be missing only because the hub has not seen its inventory yet, and no status must say so.
+func (c *Controller) isFleetSeen() bool {
+	if c.fleetSeen.Load() {
+		return true
+	}
+	known, loaded := c.KnownSyncTargets()
+	if !loaded {
+		return false
+	}
+	missing := map[types.UID]struct{}{}
+	for _, uid := range known {
+		missing[uid] = struct{}{}
+	}
+	for inventory := range c.Fleet.Snapshot().Inventories() {
+		for _, syncTarget := range inventory.SyncTargets {
+			delete(missing, syncTarget.UID)
+		}
+	}
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if len(missing) == 0 || !c.startedAt.IsZero() && c.Clock.Since(c.startedAt) > fleetSeenTimeout {
+		c.fleetSeen.Store(true)
+	}
+	return c.fleetSeen.Load()
+}
+
+// NeedLeaderElection makes the controller run on the leader only.
+func (c *Controller) NeedLeaderElection() bool { return true }
+
+// Start runs the queues of all workspaces until ctx ends.
+func (c *Controller) Start(ctx context.Context) error {
+	c.lock.Lock()
+	c.ctx, c.startedAt = ctx, c.Clock.Now()
+	for _, workspace := range c.workspaces {
+		c.run(workspace)
+	}
+	c.lock.Unlock()
+	defer runningControllers.Add(c)()
+	<-ctx.Done()
+	c.running.Wait()
+	return nil
+}
+
+// run runs the queue of a workspace. It requires the lock.
+func (c *Controller) run(w *workspace) {
+	if c.ctx == nil || c.ctx.Err() != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(c.ctx)
+	w.cancel = cancel
+	c.running.Go(func() {
+		if err := w.queue.Run(ctx); err != nil {
+			c.Log.Error(err, "the queue of a workload workspace ended", "workspace", w.cluster)
+		}
+	})
+}
+
+// Publish sets the resources that workspaces and mailboxes have, and resolves all workspaces again.
+func (c *Controller) Publish(resources []plan.Resource) {
+	published := publishedResources{}
+	for _, resource := range resources {
+		published[resource.GroupVersionResource] = resource
+	}
+	c.published.Store(&published)
+	c.CachePolicy.publish(&published)
+	c.Workloads.EnqueueAllReviews()
+	for _, workspace := range c.all() {
+		workspace.invalidate()
+	}
+	c.enqueueAll()
+}
+
+// resource returns a published resource; ok is false if it is not published, or its objects only travel with others.
+func (c *Controller) resource(of schema.GroupVersionResource) (resource plan.Resource, ok bool) {
+	published := c.published.Load()
+	if published == nil {
+		return plan.Resource{}, false
+	}
+	resource, ok = (*published)[of]
+	return resource, ok && !resource.RelatedOnly && !resource.Unpublishing
+}
+
+// workspace returns the state of a workload workspace, which it creates if there is none.
+func (c *Controller) workspace(cluster logicalcluster.Name) *workspace {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	found, ok := c.workspaces[cluster]
+	if !ok {
+		found = newWorkspace(c, cluster)
+		c.workspaces[cluster] = found
+		c.run(found)
+	}
+	return found
+}
+
+// existing returns the state of a workload workspace, or nil.
+func (c *Controller) existing(cluster logicalcluster.Name) *workspace {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return c.workspaces[cluster]
+}
+
+// drop removes the state of a workspace that is not visible and has no copies.
+func (c *Controller) drop(w *workspace) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if c.workspaces[w.cluster] != w || !w.closeIfEmpty() {
+		return
+	}
+	delete(c.workspaces, w.cluster)
+	c.paths.forget(w.cluster)
+	c.CachePolicy.forget(w.cluster)
+	if w.cancel != nil {
+		w.cancel()
+	}
+}
+
+// enqueueAll resolves all workspaces.
+func (c *Controller) enqueueAll() {
+	for _, w := range c.all() {
+		c.resolveRequests.Publish(w.cluster)
+	}
+}
+
+// all returns all workspaces.
+func (c *Controller) all() []*workspace {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return slices.Collect(maps.Values(c.workspaces))
+}

@@ -1,0 +1,242 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+)
+
+// Reasons of the condition Ready of an EdgePlacement, and of failures of single objects. Package policy has those of denials.
+const (
+	// ReasonPlaced: the mailbox of each destination has each selected object.
+	ReasonPlaced = "Placed"
+	// ReasonPending: some objects are on their way.
+	ReasonPending = "Pending"
+	// ReasonObjectsFailed: some objects cannot be placed; status.failures says which.
+	ReasonObjectsFailed = "ObjectsFailed"
+	// ReasonNoLocation: no Location that the placement selects is available to the workspace.
+	ReasonNoLocation = "NoLocation"
+	// ReasonPathUnverified: the hub cannot verify the path of the workspace, by which Locations are available to it.
+	ReasonPathUnverified = "PathUnverified"
+	// ReasonUpsyncDenied: a Location does not let the workspace upsync.
+	ReasonUpsyncDenied = "UpsyncDenied"
+	// ReasonWithdrawing: the placement is deleted, and copies are left to withdraw.
+	ReasonWithdrawing = "Withdrawing"
+	// ReasonNoSyncTarget: the selected Locations have no SyncTarget.
+	ReasonNoSyncTarget = "NoSyncTarget"
+	// ReasonSelectsNothing: the placement has no test for objects, or no object passes any.
+	ReasonSelectsNothing = "SelectsNothing"
+	// ReasonInvalid: a field of the placement or of an object is invalid.
+	ReasonInvalid = "Invalid"
+	// ReasonInventoryUnknown: a workspace that spec.inventoryWorkspaces names cannot be found.
+	ReasonInventoryUnknown = "InventoryUnknown"
+	// ReasonClaimsNotAccepted: the binding of the workspace does not accept claims of the workload export.
+	ReasonClaimsNotAccepted = "ClaimsNotAccepted"
+	// ReasonLimitExceeded: the workspace has more pairs of an object and a destination, or more objects, than it may have.
+	ReasonLimitExceeded = "LimitExceeded"
+	// ReasonConflict: the mailbox has an object of that name that did not come from the placement.
+	ReasonConflict = "Conflict"
+	// ReasonContended: somebody in the mailbox keeps changing the copy.
+	ReasonContended = "Contended"
+	// ReasonNotServed: the mailbox lacks the API.
+	ReasonNotServed = "NotServed"
+	// ReasonTooLarge: the object is too large for a mark.
+	ReasonTooLarge = "TooLarge"
+	// ReasonMailboxRefused: the mailbox refused the object.
+	ReasonMailboxRefused = "MailboxRefused"
+)
+
+// Failure is why an object cannot be placed at a destination.
+type Failure struct {
+	// Reason is a constant; Message is for people, at most 1024 bytes.
+	Reason, Message string
+}
+
+var (
+	errConflict       = errors.New("the mailbox of the destination has an object of this name that this placement did not make: delete it there, or choose another name")
+	errContended      = errors.New("somebody keeps changing the copy in the mailbox; the hub repairs it less and less often")
+	errWorkspaceLimit = errors.New("the workspace has more objects, or larger ones, than the hub reads: remove some, or ask the operator of the hub for a larger --mailbox-max-objects or --mailbox-max-bytes")
+	// errStale means that the copy has changed since the pass observed it.
+	errStale = errors.New("the copy in the mailbox has changed meanwhile")
+)
+
+// notServedError means that a mailbox lacks an API.
+type notServedError struct{ resource schema.GroupResource }
+
+func (e *notServedError) Error() string {
+	return fmt.Sprintf("the mailbox of the destination does not have the API %s: see the conditions of the PublishedResource, and APIsMissing of the SyncTarget", e.resource)
+}
+
+// limitError means that the workspace has too many pairs.
+type limitError struct{ limit int }
+
+func (e *limitError) Error() string {
+	return fmt.Sprintf("the workspace has more than %d pairs of an object and a destination: nothing new is placed until there are fewer; ask the operator of the hub for a larger --max-placed-objects", e.limit)
+}
+
+// privilegedError returns why an object of an API that acts inside kcp is not placed.
+func privilegedError(resource schema.GroupResource) error {
+	return &policy.DeniedError{
+		Reason:  ReasonPrivileged,
+		Message: fmt.Sprintf("%s act inside the mailbox workspace itself, so they are placed only if its PublishedResource has spec.privilegedUpsync: TargetGovernsMailbox", resource),
+	}
+}
+
+// ReasonPrivileged: the object would act inside the mailbox workspace.
+const ReasonPrivileged = "Privileged"
+
+func newFailure(err error) Failure {
+	return Failure{Reason: reasonOf(err), Message: events.Truncate(requestmetrics.SafeMessage(err))}
+}
+
+func reasonOf(err error) string {
+	var tooLarge *transform.TooLargeError
+	var invalid *transform.InvalidObjectError
+	var denied *policy.DeniedError
+	var notServed *notServedError
+	var limit *limitError
+	switch {
+	case errors.As(err, &denied):
+		return denied.Reason
+	case errors.As(err, &limit), errors.Is(err, errWorkspaceLimit):
+		return ReasonLimitExceeded
+	case errors.Is(err, errConflict):
+		return ReasonConflict
+	case errors.Is(err, errContended):
+		return ReasonContended
+	case errors.As(err, &tooLarge):
+		return ReasonTooLarge
+	case errors.As(err, &invalid), apierrors.IsInvalid(err):
+		return ReasonInvalid
+	case errors.As(err, &notServed):
+		return ReasonNotServed
+	default:
+		return ReasonMailboxRefused
+	}
+}
+
+// isTransient reports whether an error goes away by itself, so that it is no failure of the object until it has lasted.
+func isTransient(err error) bool {
+	return apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err) ||
+		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// failed notes why a pair cannot be placed. A failure that an event ends is not retried.
+func (w *workspace) failed(ctx context.Context, key pairKey, s *pairSnapshot, err error) (reconcile.Result, error) {
+	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		// The hub is stopping, which is no failure of the object.
+		return reconcile.Result{}, nil
+	}
+	failure := newFailure(err)
+	w.lock.Lock()
+	changed, isFirst := false, true
+	if entry := w.objects[key.objectKey]; entry != nil && entry.pairs[key.mailbox] != nil && s.desired {
+		found := entry.pairs[key.mailbox]
+		changed, isFirst = found.placed || found.failure == nil || *found.failure != failure, !entry.hasFailure(failure.Reason)
+		found.placed, found.failure = false, &failure
+		w.enqueueMoving(key, entry)
+	}
+	w.lock.Unlock()
+	w.names.set(takenName{key.mailbox, key.objectKey}, w.cluster, failure.Reason == ReasonConflict)
+	if changed {
+		w.reportRequests.Publish(w.cluster)
+		if isFirst {
+			w.warn(ctx, key.objectKey, failure)
+		}
+	}
+	if isEndedByEvent(failure.Reason) && !isTransient(err) {
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{}, fmt.Errorf("cannot place %s %s in the mailbox of %s: %w", key.resource.Resource, key.key, s.syncTarget.Name, err)
+}
+
+// hasFailure reports whether the object fails at some destination for a reason.
+func (o *object) hasFailure(reason string) bool {
+	for _, found := range o.pairs {
+		if found.failure != nil && found.failure.Reason == reason {
+			return true
+		}
+	}
+	return false
+}
+
+// warn writes an event about a failure on the object in the workspace. If that fails it is only logged, because the status of the
+// placement reports the failure too.
+func (w *workspace) warn(ctx context.Context, key objectKey, failure Failure) {
+	object, _ := w.Workloads.Get(key.resource, w.cluster, key.key)
+	client, ok := w.Workloads.Client(w.cluster)
+	if object == nil || !ok || failure.Reason == ReasonLimitExceeded {
+		return
+	}
+	if err := events.WarnObject(ctx, client, object, failure.Reason, failure.Message, w.Clock.Now()); err != nil {
+		log.FromContext(ctx).Info("cannot write an event to the workload workspace", "reason", failure.Reason, "error", err.Error())
+	}
+}
+
+// isEndedByEvent reports whether an event enqueues the pair again when the cause of a failure is gone.
+func isEndedByEvent(reason string) bool {
+	switch reason {
+	case ReasonMailboxRefused:
+		return false
+	default:
+		return true
+	}
+}
+
+// succeeded notes that a pair is as it must be, as far as the hub knows.
+func (w *workspace) succeeded(key pairKey, s *pairSnapshot, decision plan.Decision) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	entry := w.objects[key.objectKey]
+	if entry == nil || entry.pairs[key.mailbox] == nil {
+		return
+	}
+	found := entry.pairs[key.mailbox]
+	isPlaced := s.desired && (decision.Cause == plan.InSync || decision.Action == plan.Create || decision.Action == plan.Update)
+	if found.placed != isPlaced || found.failure != nil {
+		w.reportRequests.Publish(w.cluster)
+	}
+	if found.failure != nil {
+		w.names.set(takenName{key.mailbox, key.objectKey}, w.cluster, false)
+	}
+	found.placed, found.failure = isPlaced, nil
+	w.enqueueMoving(key, entry)
+	w.dropIfUnused(key)
+}
+
+// enqueueMoving enqueues the copies that wait for new ones to be made. It requires the lock.
+func (w *workspace) enqueueMoving(key pairKey, entry *object) {
+	for mailbox, found := range entry.pairs {
+		if mailbox != key.mailbox && !found.desired && found.hasCopy {
+			w.add(pairKey{key.objectKey, mailbox}.task())
+		}
+	}
+}

@@ -1,0 +1,104 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Finalizer keeps an EdgePlacement until its copies are withdrawn. Without it nobody could tell, after the binding or the workspace
+// is gone, whether a user has deleted them or kcp does not show them. The hub exports EdgePlacements, so it can always remove the
+// finalizer (rule 6 of the design).
+const Finalizer = "synchub.dev/placement"
+
+// addFinalizers adds the finalizer to placements that lack it. Nothing of a placement is placed before.
+func (w *workspace) addFinalizers(ctx context.Context, observed []*unstructured.Unstructured) error {
+	var errs []error
+	for _, placement := range observed {
+		if finalizers := placement.GetFinalizers(); !slices.Contains(finalizers, Finalizer) {
+			errs = append(errs, w.setFinalizers(ctx, placement, append(slices.Clone(finalizers), Finalizer)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// removeFinalizers removes the finalizer from deleted placements once no copy is left to withdraw. Copies in a mailbox whose inventory
+// is not visible do not count: the hub cannot withdraw them, and keeps them.
+func (w *workspace) removeFinalizers(ctx context.Context) error {
+	listed, _ := w.Workloads.List(edgePlacements, w.cluster)
+	deleted := slices.DeleteFunc(slices.Clone(listed), func(placement *unstructured.Unstructured) bool {
+		return placement.GetDeletionTimestamp() == nil || !slices.Contains(placement.GetFinalizers(), Finalizer)
+	})
+	w.lock.Lock()
+	w.deleting = len(deleted) > 0
+	w.lock.Unlock()
+	if len(deleted) == 0 || w.isWithdrawing() {
+		return nil
+	}
+	var errs []error
+	for _, placement := range deleted {
+		errs = append(errs, w.setFinalizers(ctx, placement, slices.DeleteFunc(placement.GetFinalizers(), func(one string) bool { return one == Finalizer })))
+	}
+	return errors.Join(errs...)
+}
+
+// isWithdrawing reports whether a copy is left that the hub is to withdraw.
+func (w *workspace) isWithdrawing() bool {
+	view := w.Fleet.Snapshot()
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	for _, object := range w.objects {
+		for mailbox, found := range object.pairs {
+			if syncTarget, known := view.SyncTargetOf(mailbox); !found.desired && found.hasCopy && known && !syncTarget.Terminating {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// setFinalizers replaces the finalizers of a placement, unless it has changed since the cache has shown it.
+func (w *workspace) setFinalizers(ctx context.Context, placement *unstructured.Unstructured, finalizers []string) error {
+	client, ok := w.Workloads.Client(w.cluster)
+	if !ok {
+		return fmt.Errorf("the workspace %s cannot be reached now", w.cluster)
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": placement.GetUID(), "resourceVersion": placement.GetResourceVersion(), "finalizers": finalizers,
+	}})
+	if err != nil {
+		return err
+	}
+	_, err = client.Resource(edgePlacements).Patch(ctx, placement.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: w.fieldManager})
+	switch {
+	case err == nil, apierrors.IsNotFound(err):
+		return nil
+	case apierrors.IsConflict(err):
+		return errStale
+	default:
+		return fmt.Errorf("cannot set the finalizers of the EdgePlacement %s: %w", placement.GetName(), err)
+	}
+}

@@ -1,0 +1,85 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/synchub-dev/synchub/provider/metrics"
+)
+
+// States of pairs in metrics.
+const (
+	statePlaced      = "placed"
+	statePending     = "pending"
+	stateFailed      = "failed"
+	stateWithdrawing = "withdrawing"
+	// stateKept: the workspace is not visible, so the hub keeps its copies as they are.
+	stateKept = "kept"
+)
+
+var (
+	workspacesDesc = prometheus.NewDesc("synchub_placement_workspaces",
+		"Workload workspaces that the hub knows.", nil, nil)
+	pairsDesc = prometheus.NewDesc("synchub_placement_pairs",
+		"Pairs of an object and a destination, by state: placed, pending, failed, withdrawing, or kept because the workspace is not visible.", []string{"state"}, nil)
+)
+
+// runningControllers are the running controllers: none on a hub that does not lead.
+var runningControllers = metrics.New(collect, workspacesDesc, pairsDesc)
+
+// Collectors returns the package's metrics, to be registered once.
+func Collectors() []prometheus.Collector { return []prometheus.Collector{runningControllers} }
+
+func collect(running []*Controller, metrics chan<- prometheus.Metric) {
+	if len(running) == 0 {
+		return
+	}
+	workspaces, pairs := 0, map[string]int{statePlaced: 0, statePending: 0, stateFailed: 0, stateWithdrawing: 0, stateKept: 0}
+	for _, controller := range running {
+		for _, w := range controller.all() {
+			workspaces++
+			w.countStates(pairs)
+		}
+	}
+	metrics <- prometheus.MustNewConstMetric(workspacesDesc, prometheus.GaugeValue, float64(workspaces))
+	for state, count := range pairs {
+		metrics <- prometheus.MustNewConstMetric(pairsDesc, prometheus.GaugeValue, float64(count), state)
+	}
+}
+
+// countStates adds the numbers of pairs by state.
+func (w *workspace) countStates(counts map[string]int) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	for _, object := range w.objects {
+		for _, found := range object.pairs {
+			switch {
+			case w.placements == nil:
+				counts[stateKept]++
+			case !found.desired:
+				counts[stateWithdrawing]++
+			case found.placed:
+				counts[statePlaced]++
+			case found.failure != nil:
+				counts[stateFailed]++
+			default:
+				counts[statePending]++
+			}
+		}
+	}
+}

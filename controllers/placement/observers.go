@@ -1,0 +1,135 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+)
+
+// workloadObserver enqueues the objects of workload workspaces that change.
+type workloadObserver struct{ *Controller }
+
+// OnEvent is called for each change in a workload workspace.
+func (o workloadObserver) OnEvent(resource schema.GroupVersionResource, cluster logicalcluster.Name, event mailboxes.Event) {
+	switch resource {
+	case edgePlacements:
+		if event.Old == nil || event.New == nil || event.Old.GetGeneration() != event.New.GetGeneration() || event.New.GetDeletionTimestamp() != nil || event.ProjectionOnly {
+			o.workspace(cluster)
+			o.resolveRequests.Publish(cluster)
+		} else {
+			o.reportRequests.Publish(cluster)
+		}
+	case slicesResource:
+		o.reportRequests.Publish(cluster)
+	default:
+		w := o.workspace(cluster)
+		w.add(task{resource: resource, key: event.Key})
+		if resource == namespaces && labelsChanged(event) && w.selectsByNamespaceLabels() {
+			w.invalidate()
+			o.resolveRequests.Publish(cluster)
+		}
+	}
+}
+
+func labelsChanged(event mailboxes.Event) bool {
+	return event.Old == nil || event.New == nil || !maps.Equal(event.Old.GetLabels(), event.New.GetLabels())
+}
+
+// OnAbsenceDecided is called when kcp was asked whether an object, or a placement, is gone.
+func (o workloadObserver) OnAbsenceDecided(resource schema.GroupVersionResource, cluster logicalcluster.Name, key types.NamespacedName) {
+	if slices.Contains(Resources, resource) {
+		o.resolveRequests.Publish(cluster)
+		return
+	}
+	if w := o.existing(cluster); w != nil {
+		w.add(task{resource: resource, key: key})
+	}
+}
+
+// OnReset is called when the binding of a workspace, or a cache, has changed.
+func (o workloadObserver) OnReset(cluster logicalcluster.Name) {
+	o.workspace(cluster).invalidate()
+	o.resolveRequests.Publish(cluster)
+}
+
+// mailboxObserver enqueues the pairs whose copies change.
+type mailboxObserver struct{ *Controller }
+
+// OnEvent is called for each change in a mailbox. It costs a look-up of a label for objects that are no copies.
+func (o mailboxObserver) OnEvent(resource schema.GroupVersionResource, mailbox logicalcluster.Name, event mailboxes.Event) {
+	if resource == syncerConfigs {
+		if event.Key.Name == ConfigName {
+			o.configRequests.Publish(mailbox)
+		}
+		return
+	}
+	before, was := o.sourceOf(event.Old)
+	after, is := o.sourceOf(event.New)
+	if was && (!is || before != after) {
+		o.workspace(before).onCopy(resource, event.Key, mailbox, event.Old, nil)
+	}
+	if is {
+		o.workspace(after).onCopy(resource, event.Key, mailbox, event.Old, event.New)
+	}
+	if event.New == nil || event.Old == nil {
+		o.names.wake(takenName{mailbox, objectKey{resource, event.Key}}, o.existing)
+	}
+}
+
+// sourceOf returns the workspace that a copy came from; ok is false for other objects. Only the hub can seal a mark, so nobody
+// else can make the hub remember a workspace.
+func (o mailboxObserver) sourceOf(object *unstructured.Unstructured) (workspace logicalcluster.Name, ok bool) {
+	if object == nil {
+		return "", false
+	}
+	text, marked := plan.Annotation(object, ownership.MarkAnnotation)
+	if !marked || !strings.Contains(text, ownerPrefix) {
+		// The marks of upsynced objects are not parsed.
+		return "", false
+	}
+	claimed, _ := ownership.ClaimedOwner(text)
+	if claimed.Hub != o.Hub || !isPlacementOwner(claimed.SyncTarget) {
+		return "", false
+	}
+	claimed.Sealer = o.Sealer
+	mark, err := claimed.VerifyMark(text, transform.SelfOf(object), ownership.DirectionUp)
+	return logicalcluster.Name(mark.Mailbox), err == nil
+}
+
+// OnAbsenceDecided is called for candidates of the sync controllers.
+func (o mailboxObserver) OnAbsenceDecided(schema.GroupVersionResource, logicalcluster.Name, types.NamespacedName) {
+}
+
+// OnReset is called when the binding of a mailbox, or a cache, has changed.
+func (o mailboxObserver) OnReset(mailbox logicalcluster.Name) {
+	o.configRequests.Publish(mailbox)
+	for _, w := range o.all() {
+		w.add(task{mailbox: mailbox})
+	}
+}

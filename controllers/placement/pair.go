@@ -1,0 +1,287 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/synchub-dev/synchub/controllers/internal/driftbackoff"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/controllers/placement/fleet"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+)
+
+// ownerPrefix distinguishes the owner of copies in a mailbox from the SyncTarget's, which owns what came up from the target.
+const ownerPrefix = "placement/"
+
+// ownerOf returns the owner of the copies in the mailbox of a SyncTarget.
+func (c *Controller) ownerOf(syncTarget types.UID) ownership.Owner {
+	return ownership.Owner{Hub: c.Hub, SyncTarget: ownerPrefix + syncTarget, Sealer: c.Sealer}
+}
+
+// creatorOf returns the owner that the annotation of an object names which the hub made for a workspace, and does not own: the namespace
+// of copies, or a released copy. Only that workspace may take the object over.
+func (w *workspace) creatorOf(syncTarget types.UID) ownership.Owner {
+	creator := w.ownerOf(syncTarget)
+	creator.SyncTarget += "/" + types.UID(w.cluster)
+	return creator
+}
+
+func isPlacementOwner(claimed types.UID) bool {
+	return len(claimed) > len(ownerPrefix) && claimed[:len(ownerPrefix)] == ownerPrefix
+}
+
+// pairSnapshot holds all facts about a pair in one pass.
+type pairSnapshot struct {
+	plan.Snapshot
+	resource   plan.Resource
+	syncTarget fleet.SyncTarget
+	// owner owns the copies, and creator made what the hub does not own.
+	owner, creator ownership.Owner
+	desired        bool
+}
+
+// reconcilePair makes one pass for a pair: it observes both sides, plans, and makes at most one write to the mailbox.
+func (w *workspace) reconcilePair(ctx context.Context, key pairKey) (reconcile.Result, error) {
+	ctx = requestmetrics.WithClass(ctx, requestmetrics.Object)
+	s, err := w.observe(ctx, key)
+	if s == nil {
+		return reconcile.Result{}, err
+	}
+	if err != nil {
+		return w.failed(ctx, key, s, err)
+	}
+	planner := plan.Planner{Resource: s.resource, Owner: s.owner, Up: transform.Up{
+		Owner: s.owner, Mailbox: w.cluster.String(), SyncTarget: s.syncTarget.Name, Hasher: w.Hasher,
+		Resource: s.resource.GroupResource(), Version: s.resource.Version, Kind: s.resource.Kind, Namespaced: s.resource.Namespaced,
+	}}
+	planned := planner.PlanUp(&s.Snapshot)
+	switch {
+	case planned.Err != nil:
+		return w.failed(ctx, key, s, planned.Err)
+	case planned.Decision.Cause == plan.Unknown:
+		// The pair counts as before until an event brings what is missing.
+		return reconcile.Result{}, nil
+	}
+	if planned.Repair {
+		if wait := w.driftBackoff(key); wait > 0 {
+			result, _ := w.failed(ctx, key, s, fmt.Errorf("%w: %v", errContended, planned.Decision.Fields))
+			result.RequeueAfter = wait
+			return result, nil
+		}
+	}
+	log.FromContext(ctx).V(1).Info("decided about a pair", "decision", planned.Decision.String())
+	err = w.execute(ctx, key, s, planned)
+	switch {
+	case errors.Is(err, errStale):
+		// The cache is about to show the newer copy.
+		return reconcile.Result{RequeueAfter: plan.CacheTimeout}, nil
+	case err != nil:
+		return w.failed(ctx, key, s, err)
+	}
+	w.succeeded(key, s, planned.Decision)
+	return reconcile.Result{RequeueAfter: planned.RequeueAfter}, nil
+}
+
+// observe reads everything that one pass needs to know about a pair. It returns nil if nothing can be done about the pair now. With
+// a snapshot, the error is why the object cannot be placed.
+func (w *workspace) observe(ctx context.Context, key pairKey) (*pairSnapshot, error) {
+	resource, published := w.resource(key.resource)
+	syncTarget, known := w.Fleet.Snapshot().SyncTargetOf(key.mailbox)
+	cached, copyState := w.Mailboxes.Get(key.resource, key.mailbox, key.key)
+	source, sourceState := w.Workloads.Get(key.resource, w.cluster, key.key)
+	switch {
+	case !published, !known, syncTarget.Terminating:
+		// The mailbox of a SyncTarget that is being deleted goes with all its objects, and the target keeps or loses them by
+		// the SyncTarget's deletionPolicy.
+		return nil, nil
+	case w.Mailboxes.IsKnownNotServed(key.mailbox, key.resource.GroupResource()):
+		return w.unserved(key, resource, syncTarget)
+	case copyState == mailboxes.Unknown, sourceState == mailboxes.Unknown:
+		return nil, nil
+	}
+	inMailbox, deleted := w.writes.Current(key, cached)
+	if deleted {
+		return nil, nil
+	}
+	s := &pairSnapshot{resource: resource, syncTarget: syncTarget, owner: w.ownerOf(syncTarget.UID), creator: w.creatorOf(syncTarget.UID)}
+	s.Snapshot = plan.Snapshot{Key: key.key, Source: inMailbox, Readable: true, Up: &plan.UpSnapshot{
+		API: resource.TargetAPI(), Name: key.key, DroppedPaths: w.writes.DroppedPaths(key),
+	}}
+	if inMailbox != nil {
+		if mark, err := plan.MailboxMark(s.owner, inMailbox); err == nil && mark.Mailbox == w.cluster.String() {
+			s.Up.Mark = &mark
+		}
+	}
+	selectedBy, ok := w.observeSelection(key, s)
+	switch {
+	case !ok:
+		return nil, nil
+	case s.desired:
+		return s, w.observeSource(s, source)
+	case len(selectedBy) > 0:
+		// Placements select the object, but no Location the SyncTarget.
+		if isProven, err := w.isDestinationGone(ctx, key.mailbox, selectedBy); !isProven {
+			return nil, err
+		}
+		s.Up.AbsenceVerified = true
+	}
+	return s, nil
+}
+
+// unserved returns the failure of an object whose API a mailbox lacks.
+func (w *workspace) unserved(key pairKey, resource plan.Resource, syncTarget fleet.SyncTarget) (*pairSnapshot, error) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	entry := w.objects[key.objectKey]
+	if entry == nil || entry.pairs[key.mailbox] == nil || !entry.pairs[key.mailbox].desired {
+		return nil, nil
+	}
+	return &pairSnapshot{resource: resource, syncTarget: syncTarget, desired: true}, &notServedError{resource: key.resource.GroupResource()}
+}
+
+// observeSelection reads whether the pair is desired, or why not and how certain that is. selectedBy are the placements that select
+// the object. It returns false if the pair must stay as it is for now.
+func (w *workspace) observeSelection(key pairKey, s *pairSnapshot) (selectedBy []*placementInForce, ok bool) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	entry := w.objects[key.objectKey]
+	if entry == nil || w.placements == nil || entry.pairs[key.mailbox] == nil {
+		return nil, false
+	}
+	u := s.Up
+	u.State, u.AbsenceVerified = plan.Deselected, entry.verified
+	switch {
+	case entry.pairs[key.mailbox].desired:
+		s.desired = true
+		u.State, u.AbsenceVerified = plan.InSync, false
+		u.Spec = transform.SyncSpec{Policy: policyOf(entry.selectedBy)}
+	case u.Mark == nil:
+		return nil, false
+	case entry.absence == "" && len(entry.selectedBy) == 0:
+		// The copy was seen before its source was selected or not.
+		w.add(task{resource: key.resource, key: key.key})
+		return nil, false
+	case entry.absence == plan.SourceNotFound:
+		u.State = plan.SourceNotFound
+	case entry.absence == plan.Terminating:
+		// The source is visible, and somebody deletes it.
+	case w.placements.partial, entry.absence == "" && entry.isMoving():
+		return nil, false
+	}
+	return entry.selectedBy, true
+}
+
+// isDestinationGone reports whether kcp itself shows that none of the placements selects the SyncTarget of a mailbox any more. The
+// error is why that is unknown.
+func (w *workspace) isDestinationGone(ctx context.Context, mailbox logicalcluster.Name, selectedBy []*placementInForce) (bool, error) {
+	view := w.Fleet.Snapshot()
+	if syncTarget, ok := view.SyncTargetOf(mailbox); ok && !view.IsVerified(mailbox) {
+		if err := w.Fleet.Verify(requestmetrics.WithClass(ctx, requestmetrics.Extra), syncTarget.Inventory); err != nil {
+			return false, fmt.Errorf("cannot withdraw the object now, because it is not certain which Locations select the SyncTarget %s: %w", syncTarget.Name, err)
+		}
+		view = w.Fleet.Snapshot()
+	}
+	syncTarget, ok := view.SyncTargetOf(mailbox)
+	if !ok || !view.IsVerified(mailbox) {
+		return false, nil
+	}
+	inventory := view.Inventory(syncTarget.Inventory)
+	return !slices.ContainsFunc(selectedBy, func(one *placementInForce) bool {
+		return one.SelectsSyncTarget(inventory, &syncTarget, one.workspace, one.inventories)
+	}), nil
+}
+
+// isMoving reports whether the object has a destination where it is not placed yet, and may come to be: the new copy is made before
+// the old one goes. It requires the lock.
+func (o *object) isMoving() bool {
+	for _, found := range o.pairs {
+		if found.desired && !found.placed && found.failure == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// observeSource reads the source of a desired copy. The error is why it cannot be placed.
+func (w *workspace) observeSource(s *pairSnapshot, source *unstructured.Unstructured) error {
+	u := s.Up
+	if source == nil {
+		// The event that the object is gone is still to come.
+		u.State = plan.Unknown
+		return nil
+	}
+	switch mailboxes.ProjectionOf(source) {
+	case mailboxes.FullObject:
+		u.Object = source
+	case mailboxes.MetadataOnly:
+		// An event follows when the rest has been fetched.
+		u.State = plan.Unknown
+		return nil
+	case mailboxes.IdentityOnly:
+		return errWorkspaceLimit
+	}
+	// Of an object that is not the hub's, the name is all that counts.
+	u.Incomplete = u.Mark != nil && mailboxes.ProjectionOf(s.Source) != mailboxes.FullObject
+	if !s.resource.Allowed.PrivilegedUpsync {
+		if err := policy.CheckUpsync(s.resource.GroupResource(), s.resource.GroupResource()); err != nil {
+			return privilegedError(s.resource.GroupResource())
+		}
+	}
+	if err := policy.CheckReservedName(s.resource.GroupResource(), s.Key); err != nil {
+		return err
+	}
+	if s.Source == nil && w.isBeyondLimit() {
+		return &limitError{w.MaxPairs}
+	}
+	return nil
+}
+
+func (w *workspace) isBeyondLimit() bool {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	return w.desired > w.MaxPairs
+}
+
+// driftBackoff returns how long the repair of a copy that somebody else keeps changing must wait.
+func (w *workspace) driftBackoff(key pairKey) time.Duration {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	entry := w.objects[key.objectKey]
+	if entry == nil || entry.pairs[key.mailbox] == nil {
+		return 0
+	}
+	found := entry.pairs[key.mailbox]
+	if found.backoff == nil {
+		found.backoff = &driftbackoff.Backoff{}
+	}
+	return found.backoff.Next(w.Clock.Now())
+}

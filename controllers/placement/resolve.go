@@ -1,0 +1,339 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+)
+
+// outcome is what one placement of a workspace came to. Reason and Message are empty if the placement is in force.
+type outcome struct {
+	generation      int64
+	reason, message string
+	resolution      rules.Resolution
+	notImplemented  []string
+	// upsyncDenied are the names of the SyncTargets to which spec.upsync does not apply.
+	upsyncDenied []string
+	// missing are the published resources that the placement can select and that the workspace does not show.
+	missing []string
+}
+
+// resolve brings the placements of a workspace into force.
+func (c *Controller) resolve(ctx context.Context, cluster logicalcluster.Name) (reconcile.Result, error) {
+	w := c.existing(cluster)
+	if w == nil || c.published.Load() == nil {
+		return reconcile.Result{}, nil
+	}
+	ctx = requestmetrics.WithClass(ctx, requestmetrics.Extra)
+	var next *placements
+	var err error
+	switch c.Workloads.BindingState(cluster) {
+	case mailboxes.BindingUnknown:
+		// Nothing is known about the workspace: it keeps its copies.
+		w.forgetPlacements()
+		c.drop(w)
+		return reconcile.Result{}, nil
+	case mailboxes.BindingTerminating:
+		// A user deletes the binding, or the workspace, and so withdraws everything.
+		next = &placements{outcomes: map[types.UID]outcome{}, leaving: true}
+	case mailboxes.BindingPresent:
+		observed, known := w.observePlacements()
+		if !known {
+			return reconcile.Result{}, nil
+		}
+		if err := w.addFinalizers(ctx, observed); err != nil {
+			return retryStale(err)
+		}
+		next, err = w.compile(ctx, observed)
+	}
+	w.putInForce(next)
+	// A placement that cannot be resolved does not stop the others, and is tried again.
+	result, err := retryStale(errors.Join(err, w.removeFinalizers(ctx)))
+	if err == nil && next.pathUnverified && result.RequeueAfter == 0 {
+		// No event tells when the parent workspace shows the path.
+		result.RequeueAfter = pathRetryDelay
+	}
+	return result, err
+}
+
+// retryStale retries soon after an object has changed meanwhile: the cache is about to show the newer one.
+func retryStale(err error) (reconcile.Result, error) {
+	if errors.Is(err, errStale) {
+		return reconcile.Result{RequeueAfter: staleRetryDelay}, nil
+	}
+	return reconcile.Result{}, err
+}
+
+// pathRetryDelay is the time between attempts to verify the path of a workspace.
+const pathRetryDelay = time.Minute
+
+// staleRetryDelay is the delay of a retry after the cache was behind.
+const staleRetryDelay = time.Second
+
+// observePlacements returns the placements of the workspace. A placement that vanished counts until its absence is verified; known
+// is false while the workspace cannot be read.
+func (w *workspace) observePlacements() (observed []*unstructured.Unstructured, known bool) {
+	listed, known := w.Workloads.List(edgePlacements, w.cluster)
+	if !known {
+		return nil, false
+	}
+	w.lock.Lock()
+	before := w.observed
+	w.lock.Unlock()
+	names := map[string]bool{}
+	for _, object := range listed {
+		names[object.GetName()] = true
+		if object.GetDeletionTimestamp() == nil {
+			observed = append(observed, object)
+		}
+	}
+	for _, object := range before {
+		candidate := absence.Candidate{Resource: edgePlacements, Key: types.NamespacedName{Name: object.GetName()}, Missing: true}
+		if names[object.GetName()] || w.Workloads.TakeVerifiedAbsence(w.cluster, candidate) {
+			continue
+		}
+		w.Workloads.VerifyAbsence(w.cluster, candidate)
+		observed = append(observed, object)
+	}
+	w.lock.Lock()
+	w.observed = observed
+	w.lock.Unlock()
+	return observed, true
+}
+
+// compile compiles and resolves placements. One that cannot be compiled or resolved makes the result partial.
+func (w *workspace) compile(ctx context.Context, observed []*unstructured.Unstructured) (*placements, error) {
+	next := &placements{outcomes: map[types.UID]outcome{}}
+	view := w.Fleet.Snapshot()
+	path, pathErr := w.paths.pathOf(ctx, w.cluster)
+	if pathErr != nil {
+		// Its own Locations are available to the workspace all the same.
+		log.FromContext(ctx).Info("the path of a workload workspace is not verified, so only its own Locations are available to it", "reason", pathErr.Error())
+		next.partial, next.pathUnverified = true, true
+	}
+	self, errs := rules.Workspace{Cluster: w.cluster, Path: path}, []error(nil)
+	for _, object := range observed {
+		result := outcome{generation: object.GetGeneration()}
+		one, err := parse(object)
+		if err != nil {
+			next.partial = true
+			result.reason, result.message = ReasonInvalid, err.Error()
+			next.outcomes[object.GetUID()] = result
+			continue
+		}
+		inventories, err := w.paths.clustersOf(ctx, one.Inventories)
+		if err != nil {
+			next.partial = true
+			result.reason, result.message = ReasonInventoryUnknown, err.Error()
+			if !errors.Is(err, kcp.ErrNoWorkspace) {
+				errs = append(errs, err)
+			}
+		}
+		result.resolution, result.notImplemented, result.missing = one.Resolve(view, self, inventories), one.NotImplemented, w.missingResources(one)
+		if path == "" && result.reason == "" && result.resolution.Locations == 0 {
+			result.reason = ReasonPathUnverified
+			result.message = fmt.Sprintf("The hub cannot verify the path of this workspace, so only Locations of the workspace itself are available to it: %s.", events.Truncate(requestmetrics.SafeMessage(pathErr)))
+		}
+		result.upsyncDenied = upsyncDenied(one, result.resolution)
+		next.outcomes[object.GetUID()] = result
+		next.all = append(next.all, newPlacementInForce(one, self, inventories, result.resolution))
+		next.byNamespaceLabels = next.byNamespaceLabels || one.SelectsByNamespaceLabels()
+	}
+	slices.SortFunc(next.all, func(a, b *placementInForce) int {
+		if a.IsOlder(b.Placement) {
+			return -1
+		}
+		return 1
+	})
+	w.excludeBeyondLimit(next)
+	return next, errors.Join(errs...)
+}
+
+// upsyncDenied returns the names of the destinations to which the upsync of a placement does not apply.
+func upsyncDenied(placement *rules.Placement, resolution rules.Resolution) (names []string) {
+	for _, destination := range resolution.Destinations {
+		if len(placement.Upsync) > 0 && !destination.MayUpsync {
+			names = append(names, destination.Name)
+		}
+	}
+	return names
+}
+
+// missingResources returns the published resources that a placement can select, and whose claim or API the workspace has not
+// accepted.
+func (w *workspace) missingResources(placement *rules.Placement) (missing []string) {
+	for of := range *w.published.Load() {
+		if _, ok := w.resource(of); ok && placement.MaySelect(of.Group, of.Resource) && w.Workloads.IsKnownNotServed(w.cluster, of.GroupResource()) {
+			missing = append(missing, of.GroupResource().String())
+		}
+	}
+	slices.Sort(missing)
+	return missing
+}
+
+// parse compiles a cached placement.
+func parse(object *unstructured.Unstructured) (*rules.Placement, error) {
+	if mailboxes.ProjectionOf(object) != mailboxes.FullObject {
+		return nil, fmt.Errorf("the workspace has more placements, or larger ones, than the hub reads: remove some")
+	}
+	var placement edgev2alpha1.EdgePlacement
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &placement); err != nil {
+		return nil, fmt.Errorf("the placement cannot be read: %w", err)
+	}
+	return rules.Compile(&placement)
+}
+
+func newPlacementInForce(placement *rules.Placement, workspace rules.Workspace, inventories []logicalcluster.Name, resolution rules.Resolution) *placementInForce {
+	one := &placementInForce{
+		Placement: placement, Resolution: resolution, workspace: workspace, inventories: inventories, mailboxes: map[logicalcluster.Name]rules.Destination{},
+	}
+	for _, destination := range resolution.Destinations {
+		if destination.Mailbox != "" {
+			one.mailboxes[destination.Mailbox] = destination
+		}
+	}
+	return one
+}
+
+// excludeBeyondLimit takes the placements out of force with which the workspace would have more pairs than it may have: nothing of
+// such a placement is placed. Older placements come first.
+func (w *workspace) excludeBeyondLimit(next *placements) {
+	added := w.countPairs(next.all)
+	total := 0
+	var within []*placementInForce
+	for i, one := range next.all {
+		if total+added[i] <= w.MaxPairs {
+			total += added[i]
+			within = append(within, one)
+			continue
+		}
+		result := next.outcomes[one.UID]
+		result.reason = ReasonLimitExceeded
+		result.message = fmt.Sprintf("The placement has %d pairs of an object and a destination beside those of older placements, and the workspace may have %d in all. "+
+			"Nothing new of it is placed: select fewer objects or Locations, or ask the operator of the hub for a larger --max-placed-objects.", added[i], w.MaxPairs)
+		next.outcomes[one.UID] = result
+		next.partial = true
+	}
+	next.all = within
+}
+
+// countPairs returns how many pairs each placement adds to those of the placements before it.
+func (w *workspace) countPairs(all []*placementInForce) []int {
+	added := make([]int, len(all))
+	w.forEachObject(func(resource plan.Resource, source *unstructured.Unstructured) {
+		if source.GetDeletionTimestamp() != nil || !isPlaceable(resource, source) {
+			return
+		}
+		described := ruleObject(w.Workloads, w.cluster, resource, source)
+		var known map[logicalcluster.Name]struct{}
+		for i, one := range all {
+			if selected, _ := one.Selects(described); !selected {
+				continue
+			}
+			if known == nil {
+				known = make(map[logicalcluster.Name]struct{}, len(one.mailboxes))
+			}
+			before := len(known)
+			for mailbox := range one.mailboxes {
+				known[mailbox] = struct{}{}
+			}
+			added[i] += len(known) - before
+		}
+	})
+	return added
+}
+
+// forEachObject calls a function for each cached object of the published resources.
+func (w *workspace) forEachObject(do func(resource plan.Resource, source *unstructured.Unstructured)) {
+	published := w.published.Load()
+	if published == nil {
+		return
+	}
+	for of := range *published {
+		resource, ok := w.resource(of)
+		if !ok {
+			continue
+		}
+		objects, _ := w.Workloads.List(of, w.cluster)
+		for _, source := range objects {
+			do(resource, source)
+		}
+	}
+}
+
+// putInForce replaces the placements in force, and selects all objects again if they differ.
+func (w *workspace) putInForce(next *placements) {
+	w.lock.Lock()
+	changed := w.stale || w.placements == nil || !w.placements.equal(next)
+	w.placements, w.stale = next, false
+	var keys []objectKey
+	if changed {
+		for key := range w.objects {
+			keys = append(keys, key)
+		}
+	}
+	w.lock.Unlock()
+	w.CachePolicy.set(w.cluster, next)
+	w.reportRequests.Publish(w.cluster)
+	if !changed {
+		return
+	}
+	w.configs.setUpsync(w.cluster, next, &w.configRequests)
+	w.Workloads.EnqueueReview(w.cluster)
+	for _, key := range keys {
+		w.selectObject(key, true)
+	}
+	w.forEachObject(func(resource plan.Resource, source *unstructured.Unstructured) {
+		w.selectObject(objectKey{resource.GroupVersionResource, types.NamespacedName{Namespace: source.GetNamespace(), Name: source.GetName()}}, false)
+	})
+}
+
+// forgetPlacements makes the placements unknown, because the workspace is not visible.
+func (w *workspace) forgetPlacements() {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	w.placements, w.observed = nil, nil
+}
+
+// equal reports whether two sets of placements place the same objects in the same mailboxes.
+func (p *placements) equal(other *placements) bool {
+	return p.partial == other.partial && p.leaving == other.leaving && slices.EqualFunc(p.all, other.all, func(a, b *placementInForce) bool {
+		return a.UID == b.UID && a.Generation == b.Generation && slices.EqualFunc(a.Destinations, b.Destinations, func(one, two rules.Destination) bool {
+			return one.Mailbox == two.Mailbox && one.UID == two.UID && one.Location == two.Location && one.MayUpsync == two.MayUpsync
+		})
+	})
+}

@@ -1,0 +1,112 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package rules
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/synchub-dev/synchub/controllers/location"
+	"github.com/synchub-dev/synchub/controllers/placement/fleet"
+)
+
+// Workspace is the workload workspace of a placement.
+type Workspace struct {
+	Cluster logicalcluster.Name
+	// Path is verified (see [location.IsAvailableTo]); empty while it is unknown.
+	Path string
+}
+
+// Destination is a SyncTarget that a placement selects.
+type Destination struct {
+	fleet.SyncTarget
+	// Location is the first Location, by name, that selects the SyncTarget.
+	Location string
+	// MayUpsync is true if one of the Locations that select the SyncTarget lets the workspace upsync.
+	MayUpsync bool
+}
+
+// Resolution are the destinations of a placement.
+type Resolution struct {
+	// Destinations are sorted by inventory, Location and SyncTarget.
+	Destinations []Destination
+	// Locations is the number of Locations that the placement selects and may use.
+	Locations int
+}
+
+// Resolve returns the SyncTargets of the Locations that the placement selects and that are available to its workspace.
+// inventories are the logical clusters of [Placement.Inventories]; they count only if the placement names any.
+func (p *Placement) Resolve(view *fleet.Snapshot, workspace Workspace, inventories []logicalcluster.Name) (resolved Resolution) {
+	for inventory := range view.Inventories() {
+		// found holds the positions of the destinations by the names of their SyncTargets.
+		found := map[string]int{}
+		for _, from := range p.locationsOf(inventory, workspace, inventories) {
+			resolved.Locations++
+			selector := from.Selector()
+			for _, syncTarget := range inventory.SyncTargets {
+				if !isSelected(&syncTarget, selector) {
+					continue
+				}
+				position, known := found[syncTarget.Name]
+				if !known {
+					position = len(resolved.Destinations)
+					found[syncTarget.Name] = position
+					resolved.Destinations = append(resolved.Destinations, Destination{SyncTarget: syncTarget, Location: from.Name})
+				}
+				destination := &resolved.Destinations[position]
+				destination.MayUpsync = destination.MayUpsync || from.Inventory == workspace.Cluster || from.Spec.AvailableTo.Upsync
+			}
+		}
+	}
+	slices.SortFunc(resolved.Destinations, func(a, b Destination) int {
+		return cmp.Or(cmp.Compare(a.Inventory, b.Inventory), cmp.Compare(a.Location, b.Location), cmp.Compare(a.Name, b.Name))
+	})
+	return resolved
+}
+
+// SelectsSyncTarget reports whether the placement selects one SyncTarget of an inventory.
+func (p *Placement) SelectsSyncTarget(inventory *fleet.Inventory, syncTarget *fleet.SyncTarget, workspace Workspace, inventories []logicalcluster.Name) bool {
+	return slices.ContainsFunc(p.locationsOf(inventory, workspace, inventories), func(from *fleet.Location) bool {
+		return isSelected(syncTarget, from.Selector())
+	})
+}
+
+// locationsOf returns the Locations of an inventory that the placement selects and its workspace may use, sorted by name.
+func (p *Placement) locationsOf(inventory *fleet.Inventory, workspace Workspace, inventories []logicalcluster.Name) (selected []*fleet.Location) {
+	if len(p.Inventories) > 0 && !slices.Contains(inventories, inventory.Name) {
+		return nil
+	}
+	for i := range inventory.Locations {
+		from := &inventory.Locations[i]
+		if from.Unusable == "" && !from.Terminating && workspace.mayUse(from) && matchesAny(p.locations, labels.Set(from.Labels)) {
+			selected = append(selected, from)
+		}
+	}
+	return selected
+}
+
+func isSelected(syncTarget *fleet.SyncTarget, selector labels.Selector) bool {
+	return !syncTarget.Terminating && !syncTarget.LabelsUnknown && selector.Matches(labels.Set(syncTarget.Labels))
+}
+
+// mayUse reports whether a Location is available to the workspace: it is the workspace's own, or names the workspace.
+func (w Workspace) mayUse(from *fleet.Location) bool {
+	return from.Inventory == w.Cluster || location.IsAvailableTo(&from.Spec.AvailableTo, w.Path)
+}

@@ -1,0 +1,115 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package rules_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/placement/fleet"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
+)
+
+func syncTarget(inventory, name, env string) fleet.SyncTarget {
+	return fleet.SyncTarget{
+		Inventory: logicalcluster.Name(inventory), Name: name, UID: types.UID(inventory + "-" + name),
+		Labels: map[string]string{"env": env}, Mailbox: logicalcluster.Name("mb-" + inventory + "-" + name),
+	}
+}
+
+func locationOf(inventory, name, env string, availableTo ...string) fleet.Location {
+	selector := labelled("env", env)
+	return fleet.Location{
+		Inventory: logicalcluster.Name(inventory), Name: name, Labels: map[string]string{"env": env},
+		Spec: edgev2alpha1.LocationSpec{InstanceSelector: &selector, AvailableTo: edgev2alpha1.AvailableTo{Workspaces: availableTo}},
+	}
+}
+
+// view has two inventories: own is a workload workspace too, and shared lends prod to root:team.
+func view() *fleet.Snapshot {
+	terminating := syncTarget("shared", "leaving", "prod")
+	terminating.Terminating = true
+	unknown := syncTarget("shared", "large", "prod")
+	unknown.LabelsUnknown = true
+	all := fleet.Location{Inventory: "shared", Name: "every", Labels: map[string]string{"env": "prod"}, Spec: edgev2alpha1.LocationSpec{
+		AvailableTo: edgev2alpha1.AvailableTo{Workspaces: []string{"root:team"}},
+	}}
+	broken := locationOf("shared", "broken", "prod", "root:team")
+	broken.Unusable = "its selector is invalid"
+	return fleet.NewSnapshot(
+		&fleet.Inventory{Name: "own", SyncTargets: []fleet.SyncTarget{syncTarget("own", "a", "prod")}, Locations: []fleet.Location{locationOf("own", "prod", "prod")}},
+		&fleet.Inventory{
+			Name:        "shared",
+			SyncTargets: []fleet.SyncTarget{syncTarget("shared", "b", "prod"), syncTarget("shared", "c", "dev"), unknown, terminating},
+			Locations:   []fleet.Location{broken, locationOf("shared", "dev", "dev"), all, locationOf("shared", "prod", "prod", "root:team")},
+		},
+	)
+}
+
+func TestResolve(t *testing.T) {
+	prod := []metav1.LabelSelector{labelled("env", "prod")}
+	for name, c := range map[string]struct {
+		spec        edgev2alpha1.EdgePlacementSpec
+		workspace   rules.Workspace
+		inventories []logicalcluster.Name
+		locations   int
+		want        string
+	}{
+		"its own Location":                   {edgev2alpha1.EdgePlacementSpec{LocationSelectors: prod}, rules.Workspace{Cluster: "own"}, nil, 1, "own/prod/a"},
+		"nobody else's by default":           {edgev2alpha1.EdgePlacementSpec{LocationSelectors: prod}, rules.Workspace{Cluster: "other", Path: "root:other"}, nil, 0, ""},
+		"no selector selects no Location":    {edgev2alpha1.EdgePlacementSpec{}, rules.Workspace{Cluster: "own"}, nil, 0, ""},
+		"an empty selector selects all":      {edgev2alpha1.EdgePlacementSpec{LocationSelectors: []metav1.LabelSelector{{}}}, rules.Workspace{Cluster: "own"}, nil, 1, "own/prod/a"},
+		"what others lend, each once":        {edgev2alpha1.EdgePlacementSpec{LocationSelectors: prod}, rules.Workspace{Cluster: "team", Path: "root:team"}, nil, 2, "shared/every/b shared/every/c"},
+		"only of the inventories it names":   {edgev2alpha1.EdgePlacementSpec{LocationSelectors: prod, InventoryWorkspaces: []string{"root:own"}}, rules.Workspace{Cluster: "team", Path: "root:team"}, []logicalcluster.Name{"own"}, 0, ""},
+		"of an inventory that was not found": {edgev2alpha1.EdgePlacementSpec{LocationSelectors: prod, InventoryWorkspaces: []string{"root:gone"}}, rules.Workspace{Cluster: "team", Path: "root:team"}, nil, 0, ""},
+		"of one of them":                     {edgev2alpha1.EdgePlacementSpec{LocationSelectors: prod, InventoryWorkspaces: []string{"root:shared"}}, rules.Workspace{Cluster: "team", Path: "root:team"}, []logicalcluster.Name{"shared"}, 2, "shared/every/b shared/every/c"},
+	} {
+		placement := compile(t, c.spec)
+		resolved := placement.Resolve(view(), c.workspace, c.inventories)
+		var got []string
+		for _, destination := range resolved.Destinations {
+			got = append(got, fmt.Sprintf("%s/%s/%s", destination.Inventory, destination.Location, destination.Name))
+		}
+		if strings.Join(got, " ") != c.want || resolved.Locations != c.locations {
+			t.Errorf("%s: %d Locations, %v", name, resolved.Locations, got)
+		}
+	}
+}
+
+// A SyncTarget is a destination if, and only if, the placement selects it when asked about it alone.
+func TestSelectsSyncTarget(t *testing.T) {
+	for _, workspace := range []rules.Workspace{{Cluster: "own"}, {Cluster: "team", Path: "root:team"}, {Cluster: "other", Path: "root:other"}} {
+		placement := compile(t, edgev2alpha1.EdgePlacementSpec{LocationSelectors: []metav1.LabelSelector{labelled("env", "prod")}})
+		destinations := map[types.UID]bool{}
+		for _, destination := range placement.Resolve(view(), workspace, nil).Destinations {
+			destinations[destination.UID] = true
+		}
+		for inventory := range view().Inventories() {
+			for _, one := range inventory.SyncTargets {
+				if got := placement.SelectsSyncTarget(inventory, &one, workspace, nil); got != destinations[one.UID] {
+					t.Errorf("%s, %s: %v", workspace.Cluster, one.UID, got)
+				}
+			}
+		}
+	}
+}

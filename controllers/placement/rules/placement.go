@@ -1,0 +1,185 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+)
+
+// Placement is a compiled EdgePlacement. It is immutable.
+type Placement struct {
+	Name       string
+	UID        types.UID
+	Generation int64
+	// Inventories are the paths of the workspaces whose Locations count; none for all.
+	Inventories []string
+	// Upsync selects objects of the destinations for upsync.
+	Upsync []edgev2alpha1.UpsyncSet
+	// Policy says what happens to copies that are withdrawn.
+	Policy ownership.Policy
+	// NotImplemented are the fields that are set and have no effect.
+	NotImplemented []string
+
+	created   time.Time
+	locations []labels.Selector
+	tests     []test
+}
+
+// test is a compiled DownsyncObjectTest.
+type test struct {
+	group                        *string
+	resources, namespaces, names set
+	namespaceSelectors, labels   []labels.Selector
+}
+
+// set is a set of names; the empty set, and one with the wildcard, has all names.
+type set map[string]struct{}
+
+func newSet(names []string) set {
+	if slices.Contains(names, edgev2alpha1.Wildcard) {
+		return nil
+	}
+	all := make(set, len(names))
+	for _, name := range names {
+		all[name] = struct{}{}
+	}
+	return all
+}
+
+func (s set) has(name string) bool {
+	_, ok := s[name]
+	return ok || len(s) == 0
+}
+
+// Compile returns the rules of an EdgePlacement. The error names the field of a selector that cannot be parsed.
+func Compile(placement *edgev2alpha1.EdgePlacement) (*Placement, error) {
+	spec := &placement.Spec
+	compiled := &Placement{
+		Name: placement.Name, UID: placement.UID, Generation: placement.Generation, created: placement.CreationTimestamp.Time,
+		Inventories: spec.InventoryWorkspaces, Upsync: spec.Upsync, Policy: ownership.PolicyDelete,
+	}
+	if spec.DeletionPolicy == edgev2alpha1.DeletionPolicyOrphan {
+		compiled.Policy = ownership.PolicyOrphan
+	}
+	if spec.WantSingletonReportedState {
+		compiled.NotImplemented = append(compiled.NotImplemented, "spec.wantSingletonReportedState")
+	}
+	var err error
+	if compiled.locations, err = parseSelectors("spec.locationSelectors", spec.LocationSelectors); err != nil {
+		return nil, err
+	}
+	for i := range spec.Downsync {
+		one, err := compileTest(fmt.Sprintf("spec.downsync[%d]", i), &spec.Downsync[i])
+		if err != nil {
+			return nil, err
+		}
+		compiled.tests = append(compiled.tests, one)
+	}
+	return compiled, nil
+}
+
+func compileTest(field string, spec *edgev2alpha1.DownsyncObjectTest) (test, error) {
+	compiled := test{group: spec.APIGroup, resources: newSet(spec.Resources), namespaces: newSet(spec.Namespaces), names: newSet(spec.ObjectNames)}
+	var err error
+	if compiled.namespaceSelectors, err = parseSelectors(field+".namespaceSelectors", spec.NamespaceSelectors); err != nil {
+		return test{}, err
+	}
+	compiled.labels, err = parseSelectors(field+".labelSelectors", spec.LabelSelectors)
+	return compiled, err
+}
+
+func parseSelectors(field string, selectors []metav1.LabelSelector) ([]labels.Selector, error) {
+	parsed := make([]labels.Selector, 0, len(selectors))
+	for i := range selectors {
+		selector, err := metav1.LabelSelectorAsSelector(&selectors[i])
+		if err != nil {
+			return nil, fmt.Errorf("%s[%d]: %w", field, i, err)
+		}
+		parsed = append(parsed, selector)
+	}
+	return parsed, nil
+}
+
+// IsOlder reports whether the placement precedes another one. The order is the same after a restart.
+func (p *Placement) IsOlder(other *Placement) bool {
+	return cmp.Or(p.created.Compare(other.created), cmp.Compare(p.Name, other.Name)) < 0
+}
+
+// Object holds the facts about an object of a workload workspace by which placements select it.
+type Object struct {
+	Group, Resource string
+	// Namespace is empty for cluster-scoped objects.
+	Namespace, Name string
+	Labels          labels.Labels
+	// NamespaceLabels returns the labels of the object's Namespace; known is false while they are unknown.
+	NamespaceLabels func() (set labels.Labels, known bool)
+}
+
+// Selects reports whether the placement selects the object; known is false if that depends on unknown labels of its Namespace.
+func (p *Placement) Selects(object *Object) (selected, known bool) {
+	known = true
+	for i := range p.tests {
+		matches, decided := p.tests[i].matches(object)
+		if matches {
+			return true, true
+		}
+		known = known && decided
+	}
+	return false, known
+}
+
+func (t *test) matches(object *Object) (matches, known bool) {
+	switch {
+	case t.group != nil && *t.group != object.Group,
+		!t.resources.has(object.Resource), !t.names.has(object.Name), !t.namespaces.has(object.Namespace),
+		len(t.labels) > 0 && !matchesAny(t.labels, object.Labels):
+		return false, true
+	case len(t.namespaceSelectors) == 0:
+		return true, true
+	case object.Namespace == "":
+		return slices.ContainsFunc(t.namespaceSelectors, labels.Selector.Empty), true
+	}
+	namespace, known := object.NamespaceLabels()
+	return known && matchesAny(t.namespaceSelectors, namespace), known
+}
+
+func matchesAny(selectors []labels.Selector, of labels.Labels) bool {
+	return slices.ContainsFunc(selectors, func(selector labels.Selector) bool { return selector.Matches(of) })
+}
+
+// MaySelect reports whether the placement can select objects of a resource.
+func (p *Placement) MaySelect(group, resource string) bool {
+	return slices.ContainsFunc(p.tests, func(t test) bool { return (t.group == nil || *t.group == group) && t.resources.has(resource) })
+}
+
+// SelectsByNamespaceLabels reports whether the labels of Namespaces decide which objects the placement selects.
+func (p *Placement) SelectsByNamespaceLabels() bool {
+	return slices.ContainsFunc(p.tests, func(t test) bool { return len(t.namespaceSelectors) > 0 })
+}
+
+// SelectsNothing reports whether the placement has no test at all.
+func (p *Placement) SelectsNothing() bool { return len(p.tests) == 0 }

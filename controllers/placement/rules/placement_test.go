@@ -1,0 +1,151 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package rules_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
+)
+
+func compile(t *testing.T, spec edgev2alpha1.EdgePlacementSpec) *rules.Placement {
+	t.Helper()
+	placement, err := rules.Compile(&edgev2alpha1.EdgePlacement{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, Spec: spec})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return placement
+}
+
+func labelled(key, value string) metav1.LabelSelector {
+	return metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
+}
+
+// deployment is an object of the namespace prod, whose labels are known unless unknown is set.
+func deployment(unknown bool) *rules.Object {
+	return &rules.Object{
+		Group: "apps", Resource: "deployments", Namespace: "prod", Name: "web", Labels: labels.Set{"app": "web"},
+		NamespaceLabels: func() (labels.Labels, bool) { return labels.Set{"team": "a"}, !unknown },
+	}
+}
+
+func clusterRole() *rules.Object {
+	return &rules.Object{Group: "rbac.authorization.k8s.io", Resource: "clusterroles", Name: "viewer", Labels: labels.Set{}}
+}
+
+func TestSelects(t *testing.T) {
+	apps, core := "apps", ""
+	type test = edgev2alpha1.DownsyncObjectTest
+	for name, c := range map[string]struct {
+		tests                     []test
+		deployment, clusterScoped bool
+	}{
+		"no test selects nothing": {nil, false, false},
+		"a group":                 {[]test{{APIGroup: &apps}}, true, false},
+		"another group":           {[]test{{APIGroup: &core}}, false, false},
+		"a resource":              {[]test{{Resources: []string{"services", "deployments"}}}, true, false},
+		"another resource":        {[]test{{Resources: []string{"services"}}}, false, false},
+		"all resources by a name": {[]test{{Resources: []string{"*"}, ObjectNames: []string{"web", "viewer"}}}, true, true},
+		"a namespace has no cluster-scoped object": {[]test{{Namespaces: []string{"prod"}}}, true, false},
+		"all namespaces have":                      {[]test{{Namespaces: []string{"*"}, ObjectNames: []string{"web", "viewer"}}}, true, true},
+		"another namespace":                        {[]test{{Namespaces: []string{"dev"}}}, false, false},
+		"a label":                                  {[]test{{LabelSelectors: []metav1.LabelSelector{labelled("app", "api"), labelled("app", "web")}}}, true, false},
+		"another label":                            {[]test{{LabelSelectors: []metav1.LabelSelector{labelled("app", "api")}}}, false, false},
+		"a label of the namespace":                 {[]test{{NamespaceSelectors: []metav1.LabelSelector{labelled("team", "a")}}}, true, false},
+		"another label of the namespace":           {[]test{{NamespaceSelectors: []metav1.LabelSelector{labelled("team", "b")}}}, false, false},
+		"the empty selector of namespaces matches cluster-scoped objects": {
+			[]test{{NamespaceSelectors: []metav1.LabelSelector{labelled("team", "b"), {}}, ObjectNames: []string{"web", "viewer"}}}, true, true,
+		},
+		"all criteria of one test must match": {[]test{{APIGroup: &apps, Namespaces: []string{"dev"}}}, false, false},
+		"any of several tests may match":      {[]test{{Namespaces: []string{"dev"}}, {APIGroup: &apps}}, true, false},
+	} {
+		placement := compile(t, edgev2alpha1.EdgePlacementSpec{Downsync: c.tests})
+		if got, known := placement.Selects(deployment(false)); got != c.deployment || !known {
+			t.Errorf("%s: the Deployment: selected %v, known %v", name, got, known)
+		}
+		if got, known := placement.Selects(clusterRole()); got != c.clusterScoped || !known {
+			t.Errorf("%s: the ClusterRole: selected %v, known %v", name, got, known)
+		}
+	}
+}
+
+func TestSelectionIsUnknownWithoutTheNamespace(t *testing.T) {
+	apps := "apps"
+	byNamespace := edgev2alpha1.DownsyncObjectTest{NamespaceSelectors: []metav1.LabelSelector{labelled("team", "a")}}
+	byGroup := edgev2alpha1.DownsyncObjectTest{APIGroup: &apps}
+	elsewhere := edgev2alpha1.DownsyncObjectTest{Namespaces: []string{"dev"}, NamespaceSelectors: byNamespace.NamespaceSelectors}
+	for name, c := range map[string]struct {
+		tests           []edgev2alpha1.DownsyncObjectTest
+		selected, known bool
+	}{
+		"it decides":                {[]edgev2alpha1.DownsyncObjectTest{byNamespace}, false, false},
+		"another test decides":      {[]edgev2alpha1.DownsyncObjectTest{byNamespace, byGroup}, true, true},
+		"another criterion decides": {[]edgev2alpha1.DownsyncObjectTest{elsewhere}, false, true},
+	} {
+		placement := compile(t, edgev2alpha1.EdgePlacementSpec{Downsync: c.tests})
+		if selected, known := placement.Selects(deployment(true)); selected != c.selected || known != c.known {
+			t.Errorf("%s: selected %v, known %v", name, selected, known)
+		}
+		if !placement.SelectsByNamespaceLabels() {
+			t.Errorf("%s: the labels of Namespaces do not seem to matter", name)
+		}
+	}
+}
+
+func TestCompileNamesTheField(t *testing.T) {
+	invalid := []metav1.LabelSelector{{}, {MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}}
+	for field, spec := range map[string]edgev2alpha1.EdgePlacementSpec{
+		"spec.locationSelectors[1]":              {LocationSelectors: invalid},
+		"spec.downsync[0].labelSelectors[1]":     {Downsync: []edgev2alpha1.DownsyncObjectTest{{LabelSelectors: invalid}}},
+		"spec.downsync[1].namespaceSelectors[1]": {Downsync: []edgev2alpha1.DownsyncObjectTest{{}, {NamespaceSelectors: invalid}}},
+	} {
+		_, err := rules.Compile(&edgev2alpha1.EdgePlacement{Spec: spec})
+		if err == nil || !strings.HasPrefix(err.Error(), field+": ") {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+}
+
+func TestCompileReadsTheRest(t *testing.T) {
+	placement := compile(t, edgev2alpha1.EdgePlacementSpec{WantSingletonReportedState: true, DeletionPolicy: edgev2alpha1.DeletionPolicyOrphan})
+	if placement.Policy != ownership.PolicyOrphan || len(placement.NotImplemented) != 1 || !placement.SelectsNothing() {
+		t.Errorf("%+v", placement)
+	}
+	if compile(t, edgev2alpha1.EdgePlacementSpec{}).Policy != ownership.PolicyDelete {
+		t.Error("a placement without a policy does not delete")
+	}
+}
+
+func TestOlderPlacementsComeFirst(t *testing.T) {
+	at := func(name string, seconds int64) *rules.Placement {
+		placement, err := rules.Compile(&edgev2alpha1.EdgePlacement{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(time.Unix(seconds, 0))}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return placement
+	}
+	if !at("b", 1).IsOlder(at("a", 2)) || at("a", 2).IsOlder(at("b", 1)) || !at("a", 1).IsOlder(at("b", 1)) || at("a", 1).IsOlder(at("a", 1)) {
+		t.Error("placements are not ordered by age and name")
+	}
+}

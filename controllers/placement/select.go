@@ -1,0 +1,203 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
+)
+
+// placements are the placements of a workspace that are in force. They are immutable.
+type placements struct {
+	// all are sorted, the oldest first.
+	all []*placementInForce
+	// partial is true if the workspace has other placements, whose rules or destinations are unknown. Nothing is withdrawn then.
+	partial bool
+	// pathUnverified is true if the path of the workspace is not verified.
+	pathUnverified bool
+	// leaving is true if a user deletes the binding or the workspace: that is a proven reason to withdraw everything.
+	leaving           bool
+	byNamespaceLabels bool
+	// outcomes holds what to report of each placement of the workspace, by its UID.
+	outcomes map[types.UID]outcome
+}
+
+// selecting returns the placements that select an object, the oldest first; known is false if the labels of its Namespace are
+// unknown.
+func (p *placements) selecting(object *rules.Object) (selected []*placementInForce, known bool) {
+	known = true
+	for _, one := range p.all {
+		is, decided := one.Selects(object)
+		if is {
+			selected = append(selected, one)
+		}
+		known = known && decided
+	}
+	return selected, known
+}
+
+// ruleObject returns the facts about an object by which placements select it.
+func ruleObject(workloads *mailboxes.Mailboxes, cluster logicalcluster.Name, resource plan.Resource, object *unstructured.Unstructured) *rules.Object {
+	return &rules.Object{
+		Group: resource.Group, Resource: resource.Resource, Namespace: object.GetNamespace(), Name: object.GetName(),
+		Labels: plan.MetadataMap(object, "labels"),
+		NamespaceLabels: func() (labels.Labels, bool) {
+			namespace, state := workloads.Get(namespaces, cluster, types.NamespacedName{Name: object.GetNamespace()})
+			if state != mailboxes.Present {
+				return nil, false
+			}
+			return plan.MetadataMap(namespace, "labels"), true
+		},
+	}
+}
+
+// isPlaceable reports whether an object may be placed at all: kcp did not make it, and it is no copy itself.
+func isPlaceable(resource plan.Resource, object *unstructured.Unstructured) bool {
+	return !plan.IsMarked(object) && selection.IsUserObject(resource.SelectionObject(object))
+}
+
+// selectObject decides which placements select an object, and enqueues its pairs: all of them if the object may have changed,
+// else those that changed.
+func (w *workspace) selectObject(key objectKey, changed bool) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	resource, published := w.resource(key.resource)
+	if w.placements == nil || w.closed || !published {
+		return
+	}
+	source, state := w.Workloads.Get(key.resource, w.cluster, key.key)
+	if state == mailboxes.Unknown || state == mailboxes.Absent && w.Workloads.IsKnownNotServed(w.cluster, key.resource.GroupResource()) {
+		// Without an accepted claim kcp shows an empty list, which says nothing about the objects.
+		return
+	}
+	var selected []*placementInForce
+	absent := plan.SourceNotFound
+	if state == mailboxes.Present {
+		absent = plan.Deselected
+		if isPlaceable(resource, source) {
+			var known bool
+			selected, known = w.placements.selecting(ruleObject(w.Workloads, w.cluster, resource, source))
+			if len(selected) == 0 && (!known || mailboxes.ProjectionOf(source) == mailboxes.IdentityOnly) {
+				// The labels that decide are not cached.
+				return
+			}
+		}
+		if source.GetDeletionTimestamp() != nil {
+			selected, absent = nil, plan.Terminating
+		}
+	}
+	w.setSelected(key, selected, absent, changed)
+}
+
+// setSelected sets the placements that select an object, and enqueues its pairs. It requires the lock.
+func (w *workspace) setSelected(key objectKey, selected []*placementInForce, absent plan.Cause, changed bool) {
+	if w.objects[key] == nil && len(selected) == 0 {
+		return
+	}
+	entry := w.entry(key)
+	changed = changed || !samePlacements(entry.selectedBy, selected)
+	if len(selected) > 0 {
+		absent = ""
+	}
+	if entry.absence != absent {
+		entry.absence, entry.verified = absent, false
+	}
+	if absent != "" && !entry.verified {
+		entry.verified = absent == plan.Terminating || w.placements.leaving || w.Workloads.TakeVerifiedAbsence(w.cluster, key.candidate(absent))
+		changed = changed || entry.verified
+	}
+	entry.selectedBy = selected
+	wanted := map[logicalcluster.Name]struct{}{}
+	for _, placement := range selected {
+		for mailbox := range placement.mailboxes {
+			wanted[mailbox] = struct{}{}
+		}
+	}
+	w.setDesired(key, entry, wanted, changed)
+	w.reportRequests.Publish(w.cluster)
+}
+
+// setDesired sets the mailboxes in which an object is desired, and enqueues its pairs: all of them if the object has changed, else
+// those that changed. It requires the lock.
+func (w *workspace) setDesired(key objectKey, entry *object, wanted map[logicalcluster.Name]struct{}, changed bool) {
+	for mailbox := range wanted {
+		at, found := pairKey{key, mailbox}, entry.pairs[mailbox]
+		if found == nil {
+			found = &pair{}
+			entry.pairs[mailbox] = found
+			w.configs.addPair(at, &w.configRequests)
+		}
+		if !found.desired {
+			found.desired = true
+			w.desired++
+		} else if !changed {
+			continue
+		}
+		w.add(at.task())
+	}
+	for _, mailbox := range slices.Collect(maps.Keys(entry.pairs)) {
+		at, found := pairKey{key, mailbox}, entry.pairs[mailbox]
+		if _, ok := wanted[mailbox]; ok {
+			continue
+		}
+		if found.desired || changed {
+			w.add(at.task())
+		}
+		if found.desired {
+			found.desired, found.placed, found.failure = false, false, nil
+			if w.desired--; w.desired == w.MaxPairs {
+				// Other objects have waited for that.
+				w.stale = true
+				w.resolveRequests.Publish(w.cluster)
+			}
+		}
+		w.dropIfUnused(at)
+	}
+	if len(entry.pairs) == 0 && len(entry.selectedBy) == 0 {
+		delete(w.objects, key)
+	}
+}
+
+func samePlacements(before, after []*placementInForce) bool {
+	return slices.EqualFunc(before, after, func(a, b *placementInForce) bool { return a.Name == b.Name && a.Policy == b.Policy })
+}
+
+func (k pairKey) task() task { return task{k.resource, k.key, k.mailbox} }
+
+func (k objectKey) candidate(cause plan.Cause) absence.Candidate {
+	return absence.Candidate{Resource: k.resource, Key: k.key, Missing: cause == plan.SourceNotFound}
+}
+
+// policyOf returns what happens to withdrawn copies of an object: Orphan if any placement says so.
+func policyOf(selectedBy []*placementInForce) ownership.Policy {
+	if slices.ContainsFunc(selectedBy, func(p *placementInForce) bool { return p.Policy == ownership.PolicyOrphan }) {
+		return ownership.PolicyOrphan
+	}
+	return ownership.PolicyDelete
+}

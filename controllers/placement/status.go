@@ -1,0 +1,282 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+)
+
+// reportInterval is the least time between two status writes for the placements of one workspace.
+const reportInterval = 5 * time.Second
+
+// tally counts the pairs of one placement.
+type tally struct {
+	selected, placed, failed int64
+	failures                 []edgev2alpha1.PlacementFailure
+}
+
+// report writes the status and the slice of each placement of a workspace, where they differ.
+func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (reconcile.Result, error) {
+	w := c.existing(cluster)
+	if w == nil {
+		return reconcile.Result{}, nil
+	}
+	if !c.isFleetSeen() {
+		return reconcile.Result{RequeueAfter: fleetSeenPoll}, nil
+	}
+	if wait := w.reportDelay(); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	placements, known := c.Workloads.List(edgePlacements, cluster)
+	existing, knownSlices := c.Workloads.List(slicesResource, cluster)
+	outcomes, tallies, inForce := w.summarize()
+	client, ok := c.Workloads.Client(cluster)
+	if !known || !knownSlices || !inForce || !ok {
+		return reconcile.Result{}, nil
+	}
+	ctx = requestmetrics.WithClass(ctx, requestmetrics.Extra)
+	byName := map[string]*unstructured.Unstructured{}
+	for _, slice := range existing {
+		byName[slice.GetName()] = slice
+	}
+	for _, placement := range placements {
+		found, ok := outcomes[placement.GetUID()]
+		if placement.GetDeletionTimestamp() != nil {
+			found, ok = w.withdrawing(placement), true
+		}
+		if !ok {
+			continue
+		}
+		if err := w.reportOne(ctx, client, placement, byName[placement.GetName()], found, tallies[placement.GetUID()]); err != nil {
+			return reconcile.Result{}, fmt.Errorf("cannot write the status of the EdgePlacement %s: %w", placement.GetName(), err)
+		}
+	}
+	return reconcile.Result{}, nil
+}
+
+// reportOne writes the status and the slice of one placement, where they differ. A deleted placement keeps its slice.
+func (w *workspace) reportOne(ctx context.Context, client dynamic.Interface, placement, slice *unstructured.Unstructured, found outcome, counted *tally) error {
+	wrote, err := w.writeStatus(ctx, client, placement, found, counted)
+	if wrote {
+		w.setReported()
+	}
+	if err != nil || placement.GetDeletionTimestamp() != nil {
+		return err
+	}
+	return w.writeSlice(ctx, client, placement, slice, found)
+}
+
+func (w *workspace) reportDelay() time.Duration {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	return reportInterval - w.Clock.Since(w.reported)
+}
+
+func (w *workspace) setReported() {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	w.reported = w.Clock.Now()
+}
+
+// summarize returns what each placement came to and its counts, by the UID of the placement; known is false before the placements
+// are in force.
+func (w *workspace) summarize() (outcomes map[types.UID]outcome, tallies map[types.UID]*tally, known bool) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if w.placements == nil {
+		return nil, nil, false
+	}
+	tallies = map[types.UID]*tally{}
+	for key, object := range w.objects {
+		for _, placement := range object.selectedBy {
+			found := tallies[placement.UID]
+			if found == nil {
+				found = &tally{}
+				tallies[placement.UID] = found
+			}
+			found.add(key, object, placement)
+		}
+	}
+	return w.placements.outcomes, tallies, true
+}
+
+// add counts the pairs of an object.
+func (t *tally) add(key objectKey, object *object, placement *placementInForce) {
+	t.selected++
+	for mailbox, destination := range placement.mailboxes {
+		found := object.pairs[mailbox]
+		switch {
+		case found == nil:
+		case found.placed:
+			t.placed++
+		case found.failure != nil:
+			t.failed++
+			t.addFailure(edgev2alpha1.PlacementFailure{
+				ObjectFailure: edgev2alpha1.ObjectFailure{
+					Group: key.resource.Group, Resource: key.resource.Resource, Namespace: key.key.Namespace, Name: key.key.Name,
+					Reason: found.failure.Reason, Message: found.failure.Message,
+				},
+				SyncTarget: destination.Name,
+			})
+		}
+	}
+}
+
+// addFailure keeps the first failures in a stable order.
+func (t *tally) addFailure(failure edgev2alpha1.PlacementFailure) {
+	position, _ := slices.BinarySearchFunc(t.failures, failure, compareFailures)
+	if position == edgev2alpha1.MaxFailures {
+		return
+	}
+	t.failures = slices.Insert(t.failures, position, failure)
+	t.failures = t.failures[:min(len(t.failures), edgev2alpha1.MaxFailures)]
+}
+
+func compareFailures(a, b edgev2alpha1.PlacementFailure) int {
+	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.SyncTarget, b.SyncTarget))
+}
+
+// withdrawing returns the outcome of a deleted placement.
+func (w *workspace) withdrawing(placement *unstructured.Unstructured) outcome {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	copies := 0
+	for _, object := range w.objects {
+		for _, found := range object.pairs {
+			if !found.desired && found.hasCopy {
+				copies++
+			}
+		}
+	}
+	result := outcome{
+		generation: placement.GetGeneration(), reason: ReasonWithdrawing,
+		message: fmt.Sprintf("%d copies of objects of this workspace are left to withdraw.", copies),
+	}
+	if w.placements != nil && w.placements.partial {
+		result.message += " Another placement of the workspace is invalid or beyond a limit, or a workspace cannot be found: see their conditions. Until that is mended, only copies of deleted objects are withdrawn."
+	}
+	return result
+}
+
+// writeStatus patches the status of a placement if it differs, and reports whether it did.
+func (c *Controller) writeStatus(ctx context.Context, client dynamic.Interface, object *unstructured.Unstructured, found outcome, counted *tally) (bool, error) {
+	var placement edgev2alpha1.EdgePlacement
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &placement); err != nil {
+		return false, err
+	}
+	if counted == nil {
+		counted = &tally{}
+	}
+	next := *placement.Status.DeepCopy()
+	next.SpecGeneration = toInt32(found.generation)
+	next.MatchingLocationCount = toInt32(int64(found.resolution.Locations))
+	next.Destinations = toInt32(int64(len(found.resolution.Destinations)))
+	next.Selected, next.Placed, next.Failed, next.Failures = counted.selected, counted.placed, counted.failed, counted.failures
+	for _, condition := range []metav1.Condition{readyCondition(found, counted), notImplementedCondition(found), missingCondition(found), upsyncCondition(found)} {
+		condition.ObservedGeneration = found.generation
+		if condition.Reason == "" {
+			meta.RemoveStatusCondition(&next.Conditions, condition.Type)
+			continue
+		}
+		meta.SetStatusCondition(&next.Conditions, condition)
+	}
+	if apiequality.Semantic.DeepEqual(placement.Status, next) {
+		return false, nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": object.GetUID()}, "status": statusFields(next)})
+	if err != nil {
+		return false, err
+	}
+	_, err = client.Resource(edgePlacements).Patch(ctx, object.GetName(), types.MergePatchType, patch, metav1.PatchOptions{FieldManager: c.fieldManager}, "status")
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return true, nil
+	}
+	return true, err
+}
+
+// toInt32 returns the number, or the largest one that fits: KubeStellar's fields have 32 bits.
+func toInt32(number int64) int32 { return int32(min(number, math.MaxInt32)) } //nolint:gosec // it fits
+
+// statusFields returns a status for a merge patch: an empty list replaces the former one.
+func statusFields(status edgev2alpha1.EdgePlacementStatus) map[string]any {
+	fields, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
+	for _, list := range []string{"conditions", "failures"} {
+		if fields[list] == nil {
+			fields[list] = []any{}
+		}
+	}
+	return fields
+}
+
+// writeSlice creates or updates the SinglePlacementSlice of a placement if it differs.
+func (c *Controller) writeSlice(ctx context.Context, client dynamic.Interface, placement, existing *unstructured.Unstructured, found outcome) error {
+	slice := edgev2alpha1.SinglePlacementSlice{
+		TypeMeta:     metav1.TypeMeta{APIVersion: edgev2alpha1.GroupVersion.String(), Kind: "SinglePlacementSlice"},
+		Destinations: make([]edgev2alpha1.SinglePlacement, 0, len(found.resolution.Destinations)),
+	}
+	for _, destination := range found.resolution.Destinations {
+		slice.Destinations = append(slice.Destinations, edgev2alpha1.SinglePlacement{
+			Cluster: destination.Inventory.String(), LocationName: destination.Location, SyncTargetName: destination.Name, SyncTargetUID: destination.UID,
+		})
+	}
+	if existing != nil {
+		var before edgev2alpha1.SinglePlacementSlice
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(existing.Object, &before); err == nil && slices.Equal(before.Destinations, slice.Destinations) {
+			return nil
+		}
+		slice.UID, slice.ResourceVersion = existing.GetUID(), existing.GetResourceVersion()
+	}
+	slice.Name = placement.GetName()
+	slice.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: edgev2alpha1.GroupVersion.String(), Kind: "EdgePlacement", Name: placement.GetName(), UID: placement.GetUID(), Controller: new(true),
+	}}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&slice)
+	if err != nil {
+		return err
+	}
+	object := &unstructured.Unstructured{Object: content}
+	if existing == nil {
+		_, err = client.Resource(slicesResource).Create(ctx, object, metav1.CreateOptions{FieldManager: c.fieldManager})
+	} else {
+		_, err = client.Resource(slicesResource).Update(ctx, object, metav1.UpdateOptions{FieldManager: c.fieldManager})
+	}
+	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
+		// The event of the newer slice asks for another report.
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,239 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"context"
+	gosync "sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/synchub-dev/synchub/controllers/internal/driftbackoff"
+	"github.com/synchub-dev/synchub/controllers/internal/expectations"
+	"github.com/synchub-dev/synchub/controllers/internal/idlequeue"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
+)
+
+const (
+	// concurrentPairs is the number of requests to mailboxes that one workspace has in flight.
+	concurrentPairs = 16
+	// idleTimeout is how long the queue of a workspace must be empty before its workers stop.
+	idleTimeout = 5 * time.Second
+)
+
+// task is a key of a workspace's queue. Without a mailbox it stands for an object of the workspace, without a resource for all
+// pairs of a mailbox, else for one pair.
+type task struct {
+	resource schema.GroupVersionResource
+	key      types.NamespacedName
+	mailbox  logicalcluster.Name
+}
+
+// objectKey names an object of a workload workspace. Its copies have the same name.
+type objectKey struct {
+	resource schema.GroupVersionResource
+	key      types.NamespacedName
+}
+
+// pairKey names the copy of an object in a mailbox.
+type pairKey struct {
+	objectKey
+	mailbox logicalcluster.Name
+}
+
+// workspace is a workload workspace.
+type workspace struct {
+	*Controller
+	cluster logicalcluster.Name
+	queue   *idlequeue.Queue[task]
+	cancel  context.CancelFunc
+	// writes are the writes to mailboxes that the caches do not show yet.
+	writes expectations.Writes[pairKey, *unstructured.Unstructured]
+
+	lock gosync.Mutex
+	// closed is true once the controller has dropped the workspace.
+	closed bool
+	// placements are in force; nil before they are known.
+	placements *placements
+	// observed are the placements of the workspace, as their absence is not verified.
+	observed []*unstructured.Unstructured
+	// stale is true if all objects must be selected again, whether or not the placements change.
+	stale bool
+	// deleting is true if a placement waits for the withdrawal of its copies.
+	deleting bool
+	// objects have an entry if a placement selects them, or if they have a copy. desired is the number of desired pairs.
+	objects map[objectKey]*object
+	desired int
+	// reported is when the status was last written.
+	reported time.Time
+}
+
+// object is the state of one object of the workspace.
+type object struct {
+	// selectedBy are the placements that select the object, the oldest first.
+	selectedBy []*placementInForce
+	// absence is the reason for which the object has no place anywhere; empty if it has. verified is true once kcp has confirmed it.
+	absence  plan.Cause
+	verified bool
+	pairs    map[logicalcluster.Name]*pair
+}
+
+// pair is the state of an object at one destination.
+type pair struct {
+	// desired is true if a placement wants the copy, and hasCopy if the mailbox shows one.
+	desired, hasCopy bool
+	// placed is true if the copy is as desired. failure is why it cannot be; nil while it may become so.
+	placed  bool
+	failure *Failure
+	backoff *driftbackoff.Backoff
+}
+
+// placementInForce is a placement with its destinations.
+type placementInForce struct {
+	*rules.Placement
+	rules.Resolution
+	// workspace and inventories are those of the resolution.
+	workspace   rules.Workspace
+	inventories []logicalcluster.Name
+	// mailboxes are those of the destinations that have one.
+	mailboxes map[logicalcluster.Name]rules.Destination
+}
+
+func newWorkspace(c *Controller, cluster logicalcluster.Name) *workspace {
+	w := &workspace{Controller: c, cluster: cluster, objects: map[objectKey]*object{}}
+	w.writes = expectations.New[pairKey, *unstructured.Unstructured](&w.lock, c.Clock)
+	w.queue = idlequeue.New(idlequeue.Options[task]{
+		Name:                    "placementpairs",
+		Reconciler:              w,
+		MaxConcurrentReconciles: concurrentPairs,
+		ReconciliationTimeout:   reconcileTimeout,
+		MinRetryDelay:           minRetryDelay,
+		MaxRetryDelay:           maxRetryDelay,
+		IdleTimeout:             idleTimeout,
+		Log: func(t task) logr.Logger {
+			return c.Log.WithValues("workspace", cluster, "resource", t.resource.GroupResource(), "object", t.key.String(), "mailbox", t.mailbox)
+		},
+		Clock: c.Clock,
+	})
+	return w
+}
+
+// add adds tasks to the queue.
+func (w *workspace) add(tasks ...task) { w.queue.Add(tasks...) }
+
+// Reconcile carries out one task.
+func (w *workspace) Reconcile(ctx context.Context, t task) (reconcile.Result, error) {
+	switch {
+	case t.mailbox == "":
+		w.selectObject(objectKey{t.resource, t.key}, true)
+		return reconcile.Result{}, nil
+	case t.resource == schema.GroupVersionResource{}:
+		w.addPairsOf(t.mailbox)
+		return reconcile.Result{}, nil
+	default:
+		return w.reconcilePair(ctx, pairKey{objectKey{t.resource, t.key}, t.mailbox})
+	}
+}
+
+// addPairsOf enqueues all pairs of a mailbox.
+func (w *workspace) addPairsOf(mailbox logicalcluster.Name) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	for key, object := range w.objects {
+		if object.pairs[mailbox] != nil {
+			w.add(task{key.resource, key.key, mailbox})
+		}
+	}
+}
+
+// onCopy notes that a mailbox has shown a copy of an object of the workspace, or that the copy is gone.
+func (w *workspace) onCopy(resource schema.GroupVersionResource, name types.NamespacedName, mailbox logicalcluster.Name, before, after *unstructured.Unstructured) {
+	key := pairKey{objectKey{resource, name}, mailbox}
+	if after == nil && before != nil {
+		w.writes.DeletionObserved(key, before.GetUID())
+	}
+	w.lock.Lock()
+	entry := w.entry(key.objectKey)
+	found := entry.pairs[mailbox]
+	if found == nil {
+		found = &pair{}
+		entry.pairs[mailbox] = found
+		w.configs.addPair(key, &w.configRequests)
+	}
+	found.hasCopy = after != nil
+	w.dropIfUnused(key)
+	w.lock.Unlock()
+	w.add(key.task())
+}
+
+// entry returns the state of an object, which it creates if there is none. It requires the lock.
+func (w *workspace) entry(key objectKey) *object {
+	found, ok := w.objects[key]
+	if !ok {
+		found = &object{pairs: map[logicalcluster.Name]*pair{}}
+		w.objects[key] = found
+	}
+	return found
+}
+
+// dropIfUnused drops a pair that is neither desired nor has a copy, and its object after the last pair. It requires the lock.
+func (w *workspace) dropIfUnused(key pairKey) {
+	entry := w.objects[key.objectKey]
+	if entry == nil {
+		return
+	}
+	if found := entry.pairs[key.mailbox]; found != nil && !found.desired && !found.hasCopy {
+		delete(entry.pairs, key.mailbox)
+		w.configs.removePair(key, &w.configRequests)
+		w.names.set(takenName{key.mailbox, key.objectKey}, w.cluster, false)
+		if w.deleting {
+			w.resolveRequests.Publish(w.cluster)
+		}
+	}
+	if len(entry.pairs) == 0 && len(entry.selectedBy) == 0 {
+		delete(w.objects, key.objectKey)
+	}
+}
+
+// invalidate makes the next resolve select all objects again.
+func (w *workspace) invalidate() {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	w.stale = true
+}
+
+// selectsByNamespaceLabels reports whether the labels of Namespaces decide about other objects.
+func (w *workspace) selectsByNamespaceLabels() bool {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	return w.placements != nil && w.placements.byNamespaceLabels
+}
+
+// closeIfEmpty closes the workspace unless it has objects.
+func (w *workspace) closeIfEmpty() bool {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	w.closed = w.closed || len(w.objects) == 0
+	return w.closed
+}

@@ -1,0 +1,319 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/installation"
+)
+
+var (
+	edgePlacements = schema.GroupVersionResource{Group: "edge.kubestellar.io", Version: "v2alpha1", Resource: "edgeplacements"}
+	placedSlices   = schema.GroupVersionResource{Group: "edge.kubestellar.io", Version: "v2alpha1", Resource: "singleplacementslices"}
+	locations      = schema.GroupVersionResource{Group: "edge.kubestellar.io", Version: "v2alpha1", Resource: "locations"}
+)
+
+// location returns a Location that selects SyncTargets by a label, and that a workspace may use.
+func location(name, env, availableTo string) string {
+	return fmt.Sprintf(`
+apiVersion: edge.kubestellar.io/v2alpha1
+kind: Location
+metadata: {name: %[1]s, labels: {env: %[2]s}}
+spec:
+  resource: {group: edge.kubestellar.io, version: v2alpha1, resource: synctargets}
+  instanceSelector: {matchLabels: {env: %[2]s}}
+  availableTo: {workspaces: [%[3]q]}
+`, name, env, availableTo)
+}
+
+// placementOn returns a placement of all objects of a namespace on the Locations for production.
+func placementOn(name, namespace string) string {
+	return fmt.Sprintf(`
+apiVersion: edge.kubestellar.io/v2alpha1
+kind: EdgePlacement
+metadata: {name: %[1]s}
+spec:
+  locationSelectors: [{matchLabels: {env: prod}}]
+  downsync: [{namespaces: [%[2]s]}]
+`, name, namespace)
+}
+
+// newWorkload creates a workload workspace.
+func newWorkload(ctx context.Context, name string) *installation.Workload {
+	GinkgoHelper()
+	workload, err := synchub.NewWorkload(ctx, name)
+	Expect(err).NotTo(HaveOccurred())
+	return workload
+}
+
+var _ = Describe("placement", func() {
+	It("copies objects to the clusters that a placement selects, follows changes, and withdraws them", func(ctx SpecContext) {
+		const ns = "placement-journey"
+		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
+		for name, env := range map[string]string{"florin": "prod", "guilder": "dev"} {
+			Expect(inventory.Register(ctx, name, kubeconfigOf(name), map[string]string{"env": env})).To(Succeed())
+		}
+		apply(ctx, inventory.Config, documents(location("prod", "prod", workload.Path), location("dev", "dev", workload.Path)))
+
+		eventuallyPlaced(ctx, workload, documents(namespace(ns), configMap(ns, "prices", "1"), placementOn("shop", ns)))
+		eventuallyExists(ctx, target("florin"), configMaps, ns, "prices")
+		Eventually(readyStatus).WithContext(ctx).WithArguments(workload, "shop").Should(Equal("True"))
+		Expect(value(ctx, workload.Config, edgePlacements, "", "shop", "status", "destinations")).To(Equal("1"))
+		Eventually(value).WithArguments(ctx, workload.Config, placedSlices, "", "shop", "destinations").Should(ContainSubstring("florin"))
+
+		By("an edit reaches the target")
+		apply(ctx, workload.Config, configMap(ns, "prices", "2"))
+		Eventually(value).WithArguments(ctx, target("florin"), configMaps, ns, "prices", "data", "entry").Should(Equal("2"))
+
+		By("a label moves the objects to another cluster")
+		patch(ctx, inventory.Config, installation.SyncTargets, "", "florin", `{"metadata": {"labels": {"env": "test"}}}`)
+		patch(ctx, inventory.Config, installation.SyncTargets, "", "guilder", `{"metadata": {"labels": {"env": "prod"}}}`)
+		eventuallyExists(ctx, target("guilder"), configMaps, ns, "prices")
+		eventuallyGone(ctx, target("florin"), configMaps, ns, "prices")
+
+		By("a deleted source goes from the target")
+		apply(ctx, workload.Config, configMap(ns, "second", "1"))
+		eventuallyExists(ctx, target("guilder"), configMaps, ns, "second")
+		remove(ctx, workload.Config, configMaps, ns, "second")
+		eventuallyGone(ctx, target("guilder"), configMaps, ns, "second")
+		Expect(framework.Exists(ctx, target("guilder"), configMaps, ns, "prices")).To(BeTrue())
+
+		By("a deleted placement withdraws everything")
+		remove(ctx, workload.Config, edgePlacements, "", "shop")
+		eventuallyGone(ctx, target("guilder"), configMaps, ns, "prices")
+	}, NodeTimeout(5*time.Minute))
+
+	It("makes one write to the mailbox and one to the target per change, and none at rest or after a restart", SpecPriority(1), func(ctx SpecContext) {
+		const ns = "placement-counted"
+		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
+		Expect(inventory.Register(ctx, "quiet", kubeconfigOf("hosting"), map[string]string{"env": "prod"})).To(Succeed())
+		mailbox := mailboxOf(ctx, inventory, "quiet")
+		apply(ctx, inventory.Config, location("prod", "prod", workload.Path))
+		eventuallyPlaced(ctx, workload, documents(namespace(ns), configMap(ns, "settings", "green"), placementOn("shop", ns)))
+		hosting := target("hosting")
+		eventuallyExists(ctx, hosting, configMaps, ns, "settings")
+		Eventually(readyStatus).WithContext(ctx).WithArguments(workload, "shop").Should(Equal("True"))
+		eventuallyExists(ctx, workload.Config, placedSlices, "", "shop")
+
+		counted := counting(ctx)
+		entry := func(name, want string) func() {
+			return func() {
+				GinkgoHelper()
+				Eventually(value).WithContext(ctx).WithArguments(hosting, configMaps, ns, name, "data", "entry").Should(Equal(want))
+			}
+		}
+		counted("an update", func() { patch(ctx, workload.Config, configMaps, ns, "settings", `{"data": {"entry": "blue"}}`) }, entry("settings", "blue"),
+			map[string]float64{"mailbox object update configmaps": 1, "target object apply configmaps": 1})
+		counted("a create", func() { apply(ctx, workload.Config, configMap(ns, "other", "x")) }, entry("other", "x"),
+			map[string]float64{"mailbox object create configmaps": 1, "target object apply configmaps": 1})
+		counted("a repair in the mailbox", func() { patch(ctx, mailbox, configMaps, ns, "settings", `{"data": {"entry": "red"}}`) },
+			func() {
+				Eventually(value).WithContext(ctx).WithArguments(mailbox, configMaps, ns, "settings", "data", "entry").Should(Equal("blue"))
+				entry("settings", "blue")()
+			}, map[string]float64{"mailbox object update configmaps": 1, "target object apply configmaps": 2})
+		counted("a key that goes", func() {
+			patch(ctx, workload.Config, configMaps, ns, "settings", `{"data": {"entry": null, "next": "1"}}`)
+		}, entry("settings", ""),
+			map[string]float64{"mailbox object update configmaps": 1, "target object apply configmaps": 1})
+
+		By("an idle restart")
+		fill(ctx, workload.Config, ns, "item-", 20)
+		Eventually(func() int { return len(identities(ctx, hosting, configMaps, ns, "item-")) }).WithContext(ctx).Should(Equal(20))
+		Eventually(readyStatus).WithContext(ctx).WithArguments(workload, "shop").Should(Equal("True"))
+		quiet(ctx)
+		before := identities(ctx, mailbox, configMaps, ns, "")
+		Expect(hub.Kill9()).To(Succeed())
+		startHub(ctx)
+		Eventually(placedPairs).WithContext(ctx).Should(BeNumerically(">=", 22))
+		quiet(ctx)
+		Expect(requestCounts(ctx)).To(BeEmpty(), "no object and no extra request across a restart with nothing changed")
+		Expect(identities(ctx, mailbox, configMaps, ns, "")).To(Equal(before))
+	}, NodeTimeout(6*time.Minute))
+
+	It("places only where the administrator of the inventory allows it", func(ctx SpecContext) {
+		const ns = "placement-allowed"
+		inventory, workload, stranger := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload"), newWorkload(ctx, ns+"-stranger")
+		Expect(inventory.Register(ctx, "florin", kubeconfigOf("florin"), map[string]string{"env": "prod"})).To(Succeed())
+		eventuallyExists(ctx, inventory.Config, locations, "", "default")
+		apply(ctx, inventory.Config, location("prod", "prod", workload.Path))
+
+		By("a workspace that the Location does not name places nothing, whatever path it claims")
+		patch(ctx, stranger.Config, logicalClusters, "", "cluster", fmt.Sprintf(`{"metadata": {"annotations": {"kcp.io/path": %q}}}`, workload.Path))
+		for _, from := range []*installation.Workload{stranger, workload} {
+			eventuallyPlaced(ctx, from, documents(namespace(ns), configMap(ns, "of-"+from.Config.Host[len(from.Config.Host)-5:], "1"), placementOn("shop", ns)))
+		}
+		Eventually(readyStatus).WithContext(ctx).WithArguments(workload, "shop").Should(Equal("True"))
+		// The hub may have verified the stranger's own path before.
+		Eventually(readyReason).WithContext(ctx).WithArguments(stranger, "shop").Should(Or(Equal("NoLocation"), Equal("PathUnverified")))
+		Expect(value(ctx, stranger.Config, edgePlacements, "", "shop", "status", "destinations")).To(Equal("0"))
+		Expect(identities(ctx, mailboxOf(ctx, inventory, "florin"), configMaps, ns, "of-")).To(HaveLen(1))
+
+		By("the permission ends")
+		patch(ctx, inventory.Config, locations, "", "prod", `{"spec": {"availableTo": {"workspaces": ["root:somebody-else"]}}}`)
+		Eventually(readyReason).WithContext(ctx).WithArguments(workload, "shop").Should(Equal("NoLocation"))
+		Eventually(identities).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "of-").Should(BeEmpty())
+	}, NodeTimeout(5*time.Minute))
+
+	It("leaves alone what is somebody else's, and what it cannot judge", func(ctx SpecContext) {
+		const ns = "placement-others"
+		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
+		Expect(inventory.Register(ctx, "florin", kubeconfigOf("florin"), map[string]string{"env": "prod"})).To(Succeed())
+		mailbox := mailboxOf(ctx, inventory, "florin")
+		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "taken", "theirs")))
+		apply(ctx, inventory.Config, location("prod", "prod", workload.Path))
+		eventuallyPlaced(ctx, workload, documents(namespace(ns), configMap(ns, "taken", "ours"), configMap(ns, "free", "1"), placementOn("shop", ns)))
+
+		By("an object of the mailbox that has the name")
+		eventuallyExists(ctx, target("florin"), configMaps, ns, "free")
+		Eventually(value).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", "status", "failures").Should(And(ContainSubstring("taken"), ContainSubstring("Conflict"), ContainSubstring("florin")))
+		Expect(value(ctx, mailbox, configMaps, ns, "taken", "data", "entry")).To(Equal("theirs"))
+		remove(ctx, mailbox, configMaps, ns, "taken")
+		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "taken", "data", "entry").Should(Equal("ours"))
+		Eventually(readyStatus).WithContext(ctx).WithArguments(workload, "shop").Should(Equal("True"))
+
+		By("objects that kcp makes, and copies, never go")
+		Expect(value(ctx, workload.Config, configMaps, ns, "kube-root-ca.crt", "metadata", "name")).NotTo(BeEmpty())
+		Expect(value(ctx, mailbox, configMaps, ns, "kube-root-ca.crt", "metadata", "annotations")).NotTo(ContainSubstring(ownership.MarkAnnotation))
+
+		By("a mark that a tenant copies to another mailbox is worth nothing there")
+		Expect(inventory.Register(ctx, "guilder", kubeconfigOf("guilder"), map[string]string{"env": "dev"})).To(Succeed())
+		elsewhere := mailboxOf(ctx, inventory, "guilder")
+		forged, err := framework.Get(ctx, mailbox, configMaps, ns, "free")
+		Expect(err).NotTo(HaveOccurred())
+		Expect(unstructured.SetNestedField(forged.Object, "forged", "data", "entry")).To(Succeed())
+		for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "managedFields", "generation"} {
+			unstructured.RemoveNestedField(forged.Object, "metadata", field)
+		}
+		content, err := forged.MarshalJSON()
+		Expect(err).NotTo(HaveOccurred())
+		apply(ctx, elsewhere, documents(namespace(ns), string(content)))
+		patch(ctx, workload.Config, configMaps, ns, "free", `{"data": {"entry": "2"}}`)
+		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "free", "data", "entry").Should(Equal("2"))
+		quiet(ctx)
+		Expect(value(ctx, elsewhere, configMaps, ns, "free", "data", "entry")).To(Equal("forged"))
+
+		By("roles would act inside the mailbox")
+		apply(ctx, workload.Config, fmt.Sprintf(`
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: reader, namespace: %s}
+rules: []
+`, ns))
+		Eventually(value).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", "status", "failures").Should(And(ContainSubstring("roles"), ContainSubstring("Privileged")))
+		Expect(framework.Exists(ctx, mailbox, roles, ns, "reader")).To(BeFalse())
+
+		By("a placement that becomes invalid withdraws nothing")
+		patch(ctx, workload.Config, edgePlacements, "", "shop", `{"spec": {"downsync": [{"labelSelectors": [{"matchExpressions": [{"key": "a", "operator": "Near", "values": ["b"]}]}]}]}}`)
+		Eventually(readyReason).WithContext(ctx).WithArguments(workload, "shop").Should(Equal("Invalid"))
+		quiet(ctx)
+		Expect(framework.Exists(ctx, target("florin"), configMaps, ns, "free")).To(BeTrue())
+	}, NodeTimeout(5*time.Minute))
+
+	It("keeps copies by the policy Orphan, and withdraws them when the binding goes", func(ctx SpecContext) {
+		const ns = "placement-ends"
+		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
+		Expect(inventory.Register(ctx, "florin", kubeconfigOf("florin"), map[string]string{"env": "prod"})).To(Succeed())
+		mailbox := mailboxOf(ctx, inventory, "florin")
+		apply(ctx, inventory.Config, location("prod", "prod", workload.Path))
+		eventuallyPlaced(ctx, workload, documents(namespace(ns), configMap(ns, "prices", "1"), placementOn("shop", ns)))
+		eventuallyExists(ctx, target("florin"), configMaps, ns, "prices")
+
+		By("an orphan stays, and may be taken over again")
+		patch(ctx, workload.Config, edgePlacements, "", "shop", `{"spec": {"deletionPolicy": "Orphan"}}`)
+		Eventually(value).WithContext(ctx).WithArguments(mailbox, configMaps, ns, "prices", "metadata", "annotations").Should(ContainSubstring("Orphan"))
+		remove(ctx, workload.Config, edgePlacements, "", "shop")
+		Eventually(value).WithContext(ctx).WithArguments(mailbox, configMaps, ns, "prices", "metadata", "annotations").ShouldNot(ContainSubstring("synchub.dev/mark"))
+		quiet(ctx)
+		Expect(framework.Exists(ctx, target("florin"), configMaps, ns, "prices")).To(BeTrue())
+		apply(ctx, workload.Config, documents(configMap(ns, "prices", "2"), placementOn("shop", ns)))
+		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "prices", "data", "entry").Should(Equal("2"))
+
+		By("a placement beyond the limit places nothing new, and withdraws nothing")
+		Expect(hub.Kill9()).To(Succeed())
+		startHub(ctx, "--max-placed-objects=2")
+		fill(ctx, workload.Config, ns, "item-", 3)
+		Eventually(readyReason).WithContext(ctx).WithArguments(workload, "shop").Should(Or(Equal("LimitExceeded"), Equal("ObjectsFailed")))
+		quiet(ctx)
+		Expect(len(identities(ctx, mailbox, configMaps, ns, "item-"))).To(BeNumerically("<=", 2))
+		Expect(framework.Exists(ctx, target("florin"), configMaps, ns, "prices")).To(BeTrue())
+		Expect(hub.Kill9()).To(Succeed())
+		startHub(ctx)
+		Eventually(identities).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "item-").Should(HaveLen(3))
+
+		By("the binding goes")
+		remove(ctx, workload.Config, installation.APIBindings, "", "workload")
+		eventuallyGone(ctx, target("florin"), configMaps, ns, "prices")
+		Eventually(framework.Exists).WithContext(ctx).WithArguments(workload.Config, installation.APIBindings, "", "workload").Should(BeFalse())
+
+		By("the whole workspace goes")
+		Expect(workload.Bind(ctx)).To(Succeed())
+		eventuallyPlaced(ctx, workload, placementOn("again", ns))
+		eventuallyExists(ctx, target("florin"), configMaps, ns, "prices")
+		root := synchub.InWorkspace("root")
+		remove(ctx, root, workspaces, "", ns+"-workload")
+		eventuallyGone(ctx, target("florin"), configMaps, ns, "prices")
+		Eventually(framework.Exists).WithContext(ctx).WithArguments(root, workspaces, "", ns+"-workload").Should(BeFalse())
+	}, NodeTimeout(5*time.Minute))
+})
+
+// eventuallyPlaced applies a manifest as soon as the workload workspace serves its APIs.
+func eventuallyPlaced(ctx context.Context, workload *installation.Workload, manifest string) {
+	GinkgoHelper()
+	Eventually(framework.Apply).WithContext(ctx).WithArguments(workload.Config, manifest).Should(Succeed())
+}
+
+// readyStatus returns the status of the condition Ready of a placement, and readyReason its reason.
+func readyStatus(ctx context.Context, workload *installation.Workload, name string) string {
+	return placementReady(ctx, workload, name, "status")
+}
+
+func readyReason(ctx context.Context, workload *installation.Workload, name string) string {
+	return placementReady(ctx, workload, name, "reason")
+}
+
+func placementReady(ctx context.Context, workload *installation.Workload, name, field string) string {
+	object, err := framework.Get(ctx, workload.Config, edgePlacements, "", name)
+	if err != nil {
+		return err.Error()
+	}
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, condition := range conditions {
+		if one, _ := condition.(map[string]any); one["type"] == "Ready" {
+			return fmt.Sprint(one[field])
+		}
+	}
+	return ""
+}
+
+// placedPairs returns how many pairs of an object and a destination the hub reports as placed.
+func placedPairs(ctx context.Context) float64 {
+	samples, err := hub.Metrics(ctx)
+	if err != nil {
+		return -1
+	}
+	return samples[`synchub_placement_pairs{state="placed"}`]
+}
