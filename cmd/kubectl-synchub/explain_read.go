@@ -20,7 +20,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"regexp"
 	"strings"
 	"time"
@@ -141,17 +140,9 @@ func (o *explainOptions) workspaceReader(workspace string) (*reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	config = rest.CopyConfig(config)
-	server, err := url.Parse(config.Host)
-	if err != nil {
+	if config, err = inWorkspace(config, workspace); err != nil {
 		return nil, err
 	}
-	prefix, _, found := strings.Cut(server.Path, "/clusters/")
-	if !found {
-		return nil, fmt.Errorf("the current context is no workspace of kcp: its server %s has no /clusters/ in its path", config.Host)
-	}
-	server.Path = prefix + "/clusters/" + workspace
-	config.Host = server.String()
 	return newReader(config)
 }
 

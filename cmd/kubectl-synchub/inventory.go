@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"strings"
 
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	"github.com/spf13/cobra"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -52,7 +53,10 @@ var scheme = newScheme()
 
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, rbacv1.AddToScheme, authorizationv1.AddToScheme, authenticationv1.AddToScheme, edgev2alpha1.AddToScheme, synchubv1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, rbacv1.AddToScheme, authorizationv1.AddToScheme, authenticationv1.AddToScheme,
+		apisv1alpha2.AddToScheme, edgev2alpha1.AddToScheme, synchubv1alpha1.AddToScheme,
+	} {
 		utilruntime.Must(add(scheme))
 	}
 	return scheme

@@ -71,6 +71,8 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	command.AddCommand(newStateCommands(streams)...)
 	command.AddCommand(newStatusCommand(streams), newExplainCommand(streams))
 	command.AddCommand(
+		newParentCommand("bind", "Make a workspace a workload workspace", nil, newBindComputeCommand(streams)),
+		newParentCommand("unbind", "Undo bind", nil, newUnbindComputeCommand(streams)),
 		newParentCommand("get", "List SyncTargets", nil, newGetTargetsCommand(streams)),
 		newParentCommand("describe", "Show the details of a SyncTarget", nil, newDescribeTargetCommand(streams)),
 		newParentCommand("published-resource", "Work with PublishedResources", []string{"publishedresource", "pubres"}, newRenderCommand(streams)),

@@ -22,14 +22,8 @@ import (
 	"fmt"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
-	toolswatch "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -48,37 +42,12 @@ var ErrReplaced = errors.New("the SyncTarget was replaced by another one")
 // ctx ends. It returns the last state. The error may be [ErrReplaced].
 func WatchSyncTarget(ctx context.Context, inventory client.WithWatch, syncTarget *edgev2alpha1.SyncTarget, done func(*edgev2alpha1.SyncTarget) bool) (*edgev2alpha1.SyncTarget, error) {
 	last := syncTarget
-	only := &client.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, syncTarget.Name)}
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			list := &edgev2alpha1.SyncTargetList{}
-			return list, inventory.List(ctx, list, only, &client.ListOptions{Raw: &options})
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return inventory.Watch(ctx, &edgev2alpha1.SyncTargetList{}, only, &client.ListOptions{Raw: &options})
-		},
-	}
-	isDone := func(current *edgev2alpha1.SyncTarget) (bool, error) {
+	err := WatchObject(ctx, inventory, syncTarget, func() client.ObjectList { return &edgev2alpha1.SyncTargetList{} }, func(current *edgev2alpha1.SyncTarget) (bool, error) {
 		if current != nil && current.UID != syncTarget.UID {
 			return false, ErrReplaced
 		}
 		last = current
 		return done(current), nil
-	}
-	_, err := toolswatch.UntilWithSync(ctx, source, &edgev2alpha1.SyncTarget{}, func(store cache.Store) (bool, error) {
-		if len(store.List()) == 0 {
-			return isDone(nil)
-		}
-		return false, nil
-	}, func(event watch.Event) (bool, error) {
-		current, ok := event.Object.(*edgev2alpha1.SyncTarget)
-		if !ok {
-			return false, apierrors.FromObject(event.Object)
-		}
-		if event.Type == watch.Deleted {
-			current = nil
-		}
-		return isDone(current)
 	})
 	return last, err
 }
