@@ -49,11 +49,7 @@ func startFilteredCache(t *testing.T, connection *Connection, scope Scope) (*Fil
 			object.(*unstructured.Unstructured).SetLabels(nil)
 			return object, nil
 		},
-		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(object any) { told.add("added", object.(*unstructured.Unstructured)) },
-			UpdateFunc: func(_, object any) { told.add("updated", object.(*unstructured.Unstructured)) },
-			DeleteFunc: func(object any) { told.add("deleted", object.(*unstructured.Unstructured)) },
-		},
+		Handler: told.handler(),
 	})
 	runInTest(t, filtered.Run)
 	waitForCacheSync(t, filtered)
