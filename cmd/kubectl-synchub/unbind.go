@@ -33,13 +33,13 @@ import (
 const unbindComputeLong = `Delete an EdgePlacement that bind compute made, so that the hub withdraws its objects from the clusters.
 
 The command finds the EdgePlacement by the path of the inventory workspace that bind compute was given, or by --name if several
-EdgePlacements are for that. The objects stay in the workspace. Copies stay on a cluster if another EdgePlacement places them there, or if spec.deletionPolicy of the
-EdgePlacement is Orphan.
+EdgePlacements are for that. The objects stay in the workspace. Copies stay on a cluster if another EdgePlacement places them there, or
+if spec.deletionPolicy of the EdgePlacement is Orphan.
 
 With --all the command also deletes the APIBinding of the export workload.edge.kubestellar.io, once no EdgePlacement is left.
 Without an inventory workspace and a name it deletes every EdgePlacement that bind compute made. kcp deletes all objects of the
 export's APIs in the workspace with the APIBinding, such as Deployments. While other EdgePlacements remain, the command changes
-nothing: without the APIBinding, the hub could not withdraw their copies.
+nothing, because they would go too.
 
 The command shows the consequences and asks; --yes is for scripts.`
 

@@ -138,8 +138,8 @@ func wasMade(placement *edgev2alpha1.EdgePlacement) bool {
 	return made
 }
 
-// checkRemaining returns an error if the APIBinding is to be removed and an EdgePlacement would remain. kcp would delete
-// that with the APIBinding, and the hub, without access to the workspace, could not prove that its objects must go.
+// checkRemaining returns an error if the APIBinding is to be removed and an EdgePlacement would remain: kcp would delete that with
+// the APIBinding, though nobody asked for it.
 func checkRemaining(all []edgev2alpha1.EdgePlacement, removal *Removal) error {
 	if removal.Binding == nil {
 		return nil
@@ -150,7 +150,7 @@ func checkRemaining(all []edgev2alpha1.EdgePlacement, removal *Removal) error {
 	if len(remaining) == 0 {
 		return nil
 	}
-	return fmt.Errorf("nothing was changed: the EdgePlacements %s would remain, and without the APIBinding %s the hub could not withdraw the copies of their objects. Remove them first, with `kubectl synchub unbind compute` or `kubectl delete edgeplacement`",
+	return fmt.Errorf("nothing was changed: the EdgePlacements %s would be deleted with the APIBinding %s, and their objects withdrawn from the clusters. Remove them first, with `kubectl synchub unbind compute` or `kubectl delete edgeplacement`",
 		namesOf(remaining), removal.Binding.Name)
 }
 

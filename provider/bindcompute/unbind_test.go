@@ -66,7 +66,7 @@ func TestSelectPlacements(t *testing.T) {
 				t.Error(err)
 			}
 			err = checkRemaining(all, &Removal{Placements: got, Binding: &apisv1alpha2.APIBinding{}})
-			if err == nil || !strings.Contains(err.Error(), "the EdgePlacements "+test.remaining+" would remain") {
+			if err == nil || !strings.Contains(err.Error(), "the EdgePlacements "+test.remaining+" would be deleted with the APIBinding") {
 				t.Errorf("the error is %v", err)
 			}
 		})
