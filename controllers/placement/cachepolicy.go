@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
@@ -36,8 +37,8 @@ var PlacementLimits = mailboxes.Limits{Objects: 4_096, Bytes: 16 << 20}
 // [mailboxes.CachePolicy].
 type CachePolicy struct {
 	limits mailboxes.Limits
-	// published is that of the controller.
-	published atomic.Pointer[publishedResources]
+	// resources are the published resources by the GVR that workspaces have; nil before the first publish.
+	resources atomic.Pointer[map[schema.GroupVersionResource]plan.Resource]
 	// workspaces holds a []*rules.Placement by workspace.
 	workspaces gosync.Map
 }
@@ -60,11 +61,11 @@ func (p *CachePolicy) ConfigLimits() mailboxes.Limits { return PlacementLimits }
 
 // Selects implements [mailboxes.CachePolicy].
 func (p *CachePolicy) Selects(all *mailboxes.Mailboxes, cluster logicalcluster.Name, of schema.GroupVersionResource, object *unstructured.Unstructured) (selected, known bool) {
-	published := p.published.Load()
+	published := p.published()
 	if published == nil {
 		return true, false
 	}
-	resource, ok := (*published)[of]
+	resource, ok := published[of]
 	if !ok || resource.RelatedOnly || !isPlaceable(resource, object) {
 		return false, true
 	}
@@ -113,4 +114,18 @@ func (p *CachePolicy) set(cluster logicalcluster.Name, inForce *placements) {
 func (p *CachePolicy) forget(cluster logicalcluster.Name) { p.workspaces.Delete(cluster) }
 
 // publish sets the published resources.
-func (p *CachePolicy) publish(resources *publishedResources) { p.published.Store(resources) }
+func (p *CachePolicy) publish(resources []plan.Resource) {
+	published := make(map[schema.GroupVersionResource]plan.Resource, len(resources))
+	for _, resource := range resources {
+		published[resource.GroupVersionResource] = resource
+	}
+	p.resources.Store(&published)
+}
+
+// published returns the published resources; nil before they are known. The caller must not change them.
+func (p *CachePolicy) published() map[schema.GroupVersionResource]plan.Resource {
+	if published := p.resources.Load(); published != nil {
+		return *published
+	}
+	return nil
+}

@@ -35,7 +35,8 @@ func readyCondition(found outcome, counted *tally) metav1.Condition {
 		ready.Reason, ready.Message = found.reason, found.message
 	case found.resolution.Locations == 0:
 		ready.Reason = ReasonNoLocation
-		ready.Message = "No Location that spec.locationSelectors select is available to this workspace. The administrator of an inventory makes a Location available by spec.availableTo.workspaces of the Location."
+		ready.Message = "No Location that spec.locationSelectors select is available to this workspace, of the workspaces in spec.inventoryWorkspaces if there are any. " +
+			"The administrator of an inventory makes a Location available by spec.availableTo.workspaces of the Location."
 	case destinations == 0:
 		ready.Reason, ready.Message = ReasonNoSyncTarget, "The selected Locations have no SyncTarget."
 	case counted.selected == 0:

@@ -17,18 +17,18 @@ limitations under the License.
 package placement
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	testclock "k8s.io/utils/clock/testing"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/topic"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
@@ -36,89 +36,139 @@ import (
 var (
 	configMapsResource   = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	clusterRolesResource = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterroles"}
+
+	configMapsEntry   = selectedResource{edgev2alpha1.GroupResource{Resource: "configmaps"}, true}
+	clusterRolesEntry = selectedResource{edgev2alpha1.GroupResource{Group: "rbac.authorization.k8s.io", Resource: "clusterroles"}, false}
+	configOwner       = ownership.Owner{Hub: "h", SyncTarget: "placement/u"}
 )
 
 func pairOf(resource schema.GroupVersionResource, name string) pairKey {
 	return pairKey{objectKey{resource, types.NamespacedName{Namespace: "shop", Name: name}}, "m"}
 }
 
-func TestConfigsFollowThePairs(t *testing.T) {
-	configs := &mailboxConfigs{mailboxes: map[logicalcluster.Name]*mailboxUse{}}
-	requests := &topic.Topic[logicalcluster.Name]{}
-	configs.addPair(pairOf(configMapsResource, "a"), requests)
-	configs.addPair(pairOf(configMapsResource, "b"), requests)
-	configs.addPair(pairOf(clusterRolesResource, "c"), requests)
-	upsync := []edgev2alpha1.UpsyncSet{{APIGroup: "apps", Resources: []string{"deployments"}}}
-	allowed := rules.Destination{MayUpsync: true}
-	inForce := func(mailboxes map[logicalcluster.Name]rules.Destination) *placements {
-		return &placements{all: []*placementInForce{{Placement: &rules.Placement{Upsync: upsync}, mailboxes: mailboxes}}}
+func TestConfigsCountPairs(t *testing.T) {
+	configs := newConfigs(testclock.NewFakePassiveClock(time.Unix(1000, 0)))
+	for _, step := range []struct {
+		pair  pairKey
+		first bool
+	}{{pairOf(configMapsResource, "a"), true}, {pairOf(configMapsResource, "b"), false}, {pairOf(clusterRolesResource, "c"), true}} {
+		if first := configs.addPair(step.pair); first != step.first {
+			t.Errorf("%v: the first is %v", step.pair, first)
+		}
 	}
-	configs.setUpsync("w", inForce(map[logicalcluster.Name]rules.Destination{"m": allowed, "denied": {}}), requests)
-
-	resources, up := configs.of("m")
-	if len(resources) != 2 || resources[0] != configMapsResource || resources[1] != clusterRolesResource || len(up) != 1 {
-		t.Errorf("%v, %v", resources, up)
+	if resources := configs.resources("m"); len(resources) != 2 || len(configs.resources("other")) != 0 {
+		t.Errorf("%v", resources)
 	}
-	if _, up := configs.of("denied"); len(up) != 0 {
-		t.Errorf("upsync without a permission: %v", up)
+	for _, step := range []struct {
+		pair pairKey
+		last bool
+	}{{pairOf(configMapsResource, "a"), false}, {pairOf(configMapsResource, "b"), true}, {pairOf(clusterRolesResource, "c"), true}} {
+		if last := configs.removePair(step.pair); last != step.last {
+			t.Errorf("%v: the last is %v", step.pair, last)
+		}
 	}
-
-	configs.removePair(pairOf(configMapsResource, "a"), requests)
-	if resources, _ := configs.of("m"); len(resources) != 2 {
-		t.Errorf("a resource went before its last pair: %v", resources)
-	}
-	configs.removePair(pairOf(configMapsResource, "b"), requests)
-	configs.setUpsync("w", inForce(nil), requests)
-	if resources, up := configs.of("m"); len(resources) != 1 || len(up) != 0 {
-		t.Errorf("%v, %v", resources, up)
-	}
-	configs.removePair(pairOf(clusterRolesResource, "c"), requests)
-	if resources, up := configs.of("m"); len(resources) != 0 || len(up) != 0 || len(configs.mailboxes) != 0 {
-		t.Errorf("%v, %v, %v", resources, up, configs.mailboxes)
+	if len(configs.pairs) != 0 {
+		t.Errorf("a mailbox without pairs is remembered: %v", configs.pairs)
 	}
 }
 
-// A config that the hub has written is not written again, and one that somebody changed is.
-func TestConfigSpec(t *testing.T) {
-	c := &Controller{}
-	c.published.Store(&publishedResources{
-		configMapsResource:   plan.Resource{GroupVersionResource: configMapsResource, Namespaced: true},
-		clusterRolesResource: plan.Resource{GroupVersionResource: clusterRolesResource},
-	})
-	owner := ownership.Owner{Hub: "h", SyncTarget: "placement/u"}
-	desired := c.configSpec([]schema.GroupVersionResource{configMapsResource, clusterRolesResource}, nil, owner)
-	write := func(change func(*edgev2alpha1.SyncerConfigSpec)) *unstructured.Unstructured {
-		config := &edgev2alpha1.SyncerConfig{ObjectMeta: metav1.ObjectMeta{Name: ConfigName}, Spec: *desired.DeepCopy()}
-		change(&config.Spec)
-		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return &unstructured.Unstructured{Object: content}
-	}
-	if !specOf(write(func(*edgev2alpha1.SyncerConfigSpec) {}), desired) {
-		t.Error("the hub would write its own config again")
-	}
+// configWith returns a config as the hub writes it, then changed.
+func configWith(change func(*edgev2alpha1.SyncerConfigSpec), entries ...selectedResource) *edgev2alpha1.SyncerConfig {
+	config := &edgev2alpha1.SyncerConfig{Spec: downsyncSpec(entries, nil, configOwner, nil)}
+	change(&config.Spec)
+	return config
+}
+
+func asWritten(*edgev2alpha1.SyncerConfigSpec) {}
+
+// Whatever somebody makes of a config, the hub comes back to the same spec, which it does not write again.
+func TestDownsyncSpec(t *testing.T) {
+	none := func(edgev2alpha1.GroupResource) bool { return false }
+	desired := downsyncSpec([]selectedResource{clusterRolesEntry, configMapsEntry}, nil, configOwner, none)
 	for name, change := range map[string]func(*edgev2alpha1.SyncerConfigSpec){
+		"nothing":       asWritten,
 		"an entry less": func(s *edgev2alpha1.SyncerConfigSpec) { s.ClusterScope = nil },
-		"no selector":   func(s *edgev2alpha1.SyncerConfigSpec) { s.NamespaceScope.Resources[0].LabelSelector = nil },
-		"suspended":     func(s *edgev2alpha1.SyncerConfigSpec) { s.Suspend = true },
-		"another upsync": func(s *edgev2alpha1.SyncerConfigSpec) {
+		"an entry more": func(s *edgev2alpha1.SyncerConfigSpec) {
+			s.NamespaceScope.Resources = append(s.NamespaceScope.Resources, edgev2alpha1.NamespaceScopeDownsyncResource{GroupResource: edgev2alpha1.GroupResource{Resource: "secrets"}})
+		},
+		"no selector": func(s *edgev2alpha1.SyncerConfigSpec) { s.NamespaceScope.Resources[0].LabelSelector = nil },
+		"suspended":   func(s *edgev2alpha1.SyncerConfigSpec) { s.Suspend = true },
+		"upsync": func(s *edgev2alpha1.SyncerConfigSpec) {
 			s.Upsync = []edgev2alpha1.UpsyncSet{{Resources: []string{"*"}}}
 		},
 		"no status is it": func(s *edgev2alpha1.SyncerConfigSpec) { s.StatusReturn = nil },
 	} {
-		changed := write(change)
-		if specOf(changed, desired) {
-			t.Errorf("%s: the config stays as it is", name)
+		existing := configWith(change, configMapsEntry, clusterRolesEntry)
+		if again := downsyncSpec([]selectedResource{configMapsEntry, clusterRolesEntry}, existing, configOwner, none); !apiequality.Semantic.DeepEqual(again, desired) {
+			t.Errorf("%s: %+v", name, again)
+		}
+		if isSame := apiequality.Semantic.DeepEqual(existing.Spec, desired); isSame != (name == "nothing") {
+			t.Errorf("%s: the hub leaves it alone: %v", name, isSame)
 		}
 	}
-	for resource, want := range map[schema.GroupResource]bool{configMapsResource.GroupResource(): true, clusterRolesResource.GroupResource(): true, {Resource: "secrets"}: false} {
-		if got := selectsResource(write(func(*edgev2alpha1.SyncerConfigSpec) {}), resource); got != want {
-			t.Errorf("%s: %v", resource, got)
-		}
-	}
-	if got := desired.NamespaceScope.Resources[0].LabelSelector.MatchLabels[ownership.OwnerLabel]; got != owner.LabelValue() {
+	if got := desired.NamespaceScope.Resources[0].LabelSelector.MatchLabels[ownership.OwnerLabel]; got != configOwner.LabelValue() {
 		t.Errorf("the config selects by %q", got)
+	}
+}
+
+// Before the hub knows its pairs, or after a resource is not published any more, the copies in the mailbox must stay in the target.
+func TestEntriesStayWhileThereMayBeCopies(t *testing.T) {
+	existing := configWith(func(s *edgev2alpha1.SyncerConfigSpec) {
+		s.NamespaceScope.Resources[0].LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"forged": "yes"}}
+	}, configMapsEntry, clusterRolesEntry)
+	for name, c := range map[string]struct {
+		pairs     []selectedResource
+		hasCopies []edgev2alpha1.GroupResource
+		want      []selectedResource
+	}{
+		"a start":              {nil, []edgev2alpha1.GroupResource{configMapsEntry.GroupResource, clusterRolesEntry.GroupResource}, []selectedResource{configMapsEntry, clusterRolesEntry}},
+		"copies of one":        {nil, []edgev2alpha1.GroupResource{configMapsEntry.GroupResource}, []selectedResource{configMapsEntry}},
+		"pairs and no copies":  {[]selectedResource{clusterRolesEntry}, nil, []selectedResource{clusterRolesEntry}},
+		"neither":              {nil, nil, nil},
+		"pairs of one of them": {[]selectedResource{configMapsEntry}, []edgev2alpha1.GroupResource{configMapsEntry.GroupResource, clusterRolesEntry.GroupResource}, []selectedResource{configMapsEntry, clusterRolesEntry}},
+	} {
+		got := downsyncSpec(c.pairs, existing, configOwner, func(of edgev2alpha1.GroupResource) bool { return slices.Contains(c.hasCopies, of) })
+		if want := configWith(asWritten, c.want...).Spec; !apiequality.Semantic.DeepEqual(got, want) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestRepairsOfAConfigWait(t *testing.T) {
+	clock := testclock.NewFakePassiveClock(time.Unix(1000, 0))
+	configs, key := newConfigs(clock), configKey{mailbox: "m"}
+	one, other := configWith(asWritten, configMapsEntry).Spec, configWith(asWritten, clusterRolesEntry).Spec
+	writes := 0
+	for range 100 {
+		if configs.repairDelay(key, one) == 0 {
+			writes++
+		}
+	}
+	if writes == 0 || writes > 10 {
+		t.Errorf("%d writes against 100 edits within a moment", writes)
+	}
+	if wait := configs.repairDelay(key, other); wait != 0 {
+		t.Errorf("a change of placements waits for %s", wait)
+	}
+	if configs.forget(key); len(configs.written) != 0 {
+		t.Errorf("%v", configs.written)
+	}
+}
+
+func TestUpsyncNeedsThePermission(t *testing.T) {
+	deployments := edgev2alpha1.UpsyncSet{APIGroup: "apps", Resources: []string{"deployments"}}
+	one := &placementInForce{
+		Placement: &rules.Placement{Upsync: []edgev2alpha1.UpsyncSet{deployments}},
+		mailboxes: map[logicalcluster.Name]rules.Destination{"allowed": {MayUpsync: true}, "denied": {}},
+	}
+	none := &placementInForce{Placement: &rules.Placement{}, mailboxes: map[logicalcluster.Name]rules.Destination{"other": {MayUpsync: true}}}
+	inForce := &placements{all: []*placementInForce{one, none}}
+	for mailbox, want := range map[logicalcluster.Name]bool{"allowed": true, "denied": false, "other": false, "elsewhere": false} {
+		if got := inForce.upsyncs(configKey{mailbox, "w"}); got != want {
+			t.Errorf("%s: %v", mailbox, got)
+		}
+	}
+	if entries := appendMissing([]edgev2alpha1.UpsyncSet{deployments}, []edgev2alpha1.UpsyncSet{deployments, {Resources: []string{"pods"}}}); len(entries) != 2 {
+		t.Errorf("%v", entries)
 	}
 }

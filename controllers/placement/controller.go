@@ -45,8 +45,8 @@ import (
 )
 
 const (
-	// concurrentWorkspaces is how many workspaces are resolved, and how many mailboxes are configured, at the same time.
-	concurrentWorkspaces = 4
+	// concurrentReconciles is how many workspaces are resolved, and how many configs are written, at the same time.
+	concurrentReconciles = 4
 	minRetryDelay        = 200 * time.Millisecond
 	maxRetryDelay        = time.Minute
 	reconcileTimeout     = time.Minute
@@ -92,15 +92,14 @@ type Options struct {
 // Controller places objects. Create it with [New].
 type Controller struct {
 	Options
-	// published are the resources that workspaces and mailboxes have; nil before the first Publish.
-	published atomic.Pointer[publishedResources]
 	// resolveRequests carries the workspaces to resolve, reportRequests those whose status may have changed, and configRequests the
-	// mailboxes whose SyncerConfig may have changed.
-	resolveRequests, reportRequests, configRequests topic.Topic[logicalcluster.Name]
-	paths                                           *pathVerifier
-	fieldManager                                    string
-	configs                                         mailboxConfigs
-	names                                           nameWaiters
+	// SyncerConfigs that may have to change.
+	resolveRequests, reportRequests topic.Topic[logicalcluster.Name]
+	configRequests                  topic.Topic[configKey]
+	paths                           *pathVerifier
+	fieldManager                    string
+	configs                         *configs
+	names                           nameWaiters
 
 	// fleetSeen is true once the view of the inventories is complete, see isFleetSeen.
 	fleetSeen atomic.Bool
@@ -114,17 +113,10 @@ type Controller struct {
 	running    gosync.WaitGroup
 }
 
-// publishedResources are the published resources by the GVR that workspaces have.
-type publishedResources map[schema.GroupVersionResource]plan.Resource
-
 // New returns a controller, which observes the caches of the workloads and the mailboxes from now on.
 func New(options Options) *Controller {
 	c := &Controller{Options: options, workspaces: map[logicalcluster.Name]*workspace{}, fieldManager: ownership.FieldManager(options.Hub)}
-	c.paths = &pathVerifier{
-		resolver: options.Paths, workloads: options.Workloads, clock: options.Clock,
-		verified: map[logicalcluster.Name]string{}, clusters: map[string]resolvedCluster{},
-	}
-	c.configs.mailboxes = map[logicalcluster.Name]*mailboxUse{}
+	c.paths, c.configs = newPathVerifier(options), newConfigs(options.Clock)
 	options.Workloads.Observe(workloadObserver{c})
 	options.Mailboxes.Observe(mailboxObserver{c})
 	return c
@@ -132,50 +124,48 @@ func New(options Options) *Controller {
 
 // Register adds the controllers of placement to the manager of the hosting cluster.
 func (c *Controller) Register(hosting manager.Manager) error {
+	forWorkspace := func(workspace logicalcluster.Name) logr.Logger { return c.Log.WithValues("workspace", workspace) }
 	return errors.Join(
 		hosting.Add(c),
-		c.addController(hosting, "placement", c.resolve, &c.resolveRequests, c.enqueueAll),
-		c.addController(hosting, "placementstatus", c.report, &c.reportRequests, nil),
-		c.addController(hosting, "placementconfig", c.ensureConfig, &c.configRequests, nil),
+		addController(hosting, "placement", c.resolve, &c.resolveRequests, forWorkspace, c.enqueueAll),
+		addController(hosting, "placementstatus", c.report, &c.reportRequests, forWorkspace, func() {}),
+		addController(hosting, "placementconfig", c.ensureConfig, &c.configRequests, func(key configKey) logr.Logger {
+			return c.Log.WithValues("mailbox", key.mailbox, "config", key.name())
+		}, c.enqueueConfigs),
 		c.watchFleet(hosting),
 	)
 }
 
-// addController adds a controller of workspaces. It reconciles those that requests carries, and calls started at its start.
-func (c *Controller) addController(hosting manager.Manager, name string, reconciler reconcile.TypedFunc[logicalcluster.Name], requests *topic.Topic[logicalcluster.Name], started func()) error {
-	added, err := controller.NewTyped(name, hosting, controller.TypedOptions[logicalcluster.Name]{
-		MaxConcurrentReconciles: concurrentWorkspaces,
+// addController adds a controller that reconciles the keys that requests carries. It calls started at its start: earlier requests
+// were lost.
+func addController[K comparable](hosting manager.Manager, name string, reconciler reconcile.TypedFunc[K], requests *topic.Topic[K], logFor func(K) logr.Logger, started func()) error {
+	added, err := controller.NewTyped(name, hosting, controller.TypedOptions[K]{
+		MaxConcurrentReconciles: concurrentReconciles,
 		ReconciliationTimeout:   reconcileTimeout,
 		Reconciler:              reconciler,
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[logicalcluster.Name](minRetryDelay, maxRetryDelay),
-		LogConstructor: func(workspace *logicalcluster.Name) logr.Logger {
-			if workspace == nil {
-				return c.Log.V(2)
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[K](minRetryDelay, maxRetryDelay),
+		LogConstructor: func(key *K) logr.Logger {
+			if key == nil {
+				return logr.Discard()
 			}
-			return c.Log.WithValues("workspace", *workspace)
+			return logFor(*key)
 		},
 	})
 	if err != nil {
 		return err
 	}
-	from := topic.Source(requests, func(queue workqueue.TypedRateLimitingInterface[logicalcluster.Name], workspace logicalcluster.Name) {
-		queue.Add(workspace)
-	})
-	return added.Watch(source.TypedFunc[logicalcluster.Name](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[logicalcluster.Name]) error {
-		err := from.Start(ctx, queue)
-		if started != nil {
-			// Earlier requests were lost.
-			started()
-		}
-		return err
+	from := topic.Source(requests, func(queue workqueue.TypedRateLimitingInterface[K], key K) { queue.Add(key) })
+	return added.Watch(source.TypedFunc[K](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[K]) error {
+		defer started()
+		return from.Start(ctx, queue)
 	}))
 }
 
-// watchFleet adds a controller that resolves all workspaces again when an inventory has changed.
+// watchFleet adds a controller that takes note of changes of inventories.
 func (c *Controller) watchFleet(hosting manager.Manager) error {
 	added, err := controller.NewTyped("placementfleet", hosting, controller.TypedOptions[logicalcluster.Name]{
 		Reconciler: reconcile.TypedFunc[logicalcluster.Name](func(context.Context, logicalcluster.Name) (reconcile.Result, error) {
-			c.enqueueAll()
+			c.fleetChanged()
 			return reconcile.Result{}, nil
 		}),
 		LogConstructor: func(*logicalcluster.Name) logr.Logger { return c.Log.V(2) },
@@ -192,38 +182,17 @@ func (c *Controller) watchFleet(hosting manager.Manager) error {
 // fleetDelay is how long changes of inventories are gathered before the workspaces are resolved again.
 const fleetDelay = 100 * time.Millisecond
 
-const (
-	// fleetSeenTimeout is how long after the start the hub waits for all SyncTargets of the previous leader.
-	fleetSeenTimeout = 2 * time.Minute
-	// fleetSeenPoll is the time between two looks at the view meanwhile.
-	fleetSeenPoll = 500 * time.Millisecond
-)
+// fleetChanged resolves all workspaces, and checks the configs of all mailboxes: a mailbox may have become known.
+func (c *Controller) fleetChanged() {
+	c.enqueueAll()
+	c.enqueueConfigs()
+}
 
-// isFleetSeen reports whether the view of the inventories has all SyncTargets that the previous leader knew. Before, a destination
-// may be missing only because the hub has not seen its inventory yet, and no status must say so.
-func (c *Controller) isFleetSeen() bool {
-	if c.fleetSeen.Load() {
-		return true
+// enqueueConfigs checks the configs for downsync of all mailboxes.
+func (c *Controller) enqueueConfigs() {
+	for mailbox := range c.Fleet.Snapshot().Mailboxes() {
+		c.configRequests.Publish(configKey{mailbox: mailbox})
 	}
-	known, loaded := c.KnownSyncTargets()
-	if !loaded {
-		return false
-	}
-	missing := map[types.UID]struct{}{}
-	for _, uid := range known {
-		missing[uid] = struct{}{}
-	}
-	for inventory := range c.Fleet.Snapshot().Inventories() {
-		for _, syncTarget := range inventory.SyncTargets {
-			delete(missing, syncTarget.UID)
-		}
-	}
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	if len(missing) == 0 || !c.startedAt.IsZero() && c.Clock.Since(c.startedAt) > fleetSeenTimeout {
-		c.fleetSeen.Store(true)
-	}
-	return c.fleetSeen.Load()
 }
 
 // NeedLeaderElection makes the controller run on the leader only.
@@ -259,26 +228,17 @@ func (c *Controller) run(w *workspace) {
 
 // Publish sets the resources that workspaces and mailboxes have, and resolves all workspaces again.
 func (c *Controller) Publish(resources []plan.Resource) {
-	published := publishedResources{}
-	for _, resource := range resources {
-		published[resource.GroupVersionResource] = resource
-	}
-	c.published.Store(&published)
-	c.CachePolicy.publish(&published)
+	c.CachePolicy.publish(resources)
 	c.Workloads.EnqueueAllReviews()
 	for _, workspace := range c.all() {
 		workspace.invalidate()
 	}
-	c.enqueueAll()
+	c.fleetChanged()
 }
 
 // resource returns a published resource; ok is false if it is not published, or its objects only travel with others.
 func (c *Controller) resource(of schema.GroupVersionResource) (resource plan.Resource, ok bool) {
-	published := c.published.Load()
-	if published == nil {
-		return plan.Resource{}, false
-	}
-	resource, ok = (*published)[of]
+	resource, ok = c.CachePolicy.published()[of]
 	return resource, ok && !resource.RelatedOnly && !resource.Unpublishing
 }
 

@@ -147,8 +147,7 @@ func (w *workspace) delete(ctx context.Context, key pairKey, objects dynamic.Res
 }
 
 // release removes the mark from the copy, which stays in the mailbox and on the target: it keeps the label by which the mailbox's
-// SyncerConfig selects it. A later placement of the
-// workspace may take it over again.
+// SyncerConfig selects it. A later placement of the workspace may take it over again.
 func (w *workspace) release(ctx context.Context, key pairKey, objects dynamic.ResourceInterface, s *pairSnapshot) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": s.Source.GetUID(),

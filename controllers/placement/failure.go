@@ -56,8 +56,6 @@ const (
 	ReasonSelectsNothing = "SelectsNothing"
 	// ReasonInvalid: a field of the placement or of an object is invalid.
 	ReasonInvalid = "Invalid"
-	// ReasonInventoryUnknown: a workspace that spec.inventoryWorkspaces names cannot be found.
-	ReasonInventoryUnknown = "InventoryUnknown"
 	// ReasonClaimsNotAccepted: the binding of the workspace does not accept claims of the workload export.
 	ReasonClaimsNotAccepted = "ClaimsNotAccepted"
 	// ReasonLimitExceeded: the workspace has more pairs of an object and a destination, or more objects, than it may have.
@@ -70,7 +68,9 @@ const (
 	ReasonNotServed = "NotServed"
 	// ReasonTooLarge: the object is too large for a mark.
 	ReasonTooLarge = "TooLarge"
-	// ReasonMailboxRefused: the mailbox refused the object.
+	// ReasonPrivileged: the object would act inside the mailbox workspace.
+	ReasonPrivileged = "Privileged"
+	// ReasonMailboxRefused: the mailbox refused the object, or its withdrawal.
 	ReasonMailboxRefused = "MailboxRefused"
 )
 
@@ -110,9 +110,6 @@ func privilegedError(resource schema.GroupResource) error {
 	}
 }
 
-// ReasonPrivileged: the object would act inside the mailbox workspace.
-const ReasonPrivileged = "Privileged"
-
 func newFailure(err error) Failure {
 	return Failure{Reason: reasonOf(err), Message: events.Truncate(requestmetrics.SafeMessage(err))}
 }
@@ -149,33 +146,43 @@ func isTransient(err error) bool {
 		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// failed notes why a pair cannot be placed. A failure that an event ends is not retried.
+// failed notes why a copy cannot be as it must be. A failure that an event ends is not retried.
 func (w *workspace) failed(ctx context.Context, key pairKey, s *pairSnapshot, err error) (reconcile.Result, error) {
 	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		// The hub is stopping, which is no failure of the object.
 		return reconcile.Result{}, nil
 	}
+	err = fmt.Errorf("%s %s in the mailbox of %s: %w", key.resource.Resource, key.key, s.syncTarget.Name, err)
 	failure := newFailure(err)
 	w.lock.Lock()
-	changed, isFirst := false, true
-	if entry := w.objects[key.objectKey]; entry != nil && entry.pairs[key.mailbox] != nil && s.desired {
+	changed, isFirst := false, false
+	if entry := w.objects[key.objectKey]; entry != nil && entry.pairs[key.mailbox] != nil {
 		found := entry.pairs[key.mailbox]
 		changed, isFirst = found.placed || found.failure == nil || *found.failure != failure, !entry.hasFailure(failure.Reason)
 		found.placed, found.failure = false, &failure
-		w.enqueueMoving(key, entry)
+		w.addWithdrawals(key.objectKey, entry, key.mailbox)
 	}
 	w.lock.Unlock()
-	w.names.set(takenName{key.mailbox, key.objectKey}, w.cluster, failure.Reason == ReasonConflict)
+	w.awaitName(key, failure.Reason == ReasonConflict)
 	if changed {
 		w.reportRequests.Publish(w.cluster)
-		if isFirst {
-			w.warn(ctx, key.objectKey, failure)
-		}
 	}
-	if isEndedByEvent(failure.Reason) && !isTransient(err) {
+	if isFirst {
+		w.warn(ctx, key.objectKey, failure)
+	}
+	if failure.Reason != ReasonMailboxRefused && !isTransient(err) {
 		return reconcile.Result{}, nil
 	}
-	return reconcile.Result{}, fmt.Errorf("cannot place %s %s in the mailbox of %s: %w", key.resource.Resource, key.key, s.syncTarget.Name, err)
+	return reconcile.Result{}, err
+}
+
+// awaitName notes whether a pair waits for its name in the mailbox. If the name has become free meanwhile, no event follows.
+func (w *workspace) awaitName(key pairKey, waits bool) {
+	w.names.set(takenName{key.mailbox, key.objectKey}, w.cluster, waits)
+	cached, _ := w.Mailboxes.Get(key.resource, key.mailbox, key.key)
+	if current, _ := w.writes.Current(key, cached); waits && current == nil {
+		w.add(key.task())
+	}
 }
 
 // hasFailure reports whether the object fails at some destination for a reason.
@@ -201,16 +208,6 @@ func (w *workspace) warn(ctx context.Context, key objectKey, failure Failure) {
 	}
 }
 
-// isEndedByEvent reports whether an event enqueues the pair again when the cause of a failure is gone.
-func isEndedByEvent(reason string) bool {
-	switch reason {
-	case ReasonMailboxRefused:
-		return false
-	default:
-		return true
-	}
-}
-
 // succeeded notes that a pair is as it must be, as far as the hub knows.
 func (w *workspace) succeeded(key pairKey, s *pairSnapshot, decision plan.Decision) {
 	w.lock.Lock()
@@ -228,15 +225,6 @@ func (w *workspace) succeeded(key pairKey, s *pairSnapshot, decision plan.Decisi
 		w.names.set(takenName{key.mailbox, key.objectKey}, w.cluster, false)
 	}
 	found.placed, found.failure = isPlaced, nil
-	w.enqueueMoving(key, entry)
+	w.addWithdrawals(key.objectKey, entry, key.mailbox)
 	w.dropIfUnused(key)
-}
-
-// enqueueMoving enqueues the copies that wait for new ones to be made. It requires the lock.
-func (w *workspace) enqueueMoving(key pairKey, entry *object) {
-	for mailbox, found := range entry.pairs {
-		if mailbox != key.mailbox && !found.desired && found.hasCopy {
-			w.add(pairKey{key.objectKey, mailbox}.task())
-		}
-	}
 }

@@ -27,6 +27,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
 // Finalizer keeps an EdgePlacement until its copies are withdrawn. Without it nobody could tell, after the binding or the workspace
@@ -34,11 +36,12 @@ import (
 // finalizer (rule 6 of the design).
 const Finalizer = "synchub.dev/placement"
 
-// addFinalizers adds the finalizer to placements that lack it. Nothing of a placement is placed before.
+// addFinalizers adds the finalizer to placements that lack it. Nothing of a placement is placed before. One beyond the limits of the
+// cache is not in force, and its other finalizers may be unknown.
 func (w *workspace) addFinalizers(ctx context.Context, observed []*unstructured.Unstructured) error {
 	var errs []error
 	for _, placement := range observed {
-		if finalizers := placement.GetFinalizers(); !slices.Contains(finalizers, Finalizer) {
+		if finalizers := placement.GetFinalizers(); mailboxes.ProjectionOf(placement) == mailboxes.FullObject && !slices.Contains(finalizers, Finalizer) {
 			errs = append(errs, w.setFinalizers(ctx, placement, append(slices.Clone(finalizers), Finalizer)))
 		}
 	}

@@ -81,16 +81,17 @@ func (o workloadObserver) OnReset(cluster logicalcluster.Name) {
 // mailboxObserver enqueues the pairs whose copies change.
 type mailboxObserver struct{ *Controller }
 
-// OnEvent is called for each change in a mailbox. It costs a look-up of a label for objects that are no copies.
+// OnEvent is called for each change in a mailbox. For objects that are no copies it costs a look-up of an annotation.
 func (o mailboxObserver) OnEvent(resource schema.GroupVersionResource, mailbox logicalcluster.Name, event mailboxes.Event) {
 	if resource == syncerConfigs {
-		if event.Key.Name == ConfigName {
-			o.configRequests.Publish(mailbox)
-		}
+		o.onConfig(mailbox, event)
 		return
 	}
 	before, was := o.sourceOf(event.Old)
-	after, is := o.sourceOf(event.New)
+	after, is := before, was
+	if event.Old == nil || event.New == nil || markOf(event.Old) != markOf(event.New) {
+		after, is = o.sourceOf(event.New)
+	}
 	if was && (!is || before != after) {
 		o.workspace(before).onCopy(resource, event.Key, mailbox, event.Old, nil)
 	}
@@ -102,14 +103,35 @@ func (o mailboxObserver) OnEvent(resource schema.GroupVersionResource, mailbox l
 	}
 }
 
+// onConfig checks a config of the hub that has changed.
+func (o mailboxObserver) onConfig(mailbox logicalcluster.Name, event mailboxes.Event) {
+	key := configKey{mailbox: mailbox}
+	if event.Key.Name != ConfigName {
+		workspace, ok := strings.CutPrefix(event.Key.Name, ConfigName+"-")
+		if !ok {
+			return
+		}
+		key.workspace = logicalcluster.Name(workspace)
+	}
+	if event.New == nil && event.Old != nil {
+		o.configs.writes.DeletionObserved(key, event.Old.GetUID())
+	}
+	o.configRequests.Publish(key)
+}
+
+func markOf(object *unstructured.Unstructured) string {
+	text, _ := plan.Annotation(object, ownership.MarkAnnotation)
+	return text
+}
+
 // sourceOf returns the workspace that a copy came from; ok is false for other objects. Only the hub can seal a mark, so nobody
 // else can make the hub remember a workspace.
 func (o mailboxObserver) sourceOf(object *unstructured.Unstructured) (workspace logicalcluster.Name, ok bool) {
 	if object == nil {
 		return "", false
 	}
-	text, marked := plan.Annotation(object, ownership.MarkAnnotation)
-	if !marked || !strings.Contains(text, ownerPrefix) {
+	text := markOf(object)
+	if !strings.Contains(text, ownerPrefix) {
 		// The marks of upsynced objects are not parsed.
 		return "", false
 	}
@@ -128,8 +150,9 @@ func (o mailboxObserver) OnAbsenceDecided(schema.GroupVersionResource, logicalcl
 
 // OnReset is called when the binding of a mailbox, or a cache, has changed.
 func (o mailboxObserver) OnReset(mailbox logicalcluster.Name) {
-	o.configRequests.Publish(mailbox)
+	o.configRequests.Publish(configKey{mailbox: mailbox})
 	for _, w := range o.all() {
 		w.add(task{mailbox: mailbox})
+		o.configRequests.Publish(configKey{mailbox, w.cluster})
 	}
 }

@@ -47,8 +47,8 @@ func (c *Controller) ownerOf(syncTarget types.UID) ownership.Owner {
 	return ownership.Owner{Hub: c.Hub, SyncTarget: ownerPrefix + syncTarget, Sealer: c.Sealer}
 }
 
-// creatorOf returns the owner that the annotation of an object names which the hub made for a workspace, and does not own: the namespace
-// of copies, or a released copy. Only that workspace may take the object over.
+// creatorOf returns the creator of what the hub makes for a workspace and does not own: namespaces of copies, and released copies. Only
+// that workspace may take them over.
 func (w *workspace) creatorOf(syncTarget types.UID) ownership.Owner {
 	creator := w.ownerOf(syncTarget)
 	creator.SyncTarget += "/" + types.UID(w.cluster)
@@ -64,7 +64,7 @@ type pairSnapshot struct {
 	plan.Snapshot
 	resource   plan.Resource
 	syncTarget fleet.SyncTarget
-	// owner owns the copies, and creator made what the hub does not own.
+	// owner owns the copies. creator is that of [workspace.creatorOf].
 	owner, creator ownership.Owner
 	desired        bool
 }
@@ -141,7 +141,7 @@ func (w *workspace) observe(ctx context.Context, key pairKey) (*pairSnapshot, er
 			s.Up.Mark = &mark
 		}
 	}
-	selectedBy, ok := w.observeSelection(key, s)
+	selectedBy, ok := w.observeSelection(key, s, source != nil)
 	switch {
 	case !ok:
 		return nil, nil
@@ -170,7 +170,7 @@ func (w *workspace) unserved(key pairKey, resource plan.Resource, syncTarget fle
 
 // observeSelection reads whether the pair is desired, or why not and how certain that is. selectedBy are the placements that select
 // the object. It returns false if the pair must stay as it is for now.
-func (w *workspace) observeSelection(key pairKey, s *pairSnapshot) (selectedBy []*placementInForce, ok bool) {
+func (w *workspace) observeSelection(key pairKey, s *pairSnapshot, hasSource bool) (selectedBy []*placementInForce, ok bool) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	entry := w.objects[key.objectKey]
@@ -186,8 +186,8 @@ func (w *workspace) observeSelection(key pairKey, s *pairSnapshot) (selectedBy [
 		u.Spec = transform.SyncSpec{Policy: policyOf(entry.selectedBy)}
 	case u.Mark == nil:
 		return nil, false
-	case entry.absence == "" && len(entry.selectedBy) == 0:
-		// The copy was seen before its source was selected or not.
+	case entry.absence == "" && len(entry.selectedBy) == 0, entry.absence == plan.SourceNotFound && hasSource:
+		// The copy was seen before its source was selected or not, or the source has come back.
 		w.add(task{resource: key.resource, key: key.key})
 		return nil, false
 	case entry.absence == plan.SourceNotFound:
@@ -202,22 +202,31 @@ func (w *workspace) observeSelection(key pairKey, s *pairSnapshot) (selectedBy [
 
 // isDestinationGone reports whether kcp itself shows that none of the placements selects the SyncTarget of a mailbox any more. The
 // error is why that is unknown.
-func (w *workspace) isDestinationGone(ctx context.Context, mailbox logicalcluster.Name, selectedBy []*placementInForce) (bool, error) {
-	view := w.Fleet.Snapshot()
+func (c *Controller) isDestinationGone(ctx context.Context, mailbox logicalcluster.Name, selectedBy []*placementInForce) (bool, error) {
+	syncTarget, inventory, err := c.verifiedSyncTarget(ctx, mailbox)
+	if inventory == nil || err != nil {
+		return false, err
+	}
+	return !slices.ContainsFunc(selectedBy, func(one *placementInForce) bool {
+		selected, _ := one.SelectsSyncTarget(inventory, &syncTarget, one.workspace, one.inventories)
+		return selected
+	}), nil
+}
+
+// verifiedSyncTarget returns the SyncTarget of a mailbox with its inventory, as kcp itself shows it; nil if the hub does not know it.
+func (c *Controller) verifiedSyncTarget(ctx context.Context, mailbox logicalcluster.Name) (fleet.SyncTarget, *fleet.Inventory, error) {
+	view := c.Fleet.Snapshot()
 	if syncTarget, ok := view.SyncTargetOf(mailbox); ok && !view.IsVerified(mailbox) {
-		if err := w.Fleet.Verify(requestmetrics.WithClass(ctx, requestmetrics.Extra), syncTarget.Inventory); err != nil {
-			return false, fmt.Errorf("cannot withdraw the object now, because it is not certain which Locations select the SyncTarget %s: %w", syncTarget.Name, err)
+		if err := c.Fleet.Verify(requestmetrics.WithClass(ctx, requestmetrics.Extra), syncTarget.Inventory); err != nil {
+			return syncTarget, nil, fmt.Errorf("cannot withdraw anything from the mailbox of %s now, because it is not certain which Locations select it: %w", syncTarget.Name, err)
 		}
-		view = w.Fleet.Snapshot()
+		view = c.Fleet.Snapshot()
 	}
 	syncTarget, ok := view.SyncTargetOf(mailbox)
 	if !ok || !view.IsVerified(mailbox) {
-		return false, nil
+		return syncTarget, nil, nil
 	}
-	inventory := view.Inventory(syncTarget.Inventory)
-	return !slices.ContainsFunc(selectedBy, func(one *placementInForce) bool {
-		return one.SelectsSyncTarget(inventory, &syncTarget, one.workspace, one.inventories)
-	}), nil
+	return syncTarget, view.Inventory(syncTarget.Inventory), nil
 }
 
 // isMoving reports whether the object has a destination where it is not placed yet, and may come to be: the new copy is made before

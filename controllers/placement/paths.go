@@ -25,9 +25,9 @@ import (
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
@@ -38,30 +38,53 @@ const pathAnnotation = "kcp.io/path"
 
 var logicalClusters = corev1alpha1.SchemeGroupVersion.WithResource("logicalclusters")
 
-// errNotBound means that the binding of a workspace does not show its LogicalCluster, or not yet. An event follows when it does.
-var errNotBound = errors.New("the LogicalCluster of the workspace is not visible")
-
 // pathVerifier finds the paths of workload workspaces. A workspace claims a path; it counts only if the parent workspace leads
 // from the path to the workspace (docs/design/0021-paths.md).
 type pathVerifier struct {
 	resolver  PathResolver
 	workloads *mailboxes.Mailboxes
-
-	clock clock.PassiveClock
+	clock     clock.PassiveClock
+	// clusters holds, by path, the results of requests for the workspaces that placements name, as resolvedCluster. It is bounded,
+	// because tenants name any paths.
+	clusters *lru.Cache
 
 	lock gosync.Mutex
 	// verified are the paths of workspaces. The path of a workspace never changes.
 	verified map[logicalcluster.Name]string
-	// clusters are the workspaces of paths that placements name. A workspace can be deleted and made again, so they are asked for
-	// again after clusterTTL.
-	clusters map[string]resolvedCluster
 }
 
-const clusterTTL = time.Minute
+const (
+	// pathRetryDelay is how long a result for a path counts, and the time between attempts to find an unknown one.
+	pathRetryDelay = time.Minute
+	// maxKnownPaths bounds the known results.
+	maxKnownPaths = 10_000
+	// maxPaths bounds the paths that the placements of one workspace may name, and so the requests for them.
+	maxPaths = 256
+)
+
+// pathUnverifiedMessage says the same whatever the annotation is: it must not tell whether there is another workspace of a path.
+const pathUnverifiedMessage = "The hub cannot verify the path of this workspace, so only its own Locations are available to it: either the annotation " +
+	pathAnnotation + " of its LogicalCluster is not its path, or its binding does not accept the claim on logicalclusters, or the hub's user may not get Workspaces in its parent workspace. The hub's log says more."
 
 type resolvedCluster struct {
 	logicalcluster.Name
-	at time.Time
+	err error
+	at  time.Time
+}
+
+func newPathVerifier(options Options) *pathVerifier {
+	return &pathVerifier{
+		resolver: options.Paths, workloads: options.Workloads, clock: options.Clock,
+		clusters: lru.New(maxKnownPaths), verified: map[logicalcluster.Name]string{},
+	}
+}
+
+// checkPaths returns an error if the placements of a workspace name too many paths.
+func checkPaths(count int) error {
+	if count > maxPaths {
+		return fmt.Errorf("spec.inventoryWorkspaces: the placements of the workspace name more than %d workspaces: remove some", maxPaths)
+	}
+	return nil
 }
 
 // pathOf returns the verified path of a workspace.
@@ -86,14 +109,11 @@ func (v *pathVerifier) pathOf(ctx context.Context, cluster logicalcluster.Name) 
 func (v *pathVerifier) verify(ctx context.Context, cluster logicalcluster.Name) (string, error) {
 	client, ok := v.workloads.Client(cluster)
 	if !ok {
-		return "", fmt.Errorf("%w: the workspace %s cannot be reached now", errNotBound, cluster)
+		return "", fmt.Errorf("the workspace %s cannot be reached now", cluster)
 	}
 	logicalCluster, err := client.Resource(logicalClusters).Get(ctx, corev1alpha1.LogicalClusterName, metav1.GetOptions{})
-	switch {
-	case apierrors.IsForbidden(err):
-		return "", fmt.Errorf("%w: the binding of the workspace must accept the claim on logicalclusters: %w", errNotBound, err)
-	case err != nil:
-		return "", fmt.Errorf("cannot get the LogicalCluster of the workspace %s: %w", cluster, err)
+	if err != nil {
+		return "", fmt.Errorf("cannot get the LogicalCluster of the workspace %s (is the claim accepted?): %w", cluster, err)
 	}
 	claimed := logicalCluster.GetAnnotations()[pathAnnotation]
 	found, err := v.resolver.LogicalClusterOf(ctx, logicalcluster.NewPath(claimed))
@@ -101,7 +121,6 @@ func (v *pathVerifier) verify(ctx context.Context, cluster logicalcluster.Name) 
 		return "", fmt.Errorf("cannot verify that the workspace %s has the path %s: %w", cluster, claimed, err)
 	}
 	if found != cluster {
-		// Whose path it is, is none of the workspace's business.
 		return "", fmt.Errorf("the annotation %s of the LogicalCluster of the workspace %s is %s, which is not its path", pathAnnotation, cluster, claimed)
 	}
 	return claimed, nil
@@ -114,35 +133,30 @@ func (v *pathVerifier) forget(cluster logicalcluster.Name) {
 	delete(v.verified, cluster)
 }
 
-// clustersOf returns the logical clusters of workspaces. The error is [kcp.ErrNoWorkspace] if there is no workspace of a path; the
-// others are returned all the same.
+// clustersOf returns the logical clusters of workspaces. The error names those that are not found; the others are returned all the
+// same.
 func (v *pathVerifier) clustersOf(ctx context.Context, paths []string) (clusters []logicalcluster.Name, err error) {
 	ctx = requestmetrics.WithClass(ctx, requestmetrics.Background)
+	var errs []error
 	for _, path := range paths {
-		cluster, failure := v.clusterOf(ctx, path)
-		if failure != nil {
-			err = fmt.Errorf("spec.inventoryWorkspaces: %w", failure)
-			continue
+		found := v.clusterOf(ctx, path)
+		if found.err == nil {
+			clusters = append(clusters, found.Name)
 		}
-		clusters = append(clusters, cluster)
+		errs = append(errs, found.err)
 	}
-	return clusters, err
+	return clusters, errors.Join(errs...)
 }
 
-func (v *pathVerifier) clusterOf(ctx context.Context, path string) (logicalcluster.Name, error) {
-	v.lock.Lock()
-	known, ok := v.clusters[path]
-	v.lock.Unlock()
-	if ok && v.clock.Since(known.at) < clusterTTL {
-		return known.Name, nil
+// clusterOf returns the logical cluster of a path, or the error, as of the last minute.
+func (v *pathVerifier) clusterOf(ctx context.Context, path string) resolvedCluster {
+	if known, ok := v.clusters.Get(path); ok && v.clock.Since(known.(resolvedCluster).at) < pathRetryDelay {
+		return known.(resolvedCluster)
 	}
 	cluster, err := v.resolver.LogicalClusterOf(ctx, logicalcluster.NewPath(path))
-	v.lock.Lock()
-	defer v.lock.Unlock()
-	if err != nil {
-		delete(v.clusters, path)
-		return "", err
+	found := resolvedCluster{cluster, err, v.clock.Now()}
+	if ctx.Err() == nil {
+		v.clusters.Add(path, found)
 	}
-	v.clusters[path] = resolvedCluster{cluster, v.clock.Now()}
-	return cluster, nil
+	return found
 }

@@ -31,10 +31,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
-	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
@@ -55,12 +53,11 @@ type outcome struct {
 // resolve brings the placements of a workspace into force.
 func (c *Controller) resolve(ctx context.Context, cluster logicalcluster.Name) (reconcile.Result, error) {
 	w := c.existing(cluster)
-	if w == nil || c.published.Load() == nil {
+	if w == nil || c.CachePolicy.published() == nil {
 		return reconcile.Result{}, nil
 	}
 	ctx = requestmetrics.WithClass(ctx, requestmetrics.Extra)
 	var next *placements
-	var err error
 	switch c.Workloads.BindingState(cluster) {
 	case mailboxes.BindingUnknown:
 		// Nothing is known about the workspace: it keeps its copies.
@@ -78,13 +75,12 @@ func (c *Controller) resolve(ctx context.Context, cluster logicalcluster.Name) (
 		if err := w.addFinalizers(ctx, observed); err != nil {
 			return retryStale(err)
 		}
-		next, err = w.compile(ctx, observed)
+		next = w.compile(ctx, observed)
 	}
 	w.putInForce(next)
-	// A placement that cannot be resolved does not stop the others, and is tried again.
-	result, err := retryStale(errors.Join(err, w.removeFinalizers(ctx)))
-	if err == nil && next.pathUnverified && result.RequeueAfter == 0 {
-		// No event tells when the parent workspace shows the path.
+	result, err := retryStale(w.removeFinalizers(ctx))
+	if err == nil && next.unresolvedPaths && result.RequeueAfter == 0 {
+		// No event tells when a workspace of the path appears, or the hub may see it.
 		result.RequeueAfter = pathRetryDelay
 	}
 	return result, err
@@ -97,9 +93,6 @@ func retryStale(err error) (reconcile.Result, error) {
 	}
 	return reconcile.Result{}, err
 }
-
-// pathRetryDelay is the time between attempts to verify the path of a workspace.
-const pathRetryDelay = time.Minute
 
 // staleRetryDelay is the delay of a retry after the cache was behind.
 const staleRetryDelay = time.Second
@@ -136,19 +129,23 @@ func (w *workspace) observePlacements() (observed []*unstructured.Unstructured, 
 }
 
 // compile compiles and resolves placements. One that cannot be compiled or resolved makes the result partial.
-func (w *workspace) compile(ctx context.Context, observed []*unstructured.Unstructured) (*placements, error) {
+func (w *workspace) compile(ctx context.Context, observed []*unstructured.Unstructured) *placements {
 	next := &placements{outcomes: map[types.UID]outcome{}}
 	view := w.Fleet.Snapshot()
-	path, pathErr := w.paths.pathOf(ctx, w.cluster)
-	if pathErr != nil {
+	path, err := w.paths.pathOf(ctx, w.cluster)
+	if err != nil {
 		// Its own Locations are available to the workspace all the same.
-		log.FromContext(ctx).Info("the path of a workload workspace is not verified, so only its own Locations are available to it", "reason", pathErr.Error())
-		next.partial, next.pathUnverified = true, true
+		log.FromContext(ctx).Info("the path of a workload workspace is not verified, so only its own Locations are available to it", "reason", err.Error())
+		next.partial, next.unresolvedPaths = true, true
 	}
-	self, errs := rules.Workspace{Cluster: w.cluster, Path: path}, []error(nil)
+	self, paths := rules.Workspace{Cluster: w.cluster, Path: path}, 0
 	for _, object := range observed {
 		result := outcome{generation: object.GetGeneration()}
 		one, err := parse(object)
+		if err == nil {
+			paths += len(one.Inventories)
+			err = checkPaths(paths)
+		}
 		if err != nil {
 			next.partial = true
 			result.reason, result.message = ReasonInvalid, err.Error()
@@ -157,30 +154,22 @@ func (w *workspace) compile(ctx context.Context, observed []*unstructured.Unstru
 		}
 		inventories, err := w.paths.clustersOf(ctx, one.Inventories)
 		if err != nil {
-			next.partial = true
-			result.reason, result.message = ReasonInventoryUnknown, err.Error()
-			if !errors.Is(err, kcp.ErrNoWorkspace) {
-				errs = append(errs, err)
-			}
+			// The status does not tell whether there is such a workspace: that is none of the tenant's business.
+			log.FromContext(ctx).Info("an inventory workspace of a placement is not found", "placement", one.Name, "reason", err.Error())
+			next.partial, next.unresolvedPaths = true, true
 		}
 		result.resolution, result.notImplemented, result.missing = one.Resolve(view, self, inventories), one.NotImplemented, w.missingResources(one)
-		if path == "" && result.reason == "" && result.resolution.Locations == 0 {
-			result.reason = ReasonPathUnverified
-			result.message = fmt.Sprintf("The hub cannot verify the path of this workspace, so only Locations of the workspace itself are available to it: %s.", events.Truncate(requestmetrics.SafeMessage(pathErr)))
+		if path == "" && result.resolution.Locations == 0 {
+			result.reason, result.message = ReasonPathUnverified, pathUnverifiedMessage
 		}
 		result.upsyncDenied = upsyncDenied(one, result.resolution)
 		next.outcomes[object.GetUID()] = result
 		next.all = append(next.all, newPlacementInForce(one, self, inventories, result.resolution))
 		next.byNamespaceLabels = next.byNamespaceLabels || one.SelectsByNamespaceLabels()
 	}
-	slices.SortFunc(next.all, func(a, b *placementInForce) int {
-		if a.IsOlder(b.Placement) {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(next.all, func(a, b *placementInForce) int { return a.Compare(b.Placement) })
 	w.excludeBeyondLimit(next)
-	return next, errors.Join(errs...)
+	return next
 }
 
 // upsyncDenied returns the names of the destinations to which the upsync of a placement does not apply.
@@ -196,7 +185,7 @@ func upsyncDenied(placement *rules.Placement, resolution rules.Resolution) (name
 // missingResources returns the published resources that a placement can select, and whose claim or API the workspace has not
 // accepted.
 func (w *workspace) missingResources(placement *rules.Placement) (missing []string) {
-	for of := range *w.published.Load() {
+	for of := range w.CachePolicy.published() {
 		if _, ok := w.resource(of); ok && placement.MaySelect(of.Group, of.Resource) && w.Workloads.IsKnownNotServed(w.cluster, of.GroupResource()) {
 			missing = append(missing, of.GroupResource().String())
 		}
@@ -229,22 +218,26 @@ func newPlacementInForce(placement *rules.Placement, workspace rules.Workspace, 
 	return one
 }
 
-// excludeBeyondLimit takes the placements out of force with which the workspace would have more pairs than it may have: nothing of
-// such a placement is placed. Older placements come first.
+// excludeBeyondLimit takes the placements out of force with which the workspace would have more pairs, or entries for upsync, than it
+// may have: nothing of such a placement is placed. Older placements come first.
 func (w *workspace) excludeBeyondLimit(next *placements) {
 	added := w.countPairs(next.all)
-	total := 0
+	pairs, upsync := 0, 0
 	var within []*placementInForce
 	for i, one := range next.all {
-		if total+added[i] <= w.MaxPairs {
-			total += added[i]
+		result := next.outcomes[one.UID]
+		switch {
+		case pairs+added[i] > w.MaxPairs:
+			result.message = fmt.Sprintf("The placement has %d pairs of an object and a destination beside those of older placements, and the workspace may have %d in all. "+
+				"Nothing new of it is placed: select fewer objects or Locations, or ask the operator of the hub for a larger --max-placed-objects.", added[i], w.MaxPairs)
+		case upsync+len(one.Upsync) > maxUpsync:
+			result.message = fmt.Sprintf("The placements of the workspace have more than %d entries in spec.upsync. Nothing new of this one is placed: remove some.", maxUpsync)
+		default:
+			pairs, upsync = pairs+added[i], upsync+len(one.Upsync)
 			within = append(within, one)
 			continue
 		}
-		result := next.outcomes[one.UID]
 		result.reason = ReasonLimitExceeded
-		result.message = fmt.Sprintf("The placement has %d pairs of an object and a destination beside those of older placements, and the workspace may have %d in all. "+
-			"Nothing new of it is placed: select fewer objects or Locations, or ask the operator of the hub for a larger --max-placed-objects.", added[i], w.MaxPairs)
 		next.outcomes[one.UID] = result
 		next.partial = true
 	}
@@ -279,11 +272,7 @@ func (w *workspace) countPairs(all []*placementInForce) []int {
 
 // forEachObject calls a function for each cached object of the published resources.
 func (w *workspace) forEachObject(do func(resource plan.Resource, source *unstructured.Unstructured)) {
-	published := w.published.Load()
-	if published == nil {
-		return
-	}
-	for of := range *published {
+	for of := range w.CachePolicy.published() {
 		resource, ok := w.resource(of)
 		if !ok {
 			continue
@@ -295,31 +284,46 @@ func (w *workspace) forEachObject(do func(resource plan.Resource, source *unstru
 	}
 }
 
-// putInForce replaces the placements in force, and selects all objects again if they differ.
+// putInForce replaces the placements in force. It selects all objects again if they differ, and enqueues what waits for a withdrawal
+// in any case: the view of an inventory may have changed.
 func (w *workspace) putInForce(next *placements) {
 	w.lock.Lock()
-	changed := w.stale || w.placements == nil || !w.placements.equal(next)
+	before := w.placements
+	changed := w.stale || before == nil || !before.equal(next)
+	// Then pairs may have been passed over, or copies kept.
+	all := w.stale || before == nil || before.partial != next.partial || before.leaving != next.leaving
 	w.placements, w.stale = next, false
-	var keys []objectKey
-	if changed {
-		for key := range w.objects {
-			keys = append(keys, key)
-		}
+	known := make(map[objectKey]bool, len(w.objects))
+	for key, object := range w.objects {
+		known[key] = true
+		w.addWithdrawals(key, object, "")
 	}
 	w.lock.Unlock()
 	w.CachePolicy.set(w.cluster, next)
 	w.reportRequests.Publish(w.cluster)
+	w.enqueueUpsync(next)
 	if !changed {
 		return
 	}
-	w.configs.setUpsync(w.cluster, next, &w.configRequests)
 	w.Workloads.EnqueueReview(w.cluster)
-	for _, key := range keys {
-		w.selectObject(key, true)
-	}
 	w.forEachObject(func(resource plan.Resource, source *unstructured.Unstructured) {
-		w.selectObject(objectKey{resource.GroupVersionResource, types.NamespacedName{Namespace: source.GetNamespace(), Name: source.GetName()}}, false)
+		key := objectKey{resource.GroupVersionResource, types.NamespacedName{Namespace: source.GetNamespace(), Name: source.GetName()}}
+		w.selectObject(key, all && known[key])
+		delete(known, key)
 	})
+	// Of these the workspace shows no source.
+	for key := range known {
+		w.selectObject(key, all)
+	}
+}
+
+// addWithdrawals enqueues the copies of an object that are to be withdrawn, except from one mailbox. It requires the lock.
+func (w *workspace) addWithdrawals(key objectKey, object *object, except logicalcluster.Name) {
+	for mailbox, found := range object.pairs {
+		if !found.desired && found.hasCopy && mailbox != except {
+			w.add(pairKey{key, mailbox}.task())
+		}
+	}
 }
 
 // forgetPlacements makes the placements unknown, because the workspace is not visible.

@@ -39,8 +39,8 @@ type placements struct {
 	all []*placementInForce
 	// partial is true if the workspace has other placements, whose rules or destinations are unknown. Nothing is withdrawn then.
 	partial bool
-	// pathUnverified is true if the path of the workspace is not verified.
-	pathUnverified bool
+	// unresolvedPaths is true if the path of the workspace is not verified, or that of an inventory is not found.
+	unresolvedPaths bool
 	// leaving is true if a user deletes the binding or the workspace: that is a proven reason to withdraw everything.
 	leaving           bool
 	byNamespaceLabels bool
@@ -151,7 +151,7 @@ func (w *workspace) setDesired(key objectKey, entry *object, wanted map[logicalc
 		if found == nil {
 			found = &pair{}
 			entry.pairs[mailbox] = found
-			w.configs.addPair(at, &w.configRequests)
+			w.countPair(at)
 		}
 		if !found.desired {
 			found.desired = true

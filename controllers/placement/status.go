@@ -37,6 +37,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
@@ -63,7 +64,7 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 	}
 	placements, known := c.Workloads.List(edgePlacements, cluster)
 	existing, knownSlices := c.Workloads.List(slicesResource, cluster)
-	outcomes, tallies, inForce := w.summarize()
+	summary, inForce := w.summarize()
 	client, ok := c.Workloads.Client(cluster)
 	if !known || !knownSlices || !inForce || !ok {
 		return reconcile.Result{}, nil
@@ -74,14 +75,14 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 		byName[slice.GetName()] = slice
 	}
 	for _, placement := range placements {
-		found, ok := outcomes[placement.GetUID()]
+		found, ok := summary.outcomes[placement.GetUID()]
 		if placement.GetDeletionTimestamp() != nil {
-			found, ok = w.withdrawing(placement), true
+			found, ok = w.withdrawing(placement, summary.withdrawing), true
 		}
 		if !ok {
 			continue
 		}
-		if err := w.reportOne(ctx, client, placement, byName[placement.GetName()], found, tallies[placement.GetUID()]); err != nil {
+		if err := w.reportOne(ctx, client, placement, byName[placement.GetName()], found, summary.tallies[placement.GetUID()]); err != nil {
 			return reconcile.Result{}, fmt.Errorf("cannot write the status of the EdgePlacement %s: %w", placement.GetName(), err)
 		}
 	}
@@ -112,35 +113,46 @@ func (w *workspace) setReported() {
 	w.reported = w.Clock.Now()
 }
 
-// summarize returns what each placement came to and its counts, by the UID of the placement; known is false before the placements
-// are in force.
-func (w *workspace) summarize() (outcomes map[types.UID]outcome, tallies map[types.UID]*tally, known bool) {
+// summary is what the placements of a workspace came to, by their UIDs, and the number of copies that are left to withdraw.
+type summary struct {
+	outcomes    map[types.UID]outcome
+	tallies     map[types.UID]*tally
+	withdrawing int
+}
+
+// summarize returns the summary of a workspace; known is false before its placements are in force.
+func (w *workspace) summarize() (summed summary, known bool) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	if w.placements == nil {
-		return nil, nil, false
+		return summary{}, false
 	}
-	tallies = map[types.UID]*tally{}
+	summed = summary{outcomes: w.placements.outcomes, tallies: map[types.UID]*tally{}}
 	for key, object := range w.objects {
 		for _, placement := range object.selectedBy {
-			found := tallies[placement.UID]
+			found := summed.tallies[placement.UID]
 			if found == nil {
 				found = &tally{}
-				tallies[placement.UID] = found
+				summed.tallies[placement.UID] = found
 			}
 			found.add(key, object, placement)
 		}
+		for _, found := range object.pairs {
+			if !found.desired && found.hasCopy {
+				summed.withdrawing++
+			}
+		}
 	}
-	return w.placements.outcomes, tallies, true
+	return summed, true
 }
 
-// add counts the pairs of an object.
+// add counts the pairs of an object that a placement selects. Copies elsewhere that cannot be withdrawn count as failed.
 func (t *tally) add(key objectKey, object *object, placement *placementInForce) {
 	t.selected++
-	for mailbox, destination := range placement.mailboxes {
-		found := object.pairs[mailbox]
+	for mailbox, found := range object.pairs {
+		destination, isDestination := placement.mailboxes[mailbox]
 		switch {
-		case found == nil:
+		case !isDestination && found.desired:
 		case found.placed:
 			t.placed++
 		case found.failure != nil:
@@ -170,18 +182,10 @@ func compareFailures(a, b edgev2alpha1.PlacementFailure) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.SyncTarget, b.SyncTarget))
 }
 
-// withdrawing returns the outcome of a deleted placement.
-func (w *workspace) withdrawing(placement *unstructured.Unstructured) outcome {
+// withdrawing returns the outcome of a deleted placement, while the workspace has a number of copies to withdraw.
+func (w *workspace) withdrawing(placement *unstructured.Unstructured, copies int) outcome {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	copies := 0
-	for _, object := range w.objects {
-		for _, found := range object.pairs {
-			if !found.desired && found.hasCopy {
-				copies++
-			}
-		}
-	}
 	result := outcome{
 		generation: placement.GetGeneration(), reason: ReasonWithdrawing,
 		message: fmt.Sprintf("%d copies of objects of this workspace are left to withdraw.", copies),
@@ -212,6 +216,8 @@ func (c *Controller) writeStatus(ctx context.Context, client dynamic.Interface, 
 			meta.RemoveStatusCondition(&next.Conditions, condition.Type)
 			continue
 		}
+		// Users write the selectors and names that messages quote.
+		condition.Message = events.Truncate(condition.Message)
 		meta.SetStatusCondition(&next.Conditions, condition)
 	}
 	if apiequality.Semantic.DeepEqual(placement.Status, next) {

@@ -179,7 +179,7 @@ func (w *workspace) onCopy(resource schema.GroupVersionResource, name types.Name
 	if found == nil {
 		found = &pair{}
 		entry.pairs[mailbox] = found
-		w.configs.addPair(key, &w.configRequests)
+		w.countPair(key)
 	}
 	found.hasCopy = after != nil
 	w.dropIfUnused(key)
@@ -197,6 +197,13 @@ func (w *workspace) entry(key objectKey) *object {
 	return found
 }
 
+// countPair counts a new pair. The first of a resource changes the config of its mailbox.
+func (w *workspace) countPair(key pairKey) {
+	if w.configs.addPair(key) {
+		w.configRequests.Publish(configKey{mailbox: key.mailbox})
+	}
+}
+
 // dropIfUnused drops a pair that is neither desired nor has a copy, and its object after the last pair. It requires the lock.
 func (w *workspace) dropIfUnused(key pairKey) {
 	entry := w.objects[key.objectKey]
@@ -205,7 +212,9 @@ func (w *workspace) dropIfUnused(key pairKey) {
 	}
 	if found := entry.pairs[key.mailbox]; found != nil && !found.desired && !found.hasCopy {
 		delete(entry.pairs, key.mailbox)
-		w.configs.removePair(key, &w.configRequests)
+		if w.configs.removePair(key) {
+			w.configRequests.Publish(configKey{mailbox: key.mailbox})
+		}
 		w.names.set(takenName{key.mailbox, key.objectKey}, w.cluster, false)
 		if w.deleting {
 			w.resolveRequests.Publish(w.cluster)

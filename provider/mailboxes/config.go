@@ -87,14 +87,11 @@ func (w *wildcardInformer) tieBreaker(object *unstructured.Unstructured) string 
 	return string(object.GetUID())
 }
 
-// stripConfig returns the fields of a config that the hub reads: its spec, and the status that the hub compares.
+// stripConfig returns the fields of a config that the hub reads: its spec, its finalizers, and the status that the hub compares.
 func stripConfig(object *unstructured.Unstructured) *unstructured.Unstructured {
 	kept := stripMetadata(object)
 	delete(kept.Object, projectionField)
 	metadata := metadataFields(kept)
-	if totalLength(kept.GetFinalizers()) > maxIdentityText {
-		delete(metadata, "finalizers")
-	}
 	delete(metadata, "ownerReferences")
 	if status, ok := kept.Object["status"].(map[string]any); ok && cachesize.SizeOf(&unstructured.Unstructured{Object: status}) > maxConfigStatusBytes {
 		kept.Object["status"] = emptyConfigStatus()

@@ -26,7 +26,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/placement"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
@@ -231,6 +233,55 @@ rules: []
 		Eventually(readyReason).WithContext(ctx).WithArguments(workload, "shop").Should(Equal("Invalid"))
 		quiet(ctx)
 		Expect(framework.Exists(ctx, target("florin"), configMaps, ns, "free")).To(BeTrue())
+	}, NodeTimeout(5*time.Minute))
+
+	It("repairs its SyncerConfigs and slices, and brings objects up only where a Location permits it", func(ctx SpecContext) {
+		const ns = "placement-configs"
+		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
+		Expect(inventory.Register(ctx, "florin", kubeconfigOf("florin"), map[string]string{"env": "prod"})).To(Succeed())
+		mailbox, cluster := mailboxOf(ctx, inventory, "florin"), target("florin")
+		apply(ctx, inventory.Config, location("prod", "prod", workload.Path))
+		eventuallyPlaced(ctx, workload, documents(namespace(ns), configMap(ns, "prices", "1"), placementOn("shop", ns)))
+		eventuallyExists(ctx, cluster, configMaps, ns, "prices")
+		placed := identities(ctx, cluster, configMaps, ns, "prices")
+
+		By("without the permission nothing comes up")
+		apply(ctx, cluster, configMap(ns, "report", "1"))
+		patch(ctx, workload.Config, edgePlacements, "", "shop", fmt.Sprintf(`{"spec": {"upsync": [{"resources": ["configmaps"], "namespaces": [%q], "names": ["report"]}]}}`, ns))
+		Eventually(framework.Condition).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", edgev2alpha1.ConditionUpsyncDenied).Should(Equal("True"))
+		quiet(ctx)
+		Expect(framework.Exists(ctx, mailbox, configMaps, ns, "report")).To(BeFalse())
+
+		By("the permission is given, and taken away")
+		patch(ctx, inventory.Config, locations, "", "prod", `{"spec": {"availableTo": {"upsync": true}}}`)
+		eventuallyExists(ctx, mailbox, configMaps, ns, "report")
+		Eventually(framework.Condition).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", edgev2alpha1.ConditionUpsyncDenied).ShouldNot(Equal("True"))
+		patch(ctx, inventory.Config, locations, "", "prod", `{"spec": {"availableTo": {"upsync": false}}}`)
+		eventuallyGone(ctx, mailbox, configMaps, ns, "report")
+		Expect(framework.Exists(ctx, cluster, configMaps, ns, "report")).To(BeTrue())
+
+		By("nobody places by a slice")
+		Eventually(value).WithContext(ctx).WithArguments(workload.Config, placedSlices, "", "shop", "destinations").Should(ContainSubstring("florin"))
+		patch(ctx, workload.Config, placedSlices, "", "shop", `{"destinations": []}`)
+		Eventually(value).WithContext(ctx).WithArguments(workload.Config, placedSlices, "", "shop", "destinations").Should(ContainSubstring("florin"))
+
+		By("a tenant of the mailbox edits the config, and deletes it")
+		patch(ctx, mailbox, syncerConfigs, "", placement.ConfigName, `{"spec": {"namespaceScope": {"resources": []}}}`)
+		selected := func() string {
+			return value(ctx, mailbox, syncerConfigs, "", placement.ConfigName, "spec", "namespaceScope", "resources")
+		}
+		Eventually(selected).WithContext(ctx).Should(ContainSubstring("configmaps"))
+		remove(ctx, mailbox, syncerConfigs, "", placement.ConfigName)
+		Eventually(selected).WithContext(ctx).Should(ContainSubstring("configmaps"))
+
+		By("a restart repairs it too")
+		quiet(ctx)
+		Expect(hub.Kill9()).To(Succeed())
+		remove(ctx, mailbox, syncerConfigs, "", placement.ConfigName)
+		startHub(ctx)
+		Eventually(selected).WithContext(ctx).Should(ContainSubstring("configmaps"))
+		quiet(ctx)
+		Expect(identities(ctx, cluster, configMaps, ns, "prices")).To(Equal(placed), "the cluster kept its objects")
 	}, NodeTimeout(5*time.Minute))
 
 	It("keeps copies by the policy Orphan, and withdraws them when the binding goes", func(ctx SpecContext) {

@@ -110,6 +110,9 @@ func (s *Snapshot) Inventory(name logicalcluster.Name) *Inventory { return s.inv
 // Inventories yields all inventories, in no particular order.
 func (s *Snapshot) Inventories() iter.Seq[*Inventory] { return maps.Values(s.inventories) }
 
+// Mailboxes yields the mailboxes of all known SyncTargets, in no particular order.
+func (s *Snapshot) Mailboxes() iter.Seq[logicalcluster.Name] { return maps.Keys(s.mailboxes) }
+
 // SyncTargetOf returns the SyncTarget of a mailbox; ok is false if no known inventory has it.
 func (s *Snapshot) SyncTargetOf(mailbox logicalcluster.Name) (syncTarget SyncTarget, ok bool) {
 	found := s.mailboxes[mailbox]

@@ -71,7 +71,7 @@ func (p *Placement) Resolve(view *fleet.Snapshot, workspace Workspace, inventori
 					resolved.Destinations = append(resolved.Destinations, Destination{SyncTarget: syncTarget, Location: from.Name})
 				}
 				destination := &resolved.Destinations[position]
-				destination.MayUpsync = destination.MayUpsync || from.Inventory == workspace.Cluster || from.Spec.AvailableTo.Upsync
+				destination.MayUpsync = destination.MayUpsync || workspace.mayUpsync(from)
 			}
 		}
 	}
@@ -81,11 +81,14 @@ func (p *Placement) Resolve(view *fleet.Snapshot, workspace Workspace, inventori
 	return resolved
 }
 
-// SelectsSyncTarget reports whether the placement selects one SyncTarget of an inventory.
-func (p *Placement) SelectsSyncTarget(inventory *fleet.Inventory, syncTarget *fleet.SyncTarget, workspace Workspace, inventories []logicalcluster.Name) bool {
-	return slices.ContainsFunc(p.locationsOf(inventory, workspace, inventories), func(from *fleet.Location) bool {
-		return isSelected(syncTarget, from.Selector())
-	})
+// SelectsSyncTarget reports whether the placement selects one SyncTarget of an inventory, and may upsync from its cluster.
+func (p *Placement) SelectsSyncTarget(inventory *fleet.Inventory, syncTarget *fleet.SyncTarget, workspace Workspace, inventories []logicalcluster.Name) (selected, mayUpsync bool) {
+	for _, from := range p.locationsOf(inventory, workspace, inventories) {
+		if isSelected(syncTarget, from.Selector()) {
+			selected, mayUpsync = true, mayUpsync || workspace.mayUpsync(from)
+		}
+	}
+	return selected, mayUpsync
 }
 
 // locationsOf returns the Locations of an inventory that the placement selects and its workspace may use, sorted by name.
@@ -109,4 +112,9 @@ func isSelected(syncTarget *fleet.SyncTarget, selector labels.Selector) bool {
 // mayUse reports whether a Location is available to the workspace: it is the workspace's own, or names the workspace.
 func (w Workspace) mayUse(from *fleet.Location) bool {
 	return from.Inventory == w.Cluster || location.IsAvailableTo(&from.Spec.AvailableTo, w.Path)
+}
+
+// mayUpsync reports whether a Location that the workspace may use lets it upsync from its clusters.
+func (w Workspace) mayUpsync(from *fleet.Location) bool {
+	return from.Inventory == w.Cluster || from.Spec.AvailableTo.Upsync
 }

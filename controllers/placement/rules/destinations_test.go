@@ -45,7 +45,7 @@ func locationOf(inventory, name, env string, availableTo ...string) fleet.Locati
 	}
 }
 
-// view has two inventories: own is a workload workspace too, and shared lends prod to root:team.
+// view has two inventories: own is a workload workspace too, and shared lends all to root:team, which may upsync from dev.
 func view() *fleet.Snapshot {
 	terminating := syncTarget("shared", "leaving", "prod")
 	terminating.Terminating = true
@@ -54,6 +54,10 @@ func view() *fleet.Snapshot {
 	all := fleet.Location{Inventory: "shared", Name: "every", Labels: map[string]string{"env": "prod"}, Spec: edgev2alpha1.LocationSpec{
 		AvailableTo: edgev2alpha1.AvailableTo{Workspaces: []string{"root:team"}},
 	}}
+	reports := fleet.Location{Inventory: "shared", Name: "reports", Labels: map[string]string{"env": "prod"}, Spec: edgev2alpha1.LocationSpec{
+		InstanceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"env": "dev"}},
+		AvailableTo:      edgev2alpha1.AvailableTo{Workspaces: []string{"root:team"}, Upsync: true},
+	}}
 	broken := locationOf("shared", "broken", "prod", "root:team")
 	broken.Unusable = "its selector is invalid"
 	return fleet.NewSnapshot(
@@ -61,7 +65,7 @@ func view() *fleet.Snapshot {
 		&fleet.Inventory{
 			Name:        "shared",
 			SyncTargets: []fleet.SyncTarget{syncTarget("shared", "b", "prod"), syncTarget("shared", "c", "dev"), unknown, terminating},
-			Locations:   []fleet.Location{broken, locationOf("shared", "dev", "dev"), all, locationOf("shared", "prod", "prod", "root:team")},
+			Locations:   []fleet.Location{broken, locationOf("shared", "dev", "dev"), all, locationOf("shared", "prod", "prod", "root:team"), reports},
 		},
 	)
 }
@@ -79,10 +83,10 @@ func TestResolve(t *testing.T) {
 		"nobody else's by default":           {edgev2alpha1.EdgePlacementSpec{LocationSelectors: prod}, rules.Workspace{Cluster: "other", Path: "root:other"}, nil, 0, ""},
 		"no selector selects no Location":    {edgev2alpha1.EdgePlacementSpec{}, rules.Workspace{Cluster: "own"}, nil, 0, ""},
 		"an empty selector selects all":      {edgev2alpha1.EdgePlacementSpec{LocationSelectors: []metav1.LabelSelector{{}}}, rules.Workspace{Cluster: "own"}, nil, 1, "own/prod/a"},
-		"what others lend, each once":        {edgev2alpha1.EdgePlacementSpec{LocationSelectors: prod}, rules.Workspace{Cluster: "team", Path: "root:team"}, nil, 2, "shared/every/b shared/every/c"},
+		"what others lend, each once":        {edgev2alpha1.EdgePlacementSpec{LocationSelectors: prod}, rules.Workspace{Cluster: "team", Path: "root:team"}, nil, 3, "shared/every/b shared/every/c"},
 		"only of the inventories it names":   {edgev2alpha1.EdgePlacementSpec{LocationSelectors: prod, InventoryWorkspaces: []string{"root:own"}}, rules.Workspace{Cluster: "team", Path: "root:team"}, []logicalcluster.Name{"own"}, 0, ""},
 		"of an inventory that was not found": {edgev2alpha1.EdgePlacementSpec{LocationSelectors: prod, InventoryWorkspaces: []string{"root:gone"}}, rules.Workspace{Cluster: "team", Path: "root:team"}, nil, 0, ""},
-		"of one of them":                     {edgev2alpha1.EdgePlacementSpec{LocationSelectors: prod, InventoryWorkspaces: []string{"root:shared"}}, rules.Workspace{Cluster: "team", Path: "root:team"}, []logicalcluster.Name{"shared"}, 2, "shared/every/b shared/every/c"},
+		"of one of them":                     {edgev2alpha1.EdgePlacementSpec{LocationSelectors: prod, InventoryWorkspaces: []string{"root:shared"}}, rules.Workspace{Cluster: "team", Path: "root:team"}, []logicalcluster.Name{"shared"}, 3, "shared/every/b shared/every/c"},
 	} {
 		placement := compile(t, c.spec)
 		resolved := placement.Resolve(view(), c.workspace, c.inventories)
@@ -100,14 +104,17 @@ func TestResolve(t *testing.T) {
 func TestSelectsSyncTarget(t *testing.T) {
 	for _, workspace := range []rules.Workspace{{Cluster: "own"}, {Cluster: "team", Path: "root:team"}, {Cluster: "other", Path: "root:other"}} {
 		placement := compile(t, edgev2alpha1.EdgePlacementSpec{LocationSelectors: []metav1.LabelSelector{labelled("env", "prod")}})
-		destinations := map[types.UID]bool{}
+		destinations, upsyncs := map[types.UID]bool{}, map[types.UID]bool{}
 		for _, destination := range placement.Resolve(view(), workspace, nil).Destinations {
-			destinations[destination.UID] = true
+			destinations[destination.UID], upsyncs[destination.UID] = true, destination.MayUpsync
+		}
+		if upsyncs["shared-b"] || workspace.Cluster == "team" != upsyncs["shared-c"] || workspace.Cluster == "own" != upsyncs["own-a"] {
+			t.Errorf("%s may upsync from %v", workspace.Cluster, upsyncs)
 		}
 		for inventory := range view().Inventories() {
 			for _, one := range inventory.SyncTargets {
-				if got := placement.SelectsSyncTarget(inventory, &one, workspace, nil); got != destinations[one.UID] {
-					t.Errorf("%s, %s: %v", workspace.Cluster, one.UID, got)
+				if selected, mayUpsync := placement.SelectsSyncTarget(inventory, &one, workspace, nil); selected != destinations[one.UID] || mayUpsync != upsyncs[one.UID] {
+					t.Errorf("%s, %s: %v, %v", workspace.Cluster, one.UID, selected, mayUpsync)
 				}
 			}
 		}

@@ -124,9 +124,9 @@ func parseSelectors(field string, selectors []metav1.LabelSelector) ([]labels.Se
 	return parsed, nil
 }
 
-// IsOlder reports whether the placement precedes another one. The order is the same after a restart.
-func (p *Placement) IsOlder(other *Placement) bool {
-	return cmp.Or(p.created.Compare(other.created), cmp.Compare(p.Name, other.Name)) < 0
+// Compare is negative if the placement is older than another one. The order is the same after a restart.
+func (p *Placement) Compare(other *Placement) int {
+	return cmp.Or(p.created.Compare(other.created), cmp.Compare(p.Name, other.Name))
 }
 
 // Object holds the facts about an object of a workload workspace by which placements select it.

@@ -145,7 +145,7 @@ func TestOlderPlacementsComeFirst(t *testing.T) {
 		}
 		return placement
 	}
-	if !at("b", 1).IsOlder(at("a", 2)) || at("a", 2).IsOlder(at("b", 1)) || !at("a", 1).IsOlder(at("b", 1)) || at("a", 1).IsOlder(at("a", 1)) {
+	if at("b", 1).Compare(at("a", 2)) >= 0 || at("a", 2).Compare(at("b", 1)) <= 0 || at("a", 1).Compare(at("b", 1)) >= 0 || at("a", 1).Compare(at("a", 1)) != 0 {
 		t.Error("placements are not ordered by age and name")
 	}
 }

@@ -1,0 +1,109 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+)
+
+// selectedResource is a resource whose copies a config selects.
+type selectedResource struct {
+	edgev2alpha1.GroupResource
+	namespaced bool
+}
+
+// desiredDownsync returns the spec of the config that selects all copies in a mailbox.
+func (c *Controller) desiredDownsync(mailbox logicalcluster.Name, existing *edgev2alpha1.SyncerConfig, owner ownership.Owner) edgev2alpha1.SyncerConfigSpec {
+	var resources []selectedResource
+	for _, of := range c.configs.resources(mailbox) {
+		if resource, ok := c.resource(of); ok {
+			resources = append(resources, selectedResource{edgev2alpha1.GroupResource{Group: of.Group, Resource: of.Resource}, resource.Namespaced})
+		}
+	}
+	return downsyncSpec(resources, existing, owner, func(of edgev2alpha1.GroupResource) bool {
+		return c.mayHaveCopies(mailbox, of, owner.LabelValue())
+	})
+}
+
+// mayHaveCopies reports whether a mailbox has objects of a resource with an owner's label, as far as the hub knows: copies that no
+// pair stands for yet, or that the hub has released.
+func (c *Controller) mayHaveCopies(mailbox logicalcluster.Name, of edgev2alpha1.GroupResource, label string) bool {
+	for published := range c.CachePolicy.published() {
+		if published.Group != of.Group || published.Resource != of.Resource {
+			continue
+		}
+		objects, known := c.Mailboxes.List(published, mailbox)
+		return !known || slices.ContainsFunc(objects, func(object *unstructured.Unstructured) bool { return object.GetLabels()[ownership.OwnerLabel] == label })
+	}
+	// Nothing is known of a resource that is not published, or not yet.
+	return true
+}
+
+// downsyncSpec returns the spec of a config, with all defaults, that selects the owner's copies of resources. An entry of the
+// existing config goes only if the mailbox has no copies of its resource: without its config the hub would remove them from the
+// target.
+func downsyncSpec(resources []selectedResource, existing *edgev2alpha1.SyncerConfig, owner ownership.Owner, mayHaveCopies func(edgev2alpha1.GroupResource) bool) edgev2alpha1.SyncerConfigSpec {
+	for _, entry := range entriesOf(existing) {
+		isListed := slices.ContainsFunc(resources, func(other selectedResource) bool { return other.GroupResource == entry.GroupResource })
+		if !isListed && mayHaveCopies(entry.GroupResource) {
+			resources = append(resources, entry)
+		}
+	}
+	slices.SortFunc(resources, func(a, b selectedResource) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
+	})
+	selector := &metav1.LabelSelector{MatchLabels: map[string]string{ownership.OwnerLabel: owner.LabelValue()}}
+	spec := edgev2alpha1.SyncerConfigSpec{StatusReturn: new(true), DeletionPolicy: edgev2alpha1.DeletionPolicyDelete}
+	for _, one := range resources {
+		if one.namespaced {
+			spec.NamespaceScope.Namespaces = []string{edgev2alpha1.Wildcard}
+			spec.NamespaceScope.Resources = append(spec.NamespaceScope.Resources, edgev2alpha1.NamespaceScopeDownsyncResource{GroupResource: one.GroupResource, LabelSelector: selector})
+			continue
+		}
+		spec.ClusterScope = append(spec.ClusterScope, edgev2alpha1.ClusterScopeDownsyncResource{
+			GroupResource: one.GroupResource, Objects: []string{edgev2alpha1.Wildcard}, LabelSelector: selector,
+		})
+	}
+	return spec
+}
+
+// entriesOf returns the resources of a config's entries for downsync, each once; none without a config.
+func entriesOf(config *edgev2alpha1.SyncerConfig) (entries []selectedResource) {
+	if config == nil {
+		return nil
+	}
+	add := func(resource edgev2alpha1.GroupResource, namespaced bool) {
+		if entry := (selectedResource{resource, namespaced}); !slices.Contains(entries, entry) {
+			entries = append(entries, entry)
+		}
+	}
+	for _, one := range config.Spec.NamespaceScope.Resources {
+		add(one.GroupResource, true)
+	}
+	for _, one := range config.Spec.ClusterScope {
+		add(one.GroupResource, false)
+	}
+	return entries
+}

@@ -1,0 +1,253 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"context"
+	"fmt"
+	gosync "sync"
+	"time"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/driftbackoff"
+	"github.com/synchub-dev/synchub/controllers/internal/expectations"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+)
+
+// ConfigName is the name of the SyncerConfig by which a mailbox selects the copies of placements. The upsync of each workload
+// workspace has a config of its own, with the workspace's logical cluster after ConfigName and a dash. The hub owns these names.
+const ConfigName = "placement"
+
+// configKey names a SyncerConfig of the hub: for the downsync of all copies in a mailbox, or for the upsync of one workspace.
+type configKey struct {
+	mailbox logicalcluster.Name
+	// workspace is empty for the downsync.
+	workspace logicalcluster.Name
+}
+
+func (k configKey) name() string {
+	if k.workspace == "" {
+		return ConfigName
+	}
+	return ConfigName + "-" + k.workspace.String()
+}
+
+// configs is the state of the hub's SyncerConfigs beside the caches.
+type configs struct {
+	clock clock.PassiveClock
+	// writes are the writes that the caches do not show yet.
+	writes expectations.Writes[configKey, *unstructured.Unstructured]
+
+	lock gosync.Mutex
+	// pairs holds, for each mailbox, the numbers of pairs by resource.
+	pairs map[logicalcluster.Name]map[schema.GroupVersionResource]int
+	// written are the specs that the hub has written, with the backoff of repairs.
+	written map[configKey]*writtenConfig
+}
+
+type writtenConfig struct {
+	spec    edgev2alpha1.SyncerConfigSpec
+	backoff driftbackoff.Backoff
+}
+
+func newConfigs(clock clock.PassiveClock) *configs {
+	c := &configs{clock: clock, pairs: map[logicalcluster.Name]map[schema.GroupVersionResource]int{}, written: map[configKey]*writtenConfig{}}
+	c.writes = expectations.New[configKey, *unstructured.Unstructured](&gosync.Mutex{}, clock)
+	return c
+}
+
+// addPair counts a pair, and reports whether it is the first of its resource in the mailbox.
+func (c *configs) addPair(key pairKey) (first bool) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if c.pairs[key.mailbox] == nil {
+		c.pairs[key.mailbox] = map[schema.GroupVersionResource]int{}
+	}
+	c.pairs[key.mailbox][key.resource]++
+	return c.pairs[key.mailbox][key.resource] == 1
+}
+
+// removePair counts a pair less, and reports whether it was the last of its resource in the mailbox.
+func (c *configs) removePair(key pairKey) (last bool) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	counts := c.pairs[key.mailbox]
+	if counts[key.resource]--; counts[key.resource] > 0 {
+		return false
+	}
+	if delete(counts, key.resource); len(counts) == 0 {
+		delete(c.pairs, key.mailbox)
+	}
+	return true
+}
+
+// resources returns the resources of which a mailbox has pairs.
+func (c *configs) resources(mailbox logicalcluster.Name) (all []schema.GroupVersionResource) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	for resource := range c.pairs[mailbox] {
+		all = append(all, resource)
+	}
+	return all
+}
+
+// repairDelay returns how long a write must wait because somebody keeps undoing it. Another spec than the last one does not wait.
+func (c *configs) repairDelay(key configKey, spec edgev2alpha1.SyncerConfigSpec) time.Duration {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	known := c.written[key]
+	if known == nil || !apiequality.Semantic.DeepEqual(known.spec, spec) {
+		c.written[key] = &writtenConfig{spec: spec}
+		return 0
+	}
+	return known.backoff.Next(c.clock.Now())
+}
+
+// forget drops the state of a config that is not wanted any more.
+func (c *configs) forget(key configKey) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	delete(c.written, key)
+}
+
+// ensureConfig brings one SyncerConfig in line with the placements.
+func (c *Controller) ensureConfig(ctx context.Context, key configKey) (reconcile.Result, error) {
+	ctx = requestmetrics.WithClass(ctx, requestmetrics.Extra)
+	syncTarget, ok := c.Fleet.Snapshot().SyncTargetOf(key.mailbox)
+	if !ok || syncTarget.Terminating {
+		c.configs.forget(key)
+		return reconcile.Result{}, nil
+	}
+	existing, readable := c.readConfig(key)
+	if !readable {
+		return reconcile.Result{}, nil
+	}
+	if key.workspace == "" {
+		return c.putConfig(ctx, key, existing, c.desiredDownsync(key.mailbox, existing, c.ownerOf(syncTarget.UID)))
+	}
+	desired, err := c.desiredUpsync(ctx, key, existing)
+	if desired == nil || err != nil {
+		return reconcile.Result{}, err
+	}
+	return c.putConfig(ctx, key, existing, *desired)
+}
+
+// readConfig returns a config as the cache shows it, or as the hub has written it last; nil if there is none. readable is false if
+// nothing is known about its content.
+func (c *Controller) readConfig(key configKey) (existing *edgev2alpha1.SyncerConfig, readable bool) {
+	cached, state := c.Mailboxes.Get(syncerConfigs, key.mailbox, types.NamespacedName{Name: key.name()})
+	if state == mailboxes.Unknown {
+		return nil, false
+	}
+	object, deleted := c.configs.writes.Current(key, cached)
+	if object == nil || deleted {
+		return nil, !deleted
+	}
+	existing = &edgev2alpha1.SyncerConfig{}
+	if mailboxes.ProjectionOf(object) != mailboxes.FullObject || runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, existing) != nil {
+		return nil, false
+	}
+	return existing, true
+}
+
+// putConfig writes a config if it differs from the desired one. A config that selects nothing is not created, and one for upsync is
+// deleted. The config for downsync stays, since placements come and go.
+func (c *Controller) putConfig(ctx context.Context, key configKey, existing *edgev2alpha1.SyncerConfig, desired edgev2alpha1.SyncerConfigSpec) (reconcile.Result, error) {
+	selects := len(desired.Upsync) > 0 || len(desired.ClusterScope) > 0 || len(desired.NamespaceScope.Resources) > 0
+	switch {
+	case existing == nil && !selects:
+		c.configs.forget(key)
+		return reconcile.Result{}, nil
+	case existing != nil && apiequality.Semantic.DeepEqual(existing.Spec, desired):
+		return reconcile.Result{}, nil
+	case !selects && key.workspace != "":
+		c.configs.forget(key)
+		return reconcile.Result{}, c.deleteConfig(ctx, key, existing)
+	}
+	if wait := c.configs.repairDelay(key, desired); wait > 0 {
+		log.FromContext(ctx).Info("somebody keeps changing a SyncerConfig of the hub, which repairs it less and less often", "wait", wait)
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	return reconcile.Result{}, c.writeConfig(ctx, key, existing, desired)
+}
+
+// deleteConfig deletes a config.
+func (c *Controller) deleteConfig(ctx context.Context, key configKey, existing *edgev2alpha1.SyncerConfig) error {
+	client, ok := c.Mailboxes.Client(key.mailbox)
+	if !ok {
+		return fmt.Errorf("the mailbox %s cannot be reached now", key.mailbox)
+	}
+	c.configs.writes.Started(key)
+	err := client.Resource(syncerConfigs).Delete(ctx, existing.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &existing.UID}})
+	if err != nil && !apierrors.IsNotFound(err) {
+		c.configs.writes.Finished(key, nil)
+		return fmt.Errorf("cannot delete the SyncerConfig %s of the mailbox %s: %w", existing.Name, key.mailbox, err)
+	}
+	c.configs.writes.DeleteAccepted(key, existing.UID)
+	return nil
+}
+
+// writeConfig creates a config, or replaces its spec.
+func (c *Controller) writeConfig(ctx context.Context, key configKey, existing *edgev2alpha1.SyncerConfig, spec edgev2alpha1.SyncerConfigSpec) error {
+	client, ok := c.Mailboxes.Client(key.mailbox)
+	if !ok {
+		return fmt.Errorf("the mailbox %s cannot be reached now", key.mailbox)
+	}
+	config := &edgev2alpha1.SyncerConfig{
+		TypeMeta:   metav1.TypeMeta{APIVersion: edgev2alpha1.GroupVersion.String(), Kind: "SyncerConfig"},
+		ObjectMeta: metav1.ObjectMeta{Name: key.name()}, Spec: spec,
+	}
+	if existing != nil {
+		config.UID, config.ResourceVersion = existing.UID, existing.ResourceVersion
+	}
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(config)
+	if err != nil {
+		return fmt.Errorf("cannot write the SyncerConfig %s: %w", config.Name, err)
+	}
+	delete(content, "status")
+	object, objects := &unstructured.Unstructured{Object: content}, client.Resource(syncerConfigs)
+	c.configs.writes.Started(key)
+	var answer *unstructured.Unstructured
+	if existing == nil {
+		answer, err = objects.Create(ctx, object, metav1.CreateOptions{FieldManager: c.fieldManager})
+	} else {
+		answer, err = objects.Update(ctx, object, metav1.UpdateOptions{FieldManager: c.fieldManager})
+	}
+	if err != nil {
+		c.configs.writes.Finished(key, nil)
+		if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
+			// The event of the newer config enqueues it again.
+			return nil
+		}
+		return fmt.Errorf("cannot write the SyncerConfig %s of the mailbox %s: %w", config.Name, key.mailbox, err)
+	}
+	c.configs.writes.Finished(key, answer)
+	return nil
+}

@@ -1,0 +1,57 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// fleetSeenTimeout is how long after the start the hub waits for all SyncTargets of the previous leader.
+	fleetSeenTimeout = 2 * time.Minute
+	// fleetSeenPoll is the time between two looks at the view meanwhile.
+	fleetSeenPoll = 500 * time.Millisecond
+)
+
+// isFleetSeen reports whether the view of the inventories has all SyncTargets that the previous leader knew. Before, a destination
+// may be missing only because the hub has not seen its inventory yet, and no status must say so.
+func (c *Controller) isFleetSeen() bool {
+	if c.fleetSeen.Load() {
+		return true
+	}
+	known, loaded := c.KnownSyncTargets()
+	if !loaded {
+		return false
+	}
+	missing := map[types.UID]struct{}{}
+	for _, uid := range known {
+		missing[uid] = struct{}{}
+	}
+	for inventory := range c.Fleet.Snapshot().Inventories() {
+		for _, syncTarget := range inventory.SyncTargets {
+			delete(missing, syncTarget.UID)
+		}
+	}
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if len(missing) == 0 || !c.startedAt.IsZero() && c.Clock.Since(c.startedAt) > fleetSeenTimeout {
+		c.fleetSeen.Store(true)
+	}
+	return c.fleetSeen.Load()
+}
