@@ -25,10 +25,12 @@ import (
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/lru"
 
+	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
@@ -79,6 +81,14 @@ func newPathVerifier(options Options) *pathVerifier {
 	}
 }
 
+// errNotItsPath means that a workspace claims the path of another one.
+var errNotItsPath = errors.New("which is not its path")
+
+// isPathRefuted reports whether an error says that kcp does not show a path, or not to the hub. After any other error nothing is known.
+func isPathRefuted(err error) bool {
+	return errors.Is(err, errNotItsPath) || errors.Is(err, kcp.ErrNoWorkspace) || apierrors.IsForbidden(err) || apierrors.IsNotFound(err)
+}
+
 // checkPaths returns an error if the placements of a workspace name too many paths.
 func checkPaths(count int) error {
 	if count > maxPaths {
@@ -121,7 +131,7 @@ func (v *pathVerifier) verify(ctx context.Context, cluster logicalcluster.Name) 
 		return "", fmt.Errorf("cannot verify that the workspace %s has the path %s: %w", cluster, claimed, err)
 	}
 	if found != cluster {
-		return "", fmt.Errorf("the annotation %s of the LogicalCluster of the workspace %s is %s, which is not its path", pathAnnotation, cluster, claimed)
+		return "", fmt.Errorf("the annotation %s of the LogicalCluster of the workspace %s is %s, %w", pathAnnotation, cluster, claimed, errNotItsPath)
 	}
 	return claimed, nil
 }
@@ -133,29 +143,33 @@ func (v *pathVerifier) forget(cluster logicalcluster.Name) {
 	delete(v.verified, cluster)
 }
 
-// clustersOf returns the logical clusters of workspaces. The error names those that are not found; the others are returned all the
-// same.
+// clustersOf returns the logical clusters of workspaces. The error names those whose paths are refuted; the others are returned all
+// the same. After any other error, nothing is known.
 func (v *pathVerifier) clustersOf(ctx context.Context, paths []string) (clusters []logicalcluster.Name, err error) {
 	ctx = requestmetrics.WithClass(ctx, requestmetrics.Background)
 	var errs []error
 	for _, path := range paths {
 		found := v.clusterOf(ctx, path)
-		if found.err == nil {
+		switch {
+		case found.err == nil:
 			clusters = append(clusters, found.Name)
+		case isPathRefuted(found.err):
+			errs = append(errs, found.err)
+		default:
+			return nil, found.err
 		}
-		errs = append(errs, found.err)
 	}
 	return clusters, errors.Join(errs...)
 }
 
-// clusterOf returns the logical cluster of a path, or the error, as of the last minute.
+// clusterOf returns the logical cluster of a path as of the last minute, or the error. An error that refutes nothing counts once.
 func (v *pathVerifier) clusterOf(ctx context.Context, path string) resolvedCluster {
 	if known, ok := v.clusters.Get(path); ok && v.clock.Since(known.(resolvedCluster).at) < pathRetryDelay {
 		return known.(resolvedCluster)
 	}
 	cluster, err := v.resolver.LogicalClusterOf(ctx, logicalcluster.NewPath(path))
 	found := resolvedCluster{cluster, err, v.clock.Now()}
-	if ctx.Err() == nil {
+	if err == nil || isPathRefuted(err) {
 		v.clusters.Add(path, found)
 	}
 	return found

@@ -66,7 +66,7 @@ func (c *Controller) resolve(ctx context.Context, cluster logicalcluster.Name) (
 		return reconcile.Result{}, nil
 	case mailboxes.BindingTerminating:
 		// A user deletes the binding, or the workspace, and so withdraws everything.
-		next = &placements{outcomes: map[types.UID]outcome{}, leaving: true}
+		next = &placements{outcomes: map[types.UID]outcome{}, leaving: true, fleetSeen: true}
 	case mailboxes.BindingPresent:
 		observed, known := w.observePlacements()
 		if !known {
@@ -75,13 +75,19 @@ func (c *Controller) resolve(ctx context.Context, cluster logicalcluster.Name) (
 		if err := w.addFinalizers(ctx, observed); err != nil {
 			return retryStale(err)
 		}
-		next = w.compile(ctx, observed)
+		var err error
+		if next, err = w.compile(ctx, observed); err != nil {
+			return reconcile.Result{}, err
+		}
 	}
 	w.putInForce(next)
 	result, err := retryStale(w.removeFinalizers(ctx))
 	if err == nil && next.unresolvedPaths && result.RequeueAfter == 0 {
 		// No event tells when a workspace of the path appears, or the hub may see it.
 		result.RequeueAfter = pathRetryDelay
+	}
+	if err == nil && !next.fleetSeen {
+		result.RequeueAfter = fleetSeenPoll
 	}
 	return result, err
 }
@@ -128,11 +134,16 @@ func (w *workspace) observePlacements() (observed []*unstructured.Unstructured, 
 	return observed, true
 }
 
-// compile compiles and resolves placements. One that cannot be compiled or resolved makes the result partial.
-func (w *workspace) compile(ctx context.Context, observed []*unstructured.Unstructured) *placements {
-	next := &placements{outcomes: map[types.UID]outcome{}}
+// compile compiles and resolves placements. One that cannot be compiled or resolved makes the result partial. It returns an error if
+// kcp does not answer now.
+func (w *workspace) compile(ctx context.Context, observed []*unstructured.Unstructured) (*placements, error) {
+	// In this order: a view that is taken later has all that was seen.
+	next := &placements{outcomes: map[types.UID]outcome{}, fleetSeen: w.isFleetSeen()}
 	view := w.Fleet.Snapshot()
 	path, err := w.paths.pathOf(ctx, w.cluster)
+	if err != nil && !isPathRefuted(err) {
+		return nil, err
+	}
 	if err != nil {
 		// Its own Locations are available to the workspace all the same.
 		log.FromContext(ctx).Info("the path of a workload workspace is not verified, so only its own Locations are available to it", "reason", err.Error())
@@ -153,6 +164,9 @@ func (w *workspace) compile(ctx context.Context, observed []*unstructured.Unstru
 			continue
 		}
 		inventories, err := w.paths.clustersOf(ctx, one.Inventories)
+		if err != nil && !isPathRefuted(err) {
+			return nil, err
+		}
 		if err != nil {
 			// The status does not tell whether there is such a workspace: that is none of the tenant's business.
 			log.FromContext(ctx).Info("an inventory workspace of a placement is not found", "placement", one.Name, "reason", err.Error())
@@ -169,7 +183,7 @@ func (w *workspace) compile(ctx context.Context, observed []*unstructured.Unstru
 	}
 	slices.SortFunc(next.all, func(a, b *placementInForce) int { return a.Compare(b.Placement) })
 	w.excludeBeyondLimit(next)
-	return next
+	return next, nil
 }
 
 // upsyncDenied returns the names of the destinations to which the upsync of a placement does not apply.

@@ -44,6 +44,8 @@ type placements struct {
 	// leaving is true if a user deletes the binding or the workspace: that is a proven reason to withdraw everything.
 	leaving           bool
 	byNamespaceLabels bool
+	// fleetSeen is true if the placements were resolved by a view of all inventories, see isFleetSeen.
+	fleetSeen bool
 	// outcomes holds what to report of each placement of the workspace, by its UID.
 	outcomes map[types.UID]outcome
 }

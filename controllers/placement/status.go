@@ -56,17 +56,14 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 	if w == nil {
 		return reconcile.Result{}, nil
 	}
-	if !c.isFleetSeen() {
-		return reconcile.Result{RequeueAfter: fleetSeenPoll}, nil
-	}
 	if wait := w.reportDelay(); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	placements, known := c.Workloads.List(edgePlacements, cluster)
 	existing, knownSlices := c.Workloads.List(slicesResource, cluster)
-	summary, inForce := w.summarize()
+	summary, resolved := w.summarize()
 	client, ok := c.Workloads.Client(cluster)
-	if !known || !knownSlices || !inForce || !ok {
+	if !known || !knownSlices || !resolved || !ok {
 		return reconcile.Result{}, nil
 	}
 	ctx = requestmetrics.WithClass(ctx, requestmetrics.Extra)
@@ -120,11 +117,11 @@ type summary struct {
 	withdrawing int
 }
 
-// summarize returns the summary of a workspace; known is false before its placements are in force.
+// summarize returns the summary of a workspace; known is false before its placements are resolved by a view of all inventories.
 func (w *workspace) summarize() (summed summary, known bool) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	if w.placements == nil {
+	if w.placements == nil || !w.placements.fleetSeen {
 		return summary{}, false
 	}
 	summed = summary{outcomes: w.placements.outcomes, tallies: map[types.UID]*tally{}}

@@ -118,3 +118,17 @@ func TestConditionsAboutParts(t *testing.T) {
 		}
 	}
 }
+
+// After a start, placements may be in force that were resolved by a view without all inventories. No status tells of them.
+func TestStatusWaitsForACompleteView(t *testing.T) {
+	w := &workspace{objects: map[objectKey]*object{}}
+	if _, known := w.summarize(); known {
+		t.Error("before anything is resolved")
+	}
+	for _, seen := range []bool{false, true} {
+		w.placements = &placements{fleetSeen: seen}
+		if _, known := w.summarize(); known != seen {
+			t.Errorf("view complete: %v, known: %v", seen, known)
+		}
+	}
+}
