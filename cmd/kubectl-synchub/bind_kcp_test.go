@@ -414,8 +414,8 @@ func (b *bindTest) unbinds(t *testing.T) {
 
 	suite.Apply(t, b.kcp.Workspace(b.path), "apiVersion: edge.kubestellar.io/v2alpha1\nkind: EdgePlacement\nmetadata: {name: theirs}\nspec: {downsync: [{namespaces: [shop]}]}\n")
 	fail(t, "the EdgePlacement theirs was not made by", unbind("--name", "theirs", "--yes")...)
-	fail(t, "nothing was changed: the EdgePlacements theirs would remain", unbind("--all", "--yes")...)
-	fail(t, "nothing was changed: the EdgePlacements theirs would remain", unbind(bindInventory, "--all", "--yes")...)
+	fail(t, "nothing was changed: the EdgePlacements theirs would be deleted with the APIBinding", unbind("--all", "--yes")...)
+	fail(t, "nothing was changed: the EdgePlacements theirs would be deleted with the APIBinding", unbind(bindInventory, "--all", "--yes")...)
 	g.Expect(b.placement(t, bindDefault)).NotTo(BeNil())
 
 	g.Expect(b.workspace.Delete(t.Context(), b.placement(t, "theirs"))).To(Succeed())

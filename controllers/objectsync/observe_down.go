@@ -44,6 +44,9 @@ func (c *Controller) observeDown(s *plan.Snapshot) *plan.DownSnapshot {
 			d.Excluded = len(d.Copies) == 0 && c.Resource.IsExcludedByUpsync(s.Matcher, s.Source, d.Destination.API, d.Destination.Key)
 			d.DroppedPaths = c.states.onTarget.DroppedPaths(d.Destination.Ref())
 			d.WrittenBefore = c.states.hasWritten(s.Key, s.Source.GetResourceVersion())
+			if c.mayBelongToCopy(s, d) {
+				d.State = plan.Unknown
+			}
 		}
 	case d.State == plan.Suspended:
 		c.observeSuspendedDestination(s, d)

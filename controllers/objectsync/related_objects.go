@@ -133,6 +133,32 @@ func (c *Controller) mayBeRelated(matcher *selection.Matcher, source *unstructur
 	return true
 }
 
+// mayBelongToCopy reports whether a related object belongs elsewhere by the claims that are known now, but may yet turn out to belong
+// where it has a copy. During the initial sync claims appear in any order, and the first of several decides about the namespace.
+func (c *Controller) mayBelongToCopy(s *plan.Snapshot, d *plan.DownSnapshot) bool {
+	if d.Selection.Related == nil || len(d.Copies) == 0 || hasCopyAt(d.Copies, d.Destination.Ref()) {
+		return false
+	}
+	belongs := func() bool {
+		selected, related := c.selectRelatedDown(s.Matcher, s.Source)
+		if !related {
+			return false
+		}
+		destination, _, err := c.destinationOf(s.Matcher, s.Source, selected, d.Copies)
+		return err == nil && hasCopyAt(d.Copies, destination.Ref())
+	}
+	if !c.Registry.IsComplete(synchubv1alpha1.RelatedOriginMailbox, c.Resource.GroupResource()) {
+		c.RequestCompleteness(belongs)
+		return true
+	}
+	// The claim may have appeared since the pass began. Its event enqueues the key again.
+	return belongs()
+}
+
+func hasCopyAt(copies []plan.Copy, ref plan.Ref) bool {
+	return slices.ContainsFunc(copies, func(existing plan.Copy) bool { return existing.Ref() == ref })
+}
+
 // isRelatedSuspended reports whether the primaries of an absent object are suspended.
 func (c *Controller) isRelatedSuspended(matcher *selection.Matcher, key types.NamespacedName, existing []plan.Copy) bool {
 	found, ok := c.Registry.Find(synchubv1alpha1.RelatedOriginMailbox, c.Resource.GroupResource(), related.Object{
