@@ -45,6 +45,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/location"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/controllers/namelock"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/placement"
@@ -112,6 +113,8 @@ type changes struct {
 	connection, unauthorized topic.Topic[types.UID]
 	// state: the sync manager's state of the SyncTarget. objects: its configs, or the objects that they select.
 	state, objects topic.Topic[types.UID]
+	// copies: how far the hub has come with copies of placements in mailboxes.
+	copies topic.Topic[objectsync.ObjectRef]
 }
 
 // Setup adds all controllers to the manager of the hosting cluster and returns the manager to start.
@@ -135,7 +138,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		Clock: clock.RealClock{}, Log: options.Log.WithName("synctarget"),
 	})
 	fleet := newFleet(clusters, locator, options)
-	placement := newPlacement(clusters, fleet, identity, options)
+	placement := newPlacement(clusters, fleet, syncManager, changed, identity, options)
 	schemas, err := newSchemas(hosting, clusters, identity, syncManager, changed, options)
 	if err != nil {
 		return nil, err
@@ -189,12 +192,12 @@ func newFleet(clusters *clusters, locator mailbox.Locator, options Options) *fle
 }
 
 // newPlacement returns the controller that copies objects of workload workspaces into mailboxes.
-func newPlacement(clusters *clusters, view *fleet.Fleet, identity bootstrap.Identity, options Options) *placement.Controller {
+func newPlacement(clusters *clusters, view *fleet.Fleet, sync *syncmanager.Manager, changed *changes, identity bootstrap.Identity, options Options) *placement.Controller {
 	return placement.New(placement.Options{
 		Workloads: clusters.workloads, Mailboxes: clusters.mailboxes, CachePolicy: clusters.workloadPolicy, Fleet: view, Paths: options.Access,
 		Hub: identity.HubUID, Hasher: ownership.NewHasher(identity.HashKey), Sealer: ownership.NewSealer(identity.HashKey),
-		KnownSyncTargets: clusters.ledger.SyncTargets,
-		MaxPairs:         options.MaxPlacedObjects, Clock: clock.RealClock{}, Log: options.Log.WithName("placement"),
+		KnownSyncTargets: clusters.ledger.SyncTargets, Sync: sync, ObjectStates: &changed.copies,
+		MaxPairs: options.MaxPlacedObjects, Clock: clock.RealClock{}, Log: options.Log.WithName("placement"),
 	})
 }
 
@@ -211,6 +214,7 @@ func newSyncManager(clusters *clusters, identity bootstrap.Identity, changed *ch
 		ProtectedNamespaces: options.ProtectedNamespaces,
 		StateChanged:        &changed.state,
 		ObjectsChanged:      &changed.objects,
+		ObjectStates:        &changed.copies,
 		Checker:             schemacheck.NewChecker(clock.RealClock{}),
 		NameClearer:         &namelock.Clearer{ConfigFor: options.Access.WorkspaceConfig},
 		Clock:               clock.RealClock{},

@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -39,6 +40,14 @@ type cachedCopy struct {
 	mark     string
 	// unverified is true if the object's mark names this hub but does not verify.
 	unverified bool
+}
+
+// health returns the health of a copy of the hub's.
+func (o *cachedCopy) health() health.Health {
+	if o.observed == nil {
+		return health.Health{}
+	}
+	return o.observed.Health
 }
 
 // SizeOfFacts implements [cachesize.Extended].

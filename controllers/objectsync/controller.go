@@ -31,6 +31,7 @@ import (
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/idlequeue"
+	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
@@ -93,8 +94,10 @@ type Options struct {
 	// OnChange is called after a write, when the failure of an object changes, and when the target begins or ceases to serve
 	// the resource. It must not block.
 	OnChange func()
-	Clock    clock.Clock
-	Log      logr.Logger
+	// ObjectStates carries the marked mailbox objects whose [Controller.ObjectState] changed; nil carries nothing.
+	ObjectStates *topic.Topic[ObjectRef]
+	Clock        clock.Clock
+	Log          logr.Logger
 }
 
 // Controller keeps one resource of one mailbox in sync with one target, in both directions. Create it with [New] and run it

@@ -105,7 +105,9 @@ func (c *Controller) OnEvent(event mailboxes.Event) {
 func (c *Controller) targetHandler(target *targetResource) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
-			c.enqueueAdded(initial, c.sourceKeysOf(obj.(*cachedCopy))...)
+			keys := c.sourceKeysOf(obj.(*cachedCopy))
+			c.enqueueAdded(initial, keys...)
+			c.publishMarked(keys)
 		},
 		UpdateFunc: func(oldObj, obj any) {
 			old, object := oldObj.(*cachedCopy), obj.(*cachedCopy)
@@ -116,6 +118,10 @@ func (c *Controller) targetHandler(target *targetResource) cache.ResourceEventHa
 					// Somebody may have removed the mark.
 					c.enqueueChanged(originTarget, changePriority, former...)
 				}
+				if old.health() != object.health() {
+					c.OnChange()
+					c.publishMarked(keys)
+				}
 			}
 		},
 		DeleteFunc: func(obj any) {
@@ -125,9 +131,11 @@ func (c *Controller) targetHandler(target *targetResource) cache.ResourceEventHa
 			object := obj.(*cachedCopy)
 			ref := target.Ref(keyOf(object))
 			c.states.onTarget.DeletionObserved(ref, object.GetUID())
-			c.enqueueChanged(originTarget, changePriority, c.sourceKeysOf(object)...)
+			keys := c.sourceKeysOf(object)
+			c.enqueueChanged(originTarget, changePriority, keys...)
 			c.enqueueNameWaiters(ref)
 			c.OnChange()
+			c.publishMarked(keys)
 		},
 	}
 }

@@ -44,6 +44,8 @@ type keyStates struct {
 	epoch time.Time
 	// refs are the facts about objects of the target, by their names there.
 	refs map[plan.Ref]refState
+	// marked are the states of marked objects, by their keys.
+	marked map[types.NamespacedName]markedState
 	// inMailbox and onTarget are the writes that the caches do not show yet.
 	inMailbox expectations.Writes[types.NamespacedName, *unstructured.Unstructured]
 	onTarget  expectations.Writes[plan.Ref, *cachedCopy]
@@ -86,7 +88,7 @@ type refState struct {
 }
 
 func newKeyStates(clock clock.PassiveClock) *keyStates {
-	s := &keyStates{clock: clock, keys: map[types.NamespacedName]keyState{}, refs: map[plan.Ref]refState{}}
+	s := &keyStates{clock: clock, keys: map[types.NamespacedName]keyState{}, refs: map[plan.Ref]refState{}, marked: map[types.NamespacedName]markedState{}}
 	s.inMailbox = expectations.New[types.NamespacedName, *unstructured.Unstructured](&s.lock, clock)
 	s.onTarget = expectations.New[plan.Ref, *cachedCopy](&s.lock, clock)
 	return s

@@ -47,6 +47,11 @@ type outcome struct {
 	deferred []string
 	// statusReturned is true if the pass wrote a status to the mailbox.
 	statusReturned bool
+	// unreadable is true if nothing is known about the mailbox object.
+	unreadable bool
+	// mark is the mark of the mailbox object if it has one and goes down. isSynced is true if the target has its content.
+	mark     string
+	isSynced bool
 }
 
 // Reconcile makes one pass for a key, and reports its outcome. While the target is away it does nothing; [Controller.Resume] enqueues the key again.
@@ -73,10 +78,12 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 	c.recordState(key, outcome, err)
 	if err == nil {
 		c.recordLatency(key, outcome, pending, ended)
-		if before, failed := c.states.clearFailure(key); failed {
+		before, failed := c.states.clearFailure(key)
+		if failed {
 			c.metrics.failureChanged(before.Reason, "")
 			c.OnChange()
 		}
+		c.recordMarked(key, outcome, failed)
 		c.renameCompleted(key)
 		return reconcile.Result{RequeueAfter: outcome.requeueAfter}, nil
 	}
@@ -87,11 +94,13 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 			c.states.putBackChanges(key, pending)
 		}
 	}
-	if before, changed := c.states.setFailure(key, failure); changed {
+	before, changed := c.states.setFailure(key, failure)
+	if changed {
 		c.metrics.failureChanged(before.Reason, failure.Reason)
 		c.OnChange()
 		c.warn(ctx, key, failure)
 	}
+	c.recordMarked(key, outcome, changed)
 	if c.isRetriedByEvent(failure) {
 		return reconcile.Result{}, nil
 	}
@@ -142,14 +151,16 @@ func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (out
 	s := c.observe(key)
 	switch {
 	case !s.Readable:
-		return outcome{decision: plan.Decision{Action: plan.None, Cause: plan.Unknown}}, nil
+		return outcome{decision: plan.Decision{Action: plan.None, Cause: plan.Unknown}, unreadable: true}, nil
 	case c.Resource.Unpublishing:
 		return requeueIfStale(outcome{decision: plan.Decision{Action: plan.None, Cause: plan.Suspended}}, c.removeFinalizer(ctx, key, s.Source))
 	}
 	var result outcome
 	if s.Down != nil {
 		var err error
-		if result, err = c.executeDown(ctx, s, c.planner.PlanDown(s)); err != nil || s.Up == nil {
+		result, err = c.executeDown(ctx, s, c.planner.PlanDown(s))
+		result.mark, result.isSynced = markOf(s), err == nil && !result.stale && isSynced(s.Down, result.decision)
+		if err != nil || s.Up == nil {
 			return result, err
 		}
 	}

@@ -29,6 +29,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -37,9 +38,9 @@ import (
 // ConfigSummary counts the objects of one config.
 type ConfigSummary struct {
 	// Selected counts the objects that the config selects. Of these, Synced are on the other side, and Failed are listed in
-	// Failures with the reason.
-	Selected, Synced, Failed int64
-	Failures                 []ObjectFailure
+	// Failures with the reason. Of the synced ones, Ready do their work on the target.
+	Selected, Synced, Ready, Failed int64
+	Failures                        []ObjectFailure
 	// Deferred are objects with fields that the hub does not ignore any more, but leaves to the target until the object
 	// changes. They do not count as synced, because the hub does not know whether those fields differ.
 	Deferred []DeferredObject
@@ -135,8 +136,11 @@ func (c *Controller) countDown(tallies map[string]*ConfigSummary, source *unstru
 		tally.Overruled = append(tally.Overruled, name)
 	}
 	uid := source.GetUID()
-	synced := slices.ContainsFunc(copies, func(copied plan.Copy) bool { return copied.Observed.Mark.Source.UID == uid })
-	c.addToSummaries(tallies, selected.Selection, key, synced, known)
+	state := syncState{}
+	if at := slices.IndexFunc(copies, func(copied plan.Copy) bool { return copied.Observed.Mark.Source.UID == uid }); at >= 0 {
+		state = syncState{synced: true, ready: copies[at].Observed.Health.Status == health.Current}
+	}
+	c.addToSummaries(tallies, selected.Selection, key, state, known)
 }
 
 // isExcludedByUpsync reports whether an object stays in the mailbox because upsync selects its name on the target.
@@ -160,7 +164,9 @@ func (c *Controller) countUp(tallies map[string]*ConfigSummary, matcher *selecti
 		tally := summaryOf(tallies, config)
 		tally.Overruled = append(tally.Overruled, ObjectName{Resource: c.Resource.GroupResource(), Key: key})
 	}
-	c.addToSummaries(tallies, selected.Selection, key, c.isUpsynced(inMailbox), known)
+	state := syncState{synced: c.isUpsynced(inMailbox)}
+	state.ready = state.synced && c.Resource.GetRules().Health.Of(object).Status == health.Current
+	c.addToSummaries(tallies, selected.Selection, key, state, known)
 }
 
 // countFormerlyUpsynced counts an object that was upsynced before, and is denied now.
@@ -170,11 +176,14 @@ func (c *Controller) countFormerlyUpsynced(tallies map[string]*ConfigSummary, ma
 		return
 	}
 	if selected, ok := c.selectsUpsynced(matcher, c.targetResourceFor(upsyncSourceRef(mark).Resource), mark, inMailbox); ok {
-		c.addToSummaries(tallies, selected, keyOf(inMailbox), false, known)
+		c.addToSummaries(tallies, selected, keyOf(inMailbox), syncState{}, known)
 	}
 }
 
-func (c *Controller) addToSummaries(tallies map[string]*ConfigSummary, selected selection.Selection, key types.NamespacedName, synced bool, known knownStates) {
+// syncState is the state of one object: synced on both sides, and ready if it does its work on the target.
+type syncState struct{ synced, ready bool }
+
+func (c *Controller) addToSummaries(tallies map[string]*ConfigSummary, selected selection.Selection, key types.NamespacedName, state syncState, known knownStates) {
 	failure, failed := known.failures[key]
 	deferred := known.deferred[key]
 	if failure.Reason == ReasonMailboxLimitExceeded {
@@ -189,10 +198,13 @@ func (c *Controller) addToSummaries(tallies map[string]*ConfigSummary, selected 
 		case failed:
 			tally.Failed++
 			tally.Failures = append(tally.Failures, ObjectFailure{Resource: c.Resource, Key: key, Failure: failure})
-		case synced && len(deferred) > 0:
+		case state.synced && len(deferred) > 0:
 			tally.Deferred = append(tally.Deferred, DeferredObject{ObjectName{c.Resource.GroupResource(), key}, deferred})
-		case synced:
+		case state.synced:
 			tally.Synced++
+			if state.ready {
+				tally.Ready++
+			}
 		}
 	}
 }

@@ -18,6 +18,8 @@ package placement
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,14 +45,48 @@ func readyCondition(found outcome, counted *tally) metav1.Condition {
 		ready.Reason, ready.Message = ReasonSelectsNothing, "No object of the workspace passes a test of spec.downsync. Objects of APIs that the hub does not publish are never selected."
 	case counted.failed > 0:
 		ready.Reason = ReasonObjectsFailed
-		ready.Message = fmt.Sprintf("%d of %d pairs of an object and a destination cannot be placed; see status.failures.", counted.failed, expected)
+		ready.Message = fmt.Sprintf("%d of %d pairs of an object and a destination cannot be placed or synced; see status.failures.", counted.failed, expected)
 	case counted.placed < expected:
 		ready.Reason, ready.Message = ReasonPending, fmt.Sprintf("%d of %d pairs of an object and a destination are placed.", counted.placed, expected)
+	case counted.synced < expected:
+		ready.Reason = ReasonSyncing
+		ready.Message = fmt.Sprintf("The clusters of %d of %d pairs of an object and a destination do not have the object as it is here yet: %s.", expected-counted.synced, expected, firstUnsynced(counted.unsynced))
 	default:
-		ready.Status, ready.Reason = metav1.ConditionTrue, ReasonPlaced
-		ready.Message = fmt.Sprintf("The mailboxes of %d destinations have all %d objects.", destinations, counted.selected)
+		ready.Status, ready.Reason = metav1.ConditionTrue, ReasonInSync
+		ready.Message = fmt.Sprintf("The clusters of %d destinations have all %d objects.", destinations, counted.selected)
 	}
 	return ready
+}
+
+// firstUnsynced names the first SyncTargets with the number of their objects.
+func firstUnsynced(unsynced map[string]int) string {
+	names := slices.Sorted(maps.Keys(unsynced))
+	for i, name := range names {
+		names[i] = fmt.Sprintf("%s (%d)", name, unsynced[name])
+	}
+	text := strings.Join(names[:min(len(names), maxNamed)], ", ")
+	if more := len(names) - maxNamed; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+// healthyCondition returns the condition Healthy of a placement, with the reason "" if there is nothing whose health could be told.
+func healthyCondition(found outcome, counted *tally) metav1.Condition {
+	healthy := metav1.Condition{Type: edgev2alpha1.ConditionHealthy, Status: metav1.ConditionFalse}
+	expected := counted.selected * int64(len(found.resolution.Destinations))
+	switch {
+	case found.reason != "" || expected == 0:
+	case counted.unhealthy > 0:
+		healthy.Reason = ReasonUnhealthy
+		healthy.Message = fmt.Sprintf("The health of %d of %d pairs of an object and a destination is Failed or Unknown; see status.failures.", counted.unhealthy, expected)
+	case counted.healthy < expected:
+		healthy.Reason, healthy.Message = ReasonInProgress, fmt.Sprintf("%d of %d pairs of an object and a destination are healthy.", counted.healthy, expected)
+	default:
+		healthy.Status, healthy.Reason = metav1.ConditionTrue, ReasonCurrent
+		healthy.Message = fmt.Sprintf("All %d objects do their work on %d clusters.", counted.selected, len(found.resolution.Destinations))
+	}
+	return healthy
 }
 
 func notImplementedCondition(found outcome) metav1.Condition {

@@ -38,6 +38,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
@@ -77,6 +78,10 @@ type Options struct {
 	CachePolicy *CachePolicy
 	Fleet       *fleet.Fleet
 	Paths       PathResolver
+	// Sync tells how far the sync of copies with their clusters has come, and ObjectStates which of these states changed. Without
+	// them, no copy counts as in sync.
+	Sync         SyncStates
+	ObjectStates *topic.Topic[objectsync.ObjectRef]
 	// Hub is the UID of the provider workspace's LogicalCluster; Hasher and Sealer have the hub's key.
 	Hub    types.UID
 	Hasher ownership.Hasher
@@ -200,6 +205,8 @@ func (c *Controller) NeedLeaderElection() bool { return true }
 
 // Start runs the queues of all workspaces until ctx ends.
 func (c *Controller) Start(ctx context.Context) error {
+	// The first pass for each pair reads the state.
+	c.ObjectStates.Subscribe(ctx, c.onObjectState)
 	c.lock.Lock()
 	c.ctx, c.startedAt = ctx, c.Clock.Now()
 	for _, workspace := range c.workspaces {

@@ -36,11 +36,13 @@ import (
 
 // Reasons of the condition Ready of an EdgePlacement, and of failures of single objects. Package policy has those of denials.
 const (
-	// ReasonPlaced: the mailbox of each destination has each selected object.
-	ReasonPlaced = "Placed"
-	// ReasonPending: some objects are on their way.
+	// ReasonInSync: the cluster of each destination has each selected object.
+	ReasonInSync = "InSync"
+	// ReasonPending: some objects are on their way to the mailboxes.
 	ReasonPending = "Pending"
-	// ReasonObjectsFailed: some objects cannot be placed; status.failures says which.
+	// ReasonSyncing: some objects are on their way from the mailboxes to the clusters.
+	ReasonSyncing = "Syncing"
+	// ReasonObjectsFailed: some objects cannot be placed, or synced with a cluster; status.failures says which.
 	ReasonObjectsFailed = "ObjectsFailed"
 	// ReasonNoLocation: no Location that the placement selects is available to the workspace.
 	ReasonNoLocation = "NoLocation"
@@ -70,6 +72,13 @@ const (
 	ReasonTooLarge = "TooLarge"
 	// ReasonPrivileged: the object would act inside the mailbox workspace.
 	ReasonPrivileged = "Privileged"
+	// ReasonExcludedByUpsync: the name of the object on the cluster is selected for upsync.
+	ReasonExcludedByUpsync = "ExcludedByUpsync"
+	// ReasonUnhealthy: the cluster has given up on the object.
+	ReasonUnhealthy = "Unhealthy"
+	// ReasonCurrent and ReasonInProgress are the reasons of the condition Healthy, by the names of kstatus.
+	ReasonCurrent    = "Current"
+	ReasonInProgress = "InProgress"
 	// ReasonMailboxRefused: the mailbox refused the object, or its withdrawal.
 	ReasonMailboxRefused = "MailboxRefused"
 )
@@ -159,7 +168,7 @@ func (w *workspace) failed(ctx context.Context, key pairKey, s *pairSnapshot, er
 	if entry := w.objects[key.objectKey]; entry != nil && entry.pairs[key.mailbox] != nil {
 		found := entry.pairs[key.mailbox]
 		changed, isFirst = found.placed || found.failure == nil || *found.failure != failure, !entry.hasFailure(failure.Reason)
-		found.placed, found.failure = false, &failure
+		found.placed, found.failure, found.target = false, &failure, nil
 		w.addWithdrawals(key.objectKey, entry, key.mailbox)
 	}
 	w.lock.Unlock()
@@ -210,6 +219,11 @@ func (w *workspace) warn(ctx context.Context, key objectKey, failure Failure) {
 
 // succeeded notes that a pair is as it must be, as far as the hub knows.
 func (w *workspace) succeeded(key pairKey, s *pairSnapshot, decision plan.Decision) {
+	var target *targetState
+	isPlaced := s.desired && (decision.Cause == plan.InSync || decision.Action == plan.Create || decision.Action == plan.Update)
+	if isPlaced {
+		target = w.observeTarget(key, s, decision)
+	}
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	entry := w.objects[key.objectKey]
@@ -217,14 +231,13 @@ func (w *workspace) succeeded(key pairKey, s *pairSnapshot, decision plan.Decisi
 		return
 	}
 	found := entry.pairs[key.mailbox]
-	isPlaced := s.desired && (decision.Cause == plan.InSync || decision.Action == plan.Create || decision.Action == plan.Update)
-	if found.placed != isPlaced || found.failure != nil {
+	if found.placed != isPlaced || found.failure != nil || !found.target.equal(target) {
 		w.reportRequests.Publish(w.cluster)
 	}
 	if found.failure != nil {
 		w.names.set(takenName{key.mailbox, key.objectKey}, w.cluster, false)
 	}
-	found.placed, found.failure = isPlaced, nil
+	found.placed, found.failure, found.target = isPlaced, nil, target
 	w.addWithdrawals(key.objectKey, entry, key.mailbox)
 	w.dropIfUnused(key)
 }

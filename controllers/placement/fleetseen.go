@@ -29,6 +29,13 @@ const (
 	fleetSeenPoll = 500 * time.Millisecond
 )
 
+// mayBeStarting reports whether sync controllers may not have tried the copies of the previous leader yet.
+func (c *Controller) mayBeStarting() bool {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return c.startedAt.IsZero() || c.Clock.Since(c.startedAt) <= fleetSeenTimeout
+}
+
 // isFleetSeen reports whether the view of the inventories has all SyncTargets that the previous leader knew. Before, a destination
 // may be missing only because the hub has not seen its inventory yet, and no status must say so.
 func (c *Controller) isFleetSeen() bool {

@@ -38,16 +38,25 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
 // reportInterval is the least time between two status writes for the placements of one workspace.
 const reportInterval = 5 * time.Second
 
-// tally counts the pairs of one placement.
+// tally counts the pairs of one placement, except selected, which counts objects.
 type tally struct {
 	selected, placed, failed int64
-	failures                 []edgev2alpha1.PlacementFailure
+	// synced pairs are placed, and in sync with the cluster. Of these, healthy ones do their work, and the cluster has given up on
+	// the unhealthy ones.
+	synced, healthy, unhealthy int64
+	// untried is true if nothing is known yet of some pair: no pass was made for it, or no sync controller has tried the copy.
+	untried bool
+	// unsynced counts the placed pairs that are neither synced nor failed, by SyncTarget.
+	unsynced map[string]int
+	failures []edgev2alpha1.PlacementFailure
 }
 
 // report writes the status and the slice of each placement of a workspace, where they differ.
@@ -71,19 +80,46 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 	for _, slice := range existing {
 		byName[slice.GetName()] = slice
 	}
+	var result reconcile.Result
 	for _, placement := range placements {
 		found, ok := summary.outcomes[placement.GetUID()]
+		counted := summary.tallies[placement.GetUID()]
 		if placement.GetDeletionTimestamp() != nil {
 			found, ok = w.withdrawing(placement, summary.withdrawing), true
 		}
-		if !ok {
+		switch {
+		case !ok:
+			continue
+		case isReported(placement) && c.mayBeStarting() && (counted != nil && counted.untried || !w.knowsSources()):
+			// The status of the previous leader counts until it is disproved.
+			result.RequeueAfter = fleetSeenPoll
 			continue
 		}
-		if err := w.reportOne(ctx, client, placement, byName[placement.GetName()], found, summary.tallies[placement.GetUID()]); err != nil {
+		if err := w.reportOne(ctx, client, placement, byName[placement.GetName()], found, counted); err != nil {
 			return reconcile.Result{}, fmt.Errorf("cannot write the status of the EdgePlacement %s: %w", placement.GetName(), err)
 		}
 	}
-	return reconcile.Result{}, nil
+	return result, nil
+}
+
+// knowsSources reports whether the hub has listed all objects of the workspace.
+func (w *workspace) knowsSources() bool {
+	for of := range w.CachePolicy.published() {
+		if _, ok := w.resource(of); !ok || w.Workloads.IsKnownNotServed(w.cluster, of.GroupResource()) {
+			continue
+		}
+		// No object has an empty name: the answer is whether the list is known.
+		if _, state := w.Workloads.Get(of, w.cluster, types.NamespacedName{}); state == mailboxes.Unknown {
+			return false
+		}
+	}
+	return true
+}
+
+// isReported reports whether the status of a placement is about its present generation.
+func isReported(placement *unstructured.Unstructured) bool {
+	reported, _, _ := unstructured.NestedInt64(placement.Object, "status", "specGeneration")
+	return reported == placement.GetGeneration()
 }
 
 // reportOne writes the status and the slice of one placement, where they differ. A deleted placement keeps its slice.
@@ -152,21 +188,51 @@ func (t *tally) add(key objectKey, object *object, placement *placementInForce) 
 		case !isDestination && found.desired:
 		case found.placed:
 			t.placed++
+			t.addTarget(key, destination.Name, found.target)
 		case found.failure != nil:
 			t.failed++
-			t.addFailure(edgev2alpha1.PlacementFailure{
-				ObjectFailure: edgev2alpha1.ObjectFailure{
-					Group: key.resource.Group, Resource: key.resource.Resource, Namespace: key.key.Namespace, Name: key.key.Name,
-					Reason: found.failure.Reason, Message: found.failure.Message,
-				},
-				SyncTarget: destination.Name,
-			})
+			t.addFailure(key, destination.Name, *found.failure)
+		default:
+			t.untried = t.untried || found.desired
 		}
 	}
 }
 
+// addTarget counts how far the sync of a placed pair has come.
+func (t *tally) addTarget(key objectKey, syncTarget string, state *targetState) {
+	switch {
+	case state != nil && state.failure != nil:
+		t.failed++
+		t.addFailure(key, syncTarget, *state.failure)
+		return
+	case state == nil || !state.synced:
+		t.untried = t.untried || state == nil
+		if t.unsynced == nil {
+			t.unsynced = map[string]int{}
+		}
+		t.unsynced[syncTarget]++
+		return
+	}
+	t.synced++
+	switch state.health.Status {
+	case health.Current:
+		t.healthy++
+	case health.Failed, health.Unknown:
+		t.unhealthy++
+		t.addFailure(key, syncTarget, Failure{ReasonUnhealthy, state.health.Status.String() + ": " + state.health.Message})
+	case health.InProgress, health.Terminating:
+	}
+}
+
 // addFailure keeps the first failures in a stable order.
-func (t *tally) addFailure(failure edgev2alpha1.PlacementFailure) {
+func (t *tally) addFailure(key objectKey, syncTarget string, why Failure) {
+	failure := edgev2alpha1.PlacementFailure{
+		ObjectFailure: edgev2alpha1.ObjectFailure{
+			Group: key.resource.Group, Resource: key.resource.Resource, Namespace: key.key.Namespace, Name: key.key.Name,
+			Reason: why.Reason, Message: why.Message,
+		},
+		SyncTarget: syncTarget,
+	}
 	position, _ := slices.BinarySearchFunc(t.failures, failure, compareFailures)
 	if position == edgev2alpha1.MaxFailures {
 		return
@@ -207,7 +273,8 @@ func (c *Controller) writeStatus(ctx context.Context, client dynamic.Interface, 
 	next.MatchingLocationCount = toInt32(int64(found.resolution.Locations))
 	next.Destinations = toInt32(int64(len(found.resolution.Destinations)))
 	next.Selected, next.Placed, next.Failed, next.Failures = counted.selected, counted.placed, counted.failed, counted.failures
-	for _, condition := range []metav1.Condition{readyCondition(found, counted), notImplementedCondition(found), missingCondition(found), upsyncCondition(found)} {
+	next.Synced, next.Healthy = counted.synced, counted.healthy
+	for _, condition := range []metav1.Condition{readyCondition(found, counted), healthyCondition(found, counted), notImplementedCondition(found), missingCondition(found), upsyncCondition(found)} {
 		condition.ObservedGeneration = found.generation
 		if condition.Reason == "" {
 			meta.RemoveStatusCondition(&next.Conditions, condition.Type)

@@ -18,6 +18,7 @@ package placement
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -26,6 +27,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
@@ -51,10 +54,12 @@ func TestReadyCondition(t *testing.T) {
 		"one fails":                          {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 5, failed: 1}, ReasonObjectsFailed},
 		"one is on its way":                  {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 5}, ReasonPending},
 		"a mailbox is not there yet":         {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 3}, ReasonPending},
-		"all are placed at all destinations": {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 6}, ReasonPlaced},
+		"all are placed at all destinations": {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 6, synced: 6}, ReasonInSync},
+		"a cluster is behind":                {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 6, synced: 5, unsynced: map[string]int{"cluster-1": 1}}, ReasonSyncing},
+		"a cluster refuses one":              {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 6, synced: 5, failed: 1}, ReasonObjectsFailed},
 	} {
 		ready := readyCondition(c.outcome, &c.tally)
-		if ready.Reason != c.reason || ready.Message == "" || (ready.Status == "True") != (c.reason == ReasonPlaced) {
+		if ready.Reason != c.reason || ready.Message == "" || (ready.Status == "True") != (c.reason == ReasonInSync) {
 			t.Errorf("%s: %s %s: %s", name, ready.Status, ready.Reason, ready.Message)
 		}
 	}
@@ -130,5 +135,80 @@ func TestStatusWaitsForACompleteView(t *testing.T) {
 		if _, known := w.summarize(); known != seen {
 			t.Errorf("view complete: %v, known: %v", seen, known)
 		}
+	}
+}
+
+func TestHealthyCondition(t *testing.T) {
+	for name, c := range map[string]struct {
+		outcome outcome
+		tally   tally
+		reason  string
+	}{
+		"it is invalid":          {outcome{reason: ReasonInvalid, resolution: destinations(1)}, tally{selected: 1, placed: 1, synced: 1, healthy: 1}, ""},
+		"no object":              {outcome{resolution: destinations(2)}, tally{}, ""},
+		"one does not work yet":  {outcome{resolution: destinations(2)}, tally{selected: 1, placed: 2, synced: 2, healthy: 1}, ReasonInProgress},
+		"one is not synced":      {outcome{resolution: destinations(2)}, tally{selected: 1, placed: 2, synced: 1, healthy: 1}, ReasonInProgress},
+		"a cluster has given up": {outcome{resolution: destinations(2)}, tally{selected: 1, placed: 2, synced: 2, healthy: 1, unhealthy: 1}, ReasonUnhealthy},
+		"all work":               {outcome{resolution: destinations(2)}, tally{selected: 1, placed: 2, synced: 2, healthy: 2}, ReasonCurrent},
+	} {
+		healthy := healthyCondition(c.outcome, &c.tally)
+		if healthy.Reason != c.reason || (healthy.Message == "") != (c.reason == "") || (healthy.Status == "True") != (c.reason == ReasonCurrent) {
+			t.Errorf("%s: %s %s: %s", name, healthy.Status, healthy.Reason, healthy.Message)
+		}
+	}
+}
+
+// Only a placed copy counts as synced, only a synced one as healthy, and each failed pair once.
+func TestTally(t *testing.T) {
+	const mailbox = logicalcluster.Name("m")
+	placement := &placementInForce{mailboxes: map[logicalcluster.Name]rules.Destination{mailbox: {SyncTarget: fleet.SyncTarget{Name: "cluster"}}}}
+	refused := &Failure{Reason: "Forbidden", Message: "no"}
+	for name, c := range map[string]struct {
+		pair pair
+		want tally
+	}{
+		"not placed":               {pair{desired: true}, tally{untried: true}},
+		"nobody has tried it":      {pair{desired: true, placed: true}, tally{placed: 1, untried: true, unsynced: map[string]int{"cluster": 1}}},
+		"on its way":               {pair{desired: true, placed: true, target: &targetState{}}, tally{placed: 1, unsynced: map[string]int{"cluster": 1}}},
+		"the cluster refuses it":   {pair{desired: true, placed: true, target: &targetState{failure: refused}}, tally{placed: 1, failed: 1}},
+		"the mailbox refuses it":   {pair{desired: true, failure: refused}, tally{failed: 1}},
+		"synced":                   {pair{desired: true, placed: true, target: &targetState{synced: true, health: health.Health{Status: health.InProgress}}}, tally{placed: 1, synced: 1}},
+		"healthy":                  {pair{desired: true, placed: true, target: &targetState{synced: true, health: health.Health{Status: health.Current}}}, tally{placed: 1, synced: 1, healthy: 1}},
+		"the cluster has given up": {pair{desired: true, placed: true, target: &targetState{synced: true, health: health.Health{Status: health.Failed}}}, tally{placed: 1, synced: 1, unhealthy: 1}},
+	} {
+		counted := tally{}
+		counted.add(objectKey{key: types.NamespacedName{Name: "a"}}, &object{pairs: map[logicalcluster.Name]*pair{mailbox: &c.pair}}, placement)
+		if failures := int64(len(counted.failures)); failures != c.want.failed+c.want.unhealthy {
+			t.Errorf("%s: %d failures told", name, failures)
+		}
+		c.want.selected, counted.failures = 1, nil
+		if !reflect.DeepEqual(counted, c.want) {
+			t.Errorf("%s: %+v", name, counted)
+		}
+	}
+}
+
+// A state counts for the content that it is about, and does not tell whose the other object is.
+func TestTargetState(t *testing.T) {
+	healthy := health.Health{Status: health.Current}
+	for name, c := range map[string]struct {
+		state     objectsync.ObjectState
+		isCurrent bool
+		want      targetState
+	}{
+		"in sync with this content": {objectsync.ObjectState{Health: healthy}, true, targetState{synced: true, health: healthy}},
+		"in sync with an older one": {objectsync.ObjectState{Health: healthy}, false, targetState{}},
+		"it fails":                  {objectsync.ObjectState{Failure: &objectsync.Failure{Reason: "Forbidden", Message: "no"}, Health: healthy}, true, targetState{failure: &Failure{"Forbidden", "no"}}},
+	} {
+		if got := newTargetState(c.state, c.isCurrent); !got.equal(&c.want) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	taken := newTargetState(objectsync.ObjectState{Failure: &objectsync.Failure{Reason: objectsync.ReasonConflict, Message: "it came from secrets other/password"}}, false)
+	if taken.failure.Reason != ReasonConflict || strings.Contains(taken.failure.Message, "password") {
+		t.Errorf("%+v", taken.failure)
+	}
+	if excluded := newTargetState(objectsync.ObjectState{Excluded: true}, true); excluded.synced || excluded.failure.Reason != ReasonExcludedByUpsync {
+		t.Errorf("%+v", excluded)
 	}
 }

@@ -106,6 +106,8 @@ type pair struct {
 	// placed is true if the copy is as desired. failure is why it cannot be; nil while it may become so.
 	placed  bool
 	failure *Failure
+	// target is how far the sync with the cluster has come; nil while the copy is not placed, or nobody has tried it.
+	target  *targetState
 	backoff *driftbackoff.Backoff
 }
 

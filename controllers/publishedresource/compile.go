@@ -26,6 +26,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/fieldpath"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/filter"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/naming"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
@@ -122,7 +123,7 @@ func projectedAPI(spec *synchubv1alpha1.PublishedResourceSpec, api API) plan.Tar
 // contradict each other.
 func (c *Compiler) compiledRules(published *synchubv1alpha1.PublishedResource, api API) (*plan.Rules, error) {
 	name, created, spec := published.Name, published.CreationTimestamp.Time, &published.Spec
-	key, err := json.Marshal([]any{created, spec.Filter, spec.Naming, spec.Mutation, spec.IgnoreFields, spec.Related, api.Versions})
+	key, err := json.Marshal([]any{created, spec.Filter, spec.Naming, spec.Mutation, spec.IgnoreFields, spec.Related, spec.Health, api.Versions})
 	if err != nil {
 		return nil, err
 	}
@@ -172,6 +173,8 @@ func compileRules(spec *synchubv1alpha1.PublishedResourceSpec, api API) (*plan.R
 		wrong.add(fmt.Sprintf("spec.ignoreFields[%d].path: ", i), err)
 		rules.IgnoredFields = append(rules.IgnoredFields, transform.IgnoredField{Path: parsed, OnCreate: field.OnCreate == nil || *field.OnCreate})
 	}
+	rules.Health, err = health.Compile(spec.Health)
+	wrong.add("spec.health.", err)
 	rules.Related, err = related.Compile(spec.Related)
 	wrong.add("spec.", err)
 	return rules, errors.Join(wrong...)

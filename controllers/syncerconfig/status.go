@@ -103,7 +103,7 @@ func NextStatus(observed ObservedConfig, current edgev2alpha1.SyncerConfigStatus
 		summary = &objectsync.ConfigSummary{}
 	}
 	if observed.EvictedReason == "" && observed.isFullyVisible() {
-		next.Selected, next.Synced, next.Failed = summary.Selected, summary.Synced, summary.Failed
+		next.Selected, next.Synced, next.Ready, next.Failed = summary.Selected, summary.Synced, summary.Ready, summary.Failed
 		next.Failures = objectsync.FirstFailures(summary.Failures, edgev2alpha1.MaxFailures)
 	}
 	ready := readyCondition(observed, summary)

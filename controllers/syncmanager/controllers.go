@@ -213,6 +213,7 @@ func (m *Manager) startController(state *targetState, resource plan.Resource, fo
 		RequeueRelated:      func() { state.requeueRelated(resource) },
 		WaitFor:             append(state.predecessors(resource), m.unblockedChannels(state, resource)...),
 		OnChange:            func() { m.onObjectsChanged(target.UID) },
+		ObjectStates:        m.ObjectStates,
 		Clock:               m.Clock,
 		Log:                 log,
 	}, state.matcher)

@@ -132,6 +132,22 @@ func (m *Manager) SyncTargetsMissingAPI(resource schema.GroupResource) (syncTarg
 	return syncTargets
 }
 
+// ObjectState returns how far the hub has come with a copy that a placement made in the mailbox of a SyncTarget. known is false
+// before the first pass for the object.
+func (m *Manager) ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName) (found objectsync.ObjectState, known bool) {
+	state, ok := m.get(syncTarget)
+	if !ok {
+		return found, false
+	}
+	state.lock.Lock()
+	running := state.syncControllers[resource]
+	state.lock.Unlock()
+	if running == nil {
+		return found, false
+	}
+	return running.controller.ObjectState(key)
+}
+
 // Sum summarizes all objects that are synced with a SyncTarget's target. known is false while the SyncTarget is not synced, and while
 // some objects are not observed yet, as for [Manager.Count].
 func (m *Manager) Sum(syncTarget types.UID) (sum objectsync.Summary, known bool) {

@@ -127,6 +127,8 @@ type Options struct {
 	// StateChanged notifies about SyncTargets whose configs became known, or whose inventory, resource states or missing APIs
 	// changed. ObjectsChanged notifies about SyncTargets whose configs, or the objects that they select, changed.
 	StateChanged, ObjectsChanged *topic.Topic[types.UID]
+	// ObjectStates notifies about copies of placements whose [Manager.ObjectState] changed.
+	ObjectStates *topic.Topic[objectsync.ObjectRef]
 	// CachePolicy is that of the mailboxes.
 	CachePolicy *CachePolicy
 	Clock       clock.Clock

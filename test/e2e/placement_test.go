@@ -284,6 +284,68 @@ rules: []
 		Expect(identities(ctx, cluster, configMaps, ns, "prices")).To(Equal(placed), "the cluster kept its objects")
 	}, NodeTimeout(5*time.Minute))
 
+	It("tells how far the clusters are, and how healthy the objects there", func(ctx SpecContext) {
+		const ns = "placement-health"
+		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
+		for _, name := range []string{"florin", "guilder"} {
+			Expect(inventory.Register(ctx, name, kubeconfigOf(name), map[string]string{"env": "prod"})).To(Succeed())
+		}
+		apply(ctx, inventory.Config, location("prod", "prod", workload.Path))
+		deployment := func(nodes string) string {
+			return fmt.Sprintf(`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: till, namespace: %s}
+spec:
+  replicas: 2
+  progressDeadlineSeconds: 5
+  selector: {matchLabels: {app: till}}
+  template:
+    metadata: {labels: {app: till}}
+    spec:
+      nodeSelector: {%s}
+      containers: [{name: till, image: example.org/till}]
+`, ns, nodes)
+		}
+		counts := func(fields ...string) func() string {
+			return func() (all string) {
+				for _, field := range fields {
+					all += value(ctx, workload.Config, edgePlacements, "", "shop", "status", field) + " "
+				}
+				return all
+			}
+		}
+
+		By("objects run on both clusters")
+		eventuallyPlaced(ctx, workload, documents(namespace(ns), configMap(ns, "prices", "1"), deployment(""), placementOn("shop", ns)))
+		Eventually(counts("selected", "placed", "synced", "healthy", "failed")).WithContext(ctx).Should(Equal("2 4 4 4 0 "), "a ConfigMap and a Deployment on two clusters")
+		Expect(framework.Condition(ctx, workload.Config, edgePlacements, "", "shop", edgev2alpha1.ConditionHealthy)).To(Equal("True"))
+		Expect(readyReason(ctx, workload, "shop")).To(Equal(placement.ReasonInSync))
+		Eventually(value).WithContext(ctx).WithArguments(mailboxOf(ctx, inventory, "florin"), syncerConfigs, "", placement.ConfigName, "status", "ready").Should(Equal("2"))
+
+		By("a Deployment that no cluster can run")
+		apply(ctx, workload.Config, deployment("example.org/room: none"))
+		Eventually(value).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", "status", "failures").
+			Should(And(ContainSubstring("Unhealthy"), ContainSubstring("till"), ContainSubstring("florin"), ContainSubstring("guilder")))
+		Eventually(counts("placed", "synced", "healthy", "failed")).WithContext(ctx).Should(Equal("4 4 2 0 "))
+
+		By("a cluster that refuses an object")
+		apply(ctx, target("florin"), configMap(ns, "taken", "theirs"))
+		apply(ctx, workload.Config, documents(deployment(""), configMap(ns, "taken", "ours")))
+		Eventually(counts("placed", "synced", "healthy", "failed")).WithContext(ctx).Should(Equal("6 5 5 1 "))
+		Expect(value(ctx, workload.Config, edgePlacements, "", "shop", "status", "failures")).To(And(ContainSubstring("Conflict"), ContainSubstring("florin"), Not(ContainSubstring("guilder"))))
+		Expect(value(ctx, target("florin"), configMaps, ns, "taken", "data", "entry")).To(Equal("theirs"))
+
+		By("a restart does not change what was told")
+		quiet(ctx)
+		before := value(ctx, workload.Config, edgePlacements, "", "shop", "status")
+		Expect(hub.Kill9()).To(Succeed())
+		startHub(ctx)
+		Eventually(placedPairs).WithContext(ctx).Should(BeNumerically(">=", 6))
+		quiet(ctx)
+		Consistently(value, "12s", "1s").WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", "status").Should(Equal(before))
+	}, NodeTimeout(5*time.Minute))
+
 	It("keeps copies by the policy Orphan, and withdraws them when the binding goes", func(ctx SpecContext) {
 		const ns = "placement-ends"
 		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")

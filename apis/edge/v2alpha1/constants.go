@@ -139,6 +139,9 @@ const (
 	ConditionSuspended = "Suspended"
 )
 
+// ConditionHealthy on an EdgePlacement is True when every selected object does its work on every destination.
+const ConditionHealthy = "Healthy"
+
 // ConditionUpsyncDenied on an EdgePlacement is True when spec.upsync does not apply to some destinations, because no
 // Location allows this workspace to upsync there.
 const ConditionUpsyncDenied = "UpsyncDenied"

@@ -30,6 +30,8 @@ import (
 // +kubebuilder:printcolumn:name="Destinations",type=integer,JSONPath=`.status.destinations`
 // +kubebuilder:printcolumn:name="Selected",type=integer,JSONPath=`.status.selected`
 // +kubebuilder:printcolumn:name="Placed",type=integer,JSONPath=`.status.placed`
+// +kubebuilder:printcolumn:name="Synced",type=integer,JSONPath=`.status.synced`
+// +kubebuilder:printcolumn:name="Healthy",type=integer,JSONPath=`.status.healthy`
 // +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.failed`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
@@ -144,7 +146,7 @@ type DownsyncObjectTest struct {
 // EdgePlacementStatus says how far the hub has come with an EdgePlacement. The hub writes it at most once in five
 // seconds.
 type EdgePlacementStatus struct {
-	// conditions of the placement: Ready, and where it applies NotImplemented.
+	// conditions of the placement: Ready and Healthy, and where they apply UpsyncDenied, APIsMissing and NotImplemented.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -173,12 +175,23 @@ type EdgePlacementStatus struct {
 	// +optional
 	Placed int64 `json:"placed"`
 
-	// failed is the number of pairs of a selected object and a destination that the hub cannot place until someone
-	// acts.
+	// synced is the number of placed pairs for which the cluster of the destination has the object as it is in this
+	// workspace, as the hub has seen it last.
+	// +optional
+	Synced int64 `json:"synced"`
+
+	// healthy is the number of synced pairs whose object does its work on the cluster: kstatus, or spec.health of its
+	// PublishedResource, finds it Current.
+	// +optional
+	Healthy int64 `json:"healthy"`
+
+	// failed is the number of pairs of a selected object and a destination that the hub cannot place, or bring in sync
+	// with the cluster, until someone acts.
 	// +optional
 	Failed int64 `json:"failed"`
 
-	// failures describe the first of the failed pairs, at most 10.
+	// failures describe the first of the failed pairs, and of those that are not healthy because the cluster has given
+	// up, at most 10.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10

@@ -29,6 +29,7 @@ import (
 // +kubebuilder:resource:scope=Cluster,shortName=esc,categories=synchub
 // +kubebuilder:printcolumn:name="Selected",type=integer,JSONPath=`.status.selected`
 // +kubebuilder:printcolumn:name="Synced",type=integer,JSONPath=`.status.synced`
+// +kubebuilder:printcolumn:name="Objects Ready",type=integer,JSONPath=`.status.ready`
 // +kubebuilder:printcolumn:name="Failed",type=integer,JSONPath=`.status.failed`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`

@@ -46,6 +46,11 @@ type SyncerConfigStatus struct {
 	// +optional
 	Synced int64 `json:"synced"`
 
+	// ready is the number of synced objects that do their work on the target: kstatus, or spec.health of their
+	// PublishedResource, finds them Current.
+	// +optional
+	Ready int64 `json:"ready"`
+
 	// failed is the number of selected objects that the hub cannot bring in sync until someone acts.
 	// +optional
 	Failed int64 `json:"failed"`

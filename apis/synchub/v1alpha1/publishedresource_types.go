@@ -123,6 +123,12 @@ type PublishedResourceSpec struct {
 	// +kubebuilder:default=true
 	StatusReturn *bool `json:"statusReturn,omitempty"`
 
+	// health says how the hub finds out whether an object on a target does its work. Absent means by kstatus, which
+	// knows the kinds of Kubernetes, and the usual conditions of others. The result is counted in status.ready of
+	// SyncerConfigs, and in status.healthy of EdgePlacements.
+	// +optional
+	Health *HealthRules `json:"health,omitempty"`
+
 	// deletion says what happens to copies when their originals are deleted or no longer selected.
 	// +optional
 	Deletion *Deletion `json:"deletion,omitempty"`
@@ -160,6 +166,28 @@ type PublishedResourceSpec struct {
 	// +optional
 	// +kubebuilder:default=Deny
 	PrivilegedUpsync PrivilegedUpsyncPolicy `json:"privilegedUpsync,omitempty"`
+}
+
+// HealthRules are CEL expressions over self, the object on the target with its spec and status. The hub evaluates them
+// unless the object is being deleted, which is Terminating, or its status.observedGeneration is not its generation,
+// which is InProgress. If an expression fails, for example because a field is absent, the health is Unknown: test
+// optional fields with has().
+type HealthRules struct {
+	// current must return true for an object that does its work, and false for one that still gets there.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=10240
+	Current string `json:"current"`
+
+	// failed must return true for an object that will not come to do its work by itself. Absent means never.
+	// +optional
+	// +kubebuilder:validation:MaxLength=10240
+	Failed string `json:"failed,omitempty"`
+
+	// message must return a string, which tells users why an object has failed. The hub keeps its first 256 bytes.
+	// +optional
+	// +kubebuilder:validation:MaxLength=10240
+	Message string `json:"message,omitempty"`
 }
 
 // ResourceLimits bound how much of a resource the hub caches of each mailbox. The hub caches the oldest objects

@@ -45,25 +45,30 @@ func (t *Topic[K]) Publish(key K) {
 	}
 }
 
+// Subscribe calls follow for each key that is published from now on, until ctx ends. follow must not block or publish.
+func (t *Topic[K]) Subscribe(ctx context.Context, follow func(K)) {
+	if t == nil {
+		return
+	}
+	one := &subscriber[K]{follow}
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	if t.subscribers == nil {
+		t.subscribers = map[*subscriber[K]]struct{}{}
+	}
+	t.subscribers[one] = struct{}{}
+	context.AfterFunc(ctx, func() {
+		t.lock.Lock()
+		defer t.lock.Unlock()
+		delete(t.subscribers, one)
+	})
+}
+
 // Source returns a source for a controller. From the start of the controller to its end, enqueue is called for each published key
 // and adds the requests that follow from it. It must not block or publish.
 func Source[K, R comparable](t *Topic[K], enqueue func(queue workqueue.TypedRateLimitingInterface[R], key K)) source.TypedSource[R] {
 	return source.TypedFunc[R](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[R]) error {
-		if t == nil {
-			return nil
-		}
-		one := &subscriber[K]{func(key K) { enqueue(queue, key) }}
-		t.lock.Lock()
-		defer t.lock.Unlock()
-		if t.subscribers == nil {
-			t.subscribers = map[*subscriber[K]]struct{}{}
-		}
-		t.subscribers[one] = struct{}{}
-		context.AfterFunc(ctx, func() {
-			t.lock.Lock()
-			defer t.lock.Unlock()
-			delete(t.subscribers, one)
-		})
+		t.Subscribe(ctx, func(key K) { enqueue(queue, key) })
 		return nil
 	})
 }

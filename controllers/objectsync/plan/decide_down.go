@@ -21,6 +21,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
@@ -46,13 +47,15 @@ type TargetObject struct {
 	// Retain is true for objects whose deletion deletes others (namespaces, CRDs), unless the PublishedResource allows it. The
 	// hub releases them instead.
 	Retain bool
+	// Health says whether the object does its work on the target.
+	Health health.Health
 }
 
 // Size estimates the heap size of the facts in bytes.
 func (o *TargetObject) Size() int64 {
 	mark := &o.Mark
 	return targetObjectSize + int64(len(o.AppliedFields)+len(mark.Mailbox)+len(mark.Source.Namespace)+len(mark.Source.Name)+len(mark.Source.UID)+
-		len(mark.Hash)+len(mark.Ignored)+len(mark.Relation))
+		len(mark.Hash)+len(mark.Ignored)+len(mark.Relation)+len(o.Health.Message))
 }
 
 // Down decides about one copy on the target. observed is nil if there is none. tolerated are the fields that the target is

@@ -195,6 +195,7 @@ func (r Resource) Observe(owner ownership.Owner, mailbox logicalcluster.Name, ob
 		// The hub deletes a container with its contents only if it created the container.
 		Retain:        r.Retain || r.Container && mark.Adopted,
 		AppliedFields: AppliedFields(object, ownership.FieldManager(owner.Hub)),
+		Health:        r.GetRules().Health.Of(object),
 	}
 }
 

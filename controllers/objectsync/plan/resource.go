@@ -26,6 +26,7 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/filter"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/naming"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
@@ -90,6 +91,8 @@ type Rules struct {
 	Down, Up      *mutation.Program
 	IgnoredFields []transform.IgnoredField
 	Related       []*related.Relation
+	// Health judges the objects on the target.
+	Health *health.Rules
 	// Texts are the sources of those rules that confine tenants.
 	Texts RuleTexts
 }

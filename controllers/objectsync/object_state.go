@@ -1,0 +1,145 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+)
+
+// ObjectRef names a mailbox object.
+type ObjectRef struct {
+	Mailbox  logicalcluster.Name
+	Resource schema.GroupVersionResource
+	Key      types.NamespacedName
+}
+
+// ObjectState is how far the hub has come with a marked mailbox object: a copy that a placement made. The mark changes with the
+// content of the copy, so it tells which content the state is about.
+type ObjectState struct {
+	// SyncedMark is the mark that the mailbox object had when the target was last in sync with it; empty before.
+	SyncedMark string
+	// Excluded is true if the object is not synced because a config selects its name on the target for upsync.
+	Excluded bool
+	// Failure is why the last pass failed; nil if it did not.
+	Failure *Failure
+	// Health is the health of the copy on the target, as the hub has seen it last; InProgress if there is none yet.
+	Health health.Health
+}
+
+// ObjectState returns the state of a marked mailbox object; known is false before the first pass for it.
+func (c *Controller) ObjectState(key types.NamespacedName) (state ObjectState, known bool) {
+	marked, failure, known := c.states.markedState(key)
+	if !known {
+		return ObjectState{}, false
+	}
+	state = ObjectState{SyncedMark: marked.synced, Excluded: marked.excluded, Failure: failure, Health: health.Health{Status: health.InProgress}}
+	for i, copied := range c.observeCopiesOf(key) {
+		// A copy under an old name goes once the new one exists.
+		if i == 0 || copied.Observed.Health.Status != health.Terminating {
+			state.Health = copied.Observed.Health
+		}
+	}
+	return state, true
+}
+
+// recordMarked records the result of a pass for a marked object, and publishes a change of its state.
+func (c *Controller) recordMarked(key types.NamespacedName, result outcome, failureChanged bool) {
+	if c.states.recordMarked(key, result) || failureChanged && result.mark != "" {
+		c.publishState(key)
+	}
+}
+
+// publishMarked publishes that the copies of marked objects have changed on the target.
+func (c *Controller) publishMarked(keys []types.NamespacedName) {
+	for _, key := range keys {
+		if _, _, known := c.states.markedState(key); known {
+			c.publishState(key)
+		}
+	}
+}
+
+func (c *Controller) publishState(key types.NamespacedName) {
+	c.ObjectStates.Publish(ObjectRef{c.Mailbox, c.Resource.GroupVersionResource, key})
+}
+
+// markedState is what the hub remembers of a marked object.
+type markedState struct {
+	// synced is the mark of the object when the target was last in sync with it.
+	synced   string
+	excluded bool
+}
+
+// recordMarked records the result of a pass for an object, and reports whether its state has changed.
+func (s *keyStates) recordMarked(key types.NamespacedName, result outcome) (changed bool) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	before, known := s.marked[key]
+	if result.unreadable {
+		return false
+	}
+	if result.mark == "" {
+		delete(s.marked, key)
+		return known
+	}
+	now := markedState{synced: before.synced, excluded: result.decision.Cause == plan.ExcludedByUpsync}
+	if result.isSynced {
+		now.synced = result.mark
+	}
+	s.marked[key] = now
+	return !known || now != before
+}
+
+// markedState returns what is known of a marked object.
+func (s *keyStates) markedState(key types.NamespacedName) (state markedState, failure *Failure, known bool) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if state, known = s.marked[key]; !known {
+		return markedState{}, nil, false
+	}
+	if details := s.keys[key].details; details != nil && details.failure != nil {
+		copied := *details.failure
+		failure = &copied
+	}
+	return state, failure, true
+}
+
+// markOf returns the mark of a mailbox object that goes down; empty if a user made the object.
+func markOf(s *plan.Snapshot) string {
+	if s.Source == nil || s.Down == nil {
+		return ""
+	}
+	mark, _ := plan.Annotation(s.Source, ownership.MarkAnnotation)
+	return mark
+}
+
+// isSynced reports whether the target has the content of the source after a plan was carried out without an error.
+func isSynced(d *plan.DownSnapshot, decision plan.Decision) bool {
+	switch decision.Action {
+	case plan.Create, plan.Apply, plan.UpdateMark:
+		return true
+	case plan.None:
+		return d.State == plan.InSync && decision.Cause == plan.InSync
+	default:
+		return false
+	}
+}

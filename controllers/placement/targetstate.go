@@ -1,0 +1,96 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
+)
+
+// SyncStates tells how far the sync controllers have come with the copies in mailboxes, as [syncmanager.Manager] does.
+type SyncStates interface {
+	// ObjectState returns the state of a copy; known is false before a sync controller has tried the copy.
+	ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName) (state objectsync.ObjectState, known bool)
+}
+
+// targetState is how far the sync of one copy with its cluster has come. It is as the hub has seen it last: while the cluster is away,
+// it stays.
+type targetState struct {
+	// synced is true if the cluster has the content of the copy. failure is why it has not; nil while it may come to have it.
+	synced  bool
+	failure *Failure
+	// health is that of the object on the cluster, if synced.
+	health health.Health
+}
+
+// onObjectState enqueues the pair of a copy whose sync with its cluster has come further.
+func (c *Controller) onObjectState(ref objectsync.ObjectRef) {
+	inMailbox, _ := c.Mailboxes.Get(ref.Resource, ref.Mailbox, ref.Key)
+	cluster, ok := mailboxObserver{c}.sourceOf(inMailbox)
+	if !ok {
+		return
+	}
+	if w := c.existing(cluster); w != nil {
+		w.add(pairKey{objectKey{ref.Resource, ref.Key}, ref.Mailbox}.task())
+	}
+}
+
+// observeTarget returns how far the sync of a placed copy has come; nil while nobody has tried it.
+func (c *Controller) observeTarget(key pairKey, s *pairSnapshot, decision plan.Decision) *targetState {
+	if c.Sync == nil {
+		return nil
+	}
+	state, known := c.Sync.ObjectState(s.syncTarget.UID, key.resource.GroupResource(), key.key)
+	if !known {
+		return nil
+	}
+	// The sync controller has not seen a copy that this pass has written.
+	return newTargetState(state, !decision.Action.Writes() && s.Source != nil && state.SyncedMark == markOf(s.Source))
+}
+
+// newTargetState returns the state of a copy. isCurrent is true if the cluster was in sync with the present content of the copy.
+func newTargetState(state objectsync.ObjectState, isCurrent bool) *targetState {
+	switch {
+	case state.Excluded:
+		return &targetState{failure: &Failure{ReasonExcludedByUpsync, "spec.upsync of a placement, or a config of the mailbox, selects the object of this name on the cluster for upsync, which takes precedence"}}
+	case state.Failure != nil && state.Failure.Reason == objectsync.ReasonConflict:
+		// The message of the sync controller may name the objects of others.
+		return &targetState{failure: &Failure{ReasonConflict, "the cluster has an object of this name that this placement did not make: delete it there, or choose another name"}}
+	case state.Failure != nil:
+		return &targetState{failure: &Failure{state.Failure.Reason, events.Truncate(state.Failure.Message)}}
+	case isCurrent:
+		return &targetState{synced: true, health: state.Health}
+	default:
+		return &targetState{}
+	}
+}
+
+// equal reports whether two states are the same to users.
+func (t *targetState) equal(other *targetState) bool {
+	if t == nil || other == nil {
+		return t == other
+	}
+	if (t.failure == nil) != (other.failure == nil) || t.failure != nil && *t.failure != *other.failure {
+		return false
+	}
+	return t.synced == other.synced && t.health == other.health
+}
