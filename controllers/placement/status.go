@@ -87,11 +87,10 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 		if placement.GetDeletionTimestamp() != nil {
 			found, ok = w.withdrawing(placement, summary.withdrawing), true
 		}
-		switch {
-		case !ok:
+		if !ok {
 			continue
-		case isReported(placement) && c.mayBeStarting() && (counted != nil && counted.untried || !w.knowsSources()):
-			// The status of the previous leader counts until it is disproved.
+		}
+		if w.isStarting(placement, counted) {
 			result.RequeueAfter = fleetSeenPoll
 			continue
 		}
@@ -100,6 +99,12 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 		}
 	}
 	return result, nil
+}
+
+// isStarting reports whether the status of the previous leader is to stay, because the hub has started a moment ago and does not know
+// all that the status tells.
+func (w *workspace) isStarting(placement *unstructured.Unstructured, counted *tally) bool {
+	return isReported(placement) && w.mayBeStarting() && (counted != nil && counted.untried || !w.knowsSources())
 }
 
 // knowsSources reports whether the hub has listed all objects of the workspace.
