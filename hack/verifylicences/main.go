@@ -109,6 +109,9 @@ func modulesIn(listed string) []*module {
 // licenceFile matches the names of licence files.
 var licenceFile = regexp.MustCompile(`(?i)^(un)?(licen[cs]e|copying)([-._].*)?$`)
 
+// templateFile matches the names of templates for the headers of source files, which are no licences.
+var templateFile = regexp.MustCompile(`(?i)^licen[cs]e[-._]template`)
+
 // verify returns an error unless the module's root has a licence file, and all licence files between the root and the
 // used packages have a licence from the list.
 func (m *module) verify() error {
@@ -119,7 +122,7 @@ func (m *module) verify() error {
 			return fmt.Errorf("look for licences: %w", err)
 		}
 		for _, entry := range entries {
-			if !entry.Type().IsRegular() || !licenceFile.MatchString(entry.Name()) || filepath.Ext(entry.Name()) == ".go" {
+			if !entry.Type().IsRegular() || !licenceFile.MatchString(entry.Name()) || templateFile.MatchString(entry.Name()) || filepath.Ext(entry.Name()) == ".go" {
 				continue
 			}
 			file := filepath.Join(directory, entry.Name())

@@ -88,6 +88,8 @@ func TestVerify(t *testing.T) {
 		{"one of two", map[string]string{"LICENSE": mit, "LICENSE-GPL": gpl}, "LICENSE-GPL: this is the text of no licence"},
 		{"beside a package that is used", map[string]string{"LICENSE": mit, "used/LICENSE": gpl}, "used/LICENSE: this is the text of no licence"},
 		{"above such a package", map[string]string{"LICENSE": mit, "third_party/LICENSE": gpl}, "third_party/LICENSE: this is the text of no licence"},
+		{"a template for headers", map[string]string{"LICENSE": mit, "LICENSE_TEMPLATE_GO": "{{.Year}}"}, ""},
+		{"nothing but a template", map[string]string{"LICENSE_TEMPLATE": mit}, "there is no licence file in "},
 		{"beside a package that is not", map[string]string{"LICENSE": mit, "unused/LICENSE": gpl}, ""},
 	}
 	for _, test := range tests {
