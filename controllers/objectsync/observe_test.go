@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 )
@@ -196,6 +197,10 @@ func TestObserveObject(t *testing.T) {
 			object := fromTarget(t)
 			test.change(object)
 			test.want.UID, test.want.Mark = "u", someMark
+			test.want.Health.Status = health.InProgress // a Deployment without a status
+			if test.want.Terminating {
+				test.want.Health.Status = health.Terminating
+			}
 			got, err := newObserver(test.resource).observeObject(object)
 			if err != nil {
 				t.Fatal(err)

@@ -89,15 +89,6 @@ func healthyCondition(found outcome, counted *tally) metav1.Condition {
 	return healthy
 }
 
-func notImplementedCondition(found outcome) metav1.Condition {
-	condition := metav1.Condition{Type: edgev2alpha1.ConditionNotImplemented, Status: metav1.ConditionTrue}
-	if len(found.notImplemented) > 0 {
-		condition.Reason = "NotImplemented"
-		condition.Message = "This release does not act upon " + strings.Join(found.notImplemented, ", ") + "."
-	}
-	return condition
-}
-
 // upsyncCondition returns the condition UpsyncDenied of a placement.
 func upsyncCondition(found outcome) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionUpsyncDenied, Status: metav1.ConditionTrue}

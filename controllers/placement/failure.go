@@ -74,6 +74,8 @@ const (
 	ReasonPrivileged = "Privileged"
 	// ReasonExcludedByUpsync: the name of the object on the cluster is selected for upsync.
 	ReasonExcludedByUpsync = "ExcludedByUpsync"
+	// ReasonAggregationFailed: spec.statusExpression of the PublishedResource fails for the statuses of an object.
+	ReasonAggregationFailed = "AggregationFailed"
 	// ReasonUnhealthy: the cluster has given up on the object.
 	ReasonUnhealthy = "Unhealthy"
 	// ReasonCurrent and ReasonInProgress are the reasons of the condition Healthy, by the names of kstatus.
@@ -236,6 +238,9 @@ func (w *workspace) succeeded(key pairKey, s *pairSnapshot, decision plan.Decisi
 	}
 	if found.failure != nil {
 		w.names.set(takenName{key.mailbox, key.objectKey}, w.cluster, false)
+	}
+	if found.placed != isPlaced {
+		w.enqueueStatus(key.objectKey, entry)
 	}
 	found.placed, found.failure, found.target = isPlaced, nil, target
 	w.addWithdrawals(key.objectKey, entry, key.mailbox)

@@ -49,12 +49,26 @@ func (o workloadObserver) OnEvent(resource schema.GroupVersionResource, cluster 
 		o.reportRequests.Publish(cluster)
 	default:
 		w := o.workspace(cluster)
+		if isStatusOnly(event) {
+			// Copies have no part of it.
+			w.add(objectKey{resource, event.Key}.statusTask())
+			return
+		}
 		w.add(task{resource: resource, key: event.Key})
 		if resource == namespaces && labelsChanged(event) && w.selectsByNamespaceLabels() {
 			w.invalidate()
 			o.resolveRequests.Publish(cluster)
 		}
 	}
+}
+
+// isStatusOnly reports whether an event is about nothing but the status of an object. Only objects of kinds that count generations
+// can tell.
+func isStatusOnly(event mailboxes.Event) bool {
+	before, after := event.Old, event.New
+	return before != nil && after != nil && !event.ProjectionOnly && before.GetUID() == after.GetUID() &&
+		after.GetGeneration() > 0 && before.GetGeneration() == after.GetGeneration() && after.GetDeletionTimestamp() == nil &&
+		maps.Equal(before.GetLabels(), after.GetLabels()) && maps.Equal(before.GetAnnotations(), after.GetAnnotations())
 }
 
 func labelsChanged(event mailboxes.Event) bool {

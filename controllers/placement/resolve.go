@@ -43,7 +43,6 @@ type outcome struct {
 	generation      int64
 	reason, message string
 	resolution      rules.Resolution
-	notImplemented  []string
 	// upsyncDenied are the names of the SyncTargets to which spec.upsync does not apply.
 	upsyncDenied []string
 	// missing are the published resources that the placement can select and that the workspace does not show.
@@ -172,7 +171,7 @@ func (w *workspace) compile(ctx context.Context, observed []*unstructured.Unstru
 			log.FromContext(ctx).Info("an inventory workspace of a placement is not found", "placement", one.Name, "reason", err.Error())
 			next.partial, next.unresolvedPaths = true, true
 		}
-		result.resolution, result.notImplemented, result.missing = one.Resolve(view, self, inventories), one.NotImplemented, w.missingResources(one)
+		result.resolution, result.missing = one.Resolve(view, self, inventories), w.missingResources(one)
 		if path == "" && result.resolution.Locations == 0 {
 			result.reason, result.message = ReasonPathUnverified, pathUnverifiedMessage
 		}

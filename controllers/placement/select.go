@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
@@ -115,6 +116,11 @@ func (w *workspace) selectObject(key objectKey, changed bool) {
 		}
 	}
 	w.setSelected(key, selected, absent, changed)
+	if source != nil && len(selected) == 0 {
+		if _, isReturned := plan.Annotation(source, edgev2alpha1.AnnotationExecutingCount); isReturned {
+			w.add(key.statusTask())
+		}
+	}
 }
 
 // setSelected sets the placements that select an object, and enqueues its pairs. It requires the lock.
@@ -142,6 +148,12 @@ func (w *workspace) setSelected(key objectKey, selected []*placementInForce, abs
 		}
 	}
 	w.setDesired(key, entry, wanted, changed)
+	if now := wantsStatus(selected); now || entry.wantsStatus {
+		// Also when nobody asks for it any more.
+		entry.wantsStatus = true
+		w.enqueueStatus(key, entry)
+		entry.wantsStatus = now
+	}
 	w.reportRequests.Publish(w.cluster)
 }
 
@@ -190,7 +202,7 @@ func samePlacements(before, after []*placementInForce) bool {
 	return slices.EqualFunc(before, after, func(a, b *placementInForce) bool { return a.Name == b.Name && a.Policy == b.Policy })
 }
 
-func (k pairKey) task() task { return task{k.resource, k.key, k.mailbox} }
+func (k pairKey) task() task { return task{resource: k.resource, key: k.key, mailbox: k.mailbox} }
 
 func (k objectKey) candidate(cause plan.Cause) absence.Candidate {
 	return absence.Candidate{Resource: k.resource, Key: k.key, Missing: cause == plan.SourceNotFound}

@@ -38,6 +38,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
@@ -104,7 +105,39 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 // isStarting reports whether the status of the previous leader is to stay, because the hub has started a moment ago and does not know
 // all that the status tells.
 func (w *workspace) isStarting(placement *unstructured.Unstructured, counted *tally) bool {
-	return isReported(placement) && w.mayBeStarting() && (counted != nil && counted.untried || !w.knowsSources())
+	if !isReported(placement) || !w.mayBeStarting() {
+		return false
+	}
+	if counted == nil {
+		counted = &tally{}
+	}
+	return counted.untried || !w.knowsSources() || w.countSelected(placement.GetUID()) > counted.selected
+}
+
+// countSelected returns how many of the objects that the caches show a placement in force selects.
+func (w *workspace) countSelected(placement types.UID) (count int64) {
+	w.lock.Lock()
+	var inForce *placementInForce
+	if w.placements != nil {
+		for _, one := range w.placements.all {
+			if one.UID == placement {
+				inForce = one
+			}
+		}
+	}
+	w.lock.Unlock()
+	if inForce == nil {
+		return 0
+	}
+	w.forEachObject(func(resource plan.Resource, source *unstructured.Unstructured) {
+		if source.GetDeletionTimestamp() != nil || !isPlaceable(resource, source) {
+			return
+		}
+		if selected, _ := inForce.Selects(ruleObject(w.Workloads, w.cluster, resource, source)); selected {
+			count++
+		}
+	})
+	return count
 }
 
 // knowsSources reports whether the hub has listed all objects of the workspace.
@@ -279,7 +312,7 @@ func (c *Controller) writeStatus(ctx context.Context, client dynamic.Interface, 
 	next.Destinations = toInt32(int64(len(found.resolution.Destinations)))
 	next.Selected, next.Placed, next.Failed, next.Failures = counted.selected, counted.placed, counted.failed, counted.failures
 	next.Synced, next.Healthy = counted.synced, counted.healthy
-	for _, condition := range []metav1.Condition{readyCondition(found, counted), healthyCondition(found, counted), notImplementedCondition(found), missingCondition(found), upsyncCondition(found)} {
+	for _, condition := range []metav1.Condition{readyCondition(found, counted), healthyCondition(found, counted), missingCondition(found), upsyncCondition(found)} {
 		condition.ObservedGeneration = found.generation
 		if condition.Reason == "" {
 			meta.RemoveStatusCondition(&next.Conditions, condition.Type)
@@ -289,6 +322,8 @@ func (c *Controller) writeStatus(ctx context.Context, client dynamic.Interface, 
 		condition.Message = events.Truncate(condition.Message)
 		meta.SetStatusCondition(&next.Conditions, condition)
 	}
+	// Every field has an effect; an earlier release may have set this condition.
+	meta.RemoveStatusCondition(&next.Conditions, edgev2alpha1.ConditionNotImplemented)
 	if apiequality.Semantic.DeepEqual(placement.Status, next) {
 		return false, nil
 	}

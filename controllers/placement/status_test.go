@@ -109,15 +109,15 @@ func TestConditionsAboutParts(t *testing.T) {
 	for i := range 30 {
 		many = append(many, fmt.Sprintf("cluster-%d", i))
 	}
-	found := outcome{notImplemented: []string{"spec.wantSingletonReportedState"}, missing: []string{"secrets"}, upsyncDenied: many}
+	found := outcome{missing: []string{"secrets"}, upsyncDenied: many}
 	for condition, word := range map[string]string{
-		notImplementedCondition(found).Message: "spec.wantSingletonReportedState", missingCondition(found).Message: "bind compute", upsyncCondition(found).Message: "30 destinations",
+		missingCondition(found).Message: "bind compute", upsyncCondition(found).Message: "30 destinations",
 	} {
 		if !strings.Contains(condition, word) || len(condition) > 1000 {
 			t.Errorf("%q: %s", word, condition)
 		}
 	}
-	for _, absent := range []string{notImplementedCondition(outcome{}).Reason, missingCondition(outcome{}).Reason, upsyncCondition(outcome{}).Reason} {
+	for _, absent := range []string{missingCondition(outcome{}).Reason, upsyncCondition(outcome{}).Reason} {
 		if absent != "" {
 			t.Errorf("a condition without cause: %s", absent)
 		}

@@ -42,12 +42,13 @@ const (
 	idleTimeout = 5 * time.Second
 )
 
-// task is a key of a workspace's queue. Without a mailbox it stands for an object of the workspace, without a resource for all
-// pairs of a mailbox, else for one pair.
+// task is a key of a workspace's queue. Without a mailbox it stands for an object of the workspace, or for its status; without a
+// resource for all pairs of a mailbox, else for one pair.
 type task struct {
 	resource schema.GroupVersionResource
 	key      types.NamespacedName
 	mailbox  logicalcluster.Name
+	status   bool
 }
 
 // objectKey names an object of a workload workspace. Its copies have the same name.
@@ -70,6 +71,8 @@ type workspace struct {
 	cancel  context.CancelFunc
 	// writes are the writes to mailboxes that the caches do not show yet.
 	writes expectations.Writes[pairKey, *unstructured.Unstructured]
+	// sourceWrites are those to the objects of the workspace.
+	sourceWrites expectations.Writes[objectKey, *unstructured.Unstructured]
 
 	lock gosync.Mutex
 	// closed is true once the controller has dropped the workspace.
@@ -97,6 +100,9 @@ type object struct {
 	absence  plan.Cause
 	verified bool
 	pairs    map[logicalcluster.Name]*pair
+	// wantsStatus is true if a placement asks for the status. aggregationError is why the statuses cannot be combined.
+	wantsStatus      bool
+	aggregationError string
 }
 
 // pair is the state of an object at one destination.
@@ -125,6 +131,7 @@ type placementInForce struct {
 func newWorkspace(c *Controller, cluster logicalcluster.Name) *workspace {
 	w := &workspace{Controller: c, cluster: cluster, objects: map[objectKey]*object{}}
 	w.writes = expectations.New[pairKey, *unstructured.Unstructured](&w.lock, c.Clock)
+	w.sourceWrites = expectations.New[objectKey, *unstructured.Unstructured](&w.lock, c.Clock)
 	w.queue = idlequeue.New(idlequeue.Options[task]{
 		Name:                    "placementpairs",
 		Reconciler:              w,
@@ -147,6 +154,8 @@ func (w *workspace) add(tasks ...task) { w.queue.Add(tasks...) }
 // Reconcile carries out one task.
 func (w *workspace) Reconcile(ctx context.Context, t task) (reconcile.Result, error) {
 	switch {
+	case t.status:
+		return w.returnStatus(ctx, objectKey{t.resource, t.key})
 	case t.mailbox == "":
 		w.selectObject(objectKey{t.resource, t.key}, true)
 		return reconcile.Result{}, nil
@@ -164,7 +173,7 @@ func (w *workspace) addPairsOf(mailbox logicalcluster.Name) {
 	defer w.lock.Unlock()
 	for key, object := range w.objects {
 		if object.pairs[mailbox] != nil {
-			w.add(task{key.resource, key.key, mailbox})
+			w.add(pairKey{key, mailbox}.task())
 		}
 	}
 }
@@ -184,6 +193,7 @@ func (w *workspace) onCopy(resource schema.GroupVersionResource, name types.Name
 		w.countPair(key)
 	}
 	found.hasCopy = after != nil
+	w.enqueueStatus(key.objectKey, entry)
 	w.dropIfUnused(key)
 	w.lock.Unlock()
 	w.add(key.task())

@@ -24,6 +24,7 @@ import (
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/aggregation"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/fieldpath"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/filter"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
@@ -123,7 +124,7 @@ func projectedAPI(spec *synchubv1alpha1.PublishedResourceSpec, api API) plan.Tar
 // contradict each other.
 func (c *Compiler) compiledRules(published *synchubv1alpha1.PublishedResource, api API) (*plan.Rules, error) {
 	name, created, spec := published.Name, published.CreationTimestamp.Time, &published.Spec
-	key, err := json.Marshal([]any{created, spec.Filter, spec.Naming, spec.Mutation, spec.IgnoreFields, spec.Related, spec.Health, api.Versions})
+	key, err := json.Marshal([]any{created, spec.Filter, spec.Naming, spec.Mutation, spec.IgnoreFields, spec.Related, spec.Health, spec.StatusAggregation, spec.StatusExpression, api.Versions})
 	if err != nil {
 		return nil, err
 	}
@@ -175,6 +176,8 @@ func compileRules(spec *synchubv1alpha1.PublishedResourceSpec, api API) (*plan.R
 	}
 	rules.Health, err = health.Compile(spec.Health)
 	wrong.add("spec.health.", err)
+	rules.Aggregation, err = aggregation.Compile(spec, api.GroupResource())
+	wrong.add("spec.", err)
 	rules.Related, err = related.Compile(spec.Related)
 	wrong.add("spec.", err)
 	return rules, errors.Join(wrong...)

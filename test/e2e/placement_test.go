@@ -64,6 +64,24 @@ spec:
 `, name, namespace)
 }
 
+// till returns a Deployment of two replicas that may run on some nodes, and has five seconds for each change.
+func till(namespace, nodes string) string {
+	return fmt.Sprintf(`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: till, namespace: %s}
+spec:
+  replicas: 2
+  progressDeadlineSeconds: 5
+  selector: {matchLabels: {app: till}}
+  template:
+    metadata: {labels: {app: till}}
+    spec:
+      nodeSelector: {%s}
+      containers: [{name: till, image: example.org/till}]
+`, namespace, nodes)
+}
+
 // newWorkload creates a workload workspace.
 func newWorkload(ctx context.Context, name string) *installation.Workload {
 	GinkgoHelper()
@@ -291,22 +309,6 @@ rules: []
 			Expect(inventory.Register(ctx, name, kubeconfigOf(name), map[string]string{"env": "prod"})).To(Succeed())
 		}
 		apply(ctx, inventory.Config, location("prod", "prod", workload.Path))
-		deployment := func(nodes string) string {
-			return fmt.Sprintf(`
-apiVersion: apps/v1
-kind: Deployment
-metadata: {name: till, namespace: %s}
-spec:
-  replicas: 2
-  progressDeadlineSeconds: 5
-  selector: {matchLabels: {app: till}}
-  template:
-    metadata: {labels: {app: till}}
-    spec:
-      nodeSelector: {%s}
-      containers: [{name: till, image: example.org/till}]
-`, ns, nodes)
-		}
 		counts := func(fields ...string) func() string {
 			return func() (all string) {
 				for _, field := range fields {
@@ -317,21 +319,21 @@ spec:
 		}
 
 		By("objects run on both clusters")
-		eventuallyPlaced(ctx, workload, documents(namespace(ns), configMap(ns, "prices", "1"), deployment(""), placementOn("shop", ns)))
+		eventuallyPlaced(ctx, workload, documents(namespace(ns), configMap(ns, "prices", "1"), till(ns, ""), placementOn("shop", ns)))
 		Eventually(counts("selected", "placed", "synced", "healthy", "failed")).WithContext(ctx).Should(Equal("2 4 4 4 0 "), "a ConfigMap and a Deployment on two clusters")
 		Expect(framework.Condition(ctx, workload.Config, edgePlacements, "", "shop", edgev2alpha1.ConditionHealthy)).To(Equal("True"))
 		Expect(readyReason(ctx, workload, "shop")).To(Equal(placement.ReasonInSync))
 		Eventually(value).WithContext(ctx).WithArguments(mailboxOf(ctx, inventory, "florin"), syncerConfigs, "", placement.ConfigName, "status", "ready").Should(Equal("2"))
 
 		By("a Deployment that no cluster can run")
-		apply(ctx, workload.Config, deployment("example.org/room: none"))
+		apply(ctx, workload.Config, till(ns, "example.org/room: none"))
 		Eventually(value).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", "status", "failures").
 			Should(And(ContainSubstring("Unhealthy"), ContainSubstring("till"), ContainSubstring("florin"), ContainSubstring("guilder")))
 		Eventually(counts("placed", "synced", "healthy", "failed")).WithContext(ctx).Should(Equal("4 4 2 0 "))
 
 		By("a cluster that refuses an object")
 		apply(ctx, target("florin"), configMap(ns, "taken", "theirs"))
-		apply(ctx, workload.Config, documents(deployment(""), configMap(ns, "taken", "ours")))
+		apply(ctx, workload.Config, documents(till(ns, ""), configMap(ns, "taken", "ours")))
 		Eventually(counts("placed", "synced", "healthy", "failed")).WithContext(ctx).Should(Equal("6 5 5 1 "))
 		Expect(value(ctx, workload.Config, edgePlacements, "", "shop", "status", "failures")).To(And(ContainSubstring("Conflict"), ContainSubstring("florin"), Not(ContainSubstring("guilder"))))
 		Expect(value(ctx, target("florin"), configMaps, ns, "taken", "data", "entry")).To(Equal("theirs"))
@@ -344,6 +346,53 @@ spec:
 		Eventually(placedPairs).WithContext(ctx).Should(BeNumerically(">=", 6))
 		quiet(ctx)
 		Consistently(value, "12s", "1s").WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", "status").Should(Equal(before))
+	}, NodeTimeout(5*time.Minute))
+
+	It("brings the status of an object back from its destinations", func(ctx SpecContext) {
+		const ns = "placement-status"
+		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
+		for name, env := range map[string]string{"florin": "prod", "guilder": "dev"} {
+			Expect(inventory.Register(ctx, name, kubeconfigOf(name), map[string]string{"env": env})).To(Succeed())
+		}
+		apply(ctx, inventory.Config, location("prod", "prod", workload.Path))
+		shown := func(fields ...string) string { return value(ctx, workload.Config, deployments, ns, "till", fields...) }
+		count := func() string { return shown("metadata", "annotations", edgev2alpha1.AnnotationExecutingCount) }
+		available := func() string { return shown("status", "availableReplicas") }
+
+		By("of one")
+		eventuallyPlaced(ctx, workload, documents(namespace(ns), till(ns, ""), placementOn("shop", ns)))
+		patch(ctx, workload.Config, edgePlacements, "", "shop", `{"spec": {"wantSingletonReportedState": true}}`)
+		Eventually(available).WithContext(ctx).Should(Equal("2"))
+		Expect(count()).To(Equal("1"))
+		Expect(shown("status", "observedGeneration")).To(Equal(shown("metadata", "generation")), "kubectl rollout status waits for it")
+
+		By("of two, where no one status is right")
+		patch(ctx, inventory.Config, installation.SyncTargets, "", "guilder", `{"metadata": {"labels": {"env": "prod"}}}`)
+		Eventually(count).WithContext(ctx).Should(Equal("2"))
+		Eventually(available).WithContext(ctx).Should(BeEmpty())
+
+		By("summed up")
+		patch(ctx, workload.Config, edgePlacements, "", "shop", `{"spec": {"aggregateStatus": true}}`)
+		Eventually(available).WithContext(ctx).Should(Equal("4"))
+		Eventually(func() string { return shown("status", "observedGeneration") }).WithContext(ctx).Should(Equal(shown("metadata", "generation")))
+		for _, name := range []string{"florin", "guilder"} {
+			Expect(value(ctx, target(name), deployments, ns, "till", "metadata", "annotations")).NotTo(ContainSubstring(edgev2alpha1.AnnotationExecutingCount))
+		}
+
+		By("not written again after a restart")
+		Eventually(value).WithContext(ctx).WithArguments(workload.Config, placedSlices, "", "shop", "destinations").Should(ContainSubstring("guilder"))
+		quiet(ctx)
+		Expect(hub.Kill9()).To(Succeed())
+		startHub(ctx)
+		Eventually(placedPairs).WithContext(ctx).Should(BeNumerically(">=", 2))
+		quiet(ctx)
+		Expect(requestCounts(ctx)).To(BeEmpty())
+
+		By("not shown when it runs nowhere")
+		remove(ctx, workload.Config, edgePlacements, "", "shop")
+		Eventually(available).WithContext(ctx).Should(BeEmpty())
+		Eventually(count).WithContext(ctx).Should(BeEmpty())
+		Expect(framework.Exists(ctx, workload.Config, deployments, ns, "till")).To(BeTrue())
 	}, NodeTimeout(5*time.Minute))
 
 	It("keeps copies by the policy Orphan, and withdraws them when the binding goes", func(ctx SpecContext) {

@@ -43,6 +43,10 @@ const AnnotationForceRemoval = "synchub.dev/force-removal"
 // status.observedClusterID.
 const AnnotationConfirmedCluster = "synchub.dev/confirmed-cluster"
 
+// AnnotationExecutingCount is on an object of a workload workspace whose status comes back from its destinations. Its value is
+// their number, as in KubeStellar.
+const AnnotationExecutingCount = "kubestellar.io/executing-count"
+
 // AnnotationBindCompute is on an EdgePlacement that `kubectl synchub bind compute` made. Its value is the path of the
 // inventory workspace, by which `kubectl synchub unbind compute` finds the EdgePlacement. The hub ignores the annotation.
 const AnnotationBindCompute = "synchub.dev/bind-compute"

@@ -74,10 +74,17 @@ type EdgePlacementSpec struct {
 	// +kubebuilder:validation:MaxItems=256
 	Downsync []DownsyncObjectTest `json:"downsync,omitempty"`
 
-	// wantSingletonReportedState asks for the status of the object at its only destination. This release accepts the
-	// field and does not act upon it: the condition NotImplemented says so.
+	// wantSingletonReportedState brings the status of a selected object back into this workspace while the object has
+	// exactly one destination. The annotation kubestellar.io/executing-count of the object has the number of its
+	// destinations. If any placement that selects the object sets the field, it counts.
 	// +optional
 	WantSingletonReportedState bool `json:"wantSingletonReportedState,omitempty"`
+
+	// aggregateStatus brings the statuses that a selected object has at its destinations back into this workspace,
+	// combined as statusAggregation of the PublishedResource says. If any placement that selects the object sets the
+	// field, it counts.
+	// +optional
+	AggregateStatus bool `json:"aggregateStatus,omitempty"`
 
 	// upsync selects objects of the clusters that the hub syncs up to their mailboxes. An object that upsync selects
 	// is not downsynced. It applies to Locations of this workspace, and to those whose spec.availableTo allows upsync;
@@ -146,7 +153,7 @@ type DownsyncObjectTest struct {
 // EdgePlacementStatus says how far the hub has come with an EdgePlacement. The hub writes it at most once in five
 // seconds.
 type EdgePlacementStatus struct {
-	// conditions of the placement: Ready and Healthy, and where they apply UpsyncDenied, APIsMissing and NotImplemented.
+	// conditions of the placement: Ready and Healthy, and where they apply UpsyncDenied and APIsMissing.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -63,6 +63,7 @@ type PublishedResource struct {
 // +kubebuilder:validation:XValidation:rule="(has(self.projection) && has(self.projection.group) ? self.projection.group : self.resource.group) == (has(oldSelf.projection) && has(oldSelf.projection.group) ? oldSelf.projection.group : oldSelf.resource.group)",message="the group in mailboxes is immutable",fieldPath=".projection.group"
 // +kubebuilder:validation:XValidation:rule="(has(self.projection) && has(self.projection.kind) ? self.projection.kind : '-') == (has(oldSelf.projection) && has(oldSelf.projection.kind) ? oldSelf.projection.kind : '-')",message="the kind in mailboxes is immutable",fieldPath=".projection.kind"
 // +kubebuilder:validation:XValidation:rule="(has(self.projection) && has(self.projection.plural) ? self.projection.plural : '-') == (has(oldSelf.projection) && has(oldSelf.projection.plural) ? oldSelf.projection.plural : '-')",message="the plural in mailboxes is immutable",fieldPath=".projection.plural"
+// +kubebuilder:validation:XValidation:rule="!has(self.statusExpression) || !has(self.statusAggregation)",message="set statusAggregation or statusExpression, not both",fieldPath=".statusExpression"
 type PublishedResourceSpec struct {
 	// resource names the API, as on the targets. All its fields except version are immutable.
 	// +required
@@ -123,6 +124,20 @@ type PublishedResourceSpec struct {
 	// +kubebuilder:default=true
 	StatusReturn *bool `json:"statusReturn,omitempty"`
 
+	// statusAggregation says how the hub combines the statuses that an object of an EdgePlacement has on several
+	// clusters, if the EdgePlacement has aggregateStatus. Sum adds numbers up; a condition is True if it is True on all
+	// clusters. None combines nothing. The default is Sum for Deployments, StatefulSets, DaemonSets, Jobs and Services,
+	// and None for all others.
+	// +optional
+	StatusAggregation StatusAggregationPolicy `json:"statusAggregation,omitempty"`
+
+	// statusExpression is a CEL expression over statuses, the list of the statuses on all clusters, in place of
+	// statusAggregation. A cluster without a status has an empty one. The expression must return the map of the
+	// status's fields.
+	// +optional
+	// +kubebuilder:validation:MaxLength=10240
+	StatusExpression string `json:"statusExpression,omitempty"`
+
 	// health says how the hub finds out whether an object on a target does its work. Absent means by kstatus, which
 	// knows the kinds of Kubernetes, and the usual conditions of others. The result is counted in status.ready of
 	// SyncerConfigs, and in status.healthy of EdgePlacements.
@@ -167,6 +182,19 @@ type PublishedResourceSpec struct {
 	// +kubebuilder:default=Deny
 	PrivilegedUpsync PrivilegedUpsyncPolicy `json:"privilegedUpsync,omitempty"`
 }
+
+// StatusAggregationPolicy says how the hub combines statuses.
+//
+// +kubebuilder:validation:Enum=Sum;None
+type StatusAggregationPolicy string
+
+const (
+	// StatusAggregationSum adds numbers up.
+	StatusAggregationSum StatusAggregationPolicy = "Sum"
+
+	// StatusAggregationNone combines nothing.
+	StatusAggregationNone StatusAggregationPolicy = "None"
+)
 
 // HealthRules are CEL expressions over self, the object on the target with its spec and status. The hub evaluates them
 // unless the object is being deleted, which is Terminating, or its status.observedGeneration is not its generation,

@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/aggregation"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/filter"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
@@ -93,6 +94,8 @@ type Rules struct {
 	Related       []*related.Relation
 	// Health judges the objects on the target.
 	Health *health.Rules
+	// Aggregation combines the statuses that an object has on several targets.
+	Aggregation *aggregation.Aggregator
 	// Texts are the sources of those rules that confine tenants.
 	Texts RuleTexts
 }

@@ -41,8 +41,8 @@ type Placement struct {
 	Upsync []edgev2alpha1.UpsyncSet
 	// Policy says what happens to copies that are withdrawn.
 	Policy ownership.Policy
-	// NotImplemented are the fields that are set and have no effect.
-	NotImplemented []string
+	// SingletonStatus asks for the status of an object that has one destination, AggregateStatus for that of all destinations.
+	SingletonStatus, AggregateStatus bool
 
 	created   time.Time
 	locations []labels.Selector
@@ -81,12 +81,10 @@ func Compile(placement *edgev2alpha1.EdgePlacement) (*Placement, error) {
 	compiled := &Placement{
 		Name: placement.Name, UID: placement.UID, Generation: placement.Generation, created: placement.CreationTimestamp.Time,
 		Inventories: spec.InventoryWorkspaces, Upsync: spec.Upsync, Policy: ownership.PolicyDelete,
+		SingletonStatus: spec.WantSingletonReportedState, AggregateStatus: spec.AggregateStatus,
 	}
 	if spec.DeletionPolicy == edgev2alpha1.DeletionPolicyOrphan {
 		compiled.Policy = ownership.PolicyOrphan
-	}
-	if spec.WantSingletonReportedState {
-		compiled.NotImplemented = append(compiled.NotImplemented, "spec.wantSingletonReportedState")
 	}
 	var err error
 	if compiled.locations, err = parseSelectors("spec.locationSelectors", spec.LocationSelectors); err != nil {

@@ -129,7 +129,7 @@ func TestCompileNamesTheField(t *testing.T) {
 
 func TestCompileReadsTheRest(t *testing.T) {
 	placement := compile(t, edgev2alpha1.EdgePlacementSpec{WantSingletonReportedState: true, DeletionPolicy: edgev2alpha1.DeletionPolicyOrphan})
-	if placement.Policy != ownership.PolicyOrphan || len(placement.NotImplemented) != 1 || !placement.SelectsNothing() {
+	if placement.Policy != ownership.PolicyOrphan || !placement.SingletonStatus || !placement.SelectsNothing() {
 		t.Errorf("%+v", placement)
 	}
 	if compile(t, edgev2alpha1.EdgePlacementSpec{}).Policy != ownership.PolicyDelete {

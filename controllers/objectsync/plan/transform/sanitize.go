@@ -22,6 +22,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
@@ -38,6 +39,7 @@ var (
 	excludedAnnotations = map[string]bool{
 		ownership.KubeStellarDownsynced:         true,
 		ownership.KubeStellarUpsynced:           true,
+		edgev2alpha1.AnnotationExecutingCount:   true,
 		"edge.kubestellar.io/customizer":        true,
 		"edge.kubestellar.io/expand-parameters": true,
 		corev1.LastAppliedConfigAnnotation:      true,

@@ -1,0 +1,85 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package aggregation
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/expression"
+)
+
+// Aggregator combines statuses. It is immutable and safe for concurrent use. The nil Aggregator combines none.
+type Aggregator struct {
+	// expression is nil for [synchubv1alpha1.StatusAggregationSum].
+	expression *expression.Expression
+}
+
+// statusesVariable is the name of the list of statuses in an expression.
+const statusesVariable = "statuses"
+
+// summed are the resources whose statuses are summed by default.
+var summed = map[schema.GroupResource]bool{
+	{Group: "apps", Resource: "deployments"}:  true,
+	{Group: "apps", Resource: "statefulsets"}: true,
+	{Group: "apps", Resource: "daemonsets"}:   true,
+	{Group: "batch", Resource: "jobs"}:        true,
+	{Resource: "services"}:                    true,
+}
+
+// Compile compiles the aggregation of a PublishedResource. It returns nil if the statuses of the resource are not combined. The error
+// names the field.
+func Compile(spec *synchubv1alpha1.PublishedResourceSpec, resource schema.GroupResource) (*Aggregator, error) {
+	if spec.StatusExpression != "" {
+		compiled, err := expression.CompileCEL(spec.StatusExpression, statusesVariable)
+		if err != nil {
+			return nil, fmt.Errorf("statusExpression: %w", err)
+		}
+		return &Aggregator{expression: compiled}, nil
+	}
+	if spec.StatusAggregation == synchubv1alpha1.StatusAggregationSum || spec.StatusAggregation == "" && summed[resource] {
+		return &Aggregator{}, nil
+	}
+	return nil, nil
+}
+
+// Aggregate returns one status for those of all destinations, in a stable order of these; nil stands for a destination that has none
+// yet. generation is that of the source, by which the statuses count. The result shares no memory with the statuses.
+func (a *Aggregator) Aggregate(statuses []map[string]any, generation int64) (map[string]any, error) {
+	if a.expression == nil {
+		return sum(statuses, generation), nil
+	}
+	list := make([]any, 0, len(statuses))
+	for _, status := range statuses {
+		if status == nil {
+			status = map[string]any{}
+		}
+		list = append(list, status)
+	}
+	result, err := a.expression.Evaluate(map[string]any{statusesVariable: list})
+	if err != nil {
+		return nil, fmt.Errorf("spec.statusExpression: %w", err)
+	}
+	status, ok := result.(map[string]any)
+	if !ok {
+		return nil, errors.New("spec.statusExpression: the expression yields no map of fields")
+	}
+	return status, nil
+}

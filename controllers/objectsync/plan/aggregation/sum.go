@@ -1,0 +1,196 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package aggregation
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// abnormal are the types of conditions that are True when something is wrong, or has ended early, in the kinds of Kubernetes and by
+// kstatus: one cluster suffices.
+var abnormal = map[string]bool{
+	"Failed": true, "FailureTarget": true, "ReplicaFailure": true, "Suspended": true, "Stalled": true, "Reconciling": true,
+}
+
+// sum adds up the statuses of all destinations.
+func sum(statuses []map[string]any, generation int64) map[string]any {
+	total := map[string]any{}
+	for _, status := range statuses {
+		for field, value := range status {
+			switch field {
+			case "conditions", "observedGeneration":
+			default:
+				total[field] = add(field, total[field], value)
+			}
+		}
+	}
+	for field, value := range total {
+		if _, isNumber := value.(int64); isNumber {
+			continue
+		}
+		// Anything else must be the same everywhere, or consist of parts.
+		if value = common(field, value, statuses); value == nil {
+			delete(total, field)
+		} else {
+			total[field] = value
+		}
+	}
+	if observed, known := observedGeneration(statuses, generation); known {
+		total["observedGeneration"] = observed
+	}
+	if conditions := conditionsOf(statuses); len(conditions) > 0 {
+		total["conditions"] = conditions
+	}
+	return total
+}
+
+// add adds a value to those before: numbers to their sum, and fields of maps and items of lists to all of these.
+func add(field string, before, value any) any {
+	switch typed := value.(type) {
+	case int64:
+		number, _ := before.(int64)
+		return number + typed
+	case map[string]any:
+		all, _ := before.(map[string]any)
+		if all == nil {
+			all = map[string]any{}
+		}
+		for key, item := range typed {
+			all[key] = add(field+"."+key, all[key], item)
+		}
+		return all
+	case []any:
+		all, _ := before.([]any)
+		for _, item := range typed {
+			if !slices.ContainsFunc(all, func(known any) bool { return apiequality.Semantic.DeepEqual(known, item) }) {
+				all = append(all, runtime.DeepCopyJSONValue(item))
+			}
+		}
+		return all
+	default:
+		if before == nil {
+			return value
+		}
+		return before
+	}
+}
+
+// common returns a combined value that is no number, or nil if it says nothing about all destinations: a text or flag that differs.
+// Times are the exception: an object has started when its first part has, and ended when its last part has.
+func common(field string, value any, statuses []map[string]any) any {
+	switch value.(type) {
+	case map[string]any, []any:
+		return value
+	}
+	for _, status := range statuses {
+		other, ok := status[field]
+		switch {
+		case field == "startTime" && ok:
+			value = min(fmt.Sprint(value), fmt.Sprint(other))
+		case field == "completionTime" && ok:
+			value = max(fmt.Sprint(value), fmt.Sprint(other))
+		case field == "startTime":
+		case !ok || !apiequality.Semantic.DeepEqual(other, value):
+			return nil
+		}
+	}
+	return value
+}
+
+// observedGeneration returns the generation of the source that all destinations have observed; known is false if the kind does not
+// count it.
+func observedGeneration(statuses []map[string]any, generation int64) (observed int64, known bool) {
+	observed = generation
+	for _, status := range statuses {
+		one, ok := status["observedGeneration"].(int64)
+		if !ok {
+			// A destination without a status has not observed the latest one.
+			one = max(generation-1, 0)
+		}
+		observed, known = min(observed, one), known || ok
+	}
+	return observed, known
+}
+
+// conditionsOf returns one condition for each type, sorted by type.
+func conditionsOf(statuses []map[string]any) []any {
+	types := map[string]bool{}
+	for _, status := range statuses {
+		for _, condition := range conditionsIn(status) {
+			if name, _ := condition["type"].(string); name != "" {
+				types[name] = true
+			}
+		}
+	}
+	var combined []any
+	for _, name := range slices.Sorted(maps.Keys(types)) {
+		combined = append(combined, combine(name, statuses))
+	}
+	return combined
+}
+
+func conditionsIn(status map[string]any) (conditions []map[string]any) {
+	list, _ := status["conditions"].([]any)
+	for _, item := range list {
+		if condition, ok := item.(map[string]any); ok {
+			conditions = append(conditions, condition)
+		}
+	}
+	return conditions
+}
+
+// combine returns the condition of a type for all destinations. The first destination that decides gives reason, message and times.
+func combine(name string, statuses []map[string]any) map[string]any {
+	var found []map[string]any
+	for _, status := range statuses {
+		for _, condition := range conditionsIn(status) {
+			if condition["type"] == name {
+				found = append(found, condition)
+				break
+			}
+		}
+	}
+	deciding, status := found, "True"
+	is := func(status string) []map[string]any {
+		return slices.DeleteFunc(slices.Clone(found), func(condition map[string]any) bool { return condition["status"] != status })
+	}
+	switch bad := is("False"); {
+	case abnormal[name]:
+		if deciding = is("True"); len(deciding) == 0 {
+			deciding, status = found, "False"
+		}
+	case len(bad) > 0:
+		deciding, status = bad, "False"
+	case len(is("True")) < len(statuses):
+		// Some destination does not say, or not yet.
+		if unknown := is("Unknown"); len(unknown) > 0 {
+			deciding = unknown
+		}
+		status = "Unknown"
+	}
+	result := runtime.DeepCopyJSON(deciding[0])
+	result["status"] = status
+	if message, ok := result["message"].(string); ok && message != "" {
+		result["message"] = fmt.Sprintf("%d of %d clusters: %s", len(deciding), len(statuses), message)
+	}
+	return result
+}
