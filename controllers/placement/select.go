@@ -25,7 +25,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
@@ -116,10 +115,8 @@ func (w *workspace) selectObject(key objectKey, changed bool) {
 		}
 	}
 	w.setSelected(key, selected, absent, changed)
-	if source != nil && len(selected) == 0 {
-		if _, isReturned := plan.Annotation(source, edgev2alpha1.AnnotationExecutingCount); isReturned {
-			w.add(key.statusTask())
-		}
+	if len(selected) == 0 && isStatusReturned(source) {
+		w.add(key.statusTask())
 	}
 }
 

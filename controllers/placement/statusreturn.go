@@ -91,17 +91,16 @@ func (w *workspace) returnStatus(ctx context.Context, key objectKey) (reconcile.
 	if !ok || !resource.StatusReturn {
 		return reconcile.Result{}, nil
 	}
-	cached, _ := w.Workloads.Get(key.resource, w.cluster, key.key)
-	source, deleted := w.sourceWrites.Current(key, cached)
-	if source == nil || deleted || source.GetDeletionTimestamp() != nil || plan.IsMarked(source) {
+	source := w.statusSource(key)
+	if source == nil {
 		return reconcile.Result{}, nil
 	}
 	desired, known, err := w.reportedStateOf(key, resource, source)
 	if err != nil {
-		return reconcile.Result{}, w.aggregationFailed(ctx, key, err)
+		w.aggregationFailed(ctx, key, err)
+		return reconcile.Result{}, nil
 	}
-	_, isReturned := plan.Annotation(source, edgev2alpha1.AnnotationExecutingCount)
-	if !known || !desired.wanted && !isReturned || desired.wanted && mailboxes.ProjectionOf(source) != mailboxes.FullObject {
+	if !known || !desired.wanted && !isStatusReturned(source) || desired.wanted && mailboxes.ProjectionOf(source) != mailboxes.FullObject {
 		return reconcile.Result{}, nil
 	}
 	ctx = requestmetrics.WithClass(ctx, requestmetrics.Object)
@@ -112,6 +111,25 @@ func (w *workspace) returnStatus(ctx context.Context, key objectKey) (reconcile.
 		err = w.writeCount(ctx, key, source, "")
 	}
 	return retryStale(err)
+}
+
+// isStatusReturned reports whether the hub has written the status of an object, which may be nil.
+func isStatusReturned(source *unstructured.Unstructured) bool {
+	if source == nil {
+		return false
+	}
+	_, isReturned := plan.Annotation(source, edgev2alpha1.AnnotationExecutingCount)
+	return isReturned
+}
+
+// statusSource returns the object whose status may be written; nil if there is none, if it is being deleted, or if it is a copy itself.
+func (w *workspace) statusSource(key objectKey) *unstructured.Unstructured {
+	cached, _ := w.Workloads.Get(key.resource, w.cluster, key.key)
+	source, deleted := w.sourceWrites.Current(key, cached)
+	if source == nil || deleted || source.GetDeletionTimestamp() != nil || plan.IsMarked(source) {
+		return nil
+	}
+	return source
 }
 
 // reportedStateOf returns what the source of an object is to show; known is false while a mailbox cannot be read.
@@ -135,7 +153,7 @@ func (w *workspace) reportedStateOf(key objectKey, resource plan.Resource, sourc
 	}
 	w.lock.Unlock()
 	state.destinations = len(placed)
-	if !state.wanted || !(aggregates || isSingleton && len(placed) == 1) {
+	if hasStatus := aggregates || isSingleton && len(placed) == 1; !state.wanted || !hasStatus {
 		return state, true, nil
 	}
 	statuses, known := w.statusesOf(key, resource, source, placed)
@@ -257,7 +275,7 @@ func (w *workspace) patchSource(ctx context.Context, key objectKey, patch []byte
 }
 
 // aggregationFailed reports a rule that cannot combine the statuses of an object, once for each text. The status stays as it is.
-func (w *workspace) aggregationFailed(ctx context.Context, key objectKey, err error) error {
+func (w *workspace) aggregationFailed(ctx context.Context, key objectKey, err error) {
 	failure := Failure{ReasonAggregationFailed, newFailure(err).Message}
 	w.lock.Lock()
 	entry := w.objects[key]
@@ -269,5 +287,4 @@ func (w *workspace) aggregationFailed(ctx context.Context, key objectKey, err er
 	if isNew {
 		w.warn(ctx, key, failure)
 	}
-	return nil
 }
