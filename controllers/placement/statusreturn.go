@@ -132,7 +132,8 @@ func (w *workspace) statusSource(key objectKey) *unstructured.Unstructured {
 	return source
 }
 
-// reportedStateOf returns what the source of an object is to show; known is false while a mailbox cannot be read.
+// reportedStateOf returns what the source of an object is to show; known is false while a mailbox cannot be read, or a placement that may
+// ask for the status.
 func (w *workspace) reportedStateOf(key objectKey, resource plan.Resource, source *unstructured.Unstructured) (state reportedState, known bool, err error) {
 	w.lock.Lock()
 	if w.placements == nil {
@@ -140,7 +141,7 @@ func (w *workspace) reportedStateOf(key objectKey, resource plan.Resource, sourc
 		return state, false, nil
 	}
 	placed := map[logicalcluster.Name]bool{}
-	aggregates, isSingleton := false, false
+	aggregates, isSingleton, isCertain := false, false, true
 	if entry := w.objects[key]; entry != nil {
 		state.wanted = wantsStatus(entry.selectedBy)
 		aggregates = slices.ContainsFunc(entry.selectedBy, func(one *placementInForce) bool { return one.AggregateStatus })
@@ -151,10 +152,13 @@ func (w *workspace) reportedStateOf(key objectKey, resource plan.Resource, sourc
 			}
 		}
 	}
+	if !state.wanted {
+		isCertain = w.isStatusUnwanted(resource, source)
+	}
 	w.lock.Unlock()
 	state.destinations = len(placed)
 	if hasStatus := aggregates || isSingleton && len(placed) == 1; !state.wanted || !hasStatus {
-		return state, true, nil
+		return state, isCertain, nil
 	}
 	statuses, known := w.statusesOf(key, resource, source, placed)
 	switch aggregation := resource.GetRules().Aggregation; {
@@ -165,6 +169,16 @@ func (w *workspace) reportedStateOf(key objectKey, resource plan.Resource, sourc
 		state.status, err = aggregation.Aggregate(statuses, source.GetGeneration())
 	}
 	return state, known, err
+}
+
+// isStatusUnwanted reports whether it is certain that no placement asks for the status of an object: all placements are known, and none
+// of them that asks selects the object, whether or not it has been counted yet. It requires the lock.
+func (w *workspace) isStatusUnwanted(resource plan.Resource, source *unstructured.Unstructured) bool {
+	if w.placements.partial || mailboxes.ProjectionOf(source) == mailboxes.IdentityOnly {
+		return false
+	}
+	selected, known := w.placements.selecting(ruleObject(w.Workloads, w.cluster, resource, source))
+	return known && !wantsStatus(selected)
 }
 
 // statusesOf returns the statuses of the copies of an object, sorted by SyncTarget, counted in generations of the source; nil for a

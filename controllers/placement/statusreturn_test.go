@@ -1,0 +1,104 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+)
+
+// sourceObject returns a Deployment of a workload workspace.
+func sourceObject() *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "apps/v1", "kind": "Deployment"}}
+	object.SetNamespace("shop")
+	object.SetName("till")
+	object.SetUID("u")
+	object.SetGeneration(2)
+	return object
+}
+
+// A status that the hub has written goes only when it is certain that no placement asks for it.
+func TestStatusIsUnwanted(t *testing.T) {
+	selecting := func(namespace string, asks bool) *placementInForce {
+		compiled, err := rules.Compile(&edgev2alpha1.EdgePlacement{ObjectMeta: metav1.ObjectMeta{Name: "shop"}, Spec: edgev2alpha1.EdgePlacementSpec{
+			Downsync: []edgev2alpha1.DownsyncObjectTest{{Namespaces: []string{namespace}}}, WantSingletonReportedState: asks,
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &placementInForce{Placement: compiled}
+	}
+	for name, c := range map[string]struct {
+		placements placements
+		want       bool
+	}{
+		"no placement is left":              {placements{}, true},
+		"one asks, and selects the object":  {placements{all: []*placementInForce{selecting("shop", true)}}, false},
+		"one asks, and selects others":      {placements{all: []*placementInForce{selecting("other", true)}}, true},
+		"one selects it, and does not ask":  {placements{all: []*placementInForce{selecting("shop", false)}}, true},
+		"one that may ask cannot be read":   {placements{partial: true}, false},
+		"a user deletes the whole binding":  {placements{leaving: true}, true},
+		"one asks among others that do not": {placements{all: []*placementInForce{selecting("shop", false), selecting("shop", true)}}, false},
+	} {
+		w := &workspace{Controller: &Controller{}, placements: &c.placements}
+		resource := plan.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Kind: "Deployment", Namespaced: true}
+		if got := w.isStatusUnwanted(resource, sourceObject()); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// A change of the status alone makes no pass for copies; whatever else may have changed does.
+func TestStatusOnlyEvents(t *testing.T) {
+	changed := func(change func(*unstructured.Unstructured)) *unstructured.Unstructured {
+		object := sourceObject()
+		change(object)
+		return object
+	}
+	for name, c := range map[string]struct {
+		event mailboxes.Event
+		want  bool
+	}{
+		"the status":     {mailboxes.Event{Old: sourceObject(), New: changed(func(o *unstructured.Unstructured) { o.Object["status"] = map[string]any{"replicas": int64(1)} })}, true},
+		"the content":    {mailboxes.Event{Old: sourceObject(), New: changed(func(o *unstructured.Unstructured) { o.SetGeneration(3) })}, false},
+		"a label":        {mailboxes.Event{Old: sourceObject(), New: changed(func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"a": "b"}) })}, false},
+		"an annotation":  {mailboxes.Event{Old: sourceObject(), New: changed(func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{"a": "b"}) })}, false},
+		"another object": {mailboxes.Event{Old: sourceObject(), New: changed(func(o *unstructured.Unstructured) { o.SetUID("other") })}, false},
+		"a kind that does not count": {mailboxes.Event{
+			Old: changed(func(o *unstructured.Unstructured) { o.SetGeneration(0) }), New: changed(func(o *unstructured.Unstructured) { o.SetGeneration(0) }),
+		}, false},
+		"a new object":       {mailboxes.Event{New: sourceObject()}, false},
+		"a deleted object":   {mailboxes.Event{Old: sourceObject()}, false},
+		"what the hub holds": {mailboxes.Event{Old: sourceObject(), New: sourceObject(), ProjectionOnly: true}, false},
+		"an object that is to be deleted": {mailboxes.Event{Old: sourceObject(), New: changed(func(o *unstructured.Unstructured) {
+			now := metav1.Now()
+			o.SetDeletionTimestamp(&now)
+		})}, false},
+	} {
+		if got := isStatusOnly(c.event); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
