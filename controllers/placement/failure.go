@@ -170,6 +170,9 @@ func (w *workspace) failed(ctx context.Context, key pairKey, s *pairSnapshot, er
 	if entry := w.objects[key.objectKey]; entry != nil && entry.pairs[key.mailbox] != nil {
 		found := entry.pairs[key.mailbox]
 		changed, isFirst = found.placed || found.failure == nil || *found.failure != failure, !entry.hasFailure(failure.Reason)
+		if changed {
+			w.enqueueStatus(key.objectKey, entry)
+		}
 		found.placed, found.failure, found.target = false, &failure, nil
 		w.addWithdrawals(key.objectKey, entry, key.mailbox)
 	}

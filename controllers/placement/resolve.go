@@ -302,7 +302,7 @@ func (w *workspace) forEachObject(do func(resource plan.Resource, source *unstru
 func (w *workspace) putInForce(next *placements) {
 	w.lock.Lock()
 	before := w.placements
-	changed := w.stale || before == nil || !before.equal(next)
+	changed := w.stale || before == nil || before.fleetSeen != next.fleetSeen || !before.equal(next)
 	// Then pairs may have been passed over, or copies kept.
 	all := w.stale || before == nil || before.partial != next.partial || before.leaving != next.leaving
 	w.placements, w.stale = next, false

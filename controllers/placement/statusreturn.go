@@ -132,35 +132,52 @@ func (w *workspace) statusSource(key objectKey) *unstructured.Unstructured {
 	return source
 }
 
-// reportedStateOf returns what the source of an object is to show; known is false while a mailbox cannot be read, or a placement that may
-// ask for the status.
-func (w *workspace) reportedStateOf(key objectKey, resource plan.Resource, source *unstructured.Unstructured) (state reportedState, known bool, err error) {
+// statusRequest is what the placements of a workspace ask for of the status of one object.
+type statusRequest struct {
+	// isKnown is false while a placement that may ask for the status cannot be read, and after a start until a pass was made for each pair.
+	isKnown bool
+	wanted  bool
+	// hasStatus is true if the destinations have one status to show.
+	hasStatus bool
+	// placed are the mailboxes of the destinations, with whether the copy has the content of the source.
+	placed map[logicalcluster.Name]bool
+}
+
+// statusRequestOf returns what the placements ask for of the status of an object.
+func (w *workspace) statusRequestOf(key objectKey, resource plan.Resource, source *unstructured.Unstructured) statusRequest {
+	isStarting := w.mayBeStarting()
 	w.lock.Lock()
-	if w.placements == nil {
-		w.lock.Unlock()
-		return state, false, nil
+	defer w.lock.Unlock()
+	if w.placements == nil || !w.placements.fleetSeen {
+		return statusRequest{}
 	}
-	placed := map[logicalcluster.Name]bool{}
-	aggregates, isSingleton, isCertain := false, false, true
+	request := statusRequest{isKnown: true, placed: map[logicalcluster.Name]bool{}}
 	if entry := w.objects[key]; entry != nil {
-		state.wanted = wantsStatus(entry.selectedBy)
-		aggregates = slices.ContainsFunc(entry.selectedBy, func(one *placementInForce) bool { return one.AggregateStatus })
-		isSingleton = slices.ContainsFunc(entry.selectedBy, func(one *placementInForce) bool { return one.SingletonStatus })
 		for mailbox, found := range entry.pairs {
 			if found.desired {
-				placed[mailbox] = found.placed
+				request.placed[mailbox] = found.placed
+				request.isKnown = request.isKnown && (!isStarting || found.placed || found.failure != nil)
 			}
 		}
+		request.wanted = wantsStatus(entry.selectedBy)
+		request.hasStatus = slices.ContainsFunc(entry.selectedBy, func(one *placementInForce) bool {
+			return one.AggregateStatus || one.SingletonStatus && len(request.placed) == 1
+		})
 	}
-	if !state.wanted {
-		isCertain = w.isStatusUnwanted(resource, source)
+	if !request.wanted {
+		request.isKnown = w.isStatusUnwanted(resource, source)
 	}
-	w.lock.Unlock()
-	state.destinations = len(placed)
-	if hasStatus := aggregates || isSingleton && len(placed) == 1; !state.wanted || !hasStatus {
-		return state, isCertain, nil
+	return request
+}
+
+// reportedStateOf returns what the source of an object is to show; known is false while that is unknown, or a mailbox cannot be read.
+func (w *workspace) reportedStateOf(key objectKey, resource plan.Resource, source *unstructured.Unstructured) (state reportedState, known bool, err error) {
+	request := w.statusRequestOf(key, resource, source)
+	state = reportedState{wanted: request.wanted, destinations: len(request.placed)}
+	if !request.isKnown || !request.hasStatus {
+		return state, request.isKnown, nil
 	}
-	statuses, known := w.statusesOf(key, resource, source, placed)
+	statuses, known := w.statusesOf(key, resource, source, request.placed)
 	switch aggregation := resource.GetRules().Aggregation; {
 	case !known || len(statuses) == 0:
 	case len(statuses) == 1:
