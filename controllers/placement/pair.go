@@ -194,7 +194,7 @@ func (w *workspace) observeSelection(key pairKey, s *pairSnapshot, hasSource boo
 		u.State = plan.SourceNotFound
 	case entry.absence == plan.Terminating:
 		// The source is visible, and somebody deletes it.
-	case w.placements.partial, entry.absence == "" && entry.isMoving():
+	case w.placements.partial, !w.placements.fleetSeen, entry.absence == "" && entry.isMoving():
 		return nil, false
 	}
 	return entry.selectedBy, true
