@@ -307,11 +307,12 @@ func (w *workspace) putInForce(next *placements) {
 	all := w.stale || before == nil || before.partial != next.partial || before.leaving != next.leaving
 	w.placements, w.stale = next, false
 	known := make(map[objectKey]bool, len(w.objects))
-	for key, object := range w.objects {
+	for key := range w.objects {
 		known[key] = true
-		w.addWithdrawals(key, object, "")
 	}
 	w.lock.Unlock()
+	// Only after the objects have been selected it is certain which copies wait for a withdrawal.
+	defer w.addAllWithdrawals()
 	w.CachePolicy.set(w.cluster, next)
 	w.reportRequests.Publish(w.cluster)
 	w.enqueueUpsync(next)
@@ -327,6 +328,15 @@ func (w *workspace) putInForce(next *placements) {
 	// Of these the workspace shows no source.
 	for key := range known {
 		w.selectObject(key, all)
+	}
+}
+
+// addAllWithdrawals enqueues all copies that are to be withdrawn.
+func (w *workspace) addAllWithdrawals() {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	for key, object := range w.objects {
+		w.addWithdrawals(key, object, "")
 	}
 }
 
