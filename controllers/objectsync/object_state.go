@@ -64,7 +64,7 @@ func (c *Controller) ObjectState(key types.NamespacedName) (state ObjectState, k
 
 // recordMarked records the result of a pass for a marked object, and publishes a change of its state.
 func (c *Controller) recordMarked(key types.NamespacedName, result outcome, failureChanged bool) {
-	if c.states.recordMarked(key, result) || failureChanged && result.mark != "" {
+	if c.states.recordMarked(key, result) || failureChanged && result.marked.mark != "" {
 		c.publishState(key)
 	}
 }
@@ -97,13 +97,13 @@ func (s *keyStates) recordMarked(key types.NamespacedName, result outcome) (chan
 	if result.unreadable {
 		return false
 	}
-	if result.mark == "" {
+	if result.marked.mark == "" {
 		delete(s.marked, key)
 		return known
 	}
-	now := markedState{synced: before.synced, excluded: result.decision.Cause == plan.ExcludedByUpsync}
-	if result.isSynced {
-		now.synced = result.mark
+	now := markedState{synced: before.synced, excluded: result.marked.excluded}
+	if result.marked.synced {
+		now.synced = result.marked.mark
 	}
 	s.marked[key] = now
 	return !known || now != before
@@ -123,13 +123,25 @@ func (s *keyStates) markedState(key types.NamespacedName) (state markedState, fa
 	return state, failure, true
 }
 
-// markOf returns the mark of a mailbox object that goes down; empty if a user made the object.
-func markOf(s *plan.Snapshot) string {
-	if s.Source == nil || s.Down == nil {
-		return ""
+// markedOutcome is what one pass found out about a marked object.
+type markedOutcome struct {
+	// mark is the mark of the mailbox object; empty if a user made the object, or it came up from the target.
+	mark string
+	// synced is true if the target has the content of the object. excluded is true if upsync takes precedence.
+	synced, excluded bool
+}
+
+// newMarkedOutcome returns the outcome for a marked object, given that of the way down.
+func newMarkedOutcome(s *plan.Snapshot, down outcome, err error) markedOutcome {
+	if s.Source == nil {
+		return markedOutcome{}
 	}
 	mark, _ := plan.Annotation(s.Source, ownership.MarkAnnotation)
-	return mark
+	return markedOutcome{
+		mark:     mark,
+		synced:   err == nil && !down.stale && isSynced(s.Down, down.decision),
+		excluded: down.decision.Cause == plan.ExcludedByUpsync,
+	}
 }
 
 // isSynced reports whether the target has the content of the source after a plan was carried out without an error.

@@ -49,9 +49,7 @@ type outcome struct {
 	statusReturned bool
 	// unreadable is true if nothing is known about the mailbox object.
 	unreadable bool
-	// mark is the mark of the mailbox object if it has one and goes down. isSynced is true if the target has its content.
-	mark     string
-	isSynced bool
+	marked     markedOutcome
 }
 
 // Reconcile makes one pass for a key, and reports its outcome. While the target is away it does nothing; [Controller.Resume] enqueues the key again.
@@ -159,7 +157,7 @@ func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (out
 	if s.Down != nil {
 		var err error
 		result, err = c.executeDown(ctx, s, c.planner.PlanDown(s))
-		result.mark, result.isSynced = markOf(s), err == nil && !result.stale && isSynced(s.Down, result.decision)
+		result.marked = newMarkedOutcome(s, result, err)
 		if err != nil || s.Up == nil {
 			return result, err
 		}
@@ -167,7 +165,9 @@ func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (out
 	if s.Up.Unconfirmed != nil {
 		c.confirmMissingSource(ctx, s)
 	}
-	return c.executeUp(ctx, s, c.planner.PlanUp(s))
+	up, err := c.executeUp(ctx, s, c.planner.PlanUp(s))
+	up.marked = result.marked
+	return up, err
 }
 
 // warn writes an event about a failure on the mailbox object. Exceeded limits are reported in the config instead: an event for

@@ -18,15 +18,14 @@ package objectsync
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
@@ -87,7 +86,7 @@ func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, 
 	if apiequality.Semantic.DeepEqual(current, wanted) {
 		return false, nil
 	}
-	patch, err := statusPatch(inMailbox.GetUID(), current, wanted)
+	patch, err := mailboxwrite.StatusPatch(inMailbox.GetUID(), current, wanted)
 	if err != nil {
 		return false, fmt.Errorf("cannot compare the status: %w", err)
 	}
@@ -100,17 +99,4 @@ func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, 
 		return false, fmt.Errorf("%w: cannot write the status: %w", errMailboxRefused, err)
 	}
 	return true, nil
-}
-
-// statusPatch returns a merge patch (RFC 7386) that turns one status into the other, fenced by the object's UID.
-func statusPatch(uid types.UID, current, wanted map[string]any) ([]byte, error) {
-	before, err := json.Marshal(map[string]any{"status": current})
-	if err != nil {
-		return nil, err
-	}
-	after, err := json.Marshal(map[string]any{"status": wanted, "metadata": map[string]any{"uid": uid}})
-	if err != nil {
-		return nil, err
-	}
-	return jsonpatch.CreateMergePatch(before, after)
 }

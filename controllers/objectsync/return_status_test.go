@@ -25,6 +25,7 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	"k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
@@ -48,7 +49,7 @@ func TestStatusPatch(t *testing.T) {
 		"markup stays text":      {`{}`, `{"a": "<b>&"}`, `{"a": "<b>&"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := statusPatch("the-uid", decode(t, test.current), decode(t, test.wanted))
+			got, err := mailboxwrite.StatusPatch("the-uid", decode(t, test.current), decode(t, test.wanted))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +143,7 @@ func TestStatusPatchOfAnything(t *testing.T) {
 	for range 3000 {
 		cached, returned := randomMap(random, 3), randomMap(random, 3)
 		current, wanted := transform.StatusWithoutNulls(cached), transform.StatusWithoutNulls(returned)
-		patch, err := statusPatch("u", current, wanted)
+		patch, err := mailboxwrite.StatusPatch("u", current, wanted)
 		if err != nil {
 			t.Fatal(err)
 		}

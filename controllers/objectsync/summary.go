@@ -38,7 +38,7 @@ import (
 // ConfigSummary counts the objects of one config.
 type ConfigSummary struct {
 	// Selected counts the objects that the config selects. Of these, Synced are on the other side, and Failed are listed in
-	// Failures with the reason. Of the synced ones, Ready do their work on the target.
+	// Failures with the reason. Of the synced ones, Ready have gone down and do their work on the target.
 	Selected, Synced, Ready, Failed int64
 	Failures                        []ObjectFailure
 	// Deferred are objects with fields that the hub does not ignore any more, but leaves to the target until the object
@@ -164,9 +164,7 @@ func (c *Controller) countUp(tallies map[string]*ConfigSummary, matcher *selecti
 		tally := summaryOf(tallies, config)
 		tally.Overruled = append(tally.Overruled, ObjectName{Resource: c.Resource.GroupResource(), Key: key})
 	}
-	state := syncState{synced: c.isUpsynced(inMailbox)}
-	state.ready = state.synced && c.Resource.GetRules().Health.Of(object).Status == health.Current
-	c.addToSummaries(tallies, selected.Selection, key, state, known)
+	c.addToSummaries(tallies, selected.Selection, key, syncState{synced: c.isUpsynced(inMailbox)}, known)
 }
 
 // countFormerlyUpsynced counts an object that was upsynced before, and is denied now.

@@ -171,7 +171,7 @@ func (w *workspace) failed(ctx context.Context, key pairKey, s *pairSnapshot, er
 		found := entry.pairs[key.mailbox]
 		changed, isFirst = found.placed || found.failure == nil || *found.failure != failure, !entry.hasFailure(failure.Reason)
 		if changed {
-			w.enqueueStatus(key.objectKey, entry)
+			w.enqueueWantedStatus(key.objectKey, entry)
 		}
 		found.placed, found.failure, found.target = false, &failure, nil
 		w.addWithdrawals(key.objectKey, entry, key.mailbox)
@@ -243,7 +243,7 @@ func (w *workspace) succeeded(key pairKey, s *pairSnapshot, decision plan.Decisi
 		w.names.set(takenName{key.mailbox, key.objectKey}, w.cluster, false)
 	}
 	if found.placed != isPlaced {
-		w.enqueueStatus(key.objectKey, entry)
+		w.enqueueWantedStatus(key.objectKey, entry)
 	}
 	found.placed, found.failure, found.target = isPlaced, nil, target
 	w.addWithdrawals(key.objectKey, entry, key.mailbox)

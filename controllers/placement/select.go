@@ -115,7 +115,7 @@ func (w *workspace) selectObject(key objectKey, changed bool) {
 		}
 	}
 	w.setSelected(key, selected, absent, changed)
-	if len(selected) == 0 && isStatusReturned(source) {
+	if len(selected) == 0 && source != nil && w.hasReturnedStatus(source) {
 		w.add(key.statusTask())
 	}
 }
@@ -137,6 +137,7 @@ func (w *workspace) setSelected(key objectKey, selected []*placementInForce, abs
 		entry.verified = absent == plan.Terminating || w.placements.leaving || w.Workloads.TakeVerifiedAbsence(w.cluster, key.candidate(absent))
 		changed = changed || entry.verified
 	}
+	wantedStatus := wantsStatus(entry.selectedBy)
 	entry.selectedBy = selected
 	wanted := map[logicalcluster.Name]struct{}{}
 	for _, placement := range selected {
@@ -145,11 +146,8 @@ func (w *workspace) setSelected(key objectKey, selected []*placementInForce, abs
 		}
 	}
 	w.setDesired(key, entry, wanted, changed)
-	if now := wantsStatus(selected); now || entry.wantsStatus {
-		// Also when nobody asks for it any more.
-		entry.wantsStatus = true
+	if wantedStatus || wantsStatus(selected) {
 		w.enqueueStatus(key, entry)
-		entry.wantsStatus = now
 	}
 	w.reportRequests.Publish(w.cluster)
 }
@@ -181,7 +179,7 @@ func (w *workspace) setDesired(key objectKey, entry *object, wanted map[logicalc
 			w.add(at.task())
 		}
 		if found.desired {
-			found.desired, found.placed, found.failure = false, false, nil
+			found.desired, found.placed, found.failure, found.target = false, false, nil, nil
 			if w.desired--; w.desired == w.MaxPairs {
 				// Other objects have waited for that.
 				w.stale = true

@@ -81,6 +81,7 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 	for _, slice := range existing {
 		byName[slice.GetName()] = slice
 	}
+	isCaughtUp := w.isCaughtUp(summary)
 	var result reconcile.Result
 	for _, placement := range placements {
 		found, ok := summary.outcomes[placement.GetUID()]
@@ -91,7 +92,8 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 		if !ok {
 			continue
 		}
-		if w.isStarting(placement, counted) {
+		if !isCaughtUp && isReported(placement) {
+			// The status of the previous leader counts until it is disproved.
 			result.RequeueAfter = fleetSeenPoll
 			continue
 		}
@@ -102,42 +104,53 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 	return result, nil
 }
 
-// isStarting reports whether the status of the previous leader is to stay, because the hub has started a moment ago and does not know
-// all that the status tells.
-func (w *workspace) isStarting(placement *unstructured.Unstructured, counted *tally) bool {
-	if !isReported(placement) || !w.mayBeStarting() {
+// isCaughtUp reports whether the hub knows all that the statuses of the previous leader tell: it has listed and selected all objects, made
+// a pass for each pair, and the sync controllers have tried each copy. Once it does, or some time after the start, that stays so.
+func (w *workspace) isCaughtUp(summed summary) bool {
+	w.lock.Lock()
+	caughtUp := w.caughtUp
+	w.lock.Unlock()
+	if caughtUp {
+		return true
+	}
+	if w.mayBeStarting() && (summed.isUntried() || !w.knowsSources() || !w.hasSelectedAll()) {
 		return false
 	}
-	if counted == nil {
-		counted = &tally{}
-	}
-	return counted.untried || !w.knowsSources() || w.countSelected(placement.GetUID()) > counted.selected
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	w.caughtUp = true
+	return true
 }
 
-// countSelected returns how many of the objects that the caches show a placement in force selects.
-func (w *workspace) countSelected(placement types.UID) (count int64) {
-	w.lock.Lock()
-	var inForce *placementInForce
-	if w.placements != nil {
-		for _, one := range w.placements.all {
-			if one.UID == placement {
-				inForce = one
-			}
+// isUntried reports whether nothing is known yet of some pair.
+func (s summary) isUntried() bool {
+	for _, counted := range s.tallies {
+		if counted.untried {
+			return true
 		}
 	}
-	w.lock.Unlock()
-	if inForce == nil {
-		return 0
-	}
+	return false
+}
+
+// hasSelectedAll reports whether each object that the caches show, and a placement selects, is counted. The events of caches that have just
+// been filled are still to come.
+func (w *workspace) hasSelectedAll() bool {
+	missing := false
 	w.forEachObject(func(resource plan.Resource, source *unstructured.Unstructured) {
-		if source.GetDeletionTimestamp() != nil || !isPlaceable(resource, source) {
+		if missing || source.GetDeletionTimestamp() != nil || !isPlaceable(resource, source) {
 			return
 		}
-		if selected, _ := inForce.Selects(ruleObject(w.Workloads, w.cluster, resource, source)); selected {
-			count++
+		key := objectKey{resource.GroupVersionResource, types.NamespacedName{Namespace: source.GetNamespace(), Name: source.GetName()}}
+		w.lock.Lock()
+		defer w.lock.Unlock()
+		if w.placements == nil {
+			missing = true
+			return
 		}
+		selected, _ := w.placements.selecting(ruleObject(w.Workloads, w.cluster, resource, source))
+		missing = len(selected) > 0 && (w.objects[key] == nil || len(w.objects[key].selectedBy) < len(selected))
 	})
-	return count
+	return !missing
 }
 
 // knowsSources reports whether the hub has listed all objects of the workspace.

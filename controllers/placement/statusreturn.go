@@ -20,13 +20,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"time"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/kcp-dev/logicalcluster/v3"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,9 +36,11 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/redact"
 )
 
 // aggregationDelay is how long changes of the statuses of an object with several destinations are gathered into one write.
@@ -58,14 +58,19 @@ type reportedState struct {
 // statusTask returns the task that writes the status of a source.
 func (k objectKey) statusTask() task { return task{resource: k.resource, key: k.key, status: true} }
 
-// enqueueStatus writes the status of the source of an object, if a placement asks for it. It requires the lock.
+// enqueueStatus writes the status of the source of an object. It requires the lock.
 func (w *workspace) enqueueStatus(key objectKey, object *object) {
-	switch {
-	case !object.wantsStatus:
-	case object.destinations() > 1:
+	if object.destinations() > 1 {
 		w.queue.AddAfter(aggregationDelay, key.statusTask())
-	default:
-		w.add(key.statusTask())
+		return
+	}
+	w.add(key.statusTask())
+}
+
+// enqueueWantedStatus writes the status of the source of an object if a placement asks for it. It requires the lock.
+func (w *workspace) enqueueWantedStatus(key objectKey, object *object) {
+	if wantsStatus(object.selectedBy) {
+		w.enqueueStatus(key, object)
 	}
 }
 
@@ -84,15 +89,12 @@ func wantsStatus(selectedBy []*placementInForce) bool {
 	return slices.ContainsFunc(selectedBy, func(one *placementInForce) bool { return one.SingletonStatus || one.AggregateStatus })
 }
 
-// returnStatus makes the status of a source what its placements ask for. It makes at most one write for the annotation that counts
-// the destinations, and one for the status.
+// returnStatus makes the status of a source what its placements ask for. It makes at most one write for the annotations that count the
+// destinations and tell whose the status is, and one for the status.
 func (w *workspace) returnStatus(ctx context.Context, key objectKey) (reconcile.Result, error) {
 	resource, ok := w.resource(key.resource)
-	if !ok || !resource.StatusReturn {
-		return reconcile.Result{}, nil
-	}
 	source := w.statusSource(key)
-	if source == nil {
+	if !ok || resource.Native || source == nil {
 		return reconcile.Result{}, nil
 	}
 	desired, known, err := w.reportedStateOf(key, resource, source)
@@ -100,26 +102,67 @@ func (w *workspace) returnStatus(ctx context.Context, key objectKey) (reconcile.
 		w.aggregationFailed(ctx, key, err)
 		return reconcile.Result{}, nil
 	}
-	if !known || !desired.wanted && !isStatusReturned(source) || desired.wanted && mailboxes.ProjectionOf(source) != mailboxes.FullObject {
-		return reconcile.Result{}, nil
-	}
 	ctx = requestmetrics.WithClass(ctx, requestmetrics.Object)
-	if desired.wanted {
-		// The annotation comes first and goes last: it tells that the status is the hub's.
-		err = errors.Join(w.writeCount(ctx, key, source, strconv.Itoa(desired.destinations)), w.writeSourceStatus(ctx, key, resource, source, desired.status))
-	} else if err = w.removeSourceStatus(ctx, key, resource, source); err == nil {
-		err = w.writeCount(ctx, key, source, "")
+	switch {
+	case !known:
+	case desired.wanted:
+		err = w.writeReportedState(ctx, key, resource, source, desired)
+	case w.hasReturnedStatus(source):
+		err = w.removeReportedState(ctx, key, resource, source)
 	}
-	return retryStale(err)
+	return reconcile.Result{}, err
 }
 
-// isStatusReturned reports whether the hub has written the status of an object, which may be nil.
-func isStatusReturned(source *unstructured.Unstructured) bool {
-	if source == nil {
-		return false
+// writeReportedState writes what differs. The annotations come first: they tell that the status is the hub's.
+func (w *workspace) writeReportedState(ctx context.Context, key objectKey, resource plan.Resource, source *unstructured.Unstructured, desired reportedState) error {
+	if mailboxes.ProjectionOf(source) != mailboxes.FullObject {
+		// An event follows when the rest has been fetched.
+		return nil
 	}
-	_, isReturned := plan.Annotation(source, edgev2alpha1.AnnotationExecutingCount)
-	return isReturned
+	count, owner := strconv.Itoa(desired.destinations), w.statusOwner().EnsuredValue(transform.SelfOf(source))
+	presentCount, _ := plan.Annotation(source, edgev2alpha1.AnnotationExecutingCount)
+	presentOwner, _ := plan.Annotation(source, ownership.StatusAnnotation)
+	if presentCount != count || presentOwner != owner {
+		if err := w.annotate(ctx, key, source, count, owner); err != nil {
+			return err
+		}
+	}
+	present, status := transform.StatusWithoutNulls(source.Object["status"]), transform.StatusWithoutNulls(desired.status)
+	if apiequality.Semantic.DeepEqual(present, status) {
+		return nil
+	}
+	patch, err := mailboxwrite.StatusPatch(source.GetUID(), present, status)
+	if err != nil {
+		return fmt.Errorf("cannot compare the status: %w", err)
+	}
+	return w.patchStatus(ctx, key, resource, patch)
+}
+
+// removeReportedState removes the status that the hub wrote, and then the annotations. The cache may not have the status of an object
+// that no placement selects.
+func (w *workspace) removeReportedState(ctx context.Context, key objectKey, resource plan.Resource, source *unstructured.Unstructured) error {
+	if len(transform.StatusWithoutNulls(source.Object["status"])) > 0 || mailboxes.ProjectionOf(source) != mailboxes.FullObject {
+		patch, err := json.Marshal(map[string]any{"status": nil, "metadata": map[string]any{"uid": source.GetUID()}})
+		if err != nil {
+			return err
+		}
+		if err := w.patchStatus(ctx, key, resource, patch); err != nil {
+			return err
+		}
+	}
+	return w.annotate(ctx, key, source, nil, nil)
+}
+
+// statusOwner owns the statuses that the hub wrote in the workspace. Nobody else can make its annotation, and it counts for one object
+// of one workspace only: whoever copies it, or sets KubeStellar's, does not make the hub remove a status.
+func (w *workspace) statusOwner() ownership.Owner {
+	return ownership.Owner{Hub: w.Hub, SyncTarget: types.UID("status/" + w.cluster), Sealer: w.Sealer}
+}
+
+// hasReturnedStatus reports whether the hub has written the status of an object.
+func (w *workspace) hasReturnedStatus(source *unstructured.Unstructured) bool {
+	text, found := plan.Annotation(source, ownership.StatusAnnotation)
+	return found && w.statusOwner().HasEnsured(text, transform.SelfOf(source))
 }
 
 // statusSource returns the object whose status may be written; nil if there is none, if it is being deleted, or if it is a copy itself.
@@ -159,7 +202,7 @@ func (w *workspace) statusRequestOf(key objectKey, resource plan.Resource, sourc
 				request.isKnown = request.isKnown && (!isStarting || found.placed || found.failure != nil)
 			}
 		}
-		request.wanted = wantsStatus(entry.selectedBy)
+		request.wanted = resource.StatusReturn && wantsStatus(entry.selectedBy)
 		request.hasStatus = slices.ContainsFunc(entry.selectedBy, func(one *placementInForce) bool {
 			return one.AggregateStatus || one.SingletonStatus && len(request.placed) == 1
 		})
@@ -195,7 +238,7 @@ func (w *workspace) isStatusUnwanted(resource plan.Resource, source *unstructure
 		return false
 	}
 	selected, known := w.placements.selecting(ruleObject(w.Workloads, w.cluster, resource, source))
-	return known && !wantsStatus(selected)
+	return known && !(resource.StatusReturn && wantsStatus(selected))
 }
 
 // statusesOf returns the statuses of the copies of an object, sorted by SyncTarget, counted in generations of the source; nil for a
@@ -224,18 +267,11 @@ func (w *workspace) statusesOf(key objectKey, resource plan.Resource, source *un
 	return statuses, true
 }
 
-// writeCount writes the annotation that counts the destinations, if it differs; empty removes it.
-func (w *workspace) writeCount(ctx context.Context, key objectKey, source *unstructured.Unstructured, count string) error {
-	present, found := plan.Annotation(source, edgev2alpha1.AnnotationExecutingCount)
-	if present == count && found == (count != "") {
-		return nil
-	}
-	var value any
-	if count != "" {
-		value = count
-	}
+// annotate sets the annotations that count the destinations and tell whose the status is; nil removes one.
+func (w *workspace) annotate(ctx context.Context, key objectKey, source *unstructured.Unstructured, count, owner any) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": source.GetUID(), "annotations": map[string]any{edgev2alpha1.AnnotationExecutingCount: value},
+		"uid":         source.GetUID(),
+		"annotations": map[string]any{edgev2alpha1.AnnotationExecutingCount: count, ownership.StatusAnnotation: owner},
 	}})
 	if err != nil {
 		return err
@@ -243,39 +279,8 @@ func (w *workspace) writeCount(ctx context.Context, key objectKey, source *unstr
 	return w.patchSource(ctx, key, patch)
 }
 
-// writeSourceStatus writes the status of the source, if it differs.
-func (w *workspace) writeSourceStatus(ctx context.Context, key objectKey, resource plan.Resource, source *unstructured.Unstructured, status map[string]any) error {
-	present, desired := transform.StatusWithoutNulls(source.Object["status"]), transform.StatusWithoutNulls(status)
-	if apiequality.Semantic.DeepEqual(present, desired) {
-		return nil
-	}
-	before, err := json.Marshal(map[string]any{"status": present})
-	if err != nil {
-		return err
-	}
-	after, err := json.Marshal(map[string]any{"status": desired, "metadata": map[string]any{"uid": source.GetUID()}})
-	if err != nil {
-		return err
-	}
-	patch, err := jsonpatch.CreateMergePatch(before, after)
-	if err != nil {
-		return fmt.Errorf("cannot compare the status: %w", err)
-	}
-	if resource.StatusSubresource {
-		return w.patchSource(ctx, key, patch, "status")
-	}
-	return w.patchSource(ctx, key, patch)
-}
-
-// removeSourceStatus removes the status of an object that no placement selects any more. The cache may not have the status then.
-func (w *workspace) removeSourceStatus(ctx context.Context, key objectKey, resource plan.Resource, source *unstructured.Unstructured) error {
-	if mailboxes.ProjectionOf(source) == mailboxes.FullObject {
-		return w.writeSourceStatus(ctx, key, resource, source, nil)
-	}
-	patch, err := json.Marshal(map[string]any{"status": nil, "metadata": map[string]any{"uid": source.GetUID()}})
-	if err != nil {
-		return err
-	}
+// patchStatus patches the status of an object of the workspace.
+func (w *workspace) patchStatus(ctx context.Context, key objectKey, resource plan.Resource, patch []byte) error {
 	if resource.StatusSubresource {
 		return w.patchSource(ctx, key, patch, "status")
 	}
@@ -307,7 +312,7 @@ func (w *workspace) patchSource(ctx context.Context, key objectKey, patch []byte
 
 // aggregationFailed reports a rule that cannot combine the statuses of an object, once for each text. The status stays as it is.
 func (w *workspace) aggregationFailed(ctx context.Context, key objectKey, err error) {
-	failure := Failure{ReasonAggregationFailed, newFailure(err).Message}
+	failure := Failure{ReasonAggregationFailed, redact.Text(err.Error())}
 	w.lock.Lock()
 	entry := w.objects[key]
 	isNew := entry != nil && entry.aggregationError != failure.Message

@@ -25,6 +25,8 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
@@ -63,8 +65,39 @@ func TestStatusIsUnwanted(t *testing.T) {
 		"one asks among others that do not": {placements{all: []*placementInForce{selecting("shop", false), selecting("shop", true)}}, false},
 	} {
 		w := &workspace{Controller: &Controller{}, placements: &c.placements}
-		resource := plan.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Kind: "Deployment", Namespaced: true}
+		resource := plan.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Kind: "Deployment", Namespaced: true, StatusReturn: true}
 		if got := w.isStatusUnwanted(resource, sourceObject()); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+		resource.StatusReturn = false
+		if got := w.isStatusUnwanted(resource, sourceObject()); got == c.placements.partial {
+			t.Errorf("%s, and the PublishedResource returns no status: %v", name, got)
+		}
+	}
+}
+
+// Nobody but the hub can make a status the hub's, so that the hub removes it: not by KubeStellar's annotation, and not by a copy of the hub's.
+func TestWhoseStatus(t *testing.T) {
+	w := &workspace{Controller: &Controller{Options: Options{Hub: "hub", Sealer: ownership.NewSealer([]byte("key"))}}, cluster: "team"}
+	elsewhere := &workspace{Controller: w.Controller, cluster: "other"}
+	otherKey := &workspace{Controller: &Controller{Options: Options{Hub: "hub", Sealer: ownership.NewSealer([]byte("forged"))}}, cluster: "team"}
+	another := sourceObject()
+	another.SetName("another")
+	for name, c := range map[string]struct {
+		annotations map[string]string
+		want        bool
+	}{
+		"the hub's":               {map[string]string{ownership.StatusAnnotation: w.statusOwner().EnsuredValue(transform.SelfOf(sourceObject()))}, true},
+		"KubeStellar's":           {map[string]string{edgev2alpha1.AnnotationExecutingCount: "1"}, false},
+		"a user's":                {map[string]string{ownership.StatusAnnotation: "mine"}, false},
+		"that of another object":  {map[string]string{ownership.StatusAnnotation: w.statusOwner().EnsuredValue(transform.SelfOf(another))}, false},
+		"of another workspace":    {map[string]string{ownership.StatusAnnotation: elsewhere.statusOwner().EnsuredValue(transform.SelfOf(sourceObject()))}, false},
+		"sealed by another key":   {map[string]string{ownership.StatusAnnotation: otherKey.statusOwner().EnsuredValue(transform.SelfOf(sourceObject()))}, false},
+		"of what the hub ensured": {map[string]string{ownership.StatusAnnotation: w.ownerOf("u").EnsuredValue(transform.SelfOf(sourceObject()))}, false},
+	} {
+		object := sourceObject()
+		object.SetAnnotations(c.annotations)
+		if got := w.hasReturnedStatus(object); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

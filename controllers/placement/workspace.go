@@ -88,6 +88,8 @@ type workspace struct {
 	// objects have an entry if a placement selects them, or if they have a copy. desired is the number of desired pairs.
 	objects map[objectKey]*object
 	desired int
+	// caughtUp is true once the statuses of the previous leader may be replaced, see isCaughtUp.
+	caughtUp bool
 	// reported is when the status was last written.
 	reported time.Time
 }
@@ -100,8 +102,7 @@ type object struct {
 	absence  plan.Cause
 	verified bool
 	pairs    map[logicalcluster.Name]*pair
-	// wantsStatus is true if a placement asks for the status. aggregationError is why the statuses cannot be combined.
-	wantsStatus      bool
+	// aggregationError is why the statuses of the copies cannot be combined.
 	aggregationError string
 }
 
@@ -193,7 +194,7 @@ func (w *workspace) onCopy(resource schema.GroupVersionResource, name types.Name
 		w.countPair(key)
 	}
 	found.hasCopy = after != nil
-	w.enqueueStatus(key.objectKey, entry)
+	w.enqueueWantedStatus(key.objectKey, entry)
 	w.dropIfUnused(key)
 	w.lock.Unlock()
 	w.add(key.task())

@@ -46,8 +46,8 @@ type SyncerConfigStatus struct {
 	// +optional
 	Synced int64 `json:"synced"`
 
-	// ready is the number of synced objects that do their work on the target: kstatus, or spec.health of their
-	// PublishedResource, finds them Current.
+	// ready is the number of synced objects that the hub brought to the target, and that do their work there: kstatus,
+	// or spec.health of their PublishedResource, finds them Current.
 	// +optional
 	Ready int64 `json:"ready"`
 

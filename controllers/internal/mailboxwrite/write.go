@@ -18,14 +18,17 @@ package mailboxwrite
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 
+	jsonpatch "github.com/evanphx/json-patch/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
@@ -83,6 +86,19 @@ func Merge(inMailbox, desired *unstructured.Unstructured) *unstructured.Unstruct
 	result.SetLabels(withKCPEntries(desired.GetLabels(), inMailbox.GetLabels()))
 	result.SetAnnotations(withKCPEntries(desired.GetAnnotations(), inMailbox.GetAnnotations()))
 	return result
+}
+
+// StatusPatch returns a merge patch (RFC 7386) that turns one status into the other, fenced by the object's UID.
+func StatusPatch(uid types.UID, current, desired map[string]any) ([]byte, error) {
+	before, err := json.Marshal(map[string]any{"status": current})
+	if err != nil {
+		return nil, err
+	}
+	after, err := json.Marshal(map[string]any{"status": desired, "metadata": map[string]any{"uid": uid}})
+	if err != nil {
+		return nil, err
+	}
+	return jsonpatch.CreateMergePatch(before, after)
 }
 
 // withKCPEntries adds kcp's own entries to the desired ones.

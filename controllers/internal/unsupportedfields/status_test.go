@@ -43,7 +43,7 @@ var reportedConfigFields = map[string]testReference{
 	"status.observedGeneration": test(counted, "TestStatus"),
 	"status.selected":           test(counted, "TestStatus"),
 	"status.synced":             test(counted, "TestStatus"),
-	"status.ready":              spec("test/e2e/placement_test.go", "tells how far the clusters are, and how healthy the objects there"),
+	"status.ready":              spec("test/e2e/placement_status_test.go", "tells how far the clusters are, and how healthy the objects there"),
 	"status.failed":             test(counted, "TestStatus"),
 	"status.failures":           test("controllers/objectsync/summary_test.go", "TestSummary"),
 }

@@ -20,10 +20,12 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/expression"
+	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 )
 
 // Aggregator combines statuses. It is immutable and safe for concurrent use. The nil Aggregator combines none.
@@ -60,9 +62,24 @@ func Compile(spec *synchubv1alpha1.PublishedResourceSpec, resource schema.GroupR
 	return nil, nil
 }
 
+// MaxBytes bounds the statuses that are combined into one, as [cachesize.SizeOf] estimates them. An object of an API server has at most
+// 1.5 MB (the limit of etcd), and a sum of usual statuses a few kilobytes for each cluster.
+const MaxBytes = 4 << 20
+
+// ErrTooLarge means that the statuses exceed [MaxBytes].
+var ErrTooLarge = fmt.Errorf("the statuses of the object on all clusters have more than %d MiB together, so they are not combined", MaxBytes>>20)
+
 // Aggregate returns one status for those of all destinations, in a stable order of these; nil stands for a destination that has none
-// yet. generation is that of the source, by which the statuses count. The result shares no memory with the statuses.
+// yet. generation is that of the source, by which the statuses count. The result shares no memory with the statuses. The error says why they
+// cannot be combined, and names the field of the PublishedResource if that is to blame.
 func (a *Aggregator) Aggregate(statuses []map[string]any, generation int64) (map[string]any, error) {
+	var size int64
+	for _, status := range statuses {
+		size += cachesize.SizeOf(&unstructured.Unstructured{Object: status})
+	}
+	if size > MaxBytes {
+		return nil, ErrTooLarge
+	}
 	if a.expression == nil {
 		return sum(statuses, generation), nil
 	}

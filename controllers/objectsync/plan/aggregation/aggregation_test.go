@@ -18,6 +18,8 @@ package aggregation_test
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -137,6 +139,26 @@ func TestExpression(t *testing.T) {
 		case want != "" && !reflect.DeepEqual(got, parse(t, want)[0]):
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
+	}
+}
+
+// What targets write must not make a sum slow, or large.
+func TestSumIsBounded(t *testing.T) {
+	aggregator, err := aggregation.Compile(&synchubv1alpha1.PublishedResourceSpec{StatusAggregation: synchubv1alpha1.StatusAggregationSum}, schema.GroupResource{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list, conditions []any
+	for i := range 20_000 {
+		list = append(list, int64(i))
+		conditions = append(conditions, map[string]any{"type": fmt.Sprint(i), "status": "True"})
+	}
+	got, err := aggregator.Aggregate([]map[string]any{{"list": list}, {"conditions": conditions[:2_000]}}, 1)
+	if err != nil || len(got["list"].([]any)) != 256 || len(got["conditions"].([]any)) != 256 {
+		t.Errorf("%d items, %v", len(got["list"].([]any)), err)
+	}
+	if _, err := aggregator.Aggregate([]map[string]any{{"text": strings.Repeat("x", aggregation.MaxBytes/2)}, {"text": strings.Repeat("y", aggregation.MaxBytes/2)}}, 1); !errors.Is(err, aggregation.ErrTooLarge) {
+		t.Errorf("statuses of %d bytes: %v", aggregation.MaxBytes, err)
 	}
 }
 

@@ -39,7 +39,7 @@ func sum(statuses []map[string]any, generation int64) map[string]any {
 			switch field {
 			case "conditions", "observedGeneration":
 			default:
-				total[field] = add(field, total[field], value)
+				total[field] = add(total[field], value)
 			}
 		}
 	}
@@ -63,8 +63,12 @@ func sum(statuses []map[string]any, generation int64) map[string]any {
 	return total
 }
 
+// maxItems bounds a joined list, and the conditions that are read of one status: the time to join a list grows with its square, and targets
+// write what they like.
+const maxItems = 256
+
 // add adds a value to those before: numbers to their sum, and fields of maps and items of lists to all of these.
-func add(field string, before, value any) any {
+func add(before, value any) any {
 	switch typed := value.(type) {
 	case int64:
 		number, _ := before.(int64)
@@ -75,12 +79,15 @@ func add(field string, before, value any) any {
 			all = map[string]any{}
 		}
 		for key, item := range typed {
-			all[key] = add(field+"."+key, all[key], item)
+			all[key] = add(all[key], item)
 		}
 		return all
 	case []any:
 		all, _ := before.([]any)
 		for _, item := range typed {
+			if len(all) == maxItems {
+				break
+			}
 			if !slices.ContainsFunc(all, func(known any) bool { return apiequality.Semantic.DeepEqual(known, item) }) {
 				all = append(all, runtime.DeepCopyJSONValue(item))
 			}
@@ -150,7 +157,7 @@ func conditionsOf(statuses []map[string]any) []any {
 
 func conditionsIn(status map[string]any) (conditions []map[string]any) {
 	list, _ := status["conditions"].([]any)
-	for _, item := range list {
+	for _, item := range list[:min(len(list), maxItems)] {
 		if condition, ok := item.(map[string]any); ok {
 			conditions = append(conditions, condition)
 		}

@@ -17,15 +17,15 @@ limitations under the License.
 package health
 
 import (
+	"errors"
 	"fmt"
-	"strings"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/expression"
+	"github.com/synchub-dev/synchub/provider/redact"
 )
 
 // Status says whether an object does its work. The names are those of kstatus.
@@ -60,13 +60,10 @@ func (s Status) String() string {
 	}
 }
 
-// maxMessage bounds the messages of targets, in bytes: one is kept for each object that is not healthy.
-const maxMessage = 256
-
 // Health is the status of one version of an object. It is comparable.
 type Health struct {
 	Status Status
-	// Message says why the status is Failed or Unknown, in at most 256 bytes. It comes from the target. Empty for other statuses.
+	// Message says why the status is Failed or Unknown; empty for other statuses. It comes from the target, and is a [redact.Text].
 	Message string
 }
 
@@ -120,7 +117,7 @@ func (r *Rules) Of(object *unstructured.Unstructured) Health {
 func byKstatus(object *unstructured.Unstructured) Health {
 	result, err := kstatus.Compute(object)
 	if err != nil {
-		return Health{Unknown, limited("kstatus cannot read the object: " + err.Error())}
+		return Health{Unknown, redact.Text("kstatus cannot read the object: " + err.Error())}
 	}
 	switch result.Status {
 	case kstatus.CurrentStatus:
@@ -130,9 +127,9 @@ func byKstatus(object *unstructured.Unstructured) Health {
 	case kstatus.TerminatingStatus:
 		return Health{Status: Terminating}
 	case kstatus.FailedStatus:
-		return Health{Failed, limited(result.Message)}
+		return Health{Failed, redact.Text(result.Message)}
 	default:
-		return Health{Unknown, limited(result.Message)}
+		return Health{Unknown, redact.Text(result.Message)}
 	}
 }
 
@@ -146,14 +143,14 @@ func (r *Rules) byRules(object *unstructured.Unstructured) Health {
 	}
 	variables := map[string]any{self: object.Object}
 	if failed, err := isTrue(r.failed, variables); err != nil {
-		return Health{Unknown, limited("spec.health.failed: " + err.Error())}
+		return Health{Unknown, redact.Text("spec.health.failed: " + err.Error())}
 	} else if failed {
 		return Health{Failed, r.messageOf(variables)}
 	}
 	current, err := isTrue(r.current, variables)
 	switch {
 	case err != nil:
-		return Health{Unknown, limited("spec.health.current: " + err.Error())}
+		return Health{Unknown, redact.Text("spec.health.current: " + err.Error())}
 	case current:
 		return Health{Status: Current}
 	default:
@@ -168,13 +165,13 @@ func (r *Rules) messageOf(variables map[string]any) string {
 	}
 	result, err := r.message.Evaluate(variables)
 	if err != nil {
-		return limited("spec.health.message: " + err.Error())
+		return redact.Text("spec.health.message: " + err.Error())
 	}
 	text, ok := result.(string)
 	if !ok {
 		return "spec.health.message: the expression yields no string"
 	}
-	return limited(text)
+	return redact.Text(text)
 }
 
 // isTrue evaluates an expression; nil is false. The error does not show the result, which may be a part of a Secret.
@@ -188,21 +185,7 @@ func isTrue(rule *expression.Expression, variables map[string]any) (bool, error)
 	}
 	value, ok := result.(bool)
 	if !ok {
-		return false, fmt.Errorf("the expression yields neither true nor false")
+		return false, errors.New("the expression yields neither true nor false")
 	}
 	return value, nil
-}
-
-// limited returns a text of a target as a copy of bounded size, so that it does not keep the object in memory.
-func limited(text string) string {
-	// More than that is cut in any case.
-	text = strings.ToValidUTF8(text[:min(len(text), 2*maxMessage)], string(utf8.RuneError))
-	if len(text) <= maxMessage {
-		return strings.Clone(text)
-	}
-	end := maxMessage - len("…")
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
 }

@@ -30,6 +30,8 @@ const (
 	OwnerLabel = "synchub.dev/owner"
 	// MarkAnnotation holds the [Mark] as JSON.
 	MarkAnnotation = "synchub.dev/mark"
+	// StatusAnnotation is on an object of a workload workspace whose status the hub wrote. Its value is that of [Owner.EnsuredValue].
+	StatusAnnotation = "synchub.dev/status-by"
 	// EnsuredAnnotation is on namespaces that the hub created only for their contents, and on objects that it created and
 	// released because their deletion would delete others. Its value is [Owner.EnsuredValue]. The hub does not own such an
 	// object: it neither corrects nor deletes it. But it may own it again.

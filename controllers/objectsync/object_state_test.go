@@ -1,0 +1,76 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"errors"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+)
+
+// A copy is in sync with the mark that it had in the last pass that succeeded; a failed pass does not change that.
+func TestMarkedStates(t *testing.T) {
+	states := newKeyStates(clock.RealClock{})
+	key := types.NamespacedName{Name: "till"}
+	withMark := func(mark string) *plan.Snapshot {
+		object := &unstructured.Unstructured{Object: map[string]any{}}
+		if mark != "" {
+			object.SetAnnotations(map[string]string{ownership.MarkAnnotation: mark})
+		}
+		return &plan.Snapshot{Source: object, Down: &plan.DownSnapshot{State: plan.InSync}}
+	}
+	decided := func(action plan.Action, cause plan.Cause) outcome {
+		return outcome{decision: plan.Decision{Action: action, Cause: cause}}
+	}
+	for _, step := range []struct {
+		name    string
+		mark    string
+		down    outcome
+		err     error
+		changed bool
+		want    markedState
+		known   bool
+	}{
+		{"a user's object", "", decided(plan.Create, plan.Missing), nil, false, markedState{}, false},
+		{"a copy that is refused", "one", decided(plan.Create, plan.Missing), errors.New("no"), true, markedState{}, true},
+		{"a copy that is created", "one", decided(plan.Create, plan.Missing), nil, true, markedState{synced: "one"}, true},
+		{"nothing to do", "one", decided(plan.None, plan.InSync), nil, false, markedState{synced: "one"}, true},
+		{"an edit that is refused", "two", decided(plan.Apply, plan.Changed), errors.New("no"), false, markedState{synced: "one"}, true},
+		{"a pass that comes too late", "two", outcome{decision: plan.Decision{Action: plan.Apply}, stale: true}, nil, false, markedState{synced: "one"}, true},
+		{"an edit that is applied", "two", decided(plan.Apply, plan.Changed), nil, true, markedState{synced: "two"}, true},
+		{"upsync takes precedence", "two", decided(plan.None, plan.ExcludedByUpsync), nil, true, markedState{synced: "two", excluded: true}, true},
+		{"it is released", "", decided(plan.None, plan.InSync), nil, true, markedState{}, false},
+	} {
+		result := step.down
+		result.marked = newMarkedOutcome(withMark(step.mark), step.down, step.err)
+		changed := states.recordMarked(key, result)
+		got, _, known := states.markedState(key)
+		if changed != step.changed || got != step.want || known != step.known {
+			t.Errorf("%s: changed %v, %+v, %v", step.name, changed, got, known)
+		}
+	}
+	states.recordMarked(key, outcome{marked: markedOutcome{mark: "three", synced: true}})
+	if changed := states.recordMarked(key, outcome{unreadable: true}); changed {
+		t.Error("a mailbox that cannot be read changes what is known")
+	}
+}
