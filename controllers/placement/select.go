@@ -101,23 +101,31 @@ func (w *workspace) selectObject(key objectKey, changed bool) {
 	var selected []*placementInForce
 	absent := plan.SourceNotFound
 	if state == mailboxes.Present {
-		absent = plan.Deselected
-		if isPlaceable(resource, source) {
-			var known bool
-			selected, known = w.placements.selecting(ruleObject(w.Workloads, w.cluster, resource, source))
-			if len(selected) == 0 && (!known || mailboxes.ProjectionOf(source) == mailboxes.IdentityOnly) {
-				// The labels that decide are not cached.
-				return
-			}
-		}
-		if source.GetDeletionTimestamp() != nil {
-			selected, absent = nil, plan.Terminating
+		var decided bool
+		if selected, absent, decided = w.selectPresent(resource, source); !decided {
+			return
 		}
 	}
 	w.setSelected(key, selected, absent, changed)
 	if len(selected) == 0 && source != nil && w.hasReturnedStatus(source) {
 		w.add(key.statusTask())
 	}
+}
+
+// selectPresent returns the placements that select an object of the workspace, and why none does if none does; decided is false if
+// labels that decide are not cached. It requires the lock.
+func (w *workspace) selectPresent(resource plan.Resource, source *unstructured.Unstructured) (selected []*placementInForce, absent plan.Cause, decided bool) {
+	if isPlaceable(resource, source) {
+		var known bool
+		selected, known = w.placements.selecting(ruleObject(w.Workloads, w.cluster, resource, source))
+		if len(selected) == 0 && (!known || mailboxes.ProjectionOf(source) == mailboxes.IdentityOnly) {
+			return nil, "", false
+		}
+	}
+	if source.GetDeletionTimestamp() != nil {
+		return nil, plan.Terminating, true
+	}
+	return selected, plan.Deselected, true
 }
 
 // setSelected sets the placements that select an object, and enqueues its pairs. It requires the lock.

@@ -238,7 +238,7 @@ func (w *workspace) isStatusUnwanted(resource plan.Resource, source *unstructure
 		return false
 	}
 	selected, known := w.placements.selecting(ruleObject(w.Workloads, w.cluster, resource, source))
-	return known && !(resource.StatusReturn && wantsStatus(selected))
+	return known && (!resource.StatusReturn || !wantsStatus(selected))
 }
 
 // statusesOf returns the statuses of the copies of an object, sorted by SyncTarget, counted in generations of the source; nil for a
