@@ -37,13 +37,17 @@ func TestCRDsAreAcceptedByAnAPIServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			requireAcceptable(t, crd)
-			// A SinglePlacementSlice has its destinations at the top, as in KubeStellar, and no status.
-			wanted := name != "singleplacementslices.edge.kubestellar.io"
+			// SinglePlacementSlices and Customizers have their fields at the top, as in KubeStellar, and no status.
+			wanted := name != "singleplacementslices.edge.kubestellar.io" && name != "customizers.edge.kubestellar.io"
 			if version := crd.Spec.Versions[0]; (version.Subresources != nil && version.Subresources.Status != nil) != wanted {
 				t.Errorf("the status subresource: got %t, wanted %t", !wanted, wanted)
 			}
-			if crd.Spec.Scope != apiextensionsv1.ClusterScoped {
-				t.Errorf("scope is %s, wanted Cluster", crd.Spec.Scope)
+			scope := apiextensionsv1.ClusterScoped
+			if name == "customizers.edge.kubestellar.io" {
+				scope = apiextensionsv1.NamespaceScoped
+			}
+			if crd.Spec.Scope != scope {
+				t.Errorf("scope is %s, wanted %s", crd.Spec.Scope, scope)
 			}
 		})
 	}
@@ -63,7 +67,7 @@ func TestAccessors(t *testing.T) {
 	for _, schema := range slices.Concat(MailboxSchemas(), InventorySchemas(), WorkloadSchemas()) {
 		names = append(names, schema.Spec.Names.Kind)
 	}
-	if !slices.Equal(names, []string{"SyncerConfig", "EdgeSyncConfig", "SyncTarget", "Location", "EdgePlacement", "SinglePlacementSlice"}) {
+	if !slices.Equal(names, []string{"SyncerConfig", "EdgeSyncConfig", "SyncTarget", "Location", "EdgePlacement", "SinglePlacementSlice", "Customizer"}) {
 		t.Errorf("wanted the kinds of mailboxes, of inventories and of workload workspaces, got %v", names)
 	}
 	if kind := PublishedResourceCRD().Spec.Names.Kind; kind != "PublishedResource" {

@@ -381,6 +381,19 @@ destinations:
   syncTargetName: harbour
   syncTargetUID: 73e1e9a9-5bd5-4b3c-a4e7-9d1a1c2b3d4e`},
 
+		"Customizer": {crd: "customizers.edge.kubestellar.io", manifest: `
+apiVersion: edge.kubestellar.io/v2alpha1
+kind: Customizer
+metadata:
+  namespace: shop
+  name: till
+  annotations: {edge.kubestellar.io/expand-parameters: "true"}
+replacements:
+- path: "$.spec.template.spec.containers.0.env.0.value"
+  value: '"till of %(city)"'
+- path: "$.spec.replicas"
+  value: "3"`},
+
 		"EdgeSyncConfig": {crd: "edgesyncconfigs.edge.kubestellar.io", manifest: `
 apiVersion: edge.kubestellar.io/v2alpha1
 kind: EdgeSyncConfig

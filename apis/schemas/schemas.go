@@ -83,9 +83,9 @@ func InventorySchemas() []*apisv1alpha1.APIResourceSchema {
 }
 
 // WorkloadSchemas returns copies of the APIResourceSchemas of the project's kinds that workload workspaces bind:
-// EdgePlacement and SinglePlacementSlice.
+// EdgePlacement, SinglePlacementSlice and Customizer.
 func WorkloadSchemas() []*apisv1alpha1.APIResourceSchema {
-	return copies("edgeplacements", "singleplacementslices")
+	return copies("edgeplacements", "singleplacementslices", "customizers")
 }
 
 func copies(resources ...string) []*apisv1alpha1.APIResourceSchema {

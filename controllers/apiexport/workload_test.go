@@ -65,7 +65,7 @@ func (w *testEnv) testWorkloadExport(t *testing.T) {
 	w.becomes(t, "placed", synchubv1alpha1.ConditionReady, apiexport.ReasonReady, "")
 	w.becomesMirror(t)
 	g.Expect(w.entriesOf(ctx, g, bootstrap.WorkloadExport)).To(And(
-		ContainElements("gadgets.place.example.com", "configmaps", "namespaces", "edgeplacements.edge.kubestellar.io", "singleplacementslices.edge.kubestellar.io"),
+		ContainElements("gadgets.place.example.com", "configmaps", "namespaces", "edgeplacements.edge.kubestellar.io", "singleplacementslices.edge.kubestellar.io", "customizers.edge.kubestellar.io"),
 		Not(ContainElement(ContainSubstring("syncconfigs"))), Not(ContainElement(ContainSubstring("syncerconfigs"))),
 	))
 	w.createWorkloadWorkspace(t)
@@ -91,7 +91,7 @@ func (w *testEnv) entriesOf(ctx context.Context, g Gomega, name string) (found [
 func (w *testEnv) becomesMirror(t *testing.T) {
 	t.Helper()
 	suite.Eventually(t, func(g Gomega) {
-		want := append(w.entriesOf(t.Context(), g, bootstrap.MailboxExport), "edgeplacements.edge.kubestellar.io", "singleplacementslices.edge.kubestellar.io")
+		want := append(w.entriesOf(t.Context(), g, bootstrap.MailboxExport), "edgeplacements.edge.kubestellar.io", "singleplacementslices.edge.kubestellar.io", "customizers.edge.kubestellar.io")
 		g.Expect(w.entriesOf(t.Context(), g, bootstrap.WorkloadExport)).To(ConsistOf(want))
 	})
 }

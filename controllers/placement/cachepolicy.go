@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
@@ -50,7 +51,7 @@ func NewCachePolicy(limits mailboxes.Limits) *CachePolicy { return &CachePolicy{
 
 // RetainedAnnotations implements [mailboxes.CachePolicy].
 func (p *CachePolicy) RetainedAnnotations() []string {
-	return []string{ownership.MarkAnnotation, ownership.EnsuredAnnotation}
+	return []string{ownership.MarkAnnotation, ownership.EnsuredAnnotation, edgev2alpha1.AnnotationExpandParameters}
 }
 
 // Limits implements [mailboxes.CachePolicy].

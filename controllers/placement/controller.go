@@ -58,12 +58,13 @@ const (
 var (
 	edgePlacements = edgev2alpha1.SchemeGroupVersion.WithResource("edgeplacements")
 	slicesResource = edgev2alpha1.SchemeGroupVersion.WithResource("singleplacementslices")
+	customizers    = edgev2alpha1.SchemeGroupVersion.WithResource("customizers")
 	syncerConfigs  = edgev2alpha1.SchemeGroupVersion.WithResource("syncerconfigs")
 	namespaces     = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 )
 
 // Resources are the resources of a workload workspace that are always watched.
-var Resources = []schema.GroupVersionResource{edgePlacements, slicesResource}
+var Resources = []schema.GroupVersionResource{edgePlacements, slicesResource, customizers}
 
 // PathResolver finds workspaces by their paths, as [kcp.ConfigProvider] does.
 type PathResolver interface {

@@ -24,13 +24,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/controllers/placement/customization"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
@@ -70,6 +73,10 @@ const (
 	ReasonNotServed = "NotServed"
 	// ReasonTooLarge: the object is too large for a mark.
 	ReasonTooLarge = "TooLarge"
+	// ReasonUnknownParameter: the object, or its Customizer, names a parameter that neither the SyncTarget nor its Location has.
+	ReasonUnknownParameter = customization.ReasonUnknownParameter
+	// ReasonCustomizerNotFound: the workspace does not have the Customizer that the object names.
+	ReasonCustomizerNotFound = "CustomizerNotFound"
 	// ReasonPrivileged: the object would act inside the mailbox workspace.
 	ReasonPrivileged = "Privileged"
 	// ReasonExcludedByUpsync: the name of the object on the cluster is selected for upsync.
@@ -106,6 +113,13 @@ func (e *notServedError) Error() string {
 	return fmt.Sprintf("the mailbox of the destination does not have the API %s: see the conditions of the PublishedResource, and APIsMissing of the SyncTarget", e.resource)
 }
 
+// customizerNotFoundError means that a workspace lacks a Customizer.
+type customizerNotFoundError struct{ customizer types.NamespacedName }
+
+func (e *customizerNotFoundError) Error() string {
+	return fmt.Sprintf("the annotation %s names the Customizer %s, which does not exist: create it, or remove the annotation", edgev2alpha1.AnnotationCustomizer, e.customizer)
+}
+
 // limitError means that the workspace has too many pairs.
 type limitError struct{ limit int }
 
@@ -131,7 +145,13 @@ func reasonOf(err error) string {
 	var denied *policy.DeniedError
 	var notServed *notServedError
 	var limit *limitError
+	var customized *customization.Error
+	var missing *customizerNotFoundError
 	switch {
+	case errors.As(err, &customized):
+		return customized.Reason
+	case errors.As(err, &missing):
+		return ReasonCustomizerNotFound
 	case errors.As(err, &denied):
 		return denied.Reason
 	case errors.As(err, &limit), errors.Is(err, errWorkspaceLimit):

@@ -47,6 +47,10 @@ func (o workloadObserver) OnEvent(resource schema.GroupVersionResource, cluster 
 		}
 	case slicesResource:
 		o.reportRequests.Publish(cluster)
+	case customizers:
+		if w := o.existing(cluster); w != nil {
+			w.addCustomizedBy(event.Key)
+		}
 	default:
 		w := o.workspace(cluster)
 		if isStatusOnly(event) {
@@ -77,7 +81,10 @@ func labelsChanged(event mailboxes.Event) bool {
 
 // OnAbsenceDecided is called when kcp was asked whether an object, or a placement, is gone.
 func (o workloadObserver) OnAbsenceDecided(resource schema.GroupVersionResource, cluster logicalcluster.Name, key types.NamespacedName) {
-	if slices.Contains(Resources, resource) {
+	switch {
+	case resource == customizers:
+		return
+	case slices.Contains(Resources, resource):
 		o.resolveRequests.Publish(cluster)
 		return
 	}

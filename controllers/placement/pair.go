@@ -146,7 +146,10 @@ func (w *workspace) observe(ctx context.Context, key pairKey) (*pairSnapshot, er
 	case !ok:
 		return nil, nil
 	case s.desired:
-		return s, w.observeSource(s, source)
+		if err := w.observeSource(s, source); err != nil {
+			return s, err
+		}
+		return s, w.customize(key, s, selectedBy)
 	case len(selectedBy) > 0:
 		// Placements select the object, but no Location the SyncTarget.
 		if isProven, err := w.isDestinationGone(ctx, key.mailbox, selectedBy); !isProven {

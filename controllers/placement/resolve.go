@@ -306,6 +306,7 @@ func (w *workspace) putInForce(next *placements) {
 	// Then pairs may have been passed over, or copies kept.
 	all := w.stale || before == nil || before.partial != next.partial || before.leaving != next.leaving
 	w.placements, w.stale = next, false
+	hasCustomized := len(w.customized.all) > 0
 	known := make(map[objectKey]bool, len(w.objects))
 	for key := range w.objects {
 		known[key] = true
@@ -316,6 +317,9 @@ func (w *workspace) putInForce(next *placements) {
 	w.CachePolicy.set(w.cluster, next)
 	w.reportRequests.Publish(w.cluster)
 	w.enqueueUpsync(next)
+	if hasCustomized {
+		defer w.addCustomizedAt(before.mailboxesWithOtherParameters(next))
+	}
 	if !changed {
 		return
 	}

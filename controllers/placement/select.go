@@ -107,6 +107,7 @@ func (w *workspace) selectObject(key objectKey, changed bool) {
 		}
 	}
 	w.setSelected(key, selected, absent, changed)
+	w.observeCustomization(key, source)
 	if len(selected) == 0 && source != nil && w.hasReturnedStatus(source) {
 		w.add(key.statusTask())
 	}
@@ -196,9 +197,7 @@ func (w *workspace) setDesired(key objectKey, entry *object, wanted map[logicalc
 		}
 		w.dropIfUnused(at)
 	}
-	if len(entry.pairs) == 0 && len(entry.selectedBy) == 0 {
-		delete(w.objects, key)
-	}
+	w.dropObjectIfUnused(key, entry)
 }
 
 func samePlacements(before, after []*placementInForce) bool {

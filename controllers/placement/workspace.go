@@ -32,6 +32,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/expectations"
 	"github.com/synchub-dev/synchub/controllers/internal/idlequeue"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/placement/customization"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
 
@@ -88,6 +89,8 @@ type workspace struct {
 	// objects have an entry if a placement selects them, or if they have a copy. desired is the number of desired pairs.
 	objects map[objectKey]*object
 	desired int
+	// customized are the objects whose copies differ from destination to destination.
+	customized customized
 	// caughtUp is true once the statuses of the previous leader may be replaced, see isCaughtUp.
 	caughtUp bool
 	// reported is when the status was last written.
@@ -102,6 +105,8 @@ type object struct {
 	absence  plan.Cause
 	verified bool
 	pairs    map[logicalcluster.Name]*pair
+	// customization is what the source asks for by its annotations.
+	customization customization.Request
 	// aggregationError is why the statuses of the copies cannot be combined.
 	aggregationError string
 }
@@ -130,7 +135,7 @@ type placementInForce struct {
 }
 
 func newWorkspace(c *Controller, cluster logicalcluster.Name) *workspace {
-	w := &workspace{Controller: c, cluster: cluster, objects: map[objectKey]*object{}}
+	w := &workspace{Controller: c, cluster: cluster, objects: map[objectKey]*object{}, customized: newCustomized()}
 	w.writes = expectations.New[pairKey, *unstructured.Unstructured](&w.lock, c.Clock)
 	w.sourceWrites = expectations.New[objectKey, *unstructured.Unstructured](&w.lock, c.Clock)
 	w.queue = idlequeue.New(idlequeue.Options[task]{
@@ -233,8 +238,14 @@ func (w *workspace) dropIfUnused(key pairKey) {
 			w.resolveRequests.Publish(w.cluster)
 		}
 	}
+	w.dropObjectIfUnused(key.objectKey, entry)
+}
+
+// dropObjectIfUnused drops an object that no placement selects and that has no copy. It requires the lock.
+func (w *workspace) dropObjectIfUnused(key objectKey, entry *object) {
 	if len(entry.pairs) == 0 && len(entry.selectedBy) == 0 {
-		delete(w.objects, key.objectKey)
+		w.setCustomization(key, entry, customization.Request{})
+		delete(w.objects, key)
 	}
 }
 

@@ -19,6 +19,9 @@ package inventories
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,6 +50,12 @@ const (
 	maxLocationSpec = 64 << 10
 )
 
+// Bounds of the annotations that are parameters, in bytes.
+const (
+	// maxParameter is for one of them, maxParameters for all of an object, keys and values.
+	maxParameter, maxParameters = 1 << 10, 16 << 10
+)
+
 // annotationTooLarge marks a cached SyncTarget or Location that was too large. A user who sets it on an object only excludes
 // that one.
 const annotationTooLarge = "synchub.dev/too-large"
@@ -72,6 +81,7 @@ func stripObject(object any) (any, error) {
 }
 
 func stripSyncTarget(syncTarget *edgev2alpha1.SyncTarget) {
+	parameters := Parameters(syncTarget)
 	stripMetadata(&syncTarget.ObjectMeta, edgev2alpha1.AnnotationForceRemoval, edgev2alpha1.AnnotationConfirmedCluster, annotationTooLarge)
 	stripSpec(&syncTarget.Spec)
 	if jsonSize(syncTarget.Status) > maxStatus {
@@ -88,6 +98,7 @@ func stripSyncTarget(syncTarget *edgev2alpha1.SyncTarget) {
 		reason = fmt.Sprintf("its labels have more than %d bytes", maxLabels)
 	}
 	if reason == "" {
+		maps.Copy(syncTarget.Annotations, parameters)
 		return
 	}
 	syncTarget.Annotations[annotationTooLarge] = redact.Text(reason)
@@ -95,6 +106,7 @@ func stripSyncTarget(syncTarget *edgev2alpha1.SyncTarget) {
 }
 
 func stripLocation(location *edgev2alpha1.Location) {
+	parameters := Parameters(location)
 	stripMetadata(&location.ObjectMeta, annotationTooLarge)
 	location.Finalizers = nil
 	if jsonSize(location.Status) > maxStatus {
@@ -109,6 +121,7 @@ func stripLocation(location *edgev2alpha1.Location) {
 		reason = fmt.Sprintf("its labels have more than %d bytes", maxLabels)
 	}
 	if reason == "" {
+		maps.Copy(location.Annotations, parameters)
 		return
 	}
 	location.Annotations[annotationTooLarge] = redact.Text(reason)
@@ -123,6 +136,32 @@ func stripSpec(spec *edgev2alpha1.SyncTargetSpec) {
 	if len(spec.Cells) > 0 { //nolint:staticcheck // as above
 		spec.Cells = map[string]string{"": ""} //nolint:staticcheck // as above
 	}
+}
+
+// Parameters returns the annotations of a cached SyncTarget or Location that users may refer to by name in the objects that they
+// place: those of no domain of kcp, kubectl or the hub, of at most 1 KiB each, and of at most 16 KiB together, in alphabetical order.
+func Parameters(object metav1.Object) map[string]string {
+	all, size := object.GetAnnotations(), 0
+	var found map[string]string
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		length := len(key) + len(all[key])
+		if !isParameter(key) || length > maxParameter || size+length > maxParameters {
+			continue
+		}
+		if found == nil {
+			found = map[string]string{}
+		}
+		found[key], size = all[key], size+length
+	}
+	return found
+}
+
+// isParameter reports whether an annotation is meant for users: nobody else's program reads it.
+func isParameter(key string) bool {
+	domain, _, _ := strings.Cut(key, "/")
+	return !slices.ContainsFunc([]string{"kcp.io", "kubectl.kubernetes.io", "synchub.dev"}, func(reserved string) bool {
+		return domain == reserved || strings.HasSuffix(domain, "."+reserved)
+	})
 }
 
 // stripMetadata removes owners and all annotations, except the given ones of at most maxAnnotation bytes.

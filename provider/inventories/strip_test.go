@@ -76,6 +76,27 @@ func TestWhatIsHeldOfASyncTarget(t *testing.T) {
 			},
 			held: func(s *edgev2alpha1.SyncTarget) { s.Annotations[edgev2alpha1.AnnotationForceRemoval] = "true" },
 		},
+		"parameters": {
+			given: func(s *edgev2alpha1.SyncTarget) {
+				s.Annotations["shop.example/city"], s.Annotations["plain"] = "Florence", "x"
+				s.Annotations["too-long"], s.Annotations["synchub.dev/x"], s.Annotations["internal.kcp.io/x"] = long[:1<<10], "x", "x"
+			},
+			held: func(s *edgev2alpha1.SyncTarget) {
+				s.Annotations["shop.example/city"], s.Annotations["plain"] = "Florence", "x"
+			},
+		},
+		"many parameters": {
+			given: func(s *edgev2alpha1.SyncTarget) {
+				for number := range 40 {
+					s.Annotations[fmt.Sprintf("p%02d", number)] = long[:1000]
+				}
+			},
+			held: func(s *edgev2alpha1.SyncTarget) {
+				for number := range 16 {
+					s.Annotations[fmt.Sprintf("p%02d", number)] = long[:1000]
+				}
+			},
+		},
 		"fields without effect": {
 			given: func(s *edgev2alpha1.SyncTarget) {
 				s.Spec.Cells = map[string]string{"a": long, "b": long}                                                    //nolint:staticcheck // users may set deprecated fields

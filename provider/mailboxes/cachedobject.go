@@ -120,18 +120,23 @@ func toMetadataOnly(object *unstructured.Unstructured) *unstructured.Unstructure
 func toIdentityOnly(object *unstructured.Unstructured, annotations []string) *unstructured.Unstructured {
 	kept := newPartialObject(object, projectionIdentity)
 	from, to := metadataFields(object), metadataFields(kept)
-	all, _ := from["annotations"].(map[string]any)
+	to["annotations"] = fewAnnotations(object, annotations)
+	if finalizers := object.GetFinalizers(); len(finalizers) > 0 && totalLength(finalizers) <= maxIdentityText {
+		to["finalizers"] = from["finalizers"]
+	}
+	return kept
+}
+
+// fewAnnotations returns the given annotations of an object, and the one that says where it is, unless they are long.
+func fewAnnotations(object *unstructured.Unstructured, annotations []string) map[string]any {
+	all, _ := metadataFields(object)["annotations"].(map[string]any)
 	few := map[string]any{}
 	for _, key := range append(annotations, logicalcluster.AnnotationKey) {
 		if text, ok := all[key].(string); ok && len(text) <= maxIdentityText {
 			few[key] = text
 		}
 	}
-	to["annotations"] = few
-	if finalizers := object.GetFinalizers(); len(finalizers) > 0 && totalLength(finalizers) <= maxIdentityText {
-		to["finalizers"] = from["finalizers"]
-	}
-	return kept
+	return few
 }
 
 // newPartialObject returns the identity of an object, marked as a projection.

@@ -59,7 +59,7 @@ func (w *wildcardInformer) selects(mailbox logicalcluster.Name, object *unstruct
 // strip removes the fields that are never cached from an object of a server.
 func (w *wildcardInformer) strip(object *unstructured.Unstructured) *unstructured.Unstructured {
 	if w.configs {
-		return stripConfig(object)
+		return stripConfig(object, w.endpoint.owner.policy.RetainedAnnotations())
 	}
 	object.SetManagedFields(nil)
 	// Only the hub may set this field.
@@ -87,11 +87,14 @@ func (w *wildcardInformer) tieBreaker(object *unstructured.Unstructured) string 
 	return string(object.GetUID())
 }
 
-// stripConfig returns the fields of a config that the hub reads: its spec, its finalizers, and the status that the hub compares.
-func stripConfig(object *unstructured.Unstructured) *unstructured.Unstructured {
+// stripConfig returns the fields of a config that the hub reads: its spec, the given annotations unless they are long, its finalizers,
+// and the status that the hub compares.
+func stripConfig(object *unstructured.Unstructured, annotations []string) *unstructured.Unstructured {
+	few := fewAnnotations(object, annotations)
 	kept := stripMetadata(object)
 	delete(kept.Object, projectionField)
 	metadata := metadataFields(kept)
+	metadata["annotations"] = few
 	delete(metadata, "ownerReferences")
 	if status, ok := kept.Object["status"].(map[string]any); ok && cachesize.SizeOf(&unstructured.Unstructured{Object: status}) > maxConfigStatusBytes {
 		kept.Object["status"] = emptyConfigStatus()

@@ -123,30 +123,34 @@ func TestReviewOfConfigs(t *testing.T) {
 	direct, err := f.first.client(mailbox.String())
 	f.Expect(err).NotTo(HaveOccurred())
 	var others corev1.ConfigMapList
-	f.Expect(direct.List(t.Context(), &others)).To(Succeed())
+	f.eventually(func() []corev1.ConfigMap {
+		f.Expect(direct.List(t.Context(), &others)).To(Succeed())
+		return others.Items
+	}).Should(ContainElement(HaveField("Name", "kube-root-ca.crt")), "kcp makes it")
 	policy.configs = int64(len(others.Items)) + 3
+	// The names are greater than those of the others, which count as older then, even if they are as old.
 	for number := range 6 {
-		f.create(f.first, mailbox, fmt.Sprintf("config-%d", number), "x")
+		f.create(f.first, mailbox, fmt.Sprintf("setting-%d", number), "x")
 	}
 	f.slice.set(f.first.url)
 	inForce := func() (names []string) {
 		all, _ := f.hub.List(configMaps, mailbox)
 		for _, object := range all {
-			if mailboxes.ProjectionOf(object) == mailboxes.FullObject && strings.HasPrefix(object.GetName(), "config-") {
+			if mailboxes.ProjectionOf(object) == mailboxes.FullObject && strings.HasPrefix(object.GetName(), "setting-") {
 				names = append(names, object.GetName())
 			}
 		}
 		return names
 	}
-	f.eventually(f.state(mailbox, "config-5")).Should(Equal(mailboxes.Present))
+	f.eventually(f.state(mailbox, "setting-5")).Should(Equal(mailboxes.Present))
 	f.hub.EnqueueReview(mailbox)
-	f.eventually(inForce).Should(ConsistOf("config-0", "config-1", "config-2"))
+	f.eventually(inForce).Should(ConsistOf("setting-0", "setting-1", "setting-2"))
 	// kcp may have made ConfigMaps of its own meanwhile.
 	f.Expect(f.hub.ConfigLimitError(mailbox).IdentityOnly).To(BeNumerically(">=", 3))
-	f.delete(f.first, mailbox, "config-0")
-	f.eventually(inForce).Should(ConsistOf("config-1", "config-2", "config-3"))
-	f.eventually(f.subscribers[mailbox].recorded(changedKeys)).Should(ContainElement("config-3"))
-	f.eventually(f.value(mailbox, "config-3")).Should(Equal("x"))
+	f.delete(f.first, mailbox, "setting-0")
+	f.eventually(inForce).Should(ConsistOf("setting-1", "setting-2", "setting-3"))
+	f.eventually(f.subscribers[mailbox].recorded(changedKeys)).Should(ContainElement("setting-3"))
+	f.eventually(f.value(mailbox, "setting-3")).Should(Equal("x"))
 }
 
 // Of a resource with limits of its own the oldest objects are held, in each mailbox. When the limits are raised or taken away the

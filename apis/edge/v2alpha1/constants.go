@@ -47,6 +47,17 @@ const AnnotationConfirmedCluster = "synchub.dev/confirmed-cluster"
 // their number, as in KubeStellar.
 const AnnotationExecutingCount = "kubestellar.io/executing-count"
 
+// Annotations on an object of a workload workspace that say how its copies differ from it, with the keys of KubeStellar.
+const (
+	// AnnotationExpandParameters with the value "true" makes the hub expand parameters in each text of the object, for each
+	// destination. On a Customizer it is about the paths and values of the Customizer.
+	AnnotationExpandParameters = "edge.kubestellar.io/expand-parameters"
+
+	// AnnotationCustomizer names the Customizer that changes the copies of the object: one of the same namespace, or
+	// "<namespace>/<name>" if the object has no namespace.
+	AnnotationCustomizer = "edge.kubestellar.io/customizer"
+)
+
 // AnnotationBindCompute is on an EdgePlacement that `kubectl synchub bind compute` made. Its value is the path of the
 // inventory workspace, by which `kubectl synchub unbind compute` finds the EdgePlacement. The hub ignores the annotation.
 const AnnotationBindCompute = "synchub.dev/bind-compute"

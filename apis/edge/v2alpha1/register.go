@@ -51,6 +51,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&Location{}, &LocationList{},
 		&EdgePlacement{}, &EdgePlacementList{},
 		&SinglePlacementSlice{}, &SinglePlacementSliceList{},
+		&Customizer{}, &CustomizerList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

@@ -38,6 +38,8 @@ type SyncTarget struct {
 	Name      string
 	UID       types.UID
 	Labels    map[string]string
+	// Annotations are those of [inventories.Parameters].
+	Annotations map[string]string
 	// LabelsUnknown is true if the SyncTarget is larger than the hub reads. No Location selects it, and it loses nothing.
 	LabelsUnknown bool
 	// Mailbox is the logical cluster of the mailbox. It is empty while the mailbox is not ready or is terminating.
@@ -55,6 +57,8 @@ type Location struct {
 	Name      string
 	UID       types.UID
 	Labels    map[string]string
+	// Annotations are those of [inventories.Parameters].
+	Annotations map[string]string
 	// Spec has instanceSelector and availableTo only. It is zero if the Location is larger than the hub reads.
 	Spec edgev2alpha1.LocationSpec
 	// Unusable says why the Location selects nothing: it is too large, or its selector is invalid. It is empty for all
@@ -168,6 +172,18 @@ func (i *Inventory) sorted() *Inventory {
 func (i *Inventory) equal(other *Inventory) bool {
 	return i != nil && other != nil && apiequality.Semantic.DeepEqual(i.SyncTargets, other.SyncTargets) &&
 		apiequality.Semantic.DeepEqual(i.Locations, other.Locations)
+}
+
+// Location returns a Location by its name, or nil.
+func (i *Inventory) Location(name string) *Location {
+	if i == nil {
+		return nil
+	}
+	position, found := slices.BinarySearchFunc(i.Locations, name, func(l Location, name string) int { return cmp.Compare(l.Name, name) })
+	if !found {
+		return nil
+	}
+	return &i.Locations[position]
 }
 
 // unusableLocation returns a Location that is unusable, or nil if all are usable.

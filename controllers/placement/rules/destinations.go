@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/synchub-dev/synchub/controllers/location"
+	"github.com/synchub-dev/synchub/controllers/placement/customization"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 )
 
@@ -39,8 +40,24 @@ type Destination struct {
 	fleet.SyncTarget
 	// Location is the first Location, by name, that selects the SyncTarget.
 	Location string
+	// location is that Location.
+	location *fleet.Location
 	// MayUpsync is true if one of the Locations that select the SyncTarget lets the workspace upsync.
 	MayUpsync bool
+}
+
+// Parameters returns the parameters of the destination.
+func (d *Destination) Parameters() customization.Parameters {
+	return ParametersOf(&d.SyncTarget, d.location)
+}
+
+// ParametersOf returns the parameters of a SyncTarget that is selected through a Location, which may be nil: labels before annotations,
+// and those of the SyncTarget before those of the Location.
+func ParametersOf(syncTarget *fleet.SyncTarget, from *fleet.Location) customization.Parameters {
+	if from == nil {
+		from = &fleet.Location{}
+	}
+	return customization.Parameters{syncTarget.Labels, syncTarget.Annotations, from.Labels, from.Annotations}
 }
 
 // Resolution are the destinations of a placement.
@@ -68,7 +85,7 @@ func (p *Placement) Resolve(view *fleet.Snapshot, workspace Workspace, inventori
 				if !known {
 					position = len(resolved.Destinations)
 					found[syncTarget.Name] = position
-					resolved.Destinations = append(resolved.Destinations, Destination{SyncTarget: syncTarget, Location: from.Name})
+					resolved.Destinations = append(resolved.Destinations, Destination{SyncTarget: syncTarget, Location: from.Name, location: from})
 				}
 				destination := &resolved.Destinations[position]
 				destination.MayUpsync = destination.MayUpsync || workspace.mayUpsync(from)

@@ -17,6 +17,7 @@ limitations under the License.
 package fieldpath
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -72,18 +73,68 @@ func Parse(text string) (Path, error) {
 	}
 	steps := []step{{kind: field, name: first}}
 	for rest := text[len(first):]; rest != ""; {
-		groups := nextStep.FindStringSubmatchIndex(rest)
-		if groups == nil {
-			return Path{}, fmt.Errorf("%q is no path: after %q must follow .name, ['name'], [0], [*] or [?(@.name==\"value\")]", text, text[:len(text)-len(rest)])
-		}
-		next, err := stepOf(rest, groups)
+		next, length, err := parseStep(rest)
 		if err != nil {
-			return Path{}, fmt.Errorf("%q is no path: %w", text, err)
+			return Path{}, fmt.Errorf("%q is no path: after %q %w", text, text[:len(text)-len(rest)], err)
 		}
 		steps = append(steps, next)
-		rest = rest[groups[1]:]
+		rest = rest[length:]
 	}
 	return Path{steps: steps}, nil
+}
+
+// jsonStep matches the steps that only a JSONPath may have.
+var jsonStep = regexp.MustCompile(`^(?:\.([0-9]+)|\.(\*)|\["([^"]+)"\])`)
+
+// ParseJSONPath parses a path that begins with $, as in $.spec.replicas. It may also have .0 for [0], .* for [*] and ["name"] for
+// ['name']. Ranges, lists of steps and descents (..) are no part of it.
+func ParseJSONPath(text string) (Path, error) {
+	if length := utf8.RuneCountInString(text); length > maxLength {
+		return Path{}, fmt.Errorf("the path has %d characters, at most %d are allowed", length, maxLength)
+	}
+	rest, ok := strings.CutPrefix(text, "$")
+	if !ok {
+		return Path{}, fmt.Errorf("%q is no JSONPath: begin with $, as in $.spec.replicas", text)
+	}
+	var steps []step
+	for rest != "" {
+		next, length, err := parseJSONStep(rest)
+		if err != nil {
+			return Path{}, fmt.Errorf("%q is no JSONPath: after %q %w", text, text[:len(text)-len(rest)], err)
+		}
+		steps = append(steps, next)
+		rest = rest[length:]
+	}
+	if len(steps) == 0 || steps[0].kind != field {
+		return Path{}, fmt.Errorf("%q does not begin with the name of a field, as $.spec.replicas does", text)
+	}
+	return Path{steps: steps}, nil
+}
+
+func parseJSONStep(text string) (next step, length int, err error) {
+	groups := jsonStep.FindStringSubmatch(text)
+	if groups == nil {
+		return parseStep(text)
+	}
+	switch number, name := groups[1], groups[3]; {
+	case number != "":
+		next, err = indexStep(number)
+	case name != "":
+		next = step{kind: field, name: name}
+	default:
+		next = step{kind: wildcard}
+	}
+	return next, len(groups[0]), err
+}
+
+// parseStep parses the first step of a text, and returns its length.
+func parseStep(text string) (next step, length int, err error) {
+	groups := nextStep.FindStringSubmatchIndex(text)
+	if groups == nil {
+		return step{}, 0, errors.New(`must follow .name, ['name'], [0], [*] or [?(@.name=="value")]`)
+	}
+	next, err = stepOf(text, groups)
+	return next, groups[1], err
 }
 
 // stepOf parses a match of nextStep.
@@ -102,11 +153,7 @@ func stepOf(text string, groups []int) (step, error) {
 		return step{kind: field, name: name}, nil
 	}
 	if digits, ok := group(3); ok {
-		position, err := strconv.ParseInt(digits, 10, 32)
-		if err != nil {
-			return step{}, fmt.Errorf("no list has an item [%s]", digits)
-		}
-		return step{kind: index, position: int(position)}, nil
+		return indexStep(digits)
 	}
 	if _, ok := group(4); ok {
 		return step{kind: wildcard}, nil
@@ -117,6 +164,14 @@ func stepOf(text string, groups []int) (step, error) {
 		value, _ = group(7)
 	}
 	return step{kind: filter, name: name, value: value}, nil
+}
+
+func indexStep(digits string) (step, error) {
+	position, err := strconv.ParseInt(digits, 10, 32)
+	if err != nil {
+		return step{}, fmt.Errorf("no list has an item [%s]", digits)
+	}
+	return step{kind: index, position: int(position)}, nil
 }
 
 // String returns the canonical text of the path.

@@ -212,3 +212,35 @@ func TestOverlaps(t *testing.T) {
 		t.Errorf("the child is %s", got)
 	}
 }
+
+func TestParseJSONPath(t *testing.T) {
+	for text, want := range map[string]string{
+		"$.spec.replicas":                    "spec.replicas",
+		"$.spec.containers.0.env.1.value":    "spec.containers[0].env[1].value",
+		"$['spec'][\"containers\"][0].image": "spec.containers[0].image",
+		"$.items.*.name":                     "items[*].name",
+		"$.items[*].name":                    "items[*].name",
+		"$.c[?(@.name==\"a.0\")].image":      `c[?(@.name=="a.0")].image`,
+		"$.metadata.annotations[\"a.b/c\"]":  "metadata.annotations['a.b/c']",
+	} {
+		if got, err := fieldpath.ParseJSONPath(text); err != nil || got.String() != want {
+			t.Errorf("%s: got %s, %v", text, got, err)
+		}
+	}
+	for text, want := range map[string]string{
+		"":                              "begin with $",
+		"spec":                          "begin with $",
+		"$":                             "does not begin with the name of a field",
+		"$.0":                           "does not begin with the name of a field",
+		"$[*]":                          "does not begin with the name of a field",
+		"$..image":                      `after "$" must follow`,
+		"$.a[0:2]":                      `after "$.a" must follow`,
+		"$.a['b','c']":                  `after "$.a" must follow`,
+		"$.a.99999999999":               `after "$.a" no list has an item [99999999999]`,
+		"$." + strings.Repeat("a", 511): "at most 512",
+	} {
+		if got, err := fieldpath.ParseJSONPath(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %s, %v", text, got, err)
+		}
+	}
+}

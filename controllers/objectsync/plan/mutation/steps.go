@@ -50,7 +50,7 @@ func (s step) run(object, other map[string]any) error {
 	if err != nil || s.path.Root() != "metadata" {
 		return err
 	}
-	return validateMetadata(object)
+	return ValidateMetadata(object)
 }
 
 // compile compiles a step. The error begins with the field.
@@ -162,17 +162,22 @@ func parsePath(text synchubv1alpha1.MutablePath) (fieldpath.Path, error) {
 	if err != nil {
 		return fieldpath.Path{}, err
 	}
+	return target, CheckPath(target)
+}
+
+// CheckPath returns an error if a mutation may not change the value at a path.
+func CheckPath(target fieldpath.Path) error {
 	switch target.Root() {
 	case "apiVersion", "kind", "metadata":
 		if !mutablePaths.MatchString(target.String()) {
-			return fieldpath.Path{}, errors.New("apiVersion, kind and metadata cannot be changed, except metadata.labels and metadata.annotations")
+			return errors.New("apiVersion, kind and metadata cannot be changed, except metadata.labels and metadata.annotations")
 		}
 	}
-	return target, nil
+	return nil
 }
 
-// validateMetadata validates labels and annotations as an API server does.
-func validateMetadata(object map[string]any) error {
+// ValidateMetadata validates labels and annotations as an API server does. The error is a [*fieldpath.Error].
+func ValidateMetadata(object map[string]any) error {
 	metadata, _ := object["metadata"].(map[string]any)
 	for _, field := range []string{"labels", "annotations"} {
 		content, ok := metadata[field]

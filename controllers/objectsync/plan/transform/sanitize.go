@@ -40,8 +40,8 @@ var (
 		ownership.KubeStellarDownsynced:         true,
 		ownership.KubeStellarUpsynced:           true,
 		edgev2alpha1.AnnotationExecutingCount:   true,
-		"edge.kubestellar.io/customizer":        true,
-		"edge.kubestellar.io/expand-parameters": true,
+		edgev2alpha1.AnnotationCustomizer:       true,
+		edgev2alpha1.AnnotationExpandParameters: true,
 		corev1.LastAppliedConfigAnnotation:      true,
 	}
 )

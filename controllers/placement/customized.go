@@ -1,0 +1,197 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"fmt"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/placement/customization"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+)
+
+// customized are the objects of a workspace whose copies differ from destination to destination.
+type customized struct {
+	all map[objectKey]struct{}
+	// by are those of them that name a Customizer, by its name.
+	by map[types.NamespacedName]map[objectKey]struct{}
+}
+
+func newCustomized() customized {
+	return customized{all: map[objectKey]struct{}{}, by: map[types.NamespacedName]map[objectKey]struct{}{}}
+}
+
+func (c customized) add(key objectKey, request customization.Request) {
+	c.all[key] = struct{}{}
+	if name := request.Customizer; name != (types.NamespacedName{}) {
+		if c.by[name] == nil {
+			c.by[name] = map[objectKey]struct{}{}
+		}
+		c.by[name][key] = struct{}{}
+	}
+}
+
+func (c customized) remove(key objectKey, request customization.Request) {
+	delete(c.all, key)
+	delete(c.by[request.Customizer], key)
+	if len(c.by[request.Customizer]) == 0 {
+		delete(c.by, request.Customizer)
+	}
+}
+
+// observeCustomization notes what the source of an object, which may be nil, asks for. It requires the lock.
+func (w *workspace) observeCustomization(key objectKey, source *unstructured.Unstructured) {
+	entry := w.objects[key]
+	if entry == nil {
+		return
+	}
+	var request customization.Request
+	if source != nil {
+		// The passes for the object report an error.
+		request, _ = customization.RequestOf(source)
+	}
+	w.setCustomization(key, entry, request)
+}
+
+// setCustomization sets what an object asks for. It requires the lock.
+func (w *workspace) setCustomization(key objectKey, entry *object, request customization.Request) {
+	if entry.customization == request {
+		return
+	}
+	w.customized.remove(key, entry.customization)
+	if !request.IsZero() {
+		w.customized.add(key, request)
+	}
+	entry.customization = request
+}
+
+// addCustomizedBy enqueues the objects that name a Customizer.
+func (w *workspace) addCustomizedBy(customizer types.NamespacedName) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	for key := range w.customized.by[customizer] {
+		for mailbox := range w.objects[key].pairs {
+			w.add(pairKey{key, mailbox}.task())
+		}
+	}
+}
+
+// addCustomizedAt enqueues the customized objects at some mailboxes.
+func (w *workspace) addCustomizedAt(changed []logicalcluster.Name) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	for key := range w.customized.all {
+		for _, mailbox := range changed {
+			if w.objects[key].pairs[mailbox] != nil {
+				w.add(pairKey{key, mailbox}.task())
+			}
+		}
+	}
+}
+
+// mailboxesWithOtherParameters returns the mailboxes whose parameters may differ in the next placements, because those of a placement
+// do, or because another placement decides about them. p may be nil.
+func (p *placements) mailboxesWithOtherParameters(next *placements) (changed []logicalcluster.Name) {
+	if p == nil {
+		return nil
+	}
+	before := make(map[types.UID]*placementInForce, len(p.all))
+	for _, one := range p.all {
+		before[one.UID] = one
+	}
+	for _, one := range next.all {
+		old := before[one.UID]
+		if old == nil {
+			// All objects that a new placement selects are enqueued.
+			continue
+		}
+		for mailbox, destination := range one.mailboxes {
+			if known, ok := old.mailboxes[mailbox]; !ok || !known.Parameters().Equal(destination.Parameters()) {
+				changed = append(changed, mailbox)
+			}
+		}
+		for mailbox := range old.mailboxes {
+			if _, ok := one.mailboxes[mailbox]; !ok {
+				changed = append(changed, mailbox)
+			}
+		}
+	}
+	return changed
+}
+
+// customize replaces the source in the snapshot of a desired copy by the one for this destination. The error is why there is none.
+func (w *workspace) customize(key pairKey, s *pairSnapshot, selectedBy []*placementInForce) error {
+	source := s.Up.Object
+	if source == nil {
+		return nil
+	}
+	request, err := customization.RequestOf(source)
+	if err != nil || request.IsZero() {
+		return err
+	}
+	customizer, known, err := w.customizer(request.Customizer)
+	if err != nil {
+		return err
+	}
+	if !known {
+		s.Up.State = plan.Unknown
+		return nil
+	}
+	s.Up.Object, err = customization.Customize(source, request, customizer, w.parametersOf(key.mailbox, selectedBy))
+	return err
+}
+
+// customizer returns a Customizer of the workspace; nil for the zero name. known is false while it is unknown.
+func (w *workspace) customizer(name types.NamespacedName) (customizer *edgev2alpha1.Customizer, known bool, err error) {
+	if name == (types.NamespacedName{}) {
+		return nil, true, nil
+	}
+	cached, state := w.Workloads.Get(customizers, w.cluster, name)
+	switch {
+	case state == mailboxes.Unknown:
+		return nil, false, nil
+	case state == mailboxes.Absent:
+		return nil, false, &customizerNotFoundError{name}
+	case mailboxes.ProjectionOf(cached) != mailboxes.FullObject:
+		return nil, false, errWorkspaceLimit
+	}
+	customizer = &edgev2alpha1.Customizer{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(cached.Object, customizer); err != nil {
+		return nil, false, &customization.Error{Reason: ReasonInvalid, Field: fmt.Sprintf("Customizer %s", name), Message: "it cannot be read: " + err.Error()}
+	}
+	return customizer, true, nil
+}
+
+// parametersOf returns the parameters of a mailbox's SyncTarget. The Location is that of the oldest placement that selects the object
+// and the SyncTarget.
+func (w *workspace) parametersOf(mailbox logicalcluster.Name, selectedBy []*placementInForce) customization.Parameters {
+	view := w.Fleet.Snapshot()
+	syncTarget, _ := view.SyncTargetOf(mailbox)
+	for _, one := range selectedBy {
+		if destination, ok := one.mailboxes[mailbox]; ok {
+			return rules.ParametersOf(&syncTarget, view.Inventory(syncTarget.Inventory).Location(destination.Location))
+		}
+	}
+	return rules.ParametersOf(&syncTarget, nil)
+}

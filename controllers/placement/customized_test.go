@@ -1,0 +1,81 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/placement/customization"
+	"github.com/synchub-dev/synchub/controllers/placement/fleet"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
+)
+
+// inForce returns a placement with a destination for each mailbox, in a city.
+func inForce(uid types.UID, cities map[logicalcluster.Name]string) *placementInForce {
+	one := &placementInForce{Placement: &rules.Placement{UID: uid}, mailboxes: map[logicalcluster.Name]rules.Destination{}}
+	for mailbox, city := range cities {
+		one.mailboxes[mailbox] = rules.Destination{SyncTarget: fleet.SyncTarget{Mailbox: mailbox, Annotations: map[string]string{"city": city}}}
+	}
+	return one
+}
+
+func TestMailboxesWithOtherParameters(t *testing.T) {
+	type cities = map[logicalcluster.Name]string
+	before := &placements{all: []*placementInForce{inForce("old", cities{"a": "Florence", "b": "Gouda"}), inForce("young", cities{"a": "Florence"})}}
+	for name, test := range map[string]struct {
+		next []*placementInForce
+		want []logicalcluster.Name
+	}{
+		"the same":                     {next: before.all},
+		"another value":                {next: []*placementInForce{inForce("old", cities{"a": "Florence", "b": "Delft"})}, want: []logicalcluster.Name{"b"}},
+		"the young one decides":        {next: []*placementInForce{inForce("old", cities{"b": "Gouda"}), before.all[1]}, want: []logicalcluster.Name{"a"}},
+		"a placement selects one more": {next: []*placementInForce{inForce("young", cities{"a": "Florence", "b": "Gouda"})}, want: []logicalcluster.Name{"b"}},
+		"a new placement":              {next: []*placementInForce{inForce("new", cities{"c": "Delft"})}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := before.mailboxesWithOtherParameters(&placements{all: test.next}); !slices.Equal(got, test.want) {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+	if got := (*placements)(nil).mailboxesWithOtherParameters(before); got != nil {
+		t.Errorf("before the placements were known: got %v", got)
+	}
+}
+
+// The index forgets an object with all that it asked for.
+func TestCustomizedObjects(t *testing.T) {
+	w := newWorkspace(&Controller{}, "workload")
+	till := types.NamespacedName{Namespace: "shop", Name: "till"}
+	key := objectKey{key: types.NamespacedName{Namespace: "shop", Name: "prices"}}
+	entry := w.entry(key)
+	for _, request := range []customization.Request{{Customizer: till}, {Expand: true, Customizer: till}, {Expand: true}} {
+		w.setCustomization(key, entry, request)
+		if _, named := w.customized.by[till][key]; len(w.customized.all) != 1 || named != (request.Customizer == till) {
+			t.Errorf("after %+v: %+v", request, w.customized)
+		}
+	}
+	w.setCustomization(key, entry, customization.Request{Customizer: till})
+	w.dropObjectIfUnused(key, entry)
+	if len(w.customized.all) > 0 || len(w.customized.by) > 0 || len(w.objects) > 0 {
+		t.Errorf("after the object is gone: %+v", w.customized)
+	}
+}
