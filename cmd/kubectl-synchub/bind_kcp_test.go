@@ -544,15 +544,20 @@ func TestDocumentedPlacementCommandsWork(t *testing.T) {
 	}
 }
 
-// takesSpecs creates an EdgePlacement with each spec of a page, in a dry run.
+// takesSpecs creates an EdgePlacement with each spec of a page, and the first of the objects that the page shows whole, in a dry run.
 func (b *bindTest) takesSpecs(t *testing.T, page string) {
 	t.Helper()
 	specs := yamlBlock.FindAllStringSubmatch(page, -1)
 	if len(specs) == 0 {
 		t.Error("the page shows no spec")
 	}
+	suite.Apply(t, b.kcp.Workspace(b.path), "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")
 	for _, spec := range specs {
-		object := fixtures.Object(t, "apiVersion: edge.kubestellar.io/v2alpha1\nkind: EdgePlacement\nmetadata: {name: example}\n"+spec[1])
+		manifest, _, _ := strings.Cut(spec[1], "\n---\n")
+		if !strings.HasPrefix(manifest, "apiVersion:") {
+			manifest = "apiVersion: edge.kubestellar.io/v2alpha1\nkind: EdgePlacement\nmetadata: {name: example}\n" + manifest
+		}
+		object := fixtures.Object(t, manifest)
 		if err := b.workspace.Create(t.Context(), object, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict)); err != nil {
 			t.Errorf("%v in\n%s", err, spec[1])
 		}
