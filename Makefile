@@ -24,7 +24,7 @@ E2E_TIMEOUT  ?= 45m
 E2E_PROCS    ?= 4
 FUZZTIME     ?= 10s
 # The directories with parsers of what targets and tenants write. Their fuzz tests share PARSERS_SECONDS evenly.
-PARSERS      := apis provider controllers/mailbox controllers/namelock controllers/objectsync/plan
+PARSERS      := apis provider controllers/mailbox controllers/namelock controllers/objectsync/plan controllers/placement
 PARSERS_SECONDS ?= 60
 # How many targets test-scale has, and of how many resources objects are synced.
 TARGETS      ?= 300

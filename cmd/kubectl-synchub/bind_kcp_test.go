@@ -20,7 +20,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -39,7 +38,6 @@ import (
 	"github.com/synchub-dev/synchub/apis/schemas"
 	"github.com/synchub-dev/synchub/provider/bindcompute"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
-	"github.com/synchub-dev/synchub/test/fixtures"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 	"github.com/synchub-dev/synchub/test/framework/suite"
@@ -519,49 +517,3 @@ func TestBindComputeWithANamingConflict(t *testing.T) {
 		t.Error("the APIBinding is there")
 	}
 }
-
-// The commands on the page work as they stand, one after the other.
-func TestDocumentedPlacementCommandsWork(t *testing.T) {
-	b := newBindTest(t, "bind-docs")
-	b.allowBind(t)
-	page := string(suite.ReadFile(t, "../../docs/placement.md"))
-	commands := indentedCommand.FindAllStringSubmatch(page, -1)
-	if len(commands) < 6 {
-		t.Errorf("the page shows %d commands", len(commands))
-	}
-	for _, shown := range commands {
-		args := append(strings.Fields(shown[1]), "--provider-workspace", bindProvider)
-		if args[0] == "unbind" {
-			args = append(args, "--yes")
-		}
-		succeed(t, args...)
-		if shown[1] == "bind compute root:inventory" {
-			b.takesSpecs(t, page)
-		}
-	}
-	if b.binding(t) != nil {
-		t.Error("the APIBinding is there")
-	}
-}
-
-// takesSpecs creates an EdgePlacement with each spec of a page, and the first of the objects that the page shows whole, in a dry run.
-func (b *bindTest) takesSpecs(t *testing.T, page string) {
-	t.Helper()
-	specs := yamlBlock.FindAllStringSubmatch(page, -1)
-	if len(specs) == 0 {
-		t.Error("the page shows no spec")
-	}
-	suite.Apply(t, b.kcp.Workspace(b.path), "{apiVersion: v1, kind: Namespace, metadata: {name: shop}}")
-	for _, spec := range specs {
-		manifest, _, _ := strings.Cut(spec[1], "\n---\n")
-		if !strings.HasPrefix(manifest, "apiVersion:") {
-			manifest = "apiVersion: edge.kubestellar.io/v2alpha1\nkind: EdgePlacement\nmetadata: {name: example}\n" + manifest
-		}
-		object := fixtures.Object(t, manifest)
-		if err := b.workspace.Create(t.Context(), object, client.DryRunAll, client.FieldValidation(metav1.FieldValidationStrict)); err != nil {
-			t.Errorf("%v in\n%s", err, spec[1])
-		}
-	}
-}
-
-var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")

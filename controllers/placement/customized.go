@@ -18,6 +18,7 @@ package placement
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,7 +28,6 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/placement/customization"
-	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
@@ -98,11 +98,11 @@ func (w *workspace) addCustomizedBy(customizer types.NamespacedName) {
 }
 
 // addCustomizedAt enqueues the customized objects at some mailboxes.
-func (w *workspace) addCustomizedAt(changed []logicalcluster.Name) {
+func (w *workspace) addCustomizedAt(changed map[logicalcluster.Name]struct{}) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	for key := range w.customized.all {
-		for _, mailbox := range changed {
+		for mailbox := range changed {
 			if w.objects[key].pairs[mailbox] != nil {
 				w.add(pairKey{key, mailbox}.task())
 			}
@@ -112,10 +112,11 @@ func (w *workspace) addCustomizedAt(changed []logicalcluster.Name) {
 
 // mailboxesWithOtherParameters returns the mailboxes whose parameters may differ in the next placements, because those of a placement
 // do, or because another placement decides about them. p may be nil.
-func (p *placements) mailboxesWithOtherParameters(next *placements) (changed []logicalcluster.Name) {
+func (p *placements) mailboxesWithOtherParameters(next *placements) (changed map[logicalcluster.Name]struct{}) {
 	if p == nil {
 		return nil
 	}
+	changed = map[logicalcluster.Name]struct{}{}
 	before := make(map[types.UID]*placementInForce, len(p.all))
 	for _, one := range p.all {
 		before[one.UID] = one
@@ -128,12 +129,12 @@ func (p *placements) mailboxesWithOtherParameters(next *placements) (changed []l
 		}
 		for mailbox, destination := range one.mailboxes {
 			if known, ok := old.mailboxes[mailbox]; !ok || !known.Parameters().Equal(destination.Parameters()) {
-				changed = append(changed, mailbox)
+				changed[mailbox] = struct{}{}
 			}
 		}
 		for mailbox := range old.mailboxes {
 			if _, ok := one.mailboxes[mailbox]; !ok {
-				changed = append(changed, mailbox)
+				changed[mailbox] = struct{}{}
 			}
 		}
 	}
@@ -154,11 +155,13 @@ func (w *workspace) customize(key pairKey, s *pairSnapshot, selectedBy []*placem
 	if err != nil {
 		return err
 	}
-	if !known {
+	parameters, selected := w.parametersAt(key.mailbox, selectedBy)
+	if !known || !selected {
+		// An event is on its way.
 		s.Up.State = plan.Unknown
 		return nil
 	}
-	s.Up.Object, err = customization.Customize(source, request, customizer, w.parametersOf(key.mailbox, selectedBy))
+	s.Up.Object, err = customization.Customize(source, request, customizer, parameters)
 	return err
 }
 
@@ -183,15 +186,23 @@ func (w *workspace) customizer(name types.NamespacedName) (customizer *edgev2alp
 	return customizer, true, nil
 }
 
-// parametersOf returns the parameters of a mailbox's SyncTarget. The Location is that of the oldest placement that selects the object
-// and the SyncTarget.
-func (w *workspace) parametersOf(mailbox logicalcluster.Name, selectedBy []*placementInForce) customization.Parameters {
-	view := w.Fleet.Snapshot()
-	syncTarget, _ := view.SyncTargetOf(mailbox)
+// parametersAt returns the parameters of a mailbox for an object: those of the oldest placement that selects both; known is false if
+// none does any more.
+func (w *workspace) parametersAt(mailbox logicalcluster.Name, selectedBy []*placementInForce) (parameters customization.Parameters, known bool) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if w.placements == nil {
+		return nil, false
+	}
 	for _, one := range selectedBy {
-		if destination, ok := one.mailboxes[mailbox]; ok {
-			return rules.ParametersOf(&syncTarget, view.Inventory(syncTarget.Inventory).Location(destination.Location))
+		// The object may have been selected by an older view of the same placement.
+		current := slices.IndexFunc(w.placements.all, func(p *placementInForce) bool { return p.UID == one.UID })
+		if current < 0 {
+			continue
+		}
+		if destination, ok := w.placements.all[current].mailboxes[mailbox]; ok {
+			return destination.Parameters(), true
 		}
 	}
-	return rules.ParametersOf(&syncTarget, nil)
+	return nil, false
 }

@@ -71,7 +71,7 @@ const (
 	ReasonContended = "Contended"
 	// ReasonNotServed: the mailbox lacks the API.
 	ReasonNotServed = "NotServed"
-	// ReasonTooLarge: the object is too large for a mark.
+	// ReasonTooLarge: the object is too large for a mark, or customization would make it too large.
 	ReasonTooLarge = "TooLarge"
 	// ReasonUnknownParameter: the object, or its Customizer, names a parameter that neither the SyncTarget nor its Location has.
 	ReasonUnknownParameter = customization.ReasonUnknownParameter

@@ -81,10 +81,7 @@ func labelsChanged(event mailboxes.Event) bool {
 
 // OnAbsenceDecided is called when kcp was asked whether an object, or a placement, is gone.
 func (o workloadObserver) OnAbsenceDecided(resource schema.GroupVersionResource, cluster logicalcluster.Name, key types.NamespacedName) {
-	switch {
-	case resource == customizers:
-		return
-	case slices.Contains(Resources, resource):
+	if slices.Contains(Resources, resource) {
 		o.resolveRequests.Publish(cluster)
 		return
 	}

@@ -81,7 +81,7 @@ func stripObject(object any) (any, error) {
 }
 
 func stripSyncTarget(syncTarget *edgev2alpha1.SyncTarget) {
-	parameters := Parameters(syncTarget)
+	parameters := ParameterAnnotations(syncTarget)
 	stripMetadata(&syncTarget.ObjectMeta, edgev2alpha1.AnnotationForceRemoval, edgev2alpha1.AnnotationConfirmedCluster, annotationTooLarge)
 	stripSpec(&syncTarget.Spec)
 	if jsonSize(syncTarget.Status) > maxStatus {
@@ -106,7 +106,7 @@ func stripSyncTarget(syncTarget *edgev2alpha1.SyncTarget) {
 }
 
 func stripLocation(location *edgev2alpha1.Location) {
-	parameters := Parameters(location)
+	parameters := ParameterAnnotations(location)
 	stripMetadata(&location.ObjectMeta, annotationTooLarge)
 	location.Finalizers = nil
 	if jsonSize(location.Status) > maxStatus {
@@ -138,14 +138,14 @@ func stripSpec(spec *edgev2alpha1.SyncTargetSpec) {
 	}
 }
 
-// Parameters returns the annotations of a cached SyncTarget or Location that users may refer to by name in the objects that they
+// ParameterAnnotations returns the annotations of a cached SyncTarget or Location that users may refer to by name in the objects that they
 // place: those of no domain of kcp, kubectl or the hub, of at most 1 KiB each, and of at most 16 KiB together, in alphabetical order.
-func Parameters(object metav1.Object) map[string]string {
+func ParameterAnnotations(object metav1.Object) map[string]string {
 	all, size := object.GetAnnotations(), 0
 	var found map[string]string
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		length := len(key) + len(all[key])
-		if !isParameter(key) || length > maxParameter || size+length > maxParameters {
+		if !IsParameterAnnotation(key) || length > maxParameter || size+length > maxParameters {
 			continue
 		}
 		if found == nil {
@@ -156,8 +156,8 @@ func Parameters(object metav1.Object) map[string]string {
 	return found
 }
 
-// isParameter reports whether an annotation is meant for users: nobody else's program reads it.
-func isParameter(key string) bool {
+// IsParameterAnnotation reports whether an annotation is meant for users: it is of no domain of a program that reads SyncTargets.
+func IsParameterAnnotation(key string) bool {
 	domain, _, _ := strings.Cut(key, "/")
 	return !slices.ContainsFunc([]string{"kcp.io", "kubectl.kubernetes.io", "synchub.dev"}, func(reserved string) bool {
 		return domain == reserved || strings.HasSuffix(domain, "."+reserved)

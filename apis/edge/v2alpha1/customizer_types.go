@@ -39,7 +39,7 @@ type Customizer struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=path
-	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:MaxItems=64
 	Replacements []Replacement `json:"replacements,omitempty"`
 }
 

@@ -22,9 +22,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/inventories"
 )
 
-// IgnoreHeartbeats returns a predicate that drops updates which only change a heartbeat or labels.
+// IgnoreHeartbeats returns a predicate that drops updates which only change a heartbeat, or what only placement reads.
 func IgnoreHeartbeats() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
 		before, is := update.ObjectOld.(*edgev2alpha1.SyncTarget)
@@ -34,7 +35,7 @@ func IgnoreHeartbeats() predicate.Predicate {
 }
 
 // IsHeartbeatOnly reports whether two versions of a SyncTarget differ only in the heartbeat, the fields that are written
-// with it, and the labels. Only placement reads labels.
+// with it, the labels, and the annotations that are parameters. Only placement reads those.
 func IsHeartbeatOnly(before, after *edgev2alpha1.SyncTarget) bool {
 	if before.ResourceVersion == after.ResourceVersion {
 		// A resync of the cache asks for a reconcile of every object.
@@ -43,10 +44,16 @@ func IsHeartbeatOnly(before, after *edgev2alpha1.SyncTarget) bool {
 	return apiequality.Semantic.DeepEqual(withoutHeartbeat(before), withoutHeartbeat(after))
 }
 
-// withoutHeartbeat returns a shallow copy without the labels and the fields that heartbeats change.
+// withoutHeartbeat returns a shallow copy without what only placement reads, and without the fields that heartbeats change.
 func withoutHeartbeat(syncTarget *edgev2alpha1.SyncTarget) *edgev2alpha1.SyncTarget {
 	rest := *syncTarget
 	rest.ResourceVersion, rest.ManagedFields, rest.Labels = "", nil, nil
+	rest.Annotations = map[string]string{}
+	for key, value := range syncTarget.Annotations {
+		if !inventories.IsParameterAnnotation(key) {
+			rest.Annotations[key] = value
+		}
+	}
 	rest.Status.LastSyncerHeartbeatTime, rest.Status.Counts, rest.Status.PendingSince = nil, nil, nil
 	return &rest
 }

@@ -42,11 +42,14 @@ func TestIgnoreHeartbeats(t *testing.T) {
 			s.Status.LastSyncerHeartbeatTime = &now
 			s.Status.Conditions[0].Status = metav1.ConditionTrue
 		}, true},
-		"who wrote it":   {func(s *edgev2alpha1.SyncTarget) { s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "x"}} }, false},
-		"a resync":       {func(s *edgev2alpha1.SyncTarget) { s.ResourceVersion = "1" }, true},
-		"its spec":       {func(s *edgev2alpha1.SyncTarget) { s.Spec.Drain, s.Generation = true, 2 }, true},
-		"a label":        {func(s *edgev2alpha1.SyncTarget) { s.Labels = map[string]string{"env": "prod"} }, false},
-		"an annotation":  {func(s *edgev2alpha1.SyncTarget) { s.Annotations = map[string]string{"a": "b"} }, true},
+		"who wrote it": {func(s *edgev2alpha1.SyncTarget) { s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "x"}} }, false},
+		"a resync":     {func(s *edgev2alpha1.SyncTarget) { s.ResourceVersion = "1" }, true},
+		"its spec":     {func(s *edgev2alpha1.SyncTarget) { s.Spec.Drain, s.Generation = true, 2 }, true},
+		"a label":      {func(s *edgev2alpha1.SyncTarget) { s.Labels = map[string]string{"env": "prod"} }, false},
+		"a parameter":  {func(s *edgev2alpha1.SyncTarget) { s.Annotations = map[string]string{"shop.example/city": "Gouda"} }, false},
+		"an annotation": {func(s *edgev2alpha1.SyncTarget) {
+			s.Annotations = map[string]string{edgev2alpha1.AnnotationForceRemoval: "true"}
+		}, true},
 		"a finalizer":    {func(s *edgev2alpha1.SyncTarget) { s.Finalizers = nil }, true},
 		"its deletion":   {func(s *edgev2alpha1.SyncTarget) { s.DeletionTimestamp = &now }, true},
 		"another object": {func(s *edgev2alpha1.SyncTarget) { s.UID = "other" }, true},

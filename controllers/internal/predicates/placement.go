@@ -41,7 +41,7 @@ func changesPlacement(before, after *edgev2alpha1.SyncTarget) bool {
 	return before.UID != after.UID || (before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
 		before.Spec.Unschedulable != after.Spec.Unschedulable || before.Spec.Drain != after.Spec.Drain || before.Spec.Suspend != after.Spec.Suspend ||
 		changesCondition(before, after, edgev2alpha1.ConditionReady) || changesCondition(before, after, edgev2alpha1.ConditionMailboxReady) ||
-		// The annotations say whether the cache could read the SyncTarget.
+		// The annotations are parameters, and say whether the cache could read the SyncTarget.
 		!maps.Equal(before.Annotations, after.Annotations) || !maps.Equal(before.Labels, after.Labels)
 }
 

@@ -22,6 +22,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -74,17 +75,15 @@ func RequestOf(object *unstructured.Unstructured) (Request, error) {
 	if !ok {
 		return request, nil
 	}
-	request.Customizer = types.NamespacedName{Namespace: object.GetNamespace(), Name: name}
-	if object.GetNamespace() == "" {
-		request.Customizer.Namespace, request.Customizer.Name, _ = strings.Cut(name, "/")
+	namespace, want := object.GetNamespace(), "a Customizer of the same namespace by its name"
+	if namespace == "" {
+		namespace, name, _ = strings.Cut(name, "/")
+		want = "a Customizer as <namespace>/<name>"
 	}
-	if request.Customizer.Namespace == "" || request.Customizer.Name == "" || strings.Contains(request.Customizer.Name, "/") {
-		message := fmt.Sprintf("%q does not name a Customizer of the same namespace", name)
-		if object.GetNamespace() == "" {
-			message = fmt.Sprintf("%q does not name a Customizer as <namespace>/<name>", name)
-		}
-		return Request{}, &Error{ReasonInvalid, fmt.Sprintf("metadata.annotations['%s']", edgev2alpha1.AnnotationCustomizer), message}
+	if len(content.IsDNS1123Label(namespace)) > 0 || len(content.IsDNS1123Subdomain(name)) > 0 {
+		return Request{}, &Error{ReasonInvalid, fmt.Sprintf("metadata.annotations['%s']", edgev2alpha1.AnnotationCustomizer), "it does not name " + want}
 	}
+	request.Customizer = types.NamespacedName{Namespace: namespace, Name: name}
 	return request, nil
 }
 
@@ -94,27 +93,27 @@ func (r Request) IsZero() bool { return r == Request{} }
 // Customize returns a copy of an object as it is for one destination. customizer is the one of the request; nil for none. The error is
 // an [*Error].
 func Customize(object *unstructured.Unstructured, request Request, customizer *edgev2alpha1.Customizer, parameters Parameters) (*unstructured.Unstructured, error) {
-	content := object.DeepCopy()
-	annotations := content.GetAnnotations()
+	customized := object.DeepCopy()
+	annotations := customized.GetAnnotations()
 	// It repeats the object, and does not travel.
 	delete(annotations, corev1.LastAppliedConfigAnnotation)
-	content.SetAnnotations(annotations)
+	customized.SetAnnotations(annotations)
 	e := &expander{parameters: parameters, growth: maxGrowth}
 	if request.Expand {
-		if err := e.expandObject(content.Object); err != nil {
+		if err := e.expandObject(customized.Object); err != nil {
 			return nil, err
 		}
 	}
 	if customizer == nil {
-		return content, nil
+		return customized, nil
 	}
 	expands := customizer.Annotations[edgev2alpha1.AnnotationExpandParameters] == "true"
 	for i := range customizer.Replacements {
-		if err := e.replace(content.Object, &customizer.Replacements[i], expands); err != nil {
+		if err := e.replace(customized.Object, &customizer.Replacements[i], expands); err != nil {
 			return nil, err.within(fmt.Sprintf("Customizer %s: replacements[%d]", request.Customizer, i))
 		}
 	}
-	return content, nil
+	return customized, nil
 }
 
 // replace makes a replacement in an object. The field of an error is one of the replacement.

@@ -195,10 +195,12 @@ func TestRequestOf(t *testing.T) {
 		"not true":              {metadata: `{annotations: {edge.kubestellar.io/expand-parameters: "yes"}}`},
 		"expand":                {metadata: `{annotations: {edge.kubestellar.io/expand-parameters: "true"}}`, want: customization.Request{Expand: true}},
 		"of the namespace":      {metadata: `{namespace: shop, annotations: {edge.kubestellar.io/customizer: till}}`, want: customization.Request{Customizer: types.NamespacedName{Namespace: "shop", Name: "till"}}},
-		"of another namespace":  {metadata: `{namespace: shop, annotations: {edge.kubestellar.io/customizer: other/till}}`, err: "does not name a Customizer of the same namespace"},
+		"of another namespace":  {metadata: `{namespace: shop, annotations: {edge.kubestellar.io/customizer: other/till}}`, err: "a Customizer of the same namespace"},
 		"cluster-scoped":        {metadata: `{annotations: {edge.kubestellar.io/customizer: shop/till}}`, want: customization.Request{Customizer: types.NamespacedName{Namespace: "shop", Name: "till"}}},
 		"without its namespace": {metadata: `{annotations: {edge.kubestellar.io/customizer: till}}`, err: "as <namespace>/<name>"},
 		"without a name":        {metadata: `{namespace: shop, annotations: {edge.kubestellar.io/customizer: ""}}`, err: "metadata.annotations['edge.kubestellar.io/customizer']"},
+		"a long name":           {metadata: `{namespace: shop, annotations: {edge.kubestellar.io/customizer: ` + strings.Repeat("x", 254) + `}}`, err: "a Customizer of the same namespace"},
+		"no namespace's name":   {metadata: `{annotations: {edge.kubestellar.io/customizer: Shop/till}}`, err: "as <namespace>/<name>"},
 		"with a third part":     {metadata: `{annotations: {edge.kubestellar.io/customizer: a/b/c}}`, err: "as <namespace>/<name>"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -38,7 +38,7 @@ type SyncTarget struct {
 	Name      string
 	UID       types.UID
 	Labels    map[string]string
-	// Annotations are those of [inventories.Parameters].
+	// Annotations are those of [inventories.ParameterAnnotations].
 	Annotations map[string]string
 	// LabelsUnknown is true if the SyncTarget is larger than the hub reads. No Location selects it, and it loses nothing.
 	LabelsUnknown bool
@@ -57,7 +57,7 @@ type Location struct {
 	Name      string
 	UID       types.UID
 	Labels    map[string]string
-	// Annotations are those of [inventories.Parameters].
+	// Annotations are those of [inventories.ParameterAnnotations].
 	Annotations map[string]string
 	// Spec has instanceSelector and availableTo only. It is zero if the Location is larger than the hub reads.
 	Spec edgev2alpha1.LocationSpec
@@ -172,18 +172,6 @@ func (i *Inventory) sorted() *Inventory {
 func (i *Inventory) equal(other *Inventory) bool {
 	return i != nil && other != nil && apiequality.Semantic.DeepEqual(i.SyncTargets, other.SyncTargets) &&
 		apiequality.Semantic.DeepEqual(i.Locations, other.Locations)
-}
-
-// Location returns a Location by its name, or nil.
-func (i *Inventory) Location(name string) *Location {
-	if i == nil {
-		return nil
-	}
-	position, found := slices.BinarySearchFunc(i.Locations, name, func(l Location, name string) int { return cmp.Compare(l.Name, name) })
-	if !found {
-		return nil
-	}
-	return &i.Locations[position]
 }
 
 // unusableLocation returns a Location that is unusable, or nil if all are usable.

@@ -32,7 +32,7 @@ import (
 // newSyncTarget returns the view of a SyncTarget as the inventory cache holds it, without its mailbox.
 func newSyncTarget(inventory logicalcluster.Name, object *edgev2alpha1.SyncTarget) SyncTarget {
 	return SyncTarget{
-		Inventory: inventory, Name: object.Name, UID: object.UID, Labels: object.Labels, Annotations: inventories.Parameters(object),
+		Inventory: inventory, Name: object.Name, UID: object.UID, Labels: object.Labels, Annotations: inventories.ParameterAnnotations(object),
 		LabelsUnknown: inventories.TooLarge(object) != "",
 		Unschedulable: location.IsUnschedulable(&object.Spec), Terminating: object.DeletionTimestamp != nil,
 	}
@@ -42,7 +42,7 @@ func newSyncTarget(inventory logicalcluster.Name, object *edgev2alpha1.SyncTarge
 func newLocation(inventory logicalcluster.Name, object *edgev2alpha1.Location) Location {
 	_, unusable := location.UnusableReason(object)
 	return Location{
-		Inventory: inventory, Name: object.Name, UID: object.UID, Labels: object.Labels, Annotations: inventories.Parameters(object),
+		Inventory: inventory, Name: object.Name, UID: object.UID, Labels: object.Labels, Annotations: inventories.ParameterAnnotations(object),
 		Spec:     edgev2alpha1.LocationSpec{InstanceSelector: object.Spec.InstanceSelector, AvailableTo: object.Spec.AvailableTo},
 		Unusable: unusable, Terminating: object.DeletionTimestamp != nil,
 	}

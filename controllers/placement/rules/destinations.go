@@ -46,18 +46,14 @@ type Destination struct {
 	MayUpsync bool
 }
 
-// Parameters returns the parameters of the destination.
+// Parameters returns the parameters of the destination: labels before annotations, and those of the SyncTarget before those of the
+// Location.
 func (d *Destination) Parameters() customization.Parameters {
-	return ParametersOf(&d.SyncTarget, d.location)
-}
-
-// ParametersOf returns the parameters of a SyncTarget that is selected through a Location, which may be nil: labels before annotations,
-// and those of the SyncTarget before those of the Location.
-func ParametersOf(syncTarget *fleet.SyncTarget, from *fleet.Location) customization.Parameters {
-	if from == nil {
-		from = &fleet.Location{}
+	parameters := customization.Parameters{d.Labels, d.Annotations}
+	if d.location != nil {
+		parameters = append(parameters, d.location.Labels, d.location.Annotations)
 	}
-	return customization.Parameters{syncTarget.Labels, syncTarget.Annotations, from.Labels, from.Annotations}
+	return parameters
 }
 
 // Resolution are the destinations of a placement.

@@ -18,6 +18,7 @@ package rules_test
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -26,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/placement/customization"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
@@ -118,5 +120,26 @@ func TestSelectsSyncTarget(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// A destination has the parameters of its SyncTarget, and after them those of the Location that the slice names, and of no other.
+func TestParametersOfADestination(t *testing.T) {
+	till := syncTarget("own", "till", "prod")
+	till.Annotations = map[string]string{"city": "Gouda"}
+	first, second := locationOf("own", "a", "prod"), locationOf("own", "b", "prod")
+	first.Annotations, second.Annotations = map[string]string{"tier": "gold"}, map[string]string{"tier": "lead"}
+	placement, err := rules.Compile(&edgev2alpha1.EdgePlacement{Spec: edgev2alpha1.EdgePlacementSpec{LocationSelectors: []metav1.LabelSelector{{}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inventory := &fleet.Inventory{Name: "own", SyncTargets: []fleet.SyncTarget{till}, Locations: []fleet.Location{first, second}}
+	resolved := placement.Resolve(fleet.NewSnapshot(inventory), rules.Workspace{Cluster: "own"}, nil)
+	if len(resolved.Destinations) != 1 || resolved.Destinations[0].Location != "a" {
+		t.Fatalf("got %+v", resolved.Destinations)
+	}
+	want := customization.Parameters{till.Labels, till.Annotations, first.Labels, first.Annotations}
+	if got := resolved.Destinations[0].Parameters(); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
