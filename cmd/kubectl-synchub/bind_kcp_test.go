@@ -28,6 +28,7 @@ import (
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -149,13 +150,27 @@ func rightsOf(name, role string) string {
 func (b *bindTest) allowBind(t *testing.T) {
 	t.Helper()
 	suite.Apply(t, b.kcp.Workspace(bindProvider), fmt.Sprintf("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: 'test:bind'}\nrules: [{apiGroups: [apis.kcp.io], resources: [apiexports], resourceNames: [%s], verbs: [bind]}]\n", bindcompute.Export)+rightsOf("bind", "test:bind"))
+	suite.WaitUntil(t, "the user may bind", func() bool { return b.tryBind(t) == nil })
+}
+
+// forbidBind takes that right away, which other tests may have given.
+func (b *bindTest) forbidBind(t *testing.T) {
+	t.Helper()
+	granted := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "test:bind"}}
+	if err := b.provider.Delete(t.Context(), granted); client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	suite.WaitUntil(t, "the user may not bind", func() bool { return apierrors.IsForbidden(b.tryBind(t)) })
+}
+
+// tryBind binds the export as the user does, in a dry run.
+func (b *bindTest) tryBind(t *testing.T) error {
+	t.Helper()
 	user := b.client(t, framework.InWorkspace(b.kcp.HubConfig, b.path))
-	suite.WaitUntil(t, "the user may bind", func() bool {
-		return user.Create(t.Context(), &apisv1alpha2.APIBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: "probe"},
-			Spec:       apisv1alpha2.APIBindingSpec{Reference: apisv1alpha2.BindingReference{Export: &apisv1alpha2.ExportBindingReference{Path: bindProvider, Name: bindcompute.Export}}},
-		}, client.DryRunAll) == nil
-	})
+	return user.Create(t.Context(), &apisv1alpha2.APIBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "probe"},
+		Spec:       apisv1alpha2.APIBindingSpec{Reference: apisv1alpha2.BindingReference{Export: &apisv1alpha2.ExportBindingReference{Path: bindProvider, Name: bindcompute.Export}}},
+	}, client.DryRunAll)
 }
 
 // bind returns a command line of bind compute.
@@ -235,6 +250,7 @@ func (b *bindTest) addClaim(t *testing.T, resource string) {
 
 func TestBindCompute(t *testing.T) {
 	b := newBindTest(t, "bind-web")
+	b.forbidBind(t)
 	t.Run("without the right to bind", b.refuses)
 	b.allowBind(t)
 	t.Run("a dry run changes nothing", b.triesOut)
