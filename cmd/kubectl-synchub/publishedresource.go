@@ -58,7 +58,7 @@ type renderOptions struct {
 	cluster        *genericclioptions.ConfigFlags
 	files, objects []string
 	output         string
-	names          render.Environment
+	environment    render.Environment
 }
 
 func newRenderCommand(streams genericiooptions.IOStreams) *cobra.Command {
@@ -75,8 +75,10 @@ func newRenderCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.StringArrayVarP(&options.files, "filename", "f", nil, "files with the PublishedResource and what defines its API; - is standard input (repeatable)")
 	flags.StringArrayVar(&options.objects, "object", nil, "files with objects of a mailbox, and namespaces whose labels a filter asks for (repeatable)")
 	flags.StringVarP(&options.output, "output", "o", "yaml", "yaml or json")
-	flags.StringVar(&options.names.Mailbox, "mailbox", "mailbox", "the name of the mailbox's logical cluster, for templates")
-	flags.StringVar(&options.names.SyncTarget, "sync-target", "sync-target", "the name of the SyncTarget, for templates")
+	flags.StringVar(&options.environment.Mailbox, "mailbox", "mailbox", "the name of the mailbox's logical cluster, for templates")
+	flags.StringVar(&options.environment.SyncTarget, "sync-target", "sync-target", "the name of the SyncTarget, for templates and mutations")
+	flags.StringToStringVar(&options.environment.Labels, "sync-target-labels", nil, "the labels of the SyncTarget, for mutations")
+	flags.StringToStringVar(&options.environment.Annotations, "sync-target-annotations", nil, "the annotations of the SyncTarget, for mutations")
 	options.cluster.AddFlags(flags)
 	_ = command.MarkFlagRequired("filename")
 	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"yaml", "json"}, cobra.ShellCompDirectiveNoFileComp))
@@ -112,12 +114,12 @@ func (o *renderOptions) render(ctx context.Context, resource *synchubv1alpha1.Pu
 	if err != nil {
 		return err
 	}
-	made, err := render.New(ctx, resource, definition, o.names)
+	made, err := render.New(ctx, resource, definition, o.environment)
 	if errors.Is(err, render.ErrNoCRD) {
 		if definition, err = o.readDefinition(ctx, resource); err != nil {
 			return err
 		}
-		made, err = render.New(ctx, resource, definition, o.names)
+		made, err = render.New(ctx, resource, definition, o.environment)
 	}
 	if err != nil {
 		return err

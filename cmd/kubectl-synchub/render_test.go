@@ -123,6 +123,22 @@ const (
 	databases  = "resource: {group: db.example.com, resource: databases}"
 )
 
+func TestRenderForASyncTarget(t *testing.T) {
+	files := write(t, map[string]string{
+		"input.yaml": publishedResource("configmaps", configMaps+
+			"\nmutation: {down: [{template: {path: data.a, template: '{{ .SyncTarget.metadata.labels.region }} {{ index .SyncTarget.metadata.annotations \"shop.example/city\" }}'}}]}"),
+		"object.yaml": settings,
+	})
+	got := runRender(t, "", "-f", files[0], "--object", files[1], "--sync-target-labels", "region=eu,env=prod", "--sync-target-annotations", "shop.example/city=Gouda")
+	if got.err != nil || !strings.Contains(got.out, "a: eu Gouda") {
+		t.Errorf("got %v, %s", got.err, got.out)
+	}
+	got = runRender(t, "", "-f", files[0], "--object", files[1])
+	if got.err == nil || !strings.Contains(got.err.Error(), `no entry for key "region"`) {
+		t.Errorf("without the label: %v, %s", got.err, got.out)
+	}
+}
+
 func TestRenderPrints(t *testing.T) {
 	definition := suite.ReadFile(t, examples+"databases-crd.yaml")
 	indented := "    " + strings.ReplaceAll(string(definition), "\n", "\n    ")

@@ -33,6 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/idlequeue"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
@@ -70,6 +71,8 @@ type Options struct {
 	Hasher     ownership.Hasher
 	// SyncTarget is the name of the SyncTarget.
 	SyncTarget string
+	// MutationSyncTarget returns what mutations read of the SyncTarget (see [mutation.SyncTarget]). Nil means its name only.
+	MutationSyncTarget func() map[string]any
 	// Pruner drops the fields that the mailbox's schema does not have; nil if the hub does not know the schema.
 	Pruner *transform.Pruner
 	// Registry is shared by all controllers of the SyncTarget and knows which objects are related. Relations are those by
@@ -119,6 +122,8 @@ type Controller struct {
 	cachesWholeObjects bool
 	// upsyncReadsMailbox is true if a rule for upsync reads the mailbox object.
 	upsyncReadsMailbox bool
+	// readsSyncTarget is true if a mutation reads the SyncTarget.
+	readsSyncTarget bool
 
 	// activeReconciles counts the passes under way.
 	activeReconciles atomic.Int32
@@ -141,6 +146,10 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 		options.Registry = related.NewRegistry()
 		options.RequestCompleteness, options.RequeueRelated = func(func() bool) {}, func() {}
 		options.IsPublished = func(string) bool { return true }
+	}
+	if options.MutationSyncTarget == nil {
+		named := mutation.SyncTarget(options.SyncTarget, nil, nil)
+		options.MutationSyncTarget = func() map[string]any { return named }
 	}
 	c := &Controller{
 		Options: options,
@@ -168,6 +177,7 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 	c.cachesWholeObjects = needsWholeTargetObjects(options)
 	c.upsyncReadsMailbox = options.Resource.GetRules().Up.UsesOther() ||
 		slices.ContainsFunc(options.Relations, func(r *related.Relation) bool { return r.Up.UsesOther() })
+	c.readsSyncTarget = readsSyncTarget(options)
 	c.matcher.Store(matcher)
 	for _, target := range options.TargetAPIs {
 		c.targetResources = append(c.targetResources, c.newTargetResource(target))
@@ -183,6 +193,13 @@ func needsWholeTargetObjects(options Options) bool {
 	}
 	return slices.ContainsFunc(rules.Related, func(r *related.Relation) bool { return r.Origin == synchubv1alpha1.RelatedOriginTarget }) ||
 		slices.ContainsFunc(options.Relations, func(r *related.Relation) bool { return r.Down.UsesOther() || r.Up != nil })
+}
+
+// readsSyncTarget reports whether a mutation of objects of the resource reads the SyncTarget.
+func readsSyncTarget(options Options) bool {
+	rules := options.Resource.GetRules()
+	return rules.Down.UsesSyncTarget() || rules.Up.UsesSyncTarget() ||
+		slices.ContainsFunc(options.Relations, func(r *related.Relation) bool { return r.Down.UsesSyncTarget() || r.Up.UsesSyncTarget() })
 }
 
 // Selector returns the label selector for an owner's objects on a target.

@@ -60,6 +60,13 @@ func (c *Controller) Uncordon() { c.retry(ReasonTargetCordoned) }
 // RetryConflicts enqueues the objects whose name is taken, after the adoption policy has changed.
 func (c *Controller) RetryConflicts() { c.retry(ReasonConflict) }
 
+// SyncTargetChanged enqueues all keys if a mutation reads the SyncTarget.
+func (c *Controller) SyncTargetChanged() {
+	if c.readsSyncTarget {
+		c.enqueueAll()
+	}
+}
+
 // retry enqueues all objects that failed for a reason.
 func (c *Controller) retry(reason string) {
 	c.enqueue(createPriority, c.states.failedKeys(func(_ types.NamespacedName, failure Failure) bool {

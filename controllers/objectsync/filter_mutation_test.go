@@ -133,6 +133,35 @@ func TestMutationsThatLookAtTheOtherSide(t *testing.T) {
 	}
 }
 
+// A mutation that reads the SyncTarget is applied again when its labels change, in both directions.
+func TestMutationsThatReadTheSyncTarget(t *testing.T) {
+	const region = "{cel: {path: data.region, expression: \"syncTarget.metadata.labels.region + ' for ' + syncTarget.metadata.name\"}}"
+	h := newHub(t, []plan.Resource{
+		resourceNamed(t, configMapsV1, "mutation: {down: ["+region+"], up: ["+region+"]}"),
+		resourceNamed(t, secretsV1, ""),
+	}, configMapsTravel, "namespacedObjects: [{group: '', resource: secrets, objectsByNamespace: [{namespace: NS, names: ['*']}]}]",
+		"upsync: [{apiGroup: '', resources: [configmaps], namespaces: [NS], names: [theirs]}]")
+	h.putConfigMap("first", "a: b")
+	h.put(secretsV1, "{apiVersion: v1, kind: Secret, metadata: {name: plain, namespace: "+h.namespace+"}}")
+	plain := h.expectOnTarget(secretsV1, "plain")
+	// A label that is missing is a failure, and says so.
+	h.expectFailure(configMapsV1, "first", ReasonRuleFailed)
+	h.setLabels(map[string]string{"region": "eu"})
+	first := h.expectOnTarget(configMapsV1, "first", holds("region", "eu for florin"))
+	put(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, namespace: "+h.namespace+"}, data: {a: b}}")
+	h.expectInMailbox(configMapsV1, "theirs", holds("region", "eu for florin"))
+	h.restart()
+	h.expectUnchangedOnTarget(configMapsV1, first)
+	h.setLabels(map[string]string{"region": "us"})
+	first = h.expectOnTarget(configMapsV1, "first", holds("region", "us for florin"))
+	h.expectInMailbox(configMapsV1, "theirs", holds("region", "us for florin"))
+	// Without the label the copy stays as it is.
+	h.setLabels(nil)
+	h.expectFailure(configMapsV1, "first", ReasonRuleFailed)
+	h.expectUnchangedOnTarget(configMapsV1, first)
+	h.expectUnchangedOnTarget(secretsV1, plain)
+}
+
 // An API that is called otherwise in mailboxes than on the target goes both ways under its names, as configs and conversions
 // say it.
 func TestProjection(t *testing.T) {

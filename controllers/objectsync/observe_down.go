@@ -86,6 +86,7 @@ func (c *Controller) destinationOf(matcher *selection.Matcher, source *unstructu
 	if err != nil {
 		return plan.Copy{}, spec, err
 	}
+	spec.Inputs.SyncTarget = c.MutationSyncTarget()
 	name, err := c.planner.Down.Name(source, spec)
 	if err != nil {
 		return plan.Copy{}, spec, err
@@ -99,7 +100,7 @@ func (c *Controller) destinationOf(matcher *selection.Matcher, source *unstructu
 		return destination, spec, err
 	}
 	if destination.Object != nil && c.cachesWholeObjects {
-		spec.Other = destination.Object.Object
+		spec.Inputs.Other = destination.Object.Object
 	}
 	if destination.Observed != nil && spec.Relation != "" {
 		candidate := c.relatedObjectInMailbox(matcher, source)

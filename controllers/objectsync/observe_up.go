@@ -65,8 +65,9 @@ func (c *Controller) observeUpsyncedObject(s *plan.Snapshot, u *plan.UpSnapshot)
 		}
 	}
 	u.Spec = c.upSpec(u.Selection, u.Object)
+	u.Spec.Inputs.SyncTarget = c.MutationSyncTarget()
 	if s.Source != nil {
-		u.Spec.Other = s.Source.Object
+		u.Spec.Inputs.Other = s.Source.Object
 	}
 	if u.Mark != nil {
 		candidate := c.relatedObjectOnTarget(s.Matcher, u.Object)

@@ -27,6 +27,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
@@ -52,7 +53,7 @@ func (c *Controller) mutatedStatus(onTarget, inMailbox *unstructured.Unstructure
 	if program == nil {
 		return onTarget, nil
 	}
-	status, err := transform.MutatedStatus(onTarget, inMailbox, program)
+	status, err := transform.MutatedStatus(onTarget, program, mutation.Inputs{Other: inMailbox.Object, SyncTarget: c.MutationSyncTarget()})
 	if err != nil {
 		return nil, &ruleError{field: field, err: err}
 	}

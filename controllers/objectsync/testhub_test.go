@@ -23,6 +23,7 @@ import (
 	"slices"
 	"strings"
 	gosync "sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -68,6 +69,8 @@ type testHub struct {
 	// What a test may change while the hub is stopped, or before [hub.publish].
 	resources []plan.Resource
 	matcher   *selection.Matcher
+	// syncTarget is what mutations read of the SyncTarget; nil for its name only.
+	syncTarget atomic.Pointer[map[string]any]
 	// requestsLate has all primaries speak between the decision to ask them and the question.
 	requestsLate bool
 
@@ -290,7 +293,7 @@ func (h *testHub) run(resource plan.Resource) {
 	}
 	controller := New(Options{
 		Resource: resource, TargetAPIs: forms, Mailbox: theMailbox, Mailboxes: h.mailboxes, Connection: h.connection, Owner: h.owner,
-		Hasher: ownership.NewHasher([]byte("key")), SyncTarget: "florin", Registry: h.registry, Relations: relations,
+		Hasher: ownership.NewHasher([]byte("key")), SyncTarget: "florin", MutationSyncTarget: h.mutationSyncTarget, Registry: h.registry, Relations: relations,
 		RequestCompleteness: func(answered func() bool) { h.requestCompleteness(resource, answered) }, RequeueRelated: func() { h.enqueueRelated(resource) }, IsPublished: h.isPublished, OnChange: func() {}, Clock: clock.RealClock{}, Log: logr.Discard(),
 	}, h.matcher)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -308,6 +311,23 @@ func (h *testHub) run(resource plan.Resource) {
 			h.t.Error(err)
 		}
 	}()
+}
+
+func (h *testHub) mutationSyncTarget() map[string]any {
+	if known := h.syncTarget.Load(); known != nil {
+		return *known
+	}
+	return mutation.SyncTarget("florin", nil, nil)
+}
+
+// setLabels gives the SyncTarget these labels.
+func (h *testHub) setLabels(labels map[string]string) {
+	h.syncTarget.Store(new(mutation.SyncTarget("florin", labels, nil)))
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	for _, controller := range h.controllers {
+		controller.SyncTargetChanged()
+	}
 }
 
 // configure makes the mailbox have other configs.

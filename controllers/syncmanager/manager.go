@@ -74,6 +74,8 @@ type Target struct {
 	UID                types.UID
 	Name               string
 	InventoryWorkspace logicalcluster.Name
+	// Labels and Annotations are those of the SyncTarget that mutations may read. They are immutable.
+	Labels, Annotations map[string]string
 	// Mailbox is the logical cluster of its mailbox.
 	Mailbox    logicalcluster.Name
 	Connection *targets.Connection
@@ -287,6 +289,7 @@ func (m *Manager) Assign(target Target) {
 			found.unsubscribeConfigs = append(found.unsubscribeConfigs, m.Mailboxes.Subscribe(resource, target.Mailbox, subscriber))
 		}
 		found.adoption.Store(target.Adoption)
+		found.setMutationInput(target)
 		m.targets[target.UID] = found
 	}
 	m.lock.Unlock()
@@ -298,6 +301,11 @@ func (m *Manager) Assign(target Target) {
 	if found.adoption.Swap(target.Adoption) != target.Adoption {
 		for _, controller := range found.controllers() {
 			controller.RetryConflicts()
+		}
+	}
+	if found.setMutationInput(target) {
+		for _, controller := range found.controllers() {
+			controller.SyncTargetChanged()
 		}
 	}
 	m.updateNamespaces(found, target)

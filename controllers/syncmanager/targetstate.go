@@ -18,6 +18,7 @@ package syncmanager
 
 import (
 	"context"
+	"maps"
 	gosync "sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +28,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
@@ -64,6 +66,8 @@ type targetState struct {
 	cordoned atomic.Bool
 	// adoption is the [synchubv1alpha1.AdoptionPolicy] of the SyncTarget.
 	adoption atomic.Value
+	// mutationInput is what mutations read of the SyncTarget.
+	mutationInput atomic.Pointer[mutationInput]
 	// namespaces says which namespaces of the target the hub may use.
 	namespaces atomic.Pointer[policy.NamespacePolicy]
 
@@ -129,6 +133,22 @@ func (t *targetState) setConnection(connection *targets.Connection, listener tar
 	}
 	t.target.Connection, t.unsubscribeConnection = connection, connection.Subscribe(listener)
 	return true
+}
+
+// mutationInput is what mutations read of a SyncTarget, and the labels and annotations from which it was made.
+type mutationInput struct {
+	labels, annotations map[string]string
+	value               map[string]any
+}
+
+// setMutationInput stores what mutations read of the SyncTarget, and reports whether that changed.
+func (t *targetState) setMutationInput(target Target) (changed bool) {
+	before := t.mutationInput.Load()
+	if before != nil && maps.Equal(before.labels, target.Labels) && maps.Equal(before.annotations, target.Annotations) {
+		return false
+	}
+	t.mutationInput.Store(&mutationInput{target.Labels, target.Annotations, mutation.SyncTarget(target.Name, target.Labels, target.Annotations)})
+	return before != nil
 }
 
 // setWrittenNamespaces sets the namespaces in which the hub may have written.

@@ -38,6 +38,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
@@ -124,7 +125,7 @@ func NewController(options Options) *Controller {
 func (c *Controller) Register() error {
 	return mcbuilder.ControllerManagedBy(c.Manager).
 		Named("synctarget").
-		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(predicates.IgnoreHeartbeats())).
+		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(predicate.Or(predicates.IgnoreHeartbeats(), predicates.ParameterChanges()))).
 		Watches(inventories.SecretMetadata(), func(name multicluster.ClusterName, inventory cluster.Cluster) mchandler.EventHandler {
 			return mchandler.EnqueueRequestsFromMapFunc(func(_ context.Context, secret client.Object) []reconcile.Request {
 				return c.requestsForSecret(secretKey{name, client.ObjectKeyFromObject(secret)})
@@ -351,6 +352,8 @@ func targetFor(inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarge
 	return syncmanager.Target{
 		UID:                syncTarget.UID,
 		Name:               syncTarget.Name,
+		Labels:             syncTarget.Labels,
+		Annotations:        inventories.ParameterAnnotations(syncTarget),
 		InventoryWorkspace: inventory,
 		Mailbox:            observed.mailbox,
 		Connection:         observed.connection,

@@ -25,6 +25,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
 // publishAs creates a PublishedResource with a YAML spec, until the spec of the test ends.
@@ -41,6 +42,12 @@ func eventuallyPublished(ctx context.Context, names ...string) {
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(target("hosting"), publishedResources, "", name, "Ready").
 			Should(Equal("True"), "%s must be published", name)
 	}
+}
+
+// annotateFlorin sets an annotation of the shared SyncTarget florin to a JSON value.
+func annotateFlorin(ctx context.Context, city string) {
+	GinkgoHelper()
+	patch(ctx, sharedInventory(ctx).Config, installation.SyncTargets, "", "florin", `{"metadata": {"annotations": {"ruled.example.com/city": `+city+`}}}`)
 }
 
 var _ = Describe("the rules of a PublishedResource", func() {
@@ -62,7 +69,9 @@ var _ = Describe("the rules of a PublishedResource", func() {
     - regex: {path: "spec.images[*]", pattern: "^docker.io/", replacement: "mirror.example.com/"}
     - template: {path: "metadata.labels['came-from']", template: "{{ .Object.spec.name | upper }}"}
     - cel: {path: spec.replicas, expression: "value * 2"}
+    - cel: {path: spec.city, expression: "syncTarget.metadata.annotations[?'ruled.example.com/city'].orValue('unknown')"}
     up:
+    - template: {path: status.cluster, template: "{{ .SyncTarget.metadata.name }}"}
     - regex: {path: status.address, pattern: "[.]internal$", replacement: ".example.com"}
 `)
 		eventuallyPublished(ctx, "ruled")
@@ -76,7 +85,7 @@ var _ = Describe("the rules of a PublishedResource", func() {
 			selecting(ns, gadgets.GroupVersionResource)))
 		read := readerOf(ctx, florin)
 		Eventually(read(widgets.GroupVersionResource, below, "one", "spec")).WithContext(ctx).
-			Should(Equal("map[images:[mirror.example.com/app other/app] name:one replicas:4 size:map[width:2]]"))
+			Should(Equal("map[city:unknown images:[mirror.example.com/app other/app] name:one replicas:4 size:map[width:2]]"))
 		Expect(value(ctx, florin, widgets.GroupVersionResource, below, "one", "metadata", "labels", "came-from")).To(Equal("ONE"))
 		Expect(framework.Exists(ctx, florin, widgets.GroupVersionResource, below, "held-back")).To(BeFalse())
 		By("reporting on the object what a rule makes impossible")
@@ -84,7 +93,14 @@ var _ = Describe("the rules of a PublishedResource", func() {
 		Eventually(reasons).WithContext(ctx).WithArguments(mailbox, ns, "illegal").Should(ContainElement("Invalid"))
 		By("returning the status through the rules for what comes up")
 		patch(ctx, florin, widgets.GroupVersionResource, below, "one", `{"status": {"address": "one.internal", "ready": true}}`, "status")
-		Eventually(readerOf(ctx, mailbox)(gadgets.GroupVersionResource, ns, "first", "status")).WithContext(ctx).Should(Equal("map[address:one.example.com ready:true]"))
+		Eventually(readerOf(ctx, mailbox)(gadgets.GroupVersionResource, ns, "first", "status")).WithContext(ctx).Should(Equal("map[address:one.example.com cluster:florin ready:true]"))
+		By("applying another value of the SyncTarget once")
+		counting(ctx)("a value of the SyncTarget", func() { annotateFlorin(ctx, `"Florence"`) }, func() {
+			GinkgoHelper()
+			Eventually(read(widgets.GroupVersionResource, below, "one", "spec", "city")).WithContext(ctx).Should(Equal("Florence"))
+		}, map[string]float64{"target object apply other": 1})
+		annotateFlorin(ctx, "null")
+		Eventually(read(widgets.GroupVersionResource, below, "one", "spec", "city")).WithContext(ctx).Should(Equal("unknown"))
 		By("letting the first keep a name that two come to, until it goes")
 		apply(ctx, mailbox, gadgets.object(ns, "second", "spec: {name: one, replicas: 9}"))
 		Eventually(reasons).WithContext(ctx).WithArguments(mailbox, ns, "second").Should(ContainElement("Conflict"))

@@ -127,8 +127,9 @@ type TemplateMutation struct {
 	// +required
 	Path MutablePath `json:"path"`
 
-	// template over .Value (the value of the field), .Object (the object that the step changes) and .Other (the
-	// object on the other side, if there is one).
+	// template over .Value (the value of the field), .Object (the object that the step changes), .Other (the object on
+	// the other side, if there is one) and .SyncTarget (metadata.name, metadata.labels and metadata.annotations of the
+	// target's SyncTarget).
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16384
@@ -142,9 +143,9 @@ type CELMutation struct {
 	// +required
 	Path MutablePath `json:"path"`
 
-	// expression over value (the value of the field, null when missing), self (the object that the step changes) and
-	// other (the object on the other side, null when there is none). The result may have any JSON type; null removes
-	// the field.
+	// expression over value (the value of the field, null when missing), self (the object that the step changes),
+	// other (the object on the other side, null when there is none) and syncTarget (metadata.name, metadata.labels and
+	// metadata.annotations of the target's SyncTarget). The result may have any JSON type; null removes the field.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16384

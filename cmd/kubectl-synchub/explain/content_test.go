@@ -263,6 +263,10 @@ var contentCases = map[string]testCase{
 		change: publish("mutation: {down: [{regex: {path: spec, pattern: a}}]}", false),
 		step:   explain.StepContent, state: explain.Stopped, reason: "RuleFailed",
 	},
+	"a mutation that needs a label of the SyncTarget": {
+		change: publish("mutation: {down: [{cel: {path: spec.region, expression: syncTarget.metadata.labels.region}}]}", false),
+		step:   explain.StepContent, state: explain.Stopped, reason: "RuleFailed", says: []string{"no such key: region"},
+	},
 	"a status that is not back": {
 		change: func(_ *testing.T, f *explain.Facts) { delete(f.Object.Value.Object, "status") },
 		step:   explain.StepStatus, state: explain.Waiting,

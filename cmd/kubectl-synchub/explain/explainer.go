@@ -31,12 +31,14 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/targetversion"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
+	"github.com/synchub-dev/synchub/provider/inventories"
 )
 
 // explainer runs the steps. newExplainer computes the values that several steps need.
@@ -240,8 +242,10 @@ func (e *explainer) downTransform() transform.Down {
 // syncSpec returns the spec by which the hub syncs the object to the target.
 func (e *explainer) syncSpec() transform.SyncSpec {
 	syncSpec := e.resource.DownSpec(cmp.Or(e.selected.Policy, ownership.PolicyDelete), e.selected.Conversion)
+	syncTarget := e.facts.SyncTarget
+	syncSpec.Inputs.SyncTarget = mutation.SyncTarget(syncTarget.Name, syncTarget.Labels, inventories.ParameterAnnotations(syncTarget))
 	if target := e.facts.Target.Value; target != nil {
-		syncSpec.Other = target.Object
+		syncSpec.Inputs.Other = target.Object
 	}
 	return syncSpec
 }

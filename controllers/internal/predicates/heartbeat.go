@@ -25,7 +25,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/inventories"
 )
 
-// IgnoreHeartbeats returns a predicate that drops updates which only change a heartbeat, or what only placement reads.
+// IgnoreHeartbeats returns a predicate that drops updates which only change a heartbeat or parameters.
 func IgnoreHeartbeats() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
 		before, is := update.ObjectOld.(*edgev2alpha1.SyncTarget)
@@ -35,7 +35,7 @@ func IgnoreHeartbeats() predicate.Predicate {
 }
 
 // IsHeartbeatOnly reports whether two versions of a SyncTarget differ only in the heartbeat, the fields that are written
-// with it, the labels, and the annotations that are parameters. Only placement reads those.
+// with it, the labels, and the annotations that are parameters. [ParameterChanges] is for controllers that read those.
 func IsHeartbeatOnly(before, after *edgev2alpha1.SyncTarget) bool {
 	if before.ResourceVersion == after.ResourceVersion {
 		// A resync of the cache asks for a reconcile of every object.
@@ -44,7 +44,7 @@ func IsHeartbeatOnly(before, after *edgev2alpha1.SyncTarget) bool {
 	return apiequality.Semantic.DeepEqual(withoutHeartbeat(before), withoutHeartbeat(after))
 }
 
-// withoutHeartbeat returns a shallow copy without what only placement reads, and without the fields that heartbeats change.
+// withoutHeartbeat returns a shallow copy without parameters, and without the fields that heartbeats change.
 func withoutHeartbeat(syncTarget *edgev2alpha1.SyncTarget) *edgev2alpha1.SyncTarget {
 	rest := *syncTarget
 	rest.ResourceVersion, rest.ManagedFields, rest.Labels = "", nil, nil

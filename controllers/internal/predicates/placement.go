@@ -20,11 +20,21 @@ import (
 	"maps"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
+
+// ParameterChanges returns a predicate that drops updates which change no parameters: labels and annotations.
+func ParameterChanges() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool { return changesParameters(update.ObjectOld, update.ObjectNew) }}
+}
+
+func changesParameters(before, after client.Object) bool {
+	return !maps.Equal(before.GetLabels(), after.GetLabels()) || !maps.Equal(before.GetAnnotations(), after.GetAnnotations())
+}
 
 // PlacementChanges returns a predicate that drops updates of SyncTargets which change nothing that placement reads: the
 // labels, whether the SyncTarget is terminating or too large to read, the conditions Ready and MailboxReady, and the fields
@@ -42,7 +52,7 @@ func changesPlacement(before, after *edgev2alpha1.SyncTarget) bool {
 		before.Spec.Unschedulable != after.Spec.Unschedulable || before.Spec.Drain != after.Spec.Drain || before.Spec.Suspend != after.Spec.Suspend ||
 		changesCondition(before, after, edgev2alpha1.ConditionReady) || changesCondition(before, after, edgev2alpha1.ConditionMailboxReady) ||
 		// The annotations are parameters, and say whether the cache could read the SyncTarget.
-		!maps.Equal(before.Annotations, after.Annotations) || !maps.Equal(before.Labels, after.Labels)
+		changesParameters(before, after)
 }
 
 func changesCondition(before, after *edgev2alpha1.SyncTarget, conditionType string) bool {
@@ -55,6 +65,6 @@ func IgnoreLocationStatus() predicate.Predicate {
 		before, after := update.ObjectOld, update.ObjectNew
 		return before.GetUID() != after.GetUID() || before.GetGeneration() != after.GetGeneration() ||
 			(before.GetDeletionTimestamp() == nil) != (after.GetDeletionTimestamp() == nil) ||
-			!maps.Equal(before.GetAnnotations(), after.GetAnnotations()) || !maps.Equal(before.GetLabels(), after.GetLabels())
+			changesParameters(before, after)
 	}}
 }

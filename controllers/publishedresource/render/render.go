@@ -24,24 +24,29 @@ import (
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
+	"github.com/synchub-dev/synchub/provider/inventories"
 )
 
 // ErrNoCRD means that the API needs a schema from the hub, and that no CRD was given to make the schema from.
 var ErrNoCRD = errors.New("the definition of the API is needed for its schema")
 
-// Environment holds the names that rules can refer to.
+// Environment holds the facts beside the objects that rules can refer to.
 type Environment struct {
 	// Mailbox is the logical cluster of the mailbox, and SyncTarget is the name of its SyncTarget.
 	Mailbox, SyncTarget string
+	// Labels and Annotations are those of the SyncTarget.
+	Labels, Annotations map[string]string
 }
 
 // Rendering is a PublishedResource with its compiled rules.
@@ -57,12 +62,12 @@ type Rendering struct {
 
 // New returns the rendering of a PublishedResource. The CRD has the names that targets use. It may be nil for a claim;
 // otherwise the error is [ErrNoCRD]. Other errors name the invalid field.
-func New(ctx context.Context, resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition, names Environment) (*Rendering, error) {
+func New(ctx context.Context, resource *synchubv1alpha1.PublishedResource, definition *apiextensionsv1.CustomResourceDefinition, environment Environment) (*Rendering, error) {
 	source, err := publishedresource.APISourceOf(&resource.Spec)
 	if err != nil {
 		return nil, err
 	}
-	preview := &Rendering{APISource: source, environment: names}
+	preview := &Rendering{APISource: source, environment: environment}
 	api, err := preview.api(ctx, resource, definition)
 	if err != nil {
 		return nil, err
@@ -136,8 +141,10 @@ func (p *Rendering) Down(source *unstructured.Unstructured, namespaceLabels map[
 		Resource: p.resource.GroupResource(), Namespaced: source.GetNamespace() != "",
 		Hasher: ownership.NewHasher([]byte("preview")),
 	}
+	spec := p.resource.DownSpec(ownership.PolicyDelete, nil)
+	spec.Inputs.SyncTarget = mutation.SyncTarget(p.environment.SyncTarget, p.environment.Labels, inventories.ParameterAnnotations(&metav1.ObjectMeta{Annotations: p.environment.Annotations}))
 	planned := plan.Planner{Resource: p.resource, Down: down}.PlanDown(&plan.Snapshot{
-		Source: source, Readable: true, Down: &plan.DownSnapshot{State: plan.InSync, Spec: p.resource.DownSpec(ownership.PolicyDelete, nil)},
+		Source: source, Readable: true, Down: &plan.DownSnapshot{State: plan.InSync, Spec: spec},
 	})
 	if planned.Err != nil {
 		return Result{}, planned.Err
@@ -158,7 +165,7 @@ func (p *Rendering) related(source *unstructured.Unstructured) (map[string]relat
 		if relation.Origin != synchubv1alpha1.RelatedOriginMailbox {
 			continue
 		}
-		wanted, err := relation.Resolve(source, related.Environment(p.environment))
+		wanted, err := relation.Resolve(source, related.Environment{Mailbox: p.environment.Mailbox, SyncTarget: p.environment.SyncTarget})
 		if err != nil {
 			return nil, err
 		}

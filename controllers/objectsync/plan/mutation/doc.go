@@ -16,12 +16,12 @@ limitations under the License.
 
 // Package mutation changes objects on their way, by the steps of a v1alpha1.Mutation that run one after the other.
 //
-// A step sees the object as the steps before it left it, and the object on the other side as it is. All values of one
+// A step sees the object as the steps before it left it, and the object on the other side as it is, and the SyncTarget. All values of one
 // step are computed before any of them is written, so that a path to several fields gives each the same view. A null
 // result removes the field, or the item of a list; parents that were missing are then not created. Text is all that a
 // regex step takes and a template step yields: nothing is turned into text or back on the way. Labels and annotations
 // must come out as text.
 //
-// The package is pure: the result depends on the steps and the two objects only. The text of an error can quote values
+// The package is pure: the result depends on the steps, the two objects and the SyncTarget only. The text of an error can quote values
 // of the object, so that it must not be shown to who may not read it.
 package mutation

@@ -63,14 +63,35 @@ func Compile(steps []synchubv1alpha1.MutationStep) (*Program, error) {
 	return program, nil
 }
 
-// Run changes an object. Other is the object on the other side, nil if there is none; Run does not change it. The error is an
-// *Error; some steps may have changed the object before it.
-func (p *Program) Run(object, other map[string]any) error {
+// Inputs are what steps read beside the object that they change. Run does not change them.
+type Inputs struct {
+	// Other is the object on the other side, nil if there is none.
+	Other map[string]any
+	// SyncTarget is the SyncTarget of the target, as [SyncTarget] returns it.
+	SyncTarget map[string]any
+}
+
+// SyncTarget returns the part of a SyncTarget that steps can read: its name, labels and annotations, at the paths that they
+// have in the SyncTarget. Labels and annotations are there even if there are none, so that has() works on their keys.
+func SyncTarget(name string, labels, annotations map[string]string) map[string]any {
+	return map[string]any{"metadata": map[string]any{"name": name, "labels": jsonMap(labels), "annotations": jsonMap(annotations)}}
+}
+
+func jsonMap(texts map[string]string) map[string]any {
+	values := make(map[string]any, len(texts))
+	for key, text := range texts {
+		values[key] = text
+	}
+	return values
+}
+
+// Run changes an object. The error is an *Error; some steps may have changed the object before it.
+func (p *Program) Run(object map[string]any, inputs Inputs) error {
 	if p == nil {
 		return nil
 	}
 	for number, step := range p.steps {
-		if err := step.run(object, other); err != nil {
+		if err := step.run(object, inputs); err != nil {
 			failed := &Error{Step: number, Path: step.path.String(), Err: err}
 			if placed, ok := errors.AsType[*fieldpath.Error](err); ok {
 				failed.Path, failed.Err = placed.Location, placed.Err
@@ -84,6 +105,11 @@ func (p *Program) Run(object, other map[string]any) error {
 // UsesOther reports whether the result depends on the object on the other side.
 func (p *Program) UsesOther() bool {
 	return p != nil && slices.ContainsFunc(p.steps, func(step step) bool { return step.usesOther })
+}
+
+// UsesSyncTarget reports whether the result depends on the SyncTarget.
+func (p *Program) UsesSyncTarget() bool {
+	return p != nil && slices.ContainsFunc(p.steps, func(step step) bool { return step.usesSyncTarget })
 }
 
 // MayChangeField reports whether a step may change a field of the object, such as status, or a value in it.

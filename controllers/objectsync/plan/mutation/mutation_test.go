@@ -72,39 +72,43 @@ func TestRun(t *testing.T) {
 		// noOther leaves the object on the other side out.
 		noOther bool
 	}{
-		"delete a field":        {steps: `[{delete: {path: spec.replicas}}]`, what: "spec.replicas"},
-		"delete nothing":        {steps: `[{delete: {path: spec.other.thing}}]`, what: "spec.replicas", want: int64(3)},
-		"delete a label":        {steps: `[{delete: {path: metadata.labels.tier}}]`, what: "metadata.labels", want: map[string]any{"app": "web"}},
-		"delete all labels":     {steps: `[{delete: {path: metadata.labels}}]`, what: "metadata.labels"},
-		"delete an item":        {steps: `[{delete: {path: "spec.template.spec.containers[?(@.name==\"side\")]"}}, {delete: {path: "spec.template.spec.containers[0].args"}}]`, what: "spec.template.spec.containers", want: []any{map[string]any{"name": "app", "image": "docker.io/shop/web:1"}}},
-		"set a field":           {steps: `[{set: {path: spec.replicas, value: 5}}]`, what: "spec.replicas", want: int64(5)},
-		"set a large number":    {steps: `[{set: {path: spec.replicas, value: 9007199254740993}}]`, what: "spec.replicas", want: int64(9007199254740993)},
-		"set a fraction":        {steps: `[{set: {path: spec.ratio, value: 1.5}}]`, what: "spec.ratio", want: 1.5},
-		"set a boolean":         {steps: `[{set: {path: spec.paused, value: true}}]`, what: "spec.paused", want: true},
-		"set with parents":      {steps: `[{set: {path: "spec.a.b['c.d/e']", value: {x: [1]}}}]`, what: "spec.a", want: map[string]any{"b": map[string]any{"c.d/e": map[string]any{"x": []any{int64(1)}}}}},
-		"set all items":         {steps: `[{set: {path: "spec.template.spec.containers[*].pull", value: Always}}, {cel: {path: spec.pulls, expression: "self.spec.template.spec.containers.map(c, c.pull)"}}]`, what: "spec.pulls", want: []any{"Always", "Always"}},
-		"set a missing item":    {steps: `[{set: {path: "spec.template.spec.containers[2].image", value: x}}]`, what: "spec.template.spec.volumes"},
-		"regex":                 {steps: `[{regex: {path: "spec.template.spec.containers[*].image", pattern: "^docker\\.io/([a-z]+)/", replacement: "mirror.local/${1}-x/"}}, {cel: {path: spec.images, expression: "self.spec.template.spec.containers.map(c, c.image)"}}]`, what: "spec.images", want: []any{"mirror.local/shop-x/web:1", "mirror.local/shop-x/side:2"}},
-		"regex without a match": {steps: `[{regex: {path: metadata.labels.app, pattern: "x+"}}]`, what: "metadata.labels.app", want: "web"},
-		"regex that removes":    {steps: `[{regex: {path: metadata.labels.app, pattern: "w"}}]`, what: "metadata.labels.app", want: "eb"},
-		"regex without a field": {steps: `[{regex: {path: metadata.labels.none, pattern: "w"}}]`, what: "metadata.labels.none"},
-		"template":              {steps: `[{template: {path: metadata.labels.app, template: "{{ .Value }}-{{ .Object.metadata.namespace }}"}}]`, what: "metadata.labels.app", want: "web-shop"},
-		"template, created":     {steps: `[{template: {path: metadata.annotations.made, template: "{{ .Value | default \"new\" }}"}}]`, what: "metadata.annotations.made", want: "new"},
-		"template, the other":   {steps: `[{template: {path: spec.ip, template: "{{ .Other.spec.clusterIP }}"}}]`, what: "spec.ip", want: "10.0.0.1"},
-		"template, no other":    {steps: `[{template: {path: spec.ip, template: "{{ if .Other }}{{ .Other.spec.clusterIP }}{{ else }}none{{ end }}"}}]`, what: "spec.ip", want: "none", noOther: true},
-		"template, no escaping": {steps: `[{template: {path: spec.text, template: "{{ \"<&'>\" }}"}}]`, what: "spec.text", want: "<&'>"},
-		"template, a number":    {steps: `[{template: {path: spec.text, template: "{{ .Object.spec.replicas }}"}}]`, what: "spec.text", want: "3"},
-		"cel":                   {steps: `[{cel: {path: spec.replicas, expression: "value * 2"}}]`, what: "spec.replicas", want: int64(6)},
-		"cel, created":          {steps: `[{cel: {path: spec.a.b, expression: "value == null ? self.spec.replicas : 0"}}]`, what: "spec.a.b", want: int64(3)},
-		"cel, a null":           {steps: `[{cel: {path: spec.replicas, expression: "null"}}]`, what: "spec.replicas"},
-		"cel, nothing there":    {steps: `[{cel: {path: status.a, expression: "self.?status.b"}}]`, what: "status"},
-		"cel, the other":        {steps: `[{cel: {path: spec.ports, expression: "other.spec.ports"}}]`, what: "spec.ports", want: []any{map[string]any{"port": int64(80), "nodePort": int64(30080)}}},
-		"cel, no other":         {steps: `[{cel: {path: spec.has, expression: "other != null"}}]`, what: "spec.has", want: false, noOther: true},
-		"cel, the items left":   {steps: `[{cel: {path: "spec.template.spec.containers[*]", expression: "value.name == 'app' ? null : value"}}, {cel: {path: spec.count, expression: "self.spec.template.spec.containers.size()"}}]`, what: "spec.count", want: int64(1)},
-		"cel, all see the same": {steps: `[{cel: {path: "spec.template.spec.containers[*].image", expression: "self.spec.template.spec.containers.map(c, c.image).join(' ')"}}, {cel: {path: spec.same, expression: "self.spec.template.spec.containers[0].image == self.spec.template.spec.containers[1].image"}}]`, what: "spec.same", want: true},
-		"cel, a whole label":    {steps: `[{cel: {path: metadata.labels.replicas, expression: "string(self.spec.replicas)"}}]`, what: "metadata.labels.replicas", want: "3"},
-		"steps in their order":  {steps: `[{set: {path: spec.replicas, value: 1}}, {cel: {path: spec.replicas, expression: "value + 1"}}, {template: {path: spec.text, template: "{{ .Object.spec.replicas }}"}}]`, what: "spec.text", want: "2"},
-		"status":                {steps: `[{set: {path: status.phase, value: Ready}}]`, what: "status", want: map[string]any{"phase": "Ready"}},
+		"delete a field":                      {steps: `[{delete: {path: spec.replicas}}]`, what: "spec.replicas"},
+		"delete nothing":                      {steps: `[{delete: {path: spec.other.thing}}]`, what: "spec.replicas", want: int64(3)},
+		"delete a label":                      {steps: `[{delete: {path: metadata.labels.tier}}]`, what: "metadata.labels", want: map[string]any{"app": "web"}},
+		"delete all labels":                   {steps: `[{delete: {path: metadata.labels}}]`, what: "metadata.labels"},
+		"delete an item":                      {steps: `[{delete: {path: "spec.template.spec.containers[?(@.name==\"side\")]"}}, {delete: {path: "spec.template.spec.containers[0].args"}}]`, what: "spec.template.spec.containers", want: []any{map[string]any{"name": "app", "image": "docker.io/shop/web:1"}}},
+		"set a field":                         {steps: `[{set: {path: spec.replicas, value: 5}}]`, what: "spec.replicas", want: int64(5)},
+		"set a large number":                  {steps: `[{set: {path: spec.replicas, value: 9007199254740993}}]`, what: "spec.replicas", want: int64(9007199254740993)},
+		"set a fraction":                      {steps: `[{set: {path: spec.ratio, value: 1.5}}]`, what: "spec.ratio", want: 1.5},
+		"set a boolean":                       {steps: `[{set: {path: spec.paused, value: true}}]`, what: "spec.paused", want: true},
+		"set with parents":                    {steps: `[{set: {path: "spec.a.b['c.d/e']", value: {x: [1]}}}]`, what: "spec.a", want: map[string]any{"b": map[string]any{"c.d/e": map[string]any{"x": []any{int64(1)}}}}},
+		"set all items":                       {steps: `[{set: {path: "spec.template.spec.containers[*].pull", value: Always}}, {cel: {path: spec.pulls, expression: "self.spec.template.spec.containers.map(c, c.pull)"}}]`, what: "spec.pulls", want: []any{"Always", "Always"}},
+		"set a missing item":                  {steps: `[{set: {path: "spec.template.spec.containers[2].image", value: x}}]`, what: "spec.template.spec.volumes"},
+		"regex":                               {steps: `[{regex: {path: "spec.template.spec.containers[*].image", pattern: "^docker\\.io/([a-z]+)/", replacement: "mirror.local/${1}-x/"}}, {cel: {path: spec.images, expression: "self.spec.template.spec.containers.map(c, c.image)"}}]`, what: "spec.images", want: []any{"mirror.local/shop-x/web:1", "mirror.local/shop-x/side:2"}},
+		"regex without a match":               {steps: `[{regex: {path: metadata.labels.app, pattern: "x+"}}]`, what: "metadata.labels.app", want: "web"},
+		"regex that removes":                  {steps: `[{regex: {path: metadata.labels.app, pattern: "w"}}]`, what: "metadata.labels.app", want: "eb"},
+		"regex without a field":               {steps: `[{regex: {path: metadata.labels.none, pattern: "w"}}]`, what: "metadata.labels.none"},
+		"template":                            {steps: `[{template: {path: metadata.labels.app, template: "{{ .Value }}-{{ .Object.metadata.namespace }}"}}]`, what: "metadata.labels.app", want: "web-shop"},
+		"template, created":                   {steps: `[{template: {path: metadata.annotations.made, template: "{{ .Value | default \"new\" }}"}}]`, what: "metadata.annotations.made", want: "new"},
+		"template, the other":                 {steps: `[{template: {path: spec.ip, template: "{{ .Other.spec.clusterIP }}"}}]`, what: "spec.ip", want: "10.0.0.1"},
+		"template, no other":                  {steps: `[{template: {path: spec.ip, template: "{{ if .Other }}{{ .Other.spec.clusterIP }}{{ else }}none{{ end }}"}}]`, what: "spec.ip", want: "none", noOther: true},
+		"template, no escaping":               {steps: `[{template: {path: spec.text, template: "{{ \"<&'>\" }}"}}]`, what: "spec.text", want: "<&'>"},
+		"template, a number":                  {steps: `[{template: {path: spec.text, template: "{{ .Object.spec.replicas }}"}}]`, what: "spec.text", want: "3"},
+		"cel":                                 {steps: `[{cel: {path: spec.replicas, expression: "value * 2"}}]`, what: "spec.replicas", want: int64(6)},
+		"cel, created":                        {steps: `[{cel: {path: spec.a.b, expression: "value == null ? self.spec.replicas : 0"}}]`, what: "spec.a.b", want: int64(3)},
+		"cel, a null":                         {steps: `[{cel: {path: spec.replicas, expression: "null"}}]`, what: "spec.replicas"},
+		"cel, nothing there":                  {steps: `[{cel: {path: status.a, expression: "self.?status.b"}}]`, what: "status"},
+		"cel, the other":                      {steps: `[{cel: {path: spec.ports, expression: "other.spec.ports"}}]`, what: "spec.ports", want: []any{map[string]any{"port": int64(80), "nodePort": int64(30080)}}},
+		"cel, no other":                       {steps: `[{cel: {path: spec.has, expression: "other != null"}}]`, what: "spec.has", want: false, noOther: true},
+		"cel, the items left":                 {steps: `[{cel: {path: "spec.template.spec.containers[*]", expression: "value.name == 'app' ? null : value"}}, {cel: {path: spec.count, expression: "self.spec.template.spec.containers.size()"}}]`, what: "spec.count", want: int64(1)},
+		"cel, all see the same":               {steps: `[{cel: {path: "spec.template.spec.containers[*].image", expression: "self.spec.template.spec.containers.map(c, c.image).join(' ')"}}, {cel: {path: spec.same, expression: "self.spec.template.spec.containers[0].image == self.spec.template.spec.containers[1].image"}}]`, what: "spec.same", want: true},
+		"cel, a whole label":                  {steps: `[{cel: {path: metadata.labels.replicas, expression: "string(self.spec.replicas)"}}]`, what: "metadata.labels.replicas", want: "3"},
+		"template, a label of the cluster":    {steps: `[{template: {path: spec.image, template: "{{ .SyncTarget.metadata.labels.region }}.example/{{ .SyncTarget.metadata.name }}"}}]`, what: "spec.image", want: "eu.example/florin"},
+		"cel, an annotation of the cluster":   {steps: `[{cel: {path: spec.size, expression: "int(syncTarget.metadata.annotations['shop.example/size'])"}}]`, what: "spec.size", want: int64(3)},
+		"cel, what the cluster may lack":      {steps: `[{cel: {path: spec.zone, expression: "syncTarget.metadata.labels[?'zone'].orValue('none')"}}]`, what: "spec.zone", want: "none"},
+		"cel, all annotations of the cluster": {steps: `[{cel: {path: metadata.annotations, expression: "syncTarget.metadata.annotations"}}]`, what: "metadata.annotations", want: map[string]any{"shop.example/size": "3"}},
+		"steps in their order":                {steps: `[{set: {path: spec.replicas, value: 1}}, {cel: {path: spec.replicas, expression: "value + 1"}}, {template: {path: spec.text, template: "{{ .Object.spec.replicas }}"}}]`, what: "spec.text", want: "2"},
+		"status":                              {steps: `[{set: {path: status.phase, value: Ready}}]`, what: "status", want: map[string]any{"phase": "Ready"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +116,7 @@ func TestRun(t *testing.T) {
 			if test.noOther {
 				beside = nil
 			}
-			if err := compile(t, test.steps).Run(changed, beside); err != nil {
+			if err := compile(t, test.steps).Run(changed, inputs(beside)); err != nil {
 				t.Fatal(err)
 			}
 			if got := at(changed, test.what); !reflect.DeepEqual(got, test.want) {
@@ -123,6 +127,11 @@ func TestRun(t *testing.T) {
 			}
 		})
 	}
+}
+
+// inputs returns the inputs of a program, with a SyncTarget.
+func inputs(other map[string]any) mutation.Inputs {
+	return mutation.Inputs{Other: other, SyncTarget: mutation.SyncTarget("florin", map[string]string{"region": "eu"}, map[string]string{"shop.example/size": "3"})}
 }
 
 // at returns a field by its names.
@@ -153,6 +162,8 @@ func TestRunFails(t *testing.T) {
 		"cel, for the second":       {`[{cel: {path: "spec.template.spec.containers[*].args", expression: "value.size()"}}]`, 0, "spec.template.spec.containers[1].args", "no such overload"},
 		"set through a text":        {`[{set: {path: metadata.labels.app.x, value: 1}}]`, 0, "metadata.labels.app", "is text, but the path needs a map here"},
 		"set through a list":        {`[{set: {path: spec.template.spec.containers.image, value: 1}}]`, 0, "spec.template.spec.containers", "is a list, but the path needs a map here"},
+		"template, no such label":   {`[{template: {path: spec.text, template: "{{ .SyncTarget.metadata.labels.zone }}"}}]`, 0, "spec.text", `no entry for key "zone"`},
+		"cel, no such label":        {`[{cel: {path: spec.text, expression: "syncTarget.metadata.labels.zone"}}]`, 0, "spec.text", "no such key: zone"},
 		"a label of a number":       {`[{set: {path: metadata.labels.count, value: 1}}]`, 0, "metadata.labels['count']", "became a number, but must be text"},
 		"labels of other types":     {`[{set: {path: metadata.labels, value: {b: true, a: [], c: x}}}]`, 0, "metadata.labels['a']", "became a list, but must be text"},
 		"labels of a text":          {`[{set: {path: metadata.labels, value: x}}]`, 0, "metadata.labels", "became text, but must be a map"},
@@ -165,7 +176,7 @@ func TestRunFails(t *testing.T) {
 			program := compile(t, test.steps)
 			// The message does not depend on the order of a map.
 			for range 10 {
-				err := program.Run(fixtures.Map(t, deployment), fixtures.Map(t, other))
+				err := program.Run(fixtures.Map(t, deployment), inputs(fixtures.Map(t, other)))
 				failed, ok := errors.AsType[*mutation.Error](err)
 				if !ok {
 					t.Fatalf("want an error of a step, got %v", err)
@@ -234,6 +245,7 @@ func TestProgramSaysWhatItDoes(t *testing.T) {
 	tests := map[string]struct {
 		steps           string
 		usesOther       bool
+		usesSyncTarget  bool
 		touches, leaves []string
 	}{
 		"no steps":            {steps: `[]`, leaves: []string{"spec", "status", ""}},
@@ -241,6 +253,8 @@ func TestProgramSaysWhatItDoes(t *testing.T) {
 		"a template":          {steps: `[{template: {path: data, template: "{{ .Object.other }}"}}]`, touches: []string{"data"}},
 		"a template of other": {steps: `[{set: {path: a, value: 1}}, {template: {path: data, template: "{{ with .Other }}x{{ end }}"}}]`, usesOther: true, touches: []string{"a", "data"}},
 		"cel":                 {steps: `[{cel: {path: "status[0]", expression: "self.other"}}]`, touches: []string{"status"}},
+		"the SyncTarget":      {steps: `[{set: {path: a, value: 1}}, {cel: {path: b, expression: "syncTarget.metadata.name"}}]`, usesSyncTarget: true, touches: []string{"a", "b"}},
+		"a template of it":    {steps: `[{template: {path: b, template: "{{ if .SyncTarget }}x{{ end }}"}}]`, usesSyncTarget: true, touches: []string{"b"}},
 		"cel of other":        {steps: `[{cel: {path: a, expression: "other.?b"}}]`, usesOther: true, touches: []string{"a"}},
 	}
 	for name, test := range tests {
@@ -248,6 +262,9 @@ func TestProgramSaysWhatItDoes(t *testing.T) {
 			program := compile(t, test.steps)
 			if got := program.UsesOther(); got != test.usesOther {
 				t.Errorf("uses other: %v", got)
+			}
+			if got := program.UsesSyncTarget(); got != test.usesSyncTarget {
+				t.Errorf("uses the SyncTarget: %v", got)
 			}
 			for _, field := range test.touches {
 				if !program.MayChangeField(field) {
@@ -269,7 +286,7 @@ func TestNoSteps(t *testing.T) {
 		t.Fatalf("%v, %v", program, err)
 	}
 	unchanged := fixtures.Map(t, deployment)
-	if err := program.Run(unchanged, nil); err != nil || !reflect.DeepEqual(unchanged, fixtures.Map(t, deployment)) {
+	if err := program.Run(unchanged, mutation.Inputs{}); err != nil || !reflect.DeepEqual(unchanged, fixtures.Map(t, deployment)) {
 		t.Errorf("%v, %v", unchanged, err)
 	}
 }
@@ -282,7 +299,7 @@ func TestProgramSharesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, beside := fixtures.Map(t, deployment), fixtures.Map(t, other)
-	if err := program.Run(first, beside); err != nil {
+	if err := program.Run(first, inputs(beside)); err != nil {
 		t.Fatal(err)
 	}
 	want := runtime.DeepCopyJSON(first)
@@ -293,7 +310,7 @@ func TestProgramSharesNothing(t *testing.T) {
 	given[0].Set.Path, given[1].Regex.Replacement, given[2].CEL.Expression = "spec.x", "scribbled", "1"
 
 	second := fixtures.Map(t, deployment)
-	if err := program.Run(second, beside); err != nil {
+	if err := program.Run(second, inputs(beside)); err != nil {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(second, want) {

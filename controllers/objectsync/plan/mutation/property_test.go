@@ -118,11 +118,11 @@ func TestRunDependsOnItsArgumentsOnly(t *testing.T) {
 		stepsBefore, besideBefore := fmt.Sprint(deepCopy(given)), runtime.DeepCopyJSON(beside)
 		first, second := runtime.DeepCopyJSON(before), runtime.DeepCopyJSON(before)
 
-		err = program.Run(first, beside)
+		err = program.Run(first, inputs(beside))
 		if !reflect.DeepEqual(beside, besideBefore) {
 			t.Fatalf("%v changed the other object", stepsBefore)
 		}
-		again, errAgain := second, program.Run(second, runtime.DeepCopyJSON(beside))
+		again, errAgain := second, program.Run(second, inputs(runtime.DeepCopyJSON(beside)))
 		if fmt.Sprint(err) != fmt.Sprint(errAgain) || err == nil && !reflect.DeepEqual(first, again) {
 			t.Fatalf("%v made of %v first %v, %v\nand then %v, %v", stepsBefore, before, first, err, again, errAgain)
 		}
@@ -192,7 +192,7 @@ func TestRunConcurrently(t *testing.T) {
 		{cel: {path: spec.keys, expression: "self.metadata.labels.map(k, k + other.metadata.resourceVersion)"}}, {regex: {path: "spec.keys[*]", pattern: "7", replacement: "8"}}]`)
 	want := fixtures.Map(t, deployment)
 	beside := fixtures.Map(t, other)
-	if err := program.Run(want, beside); err != nil {
+	if err := program.Run(want, inputs(beside)); err != nil {
 		t.Fatal(err)
 	}
 	var group sync.WaitGroup
@@ -200,7 +200,7 @@ func TestRunConcurrently(t *testing.T) {
 		group.Go(func() {
 			for range 50 {
 				changed := fixtures.Map(t, deployment)
-				if err := program.Run(changed, beside); err != nil || !reflect.DeepEqual(changed, want) {
+				if err := program.Run(changed, inputs(beside)); err != nil || !reflect.DeepEqual(changed, want) {
 					t.Errorf("%v, %v", changed, err)
 					return
 				}
@@ -222,7 +222,7 @@ func BenchmarkRun(b *testing.B) {
 			program, source := compile(b, text), fixtures.Map(b, deployment)
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := program.Run(source, nil); err != nil {
+				if err := program.Run(source, inputs(nil)); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -33,15 +33,16 @@ import (
 type step struct {
 	path fieldpath.Path
 	// create is true if missing fields are created.
-	create    bool
-	usesOther bool
+	create bool
+	// usesOther and usesSyncTarget are true if the new value depends on that input.
+	usesOther, usesSyncTarget bool
 	// compute returns the new value; nil removes the field.
-	compute func(value any, object, other map[string]any) (any, error)
+	compute func(value any, object map[string]any, inputs Inputs) (any, error)
 }
 
-func (s step) run(object, other map[string]any) error {
+func (s step) run(object map[string]any, inputs Inputs) error {
 	err := s.path.Change(object, s.create, func(value any, _ bool) (any, error) {
-		changed, err := s.compute(value, object, other)
+		changed, err := s.compute(value, object, inputs)
 		if changed == nil {
 			changed = fieldpath.Absent
 		}
@@ -82,7 +83,7 @@ func compileDelete(spec *synchubv1alpha1.DeleteMutation) (step, error) {
 	if err != nil {
 		return step{}, fmt.Errorf(".delete.path: %w", err)
 	}
-	return step{path: target, compute: func(any, map[string]any, map[string]any) (any, error) { return nil, nil }}, nil
+	return step{path: target, compute: func(any, map[string]any, Inputs) (any, error) { return nil, nil }}, nil
 }
 
 func compileSet(spec *synchubv1alpha1.SetMutation) (step, error) {
@@ -98,7 +99,7 @@ func compileSet(spec *synchubv1alpha1.SetMutation) (step, error) {
 	if err := json.Unmarshal(spec.Value.Raw, &fixed); err != nil {
 		return step{}, fmt.Errorf(".set.value: not valid JSON: %w", err)
 	}
-	return step{path: target, create: true, compute: func(any, map[string]any, map[string]any) (any, error) {
+	return step{path: target, create: true, compute: func(any, map[string]any, Inputs) (any, error) {
 		return runtime.DeepCopyJSONValue(fixed), nil
 	}}, nil
 }
@@ -113,7 +114,7 @@ func compileRegex(spec *synchubv1alpha1.RegexMutation) (step, error) {
 		return step{}, fmt.Errorf(".regex.pattern: %w", err)
 	}
 	replacement := spec.Replacement
-	return step{path: target, compute: func(value any, _, _ map[string]any) (any, error) {
+	return step{path: target, compute: func(value any, _ map[string]any, _ Inputs) (any, error) {
 		text, ok := value.(string)
 		if !ok {
 			return nil, fmt.Errorf("is %s, but a regex replaces in text only", fieldpath.TypeName(value))
@@ -127,13 +128,16 @@ func compileTemplate(spec *synchubv1alpha1.TemplateMutation) (step, error) {
 	if err != nil {
 		return step{}, fmt.Errorf(".template.path: %w", err)
 	}
-	template, err := expression.ParseTemplate(spec.Template, "Value", "Object", "Other")
+	template, err := expression.ParseTemplate(spec.Template, "Value", "Object", "Other", "SyncTarget")
 	if err != nil {
 		return step{}, fmt.Errorf(".template.template: %w", err)
 	}
-	return step{path: target, create: true, usesOther: template.Uses("Other"), compute: func(value any, object, other map[string]any) (any, error) {
-		return template.Render(map[string]any{"Value": value, "Object": object, "Other": other})
-	}}, nil
+	return step{
+		path: target, create: true, usesOther: template.Uses("Other"), usesSyncTarget: template.Uses("SyncTarget"),
+		compute: func(value any, object map[string]any, inputs Inputs) (any, error) {
+			return template.Render(map[string]any{"Value": value, "Object": object, "Other": inputs.Other, "SyncTarget": inputs.SyncTarget})
+		},
+	}, nil
 }
 
 func compileCEL(spec *synchubv1alpha1.CELMutation) (step, error) {
@@ -141,17 +145,20 @@ func compileCEL(spec *synchubv1alpha1.CELMutation) (step, error) {
 	if err != nil {
 		return step{}, fmt.Errorf(".cel.path: %w", err)
 	}
-	program, err := expression.CompileCEL(spec.Expression, "value", "self", "other")
+	program, err := expression.CompileCEL(spec.Expression, "value", "self", "other", "syncTarget")
 	if err != nil {
 		return step{}, fmt.Errorf(".cel.expression: %w", err)
 	}
-	return step{path: target, create: true, usesOther: program.Uses("other"), compute: func(value any, object, other map[string]any) (any, error) {
-		variables := map[string]any{"value": value, "self": object, "other": nil}
-		if other != nil {
-			variables["other"] = other
-		}
-		return program.Evaluate(variables)
-	}}, nil
+	return step{
+		path: target, create: true, usesOther: program.Uses("other"), usesSyncTarget: program.Uses("syncTarget"),
+		compute: func(value any, object map[string]any, inputs Inputs) (any, error) {
+			variables := map[string]any{"value": value, "self": object, "other": nil, "syncTarget": inputs.SyncTarget}
+			if inputs.Other != nil {
+				variables["other"] = inputs.Other
+			}
+			return program.Evaluate(variables)
+		},
+	}, nil
 }
 
 // mutablePaths match the paths that a mutation may change within the metadata.

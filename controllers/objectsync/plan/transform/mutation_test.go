@@ -48,7 +48,7 @@ func TestMutationsDown(t *testing.T) {
 			"{apiVersion: apps/v1, kind: Deployment, metadata: {name: till, namespace: bank, labels: {team: a}}, spec: {drawer: 1, me: Deployment bank}}",
 		},
 		"the other side": {
-			till, "[{template: {path: spec.ip, template: '{{ .Other.status.ip }}'}}]", transform.SyncSpec{Other: other},
+			till, "[{template: {path: spec.ip, template: '{{ .Other.status.ip }}'}}]", transform.SyncSpec{Inputs: mutation.Inputs{Other: other}},
 			"{apiVersion: shop.example/v1, kind: Till, metadata: {name: till, namespace: shop, labels: {team: a}}, spec: {drawer: 1, ip: 10.0.0.1}}",
 		},
 		"what a conversion made": {
@@ -111,7 +111,7 @@ func TestMutationsThatFail(t *testing.T) {
 	if !errors.As(err, &failed) || failed.Step != 1 || desired != nil || !reflect.DeepEqual(source, before) {
 		t.Errorf("up: got %v, %v of %v", desired, err, source)
 	}
-	if status, err := transform.MutatedStatus(source, source, steps); !errors.As(err, &failed) || status != nil || !reflect.DeepEqual(source, before) {
+	if status, err := transform.MutatedStatus(source, steps, mutation.Inputs{}); !errors.As(err, &failed) || status != nil || !reflect.DeepEqual(source, before) {
 		t.Errorf("the status: got %v, %v of %v", status, err, source)
 	}
 }
@@ -126,7 +126,7 @@ func TestMutationsUp(t *testing.T) {
 	} {
 		target := fixtures.Object(t, till)
 		before := target.DeepCopy()
-		desired, err := upFor(target).Desired(target, targetResource, transform.SyncSpec{Policy: ownership.PolicyDelete, Mutation: mutate(t, test.steps), Other: held})
+		desired, err := upFor(target).Desired(target, targetResource, transform.SyncSpec{Policy: ownership.PolicyDelete, Mutation: mutate(t, test.steps), Inputs: mutation.Inputs{Other: held}})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -155,7 +155,7 @@ func TestStatusUp(t *testing.T) {
 	} {
 		target := fixtures.Object(t, test.target)
 		before, heldBefore := target.DeepCopy(), held.DeepCopy()
-		got, err := transform.MutatedStatus(target, held, mutate(t, test.steps))
+		got, err := transform.MutatedStatus(target, mutate(t, test.steps), mutation.Inputs{Other: held.Object})
 		if err != nil || !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s: want %v, got %v, %v", name, test.want, got, err)
 		}

@@ -45,9 +45,9 @@ type SyncSpec struct {
 	// Naming renames the object, by templates over the object and Variables.
 	Naming    *naming.Namer
 	Variables map[string]any
-	// Mutation changes the object. Other is the object on the other side that it may read; nil if there is none.
+	// Mutation changes the object. It may read the inputs.
 	Mutation *mutation.Program
-	Other    map[string]any
+	Inputs   mutation.Inputs
 	// IgnoredFields are left to the other side.
 	IgnoredFields []IgnoredField
 	// Relation names the relation by which the object travels, if it is related (see [ownership.Mark]).
@@ -81,7 +81,7 @@ func (w SyncSpec) mutate(content map[string]any) error {
 	if w.Mutation == nil {
 		return nil
 	}
-	if err := w.Mutation.Run(content, w.Other); err != nil {
+	if err := w.Mutation.Run(content, w.Inputs); err != nil {
 		return err
 	}
 	delete(content, "status")

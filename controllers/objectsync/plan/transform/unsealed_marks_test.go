@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/test/fixtures"
@@ -48,7 +49,7 @@ func emptySpecs(source *unstructured.Unstructured, policy ownership.Policy) map[
 	return map[string]transform.SyncSpec{
 		"no more than the policy": {Policy: policy},
 		"the kind it has anyway":  {Policy: policy, Kind: source.GroupVersionKind()},
-		"empty lists":             {Policy: policy, IgnoredFields: []transform.IgnoredField{}, Variables: map[string]any{"Primary": nil}, Other: map[string]any{"spec": "x"}},
+		"empty lists":             {Policy: policy, IgnoredFields: []transform.IgnoredField{}, Variables: map[string]any{"Primary": nil}, Inputs: mutation.Inputs{Other: map[string]any{"spec": "x"}}},
 	}
 }
 

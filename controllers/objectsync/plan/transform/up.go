@@ -120,12 +120,12 @@ func (u Up) Desired(target *unstructured.Unstructured, resource schema.GroupReso
 
 // MutatedStatus returns the status of a target object, which may be nil, after the mutation for upsync. The caller must not
 // change it.
-func MutatedStatus(target, held *unstructured.Unstructured, program *mutation.Program) (any, error) {
+func MutatedStatus(target *unstructured.Unstructured, program *mutation.Program, inputs mutation.Inputs) (any, error) {
 	if program == nil || target.Object["status"] == nil {
 		return target.Object["status"], nil
 	}
 	changed := target.DeepCopy()
-	if err := program.Run(changed.Object, held.Object); err != nil {
+	if err := program.Run(changed.Object, inputs); err != nil {
 		return nil, err
 	}
 	return changed.Object["status"], nil
