@@ -293,21 +293,7 @@ func (m *Manager) Assign(target Target) {
 		m.targets[target.UID] = found
 	}
 	m.lock.Unlock()
-	if found.cordoned.Swap(target.Cordoned) && !target.Cordoned {
-		for _, controller := range found.controllers() {
-			controller.Uncordon()
-		}
-	}
-	if found.adoption.Swap(target.Adoption) != target.Adoption {
-		for _, controller := range found.controllers() {
-			controller.RetryConflicts()
-		}
-	}
-	if found.setMutationInput(target) {
-		for _, controller := range found.controllers() {
-			controller.SyncTargetChanged()
-		}
-	}
+	found.updateRules(target)
 	m.updateNamespaces(found, target)
 	found.setWrittenNamespaces(target.WrittenNamespaces)
 	isOther := found.setConnection(target.Connection, targets.Listener{

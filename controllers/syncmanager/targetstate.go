@@ -151,6 +151,25 @@ func (t *targetState) setMutationInput(target Target) (changed bool) {
 	return before != nil
 }
 
+// updateRules stores the fields of the SyncTarget that decide about its objects, and enqueues the objects that a change concerns.
+func (t *targetState) updateRules(target Target) {
+	if t.cordoned.Swap(target.Cordoned) && !target.Cordoned {
+		for _, controller := range t.controllers() {
+			controller.Uncordon()
+		}
+	}
+	if t.adoption.Swap(target.Adoption) != target.Adoption {
+		for _, controller := range t.controllers() {
+			controller.RetryConflicts()
+		}
+	}
+	if t.setMutationInput(target) {
+		for _, controller := range t.controllers() {
+			controller.SyncTargetChanged()
+		}
+	}
+}
+
 // setWrittenNamespaces sets the namespaces in which the hub may have written.
 func (t *targetState) setWrittenNamespaces(namespaces []string) {
 	t.lock.Lock()
