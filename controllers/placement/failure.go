@@ -45,6 +45,8 @@ const (
 	ReasonPending = "Pending"
 	// ReasonSyncing: some objects are on their way from the mailboxes to the clusters.
 	ReasonSyncing = "Syncing"
+	// ReasonPlacing: an object is on its way to the mailbox.
+	ReasonPlacing = "Placing"
 	// ReasonObjectsFailed: some objects cannot be placed, or synced with a cluster; status.failures says which.
 	ReasonObjectsFailed = "ObjectsFailed"
 	// ReasonNoLocation: no Location that the placement selects is available to the workspace.

@@ -57,7 +57,8 @@ type tally struct {
 	untried bool
 	// unsynced counts the placed pairs that are neither synced nor failed, by SyncTarget.
 	unsynced map[string]int
-	failures []edgev2alpha1.PlacementFailure
+	// failures and progressing are the first of the failed and unhealthy pairs, and of those that are on their way.
+	failures, progressing []edgev2alpha1.PlacementPair
 }
 
 // report writes the status and the slice of each placement of a workspace, where they differ.
@@ -242,9 +243,10 @@ func (t *tally) add(key objectKey, object *object, placement *placementInForce) 
 			t.addTarget(key, destination.Name, found.target)
 		case found.failure != nil:
 			t.failed++
-			t.addFailure(key, destination.Name, *found.failure)
-		default:
-			t.untried = t.untried || found.desired
+			addFirst(&t.failures, key, destination.Name, *found.failure)
+		case found.desired:
+			t.untried = true
+			addFirst(&t.progressing, key, destination.Name, Failure{ReasonPlacing, ""})
 		}
 	}
 }
@@ -254,7 +256,7 @@ func (t *tally) addTarget(key objectKey, syncTarget string, state *targetState) 
 	switch {
 	case state != nil && state.failure != nil:
 		t.failed++
-		t.addFailure(key, syncTarget, *state.failure)
+		addFirst(&t.failures, key, syncTarget, *state.failure)
 		return
 	case state == nil || !state.synced:
 		t.untried = t.untried || state == nil
@@ -262,6 +264,7 @@ func (t *tally) addTarget(key objectKey, syncTarget string, state *targetState) 
 			t.unsynced = map[string]int{}
 		}
 		t.unsynced[syncTarget]++
+		addFirst(&t.progressing, key, syncTarget, Failure{ReasonSyncing, ""})
 		return
 	}
 	t.synced++
@@ -270,29 +273,30 @@ func (t *tally) addTarget(key objectKey, syncTarget string, state *targetState) 
 		t.healthy++
 	case health.Failed, health.Unknown:
 		t.unhealthy++
-		t.addFailure(key, syncTarget, Failure{ReasonUnhealthy, state.health.Status.String() + ": " + state.health.Message})
+		addFirst(&t.failures, key, syncTarget, Failure{ReasonUnhealthy, state.health.Status.String() + ": " + state.health.Message})
 	case health.InProgress, health.Terminating:
+		addFirst(&t.progressing, key, syncTarget, Failure{state.health.Status.String(), state.health.Message})
 	}
 }
 
-// addFailure keeps the first failures in a stable order.
-func (t *tally) addFailure(key objectKey, syncTarget string, why Failure) {
-	failure := edgev2alpha1.PlacementFailure{
+// addFirst adds a pair to a list that keeps the first pairs in a stable order.
+func addFirst(first *[]edgev2alpha1.PlacementPair, key objectKey, syncTarget string, why Failure) {
+	added := edgev2alpha1.PlacementPair{
 		ObjectFailure: edgev2alpha1.ObjectFailure{
 			Group: key.resource.Group, Resource: key.resource.Resource, Namespace: key.key.Namespace, Name: key.key.Name,
 			Reason: why.Reason, Message: why.Message,
 		},
 		SyncTarget: syncTarget,
 	}
-	position, _ := slices.BinarySearchFunc(t.failures, failure, compareFailures)
+	position, _ := slices.BinarySearchFunc(*first, added, comparePairs)
 	if position == edgev2alpha1.MaxFailures {
 		return
 	}
-	t.failures = slices.Insert(t.failures, position, failure)
-	t.failures = t.failures[:min(len(t.failures), edgev2alpha1.MaxFailures)]
+	*first = slices.Insert(*first, position, added)
+	*first = (*first)[:min(len(*first), edgev2alpha1.MaxFailures)]
 }
 
-func compareFailures(a, b edgev2alpha1.PlacementFailure) int {
+func comparePairs(a, b edgev2alpha1.PlacementPair) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.SyncTarget, b.SyncTarget))
 }
 
@@ -324,6 +328,7 @@ func (c *Controller) writeStatus(ctx context.Context, client dynamic.Interface, 
 	next.MatchingLocationCount = toInt32(int64(found.resolution.Locations))
 	next.Destinations = toInt32(int64(len(found.resolution.Destinations)))
 	next.Selected, next.Placed, next.Failed, next.Failures = counted.selected, counted.placed, counted.failed, counted.failures
+	next.Progressing = counted.progressing
 	next.Synced, next.Healthy = counted.synced, counted.healthy
 	for _, condition := range []metav1.Condition{readyCondition(found, counted), healthyCondition(found, counted), missingCondition(found), upsyncCondition(found)} {
 		condition.ObservedGeneration = found.generation

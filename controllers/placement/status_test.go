@@ -81,7 +81,7 @@ func TestFailuresAreStable(t *testing.T) {
 		placement.mailboxes[mailbox] = rules.Destination{SyncTarget: fleet.SyncTarget{Name: fmt.Sprintf("cluster-%d", i)}}
 		all = append(all, mailbox)
 	}
-	var first []edgev2alpha1.PlacementFailure
+	var first []edgev2alpha1.PlacementPair
 	for round := range 20 {
 		counted := &tally{}
 		names := []string{"c", "a", "b"}
@@ -166,22 +166,31 @@ func TestTally(t *testing.T) {
 	for name, c := range map[string]struct {
 		pair pair
 		want tally
+		// progressing is the reason why the pair is on its way; empty if it is not.
+		progressing string
 	}{
-		"not placed":               {pair{desired: true}, tally{untried: true}},
-		"nobody has tried it":      {pair{desired: true, placed: true}, tally{placed: 1, untried: true, unsynced: map[string]int{"cluster": 1}}},
-		"on its way":               {pair{desired: true, placed: true, target: &targetState{}}, tally{placed: 1, unsynced: map[string]int{"cluster": 1}}},
-		"the cluster refuses it":   {pair{desired: true, placed: true, target: &targetState{failure: refused}}, tally{placed: 1, failed: 1}},
-		"the mailbox refuses it":   {pair{desired: true, failure: refused}, tally{failed: 1}},
-		"synced":                   {pair{desired: true, placed: true, target: &targetState{synced: true, health: health.Health{Status: health.InProgress}}}, tally{placed: 1, synced: 1}},
-		"healthy":                  {pair{desired: true, placed: true, target: &targetState{synced: true, health: health.Health{Status: health.Current}}}, tally{placed: 1, synced: 1, healthy: 1}},
-		"the cluster has given up": {pair{desired: true, placed: true, target: &targetState{synced: true, health: health.Health{Status: health.Failed}}}, tally{placed: 1, synced: 1, unhealthy: 1}},
+		"not placed":               {pair{desired: true}, tally{untried: true}, "Placing"},
+		"nobody has tried it":      {pair{desired: true, placed: true}, tally{placed: 1, untried: true, unsynced: map[string]int{"cluster": 1}}, "Syncing"},
+		"on its way":               {pair{desired: true, placed: true, target: &targetState{}}, tally{placed: 1, unsynced: map[string]int{"cluster": 1}}, "Syncing"},
+		"the cluster refuses it":   {pair{desired: true, placed: true, target: &targetState{failure: refused}}, tally{placed: 1, failed: 1}, ""},
+		"the mailbox refuses it":   {pair{desired: true, failure: refused}, tally{failed: 1}, ""},
+		"synced":                   {pair{desired: true, placed: true, target: &targetState{synced: true, health: health.Health{Status: health.InProgress}}}, tally{placed: 1, synced: 1}, "InProgress"},
+		"healthy":                  {pair{desired: true, placed: true, target: &targetState{synced: true, health: health.Health{Status: health.Current}}}, tally{placed: 1, synced: 1, healthy: 1}, ""},
+		"the cluster has given up": {pair{desired: true, placed: true, target: &targetState{synced: true, health: health.Health{Status: health.Failed}}}, tally{placed: 1, synced: 1, unhealthy: 1}, ""},
 	} {
 		counted := tally{}
 		counted.add(objectKey{key: types.NamespacedName{Name: "a"}}, &object{pairs: map[logicalcluster.Name]*pair{mailbox: &c.pair}}, placement)
 		if failures := int64(len(counted.failures)); failures != c.want.failed+c.want.unhealthy {
 			t.Errorf("%s: %d failures told", name, failures)
 		}
-		c.want.selected, counted.failures = 1, nil
+		progressing := ""
+		for _, found := range counted.progressing {
+			progressing += found.Reason
+		}
+		if progressing != c.progressing {
+			t.Errorf("%s: it is on its way for the reason %q", name, progressing)
+		}
+		c.want.selected, counted.failures, counted.progressing = 1, nil, nil
 		if !reflect.DeepEqual(counted, c.want) {
 			t.Errorf("%s: %+v", name, counted)
 		}

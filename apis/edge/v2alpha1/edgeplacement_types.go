@@ -202,11 +202,20 @@ type EdgePlacementStatus struct {
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
-	Failures []PlacementFailure `json:"failures,omitempty"`
+	Failures []PlacementPair `json:"failures,omitempty"`
+
+	// progressing describes the first of the pairs that are on their way, at most 10. The reason is Placing while the
+	// mailbox of the destination does not have the object as it is in this workspace, Syncing while the cluster does
+	// not, and InProgress or Terminating while the object does not do its work there yet. Pairs in neither list are
+	// healthy, if the lists have as many pairs as the counts say.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	Progressing []PlacementPair `json:"progressing,omitempty"`
 }
 
-// PlacementFailure says why the hub cannot place one object at one destination.
-type PlacementFailure struct {
+// PlacementPair is one object at one destination, with the reason why it is not healthy there.
+type PlacementPair struct {
 	ObjectFailure `json:",inline"`
 
 	// syncTarget is the name of the destination's SyncTarget.
