@@ -38,9 +38,12 @@ func TestDocumentedPlacementCommandsWork(t *testing.T) {
 		t.Errorf("the page shows %d commands", len(commands))
 	}
 	for _, shown := range commands {
-		args := append(strings.Fields(shown[1]), "--provider-workspace", bindProvider)
-		if args[0] == "unbind" {
-			args = append(args, "--yes")
+		args := strings.Fields(shown[1])
+		switch args[0] {
+		case "unbind":
+			args = append(args, "--provider-workspace", bindProvider, "--yes")
+		case "bind":
+			args = append(args, "--provider-workspace", bindProvider)
 		}
 		succeed(t, args...)
 		if shown[1] == "bind compute root:inventory" {

@@ -32,11 +32,13 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
 )
 
-const explainLong = `Tell why an object of a mailbox is on a cluster, or why it is not: step by step, from the SyncTarget over what selects the
-object to what the cluster holds. The first step that stops it is the answer.
+const explainLong = `Tell why an object is on a cluster, or why it is not: step by step, from the workspace in which it was written over what
+selects it to what the cluster holds. The first step that stops it is the answer.
 
-TARGET is a SyncTarget of the current workspace, RESOURCE what its mailbox calls it, as with kubectl get: deployments, deploy,
-deployments.apps. An object that is in no namespace has its NAME only.
+In a workload workspace the object is that of the workspace, and TARGET the name of a SyncTarget to which an EdgePlacement
+leads. If you may read that SyncTarget, the steps in its mailbox follow. In an inventory workspace the object is that of a
+mailbox, and TARGET a SyncTarget of the workspace. RESOURCE is as with kubectl get: deployments, deploy, deployments.apps. An
+object that is in no namespace has its NAME only.
 
 What cannot be read is said, and all else is told. The cluster is asked with the kubeconfig that the hub has, if you may read
 that Secret, or else with --target-kubeconfig. PublishedResources are in the hub's hosting cluster: name it by
@@ -140,11 +142,22 @@ func (o *explainOptions) run(ctx context.Context, target, resource, name string)
 	if err != nil {
 		return err
 	}
+	inWorkload, err := o.placementFacts(ctx, workspace, target, resource, key)
+	if err != nil {
+		return err
+	}
+	if inWorkload != nil {
+		explanation, err := o.explainFromWorkload(ctx, inWorkload, resource)
+		if err != nil {
+			return err
+		}
+		return o.print(explanation)
+	}
 	list, err := o.list(ctx, workspace, []string{target})
 	if err != nil {
 		return err
 	}
-	facts, err := o.facts(ctx, &list.Items[0], resource, key)
+	facts, err := o.facts(ctx, workspace, &list.Items[0], resource, key)
 	if err != nil {
 		return err
 	}

@@ -126,6 +126,7 @@ func TestDocumentedStepsAreThoseThatThereAre(t *testing.T) {
 		}
 	}
 	want := []string{
+		explain.StepWorkload, explain.StepPlacement, explain.StepDestination, explain.StepProgress,
 		explain.StepSyncTarget, explain.StepConnection, explain.StepMailbox, explain.StepPublished, explain.StepObject, explain.StepSelected,
 		explain.StepFilter, explain.StepName, explain.StepCompatibility, explain.StepReport, explain.StepTarget, explain.StepContent, explain.StepStatus,
 	}

@@ -43,13 +43,13 @@ import (
 const targetTimeout = 15 * time.Second
 
 // facts reads all facts that are readable. It returns an error only if the question makes no sense.
-func (o *explainOptions) facts(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, resource string, key types.NamespacedName) (*explain.Facts, error) {
+func (o *explainOptions) facts(ctx context.Context, workspace client.Client, syncTarget *edgev2alpha1.SyncTarget, resource string, key types.NamespacedName) (*explain.Facts, error) {
 	facts := &explain.Facts{Now: time.Now(), SyncTarget: syncTarget, Key: key}
 	var err error
 	if facts.Published, err = o.published(ctx); err != nil {
 		return nil, err
 	}
-	below, err := o.targetReader(ctx, syncTarget)
+	below, err := o.targetReader(ctx, workspace, syncTarget)
 	if err != nil && o.target.kubeconfig != "" {
 		return nil, err
 	}
@@ -58,15 +58,20 @@ func (o *explainOptions) facts(ctx context.Context, syncTarget *edgev2alpha1.Syn
 		facts.Resource = guessResource(below, resource)
 	}
 	if served := facts.Served.Value; served != nil && served.Namespaced != (facts.Key.Namespace != "") {
-		if served.Namespaced {
-			return nil, fmt.Errorf("%s are in namespaces: give NAMESPACE/NAME", facts.Resource)
-		}
-		return nil, fmt.Errorf("%s are in no namespace: give the NAME only", facts.Resource)
+		return nil, namespaceError(facts.Resource, served.Namespaced)
 	}
 	if facts.Target.Err == nil {
 		facts.Target = below.readTarget(ctx, facts)
 	}
 	return facts, nil
+}
+
+// namespaceError says that the name of an object has a namespace and must not, or the other way round.
+func namespaceError(resource schema.GroupResource, namespaced bool) error {
+	if namespaced {
+		return fmt.Errorf("%s are in namespaces: give NAMESPACE/NAME", resource)
+	}
+	return fmt.Errorf("%s are in no namespace: give the NAME only", resource)
 }
 
 // published returns the PublishedResources of the files, or of the hosting cluster. A source that the user names must
@@ -97,17 +102,13 @@ func (o *explainOptions) published(ctx context.Context) (observed explain.Observ
 }
 
 // targetReader returns a reader for the cluster, with the kubeconfig that the user named or else with the hub's.
-func (o *explainOptions) targetReader(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) (*reader, error) {
+func (o *explainOptions) targetReader(ctx context.Context, workspace client.Client, syncTarget *edgev2alpha1.SyncTarget) (*reader, error) {
 	if o.target.kubeconfig != "" {
 		admin, err := registration.LoadAdminConfig(o.target.kubeconfig, o.target.context)
 		if err != nil {
 			return nil, err
 		}
 		return newTargetReader(admin.Config)
-	}
-	workspace, err := o.client()
-	if err != nil {
-		return nil, err
 	}
 	return readerByCredentials(ctx, workspace, syncTarget)
 }

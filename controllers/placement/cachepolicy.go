@@ -67,7 +67,7 @@ func (p *CachePolicy) Selects(all *mailboxes.Mailboxes, cluster logicalcluster.N
 		return true, false
 	}
 	resource, ok := published[of]
-	if !ok || resource.RelatedOnly || !isPlaceable(resource, object) {
+	if !ok || resource.RelatedOnly || !rules.IsPlaceable(resource, object) {
 		return false, true
 	}
 	found, known := p.placementsOf(all, cluster)

@@ -261,7 +261,7 @@ func (w *workspace) excludeBeyondLimit(next *placements) {
 func (w *workspace) countPairs(all []*placementInForce) []int {
 	added := make([]int, len(all))
 	w.forEachObject(func(resource plan.Resource, source *unstructured.Unstructured) {
-		if source.GetDeletionTimestamp() != nil || !isPlaceable(resource, source) {
+		if source.GetDeletionTimestamp() != nil || !rules.IsPlaceable(resource, source) {
 			return
 		}
 		described := ruleObject(w.Workloads, w.cluster, resource, source)

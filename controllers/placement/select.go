@@ -27,7 +27,6 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
@@ -79,11 +78,6 @@ func ruleObject(workloads *mailboxes.Mailboxes, cluster logicalcluster.Name, res
 	}
 }
 
-// isPlaceable reports whether an object may be placed at all: kcp did not make it, and it is no copy itself.
-func isPlaceable(resource plan.Resource, object *unstructured.Unstructured) bool {
-	return !plan.IsMarked(object) && selection.IsUserObject(resource.SelectionObject(object))
-}
-
 // selectObject decides which placements select an object, and enqueues its pairs: all of them if the object may have changed,
 // else those that changed.
 func (w *workspace) selectObject(key objectKey, changed bool) {
@@ -116,7 +110,7 @@ func (w *workspace) selectObject(key objectKey, changed bool) {
 // selectPresent returns the placements that select an object of the workspace, and why none does if none does; decided is false if
 // labels that decide are not cached. It requires the lock.
 func (w *workspace) selectPresent(resource plan.Resource, source *unstructured.Unstructured) (selected []*placementInForce, absent plan.Cause, decided bool) {
-	if isPlaceable(resource, source) {
+	if rules.IsPlaceable(resource, source) {
 		var known bool
 		selected, known = w.placements.selecting(ruleObject(w.Workloads, w.cluster, resource, source))
 		if len(selected) == 0 && (!known || mailboxes.ProjectionOf(source) == mailboxes.IdentityOnly) {

@@ -40,6 +40,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
@@ -138,7 +139,7 @@ func (s summary) isUntried() bool {
 func (w *workspace) hasSelectedAll() bool {
 	missing := false
 	w.forEachObject(func(resource plan.Resource, source *unstructured.Unstructured) {
-		if missing || source.GetDeletionTimestamp() != nil || !isPlaceable(resource, source) {
+		if missing || source.GetDeletionTimestamp() != nil || !rules.IsPlaceable(resource, source) {
 			return
 		}
 		key := objectKey{resource.GroupVersionResource, types.NamespacedName{Namespace: source.GetNamespace(), Name: source.GetName()}}
@@ -362,7 +363,7 @@ func toInt32(number int64) int32 { return int32(min(number, math.MaxInt32)) } //
 // statusFields returns a status for a merge patch: an empty list replaces the former one.
 func statusFields(status edgev2alpha1.EdgePlacementStatus) map[string]any {
 	fields, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
-	for _, list := range []string{"conditions", "failures"} {
+	for _, list := range []string{"conditions", "failures", "progressing"} {
 		if fields[list] == nil {
 			fields[list] = []any{}
 		}

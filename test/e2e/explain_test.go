@@ -49,6 +49,16 @@ func explained(ctx context.Context, inventory *installation.Inventory, args ...s
 	return told.Result, err
 }
 
+// runPlugin runs the plugin in a workspace and returns its output. The command must succeed.
+func runPlugin(ctx context.Context, workspace string, args ...string) string {
+	GinkgoHelper()
+	kubeconfig, err := suite.KCP.WorkspaceKubeconfig(workspace)
+	Expect(err).NotTo(HaveOccurred())
+	output, err := exec.CommandContext(ctx, filepath.Join(suite.Options.Bin, "kubectl-synchub"), append(args, "--kubeconfig", kubeconfig)...).CombinedOutput()
+	Expect(err).NotTo(HaveOccurred(), string(output))
+	return string(output)
+}
+
 func comesTo(presence explain.Presence, state explain.State, step string) OmegaMatcher {
 	return And(HaveField("OnTarget", presence), HaveField("State", state), HaveField("Step", step))
 }

@@ -177,13 +177,7 @@ var _ = Describe("what is told", Label("faults"), func() {
 
 		By("naming the object that fails to whoever looks at the mailbox, and to whoever looks at the fleet")
 		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ns).Should(ConsistOf("Conflict taken"))
-		plugin := func(args ...string) string {
-			kubeconfig, err := suite.KCP.WorkspaceKubeconfig(inventory.Path)
-			Expect(err).NotTo(HaveOccurred())
-			output, err := exec.CommandContext(ctx, filepath.Join(suite.Options.Bin, "kubectl-synchub"), append(args, "--kubeconfig", kubeconfig)...).CombinedOutput()
-			Expect(err).NotTo(HaveOccurred(), string(output))
-			return string(output)
-		}
+		plugin := func(args ...string) string { return runPlugin(ctx, inventory.Path, args...) }
 		named := And(ContainSubstring("configmaps "+ns+"/taken: Conflict: the target has an object of this name"), Not(ContainSubstring("in sync")), ContainSubstring("1 failed"))
 		Eventually(plugin).WithContext(ctx).WithArguments("status").Should(named)
 		Expect(plugin("describe", "target", "florin")).To(named)

@@ -18,6 +18,7 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -71,6 +72,12 @@ var _ = Describe("the status of a placement", func() {
 		Expect(readyReason(ctx, workload, "shop")).To(Equal(placement.ReasonInSync))
 		Eventually(value).WithContext(ctx).WithArguments(mailboxOf(ctx, inventory, "florin"), syncerConfigs, "", placement.ConfigName, "status", "ready").Should(Equal("2"))
 
+		plugin := func(args ...string) string { return runPlugin(ctx, workload.Path, args...) }
+		described := func() string { return strings.Join(strings.Fields(plugin("describe", "placement", "shop")), " ") }
+		Expect(described()).To(And(
+			ContainSubstring("Pairs: 4: 4 placed, 4 synced, 4 healthy, 0 failed"),
+			ContainSubstring("Object florin guilder configmaps "+ns+"/prices Healthy Healthy deployments.apps "+ns+"/till Healthy Healthy")))
+
 		By("a Deployment that no cluster can run")
 		apply(ctx, workload.Config, till(ns, "example.org/room: none"))
 		Eventually(value).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", "status", "failures").
@@ -83,6 +90,17 @@ var _ = Describe("the status of a placement", func() {
 		Eventually(counts("placed", "synced", "healthy", "failed")).WithContext(ctx).Should(Equal("6 5 5 1 "))
 		Expect(value(ctx, workload.Config, edgePlacements, "", "shop", "status", "failures")).To(And(ContainSubstring("Conflict"), ContainSubstring("florin"), Not(ContainSubstring("guilder"))))
 		Expect(value(ctx, target("florin"), configMaps, ns, "taken", "data", "entry")).To(Equal("theirs"))
+
+		By("the plugin tells of one object on one cluster, from the workspace in which it was written")
+		Expect(described()).To(And(
+			ContainSubstring("configmaps "+ns+"/taken Conflict Healthy configmaps "+ns+"/prices Healthy Healthy"),
+			ContainSubstring("configmaps "+ns+"/taken florin Conflict")))
+		explained := func(target, name string) string {
+			return plugin("explain", target, "configmaps", ns+"/"+name, "--hosting-kubeconfig", clusters["hosting"].Kubeconfig)
+		}
+		Expect(explained("florin", "taken")).To(And(ContainSubstring("Progress"), ContainSubstring("Conflict: "), ContainSubstring("Whether taken is on florin cannot be seen from here")))
+		Expect(explained("guilder", "taken")).To(And(ContainSubstring("guilder is a cluster of shop"), ContainSubstring("taken is on guilder, in sync with the mailbox")))
+		Expect(explained("krone", "taken")).To(ContainSubstring("krone is no cluster of shop"))
 
 		By("a restart does not change what was told")
 		quiet(ctx)

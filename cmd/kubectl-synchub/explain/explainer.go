@@ -44,7 +44,7 @@ import (
 // explainer runs the steps. newExplainer computes the values that several steps need.
 type explainer struct {
 	facts *Facts
-	steps []Step
+	stepList
 
 	owner ownership.Owner
 	// publishedResource is the PublishedResource in force. It is nil if there is none or it is unknown.

@@ -123,32 +123,18 @@ func Explain(facts *Facts) Explanation {
 	}
 }
 
-// result returns the first step that stops the object. A step with an unknown outcome stops nothing.
+// result returns the result of the steps.
 func (e *explainer) result() Result {
-	result := Result{OnTarget: e.presence(), State: OK}
-	var unknown []Step
-	for _, step := range e.steps {
-		switch step.State {
-		case Stopped, Waiting:
-			result.Step, result.State = step.Step, step.State
-			result.Text = e.presenceMessage(result.OnTarget) + ": " + step.What
-			if step.Do != "" {
-				result.Text += "; " + step.Do
-			}
-			return result
-		case Unknown:
-			unknown = append(unknown, step)
-		case OK:
-		}
+	presence := e.presence()
+	text := e.presenceMessage(presence)
+	result := e.stepList.result(presence, text)
+	if result.Step != "" {
+		return result
 	}
-	result.Text = e.presenceMessage(result.OnTarget)
 	if e.source != nil {
-		result.Text += ", where it came up from"
+		result = e.stepList.result(presence, text+", where it came up from")
 	}
-	if len(unknown) > 0 {
-		result.State = Unknown
-		result.Text += fmt.Sprintf(". Nothing that could be seen is in its way, but not all could: %s: %s", unknown[0].Step, unknown[0].What)
-	} else if e.goesDown {
+	if result.State == OK && e.goesDown {
 		result.Text += ", in sync with the mailbox"
 	}
 	return result
@@ -180,9 +166,37 @@ func (e *explainer) presenceMessage(presence Presence) string {
 	}
 }
 
-func (e *explainer) addStep(step string, state State, what string, values ...any) *Step {
-	e.steps = append(e.steps, Step{Step: step, State: state, What: fmt.Sprintf(what, values...)})
-	return &e.steps[len(e.steps)-1]
+// stepList collects steps.
+type stepList struct{ steps []Step }
+
+func (l *stepList) addStep(step string, state State, what string, values ...any) *Step {
+	l.steps = append(l.steps, Step{Step: step, State: state, What: fmt.Sprintf(what, values...)})
+	return &l.steps[len(l.steps)-1]
+}
+
+// result returns the first step that stops the object. A step with an unknown outcome stops nothing.
+func (l *stepList) result(presence Presence, presenceMessage string) Result {
+	result := Result{OnTarget: presence, State: OK, Text: presenceMessage}
+	var unknown []Step
+	for _, step := range l.steps {
+		switch step.State {
+		case Stopped, Waiting:
+			result.Step, result.State = step.Step, step.State
+			result.Text += ": " + step.What
+			if step.Do != "" {
+				result.Text += "; " + step.Do
+			}
+			return result
+		case Unknown:
+			unknown = append(unknown, step)
+		case OK:
+		}
+	}
+	if len(unknown) > 0 {
+		result.State = Unknown
+		result.Text += fmt.Sprintf(". Nothing that could be seen is in its way, but not all could: %s: %s", unknown[0].Step, unknown[0].What)
+	}
+	return result
 }
 
 // withReason sets the reason.

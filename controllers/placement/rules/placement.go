@@ -23,11 +23,14 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 )
 
 // Placement is a compiled EdgePlacement. It is immutable.
@@ -135,6 +138,11 @@ type Object struct {
 	Labels          labels.Labels
 	// NamespaceLabels returns the labels of the object's Namespace; known is false while they are unknown.
 	NamespaceLabels func() (set labels.Labels, known bool)
+}
+
+// IsPlaceable reports whether an object may be placed at all: kcp did not make it, and it is no copy itself.
+func IsPlaceable(resource plan.Resource, object *unstructured.Unstructured) bool {
+	return !plan.IsMarked(object) && selection.IsUserObject(resource.SelectionObject(object))
 }
 
 // Selects reports whether the placement selects the object; known is false if that depends on unknown labels of its Namespace.

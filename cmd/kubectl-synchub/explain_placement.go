@@ -1,0 +1,123 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
+)
+
+// placementFacts reads the facts about an object of the current workspace. They are nil if the workspace is no workload workspace,
+// or if it is an inventory workspace too, and does not have the object: then the question is about a mailbox.
+func (o *explainOptions) placementFacts(ctx context.Context, workspace client.Client, target, resource string, key types.NamespacedName) (*explain.PlacementFacts, error) {
+	config, err := o.cluster.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	here, err := newReader(config)
+	if err != nil {
+		return nil, err
+	}
+	if !here.serves("edgeplacements") {
+		return nil, nil //nolint:nilnil // the workspace is no workload workspace
+	}
+	isInventory := here.serves("synctargets")
+	facts := &explain.PlacementFacts{SyncTarget: target, Key: key}
+	found, err := o.readPlacedObject(ctx, here, facts, resource)
+	switch {
+	case isInventory && !found:
+		// A mailbox may have it.
+		return nil, nil //nolint:nilnil // see the doc comment
+	case err != nil:
+		return nil, err
+	}
+	if facts.Key.Namespace != "" {
+		facts.Namespace.Value, facts.Namespace.Err = here.get(ctx, namespacesResource, types.NamespacedName{Name: facts.Key.Namespace})
+	}
+	var placements edgev2alpha1.EdgePlacementList
+	facts.Placements.Err = workspace.List(ctx, &placements)
+	facts.Placements.Value = placements.Items
+	var slices edgev2alpha1.SinglePlacementSliceList
+	facts.Slices.Err = workspace.List(ctx, &slices)
+	facts.Slices.Value = slices.Items
+	return facts, nil
+}
+
+// readPlacedObject reads the object of a workload workspace, and reports whether there is one. The error says why the question makes
+// no sense there.
+func (o *explainOptions) readPlacedObject(ctx context.Context, here *reader, facts *explain.PlacementFacts, resource string) (found bool, err error) {
+	facts.Resource, err = here.find(resource)
+	switch {
+	case meta.IsNoMatchError(err):
+		return false, fmt.Errorf("the workload workspace does not serve %s: publish it, and run `kubectl synchub bind compute` again for its claim: %w", resource, err)
+	case err != nil:
+		return false, err
+	}
+	served, err := here.served(facts.Resource.GroupResource())
+	if err != nil {
+		return false, err
+	}
+	if served != nil && served.Namespaced && facts.Key.Namespace == "" {
+		facts.Key.Namespace = *o.cluster.Namespace
+	}
+	if served != nil && served.Namespaced != (facts.Key.Namespace != "") {
+		return false, namespaceError(facts.Resource.GroupResource(), served.Namespaced)
+	}
+	facts.Object.Value, facts.Object.Err = here.get(ctx, facts.Resource, facts.Key)
+	return facts.Object.Value != nil, nil
+}
+
+// serves reports whether the workspace serves a resource of the hub.
+func (r *reader) serves(resource string) bool {
+	_, err := r.mapper.ResourceFor(edgev2alpha1.SchemeGroupVersion.WithResource(resource))
+	return err == nil
+}
+
+// explainFromWorkload explains an object of a workload workspace. The steps of the mailbox follow if the user may read the
+// SyncTarget.
+func (o *explainOptions) explainFromWorkload(ctx context.Context, facts *explain.PlacementFacts, resource string) (explain.Explanation, error) {
+	explanation := explain.FromWorkload(facts)
+	inventory := facts.Inventory()
+	if inventory == "" || explanation.Result.State == explain.Stopped {
+		return explanation, nil
+	}
+	reader, err := o.workspaceReader(inventory)
+	if err != nil {
+		return explanation, err
+	}
+	workspace, err := clientOf(reader.config)
+	if err != nil {
+		return explanation, err
+	}
+	syncTarget := &edgev2alpha1.SyncTarget{}
+	if err := workspace.Get(ctx, types.NamespacedName{Name: facts.SyncTarget}, syncTarget); err != nil {
+		// Users of a workload workspace need no rights in the inventory.
+		return explanation, nil //nolint:nilerr // see above
+	}
+	inMailbox, err := o.facts(ctx, workspace, syncTarget, resource, facts.Key)
+	if err != nil {
+		return explanation, err
+	}
+	return explanation.Then(explain.Explain(inMailbox)), nil
+}

@@ -1,0 +1,21 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package placed tells how the objects of an EdgePlacement are at its destinations, from the status of the EdgePlacement
+// alone. The status counts all pairs of an object and a destination, and describes the first of those that are not healthy.
+// As long as it describes all of these, the state of every pair is certain; otherwise the state of the others is unknown.
+// The package is pure.
+package placed

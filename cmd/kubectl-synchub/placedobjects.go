@@ -1,0 +1,178 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/placed"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
+	"github.com/synchub-dev/synchub/provider/bindcompute"
+)
+
+// pageSize is the number of objects that one list request returns.
+const pageSize = 500
+
+// placedObjects returns the objects of the workspace that an EdgePlacement selects, sorted. It reads only their metadata.
+func (r *reader) placedObjects(ctx context.Context, workspace client.Client, placement *edgev2alpha1.EdgePlacement) ([]placed.Object, error) {
+	compiled, err := rules.Compile(placement)
+	if err != nil {
+		return nil, err
+	}
+	resources, err := placeableResources(ctx, workspace)
+	if err != nil {
+		return nil, err
+	}
+	namespaceLabels := r.namespaceLabels(ctx)
+	var found []placed.Object
+	for _, resource := range resources {
+		if !compiled.MaySelect(resource.Group, resource.Resource) {
+			continue
+		}
+		served, err := r.mapper.ResourceFor(resource.WithVersion(""))
+		if meta.IsNoMatchError(err) {
+			// kcp has not bound it yet.
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		err = r.eachMetadata(ctx, served, func(object *unstructured.Unstructured) {
+			if object.GetDeletionTimestamp() == nil && selects(compiled, served, object, namespaceLabels) {
+				found = append(found, placed.Object{GroupResource: resource, NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}})
+			}
+		})
+		if err != nil {
+			return nil, fmt.Errorf("cannot list %s: %w", resource, err)
+		}
+	}
+	slices.SortFunc(found, placed.Object.Compare)
+	return found, nil
+}
+
+// selects reports whether an EdgePlacement selects an object, as the hub decides it.
+func selects(placement *rules.Placement, resource schema.GroupVersionResource, object *unstructured.Unstructured, namespaceLabels func(string) (labels.Labels, bool)) bool {
+	if !rules.IsPlaceable(plan.Resource{GroupVersionResource: resource}, object) {
+		return false
+	}
+	selected, _ := placement.Selects(&rules.Object{
+		Group: resource.Group, Resource: resource.Resource, Namespace: object.GetNamespace(), Name: object.GetName(), Labels: labels.Set(object.GetLabels()),
+		NamespaceLabels: func() (labels.Labels, bool) { return namespaceLabels(object.GetNamespace()) },
+	})
+	return selected
+}
+
+// namespaceLabels returns a function that returns the labels of a Namespace; known is false if the user may not read it.
+func (r *reader) namespaceLabels(ctx context.Context) func(name string) (set labels.Labels, known bool) {
+	read := map[string]labels.Labels{}
+	return func(name string) (labels.Labels, bool) {
+		if _, ok := read[name]; !ok {
+			read[name] = nil
+			if found, err := r.metadata.Resource(namespacesResource).Get(ctx, name, metav1.GetOptions{}); err == nil {
+				read[name] = labels.Set(found.Labels)
+			}
+		}
+		return read[name], read[name] != nil
+	}
+}
+
+// eachMetadata calls a function for each object of a resource. The objects have metadata only.
+func (r *reader) eachMetadata(ctx context.Context, resource schema.GroupVersionResource, call func(*unstructured.Unstructured)) error {
+	options := metav1.ListOptions{Limit: pageSize}
+	for {
+		list, err := r.metadata.Resource(resource).List(ctx, options)
+		if err != nil {
+			return err
+		}
+		for i := range list.Items {
+			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&list.Items[i])
+			if err != nil {
+				return err
+			}
+			call(&unstructured.Unstructured{Object: content})
+		}
+		if options.Continue = list.Continue; options.Continue == "" {
+			return nil
+		}
+	}
+}
+
+// placeableResources returns the resources that the workspace has through the workload export: its own, and those of accepted
+// claims.
+func placeableResources(ctx context.Context, workspace client.Client) (found []schema.GroupResource, err error) {
+	var bindings apisv1alpha2.APIBindingList
+	if err := workspace.List(ctx, &bindings); err != nil {
+		return nil, fmt.Errorf("cannot list the APIBindings of the workspace: %w", err)
+	}
+	add := func(group, resource string) {
+		one := schema.GroupResource{Group: group, Resource: resource}
+		if group != edgev2alpha1.SchemeGroupVersion.Group && !strings.HasSuffix(group, "kcp.io") && !slices.Contains(found, one) {
+			found = append(found, one)
+		}
+	}
+	for _, binding := range bindings.Items {
+		if export := binding.Spec.Reference.Export; export == nil || export.Name != bindcompute.Export {
+			continue
+		}
+		for _, bound := range binding.Status.BoundResources {
+			add(bound.Group, bound.Resource)
+		}
+		for _, claim := range binding.Spec.PermissionClaims {
+			if claim.State == apisv1alpha2.ClaimAccepted {
+				add(claim.Group, claim.Resource)
+			}
+		}
+	}
+	return found, nil
+}
+
+// getEdgePlacement returns an EdgePlacement with its slice, which is nil if there is none yet.
+func getEdgePlacement(ctx context.Context, workspace client.Client, name string) (*edgev2alpha1.EdgePlacement, *edgev2alpha1.SinglePlacementSlice, error) {
+	placement, slice := &edgev2alpha1.EdgePlacement{}, &edgev2alpha1.SinglePlacementSlice{}
+	err := workspace.Get(ctx, types.NamespacedName{Name: name}, placement)
+	switch {
+	case meta.IsNoMatchError(err):
+		return nil, nil, fmt.Errorf("the current workspace is no workload workspace; choose one, or make it one with `kubectl synchub bind compute`: %w", err)
+	case err != nil:
+		return nil, nil, fmt.Errorf("cannot get the EdgePlacement: %w", err)
+	}
+	err = workspace.Get(ctx, types.NamespacedName{Name: name}, slice)
+	switch {
+	case apierrors.IsNotFound(err):
+		return placement, nil, nil
+	case err != nil:
+		return nil, nil, fmt.Errorf("cannot get the SinglePlacementSlice: %w", err)
+	default:
+		return placement, slice, nil
+	}
+}
