@@ -100,6 +100,17 @@ func upsyncCondition(found outcome) metav1.Condition {
 	return condition
 }
 
+// choiceCondition returns the condition TooFewClusters of a placement.
+func choiceCondition(found outcome) metav1.Condition {
+	condition := metav1.Condition{Type: edgev2alpha1.ConditionTooFewClusters, Status: metav1.ConditionTrue}
+	if chosen := len(found.resolution.Destinations); found.wanted != nil && found.reason == "" && chosen < found.wanted.Number {
+		condition.Reason = ReasonTooFewClusters
+		condition.Message = fmt.Sprintf("spec.numberOfClusters is %d, and %d are chosen: %d SyncTargets match, and the others are not Ready, or cordoned or drained.",
+			found.wanted.Number, chosen, found.resolution.Matching)
+	}
+	return condition
+}
+
 // maxNamed bounds the names in one message.
 const maxNamed = 10
 

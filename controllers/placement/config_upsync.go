@@ -74,7 +74,7 @@ func (c *Controller) isUpsyncGone(ctx context.Context, key configKey, placements
 		return false, err
 	}
 	return !slices.ContainsFunc(placements, func(one *placementInForce) bool {
-		selected, mayUpsync := one.SelectsSyncTarget(inventory, &syncTarget, one.workspace, one.inventories)
+		selected, mayUpsync := one.verifiedSelects(inventory, &syncTarget)
 		return selected && mayUpsync
 	}), nil
 }

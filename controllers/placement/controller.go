@@ -170,8 +170,12 @@ func addController[K comparable](hosting manager.Manager, name string, reconcile
 // watchFleet adds a controller that takes note of changes of inventories.
 func (c *Controller) watchFleet(hosting manager.Manager) error {
 	added, err := controller.NewTyped("placementfleet", hosting, controller.TypedOptions[logicalcluster.Name]{
-		Reconciler: reconcile.TypedFunc[logicalcluster.Name](func(context.Context, logicalcluster.Name) (reconcile.Result, error) {
-			c.fleetChanged()
+		Reconciler: reconcile.TypedFunc[logicalcluster.Name](func(_ context.Context, what logicalcluster.Name) (reconcile.Result, error) {
+			if what == readinessChange {
+				c.readinessChanged()
+			} else {
+				c.fleetChanged()
+			}
 			return reconcile.Result{}, nil
 		}),
 		LogConstructor: func(*logicalcluster.Name) logr.Logger { return c.Log.V(2) },
@@ -179,10 +183,27 @@ func (c *Controller) watchFleet(hosting manager.Manager) error {
 	if err != nil {
 		return err
 	}
-	return added.Watch(topic.Source(c.Fleet.Changes(), func(queue workqueue.TypedRateLimitingInterface[logicalcluster.Name], _ logicalcluster.Name) {
-		// All changes of a moment are one.
-		queue.AddAfter("fleet", fleetDelay)
-	}))
+	return errors.Join(
+		added.Watch(topic.Source(c.Fleet.Changes(), func(queue workqueue.TypedRateLimitingInterface[logicalcluster.Name], _ logicalcluster.Name) {
+			// All changes of a moment are one.
+			queue.AddAfter(fleetChange, fleetDelay)
+		})),
+		added.Watch(topic.Source(c.Fleet.ReadinessChanges(), func(queue workqueue.TypedRateLimitingInterface[logicalcluster.Name], _ logicalcluster.Name) {
+			queue.AddAfter(readinessChange, fleetDelay)
+		})),
+	)
+}
+
+// Keys of the controller that takes note of changes of inventories.
+const fleetChange, readinessChange = "fleet", "readiness"
+
+// readinessChanged resolves the workspaces with a placement that chooses clusters.
+func (c *Controller) readinessChanged() {
+	for _, w := range c.all() {
+		if w.chooses() {
+			c.resolveRequests.Publish(w.cluster)
+		}
+	}
 }
 
 // fleetDelay is how long changes of inventories are gathered before the workspaces are resolved again.

@@ -55,6 +55,8 @@ const (
 	ReasonPathUnverified = "PathUnverified"
 	// ReasonUpsyncDenied: a Location does not let the workspace upsync.
 	ReasonUpsyncDenied = "UpsyncDenied"
+	// ReasonTooFewClusters: fewer SyncTargets than wanted can take the objects.
+	ReasonTooFewClusters = "TooFewClusters"
 	// ReasonWithdrawing: the placement is deleted, and copies are left to withdraw.
 	ReasonWithdrawing = "Withdrawing"
 	// ReasonNoSyncTarget: the selected Locations have no SyncTarget.

@@ -211,7 +211,7 @@ func (c *Controller) isDestinationGone(ctx context.Context, mailbox logicalclust
 		return false, err
 	}
 	return !slices.ContainsFunc(selectedBy, func(one *placementInForce) bool {
-		selected, _ := one.SelectsSyncTarget(inventory, &syncTarget, one.workspace, one.inventories)
+		selected, _ := one.verifiedSelects(inventory, &syncTarget)
 		return selected
 	}), nil
 }

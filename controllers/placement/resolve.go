@@ -43,6 +43,8 @@ type outcome struct {
 	generation      int64
 	reason, message string
 	resolution      rules.Resolution
+	// wanted is how many SyncTargets the placement chooses; nil if it takes all.
+	wanted *rules.Choice
 	// upsyncDenied are the names of the SyncTargets to which spec.upsync does not apply.
 	upsyncDenied []string
 	// missing are the published resources that the placement can select and that the workspace does not show.
@@ -88,7 +90,18 @@ func (c *Controller) resolve(ctx context.Context, cluster logicalcluster.Name) (
 	if err == nil && !next.fleetSeen {
 		result.RequeueAfter = fleetSeenPoll
 	}
+	if err == nil && !next.recheckAt.IsZero() {
+		result.RequeueAfter = shorter(result.RequeueAfter, max(next.recheckAt.Sub(w.Clock.Now()), minRetryDelay))
+	}
 	return result, err
+}
+
+// shorter returns the shorter of two delays, of which zero stands for ever.
+func shorter(one, other time.Duration) time.Duration {
+	if one == 0 || other == 0 {
+		return max(one, other)
+	}
+	return min(one, other)
 }
 
 // retryStale retries soon after an object has changed meanwhile: the cache is about to show the newer one.
@@ -106,7 +119,9 @@ const staleRetryDelay = time.Second
 // is false while the workspace cannot be read.
 func (w *workspace) observePlacements() (observed []*unstructured.Unstructured, known bool) {
 	listed, known := w.Workloads.List(edgePlacements, w.cluster)
-	if !known {
+	// The slices hold the choices of the previous leader.
+	_, knownSlices := w.Workloads.List(slicesResource, w.cluster)
+	if !known || !knownSlices {
 		return nil, false
 	}
 	w.lock.Lock()
@@ -172,6 +187,11 @@ func (w *workspace) compile(ctx context.Context, observed []*unstructured.Unstru
 			next.partial, next.unresolvedPaths = true, true
 		}
 		result.resolution, result.missing = one.Resolve(view, self, inventories), w.missingResources(one)
+		if recheckAt := w.choose(one, &result.resolution, next.fleetSeen); next.recheckAt.IsZero() || !recheckAt.IsZero() && recheckAt.Before(next.recheckAt) {
+			next.recheckAt = recheckAt
+		}
+		next.choosing = next.choosing || one.Choice != nil
+		result.wanted = one.Choice
 		if path == "" && result.resolution.Locations == 0 {
 			result.reason, result.message = ReasonPathUnverified, pathUnverifiedMessage
 		}

@@ -19,6 +19,7 @@ package placement
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -43,6 +44,9 @@ type placements struct {
 	// leaving is true if a user deletes the binding or the workspace: that is a proven reason to withdraw everything.
 	leaving           bool
 	byNamespaceLabels bool
+	// choosing is true if a placement chooses some of many SyncTargets. recheckAt is when to choose again, zero if only after an event.
+	choosing  bool
+	recheckAt time.Time
 	// fleetSeen is true if the placements were resolved by a view of all inventories, see isFleetSeen.
 	fleetSeen bool
 	// outcomes holds what to report of each placement of the workspace, by its UID.

@@ -331,7 +331,7 @@ func (c *Controller) writeStatus(ctx context.Context, client dynamic.Interface, 
 	next.Selected, next.Placed, next.Failed, next.Failures = counted.selected, counted.placed, counted.failed, counted.failures
 	next.Progressing = counted.progressing
 	next.Synced, next.Healthy = counted.synced, counted.healthy
-	for _, condition := range []metav1.Condition{readyCondition(found, counted), healthyCondition(found, counted), missingCondition(found), upsyncCondition(found)} {
+	for _, condition := range []metav1.Condition{readyCondition(found, counted), healthyCondition(found, counted), missingCondition(found), upsyncCondition(found), choiceCondition(found)} {
 		condition.ObservedGeneration = found.generation
 		if condition.Reason == "" {
 			meta.RemoveStatusCondition(&next.Conditions, condition.Type)

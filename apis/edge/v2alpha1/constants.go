@@ -161,6 +161,9 @@ const ConditionHealthy = "Healthy"
 // Location allows this workspace to upsync there.
 const ConditionUpsyncDenied = "UpsyncDenied"
 
+// ConditionTooFewClusters on an EdgePlacement is True when fewer SyncTargets than spec.numberOfClusters can take the objects.
+const ConditionTooFewClusters = "TooFewClusters"
+
 // ReasonNamingConflict is the reason when kcp does not bind an API, because the mailbox already has another API of
 // the same name.
 const ReasonNamingConflict = "NamingConflict"

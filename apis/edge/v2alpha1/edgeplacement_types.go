@@ -51,6 +51,8 @@ type EdgePlacement struct {
 }
 
 // EdgePlacementSpec says which objects of the workspace go to which Locations.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.numberOfClusters) || !has(self.spread) && !has(self.tolerationSeconds)",message="spread and tolerationSeconds need numberOfClusters"
 type EdgePlacementSpec struct {
 	// locationSelectors select Locations by their labels. A Location is selected if any of them matches; an empty
 	// selector matches all. Only Locations that are available to this workspace count.
@@ -94,12 +96,45 @@ type EdgePlacementSpec struct {
 	// +kubebuilder:validation:MaxItems=256
 	Upsync []UpsyncSet `json:"upsync,omitempty"`
 
+	// numberOfClusters is the number of matching SyncTargets to use. The hub chooses SyncTargets that are Ready and may
+	// get new objects, and keeps them as long as they match and stay so; the SinglePlacementSlice lists them. A chosen
+	// SyncTarget that is cordoned, drained, or not Ready for longer than tolerationSeconds is replaced as soon as another
+	// one can take its place. An absent number uses all.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	NumberOfClusters *int32 `json:"numberOfClusters,omitempty"`
+
+	// spread lists labels of SyncTargets. The chosen SyncTargets are spread evenly over the values of the first label,
+	// and within that over those of the next. Existing choices are not changed for the sake of the spread.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	Spread []SpreadConstraint `json:"spread,omitempty"`
+
+	// tolerationSeconds is how long a chosen SyncTarget may be not Ready before another one replaces it, if there is
+	// one. The default is 300.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=31536000
+	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty"`
+
 	// deletionPolicy says what happens to the copies of an object when no placement selects it any more, when it is
 	// deleted, or when a destination is no longer selected. Orphan leaves them in the mailbox and on the target. When
 	// placements disagree on an object, Orphan wins.
 	// +optional
 	// +kubebuilder:default=Delete
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+}
+
+// SpreadConstraint spreads the chosen SyncTargets over the values of a label.
+type SpreadConstraint struct {
+	// label is the key of a label of SyncTargets. Those without the label count as one value.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
+	Label string `json:"label"`
 }
 
 // DownsyncObjectTest selects the objects that match all of its criteria.
@@ -153,7 +188,8 @@ type DownsyncObjectTest struct {
 // EdgePlacementStatus says how far the hub has come with an EdgePlacement. The hub writes it at most once in five
 // seconds.
 type EdgePlacementStatus struct {
-	// conditions of the placement: Ready and Healthy, and where they apply UpsyncDenied and APIsMissing.
+	// conditions of the placement: Ready and Healthy, and where they apply UpsyncDenied, APIsMissing and
+	// TooFewClusters.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -63,6 +63,7 @@ type Fleet struct {
 
 	current   atomic.Pointer[Snapshot]
 	changes   topic.Topic[logicalcluster.Name]
+	readiness readiness
 	verifying singleflight.Group
 
 	// lock serializes changes of current, and guards the fields below.
@@ -172,6 +173,7 @@ func (f *Fleet) remove(name logicalcluster.Name) {
 	f.lock.Lock()
 	delete(f.located, name)
 	delete(f.moved, name)
+	f.readiness.set(name, nil)
 	snapshot := f.Snapshot()
 	known := snapshot.Inventory(name)
 	if known != nil {

@@ -62,6 +62,8 @@ type Resolution struct {
 	Destinations []Destination
 	// Locations is the number of Locations that the placement selects and may use.
 	Locations int
+	// Matching is the number of their SyncTargets, of which a Choice may have left some out.
+	Matching int
 }
 
 // Resolve returns the SyncTargets of the Locations that the placement selects and that are available to its workspace.
@@ -91,6 +93,7 @@ func (p *Placement) Resolve(view *fleet.Snapshot, workspace Workspace, inventori
 	slices.SortFunc(resolved.Destinations, func(a, b Destination) int {
 		return cmp.Or(cmp.Compare(a.Inventory, b.Inventory), cmp.Compare(a.Location, b.Location), cmp.Compare(a.Name, b.Name))
 	})
+	resolved.Matching = len(resolved.Destinations)
 	return resolved
 }
 

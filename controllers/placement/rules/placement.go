@@ -44,6 +44,8 @@ type Placement struct {
 	Upsync []edgev2alpha1.UpsyncSet
 	// Policy says what happens to copies that are withdrawn.
 	Policy ownership.Policy
+	// Choice restricts the destinations to some of the matching SyncTargets; nil uses all.
+	Choice *Choice
 	// SingletonStatus asks for the status of an object that has one destination, AggregateStatus for that of all destinations.
 	SingletonStatus, AggregateStatus bool
 
@@ -84,6 +86,7 @@ func Compile(placement *edgev2alpha1.EdgePlacement) (*Placement, error) {
 	compiled := &Placement{
 		Name: placement.Name, UID: placement.UID, Generation: placement.Generation, created: placement.CreationTimestamp.Time,
 		Inventories: spec.InventoryWorkspaces, Upsync: spec.Upsync, Policy: ownership.PolicyDelete,
+		Choice:          newChoice(spec),
 		SingletonStatus: spec.WantSingletonReportedState, AggregateStatus: spec.AggregateStatus,
 	}
 	if spec.DeletionPolicy == edgev2alpha1.DeletionPolicyOrphan {

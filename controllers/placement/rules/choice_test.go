@@ -1,0 +1,179 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package rules_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/placement/fleet"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
+)
+
+var choiceTime = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+
+// notReady are the SyncTargets that are not Ready, with the time for which they have not been.
+type notReady map[types.UID]time.Duration
+
+func (n notReady) NotReadySince(syncTarget types.UID) (time.Time, bool) {
+	since, ok := n[syncTarget]
+	return choiceTime.Add(-since), ok
+}
+
+// matching returns SyncTargets with the label zone. A name that begins with c is cordoned.
+func matching(namesAndZones ...string) (all []rules.Destination) {
+	for i := 0; i < len(namesAndZones); i += 2 {
+		all = append(all, rules.Destination{SyncTarget: fleet.SyncTarget{
+			Name: namesAndZones[i], UID: types.UID(namesAndZones[i]), Labels: map[string]string{"zone": namesAndZones[i+1]}, Unschedulable: namesAndZones[i][0] == 'c',
+		}})
+	}
+	return all
+}
+
+func chooser(number int, readiness notReady, previous ...types.UID) *rules.Chooser {
+	chosen := map[types.UID]bool{}
+	for _, uid := range previous {
+		chosen[uid] = true
+	}
+	return &rules.Chooser{
+		Choice: &rules.Choice{Number: number, Toleration: 5 * time.Minute}, Placement: "p", Previous: chosen, Readiness: readiness, Now: choiceTime,
+	}
+}
+
+func namesOf(destinations []rules.Destination) (names []string) {
+	for _, destination := range destinations {
+		names = append(names, destination.Name)
+	}
+	return names
+}
+
+func TestChoose(t *testing.T) {
+	four := matching("a", "1", "b", "1", "d", "2", "e", "2")
+	for name, test := range map[string]struct {
+		chooser  *rules.Chooser
+		matching []rules.Destination
+		want     []string
+		recheck  time.Duration
+	}{
+		"as many as wanted":                      {chooser(4, nil), four, []string{"a", "b", "d", "e"}, 0},
+		"fewer than wanted":                      {chooser(9, nil), four, []string{"a", "b", "d", "e"}, 0},
+		"the chosen ones stay":                   {chooser(2, nil, "b", "e"), four, []string{"b", "e"}, 0},
+		"one that is not Ready is not chosen":    {chooser(9, notReady{"a": time.Second}), four, []string{"b", "d", "e"}, 0},
+		"one that is cordoned is not chosen":     {chooser(9, nil), matching("a", "1", "c", "1"), []string{"a"}, 0},
+		"a short failure is tolerated":           {chooser(1, notReady{"a": time.Minute}, "a"), four[:2], []string{"a"}, 4 * time.Minute},
+		"a long one is not":                      {chooser(1, notReady{"a": 5 * time.Minute}, "a"), four[:2], []string{"b"}, 0},
+		"unless nothing can take its place":      {chooser(1, notReady{"a": time.Hour, "b": time.Second}, "a"), four[:2], []string{"a"}, 0},
+		"a cordoned one is replaced at once":     {chooser(1, nil, "c"), matching("a", "1", "c", "1"), []string{"a"}, 0},
+		"unless nothing is Ready":                {chooser(1, notReady{"a": 0}, "c"), matching("a", "1", "c", "1"), []string{"c"}, 0},
+		"one that does not match is replaced":    {chooser(1, nil, "gone"), four[:1], []string{"a"}, 0},
+		"a smaller number keeps the usable ones": {chooser(1, notReady{"a": time.Hour}, "a", "b"), four, []string{"b"}, 0},
+	} {
+		got, recheckAt := test.chooser.Choose(test.matching)
+		recheck := time.Duration(0)
+		if !recheckAt.IsZero() {
+			recheck = recheckAt.Sub(choiceTime)
+		}
+		if !slices.Equal(namesOf(got), test.want) || recheck != test.recheck {
+			t.Errorf("%s: %v, again in %s", name, namesOf(got), recheck)
+		}
+	}
+	waiting := chooser(2, nil, "a")
+	waiting.KeepOnly = true
+	if got, _ := waiting.Choose(four); !slices.Equal(namesOf(got), []string{"a"}) {
+		t.Errorf("before all are seen: %v", namesOf(got))
+	}
+}
+
+func TestChooseSpreads(t *testing.T) {
+	all := matching("a", "1", "b", "1", "d", "1", "e", "1", "f", "2", "g", "3")
+	spread := chooser(3, nil)
+	spread.Spread = []string{"zone"}
+	got, _ := spread.Choose(all)
+	zones := map[string]bool{}
+	for _, one := range got {
+		zones[one.Labels["zone"]] = true
+	}
+	if len(zones) != 3 {
+		t.Errorf("chosen are %v", namesOf(got))
+	}
+	// The chosen ones stay, and the missing one goes where none is yet.
+	spread = chooser(3, nil, "a", "b")
+	spread.Spread = []string{"zone"}
+	if got, _ := spread.Choose(all); len(got) != 3 || !slices.Equal(namesOf(got)[:2], []string{"a", "b"}) || got[2].Labels["zone"] == "1" {
+		t.Errorf("chosen are %v", namesOf(got))
+	}
+	// A smaller number leaves the others spread.
+	spread = chooser(2, nil, "a", "b", "f")
+	spread.Spread = []string{"zone"}
+	if got, _ := spread.Choose(all); len(got) != 2 || got[1].Name != "f" {
+		t.Errorf("chosen are %v", namesOf(got))
+	}
+}
+
+// Whatever happens to the SyncTargets, there are never more than wanted, as many as can be, only matching ones, and a usable one is
+// never given up. The same question has the same answer.
+func TestChooseProperties(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		var names []string
+		readiness, previous := notReady{}, []types.UID{}
+		for i := range random.IntN(12) {
+			name := fmt.Sprintf("%c%d", "abc"[random.IntN(3)], i)
+			names = append(names, name, fmt.Sprint(random.IntN(3)))
+			if random.IntN(3) == 0 {
+				readiness[types.UID(name)] = time.Duration(random.IntN(10)) * time.Minute
+			}
+			if random.IntN(3) == 0 {
+				previous = append(previous, types.UID(name))
+			}
+		}
+		all := matching(names...)
+		c := chooser(1+random.IntN(6), readiness, previous...)
+		c.Spread = [][]string{nil, {"zone"}, {"none", "zone"}}[random.IntN(3)]
+		got, _ := c.Choose(all)
+		again, _ := c.Choose(all)
+		if !slices.Equal(namesOf(got), namesOf(again)) {
+			t.Fatalf("%v, and then %v", namesOf(got), namesOf(again))
+		}
+		able, usable, kept := 0, 0, 0
+		for _, one := range all {
+			since, failing := readiness[one.UID]
+			isKept := slices.Contains(namesOf(got), one.Name)
+			isPrevious := c.Previous[one.UID]
+			if isPrevious || !one.Unschedulable && !failing {
+				able++
+			}
+			if isPrevious && !one.Unschedulable && (!failing || since < c.Toleration) {
+				usable++
+				if isKept {
+					kept++
+				}
+			}
+			if isKept && !isPrevious && (one.Unschedulable || failing) {
+				t.Fatalf("%s is chosen anew", one.Name)
+			}
+		}
+		if len(got) != min(able, c.Number) || kept != min(usable, c.Number) {
+			t.Fatalf("%d of %d chosen, %d of %d kept, and %d wanted", len(got), able, kept, usable, c.Number)
+		}
+	}
+}
