@@ -21,8 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// SinglePlacementSlice lists the destinations of the EdgePlacement of the same name, which owns it. The hub writes it
-// for readers only: changing it changes no placement.
+// SinglePlacementSlice lists the destinations of the EdgePlacement of the same name, which owns it. The hub writes it.
+// If the EdgePlacement has numberOfClusters, the slice is the hub's memory of its choice across restarts.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=sps,categories=synchub

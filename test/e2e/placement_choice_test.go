@@ -1,0 +1,103 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/synchub-dev/synchub/controllers/placement"
+	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/installation"
+)
+
+var _ = Describe("a placement on some of many clusters", func() {
+	It("keeps the chosen cluster as long as it can, and replaces it, the new copies before the old", func(ctx SpecContext) {
+		const ns = "placement-choice"
+		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
+		for _, name := range []string{"florin", "guilder"} {
+			Expect(inventory.Register(ctx, name, kubeconfigOf(name), map[string]string{"env": "prod"})).To(Succeed())
+		}
+		apply(ctx, inventory.Config, location("prod", "prod", workload.Path))
+		chosen := func() string {
+			for _, name := range []string{"florin", "guilder"} {
+				if strings.Contains(value(ctx, workload.Config, placedSlices, "", "shop", "destinations"), name) {
+					return name
+				}
+			}
+			return ""
+		}
+		otherThan := func(name string) string { return map[string]string{"florin": "guilder", "guilder": "florin"}[name] }
+		moved := func(from string) {
+			GinkgoHelper()
+			eventuallyExists(ctx, target(otherThan(from)), configMaps, ns, "prices")
+			eventuallyGone(ctx, target(from), configMaps, ns, "prices")
+			Eventually(chosen).WithContext(ctx).Should(Equal(otherThan(from)))
+		}
+
+		By("one cluster of two")
+		eventuallyPlaced(ctx, workload, documents(namespace(ns), configMap(ns, "prices", "1"), placementOn("shop", ns)+"  numberOfClusters: 1\n  tolerationSeconds: 1\n"))
+		Eventually(readyStatus).WithContext(ctx).WithArguments(workload, "shop").Should(Equal("True"))
+		Eventually(chosen).WithContext(ctx).ShouldNot(BeEmpty())
+		first := chosen()
+		Expect(value(ctx, workload.Config, edgePlacements, "", "shop", "status", "destinations")).To(Equal("1"))
+		eventuallyExists(ctx, target(first), configMaps, ns, "prices")
+		Expect(framework.Exists(ctx, target(otherThan(first)), configMaps, ns, "prices")).To(BeFalse())
+
+		By("a restart does not change the choice, and writes nothing")
+		quiet(ctx)
+		Expect(hub.Kill9()).To(Succeed())
+		startHub(ctx)
+		Eventually(placedPairs).WithContext(ctx).Should(BeNumerically(">=", 1))
+		quiet(ctx)
+		Expect(requestCounts(ctx)).To(BeEmpty())
+		Expect(chosen()).To(Equal(first))
+
+		By("a cordoned cluster is replaced, and its return changes nothing")
+		patch(ctx, inventory.Config, installation.SyncTargets, "", first, `{"spec": {"unschedulable": true}}`)
+		moved(first)
+		second := otherThan(first)
+		patch(ctx, inventory.Config, installation.SyncTargets, "", first, `{"spec": {"unschedulable": false}}`)
+		quiet(ctx)
+		Expect(chosen()).To(Equal(second))
+
+		By("a cluster that is not Ready for longer than is tolerated is replaced, but not if there is no other")
+		patch(ctx, inventory.Config, installation.SyncTargets, "", first, `{"metadata": {"labels": {"env": "test"}}}`)
+		secret := value(ctx, inventory.Config, installation.SyncTargets, "", second, "spec", "kubeconfigSecretRef", "name")
+		useSecret := func(name string) {
+			patch(ctx, inventory.Config, installation.SyncTargets, "", second, `{"spec": {"kubeconfigSecretRef": {"name": "`+name+`"}}}`)
+		}
+		mailbox := mailboxOf(ctx, inventory, second)
+		useSecret("missing")
+		Eventually(framework.Condition).WithContext(ctx).WithArguments(inventory.Config, installation.SyncTargets, "", second, "Ready").ShouldNot(Equal("True"))
+		Consistently(framework.Exists, "4s", "1s").WithContext(ctx).WithArguments(mailbox, configMaps, ns, "prices").Should(BeTrue())
+		patch(ctx, inventory.Config, installation.SyncTargets, "", first, `{"metadata": {"labels": {"env": "prod"}}}`)
+		eventuallyExists(ctx, target(first), configMaps, ns, "prices")
+		useSecret(secret)
+		moved(second)
+
+		By("more clusters than there are")
+		patch(ctx, workload.Config, edgePlacements, "", "shop", `{"spec": {"numberOfClusters": 3}}`)
+		eventuallyExists(ctx, target(second), configMaps, ns, "prices")
+		Eventually(framework.Condition).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", placement.ReasonTooFewClusters).Should(Equal("True"))
+		patch(ctx, workload.Config, edgePlacements, "", "shop", `{"spec": {"numberOfClusters": null, "tolerationSeconds": null}}`)
+		Eventually(framework.Condition).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", placement.ReasonTooFewClusters).Should(BeEmpty())
+	}, NodeTimeout(3*time.Minute))
+})
