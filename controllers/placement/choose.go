@@ -29,18 +29,21 @@ import (
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
 
-// choose restricts a resolution to the SyncTargets that the placement chooses, and returns when to choose again, zero if only after
-// an event.
-func (w *workspace) choose(placement *rules.Placement, resolution *rules.Resolution, fleetSeen bool) (recheckAt time.Time) {
+// choose restricts the resolution of a placement to the SyncTargets that the placement chooses. The others are part of next.
+func (w *workspace) choose(placement *rules.Placement, next *placements, result *outcome) {
 	if placement.Choice == nil {
-		return time.Time{}
+		return
 	}
 	chooser := rules.Chooser{
 		Choice: placement.Choice, Placement: placement.UID, Previous: w.previousChoice(placement),
-		KeepOnly: !fleetSeen, Readiness: w.Fleet, Now: w.Clock.Now(),
+		KeepOnly: !next.fleetSeen, Readiness: w.Fleet, Now: w.Clock.Now(),
 	}
-	resolution.Destinations, recheckAt = chooser.Choose(resolution.Destinations)
-	return recheckAt
+	var recheckAt time.Time
+	result.resolution.Destinations, recheckAt = chooser.Choose(result.resolution.Destinations)
+	result.wanted, next.choosing = placement.Choice, true
+	if !recheckAt.IsZero() && (next.recheckAt.IsZero() || recheckAt.Before(next.recheckAt)) {
+		next.recheckAt = recheckAt
+	}
 }
 
 // previousChoice returns the SyncTargets of a placement that is in force. After a start they are those of the slice, until all

@@ -83,17 +83,25 @@ func (c *Controller) resolve(ctx context.Context, cluster logicalcluster.Name) (
 	}
 	w.putInForce(next)
 	result, err := retryStale(w.removeFinalizers(ctx))
-	if err == nil && next.unresolvedPaths && result.RequeueAfter == 0 {
-		// No event tells when a workspace of the path appears, or the hub may see it.
-		result.RequeueAfter = pathRetryDelay
-	}
-	if err == nil && !next.fleetSeen {
-		result.RequeueAfter = fleetSeenPoll
-	}
-	if err == nil && !next.recheckAt.IsZero() {
-		result.RequeueAfter = shorter(result.RequeueAfter, max(next.recheckAt.Sub(w.Clock.Now()), minRetryDelay))
+	if err == nil {
+		result.RequeueAfter = shorter(result.RequeueAfter, next.resolveAgain(w.Clock.Now()))
 	}
 	return result, err
+}
+
+// resolveAgain returns after which delay the placements must be resolved again without an event, zero if never.
+func (p *placements) resolveAgain(now time.Time) (after time.Duration) {
+	if !p.fleetSeen {
+		return fleetSeenPoll
+	}
+	if p.unresolvedPaths {
+		// No event tells when a workspace of the path appears, or the hub may see it.
+		after = pathRetryDelay
+	}
+	if !p.recheckAt.IsZero() {
+		after = shorter(after, max(p.recheckAt.Sub(now), minRetryDelay))
+	}
+	return after
 }
 
 // shorter returns the shorter of two delays, of which zero stands for ever.
@@ -187,11 +195,7 @@ func (w *workspace) compile(ctx context.Context, observed []*unstructured.Unstru
 			next.partial, next.unresolvedPaths = true, true
 		}
 		result.resolution, result.missing = one.Resolve(view, self, inventories), w.missingResources(one)
-		if recheckAt := w.choose(one, &result.resolution, next.fleetSeen); next.recheckAt.IsZero() || !recheckAt.IsZero() && recheckAt.Before(next.recheckAt) {
-			next.recheckAt = recheckAt
-		}
-		next.choosing = next.choosing || one.Choice != nil
-		result.wanted = one.Choice
+		w.choose(one, next, &result)
 		if path == "" && result.resolution.Locations == 0 {
 			result.reason, result.message = ReasonPathUnverified, pathUnverifiedMessage
 		}

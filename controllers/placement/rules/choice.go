@@ -21,6 +21,7 @@ import (
 	"hash/fnv"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -121,10 +122,10 @@ func (c *Chooser) Choose(matching []Destination) (chosen []Destination, recheckA
 // candidate returns the state of a matching destination. expires is when it ceases to be usable, zero if that is not foreseen.
 func (c *Chooser) candidate(of *Destination) (one *candidate, expires time.Time) {
 	one = &candidate{Destination: of, chosen: c.Previous[of.UID], order: orderOf(c.Placement, of.UID)}
-	values := ""
+	var values strings.Builder
 	for _, label := range c.Spread {
-		values += of.Labels[label] + "\n"
-		one.domains = append(one.domains, values)
+		values.WriteString(of.Labels[label] + "\n")
+		one.domains = append(one.domains, values.String())
 	}
 	since, notReady := c.Readiness.NotReadySince(of.UID)
 	one.usable, one.ready = !of.Unschedulable, !of.Unschedulable && !notReady

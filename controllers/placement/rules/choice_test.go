@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,9 +42,10 @@ func (n notReady) NotReadySince(syncTarget types.UID) (time.Time, bool) {
 
 // matching returns SyncTargets with the label zone. A name that begins with c is cordoned.
 func matching(namesAndZones ...string) (all []rules.Destination) {
-	for i := 0; i < len(namesAndZones); i += 2 {
+	for pair := range slices.Chunk(namesAndZones, 2) {
+		name, zone := pair[0], pair[1]
 		all = append(all, rules.Destination{SyncTarget: fleet.SyncTarget{
-			Name: namesAndZones[i], UID: types.UID(namesAndZones[i]), Labels: map[string]string{"zone": namesAndZones[i+1]}, Unschedulable: namesAndZones[i][0] == 'c',
+			Name: name, UID: types.UID(name), Labels: map[string]string{"zone": zone}, Unschedulable: strings.HasPrefix(name, "c"),
 		}})
 	}
 	return all
@@ -129,46 +131,43 @@ func TestChooseSpreads(t *testing.T) {
 	}
 }
 
+// randomMatching returns random SyncTargets, with a random chooser for them.
+func randomMatching(random *rand.Rand) (*rules.Chooser, []rules.Destination) {
+	var names []string
+	readiness, previous := notReady{}, []types.UID{}
+	for i := range random.IntN(12) {
+		name := fmt.Sprintf("%c%d", "abc"[random.IntN(3)], i)
+		names = append(names, name, fmt.Sprint(random.IntN(3)))
+		if random.IntN(3) == 0 {
+			readiness[types.UID(name)] = time.Duration(random.IntN(10)) * time.Minute
+		}
+		if random.IntN(3) == 0 {
+			previous = append(previous, types.UID(name))
+		}
+	}
+	made := chooser(1+random.IntN(6), readiness, previous...)
+	made.Spread = [][]string{nil, {"zone"}, {"none", "zone"}}[random.IntN(3)]
+	return made, matching(names...)
+}
+
 // Whatever happens to the SyncTargets, there are never more than wanted, as many as can be, only matching ones, and a usable one is
 // never given up. The same question has the same answer.
 func TestChooseProperties(t *testing.T) {
-	random := rand.New(rand.NewPCG(1, 2))
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the test repeats
 	for range 2000 {
-		var names []string
-		readiness, previous := notReady{}, []types.UID{}
-		for i := range random.IntN(12) {
-			name := fmt.Sprintf("%c%d", "abc"[random.IntN(3)], i)
-			names = append(names, name, fmt.Sprint(random.IntN(3)))
-			if random.IntN(3) == 0 {
-				readiness[types.UID(name)] = time.Duration(random.IntN(10)) * time.Minute
-			}
-			if random.IntN(3) == 0 {
-				previous = append(previous, types.UID(name))
-			}
-		}
-		all := matching(names...)
-		c := chooser(1+random.IntN(6), readiness, previous...)
-		c.Spread = [][]string{nil, {"zone"}, {"none", "zone"}}[random.IntN(3)]
+		c, all := randomMatching(random)
 		got, _ := c.Choose(all)
-		again, _ := c.Choose(all)
-		if !slices.Equal(namesOf(got), namesOf(again)) {
+		if again, _ := c.Choose(all); !slices.Equal(namesOf(got), namesOf(again)) {
 			t.Fatalf("%v, and then %v", namesOf(got), namesOf(again))
 		}
 		able, usable, kept := 0, 0, 0
 		for _, one := range all {
-			since, failing := readiness[one.UID]
+			isFresh, isUsable := stateOf(c, one)
 			isKept := slices.Contains(namesOf(got), one.Name)
-			isPrevious := c.Previous[one.UID]
-			if isPrevious || !one.Unschedulable && !failing {
-				able++
-			}
-			if isPrevious && !one.Unschedulable && (!failing || since < c.Toleration) {
-				usable++
-				if isKept {
-					kept++
-				}
-			}
-			if isKept && !isPrevious && (one.Unschedulable || failing) {
+			able += count(c.Previous[one.UID] || isFresh)
+			usable += count(c.Previous[one.UID] && isUsable)
+			kept += count(c.Previous[one.UID] && isUsable && isKept)
+			if isKept && !c.Previous[one.UID] && !isFresh {
 				t.Fatalf("%s is chosen anew", one.Name)
 			}
 		}
@@ -176,4 +175,17 @@ func TestChooseProperties(t *testing.T) {
 			t.Fatalf("%d of %d chosen, %d of %d kept, and %d wanted", len(got), able, kept, usable, c.Number)
 		}
 	}
+}
+
+// stateOf reports whether a SyncTarget may be chosen anew, and whether it may stay chosen.
+func stateOf(c *rules.Chooser, one rules.Destination) (isFresh, isUsable bool) {
+	since, failing := c.Readiness.NotReadySince(one.UID)
+	return !one.Unschedulable && !failing, !one.Unschedulable && (!failing || choiceTime.Sub(since) < c.Toleration)
+}
+
+func count(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
 }
