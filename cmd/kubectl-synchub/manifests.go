@@ -48,10 +48,16 @@ type manifests struct {
 // readManifests reads all documents of all files. The name - is standard input.
 func readManifests(stdin io.Reader, files []string) (*manifests, error) {
 	found := &manifests{namespaces: map[string]map[string]string{}}
+	return found, readObjects(stdin, files, found.add)
+}
+
+// readObjects calls add for each object in the files. Items of a List are objects of their own. The name - is standard input.
+// Errors start with the name of the file.
+func readObjects(stdin io.Reader, files []string, add func(*unstructured.Unstructured) error) error {
 	for _, file := range files {
 		content, err := readFile(stdin, file)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(content), 4096)
 		for {
@@ -61,14 +67,14 @@ func readManifests(stdin io.Reader, files []string) (*manifests, error) {
 				break
 			}
 			if err == nil && len(object.Object) > 0 {
-				err = found.addAll(object)
+				err = addAll(object, add)
 			}
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", file, err)
+				return fmt.Errorf("%s: %w", file, err)
 			}
 		}
 	}
-	return found, nil
+	return nil
 }
 
 func readFile(stdin io.Reader, file string) ([]byte, error) {
@@ -78,12 +84,12 @@ func readFile(stdin io.Reader, file string) ([]byte, error) {
 	return os.ReadFile(file) //nolint:gosec // whoever runs the command names the file
 }
 
-// addAll adds an object, or all items of a list, which kubectl get prints.
-func (m *manifests) addAll(object *unstructured.Unstructured) error {
+// addAll calls add for an object, or for all items of a list, which kubectl get prints.
+func addAll(object *unstructured.Unstructured, add func(*unstructured.Unstructured) error) error {
 	if !object.IsList() {
-		return m.add(object)
+		return add(object)
 	}
-	return object.EachListItem(func(item runtime.Object) error { return m.add(item.(*unstructured.Unstructured)) })
+	return object.EachListItem(func(item runtime.Object) error { return add(item.(*unstructured.Unstructured)) })
 }
 
 func (m *manifests) add(object *unstructured.Unstructured) error {

@@ -18,7 +18,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,13 +25,9 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/client-go/tools/cache"
-	toolswatch "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -119,7 +114,7 @@ func (o *registerOptions) planPublishing(ctx context.Context, plan *registration
 		return nil, fmt.Errorf("--resources: %w", err)
 	}
 	for _, found := range importing.publications {
-		if found.HasOtherSchema(source) {
+		if found.HasOtherSchema(synchubv1alpha1.SchemaFrom{SyncTarget: &source}) {
 			o.note(fmt.Sprintf("%s is published already, not from this target: the PublishedResource %s is left as it is.", found.Resource, found.Existing.Name))
 		}
 	}
@@ -213,57 +208,9 @@ func manifestOf(resource *synchubv1alpha1.PublishedResource) (string, error) {
 
 // waitPublished waits until mailboxes have the APIs.
 func (i *publishing) waitPublished(ctx context.Context) error {
-	if i == nil || i.forbidden != nil || len(i.publications) == 0 {
+	if i == nil || i.forbidden != nil {
 		return nil
 	}
-	waiting, cancel := context.WithTimeout(ctx, i.timeout)
-	defer cancel()
-	unready := map[string]string{}
-	for _, found := range i.publications {
-		unready[found.Name()] = "the hub has not said anything yet"
-	}
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			list := &synchubv1alpha1.PublishedResourceList{}
-			return list, i.hosting.List(ctx, list, &client.ListOptions{Raw: &options})
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			return i.hosting.Watch(ctx, &synchubv1alpha1.PublishedResourceList{}, &client.ListOptions{Raw: &options})
-		},
-	}
-	_, err := toolswatch.UntilWithSync(waiting, source, &synchubv1alpha1.PublishedResource{}, nil, func(event watch.Event) (bool, error) {
-		if seen, ok := event.Object.(*synchubv1alpha1.PublishedResource); ok {
-			i.updateUnready(seen, unready)
-		}
-		return len(unready) == 0, nil
-	})
-	if len(unready) == 0 {
-		return nil
-	}
-	if waiting.Err() == nil || ctx.Err() != nil {
-		return err
-	}
-	var problems []error
-	for _, found := range i.publications {
-		if problem, ok := unready[found.Name()]; ok {
-			problems = append(problems, fmt.Errorf("mailboxes did not have %s after %s: the PublishedResource %s is not ready: %s", found.Resource, i.timeout, found.Name(), problem))
-		}
-	}
-	return errors.Join(problems...)
-}
-
-// updateUnready records in unready why a PublishedResource is not ready.
-func (i *publishing) updateUnready(seen *synchubv1alpha1.PublishedResource, unready map[string]string) {
-	if _, ok := unready[seen.Name]; !ok {
-		return
-	}
-	ready := meta.FindStatusCondition(seen.Status.Conditions, synchubv1alpha1.ConditionReady)
-	switch {
-	case ready == nil || ready.ObservedGeneration < seen.Generation:
-	case ready.Status == metav1.ConditionTrue:
-		delete(unready, seen.Name)
-		i.progress("%s: mailboxes have it", seen.Name)
-	default:
-		unready[seen.Name] = ready.Reason + ": " + ready.Message
-	}
+	wait := readyWait{inventoryOptions: i.inventoryOptions, hosting: i.hosting, timeout: i.timeout}
+	return wait.run(ctx, i.publications)
 }

@@ -29,9 +29,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes"
-	"sigs.k8s.io/yaml"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/controllers/publishedresource/render"
 	"github.com/synchub-dev/synchub/provider/discovery"
 )
@@ -177,9 +177,5 @@ func (o *renderOptions) readConfigMap(ctx context.Context, from *synchubv1alpha1
 const defaultKey = "crd.yaml"
 
 func parseDefinition(text string, from *synchubv1alpha1.ConfigMapSchema) (*apiextensionsv1.CustomResourceDefinition, error) {
-	definition := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.UnmarshalStrict([]byte(text), definition); err != nil {
-		return nil, fmt.Errorf("spec.api.schemaFrom.configMap: %s in %s is not a CustomResourceDefinition: %w", cmp.Or(from.Key, defaultKey), from.Name, err)
-	}
-	return definition, nil
+	return publishedresource.ParseDefinition(text, fmt.Sprintf("spec.api.schemaFrom.configMap: %s in %s", cmp.Or(from.Key, defaultKey), from.Name))
 }

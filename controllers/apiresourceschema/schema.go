@@ -30,10 +30,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"sigs.k8s.io/yaml"
 
 	"github.com/synchub-dev/synchub/apis/schemas"
-	"github.com/synchub-dev/synchub/apis/schemas/structural"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/provider/discovery"
@@ -183,12 +181,9 @@ func (c *Controller) fromConfigMap(ctx context.Context, from *synchubv1alpha1.Co
 	if !ok {
 		return nil, &problem{ReasonSchemaMissing, fmt.Errorf("%s: the ConfigMap %s has no key %q", fieldConfigMap, name, key)}
 	}
-	if err := structural.CheckJSON([]byte(manifest), structural.DefinitionBytes); err != nil {
-		return nil, invalidProblem(fmt.Errorf("%s: %s in %s: %w", fieldConfigMap, key, name, err))
-	}
-	definition := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.UnmarshalStrict([]byte(manifest), definition); err != nil {
-		return nil, invalidProblem(fmt.Errorf("%s: %s in %s is not a CustomResourceDefinition: %w", fieldConfigMap, key, name, err))
+	definition, err := publishedresource.ParseDefinition(manifest, fmt.Sprintf("%s: %s in %s", fieldConfigMap, key, name))
+	if err != nil {
+		return nil, invalidProblem(err)
 	}
 	return definition, nil
 }

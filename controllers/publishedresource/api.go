@@ -27,8 +27,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/version"
+	"sigs.k8s.io/yaml"
 
 	"github.com/synchub-dev/synchub/apis/schemas"
+	"github.com/synchub-dev/synchub/apis/schemas/structural"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
 
@@ -43,6 +45,18 @@ type API struct {
 	Native, Exported bool
 	// Versions are all served versions.
 	Versions []string
+}
+
+// ParseDefinition returns the CRD in a manifest, YAML or JSON, as a ConfigMap holds it. Errors start with name.
+func ParseDefinition(manifest, name string) (*apiextensionsv1.CustomResourceDefinition, error) {
+	if err := structural.CheckJSON([]byte(manifest), structural.DefinitionBytes); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict([]byte(manifest), definition); err != nil {
+		return nil, fmt.Errorf("%s is not a CustomResourceDefinition: %w", name, err)
+	}
+	return definition, nil
 }
 
 // BuildSchema returns the schema for mailboxes from a CRD with the names that targets use. Parts of the CRD that a schema

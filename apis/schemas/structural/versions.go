@@ -98,6 +98,12 @@ func DropDescriptions(crd *apiextensionsv1.CustomResourceDefinition) bool {
 	if err != nil || len(content) <= maxStoredBytes {
 		return false // a CRD that cannot be encoded is refused when it is written
 	}
+	RemoveDescriptions(crd)
+	return true
+}
+
+// RemoveDescriptions removes the descriptions from the schemas of all versions of a CRD.
+func RemoveDescriptions(crd *apiextensionsv1.CustomResourceDefinition) {
 	for i := range crd.Spec.Versions {
 		if schema := crd.Spec.Versions[i].Schema; schema != nil && schema.OpenAPIV3Schema != nil {
 			walk(schema.OpenAPIV3Schema, position{}, func(node *apiextensionsv1.JSONSchemaProps, _ position) {
@@ -105,5 +111,4 @@ func DropDescriptions(crd *apiextensionsv1.CustomResourceDefinition) bool {
 			})
 		}
 	}
-	return true
 }

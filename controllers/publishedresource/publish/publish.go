@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"slices"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -29,7 +30,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
-// Publication is the plan for one resource: the existing PublishedResource, or the desired one.
+// Publication is the plan for one resource: the existing PublishedResource, the desired one if there is none, or both if
+// the existing one must change.
 type Publication struct {
 	Resource          schema.GroupResource
 	Existing, Desired *synchubv1alpha1.PublishedResource
@@ -43,8 +45,8 @@ func (p *Publication) Name() string {
 	return p.Desired.Name
 }
 
-// HasOtherSchema reports whether mailboxes already have the API with a schema that is not from the SyncTarget.
-func (p *Publication) HasOtherSchema(source synchubv1alpha1.SyncTargetSchema) bool {
+// HasOtherSchema reports whether mailboxes already have the API with a schema from another source.
+func (p *Publication) HasOtherSchema(source synchubv1alpha1.SchemaFrom) bool {
 	if p.Existing == nil {
 		return false
 	}
@@ -52,7 +54,7 @@ func (p *Publication) HasOtherSchema(source synchubv1alpha1.SyncTargetSchema) bo
 		return false
 	}
 	from := p.Existing.Spec.API.SchemaFrom
-	return from == nil || from.SyncTarget == nil || *from.SyncTarget != source
+	return from == nil || !apiequality.Semantic.DeepEqual(*from, source)
 }
 
 // Plan returns a publication for each resource, with the schema from the SyncTarget. The mapper is the REST mapper of the
@@ -82,7 +84,7 @@ func planPublication(resource schema.GroupResource, source synchubv1alpha1.SyncT
 	if err != nil {
 		return Publication{}, fmt.Errorf("the target does not serve %s, so mailboxes cannot get it from there", resource)
 	}
-	made, err := desiredPublishedResource(resource, kind, source)
+	made, err := desiredPublishedResource(resource, kind, synchubv1alpha1.SchemaFrom{SyncTarget: &source})
 	return Publication{Resource: resource, Desired: made}, err
 }
 
@@ -97,14 +99,14 @@ func servedResource(resource schema.GroupResource, mapper meta.RESTMapper) (sche
 }
 
 // desiredPublishedResource returns the PublishedResource for a resource: a claim if kcp itself serves the API, otherwise
-// with the schema of the SyncTarget.
-func desiredPublishedResource(resource schema.GroupResource, kind string, source synchubv1alpha1.SyncTargetSchema) (*synchubv1alpha1.PublishedResource, error) {
+// with the schema of the source.
+func desiredPublishedResource(resource schema.GroupResource, kind string, source synchubv1alpha1.SchemaFrom) (*synchubv1alpha1.PublishedResource, error) {
 	spec := synchubv1alpha1.PublishedResourceSpec{Resource: synchubv1alpha1.ResourceDescriptor{Group: resource.Group, Resource: resource.Resource, Kind: kind}}
 	if _, native := publishedresource.NativeAPI(spec.Resource); native {
 		spec.API.Source = synchubv1alpha1.APISourceClaim
 	} else {
 		spec.API.Source = synchubv1alpha1.APISourceSchema
-		spec.API.SchemaFrom = &synchubv1alpha1.SchemaFrom{SyncTarget: &source}
+		spec.API.SchemaFrom = &source
 	}
 	if _, err := publishedresource.APISourceOf(&spec); err != nil {
 		return nil, fmt.Errorf("%s cannot be brought to mailboxes: %w", resource, err)

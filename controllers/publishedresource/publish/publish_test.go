@@ -140,7 +140,7 @@ func summary(found publish.Publication) string {
 			text += fmt.Sprintf(", which is %s", name)
 		}
 	}
-	if found.HasOtherSchema(florin) {
+	if found.HasOtherSchema(synchubv1alpha1.SchemaFrom{SyncTarget: &florin}) {
 		text += " from elsewhere"
 	}
 	return text
