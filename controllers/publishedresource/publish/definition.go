@@ -191,7 +191,7 @@ func encodeWithoutDescriptions(object *unstructured.Unstructured, crd *apiextens
 	reduced := map[string]any{"apiVersion": object.Object["apiVersion"], "kind": object.Object["kind"], "metadata": object.Object["metadata"], "spec": spec}
 	manifest, err := encode(reduced)
 	if err == nil && len(manifest) > MaxConfigMapBytes {
-		err = fmt.Errorf("the CustomResourceDefinition %s takes %d bytes as JSON without descriptions, and a ConfigMap holds %d: apply it to the hosting cluster, and create a PublishedResource without spec.api.schemaFrom, for which the hub reads it there",
+		err = fmt.Errorf("the CustomResourceDefinition %s takes %d bytes as JSON without descriptions, and a ConfigMap holds %d: apply it to the hosting cluster with kubectl apply --server-side, and create a PublishedResource without spec.api.schemaFrom, for which the hub reads it there",
 			crd.Name, len(manifest), MaxConfigMapBytes)
 	}
 	return manifest, err
