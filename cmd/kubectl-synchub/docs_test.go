@@ -91,7 +91,7 @@ var indentedCommand = regexp.MustCompile(`(?m)^    kubectl synchub (.*)$`)
 
 // The plugin accepts each command that stands on its own line in the pages for operators.
 func TestDocumentedCommandsAreUnderstood(t *testing.T) {
-	for _, name := range []string{"operations.md", "registration.md", "placement.md"} {
+	for _, name := range []string{"operations.md", "registration.md", "placement.md", "publishedresource.md"} {
 		content, err := os.ReadFile("../../docs/" + name) //nolint:gosec // a file of the repository
 		if err != nil {
 			t.Fatal(err)
