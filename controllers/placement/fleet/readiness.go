@@ -51,10 +51,16 @@ func (f *Fleet) NotReadySince(syncTarget types.UID) (since time.Time, notReady b
 // ReadinessChanges carries the inventories in which a SyncTarget became Ready, or ceased to be.
 func (f *Fleet) ReadinessChanges() *topic.Topic[logicalcluster.Name] { return &f.readiness.changes }
 
-// set replaces the SyncTargets of an inventory that are not Ready, and publishes the change if there is one.
+// set replaces the SyncTargets of an inventory that are not Ready, and publishes the change if there is one. A SyncTarget that was
+// not Ready before keeps its time: its condition may change between False and Unknown.
 func (r *readiness) set(inventory logicalcluster.Name, notReady map[types.UID]time.Time) {
 	r.lock.Lock()
 	before := r.byInventory[inventory]
+	for syncTarget := range notReady {
+		if since, ok := before[syncTarget]; ok {
+			notReady[syncTarget] = since
+		}
+	}
 	changed := !maps.Equal(before, notReady)
 	if changed {
 		if r.notReady == nil {
