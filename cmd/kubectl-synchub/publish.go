@@ -208,7 +208,7 @@ func manifestOf(resource *synchubv1alpha1.PublishedResource) (string, error) {
 
 // waitPublished waits until mailboxes have the APIs.
 func (i *publishing) waitPublished(ctx context.Context) error {
-	if i == nil || i.forbidden != nil {
+	if i == nil || i.forbidden != nil || len(i.publications) == 0 {
 		return nil
 	}
 	wait := readyWait{inventoryOptions: i.inventoryOptions, hosting: i.hosting, timeout: i.timeout}

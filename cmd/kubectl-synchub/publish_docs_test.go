@@ -52,7 +52,7 @@ func TestDocumentedPublishCommandsWork(t *testing.T) {
 		}
 	}
 	suite.Apply(t, p.Config, last.out)
-	if !p.resource(t, "widgets.example.com").Spec.InstallCRD {
+	if !p.widgets(t).Spec.InstallCRD {
 		t.Error("the printed objects take installCRD back")
 	}
 	for _, part := range []string{"`schema-widgets.example.com`", "`widgets.example.com`", "`" + publish.ConfigMapKey + "`", "`" + defaultNamespace + "` by default"} {

@@ -157,10 +157,11 @@ func newPublishTest(t *testing.T) *publishTest {
 	return p
 }
 
-func (p *publishTest) resource(t *testing.T, name string) *synchubv1alpha1.PublishedResource {
+// widgets returns the PublishedResource of the widgets.
+func (p *publishTest) widgets(t *testing.T) *synchubv1alpha1.PublishedResource {
 	t.Helper()
 	found := &synchubv1alpha1.PublishedResource{}
-	if err := p.admin.Get(t.Context(), types.NamespacedName{Name: name}, found); err != nil {
+	if err := p.admin.Get(t.Context(), types.NamespacedName{Name: "widgets.example.com"}, found); err != nil {
 		t.Fatal(err)
 	}
 	return found
@@ -202,9 +203,9 @@ func TestPublish(t *testing.T) {
 	if !regexp.MustCompile(`The descriptions of gizmos.example.com are left out: with them the definition takes \d+ bytes, and a ConfigMap holds 1048576\.\n$`).MatchString(got.errs) || strings.Count(got.errs, "The descriptions") != 1 {
 		t.Errorf("it says\n%s", got.errs)
 	}
-	before := p.resource(t, "widgets.example.com")
+	before := p.widgets(t)
 	p.expect(t, all("unchanged"), "-f", file)
-	if after := p.resource(t, "widgets.example.com"); after.ResourceVersion != before.ResourceVersion {
+	if after := p.widgets(t); after.ResourceVersion != before.ResourceVersion {
 		t.Errorf("it was written: %s, before %s", after.ResourceVersion, before.ResourceVersion)
 	}
 	p.keepsRules(t)
@@ -216,7 +217,7 @@ func TestPublish(t *testing.T) {
 // keepsRules tests that a changed definition is replaced, and that nothing else changes in the PublishedResource.
 func (p *publishTest) keepsRules(t *testing.T) {
 	t.Helper()
-	tuned := p.resource(t, "widgets.example.com")
+	tuned := p.widgets(t)
 	tuned.Spec.Adoption = synchubv1alpha1.AdoptionIfIdentical
 	if err := p.admin.Update(t.Context(), tuned); err != nil {
 		t.Fatal(err)
@@ -231,7 +232,7 @@ func (p *publishTest) keepsRules(t *testing.T) {
 	p.expect(t, lines("cm widgets configured", "pr widgets unchanged"), "-f", changed)
 	p.expect(t, lines("cm widgets unchanged", "pr widgets configured"), "-f", changed, "--install-crd")
 	p.expect(t, lines("cm widgets unchanged", "pr widgets unchanged"), "-f", changed)
-	if spec := p.resource(t, "widgets.example.com").Spec; !spec.InstallCRD || spec.Adoption != synchubv1alpha1.AdoptionIfIdentical {
+	if spec := p.widgets(t).Spec; !spec.InstallCRD || spec.Adoption != synchubv1alpha1.AdoptionIfIdentical {
 		t.Errorf("got %+v", spec)
 	}
 	p.expect(t, lines("cm widgets unchanged", "pr widgets configured"), "-f", changed, "--install-crd=false")
@@ -274,7 +275,7 @@ func (p *publishTest) waits(t *testing.T) {
 // reports sets the status of the widgets as a hub does.
 func (p *publishTest) reports(t *testing.T, status metav1.ConditionStatus, schemaName string) {
 	t.Helper()
-	resource := p.resource(t, "widgets.example.com")
+	resource := p.widgets(t)
 	resource.Status.SchemaName = schemaName
 	meta.SetStatusCondition(&resource.Status.Conditions, metav1.Condition{
 		Type: synchubv1alpha1.ConditionReady, Status: status, Reason: "Said", Message: "so.", ObservedGeneration: resource.Generation,
