@@ -45,8 +45,10 @@ import (
 // needs all APIs at once, for the short names that kubectl accepts. client-go's cached discovery reads them with two
 // requests. The operator who runs the plugin chose the server, so responses have no limit, as in kubectl.
 type reader struct {
-	config  *rest.Config
-	objects dynamic.Interface
+	config *rest.Config
+	// requests follows no redirects.
+	requests *http.Client
+	objects  dynamic.Interface
 	// metadata reads only labels and annotations.
 	metadata metadata.Interface
 	apis     discovery.CachedDiscoveryInterface
@@ -74,7 +76,7 @@ func newReader(config *rest.Config) (*reader, error) {
 	}
 	apis := memory.NewMemCacheClient(uncached)
 	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(apis), apis, nil)
-	return &reader{config: config, objects: objects, metadata: metadataOnly, apis: apis, mapper: mapper}, nil
+	return &reader{config: config, requests: requests, objects: objects, metadata: metadataOnly, apis: apis, mapper: mapper}, nil
 }
 
 // find returns the resource for an argument that kubectl accepts, such as deploy or deployments.v1.apps.
