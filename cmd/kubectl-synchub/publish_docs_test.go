@@ -46,7 +46,7 @@ func TestDocumentedPublishCommandsWork(t *testing.T) {
 	}
 	var last printed
 	for i, shown := range commands {
-		last = succeed(t, strings.Fields(shown[1])...)
+		last = succeed(t, append(strings.Fields(shown[1]), "-n", "hub")...)
 		if i < len(wants) && last.out != wants[i] {
 			t.Errorf("%s prints\n%s", shown[1], last.out)
 		}

@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -120,6 +121,9 @@ func TestPublishPrintsObjectsOffline(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", part, got.errs)
 		}
 	}
+	if other := execute(t, crdOf("Gadget", 0), "publish", "-f", "-", "--dry-run=client", "-o", "yaml"); !strings.Contains(other.out, "namespace: synchub\n") {
+		t.Errorf("without -n it prints\n%s", other.out)
+	}
 	// render reads the printed objects, and finds the definition in the ConfigMap.
 	if rendered := runRender(t, got.out, "-f", "-"); rendered.err != nil || len(objects(t, rendered.out)) != 2 {
 		t.Errorf("%v\n%s", rendered.err, rendered.out)
@@ -141,12 +145,12 @@ func newPublishTest(t *testing.T) *publishTest {
 	}
 	p := &publishTest{hosting, admin}
 	(&testFleet{Target: hosting, admin: admin}).hosts(t)
-	suite.Apply(t, hosting.Config, "{apiVersion: v1, kind: Namespace, metadata: {name: synchub}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: hub}}")
+	suite.Apply(t, hosting.Config, "{apiVersion: v1, kind: Namespace, metadata: {name: hub}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: hub-two}}")
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context())
 		for _, err := range []error{
 			admin.DeleteAllOf(ctx, &synchubv1alpha1.PublishedResource{}),
-			admin.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace("synchub")),
+			admin.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace("hub-two")),
 			admin.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace("hub")),
 		} {
 			if err != nil {
@@ -167,10 +171,13 @@ func (p *publishTest) widgets(t *testing.T) *synchubv1alpha1.PublishedResource {
 	return found
 }
 
+// publishInHub is the command for the hub's namespace in these tests. The namespace synchub belongs to tests of register.
+var publishInHub = []string{"publish", "-n", "hub"}
+
 // expect runs the command and compares the lines that it prints.
 func (p *publishTest) expect(t *testing.T, want string, args ...string) printed {
 	t.Helper()
-	got := succeed(t, append([]string{"publish"}, args...)...)
+	got := succeed(t, slices.Concat(publishInHub, args)...)
 	if got.out != want {
 		t.Errorf("%q prints\n%s\nnot\n%s\n%s", args, got.out, want, got.errs)
 	}
@@ -223,7 +230,7 @@ func (p *publishTest) keepsRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	changed := write(t, map[string]string{"crd.yaml": crdOf("Widget", 2)})[0]
-	shown := succeed(t, "publish", "-f", changed, "--dry-run=client", "-o", "yaml")
+	shown := succeed(t, "publish", "-n", "hub", "-f", changed, "--dry-run=client", "-o", "yaml")
 	for _, part := range []string{"adoption: IfIdentical", `"description":"dd"`} {
 		if !strings.Contains(shown.out, part) || strings.Contains(shown.out, "resourceVersion") {
 			t.Errorf("%q is missing, or there is too much, in\n%s", part, shown.out)
@@ -242,17 +249,17 @@ func (p *publishTest) keepsRules(t *testing.T) {
 func (p *publishTest) leavesOthers(t *testing.T) {
 	t.Helper()
 	suite.Apply(t, p.Config, publishedResource("theirs", "resource: {group: example.com, resource: tools}")+
-		"---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: schema-tents.example.com, namespace: synchub}, data: {a: b}}")
+		"---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: schema-tents.example.com, namespace: hub}, data: {a: b}}")
 	got := p.expect(t, "publishedresource.synchub.dev/theirs unchanged\n", "-f", write(t, map[string]string{"crd.yaml": crdOf("Tool", 0)})[0])
 	if !strings.Contains(got.errs, "tools.example.com is published already, not from this command's ConfigMap: the PublishedResource theirs is left as it is.\n") {
 		t.Errorf("it says\n%s", got.errs)
 	}
 	tents := write(t, map[string]string{"crd.yaml": crdOf("Tent", 0)})[0]
-	fail(t, "the ConfigMap synchub/schema-tents.example.com was not made by this command and is left as it is", "publish", "-f", tents)
+	fail(t, "the ConfigMap hub/schema-tents.example.com was not made by this command and is left as it is", "publish", "-n", "hub", "-f", tents)
 	fail(t, "the cluster has no namespace nowhere: name the hub's namespace with -n", "publish", "-f", tents, "-n", "nowhere")
-	p.expect(t, lines("cm tents created", "pr tents created"), "-f", tents, "-n", "hub")
+	p.expect(t, lines("cm tents created", "pr tents created"), "-f", tents, "-n", "hub-two")
 	var found corev1.ConfigMap
-	if err := p.admin.Get(t.Context(), types.NamespacedName{Namespace: "hub", Name: "schema-tents.example.com"}, &found); err != nil {
+	if err := p.admin.Get(t.Context(), types.NamespacedName{Namespace: "hub-two", Name: "schema-tents.example.com"}, &found); err != nil {
 		t.Error(err)
 	}
 }
@@ -262,14 +269,14 @@ func (p *publishTest) waits(t *testing.T) {
 	t.Helper()
 	first, second := crdOf("Widget", 2), crdOf("Widget", 3)
 	files := write(t, map[string]string{"1": first, "2": second})
-	fail(t, "mailboxes did not have widgets.example.com after 1s: the PublishedResource widgets.example.com is not ready: the hub has not said anything yet", "publish", "-f", files[0], "--wait", "--timeout", "1s")
+	fail(t, "mailboxes did not have widgets.example.com after 1s: the PublishedResource widgets.example.com is not ready: the hub has not said anything yet", "publish", "-n", "hub", "-f", files[0], "--wait", "--timeout", "1s")
 	p.reports(t, metav1.ConditionFalse, "")
-	fail(t, "is not ready: Said: so.", "publish", "-f", files[0], "--wait", "--timeout", "1s")
+	fail(t, "is not ready: Said: so.", "publish", "-n", "hub", "-f", files[0], "--wait", "--timeout", "1s")
 	p.reports(t, metav1.ConditionTrue, "first")
-	succeed(t, "publish", "-f", files[0], "--wait", "--timeout", "20s")
-	fail(t, "is not ready: the hub has not replaced the former schema yet", "publish", "-f", files[1], "--wait", "--timeout", "1s")
+	succeed(t, "publish", "-n", "hub", "-f", files[0], "--wait", "--timeout", "20s")
+	fail(t, "is not ready: the hub has not replaced the former schema yet", "publish", "-n", "hub", "-f", files[1], "--wait", "--timeout", "1s")
 	p.reports(t, metav1.ConditionTrue, "second")
-	succeed(t, "publish", "-f", files[1], "--wait", "--timeout", "20s")
+	succeed(t, "publish", "-n", "hub", "-f", files[1], "--wait", "--timeout", "20s")
 }
 
 // reports sets the status of the widgets as a hub does.
@@ -294,10 +301,11 @@ func (p *publishTest) namesRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	paths := write(t, map[string]string{"crd": crdOf("Wagon", 0), "kubeconfig": string(kubeconfig)})
-	args := []string{"publish", "-f", paths[0], "--kubeconfig", paths[1]}
-	fail(t, `cannot list resource "publishedresources" in API group "synchub.dev" at the cluster scope`, args...)
-	fail(t, "give the output of --dry-run=client -o yaml to an administrator", args...)
-	p.expect(t, lines("cm wagons created (client dry run)", "pr wagons created (client dry run)"), append(args[1:], "--dry-run=client")...)
+	args := []string{"-f", paths[0], "--kubeconfig", paths[1]}
+	command := slices.Concat(publishInHub, args)
+	fail(t, `cannot list resource "publishedresources" in API group "synchub.dev" at the cluster scope`, command...)
+	fail(t, "give the output of --dry-run=client -o yaml to an administrator", command...)
+	p.expect(t, lines("cm wagons created (client dry run)", "pr wagons created (client dry run)"), append(args, "--dry-run=client")...)
 	suite.Apply(t, p.Config, `apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: publish-test}
@@ -310,7 +318,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: publish-
 subjects: [{kind: ServiceAccount, name: publisher, namespace: hub}]
 `)
 	suite.Eventually(t, func(g gomega.Gomega) {
-		got := plugin(t, args...)
+		got := plugin(t, command...)
 		g.Expect(got.errs).To(gomega.ContainSubstring(`cannot create the PublishedResource wagons.example.com: publishedresources.synchub.dev is forbidden`))
 		g.Expect(got.errs).To(gomega.ContainSubstring(`cannot create resource "publishedresources"`))
 	})
