@@ -162,7 +162,9 @@ func (p *fleetPrinter) printList(list *mailboxObjects) error {
 	}
 	printed := &unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""}}}
 	for _, object := range objects {
-		printed.Items = append(printed.Items, *object.(*unstructured.Unstructured)) //nolint:forcetypeassert // sorted returns what it is given
+		if content, ok := object.(*unstructured.Unstructured); ok {
+			printed.Items = append(printed.Items, *content)
+		}
 	}
 	return p.print(printed)
 }

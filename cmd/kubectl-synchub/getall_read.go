@@ -269,7 +269,8 @@ func (r *mailboxesReader) watch(ctx context.Context, versions []string, show fun
 		case <-ctx.Done():
 			return nil
 		case event := <-events:
-			if err := r.observe(ctx, event, show); err != nil {
+			// The end of the context ends the watches too.
+			if err := r.observe(event, show); err != nil && ctx.Err() == nil {
 				return err
 			}
 		}
@@ -277,10 +278,8 @@ func (r *mailboxesReader) watch(ctx context.Context, versions []string, show fun
 }
 
 // observe calls show with the objects of an event that the filter selects.
-func (r *mailboxesReader) observe(ctx context.Context, event endpointEvent, show func(mailboxObject) error) error {
+func (r *mailboxesReader) observe(event endpointEvent, show func(mailboxObject) error) error {
 	switch {
-	case ctx.Err() != nil:
-		return nil
 	case event.ended:
 		return errors.New("the server has ended the watch; run the command again")
 	case event.Type == watch.Error:
