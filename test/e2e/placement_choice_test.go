@@ -53,7 +53,7 @@ var _ = Describe("a placement on some of many clusters", func() {
 		}
 
 		By("one cluster of two")
-		eventuallyPlaced(ctx, workload, documents(namespace(ns), configMap(ns, "prices", "1"), placementOn("shop", ns)+"  numberOfClusters: 1\n  tolerationSeconds: 1\n"))
+		eventuallyPlaced(ctx, workload, documents(namespace(ns), configMap(ns, "prices", "1"), placementOn("shop", ns)+"  numberOfClusters: 1\n"))
 		Eventually(readyStatus).WithContext(ctx).WithArguments(workload, "shop").Should(Equal("True"))
 		Eventually(chosen).WithContext(ctx).ShouldNot(BeEmpty())
 		first := chosen()
@@ -84,6 +84,7 @@ var _ = Describe("a placement on some of many clusters", func() {
 		useSecret := func(name string) {
 			patch(ctx, inventory.Config, installation.SyncTargets, "", second, `{"spec": {"kubeconfigSecretRef": {"name": "`+name+`"}}}`)
 		}
+		patch(ctx, workload.Config, edgePlacements, "", "shop", `{"spec": {"tolerationSeconds": 1}}`)
 		mailbox := mailboxOf(ctx, inventory, second)
 		useSecret("missing")
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(inventory.Config, installation.SyncTargets, "", second, "Ready").ShouldNot(Equal("True"))
