@@ -31,6 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/pager"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -39,9 +40,6 @@ import (
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/provider/bindcompute"
 )
-
-// pageSize is the number of objects that one list request returns.
-const pageSize = 500
 
 // placedObjects returns the objects of the workspace that an EdgePlacement selects, sorted. It reads only their metadata.
 func (r *reader) placedObjects(ctx context.Context, workspace client.Client, placement *edgev2alpha1.EdgePlacement) ([]placed.Object, error) {
@@ -108,23 +106,16 @@ func (r *reader) namespaceLabels(ctx context.Context) func(name string) (set lab
 
 // eachMetadata calls a function for each object of a resource. The objects have metadata only.
 func (r *reader) eachMetadata(ctx context.Context, resource schema.GroupVersionResource, call func(*unstructured.Unstructured)) error {
-	options := metav1.ListOptions{Limit: pageSize}
-	for {
-		list, err := r.metadata.Resource(resource).List(ctx, options)
-		if err != nil {
-			return err
-		}
-		for i := range list.Items {
-			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&list.Items[i])
-			if err != nil {
-				return err
-			}
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return r.metadata.Resource(resource).List(ctx, options)
+	})
+	return pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(item)
+		if err == nil {
 			call(&unstructured.Unstructured{Object: content})
 		}
-		if options.Continue = list.Continue; options.Continue == "" {
-			return nil
-		}
-	}
+		return err
+	})
 }
 
 // placeableResources returns the resources that the workspace has through the workload export: its own, and those of accepted

@@ -17,74 +17,172 @@ limitations under the License.
 package placement
 
 import (
+	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
-// choose restricts the resolution of a placement to the SyncTargets that the placement chooses. The others are part of next.
-func (w *workspace) choose(placement *rules.Placement, next *placements, result *outcome) {
-	if placement.Choice == nil {
+// chosenTargets are the SyncTargets that a placement has chosen, by UID.
+type chosenTargets map[types.UID]chosenTarget
+
+// chosenTarget is a chosen SyncTarget.
+type chosenTarget struct {
+	inventory logicalcluster.Name
+	// missingSince is since when it does not match any more, while that is not proven; zero if it matches.
+	missingSince time.Time
+}
+
+// choose restricts the resolution of a placement to the SyncTargets that it chooses. next is to contain the placement.
+func (w *workspace) choose(ctx context.Context, one *placementInForce, next *placements, result *outcome) {
+	if one.Choice == nil {
+		return
+	}
+	result.wanted, next.choosing = one.Choice, true
+	before, matching := w.formerOutcome(one.UID, one.Name), result.resolution.Destinations
+	former := before.choice()
+	if !next.fleetSeen {
+		// Nothing is chosen anew or given up before the hub has seen all inventories.
+		result.chosen = former
+		result.resolution.Destinations = slices.DeleteFunc(matching, func(destination rules.Destination) bool {
+			_, ok := former[destination.UID]
+			return !ok
+		})
 		return
 	}
 	chooser := rules.Chooser{
-		Choice: placement.Choice, Placement: placement.UID, Previous: w.previousChoice(placement),
-		KeepOnly: !next.fleetSeen, Readiness: w.Fleet, Now: w.Clock.Now(),
+		Choice: one.Choice, Placement: one.UID, Previous: map[types.UID]bool{}, Missing: w.missingTargets(ctx, one, former, matching, !next.unresolvedPaths),
+		Readiness: w.Fleet, Now: w.Clock.Now(),
 	}
-	var recheckAt time.Time
-	result.resolution.Destinations, recheckAt = chooser.Choose(result.resolution.Destinations)
-	result.wanted, next.choosing = placement.Choice, true
-	if !recheckAt.IsZero() && (next.recheckAt.IsZero() || recheckAt.Before(next.recheckAt)) {
-		next.recheckAt = recheckAt
+	for syncTarget := range former {
+		chooser.Previous[syncTarget] = true
+	}
+	chosen := chooser.Choose(matching)
+	result.resolution.Destinations, result.chosen = chosen.Destinations, chosenTargets{}
+	for _, destination := range chosen.Destinations {
+		result.chosen[destination.UID] = chosenTarget{inventory: destination.Inventory}
+	}
+	for _, missing := range chosen.Missing {
+		result.chosen[missing] = chosenTarget{former[missing].inventory, chooser.Missing[missing]}
+		// kcp may not have answered; then no event follows.
+		next.recheck(chooser.Now.Add(pathRetryDelay))
+	}
+	if !chosen.RecheckAt.IsZero() {
+		next.recheck(chosen.RecheckAt)
 	}
 }
 
-// previousChoice returns the SyncTargets of a placement that is in force. After a start they are those of the slice, until all
-// inventories are seen: no status is written before. Users may write the slice, but only SyncTargets count that match anyway.
-func (w *workspace) previousChoice(placement *rules.Placement) map[types.UID]bool {
-	previous := map[types.UID]bool{}
+// recheck has the placements resolved again at a time, without an event.
+func (p *placements) recheck(at time.Time) {
+	if p.recheckAt.IsZero() || at.Before(p.recheckAt) {
+		p.recheckAt = at
+	}
+}
+
+// missingTargets returns the formerly chosen SyncTargets that do not match any more, unless kcp itself shows that they do not. The
+// paths that the placement depends on may be unresolved, which proves nothing.
+func (w *workspace) missingTargets(ctx context.Context, one *placementInForce, former chosenTargets, matching []rules.Destination, resolved bool) map[types.UID]time.Time {
+	missing := map[types.UID]time.Time{}
+	for syncTarget, target := range former {
+		isMatching := slices.ContainsFunc(matching, func(destination rules.Destination) bool { return destination.UID == syncTarget })
+		switch {
+		case isMatching, resolved && w.isProvenUnmatched(ctx, one, target.inventory, syncTarget):
+		case target.missingSince.IsZero():
+			missing[syncTarget] = w.Clock.Now()
+		default:
+			missing[syncTarget] = target.missingSince
+		}
+	}
+	return missing
+}
+
+// isProvenUnmatched reports whether kcp itself shows that a placement does not match a SyncTarget of an inventory.
+func (w *workspace) isProvenUnmatched(ctx context.Context, one *placementInForce, inventory logicalcluster.Name, syncTarget types.UID) bool {
+	if err := w.Fleet.Verify(requestmetrics.WithClass(ctx, requestmetrics.Extra), inventory); err != nil {
+		return false
+	}
+	verified := w.Fleet.Snapshot().Inventory(inventory)
+	if verified == nil || !verified.Verified {
+		return false
+	}
+	position := slices.IndexFunc(verified.SyncTargets, func(other fleet.SyncTarget) bool { return other.UID == syncTarget })
+	if position < 0 {
+		return true
+	}
+	found := &verified.SyncTargets[position]
+	matches, _ := one.SelectsSyncTarget(verified, found, one.workspace, one.inventories)
+	return !matches && !found.LabelsUnknown
+}
+
+// formerOutcome returns the outcome of a placement that is in force. After a start it has only the choice, from the slice.
+func (w *workspace) formerOutcome(placement types.UID, name string) outcome {
 	w.lock.Lock()
 	inForce := w.placements
 	w.lock.Unlock()
-	if inForce != nil && inForce.fleetSeen {
-		if found, ok := inForce.outcomes[placement.UID]; ok {
-			for _, destination := range found.resolution.Destinations {
-				previous[destination.UID] = true
-			}
-			return previous
+	if inForce != nil {
+		if found, ok := inForce.outcomes[placement]; ok {
+			return found
 		}
 	}
-	// Only slices of the same placement count, not of an earlier one of that name.
 	listed, _ := w.Workloads.List(slicesResource, w.cluster)
 	for _, object := range listed {
-		if object.GetName() != placement.Name || !isOwnedBy(object, placement.UID) {
-			continue
-		}
 		var slice edgev2alpha1.SinglePlacementSlice
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &slice); err != nil {
-			continue
-		}
-		for _, destination := range slice.Destinations {
-			previous[destination.SyncTargetUID] = true
+		if object.GetName() == name && runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &slice) == nil {
+			return outcome{chosen: w.sealedChoice(placement, &slice)}
 		}
 	}
-	return previous
+	return outcome{}
 }
 
-func isOwnedBy(object *unstructured.Unstructured, owner types.UID) bool {
-	for _, reference := range object.GetOwnerReferences() {
-		if reference.UID == owner {
-			return true
-		}
+// choice returns the SyncTargets that the placement has chosen: all destinations if it took all.
+func (o *outcome) choice() chosenTargets {
+	if o.chosen != nil {
+		return o.chosen
 	}
-	return false
+	chosen := chosenTargets{}
+	for _, destination := range o.resolution.Destinations {
+		chosen[destination.UID] = chosenTarget{inventory: destination.Inventory}
+	}
+	return chosen
+}
+
+// sealChoice returns the value of [ownership.ChoiceAnnotation] for the destinations of a placement.
+func (w *workspace) sealChoice(placement types.UID, destinations []edgev2alpha1.SinglePlacement) string {
+	return w.Sealer.SealText(w.choicePurpose(placement), choiceText(destinations))
+}
+
+// sealedChoice returns the destinations in a slice; none if this hub did not choose them for this placement.
+func (w *workspace) sealedChoice(placement types.UID, slice *edgev2alpha1.SinglePlacementSlice) chosenTargets {
+	if !w.Sealer.VerifyText(slice.Annotations[ownership.ChoiceAnnotation], w.choicePurpose(placement), choiceText(slice.Destinations)) {
+		return nil
+	}
+	chosen := chosenTargets{}
+	for _, destination := range slice.Destinations {
+		chosen[destination.SyncTargetUID] = chosenTarget{inventory: logicalcluster.Name(destination.Cluster)}
+	}
+	return chosen
+}
+
+func (w *workspace) choicePurpose(placement types.UID) string {
+	return strings.Join([]string{"choice", string(w.Hub), w.cluster.String(), string(placement)}, "/")
+}
+
+func choiceText(destinations []edgev2alpha1.SinglePlacement) string {
+	var text strings.Builder
+	for _, destination := range destinations {
+		text.WriteString(destination.Cluster + "/" + string(destination.SyncTargetUID) + ",")
+	}
+	return text.String()
 }
 
 // chooses reports whether a placement in force chooses some of many SyncTargets.
@@ -97,17 +195,8 @@ func (w *workspace) chooses() bool {
 // verifiedSelects reports whether the placement has a SyncTarget as a destination, by an inventory as kcp itself shows it and by the
 // choice in force.
 func (p *placementInForce) verifiedSelects(inventory *fleet.Inventory, syncTarget *fleet.SyncTarget) (selected, mayUpsync bool) {
-	if p.Choice != nil && !p.hasDestination(syncTarget.Inventory, syncTarget.UID) {
+	if _, isChosen := p.chosen[syncTarget.UID]; p.Choice != nil && !isChosen {
 		return false, false
 	}
 	return p.SelectsSyncTarget(inventory, syncTarget, p.workspace, p.inventories)
-}
-
-func (p *placementInForce) hasDestination(inventory logicalcluster.Name, syncTarget types.UID) bool {
-	for _, destination := range p.Destinations {
-		if destination.Inventory == inventory && destination.UID == syncTarget {
-			return true
-		}
-	}
-	return false
 }

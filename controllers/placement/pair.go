@@ -233,10 +233,12 @@ func (c *Controller) verifiedSyncTarget(ctx context.Context, mailbox logicalclus
 }
 
 // isMoving reports whether the object has a destination where it is not placed yet, and may come to be: the new copy is made before
-// the old one goes. It requires the lock.
+// the old one goes. If a placement chooses its destinations, nobody else has asked for the move: then a copy that fails counts too. It
+// requires the lock.
 func (o *object) isMoving() bool {
+	chooses := slices.ContainsFunc(o.selectedBy, func(one *placementInForce) bool { return one.Choice != nil })
 	for _, found := range o.pairs {
-		if found.desired && !found.placed && found.failure == nil {
+		if found.desired && !found.placed && (found.failure == nil || chooses) {
 			return true
 		}
 	}

@@ -43,8 +43,9 @@ type outcome struct {
 	generation      int64
 	reason, message string
 	resolution      rules.Resolution
-	// wanted is how many SyncTargets the placement chooses; nil if it takes all.
+	// wanted is how many SyncTargets the placement chooses, and chosen those that it has chosen; nil if it takes all.
 	wanted *rules.Choice
+	chosen chosenTargets
 	// upsyncDenied are the names of the SyncTargets to which spec.upsync does not apply.
 	upsyncDenied []string
 	// missing are the published resources that the placement can select and that the workspace does not show.
@@ -83,33 +84,22 @@ func (c *Controller) resolve(ctx context.Context, cluster logicalcluster.Name) (
 	}
 	w.putInForce(next)
 	result, err := retryStale(w.removeFinalizers(ctx))
-	if err == nil {
-		result.RequeueAfter = shorter(result.RequeueAfter, next.resolveAgain(w.Clock.Now()))
+	if err == nil && result.RequeueAfter == 0 {
+		result.RequeueAfter = next.resolveAgain(w.Clock.Now())
 	}
 	return result, err
 }
 
 // resolveAgain returns after which delay the placements must be resolved again without an event, zero if never.
 func (p *placements) resolveAgain(now time.Time) (after time.Duration) {
-	if !p.fleetSeen {
+	switch {
+	case !p.fleetSeen:
 		return fleetSeenPoll
+	case !p.recheckAt.IsZero():
+		return max(p.recheckAt.Sub(now), minRetryDelay)
+	default:
+		return 0
 	}
-	if p.unresolvedPaths {
-		// No event tells when a workspace of the path appears, or the hub may see it.
-		after = pathRetryDelay
-	}
-	if !p.recheckAt.IsZero() {
-		after = shorter(after, max(p.recheckAt.Sub(now), minRetryDelay))
-	}
-	return after
-}
-
-// shorter returns the shorter of two delays, of which zero stands for ever.
-func shorter(one, other time.Duration) time.Duration {
-	if one == 0 || other == 0 {
-		return max(one, other)
-	}
-	return min(one, other)
 }
 
 // retryStale retries soon after an object has changed meanwhile: the cache is about to show the newer one.
@@ -182,6 +172,8 @@ func (w *workspace) compile(ctx context.Context, observed []*unstructured.Unstru
 		if err != nil {
 			next.partial = true
 			result.reason, result.message = ReasonInvalid, err.Error()
+			// It has its choice again once it is valid.
+			result.chosen = w.formerOutcome(object.GetUID(), object.GetName()).chosen
 			next.outcomes[object.GetUID()] = result
 			continue
 		}
@@ -194,15 +186,21 @@ func (w *workspace) compile(ctx context.Context, observed []*unstructured.Unstru
 			log.FromContext(ctx).Info("an inventory workspace of a placement is not found", "placement", one.Name, "reason", err.Error())
 			next.partial, next.unresolvedPaths = true, true
 		}
+		inForce := &placementInForce{Placement: one, workspace: self, inventories: inventories}
 		result.resolution, result.missing = one.Resolve(view, self, inventories), w.missingResources(one)
-		w.choose(one, next, &result)
+		w.choose(ctx, inForce, next, &result)
+		inForce.setOutcome(&result)
 		if path == "" && result.resolution.Locations == 0 {
 			result.reason, result.message = ReasonPathUnverified, pathUnverifiedMessage
 		}
 		result.upsyncDenied = upsyncDenied(one, result.resolution)
 		next.outcomes[object.GetUID()] = result
-		next.all = append(next.all, newPlacementInForce(one, self, inventories, result.resolution))
+		next.all = append(next.all, inForce)
 		next.byNamespaceLabels = next.byNamespaceLabels || one.SelectsByNamespaceLabels()
+	}
+	if next.unresolvedPaths {
+		// No event tells when a workspace of the path appears, or the hub may see it.
+		next.recheck(w.Clock.Now().Add(pathRetryDelay))
 	}
 	slices.SortFunc(next.all, func(a, b *placementInForce) int { return a.Compare(b.Placement) })
 	w.excludeBeyondLimit(next)
@@ -243,16 +241,14 @@ func parse(object *unstructured.Unstructured) (*rules.Placement, error) {
 	return rules.Compile(&placement)
 }
 
-func newPlacementInForce(placement *rules.Placement, workspace rules.Workspace, inventories []logicalcluster.Name, resolution rules.Resolution) *placementInForce {
-	one := &placementInForce{
-		Placement: placement, Resolution: resolution, workspace: workspace, inventories: inventories, mailboxes: map[logicalcluster.Name]rules.Destination{},
-	}
-	for _, destination := range resolution.Destinations {
+// setOutcome sets the destinations.
+func (p *placementInForce) setOutcome(result *outcome) {
+	p.Resolution, p.chosen, p.mailboxes = result.resolution, result.chosen, map[logicalcluster.Name]rules.Destination{}
+	for _, destination := range p.Destinations {
 		if destination.Mailbox != "" {
-			one.mailboxes[destination.Mailbox] = destination
+			p.mailboxes[destination.Mailbox] = destination
 		}
 	}
-	return one
 }
 
 // excludeBeyondLimit takes the placements out of force with which the workspace would have more pairs, or entries for upsync, than it

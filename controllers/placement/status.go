@@ -40,6 +40,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
@@ -372,7 +373,7 @@ func statusFields(status edgev2alpha1.EdgePlacementStatus) map[string]any {
 }
 
 // writeSlice creates or updates the SinglePlacementSlice of a placement if it differs.
-func (c *Controller) writeSlice(ctx context.Context, client dynamic.Interface, placement, existing *unstructured.Unstructured, found outcome) error {
+func (w *workspace) writeSlice(ctx context.Context, client dynamic.Interface, placement, existing *unstructured.Unstructured, found outcome) error {
 	slice := edgev2alpha1.SinglePlacementSlice{
 		TypeMeta:     metav1.TypeMeta{APIVersion: edgev2alpha1.GroupVersion.String(), Kind: "SinglePlacementSlice"},
 		Destinations: make([]edgev2alpha1.SinglePlacement, 0, len(found.resolution.Destinations)),
@@ -382,9 +383,13 @@ func (c *Controller) writeSlice(ctx context.Context, client dynamic.Interface, p
 			Cluster: destination.Inventory.String(), LocationName: destination.Location, SyncTargetName: destination.Name, SyncTargetUID: destination.UID,
 		})
 	}
+	if found.chosen != nil {
+		slice.Annotations = map[string]string{ownership.ChoiceAnnotation: w.sealChoice(placement.GetUID(), slice.Destinations)}
+	}
 	if existing != nil {
 		var before edgev2alpha1.SinglePlacementSlice
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(existing.Object, &before); err == nil && slices.Equal(before.Destinations, slice.Destinations) {
+		err := runtime.DefaultUnstructuredConverter.FromUnstructured(existing.Object, &before)
+		if err == nil && slices.Equal(before.Destinations, slice.Destinations) && before.Annotations[ownership.ChoiceAnnotation] == slice.Annotations[ownership.ChoiceAnnotation] {
 			return nil
 		}
 		slice.UID, slice.ResourceVersion = existing.GetUID(), existing.GetResourceVersion()
@@ -399,9 +404,9 @@ func (c *Controller) writeSlice(ctx context.Context, client dynamic.Interface, p
 	}
 	object := &unstructured.Unstructured{Object: content}
 	if existing == nil {
-		_, err = client.Resource(slicesResource).Create(ctx, object, metav1.CreateOptions{FieldManager: c.fieldManager})
+		_, err = client.Resource(slicesResource).Create(ctx, object, metav1.CreateOptions{FieldManager: w.fieldManager})
 	} else {
-		_, err = client.Resource(slicesResource).Update(ctx, object, metav1.UpdateOptions{FieldManager: c.fieldManager})
+		_, err = client.Resource(slicesResource).Update(ctx, object, metav1.UpdateOptions{FieldManager: w.fieldManager})
 	}
 	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
 		// The event of the newer slice asks for another report.

@@ -127,6 +127,8 @@ type pair struct {
 type placementInForce struct {
 	*rules.Placement
 	rules.Resolution
+	// chosen are the SyncTargets that it has chosen, with those that may come back; nil if it takes all.
+	chosen chosenTargets
 	// workspace and inventories are those of the resolution.
 	workspace   rules.Workspace
 	inventories []logicalcluster.Name

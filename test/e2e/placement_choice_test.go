@@ -23,6 +23,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/placement"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/installation"
@@ -61,15 +62,6 @@ var _ = Describe("a placement on some of many clusters", func() {
 		eventuallyExists(ctx, target(first), configMaps, ns, "prices")
 		Expect(framework.Exists(ctx, target(otherThan(first)), configMaps, ns, "prices")).To(BeFalse())
 
-		By("a restart does not change the choice, and writes nothing")
-		quiet(ctx)
-		Expect(hub.Kill9()).To(Succeed())
-		startHub(ctx)
-		Eventually(placedPairs).WithContext(ctx).Should(BeNumerically(">=", 1))
-		quiet(ctx)
-		Expect(requestCounts(ctx)).To(BeEmpty())
-		Expect(chosen()).To(Equal(first))
-
 		By("a cordoned cluster is replaced, and its return changes nothing")
 		patch(ctx, inventory.Config, installation.SyncTargets, "", first, `{"spec": {"unschedulable": true}}`)
 		moved(first)
@@ -77,6 +69,32 @@ var _ = Describe("a placement on some of many clusters", func() {
 		patch(ctx, inventory.Config, installation.SyncTargets, "", first, `{"spec": {"unschedulable": false}}`)
 		quiet(ctx)
 		Expect(chosen()).To(Equal(second))
+
+		By("a restart does not change the choice, although another would be made now, and writes nothing")
+		quiet(ctx)
+		Expect(hub.Kill9()).To(Succeed())
+		startHub(ctx)
+		Eventually(placedPairs).WithContext(ctx).Should(BeNumerically(">=", 1))
+		quiet(ctx)
+		Expect(requestCounts(ctx)).To(BeEmpty())
+		Expect(chosen()).To(Equal(second))
+
+		By("a mistake in the Location changes nothing, and is no reason to choose another cluster afterwards")
+		useOperator := func(operator string) {
+			patch(ctx, inventory.Config, locations, "", "prod", `{"spec": {"instanceSelector": {"matchLabels": null, "matchExpressions": [{"key": "env", "operator": "`+operator+`", "values": ["prod"]}]}}}`)
+		}
+		useOperator("Like")
+		Eventually(readyReason).WithContext(ctx).WithArguments(workload, "shop").Should(Equal(placement.ReasonNoLocation))
+		useOperator("In")
+		Eventually(readyStatus).WithContext(ctx).WithArguments(workload, "shop").Should(Equal("True"))
+		Expect(chosen()).To(Equal(second))
+		Expect(framework.Exists(ctx, target(first), configMaps, ns, "prices")).To(BeFalse())
+
+		By("a cluster that does not match any more is replaced at once")
+		patch(ctx, inventory.Config, installation.SyncTargets, "", second, `{"metadata": {"labels": {"env": "test"}}}`)
+		moved(second)
+		first, second = second, first
+		patch(ctx, inventory.Config, installation.SyncTargets, "", first, `{"metadata": {"labels": {"env": "prod"}}}`)
 
 		By("a cluster that is not Ready for longer than is tolerated is replaced, but not if there is no other")
 		patch(ctx, inventory.Config, installation.SyncTargets, "", first, `{"metadata": {"labels": {"env": "test"}}}`)
@@ -97,8 +115,8 @@ var _ = Describe("a placement on some of many clusters", func() {
 		By("more clusters than there are")
 		patch(ctx, workload.Config, edgePlacements, "", "shop", `{"spec": {"numberOfClusters": 3}}`)
 		eventuallyExists(ctx, target(second), configMaps, ns, "prices")
-		Eventually(framework.Condition).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", placement.ReasonTooFewClusters).Should(Equal("True"))
+		Eventually(framework.Condition).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", edgev2alpha1.ConditionTooFewClusters).Should(Equal("True"))
 		patch(ctx, workload.Config, edgePlacements, "", "shop", `{"spec": {"numberOfClusters": null, "tolerationSeconds": null}}`)
-		Eventually(framework.Condition).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", placement.ReasonTooFewClusters).Should(BeEmpty())
+		Eventually(framework.Condition).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", edgev2alpha1.ConditionTooFewClusters).Should(BeEmpty())
 	}, NodeTimeout(3*time.Minute))
 })

@@ -22,7 +22,8 @@ import (
 )
 
 // SinglePlacementSlice lists the destinations of the EdgePlacement of the same name, which owns it. The hub writes it.
-// If the EdgePlacement has numberOfClusters, the slice is the hub's memory of its choice across restarts.
+// If the EdgePlacement has numberOfClusters, an annotation seals the destinations, and the hub takes its choice from
+// them after a restart.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=sps,categories=synchub

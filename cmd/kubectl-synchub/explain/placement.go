@@ -224,7 +224,7 @@ func (e *placementExplainer) explainDestination() bool {
 	}
 	if len(e.toTarget) == 0 {
 		e.addStep(StepDestination, Stopped, "%s is no cluster of %s", e.facts.SyncTarget, joinFirst(placementNames(e.selecting))).
-			withAdvice("see spec.locationSelectors, and which Locations are available to the workspace")
+			withAdvice("see spec.locationSelectors and spec.numberOfClusters, and which Locations are available to the workspace")
 		return false
 	}
 	e.addStep(StepDestination, OK, "%s is a cluster of %s", e.facts.SyncTarget, joinFirst(placementNames(e.toTarget)))

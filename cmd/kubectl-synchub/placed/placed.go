@@ -104,7 +104,13 @@ func NewView(placement *edgev2alpha1.EdgePlacement, slice *edgev2alpha1.SinglePl
 	status := &placement.Status
 	view.describe(status.Progressing, false)
 	view.describe(status.Failures, true)
-	others := status.Selected*int64(status.Destinations) - int64(len(status.Progressing)+len(status.Failures))
+	others := status.Selected * int64(status.Destinations)
+	for pair := range view.described {
+		// A copy that cannot be withdrawn fails too, and is at no destination.
+		if slices.Contains(view.SyncTargets, pair.SyncTarget) {
+			others--
+		}
+	}
 	view.Complete = int64(status.SpecGeneration) == placement.Generation && int(status.Destinations) == destinations && others == status.Healthy
 	return view
 }

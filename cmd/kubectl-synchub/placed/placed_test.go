@@ -60,6 +60,9 @@ func TestStates(t *testing.T) {
 		"the status describes all":        {func(*edgev2alpha1.EdgePlacement, *edgev2alpha1.SinglePlacementSlice) {}, placed.Healthy},
 		"more fail than it describes":     {func(p *edgev2alpha1.EdgePlacement, _ *edgev2alpha1.SinglePlacementSlice) { p.Status.Healthy = 1 }, placed.Unknown},
 		"it is about an older generation": {func(p *edgev2alpha1.EdgePlacement, _ *edgev2alpha1.SinglePlacementSlice) { p.Generation = 4 }, placed.Unknown},
+		"a copy cannot be withdrawn": {func(p *edgev2alpha1.EdgePlacement, _ *edgev2alpha1.SinglePlacementSlice) {
+			p.Status.Healthy, p.Status.Failures = 1, append(p.Status.Failures, pair("old", "", "MailboxRefused"))
+		}, placed.Unknown},
 		"a destination is new": {func(_ *edgev2alpha1.EdgePlacement, s *edgev2alpha1.SinglePlacementSlice) {
 			s.Destinations = append(s.Destinations, edgev2alpha1.SinglePlacement{SyncTargetName: "krone"})
 		}, placed.Unknown},

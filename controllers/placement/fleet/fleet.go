@@ -170,10 +170,10 @@ func (f *Fleet) set(view *Inventory) {
 
 // remove removes the view of an inventory that the hub has lost, and publishes the change if there was one.
 func (f *Fleet) remove(name logicalcluster.Name) {
+	f.readiness.set(name, nil)
 	f.lock.Lock()
 	delete(f.located, name)
 	delete(f.moved, name)
-	f.readiness.set(name, nil)
 	snapshot := f.Snapshot()
 	known := snapshot.Inventory(name)
 	if known != nil {

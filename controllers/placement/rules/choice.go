@@ -67,44 +67,65 @@ type Chooser struct {
 	// Placement is the UID of the placement. It decides between SyncTargets that are equally good, so that placements do not
 	// all choose the same one.
 	Placement types.UID
-	// Previous are the SyncTargets that are chosen now.
+	// Previous are the matching SyncTargets that are chosen now.
 	Previous map[types.UID]bool
-	// KeepOnly is true if no SyncTarget may be chosen anew, because the hub does not see all of them yet.
-	KeepOnly  bool
+	// Missing are the chosen SyncTargets that do not match any more, without a proof, by the time since when. They may come back
+	// and keep their places as those do that are not Ready.
+	Missing   map[types.UID]time.Time
 	Readiness Readiness
 	Now       time.Time
 }
 
-// candidate is a matching SyncTarget.
+// Chosen is the decision of a Chooser.
+type Chosen struct {
+	// Destinations are the chosen ones of the matching destinations, in the same order.
+	Destinations []Destination
+	// Missing are the missing SyncTargets that keep their places.
+	Missing []types.UID
+	// RecheckAt is when a SyncTarget has to be replaced that is not Ready or missing; zero if there is none.
+	RecheckAt time.Time
+}
+
+// candidate is a SyncTarget that matches or is missing.
 type candidate struct {
-	*Destination
-	// chosen is true if it is chosen now. usable is true if it may stay so.
-	chosen, usable bool
-	// ready is true if it may be chosen anew.
-	ready bool
-	// domains are its values of the first labels of the spread: of one, of two, and so on.
+	uid types.UID
+	// domains are its values of the first labels of the spread: of one, of two, and so on. A missing one has none.
 	domains []string
 	// order decides between equally good candidates.
 	order uint64
 }
 
-// Choose returns the chosen ones of the matching destinations, in the same order. recheckAt is when one that is not Ready has to be
-// replaced, zero if there is none.
-func (c *Chooser) Choose(matching []Destination) (chosen []Destination, recheckAt time.Time) {
+// Choose chooses from the matching destinations.
+func (c *Chooser) Choose(matching []Destination) (chosen Chosen) {
 	var usable, unusable, others []*candidate
-	for i := range matching {
-		one, expires := c.candidate(&matching[i])
+	keep := func(one *candidate, failingSince time.Time, isFailing bool) {
+		expires := failingSince.Add(c.Toleration)
 		switch {
-		case one.chosen && one.usable:
+		case !isFailing:
 			usable = append(usable, one)
-			if !expires.IsZero() && (recheckAt.IsZero() || expires.Before(recheckAt)) {
-				recheckAt = expires
+		case c.Now.Before(expires):
+			usable = append(usable, one)
+			if chosen.RecheckAt.IsZero() || expires.Before(chosen.RecheckAt) {
+				chosen.RecheckAt = expires
 			}
-		case one.chosen:
+		default:
 			unusable = append(unusable, one)
-		case one.ready && !c.KeepOnly:
-			others = append(others, one)
 		}
+	}
+	for i := range matching {
+		of := &matching[i]
+		since, notReady := c.Readiness.NotReadySince(of.UID)
+		switch {
+		case c.Previous[of.UID] && of.Unschedulable:
+			unusable = append(unusable, c.candidate(of.UID, of.Labels))
+		case c.Previous[of.UID]:
+			keep(c.candidate(of.UID, of.Labels), since, notReady)
+		case !of.Unschedulable && !notReady:
+			others = append(others, c.candidate(of.UID, of.Labels))
+		}
+	}
+	for missing, since := range c.Missing {
+		keep(c.candidate(missing, nil), since, true)
 	}
 	picked := picker{wanted: c.Number, selected: map[types.UID]bool{}, used: map[string]int{}}
 	picked.pick(usable)
@@ -113,28 +134,28 @@ func (c *Chooser) Choose(matching []Destination) (chosen []Destination, recheckA
 	picked.pick(unusable)
 	for i := range matching {
 		if picked.selected[matching[i].UID] {
-			chosen = append(chosen, matching[i])
+			chosen.Destinations = append(chosen.Destinations, matching[i])
 		}
 	}
-	return chosen, recheckAt
+	for missing := range c.Missing {
+		if picked.selected[missing] {
+			chosen.Missing = append(chosen.Missing, missing)
+		}
+	}
+	return chosen
 }
 
-// candidate returns the state of a matching destination. expires is when it ceases to be usable, zero if that is not foreseen.
-func (c *Chooser) candidate(of *Destination) (one *candidate, expires time.Time) {
-	one = &candidate{Destination: of, chosen: c.Previous[of.UID], order: orderOf(c.Placement, of.UID)}
+func (c *Chooser) candidate(uid types.UID, labels map[string]string) *candidate {
+	one := &candidate{uid: uid, order: orderOf(c.Placement, uid)}
+	if labels == nil {
+		return one
+	}
 	var values strings.Builder
 	for _, label := range c.Spread {
-		values.WriteString(of.Labels[label] + "\n")
+		values.WriteString(labels[label] + "\n")
 		one.domains = append(one.domains, values.String())
 	}
-	since, notReady := c.Readiness.NotReadySince(of.UID)
-	one.usable, one.ready = !of.Unschedulable, !of.Unschedulable && !notReady
-	if notReady {
-		if expires = since.Add(c.Toleration); !c.Now.Before(expires) {
-			one.usable = false
-		}
-	}
-	return one, expires
+	return one
 }
 
 // picker picks candidates, spread evenly over their domains.
@@ -154,7 +175,7 @@ func (p *picker) pick(from []*candidate) {
 		}
 		return
 	}
-	slices.SortFunc(from, func(a, b *candidate) int { return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.UID, b.UID)) })
+	slices.SortFunc(from, func(a, b *candidate) int { return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.uid, b.uid)) })
 	for len(p.selected) < p.wanted {
 		best := 0
 		for i := range from {
@@ -169,7 +190,7 @@ func (p *picker) pick(from []*candidate) {
 
 // compare is negative if the domains of a are used less than those of b.
 func (p *picker) compare(a, b *candidate) int {
-	for depth := range a.domains {
+	for depth := range min(len(a.domains), len(b.domains)) {
 		if order := cmp.Compare(p.used[a.domains[depth]], p.used[b.domains[depth]]); order != 0 {
 			return order
 		}
@@ -178,7 +199,7 @@ func (p *picker) compare(a, b *candidate) int {
 }
 
 func (p *picker) add(one *candidate) {
-	p.selected[one.UID] = true
+	p.selected[one.uid] = true
 	for _, domain := range one.domains {
 		p.used[domain]++
 	}

@@ -89,19 +89,41 @@ func TestChoose(t *testing.T) {
 		"one that does not match is replaced":    {chooser(1, nil, "gone"), four[:1], []string{"a"}, 0},
 		"a smaller number keeps the usable ones": {chooser(1, notReady{"a": time.Hour}, "a", "b"), four, []string{"b"}, 0},
 	} {
-		got, recheckAt := test.chooser.Choose(test.matching)
+		got := test.chooser.Choose(test.matching)
 		recheck := time.Duration(0)
-		if !recheckAt.IsZero() {
-			recheck = recheckAt.Sub(choiceTime)
+		if !got.RecheckAt.IsZero() {
+			recheck = got.RecheckAt.Sub(choiceTime)
 		}
-		if !slices.Equal(namesOf(got), test.want) || recheck != test.recheck {
-			t.Errorf("%s: %v, again in %s", name, namesOf(got), recheck)
+		if !slices.Equal(namesOf(got.Destinations), test.want) || recheck != test.recheck {
+			t.Errorf("%s: %v, again in %s", name, namesOf(got.Destinations), recheck)
 		}
 	}
-	waiting := chooser(2, nil, "a")
-	waiting.KeepOnly = true
-	if got, _ := waiting.Choose(four); !slices.Equal(namesOf(got), []string{"a"}) {
-		t.Errorf("before all are seen: %v", namesOf(got))
+}
+
+// A chosen SyncTarget that has vanished without a proof keeps its place as one that is not Ready does.
+func TestChooseWithMissing(t *testing.T) {
+	four := matching("a", "1", "b", "1", "d", "2", "e", "2")
+	for name, test := range map[string]struct {
+		number   int
+		since    time.Duration
+		matching []rules.Destination
+		chosen   int
+		keeps    bool
+	}{
+		"it is tolerated":                {1, time.Minute, four, 0, true},
+		"others fill the other places":   {3, time.Minute, four, 2, true},
+		"after that another one follows": {1, 5 * time.Minute, four, 1, false},
+		"unless there is none":           {1, time.Hour, nil, 0, true},
+	} {
+		c := chooser(test.number, nil)
+		c.Missing = map[types.UID]time.Time{"gone": choiceTime.Add(-test.since)}
+		got := c.Choose(test.matching)
+		if len(got.Destinations) != test.chosen || slices.Contains(got.Missing, "gone") != test.keeps {
+			t.Errorf("%s: %v, missing %v", name, namesOf(got.Destinations), got.Missing)
+		}
+		if isTolerated := test.since < 5*time.Minute; got.RecheckAt.IsZero() == isTolerated {
+			t.Errorf("%s: again at %s", name, got.RecheckAt)
+		}
 	}
 }
 
@@ -109,7 +131,7 @@ func TestChooseSpreads(t *testing.T) {
 	all := matching("a", "1", "b", "1", "d", "1", "e", "1", "f", "2", "g", "3")
 	spread := chooser(3, nil)
 	spread.Spread = []string{"zone"}
-	got, _ := spread.Choose(all)
+	got := spread.Choose(all).Destinations
 	zones := map[string]bool{}
 	for _, one := range got {
 		zones[one.Labels["zone"]] = true
@@ -120,13 +142,13 @@ func TestChooseSpreads(t *testing.T) {
 	// The chosen ones stay, and the missing one goes where none is yet.
 	spread = chooser(3, nil, "a", "b")
 	spread.Spread = []string{"zone"}
-	if got, _ := spread.Choose(all); len(got) != 3 || !slices.Equal(namesOf(got)[:2], []string{"a", "b"}) || got[2].Labels["zone"] == "1" {
+	if got := spread.Choose(all).Destinations; len(got) != 3 || !slices.Equal(namesOf(got)[:2], []string{"a", "b"}) || got[2].Labels["zone"] == "1" {
 		t.Errorf("chosen are %v", namesOf(got))
 	}
 	// A smaller number leaves the others spread.
 	spread = chooser(2, nil, "a", "b", "f")
 	spread.Spread = []string{"zone"}
-	if got, _ := spread.Choose(all); len(got) != 2 || got[1].Name != "f" {
+	if got := spread.Choose(all).Destinations; len(got) != 2 || got[1].Name != "f" {
 		t.Errorf("chosen are %v", namesOf(got))
 	}
 }
@@ -156,8 +178,8 @@ func TestChooseProperties(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the test repeats
 	for range 2000 {
 		c, all := randomMatching(random)
-		got, _ := c.Choose(all)
-		if again, _ := c.Choose(all); !slices.Equal(namesOf(got), namesOf(again)) {
+		got := c.Choose(all).Destinations
+		if again := c.Choose(all).Destinations; !slices.Equal(namesOf(got), namesOf(again)) {
 			t.Fatalf("%v, and then %v", namesOf(got), namesOf(again))
 		}
 		able, usable, kept := 0, 0, 0

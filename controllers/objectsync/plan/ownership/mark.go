@@ -32,6 +32,9 @@ const (
 	MarkAnnotation = "synchub.dev/mark"
 	// StatusAnnotation is on an object of a workload workspace whose status the hub wrote. Its value is that of [Owner.EnsuredValue].
 	StatusAnnotation = "synchub.dev/status-by"
+	// ChoiceAnnotation is on a SinglePlacementSlice whose placement chooses clusters. Its value is a seal over the
+	// destinations.
+	ChoiceAnnotation = "synchub.dev/choice"
 	// EnsuredAnnotation is on namespaces that the hub created only for their contents, and on objects that it created and
 	// released because their deletion would delete others. Its value is [Owner.EnsuredValue]. The hub does not own such an
 	// object: it neither corrects nor deletes it. But it may own it again.

@@ -111,6 +111,12 @@ func (o Owner) ensuredText(self Self) string {
 	return strings.Join([]string{"ensured", o.LabelValue(), self.Group, self.Kind, self.Namespace, self.Name}, "/")
 }
 
+// SealText returns a seal over a text and its purpose. No mark, and no text of another purpose, has the same seal.
+func (s *Sealer) SealText(purpose, text string) string { return s.sealOf(purpose + "/" + text) }
+
+// VerifyText reports whether a seal is that of [Sealer.SealText].
+func (s *Sealer) VerifyText(seal, purpose, text string) bool { return s.verify(seal, purpose+"/"+text) }
+
 // verifyMark reports whether the value of a mark has the seal over its content.
 func (s *Sealer) verifyMark(text string) bool {
 	if s != nil && s.insecureSkipVerify {

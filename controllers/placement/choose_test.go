@@ -1,0 +1,88 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/placement/fleet"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
+)
+
+// The slice is the memory of a choice only if this hub wrote it, for this placement of this workspace.
+func TestSealedChoice(t *testing.T) {
+	workspaceOf := func(key, cluster string) *workspace {
+		return &workspace{Controller: &Controller{Options: Options{Hub: "hub", Sealer: ownership.NewSealer([]byte(key))}}, cluster: logicalcluster.Name(cluster)}
+	}
+	w := workspaceOf("key", "team")
+	slice := &edgev2alpha1.SinglePlacementSlice{Destinations: []edgev2alpha1.SinglePlacement{{Cluster: "one", SyncTargetUID: "a"}, {Cluster: "two", SyncTargetUID: "b"}}}
+	slice.Annotations = map[string]string{ownership.ChoiceAnnotation: w.sealChoice("placement", slice.Destinations)}
+	if got := w.sealedChoice("placement", slice); !maps.Equal(got, chosenTargets{"a": {inventory: "one"}, "b": {inventory: "two"}}) {
+		t.Errorf("got %v", got)
+	}
+	forged, unsealed := slice.DeepCopy(), slice.DeepCopy()
+	forged.Destinations[0].SyncTargetUID, unsealed.Annotations = "c", nil
+	for name, got := range map[string]chosenTargets{
+		"another placement": w.sealedChoice("other", slice),
+		"another workspace": workspaceOf("key", "other").sealedChoice("placement", slice),
+		"another key":       workspaceOf("forged", "team").sealedChoice("placement", slice),
+		"another choice":    w.sealedChoice("placement", forged),
+		"no seal":           w.sealedChoice("placement", unsealed),
+	} {
+		if got != nil {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// A placement that takes some of many clusters has chosen all of them when it took all before.
+func TestFormerChoice(t *testing.T) {
+	took := outcome{resolution: rules.Resolution{Destinations: []rules.Destination{{SyncTarget: fleet.SyncTarget{UID: "a", Inventory: "one"}}}}}
+	if got := took.choice(); !maps.Equal(got, chosenTargets{"a": {inventory: "one"}}) {
+		t.Errorf("all: %v", got)
+	}
+	took.chosen = chosenTargets{"b": {inventory: "two"}}
+	if got := took.choice(); !maps.Equal(got, took.chosen) {
+		t.Errorf("some: %v", got)
+	}
+}
+
+// The old copy stays until the new one is there. If the hub itself has chosen the new place, it stays as well while the new one fails.
+func TestMoving(t *testing.T) {
+	for name, c := range map[string]struct {
+		pair            pair
+		chosen, allOver bool
+	}{
+		"on its way":    {pair{desired: true}, true, true},
+		"failing":       {pair{desired: true, failure: &Failure{Reason: ReasonConflict}}, true, false},
+		"placed":        {pair{desired: true, placed: true}, false, false},
+		"not desired":   {pair{hasCopy: true}, false, false},
+		"placed before": {pair{hasCopy: true, placed: true}, false, false},
+	} {
+		for choice, want := range map[*rules.Choice]bool{{Number: 1}: c.chosen, nil: c.allOver} {
+			moved := &object{selectedBy: []*placementInForce{{Placement: &rules.Placement{Choice: choice}}}, pairs: map[logicalcluster.Name]*pair{"m": &c.pair}}
+			if got := moved.isMoving(); got != want {
+				t.Errorf("%s, chosen %v: moving %v", name, choice != nil, got)
+			}
+		}
+	}
+}
