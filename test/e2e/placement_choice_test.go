@@ -36,6 +36,10 @@ var _ = Describe("a placement on some of many clusters", func() {
 		for _, name := range []string{"florin", "guilder"} {
 			Expect(inventory.Register(ctx, name, kubeconfigOf(name), map[string]string{"env": "prod"})).To(Succeed())
 		}
+		// With both to choose from, the first choice is the one that would always be made.
+		for _, name := range []string{"florin", "guilder"} {
+			Eventually(framework.Condition).WithContext(ctx).WithArguments(inventory.Config, installation.SyncTargets, "", name, "Ready").Should(Equal("True"))
+		}
 		apply(ctx, inventory.Config, location("prod", "prod", workload.Path))
 		chosen := func() string {
 			for _, name := range []string{"florin", "guilder"} {
@@ -86,7 +90,8 @@ var _ = Describe("a placement on some of many clusters", func() {
 		useOperator("Like")
 		Eventually(readyReason).WithContext(ctx).WithArguments(workload, "shop").Should(Equal(placement.ReasonNoLocation))
 		useOperator("In")
-		Eventually(readyStatus).WithContext(ctx).WithArguments(workload, "shop").Should(Equal("True"))
+		Eventually(chosen).WithContext(ctx).Should(Equal(second))
+		quiet(ctx)
 		Expect(chosen()).To(Equal(second))
 		Expect(framework.Exists(ctx, target(first), configMaps, ns, "prices")).To(BeFalse())
 
@@ -96,20 +101,30 @@ var _ = Describe("a placement on some of many clusters", func() {
 		first, second = second, first
 		patch(ctx, inventory.Config, installation.SyncTargets, "", first, `{"metadata": {"labels": {"env": "prod"}}}`)
 
-		By("a cluster that is not Ready for longer than is tolerated is replaced, but not if there is no other")
-		patch(ctx, inventory.Config, installation.SyncTargets, "", first, `{"metadata": {"labels": {"env": "test"}}}`)
-		secret := value(ctx, inventory.Config, installation.SyncTargets, "", second, "spec", "kubeconfigSecretRef", "name")
-		useSecret := func(name string) {
-			patch(ctx, inventory.Config, installation.SyncTargets, "", second, `{"spec": {"kubeconfigSecretRef": {"name": "`+name+`"}}}`)
-		}
+		By("a cluster that is not Ready for longer than is tolerated is replaced")
 		patch(ctx, workload.Config, edgePlacements, "", "shop", `{"spec": {"tolerationSeconds": 1}}`)
-		mailbox := mailboxOf(ctx, inventory, second)
-		useSecret("missing")
+		useSecret := func(name, secret string) {
+			patch(ctx, inventory.Config, installation.SyncTargets, "", name, `{"spec": {"kubeconfigSecretRef": {"name": "`+secret+`"}}}`)
+		}
+		secretOf := func(name string) string {
+			return value(ctx, inventory.Config, installation.SyncTargets, "", name, "spec", "kubeconfigSecretRef", "name")
+		}
+		secret := secretOf(second)
+		useSecret(second, "missing")
+		eventuallyExists(ctx, target(first), configMaps, ns, "prices")
+		useSecret(second, secret)
+		moved(second)
+
+		By("but not if there is no other")
+		first, second = second, first
+		patch(ctx, inventory.Config, installation.SyncTargets, "", first, `{"metadata": {"labels": {"env": "test"}}}`)
+		mailbox, secret := mailboxOf(ctx, inventory, second), secretOf(second)
+		useSecret(second, "missing")
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(inventory.Config, installation.SyncTargets, "", second, "Ready").ShouldNot(Equal("True"))
 		Consistently(framework.Exists, "4s", "1s").WithContext(ctx).WithArguments(mailbox, configMaps, ns, "prices").Should(BeTrue())
 		patch(ctx, inventory.Config, installation.SyncTargets, "", first, `{"metadata": {"labels": {"env": "prod"}}}`)
 		eventuallyExists(ctx, target(first), configMaps, ns, "prices")
-		useSecret(secret)
+		useSecret(second, secret)
 		moved(second)
 
 		By("more clusters than there are")
