@@ -41,6 +41,7 @@ import (
 	apiexportcontroller "github.com/synchub-dev/synchub/controllers/apiexport"
 	"github.com/synchub-dev/synchub/controllers/apiresourceschema"
 	"github.com/synchub-dev/synchub/controllers/crd"
+	"github.com/synchub-dev/synchub/controllers/internal/readiness"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/location"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
@@ -115,6 +116,8 @@ type changes struct {
 	state, objects topic.Topic[types.UID]
 	// copies: how far the hub has come with copies of placements in mailboxes.
 	copies topic.Topic[objectsync.ObjectRef]
+	// readiness: whether the SyncTarget is Ready. It knows the states, too.
+	readiness readiness.Registry
 }
 
 // Setup adds all controllers to the manager of the hosting cluster and returns the manager to start.
@@ -134,7 +137,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 	syncManager := newSyncManager(clusters, identity, changed, options)
 	syncTargets := synctarget.NewController(synctarget.Options{
 		Manager: clusters.inventories, Registry: clusters.targets, Sync: syncManager, Ledger: clusters.ledger, Mailboxes: locator,
-		ConnectionChanged: &changed.connection, StateChanged: &changed.state, Unauthorized: &changed.unauthorized,
+		ConnectionChanged: &changed.connection, StateChanged: &changed.state, Unauthorized: &changed.unauthorized, Readiness: &changed.readiness,
 		Clock: clock.RealClock{}, Log: options.Log.WithName("synctarget"),
 	})
 	fleet := newFleet(clusters, locator, options)
@@ -194,7 +197,7 @@ func newFleet(clusters *clusters, locator mailbox.Locator, options Options) *fle
 // newPlacement returns the controller that copies objects of workload workspaces into mailboxes.
 func newPlacement(clusters *clusters, view *fleet.Fleet, sync *syncmanager.Manager, changed *changes, identity bootstrap.Identity, options Options) *placement.Controller {
 	return placement.New(placement.Options{
-		Workloads: clusters.workloads, Mailboxes: clusters.mailboxes, CachePolicy: clusters.workloadPolicy, Fleet: view, Paths: options.Access,
+		Workloads: clusters.workloads, Mailboxes: clusters.mailboxes, CachePolicy: clusters.workloadPolicy, Fleet: view, Paths: options.Access, Readiness: &changed.readiness,
 		Hub: identity.HubUID, Hasher: ownership.NewHasher(identity.HashKey), Sealer: ownership.NewSealer(identity.HashKey),
 		KnownSyncTargets: clusters.ledger.SyncTargets, Sync: sync, ObjectStates: &changed.copies,
 		MaxPairs: options.MaxPlacedObjects, Clock: clock.RealClock{}, Log: options.Log.WithName("placement"),

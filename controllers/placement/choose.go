@@ -62,7 +62,7 @@ func (w *workspace) choose(ctx context.Context, one *placementInForce, next *pla
 	}
 	chooser := rules.Chooser{
 		Choice: one.Choice, Placement: one.UID, Previous: map[types.UID]bool{}, Missing: w.missingTargets(ctx, one, former, matching, !next.unresolvedPaths),
-		Readiness: w.Fleet, Now: w.Clock.Now(),
+		Readiness: w.Readiness, Now: w.Clock.Now(),
 	}
 	for syncTarget := range former {
 		chooser.Previous[syncTarget] = true

@@ -37,6 +37,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/readiness"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
@@ -79,6 +80,8 @@ type Options struct {
 	CachePolicy *CachePolicy
 	Fleet       *fleet.Fleet
 	Paths       PathResolver
+	// Readiness says which SyncTargets may be chosen.
+	Readiness *readiness.Registry
 	// Sync tells how far the sync of copies with their clusters has come, and ObjectStates which of these states changed. Without
 	// them, no copy counts as in sync.
 	Sync         SyncStates
@@ -188,7 +191,7 @@ func (c *Controller) watchFleet(hosting manager.Manager) error {
 			// All changes of a moment are one.
 			queue.AddAfter(fleetChange, fleetDelay)
 		})),
-		added.Watch(topic.Source(c.Fleet.ReadinessChanges(), func(queue workqueue.TypedRateLimitingInterface[logicalcluster.Name], _ logicalcluster.Name) {
+		added.Watch(topic.Source(c.Readiness.Changes(), func(queue workqueue.TypedRateLimitingInterface[logicalcluster.Name], _ types.UID) {
 			queue.AddAfter(readinessChange, fleetDelay)
 		})),
 	)

@@ -51,6 +51,7 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/patch"
 	"github.com/synchub-dev/synchub/controllers/internal/predicates"
+	"github.com/synchub-dev/synchub/controllers/internal/readiness"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
@@ -81,6 +82,9 @@ type Options struct {
 	// ConnectionChanged and StateChanged carry SyncTargets whose connection or sync state changed, and Unauthorized those whose
 	// credentials the target refused in a probe.
 	ConnectionChanged, StateChanged, Unauthorized *topic.Topic[types.UID]
+
+	// Readiness is told which SyncTargets are Ready; nil tells nobody.
+	Readiness *readiness.Registry
 
 	Clock clock.Clock
 	Log   logr.Logger
@@ -295,6 +299,7 @@ func (c *Controller) Stop(syncTarget types.UID) {
 	c.Sync.Unassign(syncTarget)
 	c.Sync.SetNotSynced(syncTarget, syncmanager.NotSynced{})
 	c.Registry.Disconnect(syncTarget)
+	c.Readiness.Forget(syncTarget)
 	c.lock.Lock()
 	delete(c.cleanedUp, syncTarget)
 	concerned := c.identities.delete(syncTarget)

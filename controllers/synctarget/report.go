@@ -117,6 +117,7 @@ func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster
 	view.evicted = c.Sync.IsEvicted(syncTarget.UID)
 	view.countObjects = func() (objectsync.Summary, bool) { return c.Sync.Sum(syncTarget.UID) }
 	result := reconcile.Result{RequeueAfter: view.apply(syncTarget, state)}
+	c.Readiness.Set(syncTarget.UID, isSynced(syncTarget), view.now)
 	c.Sync.SetNotSynced(syncTarget.UID, notSyncedOf(syncTarget, observed.mailbox))
 	known := c.Ledger.Get(syncTarget.UID)
 	view.setLedgerStatus(syncTarget, known, c.Sync.States(syncTarget.UID))
@@ -134,6 +135,13 @@ func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster
 		return written, err
 	}
 	return result, nil
+}
+
+// isSynced reports whether the hub syncs the target, by the conditions that it has just set. ConditionReady also depends on one that
+// the mailbox controller sets, which somebody may have changed meanwhile.
+func isSynced(syncTarget *edgev2alpha1.SyncTarget) bool {
+	return meta.IsStatusConditionTrue(syncTarget.Status.Conditions, edgev2alpha1.ConditionHeartbeatHealthy) &&
+		meta.IsStatusConditionTrue(syncTarget.Status.Conditions, edgev2alpha1.ConditionSyncerReady)
 }
 
 // statusView is a snapshot of all that the status of a SyncTarget is derived from.

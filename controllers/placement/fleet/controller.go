@@ -124,7 +124,6 @@ func (f *Fleet) observe(ctx context.Context, name logicalcluster.Name, inventory
 	if err != nil {
 		return nil, err
 	}
-	f.readiness.set(name, notReady(syncTargets.Items))
 	view := &Inventory{Name: name}
 	for i := range locations.Items {
 		view.Locations = append(view.Locations, newLocation(name, &locations.Items[i]))

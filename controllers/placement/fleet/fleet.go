@@ -63,7 +63,6 @@ type Fleet struct {
 
 	current   atomic.Pointer[Snapshot]
 	changes   topic.Topic[logicalcluster.Name]
-	readiness readiness
 	verifying singleflight.Group
 
 	// lock serializes changes of current, and guards the fields below.
@@ -170,7 +169,6 @@ func (f *Fleet) set(view *Inventory) {
 
 // remove removes the view of an inventory that the hub has lost, and publishes the change if there was one.
 func (f *Fleet) remove(name logicalcluster.Name) {
-	f.readiness.set(name, nil)
 	f.lock.Lock()
 	delete(f.located, name)
 	delete(f.moved, name)

@@ -27,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/readiness"
 )
 
 // defaultToleration is the default of spec.tolerationSeconds, and that of Pods for a Node that is unreachable.
@@ -55,12 +56,6 @@ func newChoice(spec *edgev2alpha1.EdgePlacementSpec) *Choice {
 	return choice
 }
 
-// Readiness tells since when SyncTargets are not Ready.
-type Readiness interface {
-	// NotReadySince returns since when a SyncTarget is not Ready; notReady is false if it is Ready.
-	NotReadySince(syncTarget types.UID) (since time.Time, notReady bool)
-}
-
 // Chooser chooses the destinations of one placement. Its decisions depend on its fields and arguments only.
 type Chooser struct {
 	*Choice
@@ -71,8 +66,9 @@ type Chooser struct {
 	Previous map[types.UID]bool
 	// Missing are the chosen SyncTargets that do not match any more, without a proof, by the time since when. They may come back
 	// and keep their places as those do that are not Ready.
-	Missing   map[types.UID]time.Time
-	Readiness Readiness
+	Missing map[types.UID]time.Time
+	// Readiness says which SyncTargets are Ready. One of which that is not known is not chosen anew, and stays if it is chosen.
+	Readiness *readiness.Registry
 	Now       time.Time
 }
 
@@ -97,41 +93,13 @@ type candidate struct {
 
 // Choose chooses from the matching destinations.
 func (c *Chooser) Choose(matching []Destination) (chosen Chosen) {
-	var usable, unusable, others []*candidate
-	keep := func(one *candidate, failingSince time.Time, isFailing bool) {
-		expires := failingSince.Add(c.Toleration)
-		switch {
-		case !isFailing:
-			usable = append(usable, one)
-		case c.Now.Before(expires):
-			usable = append(usable, one)
-			if chosen.RecheckAt.IsZero() || expires.Before(chosen.RecheckAt) {
-				chosen.RecheckAt = expires
-			}
-		default:
-			unusable = append(unusable, one)
-		}
-	}
-	for i := range matching {
-		of := &matching[i]
-		since, notReady := c.Readiness.NotReadySince(of.UID)
-		switch {
-		case c.Previous[of.UID] && of.Unschedulable:
-			unusable = append(unusable, c.candidate(of.UID, of.Labels))
-		case c.Previous[of.UID]:
-			keep(c.candidate(of.UID, of.Labels), since, notReady)
-		case !of.Unschedulable && !notReady:
-			others = append(others, c.candidate(of.UID, of.Labels))
-		}
-	}
-	for missing, since := range c.Missing {
-		keep(c.candidate(missing, nil), since, true)
-	}
+	sorted := c.sort(matching)
 	picked := picker{wanted: c.Number, selected: map[types.UID]bool{}, used: map[string]int{}}
-	picked.pick(usable)
-	picked.pick(others)
+	picked.pick(sorted.usable)
+	picked.pick(sorted.others)
 	// An unusable one stays until another can take its place.
-	picked.pick(unusable)
+	picked.pick(sorted.unusable)
+	chosen.RecheckAt = sorted.expiresAt
 	for i := range matching {
 		if picked.selected[matching[i].UID] {
 			chosen.Destinations = append(chosen.Destinations, matching[i])
@@ -143,6 +111,50 @@ func (c *Chooser) Choose(matching []Destination) (chosen Chosen) {
 		}
 	}
 	return chosen
+}
+
+// candidates are SyncTargets by what may be done with them: chosen ones that may stay, others that may be chosen, and chosen ones that
+// are to be replaced.
+type candidates struct {
+	usable, others, unusable []*candidate
+	// expiresAt is when the first of the usable ones ceases to be so; zero if none is expected to.
+	expiresAt time.Time
+}
+
+func (c *Chooser) sort(matching []Destination) candidates {
+	var sorted candidates
+	for i := range matching {
+		of := &matching[i]
+		one, isChosen := c.candidate(of.UID, of.Labels), c.Previous[of.UID]
+		state, known := c.Readiness.Of(of.UID)
+		switch {
+		case isChosen && of.Unschedulable:
+			sorted.unusable = append(sorted.unusable, one)
+		case isChosen && known && !state.Ready:
+			c.tolerate(one, state.Since, &sorted)
+		case isChosen:
+			sorted.usable = append(sorted.usable, one)
+		case !of.Unschedulable && state.Ready:
+			sorted.others = append(sorted.others, one)
+		}
+	}
+	for missing, since := range c.Missing {
+		c.tolerate(c.candidate(missing, nil), since, &sorted)
+	}
+	return sorted
+}
+
+// tolerate adds a chosen SyncTarget that is not Ready, or missing, since a time.
+func (c *Chooser) tolerate(one *candidate, since time.Time, to *candidates) {
+	expiresAt := since.Add(c.Toleration)
+	if !c.Now.Before(expiresAt) {
+		to.unusable = append(to.unusable, one)
+		return
+	}
+	to.usable = append(to.usable, one)
+	if to.expiresAt.IsZero() || expiresAt.Before(to.expiresAt) {
+		to.expiresAt = expiresAt
+	}
 }
 
 func (c *Chooser) candidate(uid types.UID, labels map[string]string) *candidate {

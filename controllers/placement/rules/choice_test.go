@@ -26,6 +26,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/synchub-dev/synchub/controllers/internal/readiness"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
@@ -35,9 +36,20 @@ var choiceTime = time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
 // notReady are the SyncTargets that are not Ready, with the time for which they have not been.
 type notReady map[types.UID]time.Duration
 
-func (n notReady) NotReadySince(syncTarget types.UID) (time.Time, bool) {
-	since, ok := n[syncTarget]
-	return choiceTime.Add(-since), ok
+func (n notReady) registry() *readiness.Registry {
+	registry := &readiness.Registry{}
+	for _, first := range "abcdefg" {
+		for second := range 13 {
+			// The names of SyncTargets are a letter, and a number in random tests.
+			name := types.UID(fmt.Sprintf("%c%d", first, second-1))
+			if second == 0 {
+				name = types.UID(first)
+			}
+			since, failing := n[name]
+			registry.Set(name, !failing, choiceTime.Add(-since))
+		}
+	}
+	return registry
 }
 
 // matching returns SyncTargets with the label zone. A name that begins with c is cordoned.
@@ -51,13 +63,13 @@ func matching(namesAndZones ...string) (all []rules.Destination) {
 	return all
 }
 
-func chooser(number int, readiness notReady, previous ...types.UID) *rules.Chooser {
+func chooser(number int, failing notReady, previous ...types.UID) *rules.Chooser {
 	chosen := map[types.UID]bool{}
 	for _, uid := range previous {
 		chosen[uid] = true
 	}
 	return &rules.Chooser{
-		Choice: &rules.Choice{Number: number, Toleration: 5 * time.Minute}, Placement: "p", Previous: chosen, Readiness: readiness, Now: choiceTime,
+		Choice: &rules.Choice{Number: number, Toleration: 5 * time.Minute}, Placement: "p", Previous: chosen, Readiness: failing.registry(), Now: choiceTime,
 	}
 }
 
@@ -97,6 +109,15 @@ func TestChoose(t *testing.T) {
 		if !slices.Equal(namesOf(got.Destinations), test.want) || recheck != test.recheck {
 			t.Errorf("%s: %v, again in %s", name, namesOf(got.Destinations), recheck)
 		}
+	}
+}
+
+// After a start the hub does not know yet which SyncTargets are Ready.
+func TestChooseUnknown(t *testing.T) {
+	c := chooser(2, nil, "b")
+	c.Readiness = &readiness.Registry{}
+	if got := c.Choose(matching("a", "1", "b", "1", "d", "2")); !slices.Equal(namesOf(got.Destinations), []string{"b"}) || !got.RecheckAt.IsZero() {
+		t.Errorf("chosen are %v, again at %s", namesOf(got.Destinations), got.RecheckAt)
 	}
 }
 
@@ -156,18 +177,18 @@ func TestChooseSpreads(t *testing.T) {
 // randomMatching returns random SyncTargets, with a random chooser for them.
 func randomMatching(random *rand.Rand) (*rules.Chooser, []rules.Destination) {
 	var names []string
-	readiness, previous := notReady{}, []types.UID{}
+	failing, previous := notReady{}, []types.UID{}
 	for i := range random.IntN(12) {
 		name := fmt.Sprintf("%c%d", "abc"[random.IntN(3)], i)
 		names = append(names, name, fmt.Sprint(random.IntN(3)))
 		if random.IntN(3) == 0 {
-			readiness[types.UID(name)] = time.Duration(random.IntN(10)) * time.Minute
+			failing[types.UID(name)] = time.Duration(random.IntN(10)) * time.Minute
 		}
 		if random.IntN(3) == 0 {
 			previous = append(previous, types.UID(name))
 		}
 	}
-	made := chooser(1+random.IntN(6), readiness, previous...)
+	made := chooser(1+random.IntN(6), failing, previous...)
 	made.Spread = [][]string{nil, {"zone"}, {"none", "zone"}}[random.IntN(3)]
 	return made, matching(names...)
 }
@@ -201,8 +222,8 @@ func TestChooseProperties(t *testing.T) {
 
 // stateOf reports whether a SyncTarget may be chosen anew, and whether it may stay chosen.
 func stateOf(c *rules.Chooser, one rules.Destination) (isFresh, isUsable bool) {
-	since, failing := c.Readiness.NotReadySince(one.UID)
-	return !one.Unschedulable && !failing, !one.Unschedulable && (!failing || choiceTime.Sub(since) < c.Toleration)
+	state, _ := c.Readiness.Of(one.UID)
+	return !one.Unschedulable && state.Ready, !one.Unschedulable && (state.Ready || choiceTime.Sub(state.Since) < c.Toleration)
 }
 
 func count(is bool) int {

@@ -1,0 +1,91 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package readiness
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/internal/topic"
+)
+
+// State says whether a SyncTarget is Ready.
+type State struct {
+	Ready bool
+	// Since is when the hub first found the SyncTarget so.
+	Since time.Time
+}
+
+// Registry holds the states of SyncTargets. The zero value is ready to use; a nil registry knows nothing. All methods may be called
+// concurrently.
+type Registry struct {
+	changes topic.Topic[types.UID]
+
+	lock   sync.RWMutex
+	states map[types.UID]State
+}
+
+// Set records whether a SyncTarget is Ready now, and publishes a change.
+func (r *Registry) Set(syncTarget types.UID, ready bool, now time.Time) {
+	if r == nil {
+		return
+	}
+	r.lock.Lock()
+	before, known := r.states[syncTarget]
+	changed := !known || before.Ready != ready
+	if changed {
+		if r.states == nil {
+			r.states = map[types.UID]State{}
+		}
+		r.states[syncTarget] = State{ready, now}
+	}
+	r.lock.Unlock()
+	if changed {
+		r.changes.Publish(syncTarget)
+	}
+}
+
+// Forget drops a SyncTarget that is gone.
+func (r *Registry) Forget(syncTarget types.UID) {
+	if r == nil {
+		return
+	}
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	delete(r.states, syncTarget)
+}
+
+// Of returns the state of a SyncTarget; known is false until the hub has found it out since its start.
+func (r *Registry) Of(syncTarget types.UID) (state State, known bool) {
+	if r == nil {
+		return State{}, false
+	}
+	r.lock.RLock()
+	defer r.lock.RUnlock()
+	state, known = r.states[syncTarget]
+	return state, known
+}
+
+// Changes carries the SyncTargets whose state became known, or changed.
+func (r *Registry) Changes() *topic.Topic[types.UID] {
+	if r == nil {
+		return nil
+	}
+	return &r.changes
+}

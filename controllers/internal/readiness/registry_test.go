@@ -1,0 +1,62 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package readiness_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/internal/readiness"
+)
+
+func TestRegistry(t *testing.T) {
+	at := func(minute int) time.Time { return time.Unix(int64(minute*60), 0) }
+	registry := &readiness.Registry{}
+	var published []types.UID
+	registry.Changes().Subscribe(t.Context(), func(syncTarget types.UID) { published = append(published, syncTarget) })
+	expect := func(what string, syncTarget types.UID, want readiness.State, wantKnown bool, changes ...types.UID) {
+		t.Helper()
+		if got, known := registry.Of(syncTarget); got != want || known != wantKnown {
+			t.Errorf("%s: %+v, known: %v", what, got, known)
+		}
+		if !slices.Equal(published, changes) {
+			t.Errorf("%s: published %v", what, published)
+		}
+	}
+	expect("at first", "a", readiness.State{}, false)
+	registry.Set("a", false, at(1))
+	expect("it is not Ready", "a", readiness.State{Since: at(1)}, true, "a")
+	registry.Set("a", false, at(2))
+	expect("nothing has changed", "a", readiness.State{Since: at(1)}, true, "a")
+	registry.Set("a", true, at(3))
+	expect("it is Ready", "a", readiness.State{Ready: true, Since: at(3)}, true, "a", "a")
+	expect("another one", "b", readiness.State{}, false, "a", "a")
+	registry.Forget("a")
+	expect("it is gone", "a", readiness.State{}, false, "a", "a")
+}
+
+func TestNoRegistry(t *testing.T) {
+	var registry *readiness.Registry
+	registry.Set("a", true, time.Now())
+	registry.Forget("a")
+	if _, known := registry.Of("a"); known || registry.Changes() != nil {
+		t.Error("it knows something")
+	}
+}
