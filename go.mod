@@ -33,6 +33,8 @@ require (
 	k8s.io/kube-openapi v0.0.0-20260414162039-ec9c827d403f
 	k8s.io/kubectl v0.36.0
 	k8s.io/utils v0.0.0-20260319190234-28399d86e0b5
+	open-cluster-management.io/api v1.0.0
+	open-cluster-management.io/sdk-go v1.0.0
 	sigs.k8s.io/cli-utils v0.37.2
 	sigs.k8s.io/controller-runtime v0.24.1
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730

@@ -164,6 +164,9 @@ const ConditionUpsyncDenied = "UpsyncDenied"
 // ConditionTooFewClusters on an EdgePlacement is True when fewer SyncTargets than spec.numberOfClusters can take the objects.
 const ConditionTooFewClusters = "TooFewClusters"
 
+// ConditionRolledOut on an EdgePlacement with spec.rolloutStrategy or spec.paused is True when all destinations are successful.
+const ConditionRolledOut = "RolledOut"
+
 // ReasonNamingConflict is the reason when kcp does not bind an API, because the mailbox already has another API of
 // the same name.
 const ReasonNamingConflict = "NamingConflict"

@@ -18,6 +18,7 @@ package v2alpha1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 )
 
 // EdgePlacement places objects of its workload workspace on clusters. The hub copies each selected object into the
@@ -119,12 +120,41 @@ type EdgePlacementSpec struct {
 	// +kubebuilder:validation:Maximum=31536000
 	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty"`
 
+	// rolloutStrategy says to which destinations a change goes next. An absent strategy sends every change to all
+	// destinations at once. A destination counts as successful once its cluster has all objects of this placement as
+	// they are in this workspace, and they are healthy. An object that several placements select goes to a destination
+	// as soon as one of them lets it. Deletions and withdrawals do not wait.
+	// +optional
+	RolloutStrategy *RolloutStrategy `json:"rolloutStrategy,omitempty"`
+
+	// paused stops the rollout: no new object and no change of an object goes to any destination until the field is
+	// false again. Deletions and withdrawals do not wait.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+
 	// deletionPolicy says what happens to the copies of an object when no placement selects it any more, when it is
 	// deleted, or when a destination is no longer selected. Orphan leaves them in the mailbox and on the target. When
 	// placements disagree on an object, Orphan wins.
 	// +optional
 	// +kubebuilder:default=Delete
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
+}
+
+// RolloutStrategy is the RolloutStrategy of Open Cluster Management, with the label that makes groups. Destinations are
+// taken in the order of their SyncTargets' names.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.groupBy) || !has(self.type) || self.type != 'ProgressivePerGroup'",message="ProgressivePerGroup needs groupBy"
+type RolloutStrategy struct {
+	clusterv1alpha1.RolloutStrategy `json:",inline"`
+
+	// groupBy is the key of a label. Its values are the names of the decision groups: the label of the SyncTarget
+	// counts, else that of its Location. Groups are taken in the order of their names, numbers by their values;
+	// destinations without the label are the last group, whose name is empty.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`
+	GroupBy string `json:"groupBy,omitempty"`
 }
 
 // SpreadConstraint spreads the chosen SyncTargets over the values of a label.
@@ -188,7 +218,7 @@ type DownsyncObjectTest struct {
 // EdgePlacementStatus says how far the hub has come with an EdgePlacement. The hub writes it at most once in five
 // seconds.
 type EdgePlacementStatus struct {
-	// conditions of the placement: Ready and Healthy, and where they apply UpsyncDenied, APIsMissing and
+	// conditions of the placement: Ready and Healthy, and where they apply RolledOut, UpsyncDenied, APIsMissing and
 	// TooFewClusters.
 	// +optional
 	// +listType=map
@@ -240,7 +270,13 @@ type EdgePlacementStatus struct {
 	// +kubebuilder:validation:MaxItems=10
 	Failures []PlacementPair `json:"failures,omitempty"`
 
-	// progressing describes the first of the pairs that are on their way, at most 10. The reason is Placing while the
+	// rollout counts the destinations by how far they have come. It is absent without spec.rolloutStrategy and
+	// spec.paused.
+	// +optional
+	Rollout *RolloutStatus `json:"rollout,omitempty"`
+
+	// progressing describes the first of the pairs that are on their way, at most 10. The reason is
+	// WaitingForRollout while the rollout does not let the object go to the destination, Placing while the
 	// mailbox of the destination does not have the object as it is in this workspace, Syncing while the cluster does
 	// not, and InProgress or Terminating while the object does not do its work there yet. Pairs in neither list are
 	// healthy, if the lists have as many pairs as the counts say.
@@ -248,6 +284,33 @@ type EdgePlacementStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
 	Progressing []PlacementPair `json:"progressing,omitempty"`
+}
+
+// RolloutStatus counts the destinations of a placement. Each is in one of the counts.
+type RolloutStatus struct {
+	// succeeded destinations have all objects as they are in this workspace, and all are healthy.
+	// +optional
+	Succeeded int32 `json:"succeeded"`
+
+	// progressing destinations may have all objects as they are in this workspace, and do not have them all yet, or
+	// some are not healthy yet.
+	// +optional
+	Progressing int32 `json:"progressing"`
+
+	// failed destinations have an object that cannot be placed or synced, or whose cluster has given up on it, or
+	// they were not successful within progressDeadline.
+	// +optional
+	Failed int32 `json:"failed"`
+
+	// waiting destinations lack an object, or a change of an object, and do not get it yet.
+	// +optional
+	Waiting int32 `json:"waiting"`
+
+	// failedClusters are the names of the SyncTargets of the first failed destinations, at most 10.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	FailedClusters []string `json:"failedClusters,omitempty"`
 }
 
 // PlacementPair is one object at one destination, with the reason why it is not healthy there.
