@@ -25,6 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/placement/rollout"
 )
 
 // readyCondition returns the condition Ready of a placement.
@@ -46,6 +47,9 @@ func readyCondition(found outcome, counted *tally) metav1.Condition {
 	case counted.failed > 0:
 		ready.Reason = ReasonObjectsFailed
 		ready.Message = fmt.Sprintf("%d of %d pairs of an object and a destination cannot be placed or synced; see status.failures.", counted.failed, expected)
+	case counted.waiting > 0:
+		ready.Reason = ReasonWaitingForRollout
+		ready.Message = fmt.Sprintf("%d of %d pairs of an object and a destination are placed, and %d wait for the rollout; see the condition %s.", counted.placed, expected, counted.waiting, edgev2alpha1.ConditionRolledOut)
 	case counted.placed < expected:
 		ready.Reason, ready.Message = ReasonPending, fmt.Sprintf("%d of %d pairs of an object and a destination are placed.", counted.placed, expected)
 	case counted.synced < expected:
@@ -87,6 +91,46 @@ func healthyCondition(found outcome, counted *tally) metav1.Condition {
 		healthy.Message = fmt.Sprintf("All %d objects do their work on %d clusters.", counted.selected, len(found.resolution.Destinations))
 	}
 	return healthy
+}
+
+// rolloutCondition returns the condition RolledOut of a placement.
+func rolloutCondition(found outcome, counted *tally) metav1.Condition {
+	condition := metav1.Condition{Type: edgev2alpha1.ConditionRolledOut, Status: metav1.ConditionFalse}
+	status := rolloutStatus(found, counted)
+	if status == nil {
+		return condition
+	}
+	counts := fmt.Sprintf("%d of %d destinations are successful, %d are progressing, %d failed, and %d wait.",
+		status.Succeeded, len(found.resolution.Destinations), status.Progressing, status.Failed, status.Waiting)
+	named := status.FailedClusters
+	switch {
+	case int(status.Succeeded) == len(found.resolution.Destinations):
+		condition.Status, condition.Reason = metav1.ConditionTrue, ReasonComplete
+		condition.Message = fmt.Sprintf("All %d destinations have all objects, and these are healthy.", status.Succeeded)
+	case counted.rollout.paused:
+		condition.Reason, condition.Message = ReasonPaused, "spec.paused is true, so no change goes to any destination. "+counts
+	case counted.rollout.stopped:
+		condition.Reason = ReasonStopped
+		condition.Message = fmt.Sprintf("%s The waiting ones do not go on because of the failed ones (%s): mend the objects or the clusters, or permit more by maxFailures and progressDeadline.", counts, strings.Join(named, ", "))
+	case status.Progressing == 0 && status.Waiting == 0:
+		condition.Reason, condition.Message = ReasonDestinationsFailed, fmt.Sprintf("%s Failed: %s.", counts, strings.Join(named, ", "))
+	default:
+		condition.Reason, condition.Message = ReasonProgressing, counts
+	}
+	return condition
+}
+
+// rolloutStatus returns the counts of a rollout; nil if the placement has none, or nothing to roll out.
+func rolloutStatus(found outcome, counted *tally) *edgev2alpha1.RolloutStatus {
+	if counted.rollout == nil || found.reason != "" || counted.selected == 0 || len(found.resolution.Destinations) == 0 {
+		return nil
+	}
+	of := counted.rollout
+	return &edgev2alpha1.RolloutStatus{
+		Waiting: toInt32(int64(of.counts[rollout.Waiting])), Progressing: toInt32(int64(of.counts[rollout.Progressing])),
+		Succeeded: toInt32(int64(of.counts[rollout.Succeeded])), Failed: toInt32(int64(of.counts[rollout.Failed])),
+		FailedClusters: of.failed[:min(len(of.failed), maxNamed)],
+	}
 }
 
 // upsyncCondition returns the condition UpsyncDenied of a placement.

@@ -101,10 +101,10 @@ type Options struct {
 // Controller places objects. Create it with [New].
 type Controller struct {
 	Options
-	// resolveRequests carries the workspaces to resolve, reportRequests those whose status may have changed, and configRequests the
-	// SyncerConfigs that may have to change.
-	resolveRequests, reportRequests topic.Topic[logicalcluster.Name]
-	configRequests                  topic.Topic[configKey]
+	// resolveRequests carries the workspaces to resolve, rolloutRequests those whose rollouts may go on, reportRequests those whose status
+	// may have changed, and configRequests the SyncerConfigs that may have to change.
+	resolveRequests, rolloutRequests, reportRequests topic.Topic[logicalcluster.Name]
+	configRequests                                   topic.Topic[configKey]
 	paths                           *pathVerifier
 	fieldManager                    string
 	configs                         *configs
@@ -137,6 +137,7 @@ func (c *Controller) Register(hosting manager.Manager) error {
 	return errors.Join(
 		hosting.Add(c),
 		addController(hosting, "placement", c.resolve, &c.resolveRequests, forWorkspace, c.enqueueAll),
+		addController(hosting, "placementrollout", c.rollOut, &c.rolloutRequests, forWorkspace, c.enqueueRollouts),
 		addController(hosting, "placementstatus", c.report, &c.reportRequests, forWorkspace, func() {}),
 		addController(hosting, "placementconfig", c.ensureConfig, &c.configRequests, func(key configKey) logr.Logger {
 			return c.Log.WithValues("mailbox", key.mailbox, "config", key.name())
@@ -313,6 +314,13 @@ func (c *Controller) drop(w *workspace) {
 func (c *Controller) enqueueAll() {
 	for _, w := range c.all() {
 		c.resolveRequests.Publish(w.cluster)
+	}
+}
+
+// enqueueRollouts decides about all rollouts.
+func (c *Controller) enqueueRollouts() {
+	for _, w := range c.all() {
+		c.rolloutRequests.Publish(w.cluster)
 	}
 }
 

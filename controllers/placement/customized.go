@@ -92,6 +92,7 @@ func (w *workspace) addCustomizedBy(customizer types.NamespacedName) {
 	defer w.lock.Unlock()
 	for key := range w.customized.by[customizer] {
 		for mailbox := range w.objects[key].pairs {
+			w.contentChanged(w.objects[key], mailbox)
 			w.add(pairKey{key, mailbox}.task())
 		}
 	}
@@ -104,6 +105,7 @@ func (w *workspace) addCustomizedAt(changed map[logicalcluster.Name]struct{}) {
 	for key := range w.customized.all {
 		for mailbox := range changed {
 			if w.objects[key].pairs[mailbox] != nil {
+				w.contentChanged(w.objects[key], mailbox)
 				w.add(pairKey{key, mailbox}.task())
 			}
 		}

@@ -45,6 +45,18 @@ const (
 	ReasonPending = "Pending"
 	// ReasonSyncing: some objects are on their way from the mailboxes to the clusters.
 	ReasonSyncing = "Syncing"
+	// ReasonWaitingForRollout: an object waits until the rollout lets it go to the destination.
+	ReasonWaitingForRollout = "WaitingForRollout"
+	// ReasonComplete: all destinations have all objects, and these are healthy.
+	ReasonComplete = "Complete"
+	// ReasonProgressing: the rollout goes on.
+	ReasonProgressing = "Progressing"
+	// ReasonPaused: the rollout goes on when spec.paused is false.
+	ReasonPaused = "Paused"
+	// ReasonStopped: destinations wait because others have failed.
+	ReasonStopped = "Stopped"
+	// ReasonDestinationsFailed: no destination waits or comes further, and some have failed.
+	ReasonDestinationsFailed = "DestinationsFailed"
 	// ReasonPlacing: an object is on its way to the mailbox.
 	ReasonPlacing = "Placing"
 	// ReasonObjectsFailed: some objects cannot be placed, or synced with a cluster; status.failures says which.
@@ -197,7 +209,7 @@ func (w *workspace) failed(ctx context.Context, key pairKey, s *pairSnapshot, er
 		if changed {
 			w.enqueueWantedStatus(key.objectKey, entry)
 		}
-		found.placed, found.failure, found.target = false, &failure, nil
+		w.change(entry, key.mailbox, func() { found.placed, found.waiting, found.failure, found.target = false, false, &failure, nil })
 		w.addWithdrawals(key.objectKey, entry, key.mailbox)
 	}
 	w.lock.Unlock()
@@ -269,7 +281,7 @@ func (w *workspace) succeeded(key pairKey, s *pairSnapshot, decision plan.Decisi
 	if found.placed != isPlaced {
 		w.enqueueWantedStatus(key.objectKey, entry)
 	}
-	found.placed, found.failure, found.target = isPlaced, nil, target
+	w.change(entry, key.mailbox, func() { found.placed, found.waiting, found.failure, found.target = isPlaced, false, nil, target })
 	w.addWithdrawals(key.objectKey, entry, key.mailbox)
 	w.dropIfUnused(key)
 }

@@ -69,15 +69,24 @@ type pairSnapshot struct {
 	desired        bool
 }
 
-// reconcilePair makes one pass for a pair: it observes both sides, plans, and makes at most one write to the mailbox.
+// reconcilePair makes one pass for a pair, and notes of which changes it took account.
 func (w *workspace) reconcilePair(ctx context.Context, key pairKey) (reconcile.Result, error) {
-	ctx = requestmetrics.WithClass(ctx, requestmetrics.Object)
+	changes := w.changesOf(key)
+	result, decided, err := w.pass(requestmetrics.WithClass(ctx, requestmetrics.Object), key)
+	w.passed(key, changes, decided)
+	return result, err
+}
+
+// pass makes one pass for a pair: it observes both sides, plans, and makes at most one write to the mailbox. decided is false if nothing
+// could be decided.
+func (w *workspace) pass(ctx context.Context, key pairKey) (result reconcile.Result, decided bool, err error) {
 	s, err := w.observe(ctx, key)
 	if s == nil {
-		return reconcile.Result{}, err
+		return reconcile.Result{}, false, err
 	}
 	if err != nil {
-		return w.failed(ctx, key, s, err)
+		result, err = w.failed(ctx, key, s, err)
+		return result, true, err
 	}
 	planner := plan.Planner{Resource: s.resource, Owner: s.owner, Up: transform.Up{
 		Owner: s.owner, Mailbox: w.cluster.String(), SyncTarget: s.syncTarget.Name, Hasher: w.Hasher,
@@ -86,16 +95,20 @@ func (w *workspace) reconcilePair(ctx context.Context, key pairKey) (reconcile.R
 	planned := planner.PlanUp(&s.Snapshot)
 	switch {
 	case planned.Err != nil:
-		return w.failed(ctx, key, s, planned.Err)
+		result, err = w.failed(ctx, key, s, planned.Err)
+		return result, true, err
 	case planned.Decision.Cause == plan.Unknown:
 		// The pair counts as before until an event brings what is missing.
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, false, nil
+	case w.mustWait(key, s, planned):
+		w.wait(key)
+		return reconcile.Result{}, true, nil
 	}
 	if planned.Repair {
 		if wait := w.driftBackoff(key); wait > 0 {
-			result, _ := w.failed(ctx, key, s, fmt.Errorf("%w: %v", errContended, planned.Decision.Fields))
+			result, _ = w.failed(ctx, key, s, fmt.Errorf("%w: %v", errContended, planned.Decision.Fields))
 			result.RequeueAfter = wait
-			return result, nil
+			return result, true, nil
 		}
 	}
 	log.FromContext(ctx).V(1).Info("decided about a pair", "decision", planned.Decision.String())
@@ -103,12 +116,13 @@ func (w *workspace) reconcilePair(ctx context.Context, key pairKey) (reconcile.R
 	switch {
 	case errors.Is(err, errStale):
 		// The cache is about to show the newer copy.
-		return reconcile.Result{RequeueAfter: plan.CacheTimeout}, nil
+		return reconcile.Result{RequeueAfter: plan.CacheTimeout}, false, nil
 	case err != nil:
-		return w.failed(ctx, key, s, err)
+		result, err = w.failed(ctx, key, s, err)
+		return result, true, err
 	}
 	w.succeeded(key, s, planned.Decision)
-	return reconcile.Result{RequeueAfter: planned.RequeueAfter}, nil
+	return reconcile.Result{RequeueAfter: planned.RequeueAfter}, true, nil
 }
 
 // observe reads everything that one pass needs to know about a pair. It returns nil if nothing can be done about the pair now. With
@@ -233,12 +247,12 @@ func (c *Controller) verifiedSyncTarget(ctx context.Context, mailbox logicalclus
 }
 
 // isMoving reports whether the object has a destination where it is not placed yet, and may come to be: the new copy is made before
-// the old one goes. If a placement chooses its destinations, nobody else has asked for the move: then a copy that fails counts too. It
+// the old one goes. A copy that waits for a change of its content is there already. If a placement chooses its destinations, nobody else has asked for the move: then a copy that fails counts too. It
 // requires the lock.
 func (o *object) isMoving() bool {
 	chooses := slices.ContainsFunc(o.selectedBy, func(one *placementInForce) bool { return one.Choice != nil })
 	for _, found := range o.pairs {
-		if found.desired && !found.placed && (found.failure == nil || chooses) {
+		if found.desired && !found.placed && !(found.waiting && found.hasCopy) && (found.failure == nil || chooses) {
 			return true
 		}
 	}

@@ -186,7 +186,7 @@ func (w *workspace) compile(ctx context.Context, observed []*unstructured.Unstru
 			log.FromContext(ctx).Info("an inventory workspace of a placement is not found", "placement", one.Name, "reason", err.Error())
 			next.partial, next.unresolvedPaths = true, true
 		}
-		inForce := &placementInForce{Placement: one, workspace: self, inventories: inventories}
+		inForce := &placementInForce{Placement: one, workspace: self, inventories: inventories, rollout: w.rolloutOf(one)}
 		result.resolution, result.missing = one.Resolve(view, self, inventories), w.missingResources(one)
 		w.choose(ctx, inForce, next, &result)
 		inForce.setOutcome(&result)
@@ -325,13 +325,14 @@ func (w *workspace) putInForce(next *placements) {
 	changed := w.stale || before == nil || before.fleetSeen != next.fleetSeen || !before.equal(next)
 	// Then pairs may have been passed over, or copies kept.
 	all := w.stale || before == nil || before.partial != next.partial || before.leaving != next.leaving
-	w.placements, w.stale = next, false
+	w.placements, w.stale, w.selecting = next, false, true
 	hasCustomized := len(w.customized.all) > 0
 	known := make(map[objectKey]bool, len(w.objects))
 	for key := range w.objects {
 		known[key] = true
 	}
 	w.lock.Unlock()
+	defer w.setSelectedAll()
 	// Only after the objects have been selected it is certain which copies wait for a withdrawal.
 	defer w.addAllWithdrawals()
 	w.CachePolicy.set(w.cluster, next)
@@ -353,6 +354,27 @@ func (w *workspace) putInForce(next *placements) {
 	for key := range known {
 		w.selectObject(key, all)
 	}
+}
+
+// setSelectedAll notes that all objects have been selected, and lets the rollouts go on.
+func (w *workspace) setSelectedAll() {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	w.selecting = false
+	w.rolloutRequests.Publish(w.cluster)
+}
+
+// rolloutOf returns the state of a placement's rollout, which goes on if the placement is in force already; nil if it has none.
+func (w *workspace) rolloutOf(placement *rules.Placement) *rolloutState {
+	if placement.Rollout == nil {
+		return nil
+	}
+	for _, one := range w.inForce() {
+		if one.UID == placement.UID && one.rollout != nil {
+			return one.rollout
+		}
+	}
+	return newRolloutState()
 }
 
 // addAllWithdrawals enqueues all copies that are to be withdrawn.
@@ -377,7 +399,7 @@ func (w *workspace) addWithdrawals(key objectKey, object *object, except logical
 func (w *workspace) forgetPlacements() {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	w.placements, w.observed = nil, nil
+	w.placements, w.observed, w.complete = nil, nil, false
 }
 
 // equal reports whether two sets of placements place the same objects in the same mailboxes.

@@ -145,6 +145,7 @@ func (w *workspace) setSelected(key objectKey, selected []*placementInForce, abs
 		changed = changed || entry.verified
 	}
 	wantedStatus := wantsStatus(entry.selectedBy)
+	w.countAll(entry, false)
 	entry.selectedBy = selected
 	wanted := map[logicalcluster.Name]struct{}{}
 	for _, placement := range selected {
@@ -153,10 +154,28 @@ func (w *workspace) setSelected(key objectKey, selected []*placementInForce, abs
 		}
 	}
 	w.setDesired(key, entry, wanted, changed)
+	if changed {
+		entry.resetRollouts()
+	}
+	w.countAll(entry, true)
 	if wantedStatus || wantsStatus(selected) {
 		w.enqueueStatus(key, entry)
 	}
 	w.reportRequests.Publish(w.cluster)
+}
+
+// countAll counts all pairs of an object in the rollouts of the placements that select it, or takes them out. It requires the lock.
+func (w *workspace) countAll(entry *object, in bool) {
+	if !slices.ContainsFunc(entry.selectedBy, func(one *placementInForce) bool { return one.rollout != nil }) {
+		return
+	}
+	for mailbox, found := range entry.pairs {
+		if in {
+			w.count(entry.selectedBy, mailbox, notCounted, found.phase())
+		} else {
+			w.count(entry.selectedBy, mailbox, found.phase(), notCounted)
+		}
+	}
 }
 
 // setDesired sets the mailboxes in which an object is desired, and enqueues its pairs: all of them if the object has changed, else
@@ -175,6 +194,7 @@ func (w *workspace) setDesired(key objectKey, entry *object, wanted map[logicalc
 		} else if !changed {
 			continue
 		}
+		found.changes++
 		w.add(at.task())
 	}
 	for _, mailbox := range slices.Collect(maps.Keys(entry.pairs)) {
@@ -186,7 +206,7 @@ func (w *workspace) setDesired(key objectKey, entry *object, wanted map[logicalc
 			w.add(at.task())
 		}
 		if found.desired {
-			found.desired, found.placed, found.failure, found.target = false, false, nil, nil
+			found.desired, found.placed, found.waiting, found.failure, found.target = false, false, false, nil, nil
 			if w.desired--; w.desired == w.MaxPairs {
 				// Other objects have waited for that.
 				w.stale = true

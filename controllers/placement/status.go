@@ -52,6 +52,8 @@ const reportInterval = 5 * time.Second
 // tally counts the pairs of one placement, except selected, which counts objects.
 type tally struct {
 	selected, placed, failed int64
+	// waiting pairs are those that the rollout does not let go on yet.
+	waiting int64
 	// synced pairs are placed, and in sync with the cluster. Of these, healthy ones do their work, and the cluster has given up on
 	// the unhealthy ones.
 	synced, healthy, unhealthy int64
@@ -61,6 +63,8 @@ type tally struct {
 	unsynced map[string]int
 	// failures and progressing are the first of the failed and unhealthy pairs, and of those that are on their way.
 	failures, progressing []edgev2alpha1.PlacementPair
+	// rollout is that of the placement; nil if it has none.
+	rollout *rolloutSummary
 }
 
 // report writes the status and the slice of each placement of a workspace, where they differ.
@@ -215,6 +219,11 @@ func (w *workspace) summarize() (summed summary, known bool) {
 		return summary{}, false
 	}
 	summed = summary{outcomes: w.placements.outcomes, tallies: map[types.UID]*tally{}}
+	for _, placement := range w.placements.all {
+		if rollout := placement.summarizeRollout(); rollout != nil {
+			summed.tallies[placement.UID] = &tally{rollout: rollout}
+		}
+	}
 	for key, object := range w.objects {
 		for _, placement := range object.selectedBy {
 			found := summed.tallies[placement.UID]
@@ -246,6 +255,9 @@ func (t *tally) add(key objectKey, object *object, placement *placementInForce) 
 		case found.failure != nil:
 			t.failed++
 			addFirst(&t.failures, key, destination.Name, *found.failure)
+		case found.waiting:
+			t.waiting++
+			addFirst(&t.progressing, key, destination.Name, Failure{ReasonWaitingForRollout, ""})
 		case found.desired:
 			t.untried = true
 			addFirst(&t.progressing, key, destination.Name, Failure{ReasonPlacing, ""})
@@ -331,8 +343,12 @@ func (c *Controller) writeStatus(ctx context.Context, client dynamic.Interface, 
 	next.Destinations = toInt32(int64(len(found.resolution.Destinations)))
 	next.Selected, next.Placed, next.Failed, next.Failures = counted.selected, counted.placed, counted.failed, counted.failures
 	next.Progressing = counted.progressing
-	next.Synced, next.Healthy = counted.synced, counted.healthy
-	for _, condition := range []metav1.Condition{readyCondition(found, counted), healthyCondition(found, counted), missingCondition(found), upsyncCondition(found), choiceCondition(found)} {
+	next.Synced, next.Healthy, next.Rollout = counted.synced, counted.healthy, rolloutStatus(found, counted)
+	conditions := []metav1.Condition{
+		readyCondition(found, counted), healthyCondition(found, counted), rolloutCondition(found, counted),
+		missingCondition(found), upsyncCondition(found), choiceCondition(found),
+	}
+	for _, condition := range conditions {
 		condition.ObservedGeneration = found.generation
 		if condition.Reason == "" {
 			meta.RemoveStatusCondition(&next.Conditions, condition.Type)
@@ -368,6 +384,13 @@ func statusFields(status edgev2alpha1.EdgePlacementStatus) map[string]any {
 		if fields[list] == nil {
 			fields[list] = []any{}
 		}
+	}
+	rollout, ok := fields["rollout"].(map[string]any)
+	switch {
+	case !ok:
+		fields["rollout"] = nil
+	case rollout["failedClusters"] == nil:
+		rollout["failedClusters"] = nil
 	}
 	return fields
 }

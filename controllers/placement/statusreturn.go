@@ -199,7 +199,7 @@ func (w *workspace) statusRequestOf(key objectKey, resource plan.Resource, sourc
 		for mailbox, found := range entry.pairs {
 			if found.desired {
 				request.placed[mailbox] = found.placed
-				request.isKnown = request.isKnown && (!isStarting || found.placed || found.failure != nil)
+				request.isKnown = request.isKnown && (!isStarting || found.placed || found.waiting || found.failure != nil)
 			}
 		}
 		request.wanted = resource.StatusReturn && wantsStatus(entry.selectedBy)

@@ -91,6 +91,8 @@ type workspace struct {
 	desired int
 	// customized are the objects whose copies differ from destination to destination.
 	customized customized
+	// selecting is true while all objects are selected again. complete is true once all objects are known and selected.
+	selecting, complete bool
 	// caughtUp is true once the statuses of the previous leader may be replaced, see isCaughtUp.
 	caughtUp bool
 	// reported is when the status was last written.
@@ -115,8 +117,12 @@ type object struct {
 type pair struct {
 	// desired is true if a placement wants the copy, and hasCopy if the mailbox shows one.
 	desired, hasCopy bool
-	// placed is true if the copy is as desired. failure is why it cannot be; nil while it may become so.
-	placed  bool
+	// placed is true if the copy is as desired. waiting is true if it is not, and the rollout does not let it become so yet.
+	// undecided is true if the last pass could not tell.
+	placed, waiting, undecided bool
+	// changes is the number of changes of the content so far, and observed the number at the last pass.
+	changes, observed uint32
+	// failure is why the copy cannot be as desired; nil while it may become so.
 	failure *Failure
 	// target is how far the sync with the cluster has come; nil while the copy is not placed, or nobody has tried it.
 	target  *targetState
@@ -134,6 +140,8 @@ type placementInForce struct {
 	inventories []logicalcluster.Name
 	// mailboxes are those of the destinations that have one.
 	mailboxes map[logicalcluster.Name]rules.Destination
+	// rollout is that of the placement; nil if it has none.
+	rollout *rolloutState
 }
 
 func newWorkspace(c *Controller, cluster logicalcluster.Name) *workspace {

@@ -100,6 +100,8 @@ func (s *Strategy) Decide(destinations []Destination, now time.Time) (Decision, 
 	for _, of := range s.firstGroup(admitted, groups) {
 		decision.Admitted.Insert(of.SyncTarget)
 	}
+	// They have begun, and may come to an end.
+	decision.Admitted = decision.Admitted.Union(decision.TimedOut)
 	if s.Paused {
 		decision.Admitted = sets.New[types.UID]()
 	}

@@ -111,9 +111,9 @@ func TestDecide(t *testing.T) {
 		{name: "not for long enough", spec: timed, destinations: "a=S@4 b=W", admitted: "a", recheck: 6 * time.Minute},
 		{name: "for long enough", spec: timed, destinations: "a=S@10 b=W", admitted: "b"},
 		{name: "within the deadline", spec: timed, destinations: "a=P@29 b=W", admitted: "a", recheck: time.Minute},
-		{name: "after the deadline", spec: timed, destinations: "a=P@30 b=W", admitted: "b", timedOut: "a"},
-		{name: "failures after the deadline make room", spec: timed, destinations: "a=F@31 b=P@1 c=W", admitted: "b", timedOut: "a", recheck: 29 * time.Minute},
-		{name: "too many failures", spec: timed, destinations: "a=F@31 b=P@40 c=W", timedOut: "a b", stopped: true},
+		{name: "after the deadline", spec: timed, destinations: "a=P@30 b=W", admitted: "a b", timedOut: "a"},
+		{name: "failures after the deadline make room", spec: timed, destinations: "a=F@31 b=P@1 c=W", admitted: "a b", timedOut: "a", recheck: 29 * time.Minute},
+		{name: "too many failures", spec: timed, destinations: "a=F@31 b=P@40 c=W", admitted: "a b", timedOut: "a b", stopped: true},
 		{name: "mandatory groups first", spec: canary, destinations: "a=W b/canary=W c=W", admitted: "b"},
 		{name: "the rest after them", spec: canary, destinations: "a=W b/canary=S c=W", admitted: "a c"},
 		{name: "mandatory groups must succeed", spec: canary, destinations: "a=W b/canary=F c=W", admitted: "b", stopped: true},
@@ -122,8 +122,8 @@ func TestDecide(t *testing.T) {
 		{name: "texts after numbers", spec: groups, destinations: "a/10=S e=W f/x=W", admitted: "f"},
 		{name: "no group at last", spec: groups, destinations: "a/10=S e=W f/x=S", admitted: "e"},
 		{name: "a mandatory group before lower ones", spec: chosen, destinations: "a/1=W b/z=W", admitted: "b"},
-		{name: "a tolerated failure does not admit two groups", spec: patient, destinations: "a/1=F@31 b/2=W c/3=W", admitted: "b", timedOut: "a"},
-		{name: "a tolerated failure does not hide the rest of its group", spec: patient, destinations: "a/1=F@31 b/1=P@1 c/2=W", admitted: "b", timedOut: "a", recheck: 29 * time.Minute},
+		{name: "a tolerated failure does not admit two groups", spec: patient, destinations: "a/1=F@31 b/2=W c/3=W", admitted: "a b", timedOut: "a"},
+		{name: "a tolerated failure does not hide the rest of its group", spec: patient, destinations: "a/1=F@31 b/1=P@1 c/2=W", admitted: "a b", timedOut: "a", recheck: 29 * time.Minute},
 		{name: "nothing at all", spec: oneByOne},
 	} {
 		t.Run(test.name, func(t *testing.T) {

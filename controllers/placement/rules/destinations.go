@@ -56,6 +56,14 @@ func (d *Destination) Parameters() customization.Parameters {
 	return parameters
 }
 
+// Group returns the value of a label: that of the SyncTarget, else that of its Location, else the empty one.
+func (d *Destination) Group(label string) string {
+	if value, ok := d.Labels[label]; ok || d.location == nil {
+		return value
+	}
+	return d.location.Labels[label]
+}
+
 // Resolution are the destinations of a placement.
 type Resolution struct {
 	// Destinations are sorted by inventory, Location and SyncTarget.

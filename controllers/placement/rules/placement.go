@@ -31,6 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
+	"github.com/synchub-dev/synchub/controllers/placement/rollout"
 )
 
 // Placement is a compiled EdgePlacement. It is immutable.
@@ -46,6 +47,8 @@ type Placement struct {
 	Policy ownership.Policy
 	// Choice restricts the destinations to some of the matching SyncTargets; nil uses all.
 	Choice *Choice
+	// Rollout says which destinations get a change next; nil if all do at once.
+	Rollout *rollout.Strategy
 	// SingletonStatus asks for the status of an object that has one destination, AggregateStatus for that of all destinations.
 	SingletonStatus, AggregateStatus bool
 
@@ -93,6 +96,9 @@ func Compile(placement *edgev2alpha1.EdgePlacement) (*Placement, error) {
 		compiled.Policy = ownership.PolicyOrphan
 	}
 	var err error
+	if compiled.Rollout, err = rollout.New(spec); err != nil {
+		return nil, err
+	}
 	if compiled.locations, err = parseSelectors("spec.locationSelectors", spec.LocationSelectors); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,279 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/placement/rollout"
+)
+
+// rollOut decides for each placement of a workspace which destinations may get the present content of the objects.
+func (c *Controller) rollOut(ctx context.Context, cluster logicalcluster.Name) (reconcile.Result, error) {
+	w := c.existing(cluster)
+	if w == nil || !w.hasRollouts() {
+		return reconcile.Result{}, nil
+	}
+	if !w.isComplete() {
+		return reconcile.Result{RequeueAfter: fleetSeenPoll}, nil
+	}
+	var result reconcile.Result
+	for _, one := range w.inForce() {
+		if one.rollout == nil {
+			continue
+		}
+		after, err := w.rollOutOne(one)
+		if err != nil {
+			// The handler refuses a strategy that the schema and the compiler let pass.
+			log.FromContext(ctx).Error(err, "cannot decide about a rollout", "placement", one.Name)
+			continue
+		}
+		if after > 0 && (result.RequeueAfter == 0 || after < result.RequeueAfter) {
+			result.RequeueAfter = after
+		}
+	}
+	return result, nil
+}
+
+// rollOutOne decides for one placement. It returns after which time to decide again without an event; zero for never.
+func (w *workspace) rollOutOne(one *placementInForce) (recheckAfter time.Duration, err error) {
+	now := w.Clock.Now()
+	w.lock.Lock()
+	state := one.rollout
+	if state.unobserved > 0 {
+		// The pass for the last pair asks again.
+		w.lock.Unlock()
+		return 0, nil
+	}
+	observed, revision := state.observe(one.Destinations, one.Rollout.GroupBy, now), state.revision
+	w.lock.Unlock()
+	decision, err := one.Rollout.Decide(observed, now)
+	if err != nil {
+		return 0, fmt.Errorf("placement %s: %w", one.Name, err)
+	}
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if state.revision != revision {
+		return 0, nil
+	}
+	admitted := state.admit(decision, one.Destinations, now)
+	w.reportRequests.Publish(w.cluster)
+	if len(admitted) > 0 {
+		w.addWaiting(one, admitted)
+		// The deadlines of the admitted destinations begin now.
+		return minRetryDelay, nil
+	}
+	return decision.RecheckAfter, nil
+}
+
+// addWaiting enqueues the pairs of some mailboxes that wait for a placement's rollout. It requires the lock.
+func (w *workspace) addWaiting(one *placementInForce, mailboxes map[logicalcluster.Name]struct{}) {
+	for key, entry := range w.objects {
+		if !slices.ContainsFunc(entry.selectedBy, func(other *placementInForce) bool { return other.UID == one.UID }) {
+			continue
+		}
+		for mailbox := range mailboxes {
+			if found := entry.pairs[mailbox]; found != nil && found.waiting {
+				w.add(pairKey{key, mailbox}.task())
+			}
+		}
+	}
+}
+
+// hasRollouts reports whether a placement in force has a rollout to decide about.
+func (w *workspace) hasRollouts() bool {
+	return slices.ContainsFunc(w.inForce(), func(one *placementInForce) bool { return one.rollout != nil })
+}
+
+// inForce returns the placements in force.
+func (w *workspace) inForce() []*placementInForce {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if w.placements == nil {
+		return nil
+	}
+	return w.placements.all
+}
+
+// isComplete reports whether the hub knows all objects of the workspace, and the placements that select them. A destination that lacks
+// an object that is still to be listed would count as successful.
+func (w *workspace) isComplete() bool {
+	w.lock.Lock()
+	isComplete, isSelecting := w.complete, w.selecting || w.placements == nil || !w.placements.fleetSeen
+	w.lock.Unlock()
+	if isSelecting {
+		return false
+	}
+	if !isComplete && w.knowsSources() && w.hasSelectedAll() {
+		w.lock.Lock()
+		defer w.lock.Unlock()
+		w.complete = w.placements != nil
+		return w.complete
+	}
+	return isComplete
+}
+
+// mustWait reports whether a pass would bring new content to a destination to which no placement's rollout lets it go yet.
+func (w *workspace) mustWait(key pairKey, s *pairSnapshot, planned plan.Plan) bool {
+	if !s.desired || planned.Desired == nil {
+		return false
+	}
+	switch planned.Decision.Action {
+	case plan.Create, plan.Conflict:
+	case plan.Update:
+		if s.Up.Mark != nil && s.Up.Mark.Hash == planned.Desired.Mark.Hash {
+			// The content stays: somebody changed the copy, or the rest of the mark differs.
+			return false
+		}
+	default:
+		return false
+	}
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	entry := w.objects[key.objectKey]
+	return entry != nil && !entry.isAdmitted(key.mailbox)
+}
+
+// isAdmitted reports whether a placement lets the object go to a mailbox. Placements add up, so one is enough. It requires the lock.
+func (o *object) isAdmitted(mailbox logicalcluster.Name) bool {
+	return slices.ContainsFunc(o.selectedBy, func(one *placementInForce) bool {
+		destination, ok := one.mailboxes[mailbox]
+		return ok && (one.rollout == nil || one.Rollout.AdmitsAll() || one.rollout.isAdmitted(destination.UID))
+	})
+}
+
+// wait notes that a pair waits for the rollout. The copy, if there is one, stays as it is.
+func (w *workspace) wait(key pairKey) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	entry := w.objects[key.objectKey]
+	if entry == nil || entry.pairs[key.mailbox] == nil {
+		return
+	}
+	found := entry.pairs[key.mailbox]
+	if found.placed || !found.waiting {
+		w.reportRequests.Publish(w.cluster)
+		w.enqueueWantedStatus(key.objectKey, entry)
+	}
+	if found.failure != nil {
+		w.names.set(takenName{key.mailbox, key.objectKey}, w.cluster, false)
+	}
+	w.change(entry, key.mailbox, func() { found.placed, found.failure, found.target, found.waiting = false, nil, nil, true })
+	w.addWithdrawals(key.objectKey, entry, key.mailbox)
+}
+
+// change changes a pair of an object, and counts it anew in the rollouts. It requires the lock.
+func (w *workspace) change(entry *object, mailbox logicalcluster.Name, change func()) {
+	found := entry.pairs[mailbox]
+	before := found.phase()
+	change()
+	w.count(entry.selectedBy, mailbox, before, found.phase())
+}
+
+// count moves a pair from one phase to another in the rollouts of the placements that select its object. It requires the lock.
+func (w *workspace) count(selectedBy []*placementInForce, mailbox logicalcluster.Name, from, to pairPhase) {
+	if from == to {
+		return
+	}
+	for _, one := range selectedBy {
+		if _, ok := one.mailboxes[mailbox]; ok && one.rollout != nil && one.rollout.move(mailbox, from, to) {
+			w.rolloutRequests.Publish(w.cluster)
+		}
+	}
+}
+
+// contentChanged notes that the content of an object at a mailbox may have changed: nothing is admitted before a pass has been made for
+// each pair. It requires the lock.
+func (w *workspace) contentChanged(entry *object, mailbox logicalcluster.Name) {
+	found := entry.pairs[mailbox]
+	w.change(entry, mailbox, func() { found.changes++ })
+	entry.resetRollouts()
+}
+
+// resetRollouts takes the decisions about the object out of force. It requires the lock.
+func (o *object) resetRollouts() {
+	for _, one := range o.selectedBy {
+		if one.rollout != nil {
+			one.rollout.reset()
+		}
+	}
+}
+
+// changesOf returns the number of changes of a pair so far.
+func (w *workspace) changesOf(key pairKey) uint32 {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if entry := w.objects[key.objectKey]; entry != nil && entry.pairs[key.mailbox] != nil {
+		return entry.pairs[key.mailbox].changes
+	}
+	return 0
+}
+
+// passed notes that a pass for a pair has taken account of a number of changes. decided is false if it could not tell whether the
+// mailbox has the present content.
+func (w *workspace) passed(key pairKey, changes uint32, decided bool) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	entry := w.objects[key.objectKey]
+	if entry == nil || entry.pairs[key.mailbox] == nil {
+		return
+	}
+	found := entry.pairs[key.mailbox]
+	w.change(entry, key.mailbox, func() {
+		found.undecided = !decided && (found.undecided || found.observed != changes)
+		found.observed = changes
+	})
+}
+
+// rolloutSummary is what to report of a rollout.
+type rolloutSummary struct {
+	paused, stopped bool
+	// counts are the destinations by their progress. Those that missed the deadline count as failed.
+	counts [rollout.Failed + 1]int
+	// failed are the names of the failed SyncTargets.
+	failed []string
+}
+
+// summarizeRollout returns what to report of the rollout of a placement; nil if it has none. It requires the lock.
+func (p *placementInForce) summarizeRollout() *rolloutSummary {
+	if p.rollout == nil {
+		return nil
+	}
+	state := p.rollout
+	summed := &rolloutSummary{paused: p.Rollout.Paused, stopped: state.decided && state.decision.Stopped}
+	for i := range p.Destinations {
+		of := &p.Destinations[i]
+		progress := state.progressOf(of)
+		if progress == rollout.Progressing && state.decided && state.decision.TimedOut.Has(of.UID) {
+			progress = rollout.Failed
+		}
+		summed.counts[progress]++
+		if progress == rollout.Failed {
+			summed.failed = append(summed.failed, of.Name)
+		}
+	}
+	slices.Sort(summed.failed)
+	return summed
+}

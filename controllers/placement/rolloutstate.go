@@ -1,0 +1,208 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"time"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
+	"github.com/synchub-dev/synchub/controllers/placement/rollout"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
+)
+
+// pairPhase is how far a pair has come with the present content of its object.
+type pairPhase uint8
+
+const (
+	// notCounted: the pair is not desired.
+	notCounted pairPhase = iota
+	// unobserved: the object may have changed since the last pass for the pair.
+	unobserved
+	// pending: the mailbox does not have the present content, or nobody can tell.
+	pending
+	// progressing: the cluster does not have it, or the object does not do its work there yet.
+	progressing
+	failed
+	succeeded
+	phases
+)
+
+// phase returns how far a pair has come.
+func (p *pair) phase() pairPhase {
+	switch {
+	case !p.desired:
+		return notCounted
+	case p.observed != p.changes:
+		return unobserved
+	case p.failure != nil:
+		return failed
+	case p.undecided || !p.placed:
+		return pending
+	default:
+		return p.target.phase()
+	}
+}
+
+func (t *targetState) phase() pairPhase {
+	switch {
+	case t == nil:
+		return progressing
+	case t.failure != nil:
+		return failed
+	case !t.synced:
+		return progressing
+	}
+	switch t.health.Status {
+	case health.Current:
+		return succeeded
+	case health.Failed, health.Unknown:
+		return failed
+	default:
+		return progressing
+	}
+}
+
+// phaseCounts counts the pairs of one placement in one mailbox by their phases.
+type phaseCounts [phases]int
+
+// progress returns how far a destination has come.
+func (c *phaseCounts) progress(isAdmitted bool) rollout.Progress {
+	switch {
+	case c == nil:
+		return rollout.Succeeded
+	case c[unobserved]+c[pending] > 0 && !isAdmitted:
+		return rollout.Waiting
+	case c[unobserved]+c[pending] > 0:
+		return rollout.Progressing
+	case c[failed] > 0:
+		return rollout.Failed
+	case c[progressing] > 0:
+		return rollout.Progressing
+	default:
+		return rollout.Succeeded
+	}
+}
+
+// rolloutState is the rollout of one placement. The lock of its workspace guards it.
+type rolloutState struct {
+	counts map[logicalcluster.Name]*phaseCounts
+	// unobserved is the number of pairs in this phase.
+	unobserved int
+	// decision is in force if decided is true: all pairs have been observed since their objects changed. revision increases with each
+	// change of an object, so that no decision about its former content comes into force.
+	decision rollout.Decision
+	decided  bool
+	revision int
+	// progress is that of each destination at the last decision.
+	progress map[types.UID]destinationProgress
+}
+
+type destinationProgress struct {
+	rollout.Progress
+	since time.Time
+}
+
+func newRolloutState() *rolloutState {
+	return &rolloutState{counts: map[logicalcluster.Name]*phaseCounts{}, progress: map[types.UID]destinationProgress{}}
+}
+
+// move counts a pair in another phase, and reports whether the decision may change.
+func (s *rolloutState) move(mailbox logicalcluster.Name, from, to pairPhase) bool {
+	counts := s.counts[mailbox]
+	if counts == nil {
+		counts = &phaseCounts{}
+		s.counts[mailbox] = counts
+	}
+	before, wereUnobserved := counts.progress(false), s.unobserved
+	if from != notCounted {
+		counts[from]--
+	}
+	if to != notCounted {
+		counts[to]++
+	}
+	if from == unobserved {
+		s.unobserved--
+	}
+	if to == unobserved {
+		s.unobserved++
+	}
+	after := counts.progress(false)
+	if *counts == (phaseCounts{}) {
+		delete(s.counts, mailbox)
+	}
+	return s.unobserved == 0 && (wereUnobserved > 0 || before != after)
+}
+
+// reset takes the decision out of force, because an object may have changed.
+func (s *rolloutState) reset() {
+	s.decided = false
+	s.revision++
+}
+
+// isAdmitted reports whether a destination may get the present content.
+func (s *rolloutState) isAdmitted(syncTarget types.UID) bool {
+	return s.decided && s.decision.Admitted.Has(syncTarget)
+}
+
+// progressOf returns how far a destination has come.
+func (s *rolloutState) progressOf(destination *rules.Destination) rollout.Progress {
+	isAdmitted := s.isAdmitted(destination.UID)
+	if destination.Mailbox == "" {
+		return (&phaseCounts{pending: 1}).progress(isAdmitted)
+	}
+	return s.counts[destination.Mailbox].progress(isAdmitted)
+}
+
+// observe returns the destinations with their progress, and since when they have come that far.
+func (s *rolloutState) observe(destinations []rules.Destination, groupBy string, now time.Time) []rollout.Destination {
+	observed, next := make([]rollout.Destination, len(destinations)), make(map[types.UID]destinationProgress, len(destinations))
+	for i := range destinations {
+		of := &destinations[i]
+		progress := s.progressOf(of)
+		known, ok := s.progress[of.UID]
+		if !ok || known.Progress != progress {
+			known = destinationProgress{progress, now}
+		}
+		next[of.UID] = known
+		observed[i] = rollout.Destination{SyncTarget: of.UID, Name: of.Name, Progress: progress, Since: known.since}
+		if groupBy != "" {
+			observed[i].Group = of.Group(groupBy)
+		}
+	}
+	s.progress = next
+	return observed
+}
+
+// admit puts a decision into force, and returns the mailboxes of the destinations that it admits and that were not before.
+func (s *rolloutState) admit(decision rollout.Decision, destinations []rules.Destination, now time.Time) (mailboxes map[logicalcluster.Name]struct{}) {
+	mailboxes = map[logicalcluster.Name]struct{}{}
+	for i := range destinations {
+		of := &destinations[i]
+		if !decision.Admitted.Has(of.UID) || s.isAdmitted(of.UID) {
+			continue
+		}
+		mailboxes[of.Mailbox] = struct{}{}
+		if s.progress[of.UID].Progress == rollout.Waiting {
+			s.progress[of.UID] = destinationProgress{rollout.Progressing, now}
+		}
+	}
+	s.decision, s.decided = decision, true
+	return mailboxes
+}
