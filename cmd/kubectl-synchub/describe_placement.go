@@ -62,12 +62,7 @@ func newDescribePlacementCommand(streams genericiooptions.IOStreams) *cobra.Comm
 		Short:   "Show how the objects of an EdgePlacement are on its clusters",
 		Long:    describePlacementLong,
 		Example: "  kubectl synchub describe placement shop",
-		Args: func(command *cobra.Command, args []string) error {
-			if len(args) == 1 && args[0] != "" {
-				return nil
-			}
-			return withAdvice(command, errors.New("give the name of one EdgePlacement"))
-		},
+		Args:    oneEdgePlacement,
 		RunE: func(command *cobra.Command, args []string) error { return options.run(command.Context(), args[0]) },
 	}
 	options.cluster.AddFlags(command.Flags())
@@ -117,8 +112,11 @@ func (o *describePlacementOptions) run(ctx context.Context, name string) error {
 	description := &description{tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', 0), time.Now()}
 	description.placement(placement)
 	// The rest of the description does not depend on the objects, so the user gets it anyway.
-	objects, listError := reader.placedObjects(ctx, workspace, placement)
+	objects, fingerprint, listError := reader.placedObjects(ctx, workspace, placement)
 	if listError == nil {
+		if status := &placement.Status; int64(len(objects)) == status.Selected && status.ObservedObjects != "" && status.ObservedObjects != fingerprint.String() {
+			description.line("Objects have changed since the hub wrote this status.")
+		}
 		description.placedObjects(placement, placed.NewView(placement, slice), objects, o.limit)
 	}
 	description.placementPairs("Failures", placement.Status.Failures)
@@ -139,6 +137,9 @@ func (d *description) placement(of *edgev2alpha1.EdgePlacement) {
 	d.field("Objects", fmt.Sprint(status.Selected))
 	d.field("Pairs", fmt.Sprintf("%d: %d placed, %d synced, %d healthy, %d failed",
 		status.Selected*int64(status.Destinations), status.Placed, status.Synced, status.Healthy, status.Failed))
+	if rollout := status.Rollout; rollout != nil {
+		d.field("Rollout", fmt.Sprintf("%d destinations successful, %d progressing, %d failed, %d waiting", rollout.Succeeded, rollout.Progressing, rollout.Failed, rollout.Waiting))
+	}
 	d.conditions(status.Conditions)
 }
 

@@ -74,6 +74,7 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		newParentCommand("bind", "Make a workspace a workload workspace", nil, newBindComputeCommand(streams)),
 		newParentCommand("unbind", "Undo bind", nil, newUnbindComputeCommand(streams)),
 		newGetCommand(streams),
+		newRolloutCommand(streams),
 		newParentCommand("describe", "Show the details of a SyncTarget or an EdgePlacement", nil, newDescribeTargetCommand(streams), newDescribePlacementCommand(streams)),
 		newParentCommand("published-resource", "Work with PublishedResources", []string{"publishedresource", "pubres"}, newRenderCommand(streams)),
 		newVersionCommand(streams),

@@ -41,18 +41,18 @@ import (
 	"github.com/synchub-dev/synchub/provider/bindcompute"
 )
 
-// placedObjects returns the objects of the workspace that an EdgePlacement selects, sorted. It reads only their metadata.
-func (r *reader) placedObjects(ctx context.Context, workspace client.Client, placement *edgev2alpha1.EdgePlacement) ([]placed.Object, error) {
+// placedObjects returns the objects of the workspace that an EdgePlacement selects, sorted, with the fingerprint of their content. It reads
+// only their metadata.
+func (r *reader) placedObjects(ctx context.Context, workspace client.Client, placement *edgev2alpha1.EdgePlacement) (found []placed.Object, fingerprint rules.Fingerprint, err error) {
 	compiled, err := rules.Compile(placement)
 	if err != nil {
-		return nil, err
+		return nil, fingerprint, err
 	}
 	resources, err := placeableResources(ctx, workspace)
 	if err != nil {
-		return nil, err
+		return nil, fingerprint, err
 	}
 	namespaceLabels := r.namespaceLabels(ctx)
-	var found []placed.Object
 	for _, resource := range resources {
 		if !compiled.MaySelect(resource.Group, resource.Resource) {
 			continue
@@ -63,19 +63,20 @@ func (r *reader) placedObjects(ctx context.Context, workspace client.Client, pla
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, fingerprint, err
 		}
 		err = r.eachMetadata(ctx, served, func(object *unstructured.Unstructured) {
 			if object.GetDeletionTimestamp() == nil && selects(compiled, served, object, namespaceLabels) {
 				found = append(found, placed.Object{GroupResource: resource, NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}})
+				fingerprint.Add(rules.ContentHash(resource, object))
 			}
 		})
 		if err != nil {
-			return nil, fmt.Errorf("cannot list %s: %w", resource, err)
+			return nil, fingerprint, fmt.Errorf("cannot list %s: %w", resource, err)
 		}
 	}
 	slices.SortFunc(found, placed.Object.Compare)
-	return found, nil
+	return found, fingerprint, nil
 }
 
 // selects reports whether an EdgePlacement selects an object, as the hub decides it.

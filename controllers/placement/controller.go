@@ -105,10 +105,10 @@ type Controller struct {
 	// may have changed, and configRequests the SyncerConfigs that may have to change.
 	resolveRequests, rolloutRequests, reportRequests topic.Topic[logicalcluster.Name]
 	configRequests                                   topic.Topic[configKey]
-	paths                           *pathVerifier
-	fieldManager                    string
-	configs                         *configs
-	names                           nameWaiters
+	paths                                            *pathVerifier
+	fieldManager                                     string
+	configs                                          *configs
+	names                                            nameWaiters
 
 	// fleetSeen is true once the view of the inventories is complete, see isFleetSeen.
 	fleetSeen atomic.Bool

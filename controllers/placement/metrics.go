@@ -24,8 +24,10 @@ import (
 
 // States of pairs in metrics.
 const (
-	statePlaced      = "placed"
-	statePending     = "pending"
+	statePlaced  = "placed"
+	statePending = "pending"
+	// stateWaiting: the rollout does not let the object go to the destination yet.
+	stateWaiting     = "waiting"
 	stateFailed      = "failed"
 	stateWithdrawing = "withdrawing"
 	// stateKept: the workspace is not visible, so the hub keeps its copies as they are.
@@ -36,7 +38,7 @@ var (
 	workspacesDesc = prometheus.NewDesc("synchub_placement_workspaces",
 		"Workload workspaces that the hub knows.", nil, nil)
 	pairsDesc = prometheus.NewDesc("synchub_placement_pairs",
-		"Pairs of an object and a destination, by state: placed, pending, failed, withdrawing, or kept because the workspace is not visible.", []string{"state"}, nil)
+		"Pairs of an object and a destination, by state: placed, pending, waiting, failed, withdrawing, or kept because the workspace is not visible.", []string{"state"}, nil)
 )
 
 // runningControllers are the running controllers: none on a hub that does not lead.
@@ -49,7 +51,7 @@ func collect(running []*Controller, metrics chan<- prometheus.Metric) {
 	if len(running) == 0 {
 		return
 	}
-	workspaces, pairs := 0, map[string]int{statePlaced: 0, statePending: 0, stateFailed: 0, stateWithdrawing: 0, stateKept: 0}
+	workspaces, pairs := 0, map[string]int{statePlaced: 0, statePending: 0, stateWaiting: 0, stateFailed: 0, stateWithdrawing: 0, stateKept: 0}
 	for _, controller := range running {
 		for _, w := range controller.all() {
 			workspaces++
@@ -77,6 +79,8 @@ func (w *workspace) countStates(counts map[string]int) {
 				counts[statePlaced]++
 			case found.failure != nil:
 				counts[stateFailed]++
+			case found.waiting:
+				counts[stateWaiting]++
 			default:
 				counts[statePending]++
 			}

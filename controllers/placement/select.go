@@ -106,6 +106,9 @@ func (w *workspace) selectObject(key objectKey, changed bool) {
 	}
 	w.setSelected(key, selected, absent, changed)
 	w.observeCustomization(key, source)
+	if entry := w.objects[key]; entry != nil && source != nil {
+		entry.contentHash = rules.ContentHash(key.resource.GroupResource(), source)
+	}
 	if len(selected) == 0 && source != nil && w.hasReturnedStatus(source) {
 		w.add(key.statusTask())
 	}

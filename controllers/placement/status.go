@@ -52,6 +52,9 @@ const reportInterval = 5 * time.Second
 // tally counts the pairs of one placement, except selected, which counts objects.
 type tally struct {
 	selected, placed, failed int64
+	// fingerprint is that of the objects. unobserved is true if no pass has been made yet for some pair since its object changed.
+	fingerprint rules.Fingerprint
+	unobserved  bool
 	// waiting pairs are those that the rollout does not let go on yet.
 	waiting int64
 	// synced pairs are placed, and in sync with the cluster. Of these, healthy ones do their work, and the cluster has given up on
@@ -245,8 +248,10 @@ func (w *workspace) summarize() (summed summary, known bool) {
 // add counts the pairs of an object that a placement selects. Copies elsewhere that cannot be withdrawn count as failed.
 func (t *tally) add(key objectKey, object *object, placement *placementInForce) {
 	t.selected++
+	t.fingerprint.Add(object.contentHash)
 	for mailbox, found := range object.pairs {
 		destination, isDestination := placement.mailboxes[mailbox]
+		t.unobserved = t.unobserved || found.desired && (found.observed != found.changes || found.undecided)
 		switch {
 		case !isDestination && found.desired:
 		case found.placed:
@@ -343,6 +348,9 @@ func (c *Controller) writeStatus(ctx context.Context, client dynamic.Interface, 
 	next.Destinations = toInt32(int64(len(found.resolution.Destinations)))
 	next.Selected, next.Placed, next.Failed, next.Failures = counted.selected, counted.placed, counted.failed, counted.failures
 	next.Progressing = counted.progressing
+	if !counted.unobserved {
+		next.ObservedObjects = counted.fingerprint.String()
+	}
 	next.Synced, next.Healthy, next.Rollout = counted.synced, counted.healthy, rolloutStatus(found, counted)
 	conditions := []metav1.Condition{
 		readyCondition(found, counted), healthyCondition(found, counted), rolloutCondition(found, counted),

@@ -170,6 +170,8 @@ func TestTally(t *testing.T) {
 		progressing string
 	}{
 		"not placed":               {pair{desired: true}, tally{untried: true}, "Placing"},
+		"changed since":            {pair{desired: true, placed: true, changes: 1, target: &targetState{}}, tally{placed: 1, unobserved: true, unsynced: map[string]int{"cluster": 1}}, "Syncing"},
+		"waiting":                  {pair{desired: true, waiting: true}, tally{waiting: 1}, "WaitingForRollout"},
 		"nobody has tried it":      {pair{desired: true, placed: true}, tally{placed: 1, untried: true, unsynced: map[string]int{"cluster": 1}}, "Syncing"},
 		"on its way":               {pair{desired: true, placed: true, target: &targetState{}}, tally{placed: 1, unsynced: map[string]int{"cluster": 1}}, "Syncing"},
 		"the cluster refuses it":   {pair{desired: true, placed: true, target: &targetState{failure: refused}}, tally{placed: 1, failed: 1}, ""},
@@ -190,6 +192,7 @@ func TestTally(t *testing.T) {
 		if progressing != c.progressing {
 			t.Errorf("%s: it is on its way for the reason %q", name, progressing)
 		}
+		c.want.fingerprint.Add(0)
 		c.want.selected, counted.failures, counted.progressing = 1, nil, nil
 		if !reflect.DeepEqual(counted, c.want) {
 			t.Errorf("%s: %+v", name, counted)

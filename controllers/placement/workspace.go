@@ -109,6 +109,8 @@ type object struct {
 	pairs    map[logicalcluster.Name]*pair
 	// customization is what the source asks for by its annotations.
 	customization customization.Request
+	// contentHash is that of the source, see [rules.ContentHash].
+	contentHash uint64
 	// aggregationError is why the statuses of the copies cannot be combined.
 	aggregationError string
 }

@@ -349,21 +349,22 @@ func eventuallyPlaced(ctx context.Context, workload *installation.Workload, mani
 
 // readyStatus returns the status of the condition Ready of a placement, and readyReason its reason.
 func readyStatus(ctx context.Context, workload *installation.Workload, name string) string {
-	return placementReady(ctx, workload, name, "status")
+	return placementCondition(ctx, workload, name, edgev2alpha1.ConditionReady, "status")
 }
 
 func readyReason(ctx context.Context, workload *installation.Workload, name string) string {
-	return placementReady(ctx, workload, name, "reason")
+	return placementCondition(ctx, workload, name, edgev2alpha1.ConditionReady, "reason")
 }
 
-func placementReady(ctx context.Context, workload *installation.Workload, name, field string) string {
+// placementCondition returns a field of a condition of a placement; empty if there is none.
+func placementCondition(ctx context.Context, workload *installation.Workload, name, condition, field string) string {
 	object, err := framework.Get(ctx, workload.Config, edgePlacements, "", name)
 	if err != nil {
 		return err.Error()
 	}
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
-	for _, condition := range conditions {
-		if one, _ := condition.(map[string]any); one["type"] == "Ready" {
+	for _, found := range conditions {
+		if one, _ := found.(map[string]any); one["type"] == condition {
 			return fmt.Sprint(one[field])
 		}
 	}

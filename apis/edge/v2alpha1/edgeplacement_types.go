@@ -243,6 +243,11 @@ type EdgePlacementStatus struct {
 	// +optional
 	Selected int64 `json:"selected"`
 
+	// observedObjects identifies the content of the selected objects that the rest of the status is about: a number of
+	// objects and a hash of their metadata.
+	// +optional
+	ObservedObjects string `json:"observedObjects,omitempty"`
+
 	// placed is the number of pairs of a selected object and a destination for which the mailbox of the destination
 	// has the object as it is in this workspace.
 	// +optional

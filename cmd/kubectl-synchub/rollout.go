@@ -1,0 +1,258 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/tools/cache"
+	toolswatch "k8s.io/client-go/tools/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/placement"
+)
+
+const rolloutStatusLong = `Show how far the rollout of an EdgePlacement of the current workspace has come, and wait for its end.
+
+The rollout is complete when the clusters of all destinations have all objects as they are in the workspace, and these are
+healthy. The command fails if the rollout is paused, if it has stopped because of failures, or after --timeout.`
+
+// newRolloutCommand returns the commands about the rollout of an EdgePlacement.
+func newRolloutCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	return newParentCommand("rollout", "Follow, pause or resume the rollout of an EdgePlacement", nil,
+		newRolloutStatusCommand(streams),
+		newPauseCommand(streams, pauseCommand{name: "pause", done: "paused", paused: true, short: "Let no change of an EdgePlacement's objects go to any cluster"}),
+		newPauseCommand(streams, pauseCommand{name: "resume", done: "resumed", short: "Let a paused rollout go on"}),
+	)
+}
+
+// rolloutOptions are the flags of rollout status.
+type rolloutOptions struct {
+	describePlacementOptions
+	watch   bool
+	timeout time.Duration
+	// told is the last line that was printed.
+	told string
+}
+
+func newRolloutStatusCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	options := &rolloutOptions{describePlacementOptions: describePlacementOptions{workspaceOptions: newWorkspaceOptions(streams)}}
+	command := &cobra.Command{
+		Use:     "status PLACEMENT",
+		Short:   "Show how far a rollout has come, and wait for its end",
+		Long:    rolloutStatusLong,
+		Example: "  kubectl synchub rollout status shop --timeout=10m",
+		Args:    oneEdgePlacement,
+		RunE: func(command *cobra.Command, args []string) error {
+			return options.run(command.Context(), args[0])
+		},
+	}
+	options.cluster.AddFlags(command.Flags())
+	command.Flags().BoolVarP(&options.watch, "watch", "w", true, "wait until the rollout is complete")
+	command.Flags().DurationVar(&options.timeout, "timeout", 0, "how long to wait for that; 0 waits for ever")
+	command.ValidArgsFunction = options.completePlacement
+	return command
+}
+
+func oneEdgePlacement(command *cobra.Command, args []string) error {
+	if len(args) == 1 && args[0] != "" {
+		return nil
+	}
+	return withAdvice(command, errors.New("give the name of one EdgePlacement"))
+}
+
+func (o *rolloutOptions) run(ctx context.Context, name string) error {
+	if o.timeout < 0 {
+		return errors.New("--timeout: it must not be negative")
+	}
+	workspace, err := o.client()
+	if err != nil {
+		return err
+	}
+	config, err := o.cluster.ToRESTConfig()
+	if err != nil {
+		return err
+	}
+	reader, err := newReader(config)
+	if err != nil {
+		return err
+	}
+	found, _, err := getEdgePlacement(ctx, workspace, name)
+	if err != nil {
+		return err
+	}
+	check := func(seen *edgev2alpha1.EdgePlacement) (done bool, err error) {
+		isObserved, err := isObserved(ctx, reader, workspace, seen)
+		if err != nil {
+			return false, err
+		}
+		line, done, err := rolloutProgress(seen, isObserved)
+		if line != o.told {
+			o.told = line
+			_, _ = fmt.Fprintln(o.Out, line)
+		}
+		return done, err
+	}
+	if !o.watch {
+		_, err := check(found)
+		return err
+	}
+	return o.wait(ctx, workspace, name, check)
+}
+
+// wait calls a function for the EdgePlacement and each later state of it, until the function returns true or an error.
+func (o *rolloutOptions) wait(ctx context.Context, workspace client.WithWatch, name string, check func(*edgev2alpha1.EdgePlacement) (bool, error)) error {
+	if o.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("the rollout of %s was not complete after %s", name, o.timeout))
+		defer cancel()
+	}
+	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			options.FieldSelector = only
+			list := &edgev2alpha1.EdgePlacementList{}
+			return list, workspace.List(ctx, list, &client.ListOptions{Raw: &options})
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			options.FieldSelector = only
+			return workspace.Watch(ctx, &edgev2alpha1.EdgePlacementList{}, &client.ListOptions{Raw: &options})
+		},
+	}
+	_, err := toolswatch.UntilWithSync(ctx, source, &edgev2alpha1.EdgePlacement{}, nil, func(event watch.Event) (bool, error) {
+		seen, ok := event.Object.(*edgev2alpha1.EdgePlacement)
+		switch {
+		case !ok:
+			return false, nil
+		case event.Type == watch.Deleted:
+			return false, fmt.Errorf("the EdgePlacement %s was deleted", name)
+		}
+		return check(seen)
+	})
+	if cause := context.Cause(ctx); cause != nil && err != nil {
+		return cause
+	}
+	return err
+}
+
+// isObserved reports whether the status of an EdgePlacement is about the objects as they are now.
+func isObserved(ctx context.Context, reader *reader, workspace client.Client, of *edgev2alpha1.EdgePlacement) (bool, error) {
+	_, fingerprint, err := reader.placedObjects(ctx, workspace, of)
+	if err != nil {
+		return false, fmt.Errorf("cannot tell whether the hub has seen all objects: %w", err)
+	}
+	return of.Status.ObservedObjects == fingerprint.String(), nil
+}
+
+// rolloutProgress tells how far a rollout has come. The error is why it does not come to its end by itself.
+func rolloutProgress(of *edgev2alpha1.EdgePlacement, isObserved bool) (line string, done bool, err error) {
+	status := &of.Status
+	if int64(status.SpecGeneration) != of.Generation || !isObserved {
+		return fmt.Sprintf("Waiting for the hub to see the objects of %s as they are now...", of.Name), false, nil
+	}
+	condition := meta.FindStatusCondition(status.Conditions, edgev2alpha1.ConditionRolledOut)
+	if condition == nil {
+		return progressOfAll(of)
+	}
+	switch {
+	case condition.Status == metav1.ConditionTrue:
+		return fmt.Sprintf("%s is rolled out: %s", of.Name, condition.Message), true, nil
+	case condition.Reason == placement.ReasonProgressing:
+		return "Waiting for the rollout: " + condition.Message, false, nil
+	default:
+		return fmt.Sprintf("%s is not rolled out.", of.Name), false, fmt.Errorf("%s: %s", condition.Reason, condition.Message)
+	}
+}
+
+// progressOfAll tells how far a rollout to all destinations at once has come.
+func progressOfAll(of *edgev2alpha1.EdgePlacement) (line string, done bool, err error) {
+	for _, kind := range []string{edgev2alpha1.ConditionReady, edgev2alpha1.ConditionHealthy} {
+		condition := meta.FindStatusCondition(of.Status.Conditions, kind)
+		if condition == nil || condition.Status == metav1.ConditionTrue {
+			continue
+		}
+		switch condition.Reason {
+		case placement.ReasonPending, placement.ReasonSyncing, placement.ReasonInProgress, placement.ReasonWaitingForRollout:
+			return "Waiting for the rollout: " + condition.Message, false, nil
+		default:
+			return fmt.Sprintf("%s is not rolled out.", of.Name), false, fmt.Errorf("%s: %s", condition.Reason, condition.Message)
+		}
+	}
+	return fmt.Sprintf("%s is rolled out: %d destinations have all %d objects, and these are healthy.", of.Name, of.Status.Destinations, of.Status.Selected), true, nil
+}
+
+// pauseCommand is rollout pause, or rollout resume.
+type pauseCommand struct {
+	name, done, short string
+	paused            bool
+}
+
+func newPauseCommand(streams genericiooptions.IOStreams, of pauseCommand) *cobra.Command {
+	options := newInventoryOptions(streams)
+	completion := &describePlacementOptions{workspaceOptions: options.workspaceOptions}
+	command := &cobra.Command{
+		Use:     of.name + " PLACEMENT",
+		Short:   of.short,
+		Long:    of.short + ".\n\nIt sets spec.paused. Deletions and withdrawals do not wait.",
+		Example: fmt.Sprintf("  kubectl synchub rollout %s shop", of.name),
+		RunE:    func(command *cobra.Command, args []string) error { return options.setPaused(command.Context(), args[0], of) },
+	}
+	options.addFlags(command)
+	command.Args, command.ValidArgsFunction = oneEdgePlacement, completion.completePlacement
+	return command
+}
+
+// setPaused sets spec.paused of an EdgePlacement, unless it has the value.
+func (o *inventoryOptions) setPaused(ctx context.Context, name string, to pauseCommand) error {
+	if err := o.complete(); err != nil {
+		return err
+	}
+	workspace, err := o.client()
+	if err != nil {
+		return err
+	}
+	found, _, err := getEdgePlacement(ctx, workspace, name)
+	if err != nil {
+		return err
+	}
+	found.SetGroupVersionKind(edgev2alpha1.SchemeGroupVersion.WithKind("EdgePlacement"))
+	if found.Spec.Paused == to.paused {
+		return o.print(found, "already "+to.done)
+	}
+	before := found.DeepCopy()
+	found.Spec.Paused = to.paused
+	if o.dryRun != dryRunClient {
+		kind := found.GroupVersionKind()
+		if err := o.withDryRun(workspace).Patch(ctx, found, client.MergeFrom(before)); err != nil {
+			return fmt.Errorf("cannot change the EdgePlacement %s: %w", name, err)
+		}
+		// The printers need the kind, which the client removes.
+		found.SetGroupVersionKind(kind)
+	}
+	return o.print(found, to.done)
+}

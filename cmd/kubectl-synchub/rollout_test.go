@@ -1,0 +1,66 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/placement"
+)
+
+func TestRolloutProgress(t *testing.T) {
+	t.Parallel()
+	is := func(kind, status, reason string) metav1.Condition {
+		return metav1.Condition{Type: kind, Status: metav1.ConditionStatus(status), Reason: reason, Message: "as it is."}
+	}
+	ready, healthy := is("Ready", "True", placement.ReasonInSync), is("Healthy", "True", placement.ReasonCurrent)
+	for name, c := range map[string]struct {
+		conditions   []metav1.Condition
+		generation   int32
+		isUnobserved bool
+		done         bool
+		line, err    string
+	}{
+		"of another generation":   {[]metav1.Condition{is("RolledOut", "True", placement.ReasonComplete)}, 1, false, false, "see the objects", ""},
+		"of other objects":        {[]metav1.Condition{is("RolledOut", "True", placement.ReasonComplete)}, 2, true, false, "see the objects", ""},
+		"complete":                {[]metav1.Condition{is("RolledOut", "True", placement.ReasonComplete)}, 2, false, true, "is rolled out", ""},
+		"on its way":              {[]metav1.Condition{is("RolledOut", "False", placement.ReasonProgressing)}, 2, false, false, "Waiting for the rollout", ""},
+		"paused":                  {[]metav1.Condition{is("RolledOut", "False", placement.ReasonPaused)}, 2, false, false, "not rolled out", "Paused: as it is."},
+		"stopped":                 {[]metav1.Condition{is("RolledOut", "False", placement.ReasonStopped)}, 2, false, false, "not rolled out", "Stopped: as it is."},
+		"everywhere at once":      {[]metav1.Condition{ready, healthy}, 2, false, true, "is rolled out", ""},
+		"without any health":      {[]metav1.Condition{ready}, 2, false, true, "is rolled out", ""},
+		"not everywhere yet":      {[]metav1.Condition{is("Ready", "False", placement.ReasonSyncing), healthy}, 2, false, false, "Waiting for the rollout", ""},
+		"not healthy yet":         {[]metav1.Condition{ready, is("Healthy", "False", placement.ReasonInProgress)}, 2, false, false, "Waiting for the rollout", ""},
+		"refused somewhere":       {[]metav1.Condition{is("Ready", "False", placement.ReasonObjectsFailed)}, 2, false, false, "not rolled out", "ObjectsFailed"},
+		"unhealthy somewhere":     {[]metav1.Condition{ready, is("Healthy", "False", placement.ReasonUnhealthy)}, 2, false, false, "not rolled out", "Unhealthy"},
+		"without any destination": {[]metav1.Condition{is("Ready", "False", placement.ReasonNoLocation)}, 2, false, false, "not rolled out", "NoLocation"},
+	} {
+		of := &edgev2alpha1.EdgePlacement{ObjectMeta: metav1.ObjectMeta{Name: "shop", Generation: 2}}
+		of.Status = edgev2alpha1.EdgePlacementStatus{SpecGeneration: c.generation, Conditions: c.conditions}
+		line, done, err := rolloutProgress(of, !c.isUnobserved)
+		if done != c.done || !strings.Contains(line, c.line) {
+			t.Errorf("%s: %t, %s", name, done, line)
+		}
+		if (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,146 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
+	"github.com/synchub-dev/synchub/controllers/placement/fleet"
+	"github.com/synchub-dev/synchub/controllers/placement/rollout"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
+)
+
+func TestPairPhase(t *testing.T) {
+	t.Parallel()
+	healthy := &targetState{synced: true, health: health.Health{Status: health.Current}}
+	for name, c := range map[string]struct {
+		pair pair
+		want pairPhase
+	}{
+		"not desired":         {pair{placed: true}, notCounted},
+		"changed":             {pair{desired: true, placed: true, target: healthy, changes: 2, observed: 1}, unobserved},
+		"not placed":          {pair{desired: true}, pending},
+		"undecided":           {pair{desired: true, placed: true, undecided: true, target: healthy}, pending},
+		"refused":             {pair{desired: true, failure: &Failure{}}, failed},
+		"nobody has tried it": {pair{desired: true, placed: true}, progressing},
+		"on its way":          {pair{desired: true, placed: true, target: &targetState{}}, progressing},
+		"refused there":       {pair{desired: true, placed: true, target: &targetState{failure: &Failure{}}}, failed},
+		"starting":            {pair{desired: true, placed: true, target: &targetState{synced: true, health: health.Health{Status: health.InProgress}}}, progressing},
+		"given up":            {pair{desired: true, placed: true, target: &targetState{synced: true, health: health.Health{Status: health.Failed}}}, failed},
+		"nobody can tell":     {pair{desired: true, placed: true, target: &targetState{synced: true, health: health.Health{Status: health.Unknown}}}, failed},
+		"at work":             {pair{desired: true, placed: true, target: healthy}, succeeded},
+	} {
+		if got := c.pair.phase(); got != c.want {
+			t.Errorf("%s: phase %d, not %d", name, got, c.want)
+		}
+	}
+}
+
+// A destination whose objects may have changed waits, whatever it was before, and what it was admitted to is over.
+func TestRolloutState(t *testing.T) {
+	t.Parallel()
+	const mailbox = logicalcluster.Name("m")
+	destinations := []rules.Destination{{SyncTarget: fleet.SyncTarget{UID: "1", Name: "florin", Mailbox: mailbox}}, {SyncTarget: fleet.SyncTarget{UID: "2", Name: "guilder"}}}
+	start := time.Unix(0, 0)
+	state := newRolloutState()
+	expect := func(what string, now time.Time, first, second rollout.Progress, since time.Time) {
+		t.Helper()
+		observed := state.observe(destinations, "", now)
+		if observed[0].Progress != first || observed[1].Progress != second || !observed[0].Since.Equal(since) {
+			t.Errorf("%s: %+v", what, observed)
+		}
+	}
+	admit := func(now time.Time, uids ...types.UID) []logicalcluster.Name {
+		var mailboxes []logicalcluster.Name
+		for name := range state.admit(rollout.Decision{Admitted: sets.New(uids...)}, destinations, now) {
+			mailboxes = append(mailboxes, name)
+		}
+		slices.Sort(mailboxes)
+		return mailboxes
+	}
+	expect("no object yet, and no mailbox", start, rollout.Succeeded, rollout.Waiting, start)
+	if state.move(mailbox, notCounted, unobserved) {
+		t.Error("a decision without a pass")
+	}
+	if !state.move(mailbox, unobserved, pending) {
+		t.Error("all passes are made, and nobody decides")
+	}
+	expect("it lacks the object", start.Add(1), rollout.Waiting, rollout.Waiting, start.Add(1))
+	if got := admit(start.Add(2), "1"); !slices.Equal(got, []logicalcluster.Name{mailbox}) {
+		t.Errorf("admitted: %v", got)
+	}
+	if got := admit(start.Add(3), "1"); len(got) > 0 {
+		t.Errorf("admitted twice: %v", got)
+	}
+	expect("admitted", start.Add(4), rollout.Progressing, rollout.Waiting, start.Add(2))
+	if !state.move(mailbox, pending, progressing) {
+		t.Error("it may be successful, and nobody decides")
+	}
+	state.move(mailbox, progressing, succeeded)
+	expect("successful", start.Add(5), rollout.Succeeded, rollout.Waiting, start.Add(5))
+	state.move(mailbox, succeeded, unobserved)
+	state.reset()
+	expect("changed", start.Add(6), rollout.Waiting, rollout.Waiting, start.Add(6))
+	state.move(mailbox, unobserved, notCounted)
+	if len(state.counts) > 0 || state.unobserved != 0 {
+		t.Errorf("%+v", state)
+	}
+}
+
+func TestRolloutCondition(t *testing.T) {
+	t.Parallel()
+	three := outcome{resolution: rules.Resolution{Destinations: make([]rules.Destination, 3), Locations: 1}}
+	// The counts are those of waiting, progressing, succeeded and failed destinations.
+	for name, c := range map[string]struct {
+		outcome outcome
+		tally   tally
+		reason  string
+	}{
+		"no strategy":         {three, tally{selected: 1}, ""},
+		"nothing selected":    {three, tally{rollout: &rolloutSummary{counts: [4]int{0, 0, 3, 0}}}, ""},
+		"not in force":        {outcome{reason: ReasonInvalid}, tally{selected: 1, rollout: &rolloutSummary{}}, ""},
+		"complete":            {three, tally{selected: 1, rollout: &rolloutSummary{counts: [4]int{0, 0, 3, 0}}}, ReasonComplete},
+		"complete and paused": {three, tally{selected: 1, rollout: &rolloutSummary{paused: true, counts: [4]int{0, 0, 3, 0}}}, ReasonComplete},
+		"paused":              {three, tally{selected: 1, rollout: &rolloutSummary{paused: true, counts: [4]int{1, 1, 1, 0}}}, ReasonPaused},
+		"on its way":          {three, tally{selected: 1, rollout: &rolloutSummary{counts: [4]int{1, 1, 0, 1}, failed: []string{"florin"}}}, ReasonProgressing},
+		"stopped":             {three, tally{selected: 1, rollout: &rolloutSummary{stopped: true, counts: [4]int{1, 0, 1, 1}, failed: []string{"florin"}}}, ReasonStopped},
+		"failed at last":      {three, tally{selected: 1, rollout: &rolloutSummary{counts: [4]int{0, 0, 2, 1}, failed: []string{"florin"}}}, ReasonDestinationsFailed},
+	} {
+		condition := rolloutCondition(c.outcome, &c.tally)
+		if condition.Reason != c.reason || (condition.Status == "True") != (c.reason == ReasonComplete) || (condition.Message == "") != (c.reason == "") {
+			t.Errorf("%s: %+v", name, condition)
+		}
+		if status := rolloutStatus(c.outcome, &c.tally); (status == nil) != (c.reason == "") {
+			t.Errorf("%s: %+v", name, status)
+		}
+	}
+	fields := statusFields(edgev2alpha1.EdgePlacementStatus{Rollout: &edgev2alpha1.RolloutStatus{Waiting: 1}})
+	if rolled, ok := fields["rollout"].(map[string]any); !ok || rolled["failedClusters"] != nil || rolled["succeeded"] != int64(0) {
+		t.Errorf("a merge patch would leave former values: %v", fields["rollout"])
+	}
+	if value, ok := statusFields(edgev2alpha1.EdgePlacementStatus{})["rollout"]; !ok || value != nil {
+		t.Error("a merge patch would leave a former rollout")
+	}
+}

@@ -1,0 +1,127 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"fmt"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/placement"
+	"github.com/synchub-dev/synchub/test/framework/installation"
+)
+
+// rollingTill is a Deployment of an edition that runs on nodes that the SyncTarget names.
+func rollingTill(namespace, edition string) string {
+	return fmt.Sprintf(`
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: till
+  namespace: %[1]s
+  labels: {edition: %[2]q}
+  annotations: {edge.kubestellar.io/expand-parameters: "true"}
+spec:
+  progressDeadlineSeconds: 5
+  selector: {matchLabels: {app: till}}
+  template:
+    metadata: {labels: {app: till, edition: %[2]q}}
+    spec:
+      nodeSelector: {kubernetes.io/os: "%%(nodes)"}
+      containers: [{name: till, image: example.org/till}]
+`, namespace, edition)
+}
+
+var _ = Describe("a rollout", func() {
+	It("goes to the next cluster when the one before is healthy, stops at a failure, and can be paused", func(ctx SpecContext) {
+		const ns = "placement-rollout"
+		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
+		for name, wave := range map[string]string{"florin": "2", "guilder": "1"} {
+			Expect(inventory.Register(ctx, name, kubeconfigOf(name), map[string]string{"env": "prod", "wave": wave})).To(Succeed())
+			patch(ctx, inventory.Config, installation.SyncTargets, "", name, `{"metadata": {"annotations": {"nodes": "linux"}}}`)
+		}
+		apply(ctx, inventory.Config, location("prod", "prod", workload.Path))
+		edition := func(name string) func() string {
+			return func() string { return value(ctx, target(name), deployments, ns, "till", "metadata", "labels", "edition") }
+		}
+		rolledOut := func() string { return placementCondition(ctx, workload, "shop", edgev2alpha1.ConditionRolledOut, "reason") }
+		counts := func() (text string) {
+			for _, field := range []string{"succeeded", "progressing", "failed", "waiting"} {
+				text += value(ctx, workload.Config, edgePlacements, "", "shop", "status", "rollout", field) + " "
+			}
+			return text
+		}
+
+		plugin := func(args ...string) string { return runPlugin(ctx, workload.Path, append([]string{"rollout"}, args...)...) }
+
+		By("the first objects go group by group too")
+		eventuallyPlaced(ctx, workload, documents(namespace(ns), rollingTill(ns, "1"), placementOn("shop", ns)+"  rolloutStrategy: {type: ProgressivePerGroup, groupBy: wave}\n"))
+		Eventually(edition("guilder")).WithContext(ctx).Should(Equal("1"))
+		Eventually(edition("florin")).WithContext(ctx).Should(Equal("1"))
+		Expect(plugin("status", "shop", "--timeout=2m")).To(ContainSubstring("shop is rolled out"))
+		Expect(rolledOut()).To(Equal(placement.ReasonComplete))
+		Expect(counts()).To(Equal("2 0 0 0 "))
+
+		By("a paused one goes nowhere")
+		Expect(plugin("pause", "shop")).To(Equal("edgeplacement.edge.kubestellar.io/shop paused\n"))
+		Expect(plugin("pause", "shop")).To(ContainSubstring("already paused"))
+		Eventually(value).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", "status", "specGeneration").Should(Equal("2"))
+		apply(ctx, workload.Config, rollingTill(ns, "2"))
+		Eventually(rolledOut).WithContext(ctx).Should(Equal(placement.ReasonPaused))
+		quiet(ctx)
+		Expect(edition("guilder")()).To(Equal("1"))
+		Expect(readyReason(ctx, workload, "shop")).To(Equal(placement.ReasonWaitingForRollout))
+		Expect(plugin("resume", "shop")).To(ContainSubstring("resumed"))
+		Eventually(rolledOut).WithContext(ctx).ShouldNot(Equal(placement.ReasonPaused))
+		Expect(plugin("status", "shop", "--timeout=2m")).To(ContainSubstring("shop is rolled out"))
+		Expect(edition("florin")()).To(Equal("2"))
+
+		By("who waits for an edit does not take the state before it for that after it")
+		apply(ctx, workload.Config, rollingTill(ns, "2b"))
+		Expect(plugin("status", "shop", "--timeout=2m")).To(ContainSubstring("shop is rolled out"))
+		Expect(edition("guilder")()).To(Equal("2b"))
+		Expect(edition("florin")()).To(Equal("2b"))
+
+		By("a failure in the first group stops it")
+		patch(ctx, inventory.Config, installation.SyncTargets, "", "guilder", `{"metadata": {"annotations": {"nodes": "none"}}}`)
+		Eventually(rolledOut).WithContext(ctx).Should(Equal(placement.ReasonDestinationsFailed))
+		apply(ctx, workload.Config, rollingTill(ns, "3"))
+		Eventually(edition("guilder")).WithContext(ctx).Should(Equal("3"))
+		Eventually(rolledOut).WithContext(ctx).Should(Equal(placement.ReasonStopped))
+		Expect(counts()).To(Equal("0 0 1 1 "))
+		Expect(value(ctx, workload.Config, edgePlacements, "", "shop", "status", "rollout", "failedClusters")).To(ContainSubstring("guilder"))
+		Expect(edition("florin")()).To(Equal("2b"))
+
+		By("a restart does not let it go on, and writes nothing")
+		quiet(ctx)
+		Expect(hub.Kill9()).To(Succeed())
+		startHub(ctx)
+		Eventually(placedPairs).WithContext(ctx).Should(BeNumerically(">=", 1))
+		quiet(ctx)
+		Expect(requestCounts(ctx)).To(BeEmpty())
+		Expect(edition("florin")()).To(Equal("2b"))
+		Expect(rolledOut()).To(Equal(placement.ReasonStopped))
+
+		By("a mended cluster lets it go on")
+		patch(ctx, inventory.Config, installation.SyncTargets, "", "guilder", `{"metadata": {"annotations": {"nodes": "linux"}}}`)
+		Eventually(edition("florin")).WithContext(ctx).Should(Equal("3"))
+		Eventually(rolledOut).WithContext(ctx).Should(Equal(placement.ReasonComplete))
+	}, NodeTimeout(4*time.Minute))
+})
