@@ -63,7 +63,7 @@ func newDescribePlacementCommand(streams genericiooptions.IOStreams) *cobra.Comm
 		Long:    describePlacementLong,
 		Example: "  kubectl synchub describe placement shop",
 		Args:    oneEdgePlacement,
-		RunE: func(command *cobra.Command, args []string) error { return options.run(command.Context(), args[0]) },
+		RunE:    func(command *cobra.Command, args []string) error { return options.run(command.Context(), args[0]) },
 	}
 	options.cluster.AddFlags(command.Flags())
 	command.Flags().IntVar(&options.limit, "limit", defaultObjects, "show at most so many objects; 0 shows all")

@@ -220,7 +220,9 @@ func newPauseCommand(streams genericiooptions.IOStreams, of pauseCommand) *cobra
 		Short:   of.short,
 		Long:    of.short + ".\n\nIt sets spec.paused. Deletions and withdrawals do not wait.",
 		Example: fmt.Sprintf("  kubectl synchub rollout %s shop", of.name),
-		RunE:    func(command *cobra.Command, args []string) error { return options.setPaused(command.Context(), args[0], of) },
+		RunE: func(command *cobra.Command, args []string) error {
+			return options.setPaused(command.Context(), args[0], of)
+		},
 	}
 	options.addFlags(command)
 	command.Args, command.ValidArgsFunction = oneEdgePlacement, completion.completePlacement

@@ -137,7 +137,7 @@ func (c *Controller) Register(hosting manager.Manager) error {
 	return errors.Join(
 		hosting.Add(c),
 		addController(hosting, "placement", c.resolve, &c.resolveRequests, forWorkspace, c.enqueueAll),
-		addController(hosting, "placementrollout", c.rollOut, &c.rolloutRequests, forWorkspace, c.enqueueRollouts),
+		addController(hosting, "placementrollout", c.decideRollouts, &c.rolloutRequests, forWorkspace, c.enqueueRollouts),
 		addController(hosting, "placementstatus", c.report, &c.reportRequests, forWorkspace, func() {}),
 		addController(hosting, "placementconfig", c.ensureConfig, &c.configRequests, func(key configKey) logr.Logger {
 			return c.Log.WithValues("mailbox", key.mailbox, "config", key.name())

@@ -26,7 +26,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/events"
@@ -194,10 +193,10 @@ func isTransient(err error) bool {
 }
 
 // failed notes why a copy cannot be as it must be. A failure that an event ends is not retried.
-func (w *workspace) failed(ctx context.Context, key pairKey, s *pairSnapshot, err error) (reconcile.Result, error) {
+func (w *workspace) failed(ctx context.Context, key pairKey, s *pairSnapshot, err error) error {
 	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		// The hub is stopping, which is no failure of the object.
-		return reconcile.Result{}, nil
+		return nil
 	}
 	err = fmt.Errorf("%s %s in the mailbox of %s: %w", key.resource.Resource, key.key, s.syncTarget.Name, err)
 	failure := newFailure(err)
@@ -221,9 +220,9 @@ func (w *workspace) failed(ctx context.Context, key pairKey, s *pairSnapshot, er
 		w.warn(ctx, key.objectKey, failure)
 	}
 	if failure.Reason != ReasonMailboxRefused && !isTransient(err) {
-		return reconcile.Result{}, nil
+		return nil
 	}
-	return reconcile.Result{}, err
+	return err
 }
 
 // awaitName notes whether a pair waits for its name in the mailbox. If the name has become free meanwhile, no event follows.

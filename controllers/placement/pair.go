@@ -85,8 +85,7 @@ func (w *workspace) pass(ctx context.Context, key pairKey) (result reconcile.Res
 		return reconcile.Result{}, false, err
 	}
 	if err != nil {
-		result, err = w.failed(ctx, key, s, err)
-		return result, true, err
+		return reconcile.Result{}, true, w.failed(ctx, key, s, err)
 	}
 	planner := plan.Planner{Resource: s.resource, Owner: s.owner, Up: transform.Up{
 		Owner: s.owner, Mailbox: w.cluster.String(), SyncTarget: s.syncTarget.Name, Hasher: w.Hasher,
@@ -95,8 +94,7 @@ func (w *workspace) pass(ctx context.Context, key pairKey) (result reconcile.Res
 	planned := planner.PlanUp(&s.Snapshot)
 	switch {
 	case planned.Err != nil:
-		result, err = w.failed(ctx, key, s, planned.Err)
-		return result, true, err
+		return reconcile.Result{}, true, w.failed(ctx, key, s, planned.Err)
 	case planned.Decision.Cause == plan.Unknown:
 		// The pair counts as before until an event brings what is missing.
 		return reconcile.Result{}, false, nil
@@ -106,9 +104,8 @@ func (w *workspace) pass(ctx context.Context, key pairKey) (result reconcile.Res
 	}
 	if planned.Repair {
 		if wait := w.driftBackoff(key); wait > 0 {
-			result, _ = w.failed(ctx, key, s, fmt.Errorf("%w: %v", errContended, planned.Decision.Fields))
-			result.RequeueAfter = wait
-			return result, true, nil
+			_ = w.failed(ctx, key, s, fmt.Errorf("%w: %v", errContended, planned.Decision.Fields))
+			return reconcile.Result{RequeueAfter: wait}, true, nil
 		}
 	}
 	log.FromContext(ctx).V(1).Info("decided about a pair", "decision", planned.Decision.String())
@@ -118,8 +115,7 @@ func (w *workspace) pass(ctx context.Context, key pairKey) (result reconcile.Res
 		// The cache is about to show the newer copy.
 		return reconcile.Result{RequeueAfter: plan.CacheTimeout}, false, nil
 	case err != nil:
-		result, err = w.failed(ctx, key, s, err)
-		return result, true, err
+		return reconcile.Result{}, true, w.failed(ctx, key, s, err)
 	}
 	w.succeeded(key, s, planned.Decision)
 	return reconcile.Result{RequeueAfter: planned.RequeueAfter}, true, nil
@@ -252,7 +248,7 @@ func (c *Controller) verifiedSyncTarget(ctx context.Context, mailbox logicalclus
 func (o *object) isMoving() bool {
 	chooses := slices.ContainsFunc(o.selectedBy, func(one *placementInForce) bool { return one.Choice != nil })
 	for _, found := range o.pairs {
-		if found.desired && !found.placed && !(found.waiting && found.hasCopy) && (found.failure == nil || chooses) {
+		if found.desired && !found.placed && (!found.waiting || !found.hasCopy) && (found.failure == nil || chooses) {
 			return true
 		}
 	}

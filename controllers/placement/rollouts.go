@@ -30,8 +30,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/placement/rollout"
 )
 
-// rollOut decides for each placement of a workspace which destinations may get the present content of the objects.
-func (c *Controller) rollOut(ctx context.Context, cluster logicalcluster.Name) (reconcile.Result, error) {
+// decideRollouts decides for each placement of a workspace which destinations may get the present content of the objects.
+func (c *Controller) decideRollouts(ctx context.Context, cluster logicalcluster.Name) (reconcile.Result, error) {
 	w := c.existing(cluster)
 	if w == nil || !w.hasRollouts() {
 		return reconcile.Result{}, nil
@@ -44,7 +44,7 @@ func (c *Controller) rollOut(ctx context.Context, cluster logicalcluster.Name) (
 		if one.rollout == nil {
 			continue
 		}
-		after, err := w.rollOutOne(one)
+		after, err := w.decideRollout(one)
 		if err != nil {
 			// The handler refuses a strategy that the schema and the compiler let pass.
 			log.FromContext(ctx).Error(err, "cannot decide about a rollout", "placement", one.Name)
@@ -57,8 +57,8 @@ func (c *Controller) rollOut(ctx context.Context, cluster logicalcluster.Name) (
 	return result, nil
 }
 
-// rollOutOne decides for one placement. It returns after which time to decide again without an event; zero for never.
-func (w *workspace) rollOutOne(one *placementInForce) (recheckAfter time.Duration, err error) {
+// decideRollout decides for one placement. It returns after which time to decide again without an event; zero for never.
+func (w *workspace) decideRollout(one *placementInForce) (recheckAfter time.Duration, err error) {
 	now := w.Clock.Now()
 	w.lock.Lock()
 	state := one.rollout

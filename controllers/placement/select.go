@@ -150,13 +150,7 @@ func (w *workspace) setSelected(key objectKey, selected []*placementInForce, abs
 	wantedStatus := wantsStatus(entry.selectedBy)
 	w.countAll(entry, false)
 	entry.selectedBy = selected
-	wanted := map[logicalcluster.Name]struct{}{}
-	for _, placement := range selected {
-		for mailbox := range placement.mailboxes {
-			wanted[mailbox] = struct{}{}
-		}
-	}
-	w.setDesired(key, entry, wanted, changed)
+	w.setDesired(key, entry, mailboxesOf(selected), changed)
 	if changed {
 		entry.resetRollouts()
 	}
@@ -165,6 +159,17 @@ func (w *workspace) setSelected(key objectKey, selected []*placementInForce, abs
 		w.enqueueStatus(key, entry)
 	}
 	w.reportRequests.Publish(w.cluster)
+}
+
+// mailboxesOf returns the mailboxes of the destinations of some placements.
+func mailboxesOf(selected []*placementInForce) map[logicalcluster.Name]struct{} {
+	wanted := map[logicalcluster.Name]struct{}{}
+	for _, placement := range selected {
+		for mailbox := range placement.mailboxes {
+			wanted[mailbox] = struct{}{}
+		}
+	}
+	return wanted
 }
 
 // countAll counts all pairs of an object in the rollouts of the placements that select it, or takes them out. It requires the lock.

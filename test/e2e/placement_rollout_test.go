@@ -28,8 +28,10 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
+const rolloutNamespace = "placement-rollout"
+
 // rollingTill is a Deployment of an edition that runs on nodes that the SyncTarget names.
-func rollingTill(namespace, edition string) string {
+func rollingTill(edition string) string {
 	return fmt.Sprintf(`
 apiVersion: apps/v1
 kind: Deployment
@@ -46,12 +48,12 @@ spec:
     spec:
       nodeSelector: {kubernetes.io/os: "%%(nodes)"}
       containers: [{name: till, image: example.org/till}]
-`, namespace, edition)
+`, rolloutNamespace, edition)
 }
 
 var _ = Describe("a rollout", func() {
 	It("goes to the next cluster when the one before is healthy, stops at a failure, and can be paused", func(ctx SpecContext) {
-		const ns = "placement-rollout"
+		const ns = rolloutNamespace
 		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
 		for name, wave := range map[string]string{"florin": "2", "guilder": "1"} {
 			Expect(inventory.Register(ctx, name, kubeconfigOf(name), map[string]string{"env": "prod", "wave": wave})).To(Succeed())
@@ -59,9 +61,13 @@ var _ = Describe("a rollout", func() {
 		}
 		apply(ctx, inventory.Config, location("prod", "prod", workload.Path))
 		edition := func(name string) func() string {
-			return func() string { return value(ctx, target(name), deployments, ns, "till", "metadata", "labels", "edition") }
+			return func() string {
+				return value(ctx, target(name), deployments, ns, "till", "metadata", "labels", "edition")
+			}
 		}
-		rolledOut := func() string { return placementCondition(ctx, workload, "shop", edgev2alpha1.ConditionRolledOut, "reason") }
+		rolledOut := func() string {
+			return placementCondition(ctx, workload, "shop", edgev2alpha1.ConditionRolledOut, "reason")
+		}
 		counts := func() (text string) {
 			for _, field := range []string{"succeeded", "progressing", "failed", "waiting"} {
 				text += value(ctx, workload.Config, edgePlacements, "", "shop", "status", "rollout", field) + " "
@@ -69,10 +75,12 @@ var _ = Describe("a rollout", func() {
 			return text
 		}
 
-		plugin := func(args ...string) string { return runPlugin(ctx, workload.Path, append([]string{"rollout"}, args...)...) }
+		plugin := func(args ...string) string {
+			return runPlugin(ctx, workload.Path, append([]string{"rollout"}, args...)...)
+		}
 
 		By("the first objects go group by group too")
-		eventuallyPlaced(ctx, workload, documents(namespace(ns), rollingTill(ns, "1"), placementOn("shop", ns)+"  rolloutStrategy: {type: ProgressivePerGroup, groupBy: wave}\n"))
+		eventuallyPlaced(ctx, workload, documents(namespace(ns), rollingTill("1"), placementOn("shop", ns)+"  rolloutStrategy: {type: ProgressivePerGroup, groupBy: wave}\n"))
 		Eventually(edition("guilder")).WithContext(ctx).Should(Equal("1"))
 		Eventually(edition("florin")).WithContext(ctx).Should(Equal("1"))
 		Expect(plugin("status", "shop", "--timeout=2m")).To(ContainSubstring("shop is rolled out"))
@@ -83,7 +91,7 @@ var _ = Describe("a rollout", func() {
 		Expect(plugin("pause", "shop")).To(Equal("edgeplacement.edge.kubestellar.io/shop paused\n"))
 		Expect(plugin("pause", "shop")).To(ContainSubstring("already paused"))
 		Eventually(value).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", "status", "specGeneration").Should(Equal("2"))
-		apply(ctx, workload.Config, rollingTill(ns, "2"))
+		apply(ctx, workload.Config, rollingTill("2"))
 		Eventually(rolledOut).WithContext(ctx).Should(Equal(placement.ReasonPaused))
 		quiet(ctx)
 		Expect(edition("guilder")()).To(Equal("1"))
@@ -94,7 +102,7 @@ var _ = Describe("a rollout", func() {
 		Expect(edition("florin")()).To(Equal("2"))
 
 		By("who waits for an edit does not take the state before it for that after it")
-		apply(ctx, workload.Config, rollingTill(ns, "2b"))
+		apply(ctx, workload.Config, rollingTill("2b"))
 		Expect(plugin("status", "shop", "--timeout=2m")).To(ContainSubstring("shop is rolled out"))
 		Expect(edition("guilder")()).To(Equal("2b"))
 		Expect(edition("florin")()).To(Equal("2b"))
@@ -102,7 +110,7 @@ var _ = Describe("a rollout", func() {
 		By("a failure in the first group stops it")
 		patch(ctx, inventory.Config, installation.SyncTargets, "", "guilder", `{"metadata": {"annotations": {"nodes": "none"}}}`)
 		Eventually(rolledOut).WithContext(ctx).Should(Equal(placement.ReasonDestinationsFailed))
-		apply(ctx, workload.Config, rollingTill(ns, "3"))
+		apply(ctx, workload.Config, rollingTill("3"))
 		Eventually(edition("guilder")).WithContext(ctx).Should(Equal("3"))
 		Eventually(rolledOut).WithContext(ctx).Should(Equal(placement.ReasonStopped))
 		Expect(counts()).To(Equal("0 0 1 1 "))

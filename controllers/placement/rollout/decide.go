@@ -154,7 +154,6 @@ func (s *Strategy) groupsOf(destinations []Destination) groups {
 	all := groups{v1beta1.ClusterGroupsMap{}, map[string]int{}}
 	_, _, mandatory := s.config()
 	for i, name := range names {
-		//nolint:gosec // there are fewer groups than destinations
 		all.clusters[v1beta1.GroupKey{GroupName: name, GroupIndex: int32(i)}] = members[name]
 		all.position[name] = i
 		if slices.ContainsFunc(mandatory, func(of clusterv1alpha1.MandatoryDecisionGroup) bool {

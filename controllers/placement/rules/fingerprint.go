@@ -47,7 +47,7 @@ func (f *Fingerprint) Add(contentHash uint64) {
 }
 
 // String is the text in the status of an EdgePlacement.
-func (f Fingerprint) String() string { return fmt.Sprintf("%d-%016x", f.count, f.sum) }
+func (f *Fingerprint) String() string { return fmt.Sprintf("%d-%016x", f.count, f.sum) }
 
 // ContentHash returns a hash that changes with the content of an object, and not with its status. It reads the metadata only: the
 // generation, the labels and the annotations, or the resource version if the kind counts no generations.

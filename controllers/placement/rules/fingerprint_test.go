@@ -68,7 +68,7 @@ func TestContentHash(t *testing.T) {
 	one.Add(7)
 	two.Add(7)
 	two.Add(before)
-	if one != two || one.String() == (rules.Fingerprint{}).String() {
-		t.Errorf("%s and %s", one, two)
+	if one != two || one.String() == new(rules.Fingerprint).String() {
+		t.Errorf("%s and %s", one.String(), two.String())
 	}
 }
