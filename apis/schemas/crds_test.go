@@ -37,8 +37,8 @@ func TestCRDsAreAcceptedByAnAPIServer(t *testing.T) {
 				t.Fatal(err)
 			}
 			requireAcceptable(t, crd)
-			// SinglePlacementSlices and Customizers have their fields at the top, as in KubeStellar, and no status.
-			wanted := name != "singleplacementslices.edge.kubestellar.io" && name != "customizers.edge.kubestellar.io"
+			// These have their fields at the top, the first two as in KubeStellar, and no status.
+			wanted := !slices.Contains([]string{"singleplacementslices.edge.kubestellar.io", "customizers.edge.kubestellar.io", "placementrevisions.edge.kubestellar.io"}, name)
 			if version := crd.Spec.Versions[0]; (version.Subresources != nil && version.Subresources.Status != nil) != wanted {
 				t.Errorf("the status subresource: got %t, wanted %t", !wanted, wanted)
 			}
@@ -67,7 +67,7 @@ func TestAccessors(t *testing.T) {
 	for _, schema := range slices.Concat(MailboxSchemas(), InventorySchemas(), WorkloadSchemas()) {
 		names = append(names, schema.Spec.Names.Kind)
 	}
-	if !slices.Equal(names, []string{"SyncerConfig", "EdgeSyncConfig", "SyncTarget", "Location", "EdgePlacement", "SinglePlacementSlice", "Customizer"}) {
+	if !slices.Equal(names, []string{"SyncerConfig", "EdgeSyncConfig", "SyncTarget", "Location", "EdgePlacement", "SinglePlacementSlice", "Customizer", "PlacementRevision"}) {
 		t.Errorf("wanted the kinds of mailboxes, of inventories and of workload workspaces, got %v", names)
 	}
 	if kind := PublishedResourceCRD().Spec.Names.Kind; kind != "PublishedResource" {

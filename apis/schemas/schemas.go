@@ -83,9 +83,9 @@ func InventorySchemas() []*apisv1alpha1.APIResourceSchema {
 }
 
 // WorkloadSchemas returns copies of the APIResourceSchemas of the project's kinds that workload workspaces bind:
-// EdgePlacement, SinglePlacementSlice and Customizer.
+// EdgePlacement, SinglePlacementSlice, Customizer and PlacementRevision.
 func WorkloadSchemas() []*apisv1alpha1.APIResourceSchema {
-	return copies("edgeplacements", "singleplacementslices", "customizers")
+	return copies("edgeplacements", "singleplacementslices", "customizers", "placementrevisions")
 }
 
 func copies(resources ...string) []*apisv1alpha1.APIResourceSchema {

@@ -44,10 +44,12 @@ healthy. The command fails if the rollout is paused, if it has stopped because o
 
 // newRolloutCommand returns the commands about the rollout of an EdgePlacement.
 func newRolloutCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	return newParentCommand("rollout", "Follow, pause or resume the rollout of an EdgePlacement", nil,
+	return newParentCommand("rollout", "Follow, pause, resume or undo the rollout of an EdgePlacement", nil,
 		newRolloutStatusCommand(streams),
 		newPauseCommand(streams, pauseCommand{name: "pause", done: "paused", paused: true, short: "Let no change of an EdgePlacement's objects go to any cluster"}),
 		newPauseCommand(streams, pauseCommand{name: "resume", done: "resumed", short: "Let a paused rollout go on"}),
+		newRolloutUndoCommand(streams),
+		newRolloutHistoryCommand(streams),
 	)
 }
 

@@ -129,7 +129,7 @@ func rolloutStatus(found outcome, counted *tally) *edgev2alpha1.RolloutStatus {
 	return &edgev2alpha1.RolloutStatus{
 		Waiting: toInt32(int64(of.counts[rollout.Waiting])), Progressing: toInt32(int64(of.counts[rollout.Progressing])),
 		Succeeded: toInt32(int64(of.counts[rollout.Succeeded])), Failed: toInt32(int64(of.counts[rollout.Failed])),
-		FailedClusters: of.failed[:min(len(of.failed), maxNamed)],
+		FailedClusters: of.failed[:min(len(of.failed), maxNamed)], Revision: of.revision,
 	}
 }
 

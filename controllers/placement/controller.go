@@ -57,11 +57,12 @@ const (
 )
 
 var (
-	edgePlacements = edgev2alpha1.SchemeGroupVersion.WithResource("edgeplacements")
-	slicesResource = edgev2alpha1.SchemeGroupVersion.WithResource("singleplacementslices")
-	customizers    = edgev2alpha1.SchemeGroupVersion.WithResource("customizers")
-	syncerConfigs  = edgev2alpha1.SchemeGroupVersion.WithResource("syncerconfigs")
-	namespaces     = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	edgePlacements     = edgev2alpha1.SchemeGroupVersion.WithResource("edgeplacements")
+	slicesResource     = edgev2alpha1.SchemeGroupVersion.WithResource("singleplacementslices")
+	placementRevisions = edgev2alpha1.SchemeGroupVersion.WithResource("placementrevisions")
+	customizers        = edgev2alpha1.SchemeGroupVersion.WithResource("customizers")
+	syncerConfigs      = edgev2alpha1.SchemeGroupVersion.WithResource("syncerconfigs")
+	namespaces         = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 )
 
 // Resources are the resources of a workload workspace that are always watched.

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/placement/rollout"
 )
@@ -44,11 +45,16 @@ func (c *Controller) decideRollouts(ctx context.Context, cluster logicalcluster.
 		if one.rollout == nil {
 			continue
 		}
-		after, err := w.decideRollout(one)
+		after, complete, err := w.decideRollout(one)
 		if err != nil {
 			// The handler refuses a strategy that the schema and the compiler let pass.
 			log.FromContext(ctx).Error(err, "cannot decide about a rollout", "placement", one.Name)
 			continue
+		}
+		if complete {
+			if err := w.keepRevision(ctx, one); err != nil {
+				return reconcile.Result{}, err
+			}
 		}
 		if after > 0 && (result.RequeueAfter == 0 || after < result.RequeueAfter) {
 			result.RequeueAfter = after
@@ -57,35 +63,37 @@ func (c *Controller) decideRollouts(ctx context.Context, cluster logicalcluster.
 	return result, nil
 }
 
-// decideRollout decides for one placement. It returns after which time to decide again without an event; zero for never.
-func (w *workspace) decideRollout(one *placementInForce) (recheckAfter time.Duration, err error) {
+// decideRollout decides for one placement. It returns after which time to decide again without an event, zero for never, and whether all
+// destinations are successful.
+func (w *workspace) decideRollout(one *placementInForce) (recheckAfter time.Duration, complete bool, err error) {
 	now := w.Clock.Now()
 	w.lock.Lock()
 	state := one.rollout
 	if state.unobserved > 0 {
 		// The pass for the last pair asks again.
 		w.lock.Unlock()
-		return 0, nil
+		return 0, false, nil
 	}
-	observed, revision := state.observe(one.Destinations, one.Rollout.GroupBy, now), state.revision
+	observed, changes := state.observe(one.Destinations, one.Rollout.GroupBy, now), state.changes
 	w.lock.Unlock()
 	decision, err := one.Rollout.Decide(observed, now)
 	if err != nil {
-		return 0, fmt.Errorf("placement %s: %w", one.Name, err)
+		return 0, false, fmt.Errorf("placement %s: %w", one.Name, err)
 	}
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	if state.revision != revision {
-		return 0, nil
+	if state.changes != changes {
+		return 0, false, nil
 	}
 	admitted := state.admit(decision, one.Destinations, now)
 	w.reportRequests.Publish(w.cluster)
 	if len(admitted) > 0 {
 		w.addWaiting(one, admitted)
 		// The deadlines of the admitted destinations begin now.
-		return minRetryDelay, nil
+		return minRetryDelay, false, nil
 	}
-	return decision.RecheckAfter, nil
+	complete = len(observed) > 0 && !slices.ContainsFunc(observed, func(of rollout.Destination) bool { return of.Progress != rollout.Succeeded })
+	return decision.RecheckAfter, complete, nil
 }
 
 // addWaiting enqueues the pairs of some mailboxes that wait for a placement's rollout. It requires the lock.
@@ -254,6 +262,8 @@ type rolloutSummary struct {
 	counts [rollout.Failed + 1]int
 	// failed are the names of the failed SyncTargets.
 	failed []string
+	// revision is the last PlacementRevision; nil if it is unknown.
+	revision *edgev2alpha1.RevisionReference
 }
 
 // summarizeRollout returns what to report of the rollout of a placement; nil if it has none. It requires the lock.
@@ -262,7 +272,7 @@ func (p *placementInForce) summarizeRollout() *rolloutSummary {
 		return nil
 	}
 	state := p.rollout
-	summed := &rolloutSummary{paused: p.Rollout.Paused, stopped: state.decided && state.decision.Stopped}
+	summed := &rolloutSummary{revision: state.lastRevision, paused: p.Rollout.Paused, stopped: state.decided && state.decision.Stopped}
 	for i := range p.Destinations {
 		of := &p.Destinations[i]
 		progress := state.progressOf(of)

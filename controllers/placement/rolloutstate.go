@@ -22,6 +22,7 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/types"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
 	"github.com/synchub-dev/synchub/controllers/placement/rollout"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
@@ -105,11 +106,14 @@ type rolloutState struct {
 	counts map[logicalcluster.Name]*phaseCounts
 	// unobserved is the number of pairs in this phase.
 	unobserved int
-	// decision is in force if decided is true: all pairs have been observed since their objects changed. revision increases with each
+	// decision is in force if decided is true: all pairs have been observed since their objects changed. changes increases with each
 	// change of an object, so that no decision about its former content comes into force.
 	decision rollout.Decision
 	decided  bool
-	revision int
+	changes  int
+	// kept is the number of changes after which the objects were last kept in a PlacementRevision, and lastRevision that one; nil if it is unknown.
+	kept         int
+	lastRevision *edgev2alpha1.RevisionReference
 	// progress is that of each destination at the last decision.
 	progress map[types.UID]destinationProgress
 }
@@ -120,7 +124,7 @@ type destinationProgress struct {
 }
 
 func newRolloutState() *rolloutState {
-	return &rolloutState{counts: map[logicalcluster.Name]*phaseCounts{}, progress: map[types.UID]destinationProgress{}}
+	return &rolloutState{kept: -1, counts: map[logicalcluster.Name]*phaseCounts{}, progress: map[types.UID]destinationProgress{}}
 }
 
 // move counts a pair in another phase, and reports whether the decision may change.
@@ -153,7 +157,7 @@ func (s *rolloutState) move(mailbox logicalcluster.Name, from, to pairPhase) boo
 // reset takes the decision out of force, because an object may have changed.
 func (s *rolloutState) reset() {
 	s.decided = false
-	s.revision++
+	s.changes++
 }
 
 // isAdmitted reports whether a destination may get the present content.

@@ -352,6 +352,10 @@ func (c *Controller) writeStatus(ctx context.Context, client dynamic.Interface, 
 		next.ObservedObjects = counted.fingerprint.String()
 	}
 	next.Synced, next.Healthy, next.Rollout = counted.synced, counted.healthy, rolloutStatus(found, counted)
+	if before := placement.Status.Rollout; before != nil && next.Rollout != nil && next.Rollout.Revision == nil {
+		// Not known since the start.
+		next.Rollout.Revision = before.Revision
+	}
 	conditions := []metav1.Condition{
 		readyCondition(found, counted), healthyCondition(found, counted), rolloutCondition(found, counted),
 		missingCondition(found), upsyncCondition(found), choiceCondition(found),

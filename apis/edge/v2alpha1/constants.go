@@ -78,6 +78,9 @@ const (
 	AnnotationAllowedSyncTargets = "synchub.dev/allowed-sync-targets"
 )
 
+// LabelPlacement is on PlacementRevisions. Its value is the UID of the EdgePlacement.
+const LabelPlacement = "synchub.dev/placement-uid"
+
 // LabelMailboxAccess is on the ClusterRoleBindings that the hub creates in a mailbox from spec.mailboxAccess of its
 // SyncTarget. The hub never syncs an object with this label.
 const LabelMailboxAccess = "synchub.dev/mailbox-access"

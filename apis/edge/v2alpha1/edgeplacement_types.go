@@ -316,6 +316,21 @@ type RolloutStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
 	FailedClusters []string `json:"failedClusters,omitempty"`
+
+	// revision is the last PlacementRevision that the hub has made.
+	// +optional
+	Revision *RevisionReference `json:"revision,omitempty"`
+}
+
+// RevisionReference names a PlacementRevision.
+type RevisionReference struct {
+	// revision is its number.
+	// +optional
+	Revision int64 `json:"revision"`
+
+	// observedObjects identifies the objects that it keeps.
+	// +optional
+	ObservedObjects string `json:"observedObjects,omitempty"`
 }
 
 // PlacementPair is one object at one destination, with the reason why it is not healthy there.

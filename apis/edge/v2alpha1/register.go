@@ -52,6 +52,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&EdgePlacement{}, &EdgePlacementList{},
 		&SinglePlacementSlice{}, &SinglePlacementSliceList{},
 		&Customizer{}, &CustomizerList{},
+		&PlacementRevision{}, &PlacementRevisionList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

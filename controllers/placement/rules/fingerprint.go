@@ -67,7 +67,7 @@ func ContentHash(resource schema.GroupResource, object *unstructured.Unstructure
 	for _, field := range []string{"labels", "annotations"} {
 		values := plan.MetadataMap(object, field)
 		for _, key := range slices.Sorted(maps.Keys(values)) {
-			if text, ok := values[key].(string); ok && !isBookkeeping(key) {
+			if text, ok := values[key].(string); ok && !IsBookkeeping(key) {
 				write(field, key, text)
 			}
 		}
@@ -75,7 +75,7 @@ func ContentHash(resource schema.GroupResource, object *unstructured.Unstructure
 	return hash.Sum64()
 }
 
-// isBookkeeping reports whether an annotation is no content: the hub's own, and that in which kubectl repeats the object.
-func isBookkeeping(key string) bool {
+// IsBookkeeping reports whether an annotation is no content: the hub's own, and that in which kubectl repeats the object.
+func IsBookkeeping(key string) bool {
 	return key == edgev2alpha1.AnnotationExecutingCount || key == ownership.StatusAnnotation || key == corev1.LastAppliedConfigAnnotation
 }
