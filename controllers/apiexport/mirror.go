@@ -24,6 +24,7 @@ import (
 
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,11 +48,13 @@ const copyPrefix = "w"
 func copyName(schemaName string) string { return copyPrefix + schemaName }
 
 // mirrorSpec returns the spec of the workload export with the published APIs of the mailbox export: copies of the schemas, and the
-// same claims. The kinds of the group edge.kubestellar.io and the claims of `synchub init` stay as they are.
-func mirrorSpec(mailbox, workload *apisv1alpha2.APIExportSpec) *apisv1alpha2.APIExportSpec {
+// same claims. The kinds of the group edge.kubestellar.io, the claims of `synchub init`, and the refused resources stay as they are.
+func mirrorSpec(mailbox, workload *apisv1alpha2.APIExportSpec, refused map[schema.GroupResource]error) *apisv1alpha2.APIExportSpec {
 	mirrored := workload.DeepCopy()
 	for _, resource := range mirroredResources(mailbox, workload) {
-		mirrorResource(mailbox, mirrored, resource)
+		if refused[resource] == nil {
+			mirrorResource(mailbox, mirrored, resource)
+		}
 	}
 	return mirrored
 }
@@ -107,15 +110,23 @@ func withCopy(exported *apisv1alpha2.ResourceSchema) apisv1alpha2.ResourceSchema
 	return mirrored
 }
 
-// ensureCopies creates the copies of the schemas of the mailbox export that the workload export needs.
-func (c *Controller) ensureCopies(ctx context.Context, mailbox *apisv1alpha2.APIExportSpec) error {
+// ensureCopies creates the copies of the schemas of the mailbox export that the workload export needs. It returns the resources whose copies
+// kcp refuses.
+func (c *Controller) ensureCopies(ctx context.Context, mailbox *apisv1alpha2.APIExportSpec) (refused map[schema.GroupResource]error, err error) {
 	var errs []error
+	refused = map[schema.GroupResource]error{}
 	for _, resource := range mirroredResources(mailbox) {
-		if exported := findResourceSchema(mailbox, resource); exported != nil {
-			errs = append(errs, c.ensureCopy(ctx, exported.Schema))
+		exported := findResourceSchema(mailbox, resource)
+		if exported == nil {
+			continue
+		}
+		if err := c.ensureCopy(ctx, exported.Schema); isRefusal(err) {
+			refused[resource] = err
+		} else {
+			errs = append(errs, err)
 		}
 	}
-	return errors.Join(errs...)
+	return refused, errors.Join(errs...)
 }
 
 // ensureCopy creates the copy of a schema, unless it exists. Schemas are immutable.
@@ -133,6 +144,10 @@ func (c *Controller) ensureCopy(ctx context.Context, name string) error {
 		return nil
 	}
 	made := &apisv1alpha1.APIResourceSchema{ObjectMeta: metav1.ObjectMeta{Name: copyName(name)}, Spec: *source.Spec.DeepCopy()}
+	if approval, ok := source.Annotations[apiextensionsv1.KubeAPIApprovedAnnotation]; ok {
+		// kcp refuses a schema of a group of Kubernetes without it.
+		made.Annotations = map[string]string{apiextensionsv1.KubeAPIApprovedAnnotation: approval}
+	}
 	if err := c.Provider.GetClient().Create(ctx, made); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("cannot create the APIResourceSchema %s: %w", made.Name, err)
 	}
@@ -176,15 +191,17 @@ func (c *Controller) mirrorExport(ctx context.Context, mailbox *apisv1alpha2.API
 			return nil, fmt.Errorf("cannot get the APIExport %s, so the APIExport %s keeps its entries: %w", c.Export, c.WorkloadExport, err)
 		}
 	}
-	if err := c.ensureCopies(ctx, &mailbox.Spec); err != nil {
+	if refused, err = c.ensureCopies(ctx, &mailbox.Spec); err != nil {
 		return nil, err
 	}
-	err = c.patchWorkload(ctx, &workload, mirrorSpec(&mailbox.Spec, &workload.Spec))
+	err = c.patchWorkload(ctx, &workload, mirrorSpec(&mailbox.Spec, &workload.Spec, refused))
 	if !isRefusal(err) {
-		return nil, err
+		return refused, err
 	}
-	refused = map[schema.GroupResource]error{}
 	for _, resource := range mirroredResources(&mailbox.Spec, &workload.Spec) {
+		if refused[resource] != nil {
+			continue
+		}
 		changed := workload.Spec.DeepCopy()
 		mirrorResource(&mailbox.Spec, changed, resource)
 		if err := c.patchWorkload(ctx, &workload, changed); isRefusal(err) {

@@ -78,7 +78,7 @@ func TestMirrorSpec(t *testing.T) {
 			from, to := specOf(append(slices.Clone(mailbox), test.mailbox...)...), specOf(append(slices.Clone(workload), test.workload...)...)
 			before := []*apisv1alpha2.APIExportSpec{from.DeepCopy(), to.DeepCopy()}
 			want := specOf(append(slices.Clone(workload), test.want...)...)
-			got := mirrorSpec(from, to)
+			got := mirrorSpec(from, to, nil)
 			if !reflect.DeepEqual(got.Resources, want.Resources) || !reflect.DeepEqual(got.PermissionClaims, want.PermissionClaims) {
 				t.Errorf("wanted %+v, got %+v", want, got)
 			}
@@ -95,7 +95,7 @@ func TestMirrorKeepsTheRest(t *testing.T) {
 	mailbox.PermissionClaims[0].Verbs = []string{"get"}
 	mailbox.MaximalPermissionPolicy = &apisv1alpha2.MaximalPermissionPolicy{}
 	workload.Identity = &apisv1alpha2.Identity{}
-	got := mirrorSpec(mailbox, workload)
+	got := mirrorSpec(mailbox, workload, nil)
 	if got.MaximalPermissionPolicy != nil || got.Identity == nil {
 		t.Errorf("the mirror is about resources and claims only, got %+v", got)
 	}
@@ -107,7 +107,7 @@ func TestMirrorKeepsTheRest(t *testing.T) {
 // One base claim that somebody took out of the mailbox export stays in the workload export.
 func TestMirrorKeepsBaseClaims(t *testing.T) {
 	workload := specOf("namespaces", "events", "logicalclusters.core.kcp.io")
-	if got := mirrorSpec(specOf(), workload); !reflect.DeepEqual(got, workload) {
+	if got := mirrorSpec(specOf(), workload, nil); !reflect.DeepEqual(got, workload) {
 		t.Errorf("wanted %+v, got %+v", workload, got)
 	}
 }
@@ -118,8 +118,8 @@ func TestMirrorProperties(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test needs no secret numbers
 	for range 2000 {
 		mailbox, workload := randomSpec(random), randomSpec(random)
-		mirrored := mirrorSpec(mailbox, workload)
-		if again := mirrorSpec(mailbox, mirrored); !reflect.DeepEqual(again, mirrored) {
+		mirrored := mirrorSpec(mailbox, workload, nil)
+		if again := mirrorSpec(mailbox, mirrored, nil); !reflect.DeepEqual(again, mirrored) {
 			t.Fatalf("from %+v to %+v: once %+v, twice %+v", mailbox, workload, mirrored, again)
 		}
 		removes := false

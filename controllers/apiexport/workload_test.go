@@ -61,11 +61,18 @@ func (w *testEnv) testWorkloadExport(t *testing.T) {
 	g := NewWithT(t)
 	ctx := t.Context()
 	w.apply(t, hostingPath, "{apiVersion: v1, kind: ConfigMap, metadata: {name: placed, namespace: default}, data: {crd.yaml: "+strconv.Quote(gadgets(placedGadgets.Group))+"}}")
-	w.publish(t, map[string]string{"placed": "{resource: {group: place.example.com, resource: gadgets}, api: {schemaFrom: {configMap: {name: placed}}}}"})
+	// kcp takes a schema of a group of Kubernetes only with this annotation, and the chart publishes Ingresses.
+	approved := strings.Replace(gadgets("place.k8s.io"), "{name: gadgets.place.k8s.io}", "{name: gadgets.place.k8s.io, annotations: {api-approved.kubernetes.io: unapproved}}", 1)
+	w.apply(t, hostingPath, "{apiVersion: v1, kind: ConfigMap, metadata: {name: approved, namespace: default}, data: {crd.yaml: "+strconv.Quote(approved)+"}}")
+	w.publish(t, map[string]string{
+		"placed":   "{resource: {group: place.example.com, resource: gadgets}, api: {schemaFrom: {configMap: {name: placed}}}}",
+		"approved": "{resource: {group: place.k8s.io, resource: gadgets}, api: {schemaFrom: {configMap: {name: approved}}}}",
+	})
 	w.becomes(t, "placed", synchubv1alpha1.ConditionReady, apiexport.ReasonReady, "")
+	w.becomes(t, "approved", synchubv1alpha1.ConditionReady, apiexport.ReasonReady, "")
 	w.becomesMirror(t)
 	g.Expect(w.entriesOf(ctx, g, bootstrap.WorkloadExport)).To(And(
-		ContainElements("gadgets.place.example.com", "configmaps", "namespaces", "edgeplacements.edge.kubestellar.io", "singleplacementslices.edge.kubestellar.io", "customizers.edge.kubestellar.io"),
+		ContainElements("gadgets.place.example.com", "configmaps", "namespaces", "edgeplacements.edge.kubestellar.io", "singleplacementslices.edge.kubestellar.io", "customizers.edge.kubestellar.io", "placementrevisions.edge.kubestellar.io"),
 		Not(ContainElement(ContainSubstring("syncconfigs"))), Not(ContainElement(ContainSubstring("syncerconfigs"))),
 	))
 	w.createWorkloadWorkspace(t)
@@ -91,7 +98,7 @@ func (w *testEnv) entriesOf(ctx context.Context, g Gomega, name string) (found [
 func (w *testEnv) becomesMirror(t *testing.T) {
 	t.Helper()
 	suite.Eventually(t, func(g Gomega) {
-		want := append(w.entriesOf(t.Context(), g, bootstrap.MailboxExport), "edgeplacements.edge.kubestellar.io", "singleplacementslices.edge.kubestellar.io", "customizers.edge.kubestellar.io")
+		want := append(w.entriesOf(t.Context(), g, bootstrap.MailboxExport), "edgeplacements.edge.kubestellar.io", "singleplacementslices.edge.kubestellar.io", "customizers.edge.kubestellar.io", "placementrevisions.edge.kubestellar.io")
 		g.Expect(w.entriesOf(t.Context(), g, bootstrap.WorkloadExport)).To(ConsistOf(want))
 	})
 }

@@ -52,6 +52,8 @@ type demo struct {
 
 	world *servers.Environment
 	hub   *hub
+	// moved is the cluster that the placed Deployment left.
+	moved string
 }
 
 // target is a cluster, and the content of its mailbox.
@@ -119,6 +121,9 @@ func (d *demo) show(ctx context.Context, fail context.CancelCauseFunc, once bool
 	if err := d.follow(ctx); err != nil {
 		return err
 	}
+	if err := d.place(ctx); err != nil {
+		return err
+	}
 	d.screen.Println(fmt.Sprintf("\nAll of this took %s. Each status was back in its mailbox within %s of its change on the cluster.",
 		time.Since(begun).Round(time.Second), timeline.Milliseconds(d.log.LongestReturn())))
 	if once {
@@ -144,7 +149,7 @@ func (d *demo) up(ctx context.Context, fail context.CancelCauseFunc) error {
 	err := d.take(ctx,
 		step{"start etcd, kcp and the clusters florin and guilder", worldLimit, d.startWorld},
 		// In this order, kcp starts to serve the APIs of one step during the next steps.
-		step{"create the workspaces root:hosting and root:inventory", stepLimit, d.createWorkspaces},
+		step{"create the workspaces root:hosting, root:inventory and root:shop", stepLimit, d.createWorkspaces},
 		step{"synchub init: set up the provider workspace root:synchub", stepLimit, d.initProvider},
 		step{"bind the hub's API in root:inventory", stepLimit, d.bind},
 		step{"publish what the chart publishes in root:hosting", stepLimit, d.publish},

@@ -66,6 +66,7 @@ func (d *demo) startWorld(ctx context.Context) (err error) {
 func (d *demo) createWorkspaces(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return d.createWorkspace(ctx, "inventory") })
+	group.Go(func() error { return d.createWorkspace(ctx, "shop") })
 	group.Go(func() error {
 		if err := d.createWorkspace(ctx, "hosting"); err != nil {
 			return err
