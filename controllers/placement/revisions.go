@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,19 +38,27 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
-// keepRevision keeps the objects of a placement whose rollout is complete in a PlacementRevision, unless the last one has them.
-func (w *workspace) keepRevision(ctx context.Context, one *placementInForce) error {
+// revisionInterval is the least time between two PlacementRevisions of one placement: they are large, and users decide how often objects
+// change.
+const revisionInterval = 10 * time.Second
+
+// keepRevision keeps the objects of a placement whose rollout is complete in a PlacementRevision, unless the last one has them. It returns
+// after which time to call it again; zero for never.
+func (w *workspace) keepRevision(ctx context.Context, one *placementInForce) (again time.Duration, err error) {
 	selected, observed, changes, known := w.selectedObjects(one)
 	if !known {
-		return nil
+		return 0, nil
 	}
 	if last := w.lastRevision(one); last != nil && last.ObservedObjects == observed {
 		w.setRevision(one, changes, last)
-		return nil
+		return 0, nil
+	}
+	if wait := w.revisionDelay(one); wait > 0 {
+		return wait, nil
 	}
 	client, ok := w.Workloads.Client(w.cluster)
 	if !ok {
-		return nil
+		return 0, nil
 	}
 	made, err := w.createRevision(requestmetrics.WithClass(ctx, requestmetrics.Extra), client, one, selected, observed)
 	tooLarge := new(revision.TooLargeError)
@@ -58,13 +67,24 @@ func (w *workspace) keepRevision(ctx context.Context, one *placementInForce) err
 		// The workload export of an installation that an older release prepared lacks PlacementRevisions.
 		log.FromContext(ctx).Info("no PlacementRevision keeps the objects of a placement", "placement", one.Name, "reason", err.Error())
 		w.setRevision(one, changes, nil)
-		return nil
+		return 0, nil
 	case err != nil:
-		return fmt.Errorf("cannot keep the objects of the EdgePlacement %s in a PlacementRevision: %w", one.Name, err)
+		return 0, fmt.Errorf("cannot keep the objects of the EdgePlacement %s in a PlacementRevision: %w", one.Name, err)
 	}
 	w.setRevision(one, changes, made)
 	w.reportRequests.Publish(w.cluster)
-	return nil
+	return 0, nil
+}
+
+// revisionDelay returns how long the next PlacementRevision of a placement must wait, and counts from now if it need not.
+func (w *workspace) revisionDelay(one *placementInForce) time.Duration {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	wait := revisionInterval - w.Clock.Since(one.rollout.keptAt)
+	if wait <= 0 {
+		one.rollout.keptAt = w.Clock.Now()
+	}
+	return wait
 }
 
 // selectedObjects returns the objects of a placement that a PlacementRevision keeps, sorted, with the fingerprint of all. known is false

@@ -17,6 +17,7 @@ limitations under the License.
 package placement
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -52,16 +53,19 @@ func (c *Controller) decideRollouts(ctx context.Context, cluster logicalcluster.
 			continue
 		}
 		if complete {
-			if err := w.keepRevision(ctx, one); err != nil {
+			again, err := w.keepRevision(ctx, one)
+			if err != nil {
 				return reconcile.Result{}, err
 			}
+			after = sooner(after, again)
 		}
-		if after > 0 && (result.RequeueAfter == 0 || after < result.RequeueAfter) {
-			result.RequeueAfter = after
-		}
+		result.RequeueAfter = sooner(result.RequeueAfter, after)
 	}
 	return result, nil
 }
+
+// sooner returns the shorter of two durations; zero stands for never.
+func sooner(a, b time.Duration) time.Duration { return cmp.Or(min(a, b), a, b) }
 
 // decideRollout decides for one placement. It returns after which time to decide again without an event, zero for never, and whether all
 // destinations are successful.

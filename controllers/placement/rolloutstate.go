@@ -113,6 +113,7 @@ type rolloutState struct {
 	changes  int
 	// kept is the number of changes after which the objects were last kept in a PlacementRevision, and lastRevision that one; nil if it is unknown.
 	kept         int
+	keptAt       time.Time
 	lastRevision *edgev2alpha1.RevisionReference
 	// progress is that of each destination at the last decision.
 	progress map[types.UID]destinationProgress

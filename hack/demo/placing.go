@@ -60,7 +60,7 @@ func (d *demo) place(ctx context.Context) error {
 		step{"run web on one cluster of env=prod, and bring its status back", stepLimit, d.placeOnOne},
 		step{"label that cluster env=test: web moves, the new copy before the old", stepLimit, d.moveByLabel},
 		step{"label it env=prod again, and use all clusters", stepLimit, d.placeOnAll},
-		step{"roll a new image out, one cluster after the other: kubectl synchub rollout status shop", stepLimit, d.rollOut},
+		step{"roll a new image out, one cluster after the other: kubectl synchub rollout status shop", stepLimit, d.changeImage},
 		step{"kubectl synchub rollout undo shop", stepLimit, d.undo},
 	)
 }
@@ -100,6 +100,9 @@ func (d *demo) moveByLabel(ctx context.Context) error {
 		if err == nil && (len(now) != 1 || now[0] == before[0]) {
 			err = fmt.Errorf("web runs on %s", strings.Join(now, " and "))
 		}
+		if err == nil {
+			d.screen.Println(fmt.Sprintf("  web has left %s and runs on %s", before[0], now[0]))
+		}
 		return err
 	})
 }
@@ -112,13 +115,10 @@ func (d *demo) placeOnAll(ctx context.Context) error {
 	if err := patch(ctx, d.world.KCP.Workspace(shopWorkspace), edgePlacements, "", placement, rules); err != nil {
 		return err
 	}
-	if err := d.awaitAvailable(ctx, len(d.targets)); err != nil {
-		return err
-	}
 	return d.awaitRollout(ctx)
 }
 
-func (d *demo) rollOut(ctx context.Context) error {
+func (d *demo) changeImage(ctx context.Context) error {
 	image := `{"spec": {"template": {"spec": {"containers": [{"name": "web", "image": "example.org/web:2"}]}}}}`
 	if err := patch(ctx, d.world.KCP.Workspace(shopWorkspace), deployments, shopNamespace, web, image); err != nil {
 		return err
@@ -198,7 +198,7 @@ func (d *demo) plugin(ctx context.Context, args ...string) (string, error) {
 	}
 	output := process.LogTail(tailLines)
 	if code != 0 {
-		return "", fmt.Errorf("kubectl synchub %s ended with exit code %d:\n%s", strings.Join(args, " "), code, output)
+		return "", fmt.Errorf("the plugin ended with exit code %d:\n%s", code, output)
 	}
 	return output, nil
 }

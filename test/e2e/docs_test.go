@@ -140,7 +140,7 @@ func run(ctx context.Context, name string, variables map[string]string, blocks [
 	script := append([]string{"set -xeuo pipefail", "cd " + root, "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT"}, blocks...)
 	home := filepath.Join(suite.Options.Dir, name)
 	Expect(os.MkdirAll(home, 0o755)).To(Succeed())
-	for name, tool := range map[string]string{"synchub": "synchub-race", "kubectl": "kubectl"} {
+	for name, tool := range map[string]string{"synchub": "synchub-race", "kubectl": "kubectl", "kubectl-synchub": "kubectl-synchub"} {
 		Expect(os.Symlink(filepath.Join(suite.Options.Bin, tool), filepath.Join(home, name))).To(Succeed())
 	}
 	environment := []string{

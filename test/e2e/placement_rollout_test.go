@@ -107,6 +107,9 @@ var _ = Describe("a rollout", func() {
 		Expect(edition("guilder")()).To(Equal("2b"))
 		Expect(edition("florin")()).To(Equal("2b"))
 
+		By("the hub keeps each edition that was everywhere")
+		Eventually(plugin).WithArguments("history", "shop").Should(And(ContainSubstring("REVISION"), MatchRegexp(`(?m)^3 +1 `)))
+
 		By("a failure in the first group stops it")
 		patch(ctx, inventory.Config, installation.SyncTargets, "", "guilder", `{"metadata": {"annotations": {"nodes": "none"}}}`)
 		Eventually(rolledOut).WithContext(ctx).Should(Equal(placement.ReasonDestinationsFailed))
@@ -118,7 +121,6 @@ var _ = Describe("a rollout", func() {
 		Expect(edition("florin")()).To(Equal("2b"))
 
 		By("what was before can be had again, with the healthy edition of the last complete rollout")
-		Expect(plugin("history", "shop")).To(And(ContainSubstring("REVISION"), MatchRegexp(`(?m)^3 +1 `)))
 		patch(ctx, inventory.Config, installation.SyncTargets, "", "guilder", `{"metadata": {"annotations": {"nodes": "linux"}}}`)
 		Expect(plugin("undo", "shop", "--dry-run=server")).To(ContainSubstring("till restored (server dry run)"))
 		Expect(value(ctx, workload.Config, deployments, ns, "till", "metadata", "labels", "edition")).To(Equal("3"))

@@ -251,6 +251,8 @@ func (e *placementExplainer) explainProgress() bool {
 	case placed.Healthy:
 		e.presence = Present
 		e.addStep(StepProgress, OK, "the cluster has it, and it is healthy, as the hub saw it last")
+	case placement.ReasonWaitingForRollout:
+		e.addStep(StepProgress, Stopped, "the rollout does not let the object, or its last change, go to %s yet: see `kubectl synchub rollout status`", e.facts.SyncTarget).withReason(state.State)
 	case placement.ReasonPlacing:
 		e.addStep(StepProgress, Waiting, "it is on its way to the mailbox of %s", e.facts.SyncTarget).withReason(state.State)
 	case placement.ReasonSyncing:
