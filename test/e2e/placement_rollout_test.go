@@ -124,7 +124,7 @@ var _ = Describe("a rollout", func() {
 		patch(ctx, inventory.Config, installation.SyncTargets, "", "guilder", `{"metadata": {"annotations": {"nodes": "linux"}}}`)
 		Expect(plugin("undo", "shop", "--dry-run=server")).To(ContainSubstring("till restored (server dry run)"))
 		Expect(value(ctx, workload.Config, deployments, ns, "till", "metadata", "labels", "edition")).To(Equal("3"))
-		Expect(plugin("undo", "shop")).To(Equal("deployment.apps/till restored\n"))
+		Expect(plugin("undo", "shop")).To(Equal("Going back to revision 3.\ndeployment.apps/till restored\n"))
 		Expect(plugin("status", "shop", "--timeout=2m")).To(ContainSubstring("shop is rolled out"))
 		Expect([]string{edition("florin")(), edition("guilder")()}).To(Equal([]string{"2b", "2b"}))
 		patch(ctx, inventory.Config, installation.SyncTargets, "", "guilder", `{"metadata": {"annotations": {"nodes": "none"}}}`)

@@ -1,0 +1,168 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/clock"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/controllers/placement/fleet"
+	"github.com/synchub-dev/synchub/controllers/placement/rollout"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
+)
+
+func newTestWorkspace() *workspace {
+	c := &Controller{Options: Options{MaxPairs: DefaultMaxPairs, Clock: clock.RealClock{}}, configs: newConfigs(clock.RealClock{})}
+	w := newWorkspace(c, "workload")
+	w.placements = &placements{}
+	return w
+}
+
+// TestRolloutCounts makes random changes, and counts all pairs anew after each.
+func TestRolloutCounts(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // it makes test cases
+	for range 100 {
+		w := newTestWorkspace()
+		states := []*rolloutState{newRolloutState(), newRolloutState(), nil}
+		for step := range 200 {
+			changeAtRandom(w, states, random)
+			for i, state := range states[:2] {
+				if want, got := recount(w, state), countsOf(state); want != got {
+					t.Fatalf("step %d, placement %d: the counts are %s, and should be %s", step, i, got, want)
+				}
+			}
+		}
+	}
+}
+
+func changeAtRandom(w *workspace, states []*rolloutState, random *rand.Rand) {
+	key := pairKey{objectKey{key: types.NamespacedName{Name: fmt.Sprint(random.IntN(3))}}, mailboxAt(random.IntN(4))}
+	switch random.IntN(4) {
+	case 0:
+		var selected []*placementInForce
+		for i, state := range states {
+			if random.IntN(3) > 0 {
+				selected = append(selected, placementAt(i, state, random.IntN(16)))
+			}
+		}
+		w.lock.Lock()
+		defer w.lock.Unlock()
+		w.setSelected(key.objectKey, selected, plan.Terminating, random.IntN(2) == 0)
+	case 1:
+		w.wait(key)
+	case 2:
+		w.passed(key, w.changesOf(key), random.IntN(4) > 0)
+	default:
+		w.lock.Lock()
+		defer w.lock.Unlock()
+		if entry := w.objects[key.objectKey]; entry != nil && entry.pairs[key.mailbox] != nil {
+			found := entry.pairs[key.mailbox]
+			w.change(entry, key.mailbox, func() {
+				found.placed, found.waiting, found.failure = true, false, nil
+				found.target = []*targetState{nil, {}, {synced: true, health: health.Health{Status: health.Current}}, {failure: &Failure{}}}[random.IntN(4)]
+			})
+		}
+	}
+}
+
+func mailboxAt(i int) logicalcluster.Name { return logicalcluster.Name(fmt.Sprintf("m%d", i)) }
+
+// placementAt returns a view of the placement of a state, with the mailboxes of a set of bits.
+func placementAt(i int, state *rolloutState, bits int) *placementInForce {
+	of := &placementInForce{Placement: &rules.Placement{Name: fmt.Sprint(i), UID: types.UID(fmt.Sprint(i))}, rollout: state, mailboxes: map[logicalcluster.Name]rules.Destination{}}
+	for at := range 4 {
+		if bits&(1<<at) != 0 {
+			of.mailboxes[mailboxAt(at)] = rules.Destination{}
+		}
+	}
+	return of
+}
+
+func recount(w *workspace, state *rolloutState) string {
+	counted := newRolloutState()
+	for _, entry := range w.objects {
+		for _, one := range entry.selectedBy {
+			for mailbox, found := range entry.pairs {
+				if _, ok := one.mailboxes[mailbox]; ok && one.rollout == state {
+					counted.move(mailbox, notCounted, found.phase())
+				}
+			}
+		}
+	}
+	return countsOf(counted)
+}
+
+func countsOf(state *rolloutState) string {
+	text := fmt.Sprint(state.unobserved)
+	for i := range 4 {
+		if counts := state.counts[mailboxAt(i)]; counts != nil {
+			text += fmt.Sprint(" ", i, counts[1:])
+		}
+	}
+	return text
+}
+
+// Only new content waits, and only where no placement admits it.
+func TestMustWait(t *testing.T) {
+	t.Parallel()
+	const admitted, other = logicalcluster.Name("admitted"), logicalcluster.Name("other")
+	state := newRolloutState()
+	one := &placementInForce{
+		Placement: &rules.Placement{Name: "shop", Rollout: &rollout.Strategy{Paused: true}}, rollout: state,
+		mailboxes: map[logicalcluster.Name]rules.Destination{admitted: {SyncTarget: fleet.SyncTarget{UID: "1"}}, other: {SyncTarget: fleet.SyncTarget{UID: "2"}}},
+	}
+	free := &placementInForce{Placement: &rules.Placement{Name: "free"}, mailboxes: map[logicalcluster.Name]rules.Destination{other: {}}}
+	desired := &transform.Desired{Mark: ownership.Mark{Hash: "new"}}
+	plannedAs := func(action plan.Action) plan.Plan { return plan.Plan{Decision: plan.Decision{Action: action}, Desired: desired} }
+	snapshot := func(hash string) *pairSnapshot {
+		return &pairSnapshot{desired: true, Snapshot: plan.Snapshot{Up: &plan.UpSnapshot{Mark: &ownership.Mark{Hash: hash}}}}
+	}
+	w := newTestWorkspace()
+	key := func(mailbox logicalcluster.Name) pairKey { return pairKey{objectKey{}, mailbox} }
+	w.entry(objectKey{}).selectedBy = []*placementInForce{one}
+	expect := func(what string, mailbox logicalcluster.Name, s *pairSnapshot, planned plan.Plan, want bool) {
+		t.Helper()
+		if got := w.mustWait(key(mailbox), s, planned); got != want {
+			t.Errorf("%s: it waits: %t", what, got)
+		}
+	}
+	expect("before the first decision", admitted, snapshot("old"), plannedAs(plan.Create), true)
+	state.decision.Admitted, state.decided = sets.New[types.UID]("1"), true
+	expect("admitted", admitted, snapshot("old"), plannedAs(plan.Update), false)
+	expect("a new copy", other, snapshot(""), plannedAs(plan.Create), true)
+	expect("new content", other, snapshot("old"), plannedAs(plan.Update), true)
+	expect("a name that is taken", other, snapshot(""), plannedAs(plan.Conflict), true)
+	expect("the same content", other, snapshot("new"), plannedAs(plan.Update), false)
+	expect("a withdrawal", other, &pairSnapshot{Snapshot: snapshot("old").Snapshot}, plan.Plan{Decision: plan.Decision{Action: plan.Delete}}, false)
+	expect("nothing to write", other, snapshot("new"), plannedAs(plan.None), false)
+	state.reset()
+	expect("after a change", admitted, snapshot("old"), plannedAs(plan.Update), true)
+	w.entry(objectKey{}).selectedBy = []*placementInForce{one, free}
+	expect("another placement without a strategy", other, snapshot("old"), plannedAs(plan.Update), false)
+	expect("another placement on other clusters", admitted, snapshot("old"), plannedAs(plan.Update), true)
+}
