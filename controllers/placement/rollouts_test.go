@@ -127,6 +127,30 @@ func countsOf(state *rolloutState) string {
 	return text
 }
 
+// A pair that waits goes on when its placement has no rollout any more: no other event would come.
+func TestEndOfRollout(t *testing.T) {
+	t.Parallel()
+	w := newTestWorkspace()
+	key := pairKey{objectKey{key: types.NamespacedName{Name: "till"}}, mailboxAt(0)}
+	set := func(state *rolloutState) {
+		w.lock.Lock()
+		defer w.lock.Unlock()
+		w.setSelected(key.objectKey, []*placementInForce{placementAt(0, state, 1)}, plan.Terminating, false)
+	}
+	changes := func() uint32 { return w.changesOf(key) }
+	state := newRolloutState()
+	set(state)
+	before := changes()
+	set(state)
+	if changes() != before {
+		t.Error("a pass for nothing")
+	}
+	set(nil)
+	if changes() == before {
+		t.Error("nobody makes a pass for the pair that waited")
+	}
+}
+
 // Only new content waits, and only where no placement admits it.
 func TestMustWait(t *testing.T) {
 	t.Parallel()
@@ -138,7 +162,9 @@ func TestMustWait(t *testing.T) {
 	}
 	free := &placementInForce{Placement: &rules.Placement{Name: "free"}, mailboxes: map[logicalcluster.Name]rules.Destination{other: {}}}
 	desired := &transform.Desired{Mark: ownership.Mark{Hash: "new"}}
-	plannedAs := func(action plan.Action) plan.Plan { return plan.Plan{Decision: plan.Decision{Action: action}, Desired: desired} }
+	plannedAs := func(action plan.Action) plan.Plan {
+		return plan.Plan{Decision: plan.Decision{Action: action}, Desired: desired}
+	}
 	snapshot := func(hash string) *pairSnapshot {
 		return &pairSnapshot{desired: true, Snapshot: plan.Snapshot{Up: &plan.UpSnapshot{Mark: &ownership.Mark{Hash: hash}}}}
 	}

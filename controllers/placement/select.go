@@ -226,8 +226,12 @@ func (w *workspace) setDesired(key objectKey, entry *object, wanted map[logicalc
 	w.dropObjectIfUnused(key, entry)
 }
 
+// samePlacements reports whether the same placements decide about an object as before. One that ceases to have a rollout lets all of its
+// pairs go on.
 func samePlacements(before, after []*placementInForce) bool {
-	return slices.EqualFunc(before, after, func(a, b *placementInForce) bool { return a.Name == b.Name && a.Policy == b.Policy })
+	return slices.EqualFunc(before, after, func(a, b *placementInForce) bool {
+		return a.Name == b.Name && a.Policy == b.Policy && (a.rollout == nil) == (b.rollout == nil)
+	})
 }
 
 func (k pairKey) task() task { return task{resource: k.resource, key: k.key, mailbox: k.mailbox} }

@@ -101,6 +101,18 @@ var _ = Describe("a rollout", func() {
 		Expect(plugin("status", "shop", "--timeout=2m")).To(ContainSubstring("shop is rolled out"))
 		Expect(edition("florin")()).To(Equal("2"))
 
+		By("a paused one goes on without a strategy too")
+		Expect(plugin("pause", "shop")).To(ContainSubstring("paused"))
+		patch(ctx, workload.Config, edgePlacements, "", "shop", `{"spec": {"rolloutStrategy": null}}`)
+		apply(ctx, workload.Config, rollingTill("2a"))
+		Eventually(rolledOut).WithContext(ctx).Should(Equal(placement.ReasonPaused))
+		Expect(edition("guilder")()).To(Equal("2"))
+		Expect(plugin("resume", "shop")).To(ContainSubstring("resumed"))
+		Expect(plugin("status", "shop", "--timeout=2m")).To(ContainSubstring("shop is rolled out"))
+		Expect(edition("guilder")()).To(Equal("2a"))
+		patch(ctx, workload.Config, edgePlacements, "", "shop", `{"spec": {"rolloutStrategy": {"type": "ProgressivePerGroup", "groupBy": "wave"}}}`)
+		Eventually(rolledOut).WithContext(ctx).Should(Equal(placement.ReasonComplete))
+
 		By("who waits for an edit does not take the state before it for that after it")
 		apply(ctx, workload.Config, rollingTill("2b"))
 		Expect(plugin("status", "shop", "--timeout=2m")).To(ContainSubstring("shop is rolled out"))
@@ -108,7 +120,7 @@ var _ = Describe("a rollout", func() {
 		Expect(edition("florin")()).To(Equal("2b"))
 
 		By("the hub keeps each edition that was everywhere")
-		Eventually(plugin).WithArguments("history", "shop").Should(And(ContainSubstring("REVISION"), MatchRegexp(`(?m)^3 +1 `)))
+		Eventually(plugin).WithArguments("history", "shop").Should(And(ContainSubstring("REVISION"), MatchRegexp(`(?m)^4 +1 `)))
 
 		By("a failure in the first group stops it")
 		patch(ctx, inventory.Config, installation.SyncTargets, "", "guilder", `{"metadata": {"annotations": {"nodes": "none"}}}`)
@@ -124,7 +136,7 @@ var _ = Describe("a rollout", func() {
 		patch(ctx, inventory.Config, installation.SyncTargets, "", "guilder", `{"metadata": {"annotations": {"nodes": "linux"}}}`)
 		Expect(plugin("undo", "shop", "--dry-run=server")).To(ContainSubstring("till restored (server dry run)"))
 		Expect(value(ctx, workload.Config, deployments, ns, "till", "metadata", "labels", "edition")).To(Equal("3"))
-		Expect(plugin("undo", "shop")).To(Equal("Going back to revision 3.\ndeployment.apps/till restored\n"))
+		Expect(plugin("undo", "shop")).To(Equal("Going back to revision 4.\ndeployment.apps/till restored\n"))
 		Expect(plugin("status", "shop", "--timeout=2m")).To(ContainSubstring("shop is rolled out"))
 		Expect([]string{edition("florin")(), edition("guilder")()}).To(Equal([]string{"2b", "2b"}))
 		patch(ctx, inventory.Config, installation.SyncTargets, "", "guilder", `{"metadata": {"annotations": {"nodes": "none"}}}`)
