@@ -262,6 +262,8 @@ func (w *workspace) passed(key pairKey, changes uint32, decided bool) {
 // rolloutSummary is what to report of a rollout.
 type rolloutSummary struct {
 	paused, stopped bool
+	// decided is true if the counts are those of a decision in force.
+	decided bool
 	// counts are the destinations by their progress. Those that missed the deadline count as failed.
 	counts [rollout.Failed + 1]int
 	// failed are the names of the failed SyncTargets.
@@ -276,7 +278,7 @@ func (p *placementInForce) summarizeRollout() *rolloutSummary {
 		return nil
 	}
 	state := p.rollout
-	summed := &rolloutSummary{revision: state.lastRevision, paused: p.Rollout.Paused, stopped: state.decided && state.decision.Stopped}
+	summed := &rolloutSummary{revision: state.lastRevision, paused: p.Rollout.Paused, decided: state.decided && !state.due, stopped: state.decided && state.decision.Stopped}
 	for i := range p.Destinations {
 		of := &p.Destinations[i]
 		progress := state.progressOf(of)

@@ -110,7 +110,9 @@ type rolloutState struct {
 	// change of an object, so that no decision about its former content comes into force.
 	decision rollout.Decision
 	decided  bool
-	changes  int
+	// due is true if the decision may change, and is about to be made anew.
+	due     bool
+	changes int
 	// kept is the number of changes after which the objects were last kept in a PlacementRevision, and lastRevision that one; nil if it is unknown.
 	kept         int
 	keptAt       time.Time
@@ -152,7 +154,9 @@ func (s *rolloutState) move(mailbox logicalcluster.Name, from, to pairPhase) boo
 	if *counts == (phaseCounts{}) {
 		delete(s.counts, mailbox)
 	}
-	return s.unobserved == 0 && (wereUnobserved > 0 || before != after)
+	mayChange := s.unobserved == 0 && (wereUnobserved > 0 || before != after)
+	s.due = s.due || mayChange
+	return mayChange
 }
 
 // reset takes the decision out of force, because an object may have changed.
@@ -191,7 +195,7 @@ func (s *rolloutState) observe(destinations []rules.Destination, groupBy string,
 			observed[i].Group = of.Group(groupBy)
 		}
 	}
-	s.progress = next
+	s.progress, s.due = next, false
 	return observed
 }
 

@@ -49,6 +49,9 @@ import (
 // reportInterval is the least time between two status writes for the placements of one workspace.
 const reportInterval = 5 * time.Second
 
+// maxReportDelay bounds how long a report waits for the decision about a rollout, which objects that keep changing put off.
+const maxReportDelay = 30 * time.Second
+
 // tally counts the pairs of one placement, except selected, which counts objects.
 type tally struct {
 	selected, placed, failed int64
@@ -107,6 +110,10 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 			result.RequeueAfter = fleetSeenPoll
 			continue
 		}
+		if summary.isDecisionDue(placement.GetUID()) && w.reportDelay() > -maxReportDelay {
+			// Another report follows it.
+			continue
+		}
 		if err := w.reportOne(ctx, client, placement, byName[placement.GetName()], found, counted); err != nil {
 			return reconcile.Result{}, fmt.Errorf("cannot write the status of the EdgePlacement %s: %w", placement.GetName(), err)
 		}
@@ -132,10 +139,16 @@ func (w *workspace) isCaughtUp(summed summary) bool {
 	return true
 }
 
-// isUntried reports whether nothing is known yet of some pair.
+// isDecisionDue reports whether the decision about a rollout is about to be made.
+func (s summary) isDecisionDue(placement types.UID) bool {
+	counted := s.tallies[placement]
+	return s.complete && counted != nil && counted.rollout != nil && !counted.rollout.decided
+}
+
+// isUntried reports whether nothing is known yet of some pair, or of a rollout.
 func (s summary) isUntried() bool {
 	for _, counted := range s.tallies {
-		if counted.untried {
+		if counted.untried || counted.rollout != nil && !counted.rollout.decided {
 			return true
 		}
 	}
@@ -207,11 +220,13 @@ func (w *workspace) setReported() {
 	w.reported = w.Clock.Now()
 }
 
-// summary is what the placements of a workspace came to, by their UIDs, and the number of copies that are left to withdraw.
+// summary is what the placements of a workspace came to, by their UIDs, and the number of copies that are left to withdraw. complete is
+// true if all objects are known, so that rollouts go on.
 type summary struct {
 	outcomes    map[types.UID]outcome
 	tallies     map[types.UID]*tally
 	withdrawing int
+	complete    bool
 }
 
 // summarize returns the summary of a workspace; known is false before its placements are resolved by a view of all inventories.
@@ -221,7 +236,7 @@ func (w *workspace) summarize() (summed summary, known bool) {
 	if w.placements == nil || !w.placements.fleetSeen {
 		return summary{}, false
 	}
-	summed = summary{outcomes: w.placements.outcomes, tallies: map[types.UID]*tally{}}
+	summed = summary{outcomes: w.placements.outcomes, tallies: map[types.UID]*tally{}, complete: w.complete}
 	for _, placement := range w.placements.all {
 		if rollout := placement.summarizeRollout(); rollout != nil {
 			summed.tallies[placement.UID] = &tally{rollout: rollout}

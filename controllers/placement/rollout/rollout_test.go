@@ -171,7 +171,8 @@ func TestNew(t *testing.T) {
 		"spec.rolloutStrategy.progressivePerGroup.progressDeadline": perGroup(clusterv1alpha1.RolloutProgressivePerGroup{
 			RolloutConfig: clusterv1alpha1.RolloutConfig{ProgressDeadline: "-5m"},
 		}),
-		"spec.rolloutStrategy.progressive.mandatoryDecisionGroups": noGroup,
+		"spec.rolloutStrategy: failed to parse the provided maxFailures": progressive(clusterv1alpha1.RolloutProgressive{RolloutConfig: clusterv1alpha1.RolloutConfig{MaxFailures: intstr.FromString("few")}}),
+		"spec.rolloutStrategy.progressive.mandatoryDecisionGroups":       noGroup,
 	} {
 		if _, err := New(&spec); err == nil || !strings.HasPrefix(err.Error(), field) {
 			t.Errorf("%s: %v", field, err)

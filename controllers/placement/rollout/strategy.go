@@ -67,7 +67,14 @@ func New(spec *edgev2alpha1.EdgePlacementSpec) (*Strategy, error) {
 	if s.minSuccessTime = config.MinSuccessTime.Duration; s.minSuccessTime < 0 {
 		return nil, fmt.Errorf("%s.minSuccessTime is negative", field)
 	}
-	return s, s.parseDeadline(field, config.ProgressDeadline)
+	if err := s.parseDeadline(field, config.ProgressDeadline); err != nil {
+		return nil, err
+	}
+	// The handler checks the rest.
+	if _, err := s.Decide(nil, time.Time{}); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // noDeadline is the value of progressDeadline that waits for ever, as the absent one does.
