@@ -102,16 +102,12 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 		if placement.GetDeletionTimestamp() != nil {
 			found, ok = w.withdrawing(placement, summary.withdrawing), true
 		}
-		if !ok {
+		if !ok || w.mustAwaitDecision(summary, placement.GetUID()) {
 			continue
 		}
 		if !isCaughtUp && isReported(placement) {
 			// The status of the previous leader counts until it is disproved.
 			result.RequeueAfter = fleetSeenPoll
-			continue
-		}
-		if summary.isDecisionDue(placement.GetUID()) && w.reportDelay() > -maxReportDelay {
-			// Another report follows it.
 			continue
 		}
 		if err := w.reportOne(ctx, client, placement, byName[placement.GetName()], found, counted); err != nil {
@@ -139,10 +135,10 @@ func (w *workspace) isCaughtUp(summed summary) bool {
 	return true
 }
 
-// isDecisionDue reports whether the decision about a rollout is about to be made.
-func (s summary) isDecisionDue(placement types.UID) bool {
-	counted := s.tallies[placement]
-	return s.complete && counted != nil && counted.rollout != nil && !counted.rollout.decided
+// mustAwaitDecision reports whether the decision about the rollout of a placement is about to be made: another report follows it.
+func (w *workspace) mustAwaitDecision(summed summary, placement types.UID) bool {
+	counted := summed.tallies[placement]
+	return summed.complete && counted != nil && counted.rollout != nil && !counted.rollout.decided && w.reportDelay() > -maxReportDelay
 }
 
 // isUntried reports whether nothing is known yet of some pair, or of a rollout.
