@@ -64,6 +64,9 @@ const (
 	// Follow applies each object of a namespace when it changes, and returns its status when that changes. It ends when
 	// another namespace is followed.
 	Follow Operation = "follow"
+	// Place writes data.entry of an object into all mailboxes that have the object, and applies the object to each target
+	// after its mailbox. It responds when all are applied.
+	Place Operation = "place"
 	// Noop only returns a response.
 	Noop Operation = "nothing"
 )
@@ -73,8 +76,10 @@ type Request struct {
 	Operation Operation
 	Resource  schema.GroupVersionResource
 	Namespace string
-	// Workers is the number of concurrent requests to one target, for [Burst].
+	// Workers is the number of concurrent requests to one target for [Burst], and of all concurrent requests for [Place].
 	Workers int
+	// Name is the object to [Place], and Entry its new data.entry.
+	Name, Entry string
 }
 
 // Response is the result of a request.

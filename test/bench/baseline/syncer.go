@@ -195,6 +195,8 @@ func (s *syncer) handle(ctx context.Context, order Request) (objects int, err er
 	switch order.Operation {
 	case Burst:
 		return s.burst(ctx, order)
+	case Place:
+		return s.place(ctx, order)
 	case Follow:
 		s.followed.Store(&order.Namespace)
 		return 0, nil

@@ -30,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -41,6 +42,7 @@ var (
 	namespaces     = corev1.SchemeGroupVersion.WithResource("namespaces")
 	deployments    = appsv1.SchemeGroupVersion.WithResource("deployments")
 	syncerConfigs  = edgev2alpha1.GroupVersion.WithResource("syncerconfigs")
+	edgePlacements = edgev2alpha1.GroupVersion.WithResource("edgeplacements")
 	syncTargets    = edgev2alpha1.GroupVersion.WithResource("synctargets")
 	endpointSlices = apisv1alpha1.SchemeGroupVersion.WithResource("apiexportendpointslices")
 )
@@ -137,11 +139,16 @@ func (at *testTarget) prepare(ctx context.Context, names ...string) error {
 
 // fill creates objects in the mailbox.
 func (at *testTarget) fill(ctx context.Context, resource schema.GroupVersionResource, objects ...*unstructured.Unstructured) error {
+	return create(ctx, at.mailbox, resource, objects...)
+}
+
+// create creates objects, several at a time.
+func create(ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, objects ...*unstructured.Unstructured) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(fillers)
 	for _, object := range objects {
 		group.Go(func() error {
-			_, err := at.mailbox.Resource(resource).Namespace(object.GetNamespace()).Create(ctx, object, metav1.CreateOptions{})
+			_, err := client.Resource(resource).Namespace(object.GetNamespace()).Create(ctx, object, metav1.CreateOptions{})
 			return err
 		})
 	}

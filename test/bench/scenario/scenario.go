@@ -62,6 +62,10 @@ var All = []Scenario{
 	{Name: "busy", About: "an edit while many objects of another mailbox, or of the same, are synced", run: busy},
 	{Name: "fleet", About: "what an event costs with more mailboxes", run: events},
 	{Name: "long", About: "what is left after a long time in which much changes and targets come and go", LongRunning: true, run: long},
+	{Name: "placement-edit", About: "one edit of an object that is placed on a fleet", FreshServers: true, run: placementEdits},
+	{Name: "placement-events", About: "what an edit costs with more placements", run: placementEvents},
+	{Name: "placement-memory", About: "what a placed object takes beyond one of the mailbox", run: placementMemory},
+	{Name: "placement-restart", About: "a restart with many placements and nothing changed", run: placementRestarts},
 	{Name: "fleet-idle", About: "what hundreds of targets cost while nothing happens", LongRunning: true, NoTargets: true, run: fleetIdle},
 }
 
@@ -82,13 +86,15 @@ type Size struct {
 	Parts int
 	// Idle is the number of targets of the idle fleet.
 	Idle int
+	// Placements is the number of placements at a restart, and ManyPlacements that of a large workload workspace.
+	Placements, ManyPlacements int
 }
 
 var (
 	// Full is the size of published results.
-	Full = Size{Targets: 100, Rounds: 4, Burst: 10_000, Edits: 200, Restarts: []int{1_000, 10_000}, Memory: 5_000, Busy: 10_000, Long: 20 * time.Minute, Parts: 4, Idle: 300}
+	Full = Size{Targets: 100, Rounds: 4, Burst: 10_000, Edits: 200, Restarts: []int{1_000, 10_000}, Memory: 5_000, Busy: 10_000, Long: 20 * time.Minute, Parts: 4, Idle: 300, Placements: 100, ManyPlacements: 1_000}
 	// Quick takes less than ten minutes.
-	Quick = Size{Targets: 20, Rounds: 2, Burst: 2_000, Edits: 100, Restarts: []int{1_000}, Memory: 2_000, Busy: 2_000, Long: time.Minute, Parts: 1, Idle: 20}
+	Quick = Size{Targets: 20, Rounds: 2, Burst: 2_000, Edits: 100, Restarts: []int{1_000}, Memory: 2_000, Busy: 2_000, Long: time.Minute, Parts: 1, Idle: 20, Placements: 20, ManyPlacements: 200}
 )
 
 // GroupByEnv groups scenarios that run in the same environment. With few objects, FreshServers has no effect.

@@ -1,0 +1,111 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/synchub-dev/synchub/test/bench/report"
+)
+
+// placementMemory measures the heap of the hub before and after objects are written directly into all mailboxes of the fleet,
+// and before and after as many copies are placed there. In both cases the hub syncs the objects with the targets, and holds
+// them as they are in the mailbox and on the target. Only for the copies it also holds:
+//
+//   - the source in the workload workspace, once for all its copies,
+//   - the state of each pair of an object and a destination,
+//   - the hub's mark, which makes the copy in the mailbox larger, and the mark that is in sync.
+//
+// The difference is what placement takes. A first object of each kind exists before, so that workspaces, namespaces and
+// SyncerConfigs do not count.
+func placementMemory(ctx context.Context, w *Env) ([]report.Row, error) {
+	const direct, placed = "hub-memory-direct", "hub-memory-placed"
+	from, err := w.newWorkload(ctx, placed)
+	if err != nil {
+		return nil, err
+	}
+	if err := create(ctx, from.client, configMaps, configMap(placed, "first")); err != nil {
+		return nil, err
+	}
+	if err := create(ctx, from.client, edgePlacements, placementOfAll(placed, everywhere)); err != nil {
+		return nil, err
+	}
+	if err := w.fillConfigured(ctx, direct); err != nil {
+		return nil, err
+	}
+	if err := w.placementsIdle(ctx); err != nil {
+		return nil, err
+	}
+	each := w.Memory / len(w.fleet)
+	objects := configMapsOf(direct, each)
+	unplaced, err := w.heapOf(ctx, each, func() error {
+		return w.each(ctx, w.fleet, func(ctx context.Context, at *testTarget) error { return at.fill(ctx, configMaps, objects...) })
+	})
+	if err != nil {
+		return nil, err
+	}
+	copies, err := w.heapOf(ctx, each, func() error { return create(ctx, from.client, configMaps, configMapsOf(placed, each)...) })
+	if err != nil {
+		return nil, err
+	}
+	what := fmt.Sprintf("heap of an object of 2 KB, by %d objects on %d clusters: ", each, len(w.fleet))
+	return []report.Row{
+		{What: what + "of a copy beyond that of an object of the mailbox", Unit: "KiB", Limit: new(4.0), Hub: []float64{copies - unplaced}},
+		{What: what + "of a copy", Unit: "KiB", Hub: []float64{copies}},
+		{What: what + "of an object that is written into the mailbox", Unit: "KiB", Hub: []float64{unplaced}},
+	}, nil
+}
+
+// fillConfigured creates a namespace with a SyncerConfig and a first object in each mailbox of the fleet.
+func (w *Env) fillConfigured(ctx context.Context, namespace string) error {
+	return w.each(ctx, w.fleet, func(ctx context.Context, at *testTarget) error {
+		if err := at.prepare(ctx, namespace); err != nil {
+			return err
+		}
+		if err := at.configure(ctx, config(namespace, false, configMaps)); err != nil {
+			return err
+		}
+		return at.fill(ctx, configMaps, configMap(namespace, "first"))
+	})
+}
+
+// heapOf returns by how many KiB the heap has grown for each object when the hub has created them on all targets of the fleet.
+func (w *Env) heapOf(ctx context.Context, each int, fill func() error) (float64, error) {
+	before, err := w.footprint(ctx)
+	if err != nil {
+		return 0, err
+	}
+	created, err := w.created(ctx)
+	if err != nil {
+		return 0, err
+	}
+	started, objects := time.Now(), float64(each*len(w.fleet))
+	if err := fill(); err != nil {
+		return 0, err
+	}
+	if _, err := w.await(ctx, started, w.created, created+objects, time.Second); err != nil {
+		return 0, err
+	}
+	w.synced += each * len(w.fleet)
+	if err := w.placementsIdle(ctx); err != nil {
+		return 0, err
+	}
+	after, err := w.footprint(ctx)
+	return (after.heap - before.heap) / objects / kibi, err
+}
