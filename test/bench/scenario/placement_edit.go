@@ -36,8 +36,6 @@ const (
 	placedAtOnce = 16
 	// placementPause is how long the hub must have been idle between two edits.
 	placementPause = time.Second
-	// placedEdits is the number of edits of each side in a round.
-	placedEdits = 10
 )
 
 // timeLimited are the resources whose writes a period limits, so that they do not belong to one change.
@@ -104,7 +102,7 @@ type placedEdit struct {
 // round adds the medians of a round to a row. Hub and bare syncer take turns in who comes first.
 func (e *placedEdit) round(ctx context.Context, row *report.Row) error {
 	var hub, bare []time.Duration
-	for i := range placedEdits {
+	for i := range e.PlacedEdits {
 		sides := []func() error{
 			func() error { return keep(&hub)(e.byHub(ctx)) },
 			func() error { return keep(&bare)(e.byBare(ctx)) },

@@ -35,15 +35,13 @@ import (
 // The difference is what placement takes. A first object of each kind exists before, so that workspaces, namespaces and
 // SyncerConfigs do not count.
 func placementMemory(ctx context.Context, w *Env) ([]report.Row, error) {
-	const direct, placed = "hub-memory-direct", "hub-memory-placed"
-	from, err := w.newWorkload(ctx, placed)
+	const direct = "hub-memory-direct"
+	onAll, err := w.placeAllOf(ctx, "hub-memory-placed", everywhere)
 	if err != nil {
 		return nil, err
 	}
-	if err := create(ctx, from.client, configMaps, configMap(placed, "first")); err != nil {
-		return nil, err
-	}
-	if err := create(ctx, from.client, edgePlacements, placementOfAll(placed, everywhere)); err != nil {
+	onOne, err := w.placeAllOf(ctx, "hub-memory-single", single)
+	if err != nil {
 		return nil, err
 	}
 	if err := w.fillConfigured(ctx, direct); err != nil {
@@ -54,22 +52,45 @@ func placementMemory(ctx context.Context, w *Env) ([]report.Row, error) {
 	}
 	each := w.Memory / len(w.fleet)
 	objects := configMapsOf(direct, each)
-	unplaced, err := w.heapOf(ctx, each, func() error {
+	unplaced, err := w.heapOf(ctx, each*len(w.fleet), func() error {
 		return w.each(ctx, w.fleet, func(ctx context.Context, at *testTarget) error { return at.fill(ctx, configMaps, objects...) })
 	})
 	if err != nil {
 		return nil, err
 	}
-	copies, err := w.heapOf(ctx, each, func() error { return create(ctx, from.client, configMaps, configMapsOf(placed, each)...) })
+	copies, err := w.heapOf(ctx, each*len(w.fleet), func() error { return onAll.fill(ctx, each) })
+	if err != nil {
+		return nil, err
+	}
+	// Here each copy has a source of its own.
+	only, err := w.heapOf(ctx, w.Memory/2, func() error { return onOne.fill(ctx, w.Memory/2) })
 	if err != nil {
 		return nil, err
 	}
 	what := fmt.Sprintf("heap of an object of 2 KB, by %d objects on %d clusters: ", each, len(w.fleet))
+	alone := fmt.Sprintf("heap of an object of 2 KB, by %d objects on one cluster: ", w.Memory/2)
 	return []report.Row{
-		{What: what + "of a copy beyond that of an object of the mailbox", Unit: "KiB", Limit: new(4.0), Hub: []float64{copies - unplaced}},
-		{What: what + "of a copy", Unit: "KiB", Hub: []float64{copies}},
-		{What: what + "of an object that is written into the mailbox", Unit: "KiB", Hub: []float64{unplaced}},
+		{What: what + "a copy beyond an object of the mailbox", Unit: "KiB", Limit: new(4.0), Hub: []float64{copies - unplaced}},
+		{What: what + "an object that is written into the mailbox", Unit: "KiB", Hub: []float64{unplaced}},
+		{What: alone + "a copy and its source beyond an object of the mailbox", Unit: "KiB", Hub: []float64{only - unplaced}},
 	}, nil
+}
+
+// placeAllOf returns a workload workspace whose ConfigMaps are all placed at a Location. It has a first ConfigMap.
+func (w *Env) placeAllOf(ctx context.Context, name, location string) (*workload, error) {
+	from, err := w.newWorkload(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := create(ctx, from.client, configMaps, configMap(name, "first")); err != nil {
+		return nil, err
+	}
+	return from, create(ctx, from.client, edgePlacements, placementOfAll(name, location))
+}
+
+// fill creates ConfigMaps in the workload workspace.
+func (o *workload) fill(ctx context.Context, count int) error {
+	return create(ctx, o.client, configMaps, configMapsOf(o.namespace, count)...)
 }
 
 // fillConfigured creates a namespace with a SyncerConfig and a first object in each mailbox of the fleet.
@@ -85,8 +106,8 @@ func (w *Env) fillConfigured(ctx context.Context, namespace string) error {
 	})
 }
 
-// heapOf returns by how many KiB the heap has grown for each object when the hub has created them on all targets of the fleet.
-func (w *Env) heapOf(ctx context.Context, each int, fill func() error) (float64, error) {
+// heapOf returns by how many KiB the heap has grown for each object when the hub has created all of them on targets.
+func (w *Env) heapOf(ctx context.Context, objects int, fill func() error) (float64, error) {
 	before, err := w.footprint(ctx)
 	if err != nil {
 		return 0, err
@@ -95,17 +116,17 @@ func (w *Env) heapOf(ctx context.Context, each int, fill func() error) (float64,
 	if err != nil {
 		return 0, err
 	}
-	started, objects := time.Now(), float64(each*len(w.fleet))
+	started := time.Now()
 	if err := fill(); err != nil {
 		return 0, err
 	}
-	if _, err := w.await(ctx, started, w.created, created+objects, time.Second); err != nil {
+	if _, err := w.await(ctx, started, w.created, created+float64(objects), time.Second); err != nil {
 		return 0, err
 	}
-	w.synced += each * len(w.fleet)
+	w.synced += objects
 	if err := w.placementsIdle(ctx); err != nil {
 		return 0, err
 	}
 	after, err := w.footprint(ctx)
-	return (after.heap - before.heap) / objects / kibi, err
+	return (after.heap - before.heap) / float64(objects) / kibi, err
 }

@@ -86,15 +86,17 @@ type Size struct {
 	Parts int
 	// Idle is the number of targets of the idle fleet.
 	Idle int
+	// PlacedEdits is the number of edits of an object on the whole fleet in a round.
+	PlacedEdits int
 	// Placements is the number of placements at a restart, and ManyPlacements that of a large workload workspace.
 	Placements, ManyPlacements int
 }
 
 var (
 	// Full is the size of published results.
-	Full = Size{Targets: 100, Rounds: 4, Burst: 10_000, Edits: 200, Restarts: []int{1_000, 10_000}, Memory: 5_000, Busy: 10_000, Long: 20 * time.Minute, Parts: 4, Idle: 300, Placements: 100, ManyPlacements: 1_000}
+	Full = Size{Targets: 100, Rounds: 4, Burst: 10_000, Edits: 200, Restarts: []int{1_000, 10_000}, Memory: 5_000, Busy: 10_000, Long: 20 * time.Minute, Parts: 4, Idle: 300, PlacedEdits: 10, Placements: 100, ManyPlacements: 1_000}
 	// Quick takes less than ten minutes.
-	Quick = Size{Targets: 20, Rounds: 2, Burst: 2_000, Edits: 100, Restarts: []int{1_000}, Memory: 2_000, Busy: 2_000, Long: time.Minute, Parts: 1, Idle: 20, Placements: 20, ManyPlacements: 200}
+	Quick = Size{Targets: 20, Rounds: 2, Burst: 2_000, Edits: 100, Restarts: []int{1_000}, Memory: 2_000, Busy: 2_000, Long: time.Minute, Parts: 1, Idle: 20, PlacedEdits: 5, Placements: 20, ManyPlacements: 200}
 )
 
 // GroupByEnv groups scenarios that run in the same environment. With few objects, FreshServers has no effect.
