@@ -120,7 +120,7 @@ fuzz-parsers: ## Run the fuzz tests of all that reads what targets and tenants w
 	hack/fuzz.sh '$(PARSERS_SECONDS) in all' $(PARSERS)
 
 .PHONY: bench
-bench: ## Measure the hub against the same work done directly; SCENARIO=<regular expression>, QUICK=1 ends within ten minutes, without the long run and the idle fleet
+bench: ## Measure the hub against the same work done directly; SCENARIO=<regular expression>, QUICK=1 ends within a quarter of an hour, without the long run and the idle fleet
 	go run ./hack/buildtools -for test
 	go build $(BUILD_FLAGS) -o bin/synchub ./cmd/synchub
 	go build -buildvcs=false -o bin/synchub-bench ./test/bench

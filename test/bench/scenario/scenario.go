@@ -95,7 +95,7 @@ type Size struct {
 var (
 	// Full is the size of published results.
 	Full = Size{Targets: 100, Rounds: 4, Burst: 10_000, Edits: 200, Restarts: []int{1_000, 10_000}, Memory: 5_000, Busy: 10_000, Long: 20 * time.Minute, Parts: 4, Idle: 300, PlacedEdits: 10, Placements: 100, ManyPlacements: 1_000}
-	// Quick takes less than ten minutes.
+	// Quick takes a quarter of an hour.
 	Quick = Size{Targets: 20, Rounds: 2, Burst: 2_000, Edits: 100, Restarts: []int{1_000}, Memory: 2_000, Busy: 2_000, Long: time.Minute, Parts: 1, Idle: 20, PlacedEdits: 5, Placements: 20, ManyPlacements: 200}
 )
 
