@@ -19,6 +19,7 @@ package placement
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -42,6 +43,7 @@ func (c *Controller) decideRollouts(ctx context.Context, cluster logicalcluster.
 		return reconcile.Result{RequeueAfter: fleetSeenPoll}, nil
 	}
 	var result reconcile.Result
+	var errs []error
 	for _, one := range w.inForce() {
 		if one.rollout == nil {
 			continue
@@ -54,12 +56,12 @@ func (c *Controller) decideRollouts(ctx context.Context, cluster logicalcluster.
 		}
 		if complete {
 			again, err := w.keepRevision(ctx, one)
-			if err != nil {
-				return reconcile.Result{}, err
-			}
-			after = sooner(after, again)
+			errs, after = append(errs, err), sooner(after, again)
 		}
 		result.RequeueAfter = sooner(result.RequeueAfter, after)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return reconcile.Result{}, err
 	}
 	return result, nil
 }
