@@ -93,19 +93,11 @@ func (o *describePlacementOptions) run(ctx context.Context, name string) error {
 	if o.limit < 0 {
 		return errors.New("--limit: it must not be negative")
 	}
-	workspace, err := o.client()
+	workspace, reader, err := o.clients()
 	if err != nil {
 		return err
 	}
 	placement, slice, err := getEdgePlacement(ctx, workspace, name)
-	if err != nil {
-		return err
-	}
-	config, err := o.cluster.ToRESTConfig()
-	if err != nil {
-		return err
-	}
-	reader, err := newReader(config)
 	if err != nil {
 		return err
 	}

@@ -80,6 +80,20 @@ func (o *workspaceOptions) client() (client.WithWatch, error) {
 	return clientOf(config)
 }
 
+// clients returns a client for the workspace, and a reader of all kinds in it. It sends no requests.
+func (o *workspaceOptions) clients() (client.WithWatch, *reader, error) {
+	config, err := o.cluster.ToRESTConfig()
+	if err != nil {
+		return nil, nil, err
+	}
+	workspace, err := clientOf(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	reader, err := newReader(config)
+	return workspace, reader, err
+}
+
 // inventoryOptions are the flags of all commands that change SyncTargets.
 type inventoryOptions struct {
 	workspaceOptions

@@ -92,15 +92,7 @@ func (o *rolloutOptions) run(ctx context.Context, name string) error {
 	if o.timeout < 0 {
 		return errors.New("--timeout: it must not be negative")
 	}
-	workspace, err := o.client()
-	if err != nil {
-		return err
-	}
-	config, err := o.cluster.ToRESTConfig()
-	if err != nil {
-		return err
-	}
-	reader, err := newReader(config)
+	workspace, reader, err := o.clients()
 	if err != nil {
 		return err
 	}
@@ -109,11 +101,11 @@ func (o *rolloutOptions) run(ctx context.Context, name string) error {
 		return err
 	}
 	check := func(seen *edgev2alpha1.EdgePlacement) (done bool, err error) {
-		isObserved, err := isObserved(ctx, reader, workspace, seen)
+		objects, fingerprint, err := reader.placedObjects(ctx, workspace, seen)
 		if err != nil {
-			return false, err
+			return false, fmt.Errorf("cannot tell whether the hub has seen all objects: %w", err)
 		}
-		line, done, err := rolloutProgress(seen, isObserved)
+		line, done, err := rolloutProgress(seen, len(objects), fingerprint.String())
 		if line != o.told {
 			o.told = line
 			_, _ = fmt.Fprintln(o.Out, line)
@@ -162,19 +154,15 @@ func (o *rolloutOptions) wait(ctx context.Context, workspace client.WithWatch, n
 	return err
 }
 
-// isObserved reports whether the status of an EdgePlacement is about the objects as they are now.
-func isObserved(ctx context.Context, reader *reader, workspace client.Client, of *edgev2alpha1.EdgePlacement) (bool, error) {
-	_, fingerprint, err := reader.placedObjects(ctx, workspace, of)
-	if err != nil {
-		return false, fmt.Errorf("cannot tell whether the hub has seen all objects: %w", err)
-	}
-	return of.Status.ObservedObjects == fingerprint.String(), nil
-}
-
-// rolloutProgress tells how far a rollout has come. The error is why it does not come to its end by itself.
-func rolloutProgress(of *edgev2alpha1.EdgePlacement, isObserved bool) (line string, done bool, err error) {
+// rolloutProgress tells how far a rollout has come, for the objects as they are now: their number, and the text of their fingerprint. The
+// error is why the rollout does not come to its end by itself.
+func rolloutProgress(of *edgev2alpha1.EdgePlacement, objects int, fingerprint string) (line string, done bool, err error) {
 	status := &of.Status
-	if int64(status.SpecGeneration) != of.Generation || !isObserved {
+	switch {
+	case int64(status.SpecGeneration) == of.Generation && status.ObservedObjects == fingerprint:
+	case status.Selected != int64(objects):
+		return fmt.Sprintf("Waiting for the hub: %s selects %d objects, and the hub has counted %d...", of.Name, objects, status.Selected), false, nil
+	default:
 		return fmt.Sprintf("Waiting for the hub to see the objects of %s as they are now...", of.Name), false, nil
 	}
 	condition := meta.FindStatusCondition(status.Conditions, edgev2alpha1.ConditionRolledOut)
@@ -195,7 +183,10 @@ func rolloutProgress(of *edgev2alpha1.EdgePlacement, isObserved bool) (line stri
 func progressOfAll(of *edgev2alpha1.EdgePlacement) (line string, done bool, err error) {
 	for _, kind := range []string{edgev2alpha1.ConditionReady, edgev2alpha1.ConditionHealthy} {
 		condition := meta.FindStatusCondition(of.Status.Conditions, kind)
-		if condition == nil || condition.Status == metav1.ConditionTrue {
+		if condition == nil {
+			return fmt.Sprintf("Waiting for the hub to tell whether %s is %s...", of.Name, kind), false, nil
+		}
+		if condition.Status == metav1.ConditionTrue {
 			continue
 		}
 		switch condition.Reason {

@@ -46,7 +46,7 @@ func TestRolloutProgress(t *testing.T) {
 		"paused":                  {[]metav1.Condition{is("RolledOut", "False", placement.ReasonPaused)}, 2, false, false, "not rolled out", "Paused: as it is."},
 		"stopped":                 {[]metav1.Condition{is("RolledOut", "False", placement.ReasonStopped)}, 2, false, false, "not rolled out", "Stopped: as it is."},
 		"everywhere at once":      {[]metav1.Condition{ready, healthy}, 2, false, true, "is rolled out", ""},
-		"without any health":      {[]metav1.Condition{ready}, 2, false, true, "is rolled out", ""},
+		"without any health":      {[]metav1.Condition{ready}, 2, false, false, "whether shop is Healthy", ""},
 		"not everywhere yet":      {[]metav1.Condition{is("Ready", "False", placement.ReasonSyncing), healthy}, 2, false, false, "Waiting for the rollout", ""},
 		"not healthy yet":         {[]metav1.Condition{ready, is("Healthy", "False", placement.ReasonInProgress)}, 2, false, false, "Waiting for the rollout", ""},
 		"refused somewhere":       {[]metav1.Condition{is("Ready", "False", placement.ReasonObjectsFailed)}, 2, false, false, "not rolled out", "ObjectsFailed"},
@@ -54,8 +54,12 @@ func TestRolloutProgress(t *testing.T) {
 		"without any destination": {[]metav1.Condition{is("Ready", "False", placement.ReasonNoLocation)}, 2, false, false, "not rolled out", "NoLocation"},
 	} {
 		of := &edgev2alpha1.EdgePlacement{ObjectMeta: metav1.ObjectMeta{Name: "shop", Generation: 2}}
-		of.Status = edgev2alpha1.EdgePlacementStatus{SpecGeneration: c.generation, Conditions: c.conditions}
-		line, done, err := rolloutProgress(of, !c.isUnobserved)
+		of.Status = edgev2alpha1.EdgePlacementStatus{SpecGeneration: c.generation, Selected: 1, ObservedObjects: "1-a", Conditions: c.conditions}
+		fingerprint := "1-a"
+		if c.isUnobserved {
+			fingerprint = "1-b"
+		}
+		line, done, err := rolloutProgress(of, 1, fingerprint)
 		if done != c.done || !strings.Contains(line, c.line) {
 			t.Errorf("%s: %t, %s", name, done, line)
 		}

@@ -128,7 +128,7 @@ func (o *undoOptions) run(ctx context.Context, name string) error {
 	if err := o.complete(); err != nil {
 		return err
 	}
-	workspace, err := o.client()
+	workspace, reader, err := o.clients()
 	if err != nil {
 		return err
 	}
@@ -137,14 +137,6 @@ func (o *undoOptions) run(ctx context.Context, name string) error {
 		return err
 	}
 	compiled, err := rules.Compile(placement)
-	if err != nil {
-		return err
-	}
-	config, err := o.cluster.ToRESTConfig()
-	if err != nil {
-		return err
-	}
-	reader, err := newReader(config)
 	if err != nil {
 		return err
 	}

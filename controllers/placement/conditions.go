@@ -107,6 +107,9 @@ func rolloutCondition(found outcome, counted *tally) metav1.Condition {
 	case int(status.Succeeded) == len(found.resolution.Destinations):
 		condition.Status, condition.Reason = metav1.ConditionTrue, ReasonComplete
 		condition.Message = fmt.Sprintf("All %d destinations have all objects, and these are healthy.", status.Succeeded)
+		if why := counted.rollout.notKept; why != "" {
+			condition.Message += " No PlacementRevision keeps these objects, so no undo can bring them back: " + why + "."
+		}
 	case counted.rollout.paused:
 		condition.Reason, condition.Message = ReasonPaused, "spec.paused is true, so no change goes to any destination. "+counts
 	case counted.rollout.stopped:

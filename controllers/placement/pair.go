@@ -71,9 +71,9 @@ type pairSnapshot struct {
 
 // reconcilePair makes one pass for a pair, and notes of which changes it took account.
 func (w *workspace) reconcilePair(ctx context.Context, key pairKey) (reconcile.Result, error) {
-	changes := w.changesOf(key)
+	changes := w.beginPass(key)
 	result, decided, err := w.pass(requestmetrics.WithClass(ctx, requestmetrics.Object), key)
-	w.passed(key, changes, decided)
+	w.endPass(key, changes, decided)
 	return result, err
 }
 

@@ -29,7 +29,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/placement/rollout"
 )
 
@@ -149,55 +148,6 @@ func (w *workspace) isComplete() bool {
 	return isComplete
 }
 
-// mustWait reports whether a pass would bring new content to a destination to which no placement's rollout lets it go yet.
-func (w *workspace) mustWait(key pairKey, s *pairSnapshot, planned plan.Plan) bool {
-	if !s.desired || planned.Desired == nil {
-		return false
-	}
-	switch planned.Decision.Action {
-	case plan.Create, plan.Conflict:
-	case plan.Update:
-		if s.Up.Mark != nil && s.Up.Mark.Hash == planned.Desired.Mark.Hash {
-			// The content stays: somebody changed the copy, or the rest of the mark differs.
-			return false
-		}
-	default:
-		return false
-	}
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	entry := w.objects[key.objectKey]
-	return entry != nil && !entry.isAdmitted(key.mailbox)
-}
-
-// isAdmitted reports whether a placement lets the object go to a mailbox. Placements add up, so one is enough. It requires the lock.
-func (o *object) isAdmitted(mailbox logicalcluster.Name) bool {
-	return slices.ContainsFunc(o.selectedBy, func(one *placementInForce) bool {
-		destination, ok := one.mailboxes[mailbox]
-		return ok && (one.rollout == nil || one.Rollout.AdmitsAll() || one.rollout.isAdmitted(destination.UID))
-	})
-}
-
-// wait notes that a pair waits for the rollout. The copy, if there is one, stays as it is.
-func (w *workspace) wait(key pairKey) {
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	entry := w.objects[key.objectKey]
-	if entry == nil || entry.pairs[key.mailbox] == nil {
-		return
-	}
-	found := entry.pairs[key.mailbox]
-	if found.placed || !found.waiting {
-		w.reportRequests.Publish(w.cluster)
-		w.enqueueWantedStatus(key.objectKey, entry)
-	}
-	if found.failure != nil {
-		w.names.set(takenName{key.mailbox, key.objectKey}, w.cluster, false)
-	}
-	w.change(entry, key.mailbox, func() { found.placed, found.failure, found.target, found.waiting = false, nil, nil, true })
-	w.addWithdrawals(key.objectKey, entry, key.mailbox)
-}
-
 // change changes a pair of an object, and counts it anew in the rollouts. It requires the lock.
 func (w *workspace) change(entry *object, mailbox logicalcluster.Name, change func()) {
 	found := entry.pairs[mailbox]
@@ -235,8 +185,8 @@ func (o *object) resetRollouts() {
 	}
 }
 
-// changesOf returns the number of changes of a pair so far.
-func (w *workspace) changesOf(key pairKey) uint32 {
+// beginPass returns the number of changes of a pair so far, for [workspace.endPass].
+func (w *workspace) beginPass(key pairKey) uint32 {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	if entry := w.objects[key.objectKey]; entry != nil && entry.pairs[key.mailbox] != nil {
@@ -245,9 +195,9 @@ func (w *workspace) changesOf(key pairKey) uint32 {
 	return 0
 }
 
-// passed notes that a pass for a pair has taken account of a number of changes. decided is false if it could not tell whether the
+// endPass notes that a pass for a pair has taken account of a number of changes. decided is false if it could not tell whether the
 // mailbox has the present content.
-func (w *workspace) passed(key pairKey, changes uint32, decided bool) {
+func (w *workspace) endPass(key pairKey, changes uint32, decided bool) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	entry := w.objects[key.objectKey]
@@ -272,6 +222,8 @@ type rolloutSummary struct {
 	failed []string
 	// revision is the last PlacementRevision; nil if it is unknown.
 	revision *edgev2alpha1.RevisionReference
+	// notKept is why no PlacementRevision keeps the present objects; empty if one does, or may come to.
+	notKept string
 }
 
 // summarizeRollout returns what to report of the rollout of a placement; nil if it has none. It requires the lock.
@@ -280,7 +232,10 @@ func (p *placementInForce) summarizeRollout() *rolloutSummary {
 		return nil
 	}
 	state := p.rollout
-	summed := &rolloutSummary{revision: state.lastRevision, paused: p.Rollout.Paused, decided: state.decided && !state.due, stopped: state.decided && state.decision.Stopped}
+	summed := &rolloutSummary{
+		paused: p.Rollout.Paused, stopped: state.decided && state.decision.Stopped, decided: state.decided && !state.due,
+		revision: state.lastRevision, notKept: state.notKept,
+	}
 	for i := range p.Destinations {
 		of := &p.Destinations[i]
 		progress := state.progressOf(of)

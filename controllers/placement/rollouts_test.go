@@ -76,7 +76,7 @@ func changeAtRandom(w *workspace, states []*rolloutState, random *rand.Rand) {
 	case 1:
 		w.wait(key)
 	case 2:
-		w.passed(key, w.changesOf(key), random.IntN(4) > 0)
+		w.endPass(key, w.beginPass(key), random.IntN(4) > 0)
 	default:
 		w.lock.Lock()
 		defer w.lock.Unlock()
@@ -137,7 +137,7 @@ func TestEndOfRollout(t *testing.T) {
 		defer w.lock.Unlock()
 		w.setSelected(key.objectKey, []*placementInForce{placementAt(0, state, 1)}, plan.Terminating, false)
 	}
-	changes := func() uint32 { return w.changesOf(key) }
+	changes := func() uint32 { return w.beginPass(key) }
 	state := newRolloutState()
 	set(state)
 	before := changes()

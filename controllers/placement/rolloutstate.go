@@ -113,10 +113,14 @@ type rolloutState struct {
 	// due is true if the decision may change, and is about to be made anew.
 	due     bool
 	changes int
-	// kept is the number of changes after which the objects were last kept in a PlacementRevision, and lastRevision that one; nil if it is unknown.
+	// kept is the number of changes after which the objects were last kept in a PlacementRevision, and lastRevision that one; nil if it is
+	// unknown. notKept is why the present objects are in none. keptAt is when the last one was tried.
 	kept         int
 	keptAt       time.Time
 	lastRevision *edgev2alpha1.RevisionReference
+	notKept      string
+	// slots are the PlacementRevisions; nil before they are read. Only the controller of rollouts uses them, without the lock.
+	slots *revisionSlots
 	// progress is that of each destination at the last decision.
 	progress map[types.UID]destinationProgress
 }

@@ -17,12 +17,10 @@ limitations under the License.
 package placement
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -39,8 +37,6 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
@@ -51,27 +47,6 @@ const reportInterval = 5 * time.Second
 
 // maxReportDelay bounds how long a report waits for the decision about a rollout, which objects that keep changing put off.
 const maxReportDelay = 30 * time.Second
-
-// tally counts the pairs of one placement, except selected, which counts objects.
-type tally struct {
-	selected, placed, failed int64
-	// fingerprint is that of the objects. unobserved is true if no pass has been made yet for some pair since its object changed.
-	fingerprint rules.Fingerprint
-	unobserved  bool
-	// waiting pairs are those that the rollout does not let go on yet.
-	waiting int64
-	// synced pairs are placed, and in sync with the cluster. Of these, healthy ones do their work, and the cluster has given up on
-	// the unhealthy ones.
-	synced, healthy, unhealthy int64
-	// untried is true if nothing is known yet of some pair: no pass was made for it, or no sync controller has tried the copy.
-	untried bool
-	// unsynced counts the placed pairs that are neither synced nor failed, by SyncTarget.
-	unsynced map[string]int
-	// failures and progressing are the first of the failed and unhealthy pairs, and of those that are on their way.
-	failures, progressing []edgev2alpha1.PlacementPair
-	// rollout is that of the placement; nil if it has none.
-	rollout *rolloutSummary
-}
 
 // report writes the status and the slice of each placement of a workspace, where they differ.
 func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (reconcile.Result, error) {
@@ -141,16 +116,6 @@ func (w *workspace) mustAwaitDecision(summed summary, placement types.UID) bool 
 	return summed.complete && counted != nil && counted.rollout != nil && !counted.rollout.decided && w.reportDelay() > -maxReportDelay
 }
 
-// isUntried reports whether nothing is known yet of some pair, or of a rollout.
-func (s summary) isUntried() bool {
-	for _, counted := range s.tallies {
-		if counted.untried || counted.rollout != nil && !counted.rollout.decided {
-			return true
-		}
-	}
-	return false
-}
-
 // hasSelectedAll reports whether each object that the caches show, and a placement selects, is counted. The events of caches that have just
 // been filled are still to come.
 func (w *workspace) hasSelectedAll() bool {
@@ -214,120 +179,6 @@ func (w *workspace) setReported() {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	w.reported = w.Clock.Now()
-}
-
-// summary is what the placements of a workspace came to, by their UIDs, and the number of copies that are left to withdraw. complete is
-// true if all objects are known, so that rollouts go on.
-type summary struct {
-	outcomes    map[types.UID]outcome
-	tallies     map[types.UID]*tally
-	withdrawing int
-	complete    bool
-}
-
-// summarize returns the summary of a workspace; known is false before its placements are resolved by a view of all inventories.
-func (w *workspace) summarize() (summed summary, known bool) {
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	if w.placements == nil || !w.placements.fleetSeen {
-		return summary{}, false
-	}
-	summed = summary{outcomes: w.placements.outcomes, tallies: map[types.UID]*tally{}, complete: w.complete}
-	for _, placement := range w.placements.all {
-		if rollout := placement.summarizeRollout(); rollout != nil {
-			summed.tallies[placement.UID] = &tally{rollout: rollout}
-		}
-	}
-	for key, object := range w.objects {
-		for _, placement := range object.selectedBy {
-			found := summed.tallies[placement.UID]
-			if found == nil {
-				found = &tally{}
-				summed.tallies[placement.UID] = found
-			}
-			found.add(key, object, placement)
-		}
-		for _, found := range object.pairs {
-			if !found.desired && found.hasCopy {
-				summed.withdrawing++
-			}
-		}
-	}
-	return summed, true
-}
-
-// add counts the pairs of an object that a placement selects. Copies elsewhere that cannot be withdrawn count as failed.
-func (t *tally) add(key objectKey, object *object, placement *placementInForce) {
-	t.selected++
-	t.fingerprint.Add(object.contentHash)
-	for mailbox, found := range object.pairs {
-		destination, isDestination := placement.mailboxes[mailbox]
-		t.unobserved = t.unobserved || found.desired && (found.observed != found.changes || found.undecided)
-		switch {
-		case !isDestination && found.desired:
-		case found.placed:
-			t.placed++
-			t.addTarget(key, destination.Name, found.target)
-		case found.failure != nil:
-			t.failed++
-			addFirst(&t.failures, key, destination.Name, *found.failure)
-		case found.waiting:
-			t.waiting++
-			addFirst(&t.progressing, key, destination.Name, Failure{ReasonWaitingForRollout, ""})
-		case found.desired:
-			t.untried = true
-			addFirst(&t.progressing, key, destination.Name, Failure{ReasonPlacing, ""})
-		}
-	}
-}
-
-// addTarget counts how far the sync of a placed pair has come.
-func (t *tally) addTarget(key objectKey, syncTarget string, state *targetState) {
-	switch {
-	case state != nil && state.failure != nil:
-		t.failed++
-		addFirst(&t.failures, key, syncTarget, *state.failure)
-		return
-	case state == nil || !state.synced:
-		t.untried = t.untried || state == nil
-		if t.unsynced == nil {
-			t.unsynced = map[string]int{}
-		}
-		t.unsynced[syncTarget]++
-		addFirst(&t.progressing, key, syncTarget, Failure{ReasonSyncing, ""})
-		return
-	}
-	t.synced++
-	switch state.health.Status {
-	case health.Current:
-		t.healthy++
-	case health.Failed, health.Unknown:
-		t.unhealthy++
-		addFirst(&t.failures, key, syncTarget, Failure{ReasonUnhealthy, state.health.Status.String() + ": " + state.health.Message})
-	case health.InProgress, health.Terminating:
-		addFirst(&t.progressing, key, syncTarget, Failure{state.health.Status.String(), state.health.Message})
-	}
-}
-
-// addFirst adds a pair to a list that keeps the first pairs in a stable order.
-func addFirst(first *[]edgev2alpha1.PlacementPair, key objectKey, syncTarget string, why Failure) {
-	added := edgev2alpha1.PlacementPair{
-		ObjectFailure: edgev2alpha1.ObjectFailure{
-			Group: key.resource.Group, Resource: key.resource.Resource, Namespace: key.key.Namespace, Name: key.key.Name,
-			Reason: why.Reason, Message: why.Message,
-		},
-		SyncTarget: syncTarget,
-	}
-	position, _ := slices.BinarySearchFunc(*first, added, comparePairs)
-	if position == edgev2alpha1.MaxFailures {
-		return
-	}
-	*first = slices.Insert(*first, position, added)
-	*first = (*first)[:min(len(*first), edgev2alpha1.MaxFailures)]
-}
-
-func comparePairs(a, b edgev2alpha1.PlacementPair) int {
-	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.SyncTarget, b.SyncTarget))
 }
 
 // withdrawing returns the outcome of a deleted placement, while the workspace has a number of copies to withdraw.
@@ -416,47 +267,4 @@ func statusFields(status edgev2alpha1.EdgePlacementStatus) map[string]any {
 		rollout["failedClusters"] = nil
 	}
 	return fields
-}
-
-// writeSlice creates or updates the SinglePlacementSlice of a placement if it differs.
-func (w *workspace) writeSlice(ctx context.Context, client dynamic.Interface, placement, existing *unstructured.Unstructured, found outcome) error {
-	slice := edgev2alpha1.SinglePlacementSlice{
-		TypeMeta:     metav1.TypeMeta{APIVersion: edgev2alpha1.GroupVersion.String(), Kind: "SinglePlacementSlice"},
-		Destinations: make([]edgev2alpha1.SinglePlacement, 0, len(found.resolution.Destinations)),
-	}
-	for _, destination := range found.resolution.Destinations {
-		slice.Destinations = append(slice.Destinations, edgev2alpha1.SinglePlacement{
-			Cluster: destination.Inventory.String(), LocationName: destination.Location, SyncTargetName: destination.Name, SyncTargetUID: destination.UID,
-		})
-	}
-	if found.chosen != nil {
-		slice.Annotations = map[string]string{ownership.ChoiceAnnotation: w.sealChoice(placement.GetUID(), slice.Destinations)}
-	}
-	if existing != nil {
-		var before edgev2alpha1.SinglePlacementSlice
-		err := runtime.DefaultUnstructuredConverter.FromUnstructured(existing.Object, &before)
-		if err == nil && slices.Equal(before.Destinations, slice.Destinations) && before.Annotations[ownership.ChoiceAnnotation] == slice.Annotations[ownership.ChoiceAnnotation] {
-			return nil
-		}
-		slice.UID, slice.ResourceVersion = existing.GetUID(), existing.GetResourceVersion()
-	}
-	slice.Name = placement.GetName()
-	slice.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: edgev2alpha1.GroupVersion.String(), Kind: "EdgePlacement", Name: placement.GetName(), UID: placement.GetUID(), Controller: new(true),
-	}}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&slice)
-	if err != nil {
-		return err
-	}
-	object := &unstructured.Unstructured{Object: content}
-	if existing == nil {
-		_, err = client.Resource(slicesResource).Create(ctx, object, metav1.CreateOptions{FieldManager: w.fieldManager})
-	} else {
-		_, err = client.Resource(slicesResource).Update(ctx, object, metav1.UpdateOptions{FieldManager: w.fieldManager})
-	}
-	if apierrors.IsAlreadyExists(err) || apierrors.IsConflict(err) {
-		// The event of the newer slice asks for another report.
-		return nil
-	}
-	return err
 }

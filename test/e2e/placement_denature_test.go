@@ -101,5 +101,15 @@ spec:
 				Expect(framework.Exists(ctx, config, quotasOfClusters, ns, "small")).To(BeFalse())
 			}
 		}
-	}, NodeTimeout(3*time.Minute))
+
+		By("withdrawing the placement removes them from the clusters")
+		remove(ctx, workload.Config, edgePlacements, "", "shop")
+		for _, name := range []string{"florin", "guilder"} {
+			eventuallyGone(ctx, target(name), gates.GroupVersionResource, ns, "north")
+			eventuallyGone(ctx, target(name), quotasOfClusters, ns, "small")
+			eventuallyGone(ctx, target(name), accessV1.WithResource("clusterroles"), "", ns)
+			// The hub keeps definitions, whose deletion would delete their objects.
+			remove(ctx, target(name), definitions, "", gates.GroupResource().String())
+		}
+	}, NodeTimeout(4*time.Minute))
 })

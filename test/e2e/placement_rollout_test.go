@@ -119,7 +119,15 @@ var _ = Describe("a rollout", func() {
 		Expect(edition("guilder")()).To(Equal("2b"))
 		Expect(edition("florin")()).To(Equal("2b"))
 
-		By("the hub keeps each edition that was everywhere")
+		By("the hub keeps each edition that was everywhere, and counts none that a user makes")
+		uid := value(ctx, workload.Config, edgePlacements, "", "shop", "metadata", "uid")
+		apply(ctx, workload.Config, fmt.Sprintf(`
+apiVersion: edge.kubestellar.io/v2alpha1
+kind: PlacementRevision
+metadata: {name: planted, labels: {%s: %s}}
+placement: shop
+revision: 99
+`, edgev2alpha1.LabelPlacement, uid))
 		Eventually(plugin).WithArguments("history", "shop").Should(And(ContainSubstring("REVISION"), MatchRegexp(`(?m)^4 +1 `)))
 
 		By("a failure in the first group stops it")
@@ -158,5 +166,8 @@ var _ = Describe("a rollout", func() {
 		patch(ctx, inventory.Config, installation.SyncTargets, "", "guilder", `{"metadata": {"annotations": {"nodes": "linux"}}}`)
 		Eventually(edition("florin")).WithContext(ctx).Should(Equal("3"))
 		Eventually(rolledOut).WithContext(ctx).Should(Equal(placement.ReasonComplete))
-	}, NodeTimeout(4*time.Minute))
+
+		By("the sixth edition takes the place of the first")
+		Eventually(plugin).WithArguments("history", "shop").Should(And(MatchRegexp(`(?m)^6 +1 `), Not(MatchRegexp(`(?m)^1 +1 `)), MatchRegexp(`(?m)^99 +0 `)))
+	}, NodeTimeout(5*time.Minute))
 })

@@ -35,6 +35,8 @@ const (
 	// ChoiceAnnotation is on a SinglePlacementSlice whose placement chooses clusters. Its value is a seal over the
 	// destinations.
 	ChoiceAnnotation = "synchub.dev/choice"
+	// RevisionAnnotation is on a PlacementRevision that the hub made. Its value is a seal over its name, placement and number.
+	RevisionAnnotation = "synchub.dev/revision"
 	// EnsuredAnnotation is on namespaces that the hub created only for their contents, and on objects that it created and
 	// released because their deletion would delete others. Its value is [Owner.EnsuredValue]. The hub does not own such an
 	// object: it neither corrects nor deletes it. But it may own it again.

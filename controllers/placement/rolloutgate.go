@@ -1,0 +1,74 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"slices"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+)
+
+// mustWait reports whether a pass would bring new content to a destination to which no placement's rollout lets it go yet.
+func (w *workspace) mustWait(key pairKey, s *pairSnapshot, planned plan.Plan) bool {
+	if !s.desired || planned.Desired == nil {
+		return false
+	}
+	switch planned.Decision.Action {
+	case plan.Create, plan.Conflict:
+	case plan.Update:
+		if s.Up.Mark != nil && s.Up.Mark.Hash == planned.Desired.Mark.Hash {
+			// The content stays: somebody changed the copy, or the rest of the mark differs.
+			return false
+		}
+	default:
+		return false
+	}
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	entry := w.objects[key.objectKey]
+	return entry != nil && !entry.isAdmitted(key.mailbox)
+}
+
+// isAdmitted reports whether a placement lets the object go to a mailbox. Placements add up, so one is enough. It requires the lock.
+func (o *object) isAdmitted(mailbox logicalcluster.Name) bool {
+	return slices.ContainsFunc(o.selectedBy, func(one *placementInForce) bool {
+		destination, ok := one.mailboxes[mailbox]
+		return ok && (one.rollout == nil || one.Rollout.AdmitsAll() || one.rollout.isAdmitted(destination.UID))
+	})
+}
+
+// wait notes that a pair waits for the rollout. The copy, if there is one, stays as it is.
+func (w *workspace) wait(key pairKey) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	entry := w.objects[key.objectKey]
+	if entry == nil || entry.pairs[key.mailbox] == nil {
+		return
+	}
+	found := entry.pairs[key.mailbox]
+	if found.placed || !found.waiting {
+		w.reportRequests.Publish(w.cluster)
+		w.enqueueWantedStatus(key.objectKey, entry)
+	}
+	if found.failure != nil {
+		w.names.set(takenName{key.mailbox, key.objectKey}, w.cluster, false)
+	}
+	w.change(entry, key.mailbox, func() { found.placed, found.failure, found.target, found.waiting = false, nil, nil, true })
+	w.addWithdrawals(key.objectKey, entry, key.mailbox)
+}

@@ -1,0 +1,173 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"cmp"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
+)
+
+// tally counts the pairs of one placement, except selected, which counts objects.
+type tally struct {
+	selected, placed, failed int64
+	// fingerprint is that of the objects. unobserved is true if no pass has been made yet for some pair since its object changed.
+	fingerprint rules.Fingerprint
+	unobserved  bool
+	// waiting pairs are those that the rollout does not let go on yet.
+	waiting int64
+	// synced pairs are placed, and in sync with the cluster. Of these, healthy ones do their work, and the cluster has given up on
+	// the unhealthy ones.
+	synced, healthy, unhealthy int64
+	// untried is true if nothing is known yet of some pair: no pass was made for it, or no sync controller has tried the copy.
+	untried bool
+	// unsynced counts the placed pairs that are neither synced nor failed, by SyncTarget.
+	unsynced map[string]int
+	// failures and progressing are the first of the failed and unhealthy pairs, and of those that are on their way.
+	failures, progressing []edgev2alpha1.PlacementPair
+	// rollout is that of the placement; nil if it has none.
+	rollout *rolloutSummary
+}
+
+// add counts the pairs of an object that a placement selects. Copies elsewhere that cannot be withdrawn count as failed.
+func (t *tally) add(key objectKey, object *object, placement *placementInForce) {
+	t.selected++
+	t.fingerprint.Add(object.contentHash)
+	for mailbox, found := range object.pairs {
+		destination, isDestination := placement.mailboxes[mailbox]
+		t.unobserved = t.unobserved || found.desired && (found.observed != found.changes || found.undecided)
+		switch {
+		case !isDestination && found.desired:
+		case found.placed:
+			t.placed++
+			t.addTarget(key, destination.Name, found.target)
+		case found.failure != nil:
+			t.failed++
+			addFirst(&t.failures, key, destination.Name, *found.failure)
+		case found.waiting:
+			t.waiting++
+			addFirst(&t.progressing, key, destination.Name, Failure{ReasonWaitingForRollout, ""})
+		case found.desired:
+			t.untried = true
+			addFirst(&t.progressing, key, destination.Name, Failure{ReasonPlacing, ""})
+		}
+	}
+}
+
+// addTarget counts how far the sync of a placed pair has come.
+func (t *tally) addTarget(key objectKey, syncTarget string, state *targetState) {
+	switch {
+	case state != nil && state.failure != nil:
+		t.failed++
+		addFirst(&t.failures, key, syncTarget, *state.failure)
+		return
+	case state == nil || !state.synced:
+		t.untried = t.untried || state == nil
+		if t.unsynced == nil {
+			t.unsynced = map[string]int{}
+		}
+		t.unsynced[syncTarget]++
+		addFirst(&t.progressing, key, syncTarget, Failure{ReasonSyncing, ""})
+		return
+	}
+	t.synced++
+	switch state.health.Status {
+	case health.Current:
+		t.healthy++
+	case health.Failed, health.Unknown:
+		t.unhealthy++
+		addFirst(&t.failures, key, syncTarget, Failure{ReasonUnhealthy, state.health.Status.String() + ": " + state.health.Message})
+	case health.InProgress, health.Terminating:
+		addFirst(&t.progressing, key, syncTarget, Failure{state.health.Status.String(), state.health.Message})
+	}
+}
+
+// addFirst adds a pair to a list that keeps the first pairs in a stable order.
+func addFirst(first *[]edgev2alpha1.PlacementPair, key objectKey, syncTarget string, why Failure) {
+	added := edgev2alpha1.PlacementPair{
+		ObjectFailure: edgev2alpha1.ObjectFailure{
+			Group: key.resource.Group, Resource: key.resource.Resource, Namespace: key.key.Namespace, Name: key.key.Name,
+			Reason: why.Reason, Message: why.Message,
+		},
+		SyncTarget: syncTarget,
+	}
+	position, _ := slices.BinarySearchFunc(*first, added, comparePairs)
+	if position == edgev2alpha1.MaxFailures {
+		return
+	}
+	*first = slices.Insert(*first, position, added)
+	*first = (*first)[:min(len(*first), edgev2alpha1.MaxFailures)]
+}
+
+func comparePairs(a, b edgev2alpha1.PlacementPair) int {
+	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.SyncTarget, b.SyncTarget))
+}
+
+// summary is what the placements of a workspace came to, by their UIDs, and the number of copies that are left to withdraw. complete is
+// true if all objects are known, so that rollouts go on.
+type summary struct {
+	outcomes    map[types.UID]outcome
+	tallies     map[types.UID]*tally
+	withdrawing int
+	complete    bool
+}
+
+// summarize returns the summary of a workspace; known is false before its placements are resolved by a view of all inventories.
+func (w *workspace) summarize() (summed summary, known bool) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if w.placements == nil || !w.placements.fleetSeen {
+		return summary{}, false
+	}
+	summed = summary{outcomes: w.placements.outcomes, tallies: map[types.UID]*tally{}, complete: w.complete}
+	for _, placement := range w.placements.all {
+		if rollout := placement.summarizeRollout(); rollout != nil {
+			summed.tallies[placement.UID] = &tally{rollout: rollout}
+		}
+	}
+	for key, object := range w.objects {
+		for _, placement := range object.selectedBy {
+			found := summed.tallies[placement.UID]
+			if found == nil {
+				found = &tally{}
+				summed.tallies[placement.UID] = found
+			}
+			found.add(key, object, placement)
+		}
+		for _, found := range object.pairs {
+			if !found.desired && found.hasCopy {
+				summed.withdrawing++
+			}
+		}
+	}
+	return summed, true
+}
+
+// isUntried reports whether nothing is known yet of some pair, or of a rollout.
+func (s summary) isUntried() bool {
+	for _, counted := range s.tallies {
+		if counted.untried || counted.rollout != nil && !counted.rollout.decided {
+			return true
+		}
+	}
+	return false
+}
