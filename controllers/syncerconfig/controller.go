@@ -55,8 +55,12 @@ const (
 	writeInterval = 5 * time.Second
 	// busyWriteInterval is the same while many objects of the mailbox wait. Counting all of them and writing the result
 	// takes time of the servers and the hub that these objects need. It also applies while objects that existed at the
-	// start have not been tried yet: the status that was written before is closer to the truth than a partial count.
+	// start have not been tried yet.
 	busyWriteInterval = 15 * time.Second
+	// initialSyncLimit is how long the counts from before a start stay, while objects that existed at the start have not
+	// been tried yet: they are closer to the truth than a partial count. A hub with 20,000 objects on a busy machine takes
+	// a minute.
+	initialSyncLimit = 2 * time.Minute
 	// busyThreshold is how many objects of a mailbox must wait for busyWriteInterval to apply.
 	busyThreshold = 10
 	// busyWriteSpacing is the time between such writes over all busy mailboxes, including the first write of each.
@@ -89,6 +93,8 @@ type writeSchedule struct {
 	// among the busy mailboxes. It is after lastWrite while the mailbox waits for its turn.
 	busy bool
 	due  time.Time
+	// initialSyncSince is when the initial sync was first seen to be incomplete. It is zero once it is complete.
+	initialSyncSince time.Time
 }
 
 // NewController returns a controller that reports the state of the manager's sync controllers.
@@ -146,6 +152,7 @@ func (c *Controller) Reconcile(ctx context.Context, syncTarget types.UID) (recon
 		return reconcile.Result{RequeueAfter: requeueAfter}, nil
 	}
 	report := newReport(view)
+	report.keepCounts = c.isWithinInitialSync(syncTarget)
 	if limits := c.mailboxes.MailboxLimitError(view.Mailbox); limits.Evicted {
 		report.evictedReason = limits.Error()
 	}
@@ -221,6 +228,11 @@ func (c *Controller) scheduleWriteWith(syncTarget types.UID, busy, initialSyncDo
 	if schedule.lastWrite.IsZero() && !initialSyncDone {
 		schedule.lastWrite = now
 	}
+	if initialSyncDone {
+		schedule.initialSyncSince = time.Time{}
+	} else if schedule.initialSyncSince.IsZero() {
+		schedule.initialSyncSince = now
+	}
 	c.addBusy(schedule.busy, -1)
 	switch spacing := totalBusySpacing(c.busyMailboxes); {
 	case busy && !schedule.due.After(schedule.lastWrite):
@@ -240,6 +252,14 @@ func (c *Controller) scheduleWriteWith(syncTarget types.UID, busy, initialSyncDo
 	}
 	c.schedules[syncTarget] = schedule
 	return requeueAfter
+}
+
+// isWithinInitialSync reports whether the initial sync of the mailbox is incomplete, but has not been for too long.
+func (c *Controller) isWithinInitialSync(syncTarget types.UID) bool {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	since := c.schedules[syncTarget].initialSyncSince
+	return !since.IsZero() && c.clock.Since(since) < initialSyncLimit
 }
 
 // totalBusySpacing returns how long so many busy mailboxes take for one write each.

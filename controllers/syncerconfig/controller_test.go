@@ -172,3 +172,27 @@ func TestConfigsOfBusyMailboxesAreWrittenSeldom(t *testing.T) {
 		t.Errorf("%d mailboxes are held to be busy, %d are remembered, when none is left", c.busyMailboxes, len(c.schedules))
 	}
 }
+
+// The counts from before a start may stay while objects are untried, but not for ever.
+func TestInitialSyncIsLimited(t *testing.T) {
+	clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
+	c := NewController(nil, nil, clock, logr.Discard())
+	within := func(want bool) {
+		t.Helper()
+		if got := c.isWithinInitialSync("this"); got != want {
+			t.Errorf("after %v: %v, want %v", clock.Since(time.Unix(1_000_000, 0)), got, want)
+		}
+	}
+	within(false)
+	c.scheduleWriteWith("this", false, false)
+	clock.Step(initialSyncLimit - 1)
+	c.scheduleWriteWith("this", true, false)
+	within(true)
+	clock.Step(1)
+	within(false)
+	c.scheduleWriteWith("this", false, true)
+	c.scheduleWriteWith("this", false, false)
+	within(true)
+	c.scheduleWriteWith("this", false, true)
+	within(false)
+}

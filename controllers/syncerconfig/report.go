@@ -37,6 +37,8 @@ type report struct {
 	tallies      map[string]*objectsync.ConfigSummary
 	availability Availability
 	entries      map[string][]selection.Entry // by config
+	// keepCounts is true while the counts from before a start may stay.
+	keepCounts bool
 	// evictedReason is why the mailbox is evicted, or empty if it is not.
 	evictedReason string
 }
@@ -127,6 +129,7 @@ func (r report) observedConfig(id string, conversions []edgev2alpha1.Conversion)
 		}
 	}
 	return ObservedConfig{
+		KeepCounts:         r.keepCounts,
 		InitialSyncPending: r.availability.IsInitialSyncPending(r.entries[id], usable),
 		OverruledVersions:  r.overruledVersions(id),
 		Tally:              r.tallies[id],

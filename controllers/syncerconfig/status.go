@@ -90,6 +90,8 @@ type ObservedConfig struct {
 	OverruledVersions []string
 	// InitialSyncPending is true until every object that existed at the start of a sync controller has been tried once.
 	InitialSyncPending bool
+	// KeepCounts is true if, as long as InitialSyncPending, the counts of the same generation stay.
+	KeepCounts bool
 	// EvictedReason is why the mailbox is evicted, or empty if it is not. All other fields are unknown then.
 	EvictedReason string
 }
@@ -102,12 +104,17 @@ func NextStatus(observed ObservedConfig, current edgev2alpha1.SyncerConfigStatus
 	if summary == nil {
 		summary = &objectsync.ConfigSummary{}
 	}
+	ready := readyCondition(observed, summary)
+	before := meta.FindStatusCondition(current.Conditions, ready.Type)
+	if observed.InitialSyncPending && observed.KeepCounts && before != nil && before.ObservedGeneration == observed.Generation &&
+		isAboutCounts(before.Reason) && isUndisproved(ready.Reason) {
+		return next
+	}
 	if observed.EvictedReason == "" && observed.isFullyVisible() {
 		next.Selected, next.Synced, next.Ready, next.Failed = summary.Selected, summary.Synced, summary.Ready, summary.Failed
 		next.Failures = objectsync.FirstFailures(summary.Failures, edgev2alpha1.MaxFailures)
 	}
-	ready := readyCondition(observed, summary)
-	if before := meta.FindStatusCondition(current.Conditions, ready.Type); observed.InitialSyncPending && ready.Status == metav1.ConditionTrue &&
+	if observed.InitialSyncPending && ready.Status == metav1.ConditionTrue &&
 		(before == nil || before.Status != metav1.ConditionTrue || before.ObservedGeneration != observed.Generation) {
 		// The condition of the previous leader stays until it is disproved.
 		ready.Status, ready.Reason, ready.Message = metav1.ConditionFalse, ReasonSyncing, "Not all that the config selects has been tried yet."
@@ -137,6 +144,15 @@ func NextStatus(observed ObservedConfig, current edgev2alpha1.SyncerConfigStatus
 	meta.RemoveStatusCondition(&next.Conditions, edgev2alpha1.ConditionNotImplemented)
 	return next
 }
+
+// isAboutCounts reports whether a reason of the condition Ready says how many objects were in sync.
+func isAboutCounts(reason string) bool {
+	return slices.Contains([]string{ReasonInSync, ReasonSyncing, ReasonObjectsFailed, ReasonLeftToTarget}, reason)
+}
+
+// isUndisproved reports whether a reason found while objects are untried can be due to just these objects, so that it
+// disproves nothing that was counted before.
+func isUndisproved(reason string) bool { return reason == ReasonInSync || reason == ReasonSyncing }
 
 // isFullyVisible reports whether the hub can list all objects that the entries select, so that it can count them.
 func (f ObservedConfig) isFullyVisible() bool {

@@ -363,3 +363,34 @@ func TestReadyConfigStaysReadyDuringInitialSync(t *testing.T) {
 		}
 	}
 }
+
+// During its initial sync, a new leader also keeps the counts of the previous leader, unless it knows something else.
+func TestCountsStayDuringInitialSync(t *testing.T) {
+	inSync := syncerconfig.NextStatus(observedConfig(func(*syncerconfig.ObservedConfig) {}), edgev2alpha1.SyncerConfigStatus{})
+	halted := inSync.DeepCopy()
+	meta.SetStatusCondition(&halted.Conditions, metav1.Condition{
+		Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: syncerconfig.ReasonNotSynced, ObservedGeneration: 3,
+	})
+	for name, test := range map[string]struct {
+		current edgev2alpha1.SyncerConfigStatus
+		change  func(*syncerconfig.ObservedConfig)
+		stays   bool
+	}{
+		"nothing is found yet":  {inSync, func(f *syncerconfig.ObservedConfig) { f.Tally = nil }, true},
+		"a part is found":       {inSync, func(f *syncerconfig.ObservedConfig) { f.Tally.Synced = 1 }, true},
+		"an object failed":      {inSync, func(f *syncerconfig.ObservedConfig) { f.Tally.Synced, f.Tally.Failed = 1, 1 }, false},
+		"an API is missing":     {inSync, func(f *syncerconfig.ObservedConfig) { f.Tally, f.UnavailableEntries = nil, unpublished("foos") }, false},
+		"the config changed":    {inSync, func(f *syncerconfig.ObservedConfig) { f.Tally.Synced, f.Generation = 1, 4 }, false},
+		"all have been tried":   {inSync, func(f *syncerconfig.ObservedConfig) { f.Tally.Synced, f.InitialSyncPending = 1, false }, false},
+		"it takes too long":     {inSync, func(f *syncerconfig.ObservedConfig) { f.Tally.Synced, f.KeepCounts = 1, false }, false},
+		"nothing was synced":    {*halted, func(f *syncerconfig.ObservedConfig) { f.Tally.Synced = 1 }, false},
+		"there was no status":   {edgev2alpha1.SyncerConfigStatus{}, func(f *syncerconfig.ObservedConfig) { f.Tally.Synced = 1 }, false},
+		"the mailbox is beyond": {inSync, func(f *syncerconfig.ObservedConfig) { f.Tally.Synced, f.BeyondLimits = 1, true }, false},
+	} {
+		found := observedConfig(func(f *syncerconfig.ObservedConfig) { f.InitialSyncPending, f.KeepCounts = true, true })
+		test.change(&found)
+		if got := syncerconfig.NextStatus(found, test.current); reflect.DeepEqual(got, test.current) != test.stays {
+			t.Errorf("%s: before %+v, got %+v", name, test.current, got)
+		}
+	}
+}
