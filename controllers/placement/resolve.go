@@ -326,6 +326,12 @@ func (w *workspace) putInForce(next *placements) {
 	// Then pairs may have been passed over, or copies kept.
 	all := w.stale || before == nil || before.partial != next.partial || before.leaving != next.leaving
 	w.placements, w.stale, w.selecting = next, false, true
+	for _, one := range next.all {
+		if one.rollout != nil {
+			// The strategy or the destinations may be others.
+			one.rollout.settled = false
+		}
+	}
 	hasCustomized := len(w.customized.all) > 0
 	known := make(map[objectKey]bool, len(w.objects))
 	for key := range w.objects {

@@ -79,6 +79,10 @@ func (w *workspace) decideRollout(one *placementInForce) (recheckAfter time.Dura
 		w.lock.Unlock()
 		return 0, false, nil
 	}
+	if recheckAfter, ok := state.stands(now); ok {
+		defer w.lock.Unlock()
+		return recheckAfter, state.complete, nil
+	}
 	observed, changes := state.observe(one.Destinations, one.Rollout.GroupBy, now), state.changes
 	w.lock.Unlock()
 	decision, err := one.Rollout.Decide(observed, now)
@@ -95,9 +99,11 @@ func (w *workspace) decideRollout(one *placementInForce) (recheckAfter time.Dura
 	if len(admitted) > 0 {
 		w.addWaiting(one, admitted)
 		// The deadlines of the admitted destinations begin now.
+		state.settle(false, minRetryDelay, now)
 		return minRetryDelay, false, nil
 	}
 	complete = len(observed) > 0 && !slices.ContainsFunc(observed, func(of rollout.Destination) bool { return of.Progress != rollout.Succeeded })
+	state.settle(complete, decision.RecheckAfter, now)
 	return decision.RecheckAfter, complete, nil
 }
 

@@ -20,12 +20,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
@@ -191,4 +193,48 @@ func TestMustWait(t *testing.T) {
 	w.entry(objectKey{}).selectedBy = []*placementInForce{one, free}
 	expect("another placement without a strategy", other, snapshot("old"), plannedAs(plan.Update), false)
 	expect("another placement on other clusters", admitted, snapshot("old"), plannedAs(plan.Update), true)
+}
+
+// Of many placements, only those are decided about to which something happened, or for which it is time.
+func TestDecisionStands(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_000_000, 0)
+	state := newRolloutState()
+	stands := func(what string, at time.Time, wantAfter time.Duration, want bool) {
+		t.Helper()
+		if after, ok := state.stands(at); after != wantAfter && ok || ok != want {
+			t.Errorf("%s: stands %t for %v, want %t for %v", what, ok, after, want, wantAfter)
+		}
+	}
+	decide := func(recheckAfter time.Duration) {
+		state.observe(nil, "", now)
+		state.admit(rollout.Decision{}, nil, now)
+		state.settle(true, recheckAfter, now)
+	}
+	stands("before the first", now, 0, false)
+	decide(0)
+	stands("for good", now.Add(time.Hour), 0, true)
+	state.reset()
+	stands("an object changed", now, 0, false)
+	decide(time.Minute)
+	stands("too early", now.Add(time.Second), 59*time.Second, true)
+	stands("it is time", now.Add(time.Minute), 0, false)
+	state.move("m", notCounted, progressing)
+	stands("a cluster is on its way", now, 0, false)
+	decide(0)
+	state.move("m", progressing, unobserved)
+	state.move("m", unobserved, succeeded)
+	stands("a cluster got there", now, 0, false)
+
+	decide(0)
+	w := newTestWorkspace()
+	one := placementAt(0, state, 0)
+	one.Rollout, _ = rollout.New(&edgev2alpha1.EdgePlacementSpec{Paused: true})
+	if _, complete, err := w.decideRollout(one); err != nil || !complete {
+		t.Errorf("the decision is made again: %v", err)
+	}
+	state.settled = false
+	if _, complete, err := w.decideRollout(one); err != nil || complete {
+		t.Errorf("without destinations the rollout is complete, or not decided about: %v", err)
+	}
 }

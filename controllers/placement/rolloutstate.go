@@ -113,6 +113,10 @@ type rolloutState struct {
 	// due is true if the decision may change, and is about to be made anew.
 	due     bool
 	changes int
+	// settled is true if nothing has happened since the decision that may change it: it stands until recheckAt, or for good if that is
+	// zero. complete is true if all destinations were successful.
+	settled, complete bool
+	recheckAt         time.Time
 	// kept is the number of changes after which the objects were last kept in a PlacementRevision, and lastRevision that one; nil if it is
 	// unknown. notKept is why the present objects are in none. keptAt is when the last one was tried.
 	kept         int
@@ -161,6 +165,27 @@ func (s *rolloutState) move(mailbox logicalcluster.Name, from, to pairPhase) boo
 	mayChange := s.unobserved == 0 && (wereUnobserved > 0 || before != after)
 	s.due = s.due || mayChange
 	return mayChange
+}
+
+// settle notes after which time the decision may change without an event; zero for never.
+func (s *rolloutState) settle(complete bool, recheckAfter time.Duration, now time.Time) {
+	s.settled, s.complete, s.recheckAt = true, complete, time.Time{}
+	if recheckAfter > 0 {
+		s.recheckAt = now.Add(recheckAfter)
+	}
+}
+
+// stands reports whether the decision is in force and cannot have changed, and after which time it may; zero for never. So a workspace
+// with many placements decides only about those to which something happened.
+func (s *rolloutState) stands(now time.Time) (recheckAfter time.Duration, ok bool) {
+	if !s.decided || !s.settled || s.due {
+		return 0, false
+	}
+	if s.recheckAt.IsZero() {
+		return 0, true
+	}
+	recheckAfter = s.recheckAt.Sub(now)
+	return recheckAfter, recheckAfter > 0
 }
 
 // reset takes the decision out of force, because an object may have changed.
