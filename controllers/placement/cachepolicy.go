@@ -40,7 +40,7 @@ type CachePolicy struct {
 	limits mailboxes.Limits
 	// resources are the published resources by the GVR that workspaces have; nil before the first publish.
 	resources atomic.Pointer[map[schema.GroupVersionResource]plan.Resource]
-	// workspaces holds a []*rules.Placement by workspace.
+	// workspaces holds a *rules.Index by workspace.
 	workspaces gosync.Map
 }
 
@@ -70,46 +70,38 @@ func (p *CachePolicy) Selects(all *mailboxes.Mailboxes, cluster logicalcluster.N
 	if !ok || resource.RelatedOnly || !rules.IsPlaceable(resource, object) {
 		return false, true
 	}
-	found, known := p.placementsOf(all, cluster)
+	index, known := p.indexOf(all, cluster)
 	if !known {
 		return true, false
 	}
-	described := ruleObject(all, cluster, resource, object)
-	for _, one := range found {
-		// While the labels of the namespace are unknown the object may be needed.
-		if is, decided := one.Selects(described); is || !decided {
-			return true, true
-		}
-	}
-	return false, true
+	placements, decided := index.Selecting(ruleObject(all, cluster, resource, object))
+	// While the labels of the namespace are unknown the object may be needed.
+	return len(placements) > 0 || !decided, true
 }
 
-// placementsOf returns the placements of a workspace. At the start of the hub a workspace is listed before its placements are
-// resolved, and must not be listed twice, so placementsOf compiles them itself then.
-func (p *CachePolicy) placementsOf(all *mailboxes.Mailboxes, cluster logicalcluster.Name) (placements []*rules.Placement, known bool) {
+// indexOf returns the placements of a workspace. At the start of the hub a workspace is listed before its placements are resolved, and
+// must not be listed twice, so indexOf compiles them itself then.
+func (p *CachePolicy) indexOf(all *mailboxes.Mailboxes, cluster logicalcluster.Name) (index *rules.Index, known bool) {
 	if found, ok := p.workspaces.Load(cluster); ok {
-		return found.([]*rules.Placement), true
+		return found.(*rules.Index), true
 	}
 	objects, known := all.List(edgePlacements, cluster)
 	if !known {
 		return nil, false
 	}
+	var placements []*rules.Placement
 	for _, object := range objects {
 		if one, err := parse(object); err == nil {
 			placements = append(placements, one)
 		}
 	}
-	found, _ := p.workspaces.LoadOrStore(cluster, placements)
-	return found.([]*rules.Placement), true
+	found, _ := p.workspaces.LoadOrStore(cluster, rules.NewIndex(placements))
+	return found.(*rules.Index), true
 }
 
 // set notes the placements in force in a workspace.
 func (p *CachePolicy) set(cluster logicalcluster.Name, inForce *placements) {
-	all := make([]*rules.Placement, 0, len(inForce.all))
-	for _, one := range inForce.all {
-		all = append(all, one.Placement)
-	}
-	p.workspaces.Store(cluster, all)
+	p.workspaces.Store(cluster, &inForce.index)
 }
 
 func (p *CachePolicy) forget(cluster logicalcluster.Name) { p.workspaces.Delete(cluster) }

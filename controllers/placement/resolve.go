@@ -162,6 +162,7 @@ func (w *workspace) compile(ctx context.Context, observed []*unstructured.Unstru
 		next.partial, next.unresolvedPaths = true, true
 	}
 	self, paths := rules.Workspace{Cluster: w.cluster, Path: path}, 0
+	var all []*placementInForce
 	for _, object := range observed {
 		result := outcome{generation: object.GetGeneration()}
 		one, err := parse(object)
@@ -195,14 +196,15 @@ func (w *workspace) compile(ctx context.Context, observed []*unstructured.Unstru
 		}
 		result.upsyncDenied = upsyncDenied(one, result.resolution)
 		next.outcomes[object.GetUID()] = result
-		next.all = append(next.all, inForce)
+		all = append(all, inForce)
 		next.byNamespaceLabels = next.byNamespaceLabels || one.SelectsByNamespaceLabels()
 	}
 	if next.unresolvedPaths {
 		// No event tells when a workspace of the path appears, or the hub may see it.
 		next.recheck(w.Clock.Now().Add(pathRetryDelay))
 	}
-	slices.SortFunc(next.all, func(a, b *placementInForce) int { return a.Compare(b.Placement) })
+	slices.SortFunc(all, func(a, b *placementInForce) int { return a.Compare(b.Placement) })
+	next.setAll(all)
 	w.excludeBeyondLimit(next)
 	return next, nil
 }
@@ -254,7 +256,7 @@ func (p *placementInForce) setOutcome(result *outcome) {
 // excludeBeyondLimit takes the placements out of force with which the workspace would have more pairs, or entries for upsync, than it
 // may have: nothing of such a placement is placed. Older placements come first.
 func (w *workspace) excludeBeyondLimit(next *placements) {
-	added := w.countPairs(next.all)
+	added := w.countPairs(next)
 	pairs, upsync := 0, 0
 	var within []*placementInForce
 	for i, one := range next.all {
@@ -274,22 +276,23 @@ func (w *workspace) excludeBeyondLimit(next *placements) {
 		next.outcomes[one.UID] = result
 		next.partial = true
 	}
-	next.all = within
+	if len(within) < len(next.all) {
+		next.setAll(within)
+	}
 }
 
 // countPairs returns how many pairs each placement adds to those of the placements before it.
-func (w *workspace) countPairs(all []*placementInForce) []int {
-	added := make([]int, len(all))
+func (w *workspace) countPairs(next *placements) []int {
+	added := make([]int, len(next.all))
 	w.forEachObject(func(resource plan.Resource, source *unstructured.Unstructured) {
 		if source.GetDeletionTimestamp() != nil || !rules.IsPlaceable(resource, source) {
 			return
 		}
 		described := ruleObject(w.Workloads, w.cluster, resource, source)
 		var known map[logicalcluster.Name]struct{}
-		for i, one := range all {
-			if selected, _ := one.Selects(described); !selected {
-				continue
-			}
+		selecting, _ := next.index.Selecting(described)
+		for _, i := range selecting {
+			one := next.all[i]
 			if known == nil {
 				known = make(map[logicalcluster.Name]struct{}, len(one.mailboxes))
 			}

@@ -35,8 +35,9 @@ import (
 
 // placements are the placements of a workspace that are in force. They are immutable.
 type placements struct {
-	// all are sorted, the oldest first.
-	all []*placementInForce
+	// all are sorted, the oldest first. index finds those that select an object; see setAll.
+	all   []*placementInForce
+	index rules.Index
 	// partial is true if the workspace has other placements, whose rules or destinations are unknown. Nothing is withdrawn then.
 	partial bool
 	// unresolvedPaths is true if the path of the workspace is not verified, or that of an inventory is not found.
@@ -56,15 +57,20 @@ type placements struct {
 // selecting returns the placements that select an object, the oldest first; known is false if the labels of its Namespace are
 // unknown.
 func (p *placements) selecting(object *rules.Object) (selected []*placementInForce, known bool) {
-	known = true
-	for _, one := range p.all {
-		is, decided := one.Selects(object)
-		if is {
-			selected = append(selected, one)
-		}
-		known = known && decided
+	positions, known := p.index.Selecting(object)
+	for _, position := range positions {
+		selected = append(selected, p.all[position])
 	}
 	return selected, known
+}
+
+// setAll sets the placements.
+func (p *placements) setAll(all []*placementInForce) {
+	compiled := make([]*rules.Placement, len(all))
+	for i, one := range all {
+		compiled[i] = one.Placement
+	}
+	p.all, p.index = all, *rules.NewIndex(compiled)
 }
 
 // ruleObject returns the facts about an object by which placements select it.

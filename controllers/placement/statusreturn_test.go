@@ -52,17 +52,21 @@ func TestStatusIsUnwanted(t *testing.T) {
 		}
 		return &placementInForce{Placement: compiled}
 	}
+	inForce := func(all ...*placementInForce) (made placements) {
+		made.setAll(all)
+		return made
+	}
 	for name, c := range map[string]struct {
 		placements placements
 		want       bool
 	}{
 		"no placement is left":              {placements{}, true},
-		"one asks, and selects the object":  {placements{all: []*placementInForce{selecting("shop", true)}}, false},
-		"one asks, and selects others":      {placements{all: []*placementInForce{selecting("other", true)}}, true},
-		"one selects it, and does not ask":  {placements{all: []*placementInForce{selecting("shop", false)}}, true},
+		"one asks, and selects the object":  {inForce(selecting("shop", true)), false},
+		"one asks, and selects others":      {inForce(selecting("other", true)), true},
+		"one selects it, and does not ask":  {inForce(selecting("shop", false)), true},
 		"one that may ask cannot be read":   {placements{partial: true}, false},
 		"a user deletes the whole binding":  {placements{leaving: true}, true},
-		"one asks among others that do not": {placements{all: []*placementInForce{selecting("shop", false), selecting("shop", true)}}, false},
+		"one asks among others that do not": {inForce(selecting("shop", false), selecting("shop", true)), false},
 	} {
 		w := &workspace{Controller: &Controller{}, placements: &c.placements}
 		resource := plan.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Kind: "Deployment", Namespaced: true, StatusReturn: true}

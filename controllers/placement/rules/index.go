@@ -1,0 +1,119 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package rules
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+)
+
+// Index finds the placements that select an object without trying each of them. It files every test of a placement under a property
+// that each object must have that the test matches: the first of a name, a label, a namespace and a resource that the test has. It is
+// immutable. The zero Index has no placements.
+type Index struct {
+	placements []*Placement
+	// The positions of placements, by the property of their tests. others have a test without any.
+	byName, byNamespace, byResource map[string][]int
+	byLabel                         map[string]map[string][]int
+	others                          []int
+}
+
+// NewIndex returns an index of some placements.
+func NewIndex(placements []*Placement) *Index {
+	index := &Index{
+		placements: placements,
+		byName:     map[string][]int{}, byNamespace: map[string][]int{}, byResource: map[string][]int{}, byLabel: map[string]map[string][]int{},
+	}
+	for position, placement := range placements {
+		for i := range placement.tests {
+			index.file(&placement.tests[i], position)
+		}
+	}
+	return index
+}
+
+func (x *Index) file(t *test, position int) {
+	required, hasLabels := requiredLabels(t.labels)
+	switch {
+	case len(t.names) > 0:
+		addTo(x.byName, t.names, position)
+	case hasLabels:
+		for key, values := range required {
+			if x.byLabel[key] == nil {
+				x.byLabel[key] = map[string][]int{}
+			}
+			addTo(x.byLabel[key], values, position)
+		}
+	case len(t.namespaces) > 0:
+		addTo(x.byNamespace, t.namespaces, position)
+	case len(t.resources) > 0:
+		addTo(x.byResource, t.resources, position)
+	default:
+		x.others = append(x.others, position)
+	}
+}
+
+func addTo(filed map[string][]int, values set, position int) {
+	for value := range values {
+		filed[value] = append(filed[value], position)
+	}
+}
+
+// requiredLabels returns labels of which each object that one of the selectors matches has at least one; ok is false if there are none.
+func requiredLabels(selectors []labels.Selector) (required map[string]set, ok bool) {
+	required = map[string]set{}
+	for _, selector := range selectors {
+		requirements, _ := selector.Requirements()
+		exact := slices.IndexFunc(requirements, func(of labels.Requirement) bool {
+			return slices.Contains([]selection.Operator{selection.In, selection.Equals, selection.DoubleEquals}, of.Operator())
+		})
+		if exact < 0 {
+			return nil, false
+		}
+		key := requirements[exact].Key()
+		if required[key] == nil {
+			required[key] = set{}
+		}
+		for value := range requirements[exact].Values() {
+			required[key][value] = struct{}{}
+		}
+	}
+	return required, len(required) > 0
+}
+
+// Selecting returns the positions of the placements that select an object, in ascending order; known is false if unknown labels of its
+// Namespace could add others.
+func (x *Index) Selecting(object *Object) (selected []int, known bool) {
+	candidates := slices.Concat(x.byName[object.Name], x.byNamespace[object.Namespace], x.byResource[object.Resource], x.others)
+	for key, byValue := range x.byLabel {
+		if object.Labels.Has(key) {
+			candidates = append(candidates, byValue[object.Labels.Get(key)]...)
+		}
+	}
+	slices.Sort(candidates)
+	known = true
+	for _, position := range slices.Compact(candidates) {
+		is, decided := x.placements[position].Selects(object)
+		if is {
+			selected = append(selected, position)
+		}
+		known = known && decided
+	}
+	return selected, known
+}
