@@ -48,6 +48,9 @@ selects the objects in all namespaces, default among them, except ` + "`%s`" + `
 the namespaces on the clusters. Cluster-scoped objects, such as ClusterRoles, are in no namespace: to place them, add a test to
 spec.downsync of an EdgePlacement.
 
+The objects get the status that they have on the clusters, with the numbers of all clusters summed up: commands such as kubectl
+rollout status work as in a cluster. With --aggregate-status=false they get none.
+
 You can repeat the command: it changes nothing that is in place. It accepts claims that the export has got since, which the hub
 needs for newly published APIs. A claim that you have rejected or limited in the APIBinding stays so. If there is an
 EdgePlacement of the name with other settings, the command changes nothing and tells the differences.`
@@ -67,8 +70,11 @@ const bindComputeExample = `  # Run the objects of this workspace on all cluster
 // bindOptions are the flags of bind compute.
 type bindOptions struct {
 	workloadOptions
-	locations  []string
-	namespaces string
+	locations       []string
+	namespaces      string
+	aggregateStatus bool
+	// isStatusAsked is true if the flag of aggregateStatus is set.
+	isStatusAsked bool
 }
 
 func newBindComputeCommand(streams genericiooptions.IOStreams) *cobra.Command {
@@ -78,12 +84,16 @@ func newBindComputeCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Short:   "Place the objects of a workspace on the clusters of an inventory workspace",
 		Long:    fmt.Sprintf(bindComputeLong, strings.Join(bindcompute.SystemNamespaces, ", ")),
 		Example: bindComputeExample,
-		RunE:    func(command *cobra.Command, args []string) error { return options.run(command.Context(), args[0]) },
+		RunE: func(command *cobra.Command, args []string) error {
+			options.isStatusAsked = command.Flags().Changed("aggregate-status")
+			return options.run(command.Context(), args[0])
+		},
 	}
 	options.addFlags(command)
 	flags := command.Flags()
 	flags.StringArrayVar(&options.locations, "location-selectors", nil, "labels of Locations to select; repeat the flag for alternatives. The default is all Locations of the inventory workspace")
 	flags.StringVar(&options.namespaces, "namespace-selector", "", "labels of the namespaces whose objects are placed; the default is all but system namespaces")
+	flags.BoolVar(&options.aggregateStatus, "aggregate-status", true, "give the objects the status that they have on the clusters, summed up over all of them")
 	flags.StringVar(&options.name, "name", "", "name of the EdgePlacement; the default is the path of the inventory workspace with dots for colons")
 	flags.DurationVar(&options.timeout, "timeout", time.Minute, "how long to wait until kcp has bound the export and serves EdgePlacements")
 	for _, flag := range []string{"location-selectors", "namespace-selector", "name"} {
@@ -101,6 +111,9 @@ func newBindComputeCommand(streams genericiooptions.IOStreams) *cobra.Command {
 // placement returns the settings of the EdgePlacement from the flags.
 func (o *bindOptions) placement(inventory string) (bindcompute.Placement, error) {
 	placement := bindcompute.Placement{Name: o.name, Inventory: inventory}
+	if o.isStatusAsked {
+		placement.AggregateStatus = &o.aggregateStatus
+	}
 	if problems := validation.IsDNS1123Subdomain(o.name); o.name != "" && len(problems) > 0 {
 		return placement, fmt.Errorf("--name: %q cannot be the name of an EdgePlacement: %s", o.name, problems[0])
 	}

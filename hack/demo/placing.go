@@ -76,7 +76,7 @@ func (d *demo) bindCompute(ctx context.Context) error {
 
 func (d *demo) placeOnOne(ctx context.Context) error {
 	shop := d.world.KCP.Workspace(shopWorkspace)
-	if err := patch(ctx, shop, edgePlacements, "", placement, `{"spec": {"numberOfClusters": 1, "aggregateStatus": true}}`); err != nil {
+	if err := patch(ctx, shop, edgePlacements, "", placement, `{"spec": {"numberOfClusters": 1}}`); err != nil {
 		return err
 	}
 	if err := framework.Apply(ctx, shop, shopManifest); err != nil {

@@ -47,7 +47,7 @@ var errDeleted = errors.New("it was deleted meanwhile")
 // differs from the desired one, Bind returns an error before it writes anything.
 func (w *Workspace) Bind(ctx context.Context, placement Placement) error {
 	desired := placement.Object()
-	existing, err := w.checkExisting(ctx, desired)
+	existing, err := w.checkExisting(ctx, placement, desired.Name)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (w *Workspace) Bind(ctx context.Context, placement Placement) error {
 // Objects returns the manifests of the APIBinding and the EdgePlacement as Bind leaves them. It sends no writes.
 func (w *Workspace) Objects(ctx context.Context, placement Placement) ([]client.Object, error) {
 	desired := placement.Object()
-	if _, err := w.checkExisting(ctx, desired); err != nil {
+	if _, err := w.checkExisting(ctx, placement, desired.Name); err != nil {
 		return nil, err
 	}
 	existing, err := w.findBinding(ctx)
@@ -96,16 +96,16 @@ func (w *Workspace) Objects(ctx context.Context, placement Placement) ([]client.
 	return []client.Object{binding, desired}, nil
 }
 
-// checkExisting returns the existing EdgePlacement, or nil. It returns an error if that differs from the desired one.
-func (w *Workspace) checkExisting(ctx context.Context, desired *edgev2alpha1.EdgePlacement) (*edgev2alpha1.EdgePlacement, error) {
-	existing, err := w.getPlacement(ctx, desired.Name)
+// checkExisting returns the existing EdgePlacement, or nil. It returns an error if that differs from the settings.
+func (w *Workspace) checkExisting(ctx context.Context, placement Placement, name string) (*edgev2alpha1.EdgePlacement, error) {
+	existing, err := w.getPlacement(ctx, name)
 	if err != nil || existing == nil {
 		return nil, err
 	}
 	if existing.DeletionTimestamp != nil {
 		return nil, fmt.Errorf("the EdgePlacement %s is being deleted: wait with `kubectl wait --for=delete edgeplacement/%s`, and run the command again", existing.Name, existing.Name)
 	}
-	if found := differences(&existing.Spec, &desired.Spec); len(found) > 0 {
+	if found := placement.differences(&existing.Spec); len(found) > 0 {
 		return nil, fmt.Errorf("there is an EdgePlacement %s already, and nothing was changed: its %s. Choose another name with --name, or change it with `kubectl edit edgeplacement %s`",
 			existing.Name, strings.Join(found, "; its "), existing.Name)
 	}

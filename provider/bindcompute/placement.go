@@ -59,6 +59,9 @@ type Placement struct {
 	Locations []metav1.LabelSelector
 	// Namespaces selects the namespaces of the objects. If it is nil, all but SystemNamespaces are selected.
 	Namespaces *metav1.LabelSelector
+	// AggregateStatus gives the objects of the workspace the status that they have on the clusters. If it is nil, a new
+	// EdgePlacement does so, and that of an existing one may be either.
+	AggregateStatus *bool
 }
 
 // Object returns the EdgePlacement.
@@ -81,6 +84,7 @@ func (p Placement) Object() *edgev2alpha1.EdgePlacement {
 		Spec: edgev2alpha1.EdgePlacementSpec{
 			LocationSelectors:   locations,
 			InventoryWorkspaces: []string{p.Inventory},
+			AggregateStatus:     p.AggregateStatus == nil || *p.AggregateStatus,
 			Downsync:            []edgev2alpha1.DownsyncObjectTest{{NamespaceSelectors: []metav1.LabelSelector{*namespaces}}},
 		},
 	}
@@ -98,9 +102,10 @@ func DefaultName(inventory string) string {
 	return strings.TrimRight(name[:validation.DNS1123SubdomainMaxLength-len(suffix)], ".-") + suffix
 }
 
-// differences returns a text for each field of the existing EdgePlacement that differs from the desired one. It compares
-// only fields that a [Placement] sets: users may add others.
-func differences(existing, desired *edgev2alpha1.EdgePlacementSpec) (found []string) {
+// differences returns a text for each field of an existing EdgePlacement that differs from the settings. It compares only
+// these: users may set other fields.
+func (p Placement) differences(existing *edgev2alpha1.EdgePlacementSpec) (found []string) {
+	desired := p.Object().Spec
 	compare := func(field, is, wanted string) {
 		if is != wanted {
 			found = append(found, fmt.Sprintf("%s is %s, not %s", field, is, wanted))
@@ -109,6 +114,9 @@ func differences(existing, desired *edgev2alpha1.EdgePlacementSpec) (found []str
 	compare("spec.inventoryWorkspaces", formatSet(existing.InventoryWorkspaces), formatSet(desired.InventoryWorkspaces))
 	compare("spec.locationSelectors", formatSelectors(existing.LocationSelectors), formatSelectors(desired.LocationSelectors))
 	compare("spec.downsync", formatTests(existing.Downsync), formatTests(desired.Downsync))
+	if p.AggregateStatus != nil {
+		compare("spec.aggregateStatus", fmt.Sprint(existing.AggregateStatus), fmt.Sprint(desired.AggregateStatus))
+	}
 	return found
 }
 

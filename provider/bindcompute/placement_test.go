@@ -59,14 +59,14 @@ func TestValidatePath(t *testing.T) {
 }
 
 func TestDifferences(t *testing.T) {
-	desired := Placement{Inventory: "root:inventory"}.Object().Spec
+	desired, without := Placement{Inventory: "root:inventory"}, Placement{Inventory: "root:inventory", AggregateStatus: new(false)}
 	narrow := Placement{
 		Inventory:  "root:inventory",
 		Locations:  []metav1.LabelSelector{{MatchLabels: map[string]string{"env": "prod"}}, {MatchLabels: map[string]string{"env": "stage"}}},
 		Namespaces: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "web"}},
-	}.Object().Spec
+	}
 	for name, test := range map[string]struct {
-		existing, desired edgev2alpha1.EdgePlacementSpec
+		existing, desired Placement
 		change            func(*edgev2alpha1.EdgePlacementSpec)
 		want              []string
 	}{
@@ -78,6 +78,8 @@ func TestDifferences(t *testing.T) {
 		"as expressions": {narrow, narrow, func(spec *edgev2alpha1.EdgePlacementSpec) {
 			spec.LocationSelectors[0] = metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "env", Operator: metav1.LabelSelectorOpExists}}}
 		}, []string{`spec.locationSelectors is ["env", "env=stage"], not ["env=prod", "env=stage"]`}},
+		"without a status":            {without, desired, func(*edgev2alpha1.EdgePlacementSpec) {}, nil},
+		"with an unwanted status":     {desired, without, func(*edgev2alpha1.EdgePlacementSpec) {}, []string{"spec.aggregateStatus is true, not false"}},
 		"another inventory": {desired, desired, func(spec *edgev2alpha1.EdgePlacementSpec) { spec.InventoryWorkspaces = nil }, []string{"spec.inventoryWorkspaces is [], not [root:inventory]"}},
 		"no test":           {narrow, narrow, func(spec *edgev2alpha1.EdgePlacementSpec) { spec.Downsync = nil }, []string{`spec.downsync is [], not [{namespaceSelectors: ["team=web"]}]`}},
 		"another test": {narrow, narrow, func(spec *edgev2alpha1.EdgePlacementSpec) {
@@ -88,9 +90,9 @@ func TestDifferences(t *testing.T) {
 		}, []string{`spec.downsync is [{apiGroup: "apps", resources: [deployments], namespaces: [shop], objectNames: [web], labelSelectors: ["a=b"]}], not [{namespaceSelectors: ["team=web"]}]`}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			existing := *test.existing.DeepCopy()
+			existing := test.existing.Object().DeepCopy().Spec
 			test.change(&existing)
-			if got := differences(&existing, &test.desired); !slices.Equal(got, test.want) {
+			if got := test.desired.differences(&existing); !slices.Equal(got, test.want) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
@@ -103,6 +105,7 @@ apiVersion: edge.kubestellar.io/v2alpha1
 kind: EdgePlacement
 metadata: {name: root.inventory, annotations: {synchub.dev/bind-compute: "root:inventory"}}
 spec:
+  aggregateStatus: true
   inventoryWorkspaces: ["root:inventory"]
   locationSelectors: [{}]
   downsync:
@@ -124,7 +127,7 @@ spec:
 	got := Placement{
 		Name: "prod", Inventory: "root:inventory",
 		Locations:  []metav1.LabelSelector{{MatchLabels: map[string]string{"env": "prod"}}},
-		Namespaces: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "web"}},
+		Namespaces: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "web"}}, AggregateStatus: new(false),
 	}.Object()
 	if !equal(got, &want) {
 		t.Errorf("got %+v", got)

@@ -37,7 +37,7 @@ var _ = Describe("a workspace that binds compute", func() {
 		eventuallyExists(ctx, inventory.Config, locations, "", "default")
 		admin.succeeds(ctx, "patch", "location", "default", "--type", "merge", "--patch", `{"spec": {"availableTo": {"workspaces": ["`+path+`"], "upsync": true}}}`)
 
-		By("a user binds compute in an ordinary workspace, and asks for the status")
+		By("a user binds compute in an ordinary workspace")
 		_, err := framework.CreateWorkspace(ctx, suite.KCP.Config, "root", strings.TrimPrefix(path, "root:"), "universal")
 		Expect(err).NotTo(HaveOccurred())
 		bind := func() string {
@@ -45,7 +45,6 @@ var _ = Describe("a workspace that binds compute", func() {
 		}
 		Expect(bind()).To(ContainSubstring("edgeplacement.edge.kubestellar.io/root." + ns + " created"))
 		kubectl := kubectlIn(ctx, path)
-		Expect(kubectl("patch", "edgeplacement", "root."+ns, "--type", "merge", "--patch", `{"spec": {"aggregateStatus": true}}`)).To(HaveSuffix("patched\n"))
 
 		By("kubectl creates a Deployment, and follows its rollout")
 		Expect(kubectl("create", "namespace", ns)).To(HaveSuffix("created\n"))
@@ -59,10 +58,6 @@ var _ = Describe("a workspace that binds compute", func() {
 		Expect(rolledOut()).To(ContainSubstring("successfully rolled out"))
 		Expect(value(ctx, target("florin"), deployments, ns, "kiosk", "spec", "template")).To(ContainSubstring("example.org/kiosk:2"))
 
-		By("binding again keeps what the user has set")
-		Expect(bind()).To(ContainSubstring("edgeplacement.edge.kubestellar.io/root." + ns + " unchanged"))
-		Expect(value(ctx, synchub.InWorkspace(path), edgePlacements, "", "root."+ns, "spec", "aggregateStatus")).To(Equal("true"))
-
 		By("the Pods come up into the mailbox, and not into the workspace")
 		Expect(kubectl("patch", "edgeplacement", "root."+ns, "--type", "merge", "--patch",
 			`{"spec": {"upsync": [{"apiGroup": "", "resources": ["pods"], "namespaces": ["`+ns+`"], "names": ["*"]}]}}`)).To(HaveSuffix("patched\n"))
@@ -75,6 +70,10 @@ var _ = Describe("a workspace that binds compute", func() {
 		Eventually(pods("-o", "custom-columns=IMAGE:.spec.containers[0].image,PHASE:.status.phase")).WithContext(ctx).
 			Should(MatchRegexp(`(?m)^example\.org/kiosk:2 +Running\nexample\.org/kiosk:2 +Running$`))
 		Expect(kubectl("get", "pods", "--namespace", ns)).To(ContainSubstring("No resources found"))
+
+		By("binding again keeps what the user has set")
+		Expect(bind()).To(ContainSubstring("edgeplacement.edge.kubestellar.io/root." + ns + " unchanged"))
+		Expect(value(ctx, synchub.InWorkspace(path), edgePlacements, "", "root."+ns, "spec", "upsync")).To(ContainSubstring("pods"))
 
 		By("unbinding compute withdraws the Deployment, and the Pods go with it")
 		runPlugin(ctx, path, "unbind", "compute", inventory.Path, "--provider-workspace", synchub.Workspace, "--yes")
