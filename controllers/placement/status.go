@@ -93,7 +93,7 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 }
 
 // isCaughtUp reports whether the hub knows all that the statuses of the previous leader tell: it has listed and selected all objects, made
-// a pass for each pair, and the sync controllers have tried each copy. Once it does, or some time after the start, that stays so.
+// a pass for each pair, and the sync controllers have got each copy to its cluster, or failed. Once it does, or some time after the start, that stays so.
 func (w *workspace) isCaughtUp(summed summary) bool {
 	w.lock.Lock()
 	caughtUp := w.caughtUp
@@ -101,7 +101,7 @@ func (w *workspace) isCaughtUp(summed summary) bool {
 	if caughtUp {
 		return true
 	}
-	if w.mayBeStarting() && (summed.isUntried() || !w.knowsSources() || !w.hasSelectedAll()) {
+	if w.mayBeStarting() && (summed.isPending() || !w.knowsSources() || !w.hasSelectedAll()) {
 		return false
 	}
 	w.lock.Lock()

@@ -169,11 +169,11 @@ func TestTally(t *testing.T) {
 		// progressing is the reason why the pair is on its way; empty if it is not.
 		progressing string
 	}{
-		"not placed":               {pair{desired: true}, tally{untried: true}, "Placing"},
-		"changed since":            {pair{desired: true, placed: true, changes: 1, target: &targetState{}}, tally{placed: 1, unobserved: true, unsynced: map[string]int{"cluster": 1}}, "Syncing"},
+		"not placed":               {pair{desired: true}, tally{pending: true}, "Placing"},
+		"changed since":            {pair{desired: true, placed: true, changes: 1, target: &targetState{}}, tally{placed: 1, unobserved: true, pending: true, unsynced: map[string]int{"cluster": 1}}, "Syncing"},
 		"waiting":                  {pair{desired: true, waiting: true}, tally{waiting: 1}, "WaitingForRollout"},
-		"nobody has tried it":      {pair{desired: true, placed: true}, tally{placed: 1, untried: true, unsynced: map[string]int{"cluster": 1}}, "Syncing"},
-		"on its way":               {pair{desired: true, placed: true, target: &targetState{}}, tally{placed: 1, unsynced: map[string]int{"cluster": 1}}, "Syncing"},
+		"nobody has tried it":      {pair{desired: true, placed: true}, tally{placed: 1, pending: true, unsynced: map[string]int{"cluster": 1}}, "Syncing"},
+		"on its way":               {pair{desired: true, placed: true, target: &targetState{}}, tally{placed: 1, pending: true, unsynced: map[string]int{"cluster": 1}}, "Syncing"},
 		"the cluster refuses it":   {pair{desired: true, placed: true, target: &targetState{failure: refused}}, tally{placed: 1, failed: 1}, ""},
 		"the mailbox refuses it":   {pair{desired: true, failure: refused}, tally{failed: 1}, ""},
 		"synced":                   {pair{desired: true, placed: true, target: &targetState{synced: true, health: health.Health{Status: health.InProgress}}}, tally{placed: 1, synced: 1}, "InProgress"},

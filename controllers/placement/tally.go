@@ -38,8 +38,9 @@ type tally struct {
 	// synced pairs are placed, and in sync with the cluster. Of these, healthy ones do their work, and the cluster has given up on
 	// the unhealthy ones.
 	synced, healthy, unhealthy int64
-	// untried is true if nothing is known yet of some pair: no pass was made for it, or no sync controller has tried the copy.
-	untried bool
+	// pending is true if some pair has neither come to the cluster nor failed. Soon after a start this says little: no pass has been made
+	// for the pair, no sync controller has tried the copy, or it tried before it knew that a config selects the copy.
+	pending bool
 	// unsynced counts the placed pairs that are neither synced nor failed, by SyncTarget.
 	unsynced map[string]int
 	// failures and progressing are the first of the failed and unhealthy pairs, and of those that are on their way.
@@ -67,7 +68,7 @@ func (t *tally) add(key objectKey, object *object, placement *placementInForce) 
 			t.waiting++
 			addFirst(&t.progressing, key, destination.Name, Failure{ReasonWaitingForRollout, ""})
 		case found.desired:
-			t.untried = true
+			t.pending = true
 			addFirst(&t.progressing, key, destination.Name, Failure{ReasonPlacing, ""})
 		}
 	}
@@ -81,7 +82,7 @@ func (t *tally) addTarget(key objectKey, syncTarget string, state *targetState) 
 		addFirst(&t.failures, key, syncTarget, *state.failure)
 		return
 	case state == nil || !state.synced:
-		t.untried = t.untried || state == nil
+		t.pending = true
 		if t.unsynced == nil {
 			t.unsynced = map[string]int{}
 		}
@@ -162,10 +163,10 @@ func (w *workspace) summarize() (summed summary, known bool) {
 	return summed, true
 }
 
-// isUntried reports whether nothing is known yet of some pair, or of a rollout.
-func (s summary) isUntried() bool {
+// isPending reports whether some pair has neither come to its cluster nor failed, or a rollout is not decided about.
+func (s summary) isPending() bool {
 	for _, counted := range s.tallies {
-		if counted.untried || counted.rollout != nil && !counted.rollout.decided {
+		if counted.pending || counted.rollout != nil && !counted.rollout.decided {
 			return true
 		}
 	}

@@ -78,10 +78,10 @@ func TestDifferences(t *testing.T) {
 		"as expressions": {narrow, narrow, func(spec *edgev2alpha1.EdgePlacementSpec) {
 			spec.LocationSelectors[0] = metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "env", Operator: metav1.LabelSelectorOpExists}}}
 		}, []string{`spec.locationSelectors is ["env", "env=stage"], not ["env=prod", "env=stage"]`}},
-		"without a status":            {without, desired, func(*edgev2alpha1.EdgePlacementSpec) {}, nil},
-		"with an unwanted status":     {desired, without, func(*edgev2alpha1.EdgePlacementSpec) {}, []string{"spec.aggregateStatus is true, not false"}},
-		"another inventory": {desired, desired, func(spec *edgev2alpha1.EdgePlacementSpec) { spec.InventoryWorkspaces = nil }, []string{"spec.inventoryWorkspaces is [], not [root:inventory]"}},
-		"no test":           {narrow, narrow, func(spec *edgev2alpha1.EdgePlacementSpec) { spec.Downsync = nil }, []string{`spec.downsync is [], not [{namespaceSelectors: ["team=web"]}]`}},
+		"without a status":        {without, desired, func(*edgev2alpha1.EdgePlacementSpec) {}, nil},
+		"with an unwanted status": {desired, without, func(*edgev2alpha1.EdgePlacementSpec) {}, []string{"spec.aggregateStatus is true, not false"}},
+		"another inventory":       {desired, desired, func(spec *edgev2alpha1.EdgePlacementSpec) { spec.InventoryWorkspaces = nil }, []string{"spec.inventoryWorkspaces is [], not [root:inventory]"}},
+		"no test":                 {narrow, narrow, func(spec *edgev2alpha1.EdgePlacementSpec) { spec.Downsync = nil }, []string{`spec.downsync is [], not [{namespaceSelectors: ["team=web"]}]`}},
 		"another test": {narrow, narrow, func(spec *edgev2alpha1.EdgePlacementSpec) {
 			spec.Downsync[0] = edgev2alpha1.DownsyncObjectTest{
 				APIGroup: new("apps"), Resources: []string{"deployments"}, Namespaces: []string{"shop"}, ObjectNames: []string{"web"},

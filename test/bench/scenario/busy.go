@@ -99,8 +99,14 @@ type latencies struct{ hub, baseline []float64 }
 
 // editPair edits an object of the hub and one of the baseline syncer in alternation.
 type editPair struct {
-	hub, baseline *track
+	hub, baseline measured
 	number        int
+}
+
+// measured is an object whose changes can be measured.
+type measured interface {
+	// measure makes a change, and returns how long after the response it arrived.
+	measure(ctx context.Context, change change, number int) (time.Duration, error)
 }
 
 func (e *editPair) once(ctx context.Context, taken *latencies) error {

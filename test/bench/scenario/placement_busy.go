@@ -1,0 +1,158 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/synchub-dev/synchub/test/bench/report"
+)
+
+// placementBusy edits an object of a workload workspace while the hub places many objects of another workspace on the whole
+// fleet. A plain client that relays edits of an object to the same mailbox takes turns with the hub: kcp is busy for both.
+func placementBusy(ctx context.Context, w *Env) ([]report.Row, error) {
+	quiet, err := w.placedTrack(ctx, "hub-placement-quiet", 1)
+	if err != nil {
+		return nil, err
+	}
+	defer quiet.arrivals.stream.Stop()
+	plain, err := w.newRelay(ctx, "bare-placement-quiet")
+	if err != nil {
+		return nil, err
+	}
+	defer plain.stop()
+	crowd, err := w.newWorkload(ctx, "hub-placement-crowd")
+	if err != nil {
+		return nil, err
+	}
+	edited, objects := &editPair{hub: quiet, baseline: plain}, max(1, w.Busy/len(w.fleet))
+	what := fmt.Sprintf("an edit in a workload workspace, until the mailbox has it, while %d objects of another workspace are placed on %d clusters: ", objects, len(w.fleet))
+	half, most := report.Row{What: what + "p50", Unit: "ms", Limit: new(1.3)}, report.Row{What: what + "p99", Unit: "ms"}
+	for round := range w.Rounds {
+		during, err := w.editsWhilePlacing(ctx, edited, crowd, fmt.Sprintf("hub-placement-crowd-%d", round), objects)
+		if err != nil {
+			return nil, err
+		}
+		half.Hub, half.Direct = append(half.Hub, report.Percentile(during.hub, 50)), append(half.Direct, report.Percentile(during.baseline, 50))
+		most.Hub, most.Direct = append(most.Hub, p99(during.hub)), append(most.Direct, p99(during.baseline))
+		w.progress("round %d: %d edits, p50 %.1f ms, of the plain client %.1f ms; p99 %.1f ms, of the plain client %.1f ms", round+1, len(during.hub),
+			report.Percentile(during.hub, 50), report.Percentile(during.baseline, 50), p99(during.hub), p99(during.baseline))
+	}
+	return []report.Row{half, most}, nil
+}
+
+// editsWhilePlacing edits objects while the hub places others, which exist before, on the whole fleet.
+func (w *Env) editsWhilePlacing(ctx context.Context, edited *editPair, crowd *workload, namespace string, objects int) (taken latencies, err error) {
+	if err := create(ctx, crowd.client, namespaces, parse("{apiVersion: v1, kind: Namespace, metadata: {name: "+namespace+"}}")); err != nil {
+		return taken, err
+	}
+	if err := create(ctx, crowd.client, configMaps, configMapsOf(namespace, objects)...); err != nil {
+		return taken, err
+	}
+	before, err := w.placed(ctx)
+	if err != nil {
+		return taken, err
+	}
+	if err := w.placementsIdle(ctx); err != nil {
+		return taken, err
+	}
+	pairs, placed := objects*len(w.fleet), make(chan struct{})
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		defer close(placed)
+		everything := placementOfAll(namespace, everywhere)
+		everything.SetName(namespace)
+		if err := create(groupCtx, crowd.client, edgePlacements, everything); err != nil {
+			return err
+		}
+		_, err := w.await(groupCtx, time.Now(), w.placed, before+float64(pairs), time.Second)
+		return err
+	})
+	group.Go(func() error {
+		taken, err = edited.until(groupCtx, placed)
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return taken, err
+	}
+	w.synced += pairs
+	return taken, w.placementsIdle(ctx)
+}
+
+// relay is a plain client that watches an object of a workload workspace, and writes what it sees into a mailbox.
+type relay struct{ source, copied *track }
+
+// newRelay returns a relay from a new workload workspace to the first mailbox.
+func (w *Env) newRelay(ctx context.Context, name string) (*relay, error) {
+	from, err := w.newWorkload(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.fleet[0].prepare(ctx, name); err != nil {
+		return nil, err
+	}
+	made := &relay{}
+	if made.source, err = newTrackOnOneSide(ctx, from.client, name); err != nil {
+		return nil, err
+	}
+	if made.copied, err = newTrackOnOneSide(ctx, w.fleet[0].mailbox, name); err != nil {
+		made.source.arrivals.stream.Stop()
+		return nil, err
+	}
+	return made, nil
+}
+
+// newTrackOnOneSide creates an object, and watches it where it is changed.
+func newTrackOnOneSide(ctx context.Context, client dynamic.Interface, namespace string) (*track, error) {
+	objects := configMapsOf(namespace, 1)
+	if err := create(ctx, client, configMaps, objects...); err != nil {
+		return nil, err
+	}
+	arrivals, err := newWatcher(ctx, client, configMaps, namespace)
+	return &track{from: client.Resource(configMaps).Namespace(namespace), name: objects[0].GetName(), arrivals: arrivals}, err
+}
+
+func (r *relay) stop() {
+	r.source.arrivals.stream.Stop()
+	r.copied.arrivals.stream.Stop()
+}
+
+// measure makes a change in the workload workspace, relays it, and returns the time from the response to the event of the mailbox.
+func (r *relay) measure(ctx context.Context, change change, number int) (time.Duration, error) {
+	_, err := r.source.from.Patch(ctx, r.source.name, types.MergePatchType, []byte(change.patch(number)), metav1.PatchOptions{})
+	answered := time.Now()
+	if err != nil {
+		return 0, err
+	}
+	isNew := func(object *unstructured.Unstructured) bool { return change.shows(object) == fmt.Sprint(number) }
+	if _, err := r.source.arrivals.until(ctx, isNew); err != nil {
+		return 0, err
+	}
+	if _, err := r.copied.from.Patch(ctx, r.copied.name, types.MergePatchType, []byte(change.patch(number)), metav1.PatchOptions{}); err != nil {
+		return 0, err
+	}
+	arrived, err := r.copied.arrivals.until(ctx, isNew)
+	return arrived.Sub(answered), err
+}
