@@ -120,8 +120,9 @@ func (m *Manager) markObserved(syncTarget types.UID) {
 // SyncTargetsMissingAPI returns, sorted, the SyncTargets whose mailboxes lack a resource because its name is taken there.
 func (m *Manager) SyncTargetsMissingAPI(resource schema.GroupResource) (syncTargets []string) {
 	m.lock.Lock()
-	defer m.lock.Unlock()
-	for _, state := range m.targets {
+	all := slices.Collect(maps.Values(m.targets))
+	m.lock.Unlock()
+	for _, state := range all {
 		state.lock.Lock()
 		if state.missingAPIs.Has(resource) {
 			syncTargets = append(syncTargets, fmt.Sprintf("%s (inventory %s)", state.target.Name, state.target.InventoryWorkspace))

@@ -151,6 +151,7 @@ type Manager struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
+	// lock guards the fields below. Its holder takes no lock of a [targetState]: the holder of such a lock may take this one.
 	lock      gosync.Mutex
 	published []plan.Resource
 	// publicationNumber counts the calls of Publish.

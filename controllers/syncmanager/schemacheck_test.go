@@ -18,6 +18,7 @@ package syncmanager
 
 import (
 	"slices"
+	gosync "sync"
 	"testing"
 	"time"
 
@@ -141,5 +142,34 @@ func TestCompatibleResourcesAreTrusted(t *testing.T) {
 				t.Errorf("want %v, got %v", test.want, got)
 			}
 		})
+	}
+}
+
+// Reports about all SyncTargets wait for the lock of one of them, but keep nobody else waiting: the holder of that lock may need the
+// manager's.
+func TestReportsAboutAllDoNotHoldTheManager(t *testing.T) {
+	f := newSchemaCheckFixture(t, incompatibleState())
+	const calls = 2000
+	var working gosync.WaitGroup
+	working.Go(func() {
+		for range calls {
+			f.manager.View(florin)
+		}
+	})
+	working.Go(func() {
+		for range calls {
+			f.manager.SyncTargetsMissingAPI(deployments)
+			f.manager.Count(deployments)
+		}
+	})
+	done := make(chan struct{})
+	go func() {
+		working.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		t.Fatal("views and reports wait for each other")
 	}
 }

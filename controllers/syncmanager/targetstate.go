@@ -80,7 +80,7 @@ type targetState struct {
 	// verified. The manager's lock guards both.
 	configsStale, verifyMissing bool
 
-	// lock guards the fields below, and is never held over a request. The holder of reconcileMutex may read syncControllers,
+	// lock guards the fields below, and is never held over a request. Its holder may take the manager's lock. The holder of reconcileMutex may read syncControllers,
 	// matcher and configsKnown without lock, because only that holder writes them.
 	lock         gosync.Mutex
 	target       Target
