@@ -113,6 +113,8 @@ type Controller struct {
 
 	// fleetSeen is true once the view of the inventories is complete, see isFleetSeen.
 	fleetSeen atomic.Bool
+	// copiesSeen is true once the copies of the previous leader are known, see haveCopiesArrived.
+	copiesSeen atomic.Bool
 
 	lock gosync.Mutex
 	// startedAt is when Start was called.

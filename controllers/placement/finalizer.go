@@ -22,12 +22,18 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
+	"github.com/kcp-dev/logicalcluster/v3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
@@ -49,8 +55,9 @@ func (w *workspace) addFinalizers(ctx context.Context, observed []*unstructured.
 }
 
 // removeFinalizers removes the finalizer from deleted placements once no copy is left to withdraw. Copies in a mailbox whose inventory
-// is not visible do not count: the hub cannot withdraw them, and keeps them.
-func (w *workspace) removeFinalizers(ctx context.Context) error {
+// is not visible do not count: the hub cannot withdraw them, and keeps them. After a start, it waits until the hub knows all copies:
+// once the binding is gone, nobody could withdraw those that appear later.
+func (w *workspace) removeFinalizers(ctx context.Context) (requeueAfter time.Duration, err error) {
 	listed, _ := w.Workloads.List(edgePlacements, w.cluster)
 	deleted := slices.DeleteFunc(slices.Clone(listed), func(placement *unstructured.Unstructured) bool {
 		return placement.GetDeletionTimestamp() == nil || !slices.Contains(placement.GetFinalizers(), Finalizer)
@@ -58,24 +65,116 @@ func (w *workspace) removeFinalizers(ctx context.Context) error {
 	w.lock.Lock()
 	w.deleting = len(deleted) > 0
 	w.lock.Unlock()
-	if len(deleted) == 0 || w.isWithdrawing() {
-		return nil
+	switch {
+	case len(deleted) == 0:
+		return 0, nil
+	case !w.knowsAllCopies(deleted):
+		return fleetSeenPoll, nil
+	case w.isWithdrawing(w.Fleet.Snapshot()):
+		return 0, nil
 	}
 	var errs []error
 	for _, placement := range deleted {
 		errs = append(errs, w.setFinalizers(ctx, placement, slices.DeleteFunc(placement.GetFinalizers(), func(one string) bool { return one == Finalizer })))
 	}
-	return errors.Join(errs...)
+	return 0, errors.Join(errs...)
 }
 
-// isWithdrawing reports whether a copy is left that the hub is to withdraw.
-func (w *workspace) isWithdrawing() bool {
+// knowsAllCopies reports whether the hub knows the copies of some deleted placements: it can list their destinations, and the events of
+// all copies of the previous leader have arrived. Copies that appear later are the hub's own writes.
+func (w *workspace) knowsAllCopies(deleted []*unstructured.Unstructured) bool {
+	if !w.isFleetSeen() || !w.Mailboxes.HasSynced() {
+		return false
+	}
+	for _, mailbox := range w.formerDestinations(deleted) {
+		for of := range w.CachePolicy.published() {
+			if _, known := w.listCopies(of, mailbox); !known {
+				return false
+			}
+		}
+	}
+	return w.haveCopiesArrived()
+}
+
+// formerDestinations returns the mailboxes that the slices of placements name.
+func (w *workspace) formerDestinations(placements []*unstructured.Unstructured) (found []logicalcluster.Name) {
+	listed, _ := w.Workloads.List(slicesResource, w.cluster)
+	named := map[types.UID]bool{}
+	for _, object := range listed {
+		if !slices.ContainsFunc(placements, func(one *unstructured.Unstructured) bool { return one.GetName() == object.GetName() }) {
+			continue
+		}
+		var slice edgev2alpha1.SinglePlacementSlice
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &slice); err != nil {
+			continue
+		}
+		for _, destination := range slice.Destinations {
+			named[destination.SyncTargetUID] = true
+		}
+	}
 	view := w.Fleet.Snapshot()
+	for mailbox := range view.Mailboxes() {
+		if syncTarget, _ := view.SyncTargetOf(mailbox); named[syncTarget.UID] && !syncTarget.Terminating {
+			found = append(found, mailbox)
+		}
+	}
+	return found
+}
+
+// haveCopiesArrived reports whether the events of all copies that mailboxes show have arrived. Once they have, that stays so. Some time
+// after the start, mailboxes that cannot be listed do not count: one that never becomes ready must not keep all placements.
+func (c *Controller) haveCopiesArrived() bool {
+	if c.copiesSeen.Load() {
+		return true
+	}
+	for of := range c.CachePolicy.published() {
+		for mailbox := range c.Fleet.Snapshot().Mailboxes() {
+			copies, known := c.listCopies(of, mailbox)
+			if !known && c.mayBeStarting() {
+				return false
+			}
+			for key, cluster := range copies {
+				if !c.workspace(cluster).hasCopy(key, mailbox) {
+					return false
+				}
+			}
+		}
+	}
+	c.copiesSeen.Store(true)
+	return true
+}
+
+// listCopies returns the copies in a mailbox with the workspaces that they came from. known is false if the mailbox cannot be listed now. A
+// resource that the mailbox does not serve has no copies.
+func (c *Controller) listCopies(of schema.GroupVersionResource, mailbox logicalcluster.Name) (copies map[objectKey]logicalcluster.Name, known bool) {
+	objects, known := c.Mailboxes.List(of, mailbox)
+	if !known {
+		return nil, c.Mailboxes.IsKnownNotServed(mailbox, of.GroupResource())
+	}
+	copies = map[objectKey]logicalcluster.Name{}
+	for _, object := range objects {
+		if cluster, is := (mailboxObserver{c}).sourceOf(object); is {
+			copies[objectKey{of, types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}}] = cluster
+		}
+	}
+	return copies, true
+}
+
+// hasCopy reports whether a mailbox is known to have a copy of an object.
+func (w *workspace) hasCopy(key objectKey, mailbox logicalcluster.Name) bool {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	for _, object := range w.objects {
+	entry := w.objects[key]
+	return entry != nil && entry.pairs[mailbox] != nil && entry.pairs[mailbox].hasCopy
+}
+
+// isWithdrawing reports whether a copy is left that the hub is to withdraw from a mailbox of the view.
+func (w *workspace) isWithdrawing(view *fleet.Snapshot) bool {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	for key, object := range w.objects {
 		for mailbox, found := range object.pairs {
-			if syncTarget, known := view.SyncTargetOf(mailbox); !found.desired && found.hasCopy && known && !syncTarget.Terminating {
+			if syncTarget, known := view.SyncTargetOf(mailbox); !found.desired && w.mayHaveCopy(pairKey{key, mailbox}, found) && known && !syncTarget.Terminating {
 				return true
 			}
 		}

@@ -73,7 +73,9 @@ type pairSnapshot struct {
 func (w *workspace) reconcilePair(ctx context.Context, key pairKey) (reconcile.Result, error) {
 	changes := w.beginPass(key)
 	result, decided, err := w.pass(requestmetrics.WithClass(ctx, requestmetrics.Object), key)
-	w.endPass(key, changes, decided)
+	if again := w.endPass(key, changes, decided); err == nil {
+		result.RequeueAfter = sooner(result.RequeueAfter, again)
+	}
 	return result, err
 }
 

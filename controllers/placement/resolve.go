@@ -83,7 +83,11 @@ func (c *Controller) resolve(ctx context.Context, cluster logicalcluster.Name) (
 		}
 	}
 	w.putInForce(next)
-	result, err := retryStale(w.removeFinalizers(ctx))
+	requeueAfter, err := w.removeFinalizers(ctx)
+	result, err := retryStale(err)
+	if result.RequeueAfter == 0 {
+		result.RequeueAfter = requeueAfter
+	}
 	if err == nil && result.RequeueAfter == 0 {
 		result.RequeueAfter = next.resolveAgain(w.Clock.Now())
 	}

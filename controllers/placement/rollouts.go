@@ -29,6 +29,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/placement/rollout"
 )
 
@@ -196,25 +197,33 @@ func (w *workspace) beginPass(key pairKey) uint32 {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	if entry := w.objects[key.objectKey]; entry != nil && entry.pairs[key.mailbox] != nil {
+		entry.pairs[key.mailbox].passing = true
 		return entry.pairs[key.mailbox].changes
 	}
 	return 0
 }
 
 // endPass notes that a pass for a pair has taken account of a number of changes. decided is false if it could not tell whether the
-// mailbox has the present content.
-func (w *workspace) endPass(key pairKey, changes uint32, decided bool) {
+// mailbox has the present content. endPass returns after which time another pass must find out whether an unwanted copy that was
+// written, and that the cache may never show, is there; zero for never.
+func (w *workspace) endPass(key pairKey, changes uint32, decided bool) (again time.Duration) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	entry := w.objects[key.objectKey]
 	if entry == nil || entry.pairs[key.mailbox] == nil {
-		return
+		return 0
 	}
 	found := entry.pairs[key.mailbox]
+	found.passing = false
 	w.change(entry, key.mailbox, func() {
 		found.undecided = !decided && (found.undecided || found.observed != changes)
 		found.observed = changes
 	})
+	w.dropIfUnused(key)
+	if !found.desired && !found.hasCopy && w.writes.IsPending(key) {
+		return plan.CacheTimeout
+	}
+	return 0
 }
 
 // rolloutSummary is what to report of a rollout.

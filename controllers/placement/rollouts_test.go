@@ -23,11 +23,14 @@ import (
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
+	testclock "k8s.io/utils/clock/testing"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/expectations"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
@@ -236,5 +239,42 @@ func TestDecisionStands(t *testing.T) {
 	state.settled = false
 	if _, complete, err := w.decideRollout(one); err != nil || complete {
 		t.Errorf("without destinations the rollout is complete, or not decided about: %v", err)
+	}
+}
+
+// A copy that is being written counts as one that is to be withdrawn, until the cache has shown it or cannot show it any more.
+func TestCopiesUnderWay(t *testing.T) {
+	t.Parallel()
+	w := newTestWorkspace()
+	testClock := testclock.NewFakeClock(time.Unix(1000, 0))
+	w.writes = expectations.New[pairKey, *unstructured.Unstructured](&w.lock, testClock)
+	view := fleet.NewSnapshot(&fleet.Inventory{Name: "i", SyncTargets: []fleet.SyncTarget{{Name: "florin", Mailbox: mailboxAt(0)}}})
+	key := pairKey{objectKey{key: types.NamespacedName{Name: "till"}}, mailboxAt(0)}
+	set := func(selected ...*placementInForce) {
+		w.lock.Lock()
+		defer w.lock.Unlock()
+		w.setSelected(key.objectKey, selected, plan.Terminating, false)
+	}
+	set(placementAt(0, nil, 1))
+	changes := w.beginPass(key)
+	w.writes.Started(key)
+	set()
+	if !w.isWithdrawing(view) {
+		t.Error("the copy is forgotten while it is written")
+	}
+	written := &unstructured.Unstructured{}
+	written.SetUID("u")
+	written.SetResourceVersion("7")
+	w.writes.Finished(key, written)
+	if again := w.endPass(key, changes, true); again != plan.CacheTimeout || !w.isWithdrawing(view) {
+		t.Errorf("the copy is forgotten before the cache shows it; another pass after %v", again)
+	}
+	testClock.Step(plan.CacheTimeout)
+	changes = w.beginPass(key)
+	if object, _ := w.writes.Current(key, nil); object != nil {
+		t.Error("the cache is awaited for too long")
+	}
+	if again := w.endPass(key, changes, true); again != 0 || w.isWithdrawing(view) || len(w.objects) != 0 {
+		t.Errorf("a copy that nobody has ever seen is awaited for ever: another pass after %v", again)
 	}
 }

@@ -122,6 +122,8 @@ type pair struct {
 	// placed is true if the copy is as desired. waiting is true if it is not, and the rollout does not let it become so yet.
 	// undecided is true if the last pass could not tell.
 	placed, waiting, undecided bool
+	// passing is true during a pass, which may write.
+	passing bool
 	// changes is the number of changes of the content so far, and observed the number at the last pass.
 	changes, observed uint32
 	// failure is why the copy cannot be as desired; nil while it may become so.
@@ -234,13 +236,18 @@ func (w *workspace) countPair(key pairKey) {
 	}
 }
 
+// mayHaveCopy reports whether the mailbox of a pair has a copy, or is about to show one. It requires the lock.
+func (w *workspace) mayHaveCopy(key pairKey, found *pair) bool {
+	return found.hasCopy || found.passing || w.writes.IsPending(key)
+}
+
 // dropIfUnused drops a pair that is neither desired nor has a copy, and its object after the last pair. It requires the lock.
 func (w *workspace) dropIfUnused(key pairKey) {
 	entry := w.objects[key.objectKey]
 	if entry == nil {
 		return
 	}
-	if found := entry.pairs[key.mailbox]; found != nil && !found.desired && !found.hasCopy {
+	if found := entry.pairs[key.mailbox]; found != nil && !found.desired && !w.mayHaveCopy(key, found) {
 		delete(entry.pairs, key.mailbox)
 		if w.configs.removePair(key) {
 			w.configRequests.Publish(configKey{mailbox: key.mailbox})

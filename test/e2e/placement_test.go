@@ -325,8 +325,10 @@ rules: []
 		startHub(ctx)
 		Eventually(identities).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "item-").Should(HaveLen(3))
 
-		By("the binding goes")
+		By("the binding goes while no hub runs: the next one knows no copy at first")
+		Expect(hub.Kill9()).To(Succeed())
 		remove(ctx, workload.Config, installation.APIBindings, "", "workload")
+		startHub(ctx)
 		eventuallyGone(ctx, target("florin"), configMaps, ns, "prices")
 		Eventually(framework.Exists).WithContext(ctx).WithArguments(workload.Config, installation.APIBindings, "", "workload").Should(BeFalse())
 

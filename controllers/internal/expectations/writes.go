@@ -183,6 +183,12 @@ func (m *Writes[K, O]) isExpired(key K, entry *pendingWrite[O]) bool {
 	return waited >= plan.CacheTimeout && (waited >= maxExpectationTimeout || m.CacheHasReached(key, entry.object.GetResourceVersion()))
 }
 
+// IsPending reports whether a write is under way, or not certain to be in the cache yet. It requires the owner's lock.
+func (m *Writes[K, O]) IsPending(key K) bool {
+	_, ok := m.pending[key]
+	return ok
+}
+
 // AnyWritten reports whether a written object that the cache does not show yet has a property.
 func (m *Writes[K, O]) AnyWritten(is func(O) bool) bool {
 	m.lock.Lock()
