@@ -113,6 +113,7 @@ func (o *inventoryOptions) addFlags(command *cobra.Command) {
 	o.cluster.AddFlags(flags)
 	o.output.AddFlags(command)
 	flags.StringVar(&o.dryRun, "dry-run", dryRunNone, "none, client or server: with client nothing is sent but questions, with server all is sent and nothing stored")
+	flags.Lookup("dry-run").NoOptDefVal = dryRunClient
 	_ = command.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{dryRunNone, dryRunClient, dryRunServer}, cobra.ShellCompDirectiveNoFileComp))
 	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "name", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
 	command.Args = oneSyncTarget

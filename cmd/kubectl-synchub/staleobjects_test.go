@@ -231,7 +231,7 @@ func (s *replacedCluster) refuses(t *testing.T) {
 	fail(t, "[delete release]", s.with("--delete", "--release", "--yes")...)
 	fail(t, "give its UID with --uid", "stale-objects", "nobody", "--target-kubeconfig", s.Kubeconfig)
 	fail(t, "--resources", s.with("--resources", "nonsense")...)
-	fail(t, "is none of none, client and server", s.with("--dry-run", "maybe")...)
+	fail(t, "is none of none, client and server", s.with("--dry-run=maybe")...)
 }
 
 // rowsIn returns the lines of a table below its header, with cells separated by one space.

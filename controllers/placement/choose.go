@@ -156,6 +156,16 @@ func (o *outcome) choice() chosenTargets {
 	return chosen
 }
 
+// hidesChosen reports whether a chosen SyncTarget does not match now, and that is not proven.
+func (o *outcome) hidesChosen() bool {
+	for _, target := range o.chosen {
+		if !target.missingSince.IsZero() {
+			return true
+		}
+	}
+	return false
+}
+
 // sealChoice returns the value of [ownership.ChoiceAnnotation] for the destinations of a placement.
 func (w *workspace) sealChoice(placement types.UID, destinations []edgev2alpha1.SinglePlacement) string {
 	return w.Sealer.SealText(w.choicePurpose(placement), choiceText(destinations))

@@ -66,15 +66,26 @@ func TestFormerChoice(t *testing.T) {
 	}
 }
 
-// The old copy stays until the new one is there. If the hub itself has chosen the new place, it stays as well while the new one fails.
+// The old copy stays until the new one is on its cluster. If the hub itself has chosen the new place, it stays as well while the new one
+// fails.
 func TestMoving(t *testing.T) {
+	inSync := &pair{desired: true, placed: true, target: &targetState{synced: true}}
+	away := &pair{desired: true, placed: true}
+	if (&object{pairs: map[logicalcluster.Name]*pair{"m": inSync, "away": away}}).isMoving() {
+		t.Error("one of several clusters that is away keeps the old copy")
+	}
 	for name, c := range map[string]struct {
 		pair            pair
 		chosen, allOver bool
 	}{
 		"on its way":    {pair{desired: true}, true, true},
 		"failing":       {pair{desired: true, failure: &Failure{Reason: ReasonConflict}}, true, false},
-		"placed":        {pair{desired: true, placed: true}, false, false},
+		"untried":       {pair{desired: true, placed: true}, true, true},
+		"not in sync":   {pair{desired: true, placed: true, target: &targetState{}}, true, true},
+		"refused":       {pair{desired: true, placed: true, target: &targetState{failure: &Failure{Reason: ReasonConflict}}}, true, false},
+		"in sync":       {pair{desired: true, placed: true, target: &targetState{synced: true}}, false, false},
+		"waiting":       {pair{desired: true, hasCopy: true, waiting: true}, false, false},
+		"waiting, new":  {pair{desired: true, waiting: true}, true, true},
 		"not desired":   {pair{hasCopy: true}, false, false},
 		"placed before": {pair{hasCopy: true, placed: true}, false, false},
 	} {
@@ -82,6 +93,10 @@ func TestMoving(t *testing.T) {
 			moved := &object{selectedBy: []*placementInForce{{Placement: &rules.Placement{Choice: choice}}}, pairs: map[logicalcluster.Name]*pair{"m": &c.pair}}
 			if got := moved.isMoving(); got != want {
 				t.Errorf("%s, chosen %v: moving %v", name, choice != nil, got)
+			}
+			moved.selectedBy[0].Destinations = []rules.Destination{{SyncTarget: fleet.SyncTarget{Name: "new"}}}
+			if !moved.isMoving() {
+				t.Errorf("%s, chosen %v: not moving to a SyncTarget without a mailbox", name, choice != nil)
 			}
 		}
 	}

@@ -46,7 +46,7 @@ func readyCondition(found outcome, counted *tally) metav1.Condition {
 		ready.Reason, ready.Message = ReasonSelectsNothing, "No object of the workspace passes a test of spec.downsync. Objects of APIs that the hub does not publish are never selected."
 	case counted.failed > 0:
 		ready.Reason = ReasonObjectsFailed
-		ready.Message = fmt.Sprintf("%d of %d pairs of an object and a destination cannot be placed or synced; see status.failures.", counted.failed, expected)
+		ready.Message = fmt.Sprintf("%d of %d pairs of an object and a destination cannot be placed or synced; see status.failures.%s", counted.failed, expected, unservedMessage(counted.unserved))
 	case counted.waiting > 0:
 		ready.Reason = ReasonWaitingForRollout
 		ready.Message = fmt.Sprintf("%d of %d pairs of an object and a destination are placed, and %d wait for the rollout; see the condition %s.", counted.placed, expected, counted.waiting, edgev2alpha1.ConditionRolledOut)
@@ -60,6 +60,19 @@ func readyCondition(found outcome, counted *tally) metav1.Condition {
 		ready.Message = fmt.Sprintf("The clusters of %d destinations have all %d objects.", destinations, counted.selected)
 	}
 	return ready
+}
+
+// unservedMessage names the APIs that destinations lack; it is empty if they have all.
+func unservedMessage(unserved map[string]struct{}) string {
+	names := slices.Sorted(maps.Keys(unserved))
+	if len(names) == 0 {
+		return ""
+	}
+	more := ""
+	if len(names) > maxNamed {
+		names, more = names[:maxNamed], fmt.Sprintf(" and %d more", len(names)-maxNamed)
+	}
+	return fmt.Sprintf(" Some destinations do not serve %s%s.", strings.Join(names, ", "), more)
 }
 
 // firstUnsynced names the first SyncTargets with the number of their objects.

@@ -135,12 +135,8 @@ func (e *customizerNotFoundError) Error() string {
 	return fmt.Sprintf("the annotation %s names the Customizer %s, which does not exist: create it, or remove the annotation", edgev2alpha1.AnnotationCustomizer, e.customizer)
 }
 
-// limitError means that the workspace has too many pairs.
-type limitError struct{ limit int }
-
-func (e *limitError) Error() string {
-	return fmt.Sprintf("the workspace has more than %d pairs of an object and a destination: nothing new is placed until there are fewer; ask the operator of the hub for a larger --max-placed-objects", e.limit)
-}
+// pairLimitMessage says why an object is not placed at a destination.
+const pairLimitMessage = "the workspace has as many pairs of an object and a destination as it may have: nothing new is placed until there are fewer; ask the operator of the hub for a larger --max-placed-objects"
 
 // privilegedError returns why an object of an API that acts inside kcp is not placed.
 func privilegedError(resource schema.GroupResource) error {
@@ -159,7 +155,6 @@ func reasonOf(err error) string {
 	var invalid *transform.InvalidObjectError
 	var denied *policy.DeniedError
 	var notServed *notServedError
-	var limit *limitError
 	var customized *customization.Error
 	var missing *customizerNotFoundError
 	switch {
@@ -169,7 +164,7 @@ func reasonOf(err error) string {
 		return ReasonCustomizerNotFound
 	case errors.As(err, &denied):
 		return denied.Reason
-	case errors.As(err, &limit), errors.Is(err, errWorkspaceLimit):
+	case errors.Is(err, errWorkspaceLimit):
 		return ReasonLimitExceeded
 	case errors.Is(err, errConflict):
 		return ReasonConflict

@@ -36,7 +36,7 @@ func TestReasons(t *testing.T) {
 	for reason, err := range map[string]error{
 		ReasonPrivileged:          privilegedError(secrets),
 		policy.ReasonNameReserved: &policy.DeniedError{Reason: policy.ReasonNameReserved, Message: "x"},
-		ReasonLimitExceeded:       &limitError{3},
+		ReasonLimitExceeded:       errWorkspaceLimit,
 		ReasonConflict:            errConflict,
 		ReasonContended:           fmt.Errorf("%w: [spec]", errContended),
 		ReasonTooLarge:            &transform.TooLargeError{},
@@ -50,9 +50,6 @@ func TestReasons(t *testing.T) {
 		if failure := newFailure(err); failure.Reason != reason || failure.Message == "" || len(failure.Message) > 1024 {
 			t.Errorf("%v: %+v", err, failure)
 		}
-	}
-	if newFailure(errWorkspaceLimit).Reason != ReasonLimitExceeded {
-		t.Error("a workspace beyond its limit")
 	}
 	terminating := apierrors.NewForbidden(secrets, "a", errors.New("terminating"))
 	terminating.ErrStatus.Details.Causes = append(terminating.ErrStatus.Details.Causes, statusCause(corev1.NamespaceTerminatingCause))

@@ -35,6 +35,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
@@ -245,16 +246,31 @@ func (c *Controller) verifiedSyncTarget(ctx context.Context, mailbox logicalclus
 }
 
 // isMoving reports whether the object has a destination where it is not placed yet, and may come to be: the new copy is made before
-// the old one goes. A copy that waits for a change of its content is there already. If a placement chooses its destinations, nobody else has asked for the move: then a copy that fails counts too. It
-// requires the lock.
+// the old one goes. A copy that waits for a change of its content is there already. All new mailboxes must have it, and at least one
+// of their clusters: one of many clusters that is away must not keep the object on those that it has left. If a placement chooses its
+// destinations, nobody else has asked for the move: then a copy that fails counts too. It requires the lock.
 func (o *object) isMoving() bool {
+	if slices.ContainsFunc(o.selectedBy, (*placementInForce).awaitsMailbox) {
+		return true
+	}
 	chooses := slices.ContainsFunc(o.selectedBy, func(one *placementInForce) bool { return one.Choice != nil })
+	hasDesired, hasArrived := false, false
 	for _, found := range o.pairs {
-		if found.desired && !found.placed && (!found.waiting || !found.hasCopy) && (found.failure == nil || chooses) {
+		if !found.desired {
+			continue
+		}
+		if !found.placed && (!found.waiting || !found.hasCopy) && (found.failure == nil || chooses) {
 			return true
 		}
+		hasDesired = true
+		hasArrived = hasArrived || found.failure != nil || found.waiting || found.target.hasArrived(chooses)
 	}
-	return false
+	return hasDesired && !hasArrived
+}
+
+// awaitsMailbox reports whether a destination of the placement has no mailbox yet.
+func (p *placementInForce) awaitsMailbox() bool {
+	return slices.ContainsFunc(p.Destinations, func(one rules.Destination) bool { return one.Mailbox == "" })
 }
 
 // observeSource reads the source of a desired copy. The error is why it cannot be placed.
@@ -285,16 +301,7 @@ func (w *workspace) observeSource(s *pairSnapshot, source *unstructured.Unstruct
 	if err := policy.CheckReservedName(s.resource.GroupResource(), s.Key); err != nil {
 		return err
 	}
-	if s.Source == nil && w.isBeyondLimit() {
-		return &limitError{w.MaxPairs}
-	}
 	return nil
-}
-
-func (w *workspace) isBeyondLimit() bool {
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	return w.desired > w.MaxPairs
 }
 
 // driftBackoff returns how long the repair of a copy that somebody else keeps changing must wait.

@@ -43,6 +43,8 @@ type outcome struct {
 	generation      int64
 	reason, message string
 	resolution      rules.Resolution
+	// byLabels is true if the labels of objects decide which of them the placement selects.
+	byLabels bool
 	// wanted is how many SyncTargets the placement chooses, and chosen those that it has chosen; nil if it takes all.
 	wanted *rules.Choice
 	chosen chosenTargets
@@ -195,6 +197,7 @@ func (w *workspace) compile(ctx context.Context, observed []*unstructured.Unstru
 		result.resolution, result.missing = one.Resolve(view, self, inventories), w.missingResources(one)
 		w.choose(ctx, inForce, next, &result)
 		inForce.setOutcome(&result)
+		result.byLabels = one.SelectsByLabels()
 		if path == "" && result.resolution.Locations == 0 {
 			result.reason, result.message = ReasonPathUnverified, pathUnverifiedMessage
 		}
@@ -209,7 +212,7 @@ func (w *workspace) compile(ctx context.Context, observed []*unstructured.Unstru
 	}
 	slices.SortFunc(all, func(a, b *placementInForce) int { return a.Compare(b.Placement) })
 	next.setAll(all)
-	w.excludeBeyondLimit(next)
+	w.excludeBeyondLimit(next, observed)
 	return next, nil
 }
 
@@ -257,16 +260,21 @@ func (p *placementInForce) setOutcome(result *outcome) {
 	}
 }
 
+// limitRecheck is after which time placements and objects beyond the limit are tried again: objects may have gone since.
+const limitRecheck = 30 * time.Second
+
 // excludeBeyondLimit takes the placements out of force with which the workspace would have more pairs, or entries for upsync, than it
-// may have: nothing of such a placement is placed. Older placements come first.
-func (w *workspace) excludeBeyondLimit(next *placements) {
+// may have: nothing of such a placement is placed. Older placements come first. One that is in force already stays so when it selects
+// more than before: then only the objects that are too many fail, see setDesired.
+func (w *workspace) excludeBeyondLimit(next *placements, observed []*unstructured.Unstructured) {
+	wasInForce := w.formerlyInForce(observed)
 	added := w.countPairs(next)
 	pairs, upsync := 0, 0
 	var within []*placementInForce
 	for i, one := range next.all {
 		result := next.outcomes[one.UID]
 		switch {
-		case pairs+added[i] > w.MaxPairs:
+		case pairs+added[i] > w.MaxPairs && !wasInForce[one.UID]:
 			result.message = fmt.Sprintf("The placement has %d pairs of an object and a destination beside those of older placements, and the workspace may have %d in all. "+
 				"Nothing new of it is placed: select fewer objects or Locations, or ask the operator of the hub for a larger --max-placed-objects.", added[i], w.MaxPairs)
 		case upsync+len(one.Upsync) > maxUpsync:
@@ -279,10 +287,30 @@ func (w *workspace) excludeBeyondLimit(next *placements) {
 		result.reason = ReasonLimitExceeded
 		next.outcomes[one.UID] = result
 		next.partial = true
+		next.recheck(w.Clock.Now().Add(limitRecheck))
 	}
 	if len(within) < len(next.all) {
 		next.setAll(within)
 	}
+}
+
+// formerlyInForce returns the placements that are in force. After a start, these are those of which something was placed: whoever writes
+// that into a status gets his own placement carried out in part, within the limit.
+func (w *workspace) formerlyInForce(observed []*unstructured.Unstructured) map[types.UID]bool {
+	inForce := map[types.UID]bool{}
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if w.placements != nil {
+		for _, one := range w.placements.all {
+			inForce[one.UID] = true
+		}
+		return inForce
+	}
+	for _, object := range observed {
+		placed, _, _ := unstructured.NestedInt64(object.Object, "status", "placed")
+		inForce[object.GetUID()] = placed > 0
+	}
+	return inForce
 }
 
 // countPairs returns how many pairs each placement adds to those of the placements before it.
@@ -329,16 +357,12 @@ func (w *workspace) forEachObject(do func(resource plan.Resource, source *unstru
 func (w *workspace) putInForce(next *placements) {
 	w.lock.Lock()
 	before := w.placements
+	w.retryBeyondLimit(next)
+	next.unsettleRollouts()
 	changed := w.stale || before == nil || before.fleetSeen != next.fleetSeen || !before.equal(next)
 	// Then pairs may have been passed over, or copies kept.
 	all := w.stale || before == nil || before.partial != next.partial || before.leaving != next.leaving
 	w.placements, w.stale, w.selecting = next, false, true
-	for _, one := range next.all {
-		if one.rollout != nil {
-			// The strategy or the destinations may be others.
-			one.rollout.settled = false
-		}
-	}
 	hasCustomized := len(w.customized.all) > 0
 	known := make(map[objectKey]bool, len(w.objects))
 	for key := range w.objects {
@@ -366,6 +390,28 @@ func (w *workspace) putInForce(next *placements) {
 	// Of these the workspace shows no source.
 	for key := range known {
 		w.selectObject(key, all)
+	}
+}
+
+// retryBeyondLimit has all objects selected again if some lack pairs and there may be more now, and asks for another resolve. It
+// requires the lock.
+func (w *workspace) retryBeyondLimit(next *placements) {
+	if !w.isBeyondLimit {
+		return
+	}
+	next.recheck(w.Clock.Now().Add(limitRecheck))
+	if w.desired < w.MaxPairs {
+		w.stale, w.isBeyondLimit = true, false
+	}
+}
+
+// unsettleRollouts has all rollouts decided about again: the strategies or the destinations may be others. It requires the lock of the
+// workspace.
+func (p *placements) unsettleRollouts() {
+	for _, one := range p.all {
+		if one.rollout != nil {
+			one.rollout.settled = false
+		}
 	}
 }
 

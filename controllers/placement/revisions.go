@@ -119,10 +119,20 @@ func (w *workspace) contentsOf(hashes map[objectKey]uint64) (contents []*unstruc
 			contents = append(contents, revision.Content(source))
 		}
 	}
-	slices.SortFunc(contents, func(a, b *unstructured.Unstructured) int {
-		return cmp.Or(cmp.Compare(a.GetKind(), b.GetKind()), cmp.Compare(a.GetAPIVersion(), b.GetAPIVersion()), cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
-	})
+	slices.SortFunc(contents, compareContents)
 	return contents, true
+}
+
+// compareContents orders the objects of a PlacementRevision: Namespaces come before what an undo makes in them.
+func compareContents(a, b *unstructured.Unstructured) int {
+	rank := func(of *unstructured.Unstructured) int {
+		if of.GetKind() == "Namespace" {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a.GetKind(), b.GetKind()), cmp.Compare(a.GetAPIVersion(), b.GetAPIVersion()),
+		cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 }
 
 // lastRevision returns the last PlacementRevision by the status of a placement; nil if there is none. Whoever may write the status can

@@ -17,9 +17,11 @@ limitations under the License.
 package placement
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
@@ -62,5 +64,26 @@ func TestRevisionName(t *testing.T) {
 	names := map[string]bool{nameOf("shop", "1", 0): true, nameOf("shop", "1", 1): true, nameOf("shop", "2", 0): true, nameOf("till", "1", 0): true}
 	if len(names) != 4 {
 		t.Errorf("two of them share a name: %v", names)
+	}
+}
+
+// An undo makes the objects in their order, so Namespaces come first.
+func TestOrderOfContents(t *testing.T) {
+	t.Parallel()
+	var contents []*unstructured.Unstructured
+	for _, name := range []string{"Deployment/b", "ConfigMap/a", "Namespace/z", "Deployment/a", "Namespace/y"} {
+		kind, name, _ := strings.Cut(name, "/")
+		object := &unstructured.Unstructured{}
+		object.SetKind(kind)
+		object.SetName(name)
+		contents = append(contents, object)
+	}
+	slices.SortFunc(contents, compareContents)
+	got := ""
+	for _, object := range contents {
+		got += object.GetKind() + "/" + object.GetName() + " "
+	}
+	if got != "Namespace/y Namespace/z ConfigMap/a Deployment/a Deployment/b " {
+		t.Errorf("the order is %s", got)
 	}
 }

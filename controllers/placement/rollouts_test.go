@@ -24,6 +24,7 @@ import (
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
@@ -41,7 +42,7 @@ import (
 )
 
 func newTestWorkspace() *workspace {
-	c := &Controller{Options: Options{MaxPairs: DefaultMaxPairs, Clock: clock.RealClock{}}, configs: newConfigs(clock.RealClock{})}
+	c := &Controller{Options: Options{MaxPairs: DefaultMaxPairs, Clock: clock.RealClock{}, Fleet: fleet.New(fleet.Options{})}, configs: newConfigs(clock.RealClock{})}
 	w := newWorkspace(c, "workload")
 	w.placements = &placements{}
 	return w
@@ -277,4 +278,47 @@ func TestCopiesUnderWay(t *testing.T) {
 	if again := w.endPass(key, changes, true); again != 0 || w.isWithdrawing(view) || len(w.objects) != 0 {
 		t.Errorf("a copy that nobody has ever seen is awaited for ever: another pass after %v", again)
 	}
+}
+
+// A workspace gets no more pairs than it may have, whatever order its objects come in. What has a copy counts first.
+func TestPairsAreLimited(t *testing.T) {
+	t.Parallel()
+	w := newTestWorkspace()
+	w.MaxPairs = 5
+	one := placementAt(0, nil, 15)
+	set := func(name string, selected ...*placementInForce) {
+		w.lock.Lock()
+		defer w.lock.Unlock()
+		w.setSelected(objectKey{key: types.NamespacedName{Name: name}}, selected, plan.Terminating, false)
+	}
+	counted := func() (pairs int, failed int64) {
+		counted := &tally{}
+		for key, entry := range w.objects {
+			pairs += len(entry.pairs)
+			counted.add(key, entry, one)
+		}
+		return pairs, counted.failed
+	}
+	expect := func(what string, pairs int, failed int64) {
+		t.Helper()
+		if gotPairs, gotFailed := counted(); gotPairs != pairs || gotFailed != failed || w.desired != pairs {
+			t.Errorf("%s: %d pairs, %d failed, want %d and %d", what, gotPairs, gotFailed, pairs, failed)
+		}
+	}
+	set("a", one)
+	expect("within the limit", 4, 0)
+	set("b", one)
+	expect("beyond it", 5, 3)
+	set("c", one)
+	expect("further beyond it", 5, 7)
+	if !w.isBeyondLimit {
+		t.Error("nobody tries the others again")
+	}
+	set("a")
+	set("b", one)
+	expect("after an object has gone", 4, 4)
+	w.onCopy(schema.GroupVersionResource{}, types.NamespacedName{Name: "c"}, mailboxAt(0), nil, &unstructured.Unstructured{})
+	set("d", one)
+	w.onCopy(schema.GroupVersionResource{}, types.NamespacedName{Name: "c"}, mailboxAt(1), nil, &unstructured.Unstructured{})
+	expect("copies of the previous leader", 6, 6)
 }

@@ -107,6 +107,8 @@ func (w *workspace) selectObject(key objectKey, changed bool) {
 	if state == mailboxes.Present {
 		var decided bool
 		if selected, absent, decided = w.selectPresent(resource, source); !decided {
+			// The object may be beyond a limit, which the status tells.
+			w.reportRequests.Publish(w.cluster)
 			return
 		}
 	}
@@ -193,22 +195,32 @@ func (w *workspace) countAll(entry *object, in bool) {
 }
 
 // setDesired sets the mailboxes in which an object is desired, and enqueues its pairs: all of them if the object has changed, else
-// those that changed. It requires the lock.
+// those that changed. A workspace has no more new pairs than MaxPairs: they take memory. It requires the lock.
 func (w *workspace) setDesired(key objectKey, entry *object, wanted map[logicalcluster.Name]struct{}, changed bool) {
+	entry.isBeyondLimit = false
 	for mailbox := range wanted {
 		at, found := pairKey{key, mailbox}, entry.pairs[mailbox]
+		if w.desired >= w.MaxPairs && (found == nil || !found.desired && !found.hasCopy) {
+			entry.isBeyondLimit = true
+			if !w.isBeyondLimit {
+				w.isBeyondLimit = true
+				// The next resolve asks for another one, when some may have gone.
+				w.resolveRequests.Publish(w.cluster)
+			}
+			continue
+		}
 		if found == nil {
 			found = &pair{}
 			entry.pairs[mailbox] = found
 			w.countPair(at)
 		}
 		if !found.desired {
-			found.desired = true
-			w.desired++
+			w.setPairDesired(found)
 		} else if !changed {
 			continue
+		} else {
+			found.changes++
 		}
-		found.changes++
 		w.add(at.task())
 	}
 	for _, mailbox := range slices.Collect(maps.Keys(entry.pairs)) {
@@ -221,15 +233,26 @@ func (w *workspace) setDesired(key objectKey, entry *object, wanted map[logicalc
 		}
 		if found.desired {
 			found.desired, found.placed, found.waiting, found.failure, found.target = false, false, false, nil, nil
-			if w.desired--; w.desired == w.MaxPairs {
-				// Other objects have waited for that.
-				w.stale = true
-				w.resolveRequests.Publish(w.cluster)
-			}
+			w.desired--
 		}
 		w.dropIfUnused(at)
 	}
 	w.dropObjectIfUnused(key, entry)
+}
+
+// setPairDesired makes a pair desired. It requires the lock.
+func (w *workspace) setPairDesired(found *pair) {
+	found.desired = true
+	found.changes++
+	w.desired++
+}
+
+// isWantedAt reports whether a placement wants the object in a mailbox.
+func (o *object) isWantedAt(mailbox logicalcluster.Name) bool {
+	return slices.ContainsFunc(o.selectedBy, func(one *placementInForce) bool {
+		_, ok := one.mailboxes[mailbox]
+		return ok
+	})
 }
 
 // samePlacements reports whether the same placements decide about an object as before. One that ceases to have a rollout lets all of its

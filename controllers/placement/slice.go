@@ -30,8 +30,12 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
 
-// writeSlice creates or updates the SinglePlacementSlice of a placement if it differs.
+// writeSlice creates or updates the SinglePlacementSlice of a placement if it differs. While a mistake hides destinations, whose copies
+// stay, the slice stays too: after a restart of the hub it tells which SyncTargets were chosen.
 func (w *workspace) writeSlice(ctx context.Context, client dynamic.Interface, placement, existing *unstructured.Unstructured, found outcome) error {
+	if existing != nil && (found.reason == ReasonInvalid || found.hidesChosen()) {
+		return nil
+	}
 	slice := edgev2alpha1.SinglePlacementSlice{
 		TypeMeta:     metav1.TypeMeta{APIVersion: edgev2alpha1.GroupVersion.String(), Kind: "SinglePlacementSlice"},
 		Destinations: make([]edgev2alpha1.SinglePlacement, 0, len(found.resolution.Destinations)),

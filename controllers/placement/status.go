@@ -72,11 +72,8 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 	isCaughtUp := w.isCaughtUp(summary)
 	var result reconcile.Result
 	for _, placement := range placements {
-		found, ok := summary.outcomes[placement.GetUID()]
+		found, ok := w.outcomeOf(placement, summary)
 		counted := summary.tallies[placement.GetUID()]
-		if placement.GetDeletionTimestamp() != nil {
-			found, ok = w.withdrawing(placement, summary.withdrawing), true
-		}
 		if !ok || w.mustAwaitDecision(summary, placement.GetUID()) {
 			continue
 		}
@@ -90,6 +87,18 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 		}
 	}
 	return result, nil
+}
+
+// outcomeOf returns what a placement came to; ok is false before that is known.
+func (w *workspace) outcomeOf(placement *unstructured.Unstructured, summed summary) (found outcome, ok bool) {
+	if placement.GetDeletionTimestamp() != nil {
+		return w.withdrawing(placement, summed), true
+	}
+	found, ok = summed.outcomes[placement.GetUID()]
+	if found.reason == "" && found.byLabels && !w.readsAllObjects() {
+		found.reason, found.message = ReasonLimitExceeded, objectLimitMessage
+	}
+	return found, ok
 }
 
 // isCaughtUp reports whether the hub knows all that the statuses of the previous leader tell: it has listed and selected all objects, made
@@ -151,6 +160,15 @@ func (w *workspace) knowsSources() bool {
 	return true
 }
 
+// objectLimitMessage says that objects may be missing in the counts.
+const objectLimitMessage = "The workspace has more objects than the hub reads, or larger ones: it does not know the labels of those beyond the limit, and places none of them by a label selector. Remove objects, or ask the operator of the hub for larger limits of mailboxes."
+
+// readsAllObjects reports whether the hub knows the labels of all objects of the workspace.
+func (w *workspace) readsAllObjects() bool {
+	limit := w.Workloads.MailboxLimitError(w.cluster)
+	return limit.IdentityOnly == 0 && !limit.Evicted && len(w.Workloads.ResourceLimitErrors(w.cluster)) == 0
+}
+
 // isReported reports whether the status of a placement is about its present generation.
 func isReported(placement *unstructured.Unstructured) bool {
 	reported, _, _ := unstructured.NestedInt64(placement.Object, "status", "specGeneration")
@@ -181,13 +199,13 @@ func (w *workspace) setReported() {
 	w.reported = w.Clock.Now()
 }
 
-// withdrawing returns the outcome of a deleted placement, while the workspace has a number of copies to withdraw.
-func (w *workspace) withdrawing(placement *unstructured.Unstructured, copies int) outcome {
+// withdrawing returns the outcome of a deleted placement, while the workspace has copies to withdraw.
+func (w *workspace) withdrawing(placement *unstructured.Unstructured, summed summary) outcome {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	result := outcome{
 		generation: placement.GetGeneration(), reason: ReasonWithdrawing,
-		message: fmt.Sprintf("%d copies of objects of this workspace are left to withdraw.", copies),
+		message: fmt.Sprintf("%d copies of objects of this workspace are left to withdraw.%s", summed.withdrawing, summed.heldUp),
 	}
 	if w.placements != nil && w.placements.partial {
 		result.message += " Another placement of the workspace is invalid or beyond a limit, or a workspace cannot be found: see their conditions. Until that is mended, only copies of deleted objects are withdrawn."

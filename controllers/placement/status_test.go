@@ -65,6 +65,31 @@ func TestReadyCondition(t *testing.T) {
 	}
 }
 
+// The condition names the APIs that a mailbox or a cluster lacks: the first failures need not have them all.
+func TestReadyNamesMissingAPIs(t *testing.T) {
+	const inMailbox, onCluster = logicalcluster.Name("m"), logicalcluster.Name("c")
+	one := &placementInForce{mailboxes: map[logicalcluster.Name]rules.Destination{inMailbox: {}, onCluster: {}}}
+	unserved := Failure{Reason: ReasonNotServed, Message: "no"}
+	counted := &tally{}
+	for resource, failing := range map[string]map[logicalcluster.Name]*pair{
+		"widgets": {inMailbox: {desired: true, failure: &unserved}}, "gadgets": {onCluster: {desired: true, placed: true, target: &targetState{failure: &unserved}}},
+		"secrets": {inMailbox: {desired: true, failure: &Failure{Reason: ReasonConflict}}},
+	} {
+		counted.add(objectKey{resource: schema.GroupVersionResource{Group: "acme.io", Resource: resource}}, &object{pairs: failing}, one)
+	}
+	ready := readyCondition(outcome{resolution: destinations(2)}, counted)
+	if ready.Reason != ReasonObjectsFailed || !strings.HasSuffix(ready.Message, "see status.failures. Some destinations do not serve gadgets.acme.io, widgets.acme.io.") {
+		t.Errorf("%s: %s", ready.Reason, ready.Message)
+	}
+	counted.unserved = map[string]struct{}{}
+	for i := range 2 * maxNamed {
+		counted.unserved[fmt.Sprintf("a%02d", i)] = struct{}{}
+	}
+	if message := unservedMessage(counted.unserved); !strings.Contains(message, fmt.Sprintf("and %d more", maxNamed)) {
+		t.Errorf("%s", message)
+	}
+}
+
 // The status shows the same failures whatever the order in which pairs are counted.
 func TestFailuresAreStable(t *testing.T) {
 	failing := func(name string, mailboxes ...logicalcluster.Name) (objectKey, *object) {
@@ -126,7 +151,8 @@ func TestConditionsAboutParts(t *testing.T) {
 
 // After a start, placements may be in force that were resolved by a view without all inventories. No status tells of them.
 func TestStatusWaitsForACompleteView(t *testing.T) {
-	w := &workspace{objects: map[objectKey]*object{}}
+	w := newTestWorkspace()
+	w.placements = nil
 	if _, known := w.summarize(); known {
 		t.Error("before anything is resolved")
 	}

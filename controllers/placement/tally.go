@@ -18,12 +18,16 @@ package placement
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
+	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
 
@@ -41,6 +45,8 @@ type tally struct {
 	// pending is true if some pair has neither come to the cluster nor failed. Soon after a start this says little: no pass has been made
 	// for the pair, no sync controller has tried the copy, or it tried before it knew that a config selects the copy.
 	pending bool
+	// unserved are the APIs that a mailbox or a cluster lacks.
+	unserved map[string]struct{}
 	// unsynced counts the placed pairs that are neither synced nor failed, by SyncTarget.
 	unsynced map[string]int
 	// failures and progressing are the first of the failed and unhealthy pairs, and of those that are on their way.
@@ -53,6 +59,9 @@ type tally struct {
 func (t *tally) add(key objectKey, object *object, placement *placementInForce) {
 	t.selected++
 	t.fingerprint.Add(object.contentHash)
+	if object.isBeyondLimit {
+		t.addBeyondLimit(key, object, placement)
+	}
 	for mailbox, found := range object.pairs {
 		destination, isDestination := placement.mailboxes[mailbox]
 		t.unobserved = t.unobserved || found.desired && (found.observed != found.changes || found.undecided)
@@ -62,8 +71,7 @@ func (t *tally) add(key objectKey, object *object, placement *placementInForce) 
 			t.placed++
 			t.addTarget(key, destination.Name, found.target)
 		case found.failure != nil:
-			t.failed++
-			addFirst(&t.failures, key, destination.Name, *found.failure)
+			t.fail(key, destination.Name, *found.failure)
 		case found.waiting:
 			t.waiting++
 			addFirst(&t.progressing, key, destination.Name, Failure{ReasonWaitingForRollout, ""})
@@ -74,12 +82,32 @@ func (t *tally) add(key objectKey, object *object, placement *placementInForce) 
 	}
 }
 
+// fail counts a failed pair.
+func (t *tally) fail(key objectKey, syncTarget string, why Failure) {
+	t.failed++
+	addFirst(&t.failures, key, syncTarget, why)
+	if why.Reason == ReasonNotServed {
+		if t.unserved == nil {
+			t.unserved = map[string]struct{}{}
+		}
+		t.unserved[key.resource.GroupResource().String()] = struct{}{}
+	}
+}
+
+// addBeyondLimit counts the destinations at which an object has no pair, because the workspace may have no more.
+func (t *tally) addBeyondLimit(key objectKey, object *object, placement *placementInForce) {
+	for mailbox, destination := range placement.mailboxes {
+		if found := object.pairs[mailbox]; found == nil || !found.desired {
+			t.fail(key, destination.Name, Failure{ReasonLimitExceeded, pairLimitMessage})
+		}
+	}
+}
+
 // addTarget counts how far the sync of a placed pair has come.
 func (t *tally) addTarget(key objectKey, syncTarget string, state *targetState) {
 	switch {
 	case state != nil && state.failure != nil:
-		t.failed++
-		addFirst(&t.failures, key, syncTarget, *state.failure)
+		t.fail(key, syncTarget, *state.failure)
 		return
 	case state == nil || !state.synced:
 		t.pending = true
@@ -129,11 +157,14 @@ type summary struct {
 	outcomes    map[types.UID]outcome
 	tallies     map[types.UID]*tally
 	withdrawing int
-	complete    bool
+	// heldUp says why one of these copies cannot be withdrawn; empty if all may be.
+	heldUp   string
+	complete bool
 }
 
 // summarize returns the summary of a workspace; known is false before its placements are resolved by a view of all inventories.
 func (w *workspace) summarize() (summed summary, known bool) {
+	view := w.Fleet.Snapshot()
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	if w.placements == nil || !w.placements.fleetSeen {
@@ -154,13 +185,27 @@ func (w *workspace) summarize() (summed summary, known bool) {
 			}
 			found.add(key, object, placement)
 		}
-		for _, found := range object.pairs {
+		for mailbox, found := range object.pairs {
 			if !found.desired && found.hasCopy {
 				summed.withdrawing++
+				summed.heldUp = firstHeldUp(summed.heldUp, key, view, mailbox, found.failure)
 			}
 		}
 	}
 	return summed, true
+}
+
+// firstHeldUp returns a sentence about a copy that cannot be withdrawn, or the one before if that comes first.
+func firstHeldUp(before string, key objectKey, view *fleet.Snapshot, mailbox logicalcluster.Name, why *Failure) string {
+	if why == nil {
+		return before
+	}
+	syncTarget, _ := view.SyncTargetOf(mailbox)
+	text := fmt.Sprintf(" %s %s cannot be withdrawn from %s: %s: %s.", key.resource.GroupResource(), strings.TrimPrefix(key.key.String(), "/"), syncTarget.Name, why.Reason, why.Message)
+	if before == "" {
+		return text
+	}
+	return min(before, text)
 }
 
 // isPending reports whether some pair has neither come to its cluster nor failed, or a rollout is not decided about.

@@ -87,8 +87,10 @@ type workspace struct {
 	// deleting is true if a placement waits for the withdrawal of its copies.
 	deleting bool
 	// objects have an entry if a placement selects them, or if they have a copy. desired is the number of desired pairs.
-	objects map[objectKey]*object
-	desired int
+	// isBeyondLimit is true if objects lack pairs because there may be no more.
+	objects       map[objectKey]*object
+	desired       int
+	isBeyondLimit bool
 	// customized are the objects whose copies differ from destination to destination.
 	customized customized
 	// selecting is true while all objects are selected again. complete is true once all objects are known and selected.
@@ -109,6 +111,8 @@ type object struct {
 	pairs    map[logicalcluster.Name]*pair
 	// customization is what the source asks for by its annotations.
 	customization customization.Request
+	// isBeyondLimit is true if the object has no pairs at some destinations, because the workspace has as many as it may have.
+	isBeyondLimit bool
 	// contentHash is that of the source, see [rules.ContentHash].
 	contentHash uint64
 	// aggregationError is why the statuses of the copies cannot be combined.
@@ -213,6 +217,9 @@ func (w *workspace) onCopy(resource schema.GroupVersionResource, name types.Name
 		w.countPair(key)
 	}
 	found.hasCopy = after != nil
+	if found.hasCopy && !found.desired && entry.isWantedAt(mailbox) {
+		w.setPairDesired(found)
+	}
 	w.enqueueWantedStatus(key.objectKey, entry)
 	w.dropIfUnused(key)
 	w.lock.Unlock()

@@ -106,8 +106,7 @@ func NextStatus(observed ObservedConfig, current edgev2alpha1.SyncerConfigStatus
 	}
 	ready := readyCondition(observed, summary)
 	before := meta.FindStatusCondition(current.Conditions, ready.Type)
-	if observed.InitialSyncPending && observed.KeepCounts && before != nil && before.ObservedGeneration == observed.Generation &&
-		isAboutCounts(before.Reason) && isUndisproved(ready.Reason) {
+	if observed.keepsCounts(before, ready) {
 		return next
 	}
 	if observed.EvictedReason == "" && observed.isFullyVisible() {
@@ -143,6 +142,12 @@ func NextStatus(observed ObservedConfig, current edgev2alpha1.SyncerConfigStatus
 	// Every field of a config has an effect; an earlier release may have set this condition.
 	meta.RemoveStatusCondition(&next.Conditions, edgev2alpha1.ConditionNotImplemented)
 	return next
+}
+
+// keepsCounts reports whether the counts from before a start stay, given the condition Ready before and as it would be now.
+func (f ObservedConfig) keepsCounts(before *metav1.Condition, ready metav1.Condition) bool {
+	return f.InitialSyncPending && f.KeepCounts && before != nil && before.ObservedGeneration == f.Generation &&
+		isAboutCounts(before.Reason) && isUndisproved(ready.Reason)
 }
 
 // isAboutCounts reports whether a reason of the condition Ready says how many objects were in sync.

@@ -83,11 +83,21 @@ var _ = Describe("a placement on some of many clusters", func() {
 		Expect(requestCounts(ctx)).To(BeEmpty())
 		Expect(chosen()).To(Equal(second))
 
-		By("a mistake in the Location changes nothing, and is no reason to choose another cluster afterwards")
+		By("mistakes in the Location and in the placement change nothing, and are no reason to choose another cluster afterwards, or after a restart")
 		useOperator := func(operator string) {
 			patch(ctx, inventory.Config, locations, "", "prod", `{"spec": {"instanceSelector": {"matchLabels": null, "matchExpressions": [{"key": "env", "operator": "`+operator+`", "values": ["prod"]}]}}}`)
 		}
 		useOperator("Like")
+		Eventually(readyReason).WithContext(ctx).WithArguments(workload, "shop").Should(Equal(placement.ReasonNoLocation))
+		selectLocations := func(operator string) {
+			patch(ctx, workload.Config, edgePlacements, "", "shop", `{"spec": {"locationSelectors": [{"matchExpressions": [{"key": "env", "operator": "`+operator+`", "values": ["prod"]}]}]}}`)
+		}
+		selectLocations("Like")
+		Eventually(readyReason).WithContext(ctx).WithArguments(workload, "shop").Should(Equal(placement.ReasonInvalid))
+		quiet(ctx)
+		Expect(hub.Kill9()).To(Succeed())
+		startHub(ctx)
+		selectLocations("In")
 		Eventually(readyReason).WithContext(ctx).WithArguments(workload, "shop").Should(Equal(placement.ReasonNoLocation))
 		useOperator("In")
 		Eventually(chosen).WithContext(ctx).Should(Equal(second))
@@ -133,5 +143,5 @@ var _ = Describe("a placement on some of many clusters", func() {
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", edgev2alpha1.ConditionTooFewClusters).Should(Equal("True"))
 		patch(ctx, workload.Config, edgePlacements, "", "shop", `{"spec": {"numberOfClusters": null, "tolerationSeconds": null}}`)
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", edgev2alpha1.ConditionTooFewClusters).Should(BeEmpty())
-	}, NodeTimeout(3*time.Minute))
+	}, NodeTimeout(5*time.Minute))
 })

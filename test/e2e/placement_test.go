@@ -91,9 +91,20 @@ var _ = Describe("placement", func() {
 		apply(ctx, workload.Config, configMap(ns, "prices", "2"))
 		Eventually(value).WithArguments(ctx, target("florin"), configMaps, ns, "prices", "data", "entry").Should(Equal("2"))
 
-		By("a label moves the objects to another cluster")
-		patch(ctx, inventory.Config, installation.SyncTargets, "", "florin", `{"metadata": {"labels": {"env": "test"}}}`)
+		By("a label moves the objects to another cluster, which must have them first: it is away for a while")
+		next, secret := mailboxOf(ctx, inventory, "guilder"), value(ctx, inventory.Config, installation.SyncTargets, "", "guilder", "spec", "kubeconfigSecretRef", "name")
+		useSecret := func(name string) {
+			patch(ctx, inventory.Config, installation.SyncTargets, "", "guilder", `{"spec": {"kubeconfigSecretRef": {"name": "`+name+`"}}}`)
+		}
+		useSecret("missing")
+		Eventually(framework.Condition).WithContext(ctx).WithArguments(inventory.Config, installation.SyncTargets, "", "guilder", "Ready").ShouldNot(Equal("True"))
 		patch(ctx, inventory.Config, installation.SyncTargets, "", "guilder", `{"metadata": {"labels": {"env": "prod"}}}`)
+		patch(ctx, inventory.Config, installation.SyncTargets, "", "florin", `{"metadata": {"labels": {"env": "test"}}}`)
+		eventuallyExists(ctx, next, configMaps, ns, "prices")
+		Eventually(value).WithArguments(ctx, workload.Config, placedSlices, "", "shop", "destinations").ShouldNot(ContainSubstring("florin"))
+		quiet(ctx)
+		Expect(framework.Exists(ctx, target("florin"), configMaps, ns, "prices")).To(BeTrue())
+		useSecret(secret)
 		eventuallyExists(ctx, target("guilder"), configMaps, ns, "prices")
 		eventuallyGone(ctx, target("florin"), configMaps, ns, "prices")
 

@@ -196,5 +196,10 @@ func (p *Placement) SelectsByNamespaceLabels() bool {
 	return slices.ContainsFunc(p.tests, func(t test) bool { return len(t.namespaceSelectors) > 0 })
 }
 
+// SelectsByLabels reports whether the labels of objects decide which of them the placement selects.
+func (p *Placement) SelectsByLabels() bool {
+	return slices.ContainsFunc(p.tests, func(t test) bool { return len(t.labels) > 0 })
+}
+
 // SelectsNothing reports whether the placement has no test at all.
 func (p *Placement) SelectsNothing() bool { return len(p.tests) == 0 }
