@@ -12,7 +12,8 @@ COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 DATE    ?= $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
 
 # -buildvcs=false: the version above says it, and a checkout owned by somebody else could not be built.
-BUILD_FLAGS := -buildvcs=false -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)'
+VERSION_FLAGS = -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
+BUILD_FLAGS   = -buildvcs=false -ldflags '$(VERSION_FLAGS)'
 
 # All but the end-to-end specs, which ginkgo runs, and the test with hundreds of targets.
 UNIT_PACKAGES = $(shell go list ./... | grep -v -e /synchub/test/e2e -e /synchub/test/scale)
@@ -46,6 +47,11 @@ build: ## Build the hub and the kubectl plugin into bin/
 	go build $(BUILD_FLAGS) -o bin/synchub ./cmd/synchub
 	go build $(BUILD_FLAGS) -o bin/kubectl-synchub ./cmd/kubectl-synchub
 
+.PHONY: image
+image: ## Build the container image into dist/, with the same bytes for the same commit; PLATFORMS=linux/amd64 builds one platform, PUSH=REPOSITORY[:TAG] pushes
+	go -C hack/image run . -source='$(CURDIR)' -out='$(CURDIR)/dist' -version='$(VERSION)' -revision='$(COMMIT)' -created='$(DATE)' -ldflags='-s -w $(VERSION_FLAGS)' \
+		$(if $(PLATFORMS),-platforms='$(PLATFORMS)') $(if $(PUSH),-push='$(PUSH)')
+
 .PHONY: tools
 tools: ## Build all tools that are missing or whose pin changed into bin/
 	go run ./hack/buildtools -for all
@@ -63,7 +69,7 @@ schemas: ## Take the schemas of Kubernetes' APIs that the chart brings from the 
 
 .PHONY: clean
 clean: ## Remove what was built of the hub, logs and the demo's data, but not the tools, which take long to build
-	rm -rf bin/synchub bin/kubectl-synchub bin/synchub-race bin/synchub-demo bin/synchub-bench logs .demo cover.out
+	rm -rf dist bin/synchub bin/kubectl-synchub bin/synchub-race bin/synchub-demo bin/synchub-bench logs .demo cover.out
 
 .PHONY: clean-all
 clean-all: clean ## Remove the tools too
@@ -96,6 +102,10 @@ test-tools:
 .PHONY: test-unit
 test-unit: test-tools ## Run the tests beside the code
 	$(unit_tests)
+
+.PHONY: test-image
+test-image: ## Build the container image twice, compare, validate it, and run its programs
+	go -C hack/image test -count=1 -timeout $(UNIT_TIMEOUT) .
 
 .PHONY: test-escapes
 test-escapes: ## Run what hostile servers and kubeconfigs try; it is part of test-unit too
@@ -136,6 +146,7 @@ bench-steps: ## Run the benchmarks beside the code
 lint: ## Find mistakes and breaches of the house rules
 	go run ./hack/buildtools golangci-lint
 	bin/golangci-lint run ./...
+	cd hack/image && ../../bin/golangci-lint run ./...
 
 .PHONY: fmt
 fmt: ## Format the code
@@ -166,6 +177,7 @@ vulnerabilities: ## Check that the programs call nothing that is known to be vul
 verify: ## Regenerate, tidy, format, lint, check words, licences and vulnerabilities; fail if that finds or changes anything
 	@$(MAKE) --no-print-directory generate
 	go mod tidy
+	go -C hack/image mod tidy
 	@$(MAKE) --no-print-directory fmt
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory headers

@@ -1,0 +1,22 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Command image builds the container image of synchub for several platforms, from an empty base, with the same bytes each time.
+//
+// The image has nothing but what the hub needs: two static programs, the root certificates, a user and a directory for
+// temporary files. A base image such as Debian's static packages would bring the same files, and a second source of
+// vulnerabilities and of change.
+package main
