@@ -322,3 +322,38 @@ func TestPairsAreLimited(t *testing.T) {
 	w.onCopy(schema.GroupVersionResource{}, types.NamespacedName{Name: "c"}, mailboxAt(1), nil, &unstructured.Unstructured{})
 	expect("copies of the previous leader", 6, 6)
 }
+
+// A placement that is in force stays so when the workspace is beyond its limit. After a start, its status tells.
+func TestFormerlyInForce(t *testing.T) {
+	t.Parallel()
+	w := newTestWorkspace()
+	w.placements = nil
+	var observed []*unstructured.Unstructured
+	for uid, placed := range map[types.UID]int64{"placed": 3, "new": 0} {
+		object := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"placed": placed}}}
+		object.SetUID(uid)
+		observed = append(observed, object)
+	}
+	if got := w.formerlyInForce(observed); !got["placed"] || got["new"] {
+		t.Errorf("after a start: %v", got)
+	}
+	w.placements = &placements{}
+	w.placements.setAll([]*placementInForce{placementAt(0, nil, 1)})
+	if got := w.formerlyInForce(observed); got["placed"] || !got["0"] {
+		t.Errorf("later: %v", got)
+	}
+}
+
+// An object whose API a mailbox lacks has failed there, if it is wanted there.
+func TestUnserved(t *testing.T) {
+	t.Parallel()
+	w := newTestWorkspace()
+	key := pairKey{objectKey{key: types.NamespacedName{Name: "till"}}, mailboxAt(0)}
+	if s, err := w.unserved(key, plan.Resource{}, fleet.SyncTarget{}); s != nil || err != nil {
+		t.Errorf("unknown: %v, %v", s, err)
+	}
+	w.setSelected(key.objectKey, []*placementInForce{placementAt(0, nil, 1)}, plan.Terminating, false)
+	if s, err := w.unserved(key, plan.Resource{}, fleet.SyncTarget{}); s == nil || newFailure(err).Reason != ReasonNotServed {
+		t.Errorf("wanted: %v, %v", s, err)
+	}
+}

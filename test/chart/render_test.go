@@ -216,10 +216,18 @@ func TestAllValuesAreUsed(t *testing.T) {
 		"--metrics-bind-address=:9080", "example.org/scrape", "--health-probe-bind-address=:9081", "memory: 77Mi", "--memory-limit=$(MEMORY_LIMIT)", "resource: limits.memory", "maxUnavailable: 50%",
 		"topologyKey: example.org/rack", "nodeAffinity:", "key: example.org/taint", "example.org/pool: hubs", "priorityClassName: important",
 		"terminationGracePeriodSeconds: 61", "runAsUser: 1234", "example.org/team: hub", "example.org/note: hello",
+		"name: global-pull-secret", "example.org/common: label", "example.org/common: note", "name: GOGC", "mountPath: /scratch", "emptyDir: {}", "ip: 192.0.2.7",
+		"kind: PodMonitor", "example.org/prometheus: pods", "interval: 31s", "scrapeTimeout: 11s", "kind: ServiceMonitor", "example.org/prometheus: services", "interval: 32s", "scrapeTimeout: 12s",
+		"initialDelaySeconds: 62", "periodSeconds: 63", "timeoutSeconds: 64", "failureThreshold: 65", "periodSeconds: 66", "timeoutSeconds: 67",
+		"kind: NetworkPolicy", "example.org/metrics: readers", "cidr: 192.0.2.0/24", "type: Recreate", "revisionHistoryLimit: 3", "- NET_RAW", "type: Localhost", "example.org/note: deployed",
+		"name: more-of-it", "name: 'hub-of-ours-more'",
 	} {
 		if !strings.Contains(rendered, want) {
 			t.Errorf("nothing was rendered with %q", want)
 		}
+	}
+	if strings.Contains(rendered, "kind: CustomResourceDefinition") {
+		t.Error("the definition was rendered though it was turned off")
 	}
 	if strings.Contains(rendered, "name: synchub-schema-deployments") {
 		t.Error("PublishedResources were rendered though they were turned off")
@@ -271,6 +279,12 @@ func TestInvalidValuesAreRefused(t *testing.T) {
 		{"rbac.cluster=true", "additional properties 'cluster' not allowed"},
 		{"metrics.port=80", "/metrics/port"},
 		{"health.port=70000", "/health/port"},
+		{"metrics.podMonitor.interval=often", "/metrics/podMonitor/interval"},
+		{"metrics.serviceMonitor.enabled=true,metrics.service.enabled=false", "metrics.serviceMonitor scrapes the Service"},
+		{"networkPolicy.ingress=true", "additional properties 'ingress' not allowed"},
+		{"crds.keep=maybe", "/crds/keep"},
+		{"commonLabels.a=true", "/commonLabels/a"},
+		{"extraEnv[0].value=x", "/extraEnv/0"},
 		{"podDisruptionBudget.maxUnavailable=some", "/podDisruptionBudget/maxUnavailable"},
 		{"serviceAccount.create=false", "serviceAccount.name is required when serviceAccount.create is false"},
 	} {

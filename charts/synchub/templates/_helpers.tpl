@@ -23,6 +23,24 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{ include "synchub.selectorLabels" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- /* The annotations of an object: commonAnnotations, and those in "more", which win. It takes a dict with "root" and "more". */ -}}
+{{- define "synchub.annotations" -}}
+{{- with merge dict (.more | default dict) .root.Values.commonAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "synchub.imagePullSecrets" -}}
+{{- with concat (.Values.global.imagePullSecrets | default list) .Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end }}
 
 {{- define "synchub.serviceAccountName" -}}

@@ -22,9 +22,12 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
@@ -147,5 +150,45 @@ func TestOlderPlacementsComeFirst(t *testing.T) {
 	}
 	if at("b", 1).Compare(at("a", 2)) >= 0 || at("a", 2).Compare(at("b", 1)) <= 0 || at("a", 1).Compare(at("b", 1)) >= 0 || at("a", 1).Compare(at("a", 1)) != 0 {
 		t.Error("placements are not ordered by age and name")
+	}
+}
+
+// What a placement or a SyncTarget brought is never placed again, nor what kcp makes itself.
+func TestIsPlaceable(t *testing.T) {
+	resource := func(name string) plan.Resource {
+		return plan.Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: name}, Namespaced: true}
+	}
+	object := func(name string, annotations map[string]string) *unstructured.Unstructured {
+		made := &unstructured.Unstructured{}
+		made.SetNamespace("shop")
+		made.SetName(name)
+		made.SetAnnotations(annotations)
+		return made
+	}
+	for name, c := range map[string]struct {
+		resource string
+		object   *unstructured.Unstructured
+		want     bool
+	}{
+		"a user's":                 {"configmaps", object("prices", nil), true},
+		"a copy":                   {"configmaps", object("prices", map[string]string{ownership.MarkAnnotation: "{}"}), false},
+		"what the hub ensured":     {"namespaces", object("prices", map[string]string{ownership.EnsuredAnnotation: "x"}), false},
+		"with a status of the hub": {"configmaps", object("prices", map[string]string{ownership.StatusAnnotation: "x"}), true},
+		"kcp's certificate":        {"configmaps", object("kube-root-ca.crt", nil), false},
+		"the default account":      {"serviceaccounts", object("default", nil), false},
+	} {
+		if got := rules.IsPlaceable(resource(c.resource), c.object); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestSelectsByLabels(t *testing.T) {
+	named := compile(t, edgev2alpha1.EdgePlacementSpec{Downsync: []edgev2alpha1.DownsyncObjectTest{{ObjectNames: []string{"prices"}}}})
+	both := compile(t, edgev2alpha1.EdgePlacementSpec{Downsync: []edgev2alpha1.DownsyncObjectTest{
+		{ObjectNames: []string{"prices"}}, {LabelSelectors: []metav1.LabelSelector{labelled("app", "web")}},
+	}})
+	if named.SelectsByLabels() || !both.SelectsByLabels() {
+		t.Errorf("by names: %v, by labels too: %v", named.SelectsByLabels(), both.SelectsByLabels())
 	}
 }
