@@ -23,6 +23,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"runtime"
 	"slices"
 	"time"
 
@@ -315,7 +316,14 @@ func (o *runOptions) hostingConfig() (*rest.Config, error) {
 	return config, nil
 }
 
+// newBuildInfo returns the metric that says which version runs.
+func newBuildInfo() prometheus.Collector {
+	info := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "synchub_build_info", Help: "1, with the version of the hub."}, []string{"version", "commit", "go_version"})
+	info.WithLabelValues(version, commit, runtime.Version()).Set(1)
+	return info
+}
+
 // collectors returns the collectors of the hub's own metrics.
 func collectors() []prometheus.Collector {
-	return slices.Concat(requestmetrics.Collectors(), inventories.Collectors(), mailbox.Collectors(), mailboxes.Collectors(), targets.Collectors(), synctarget.Collectors(), objectsync.Collectors(), placement.Collectors())
+	return slices.Concat([]prometheus.Collector{newBuildInfo()}, requestmetrics.Collectors(), inventories.Collectors(), mailbox.Collectors(), mailboxes.Collectors(), targets.Collectors(), synctarget.Collectors(), objectsync.Collectors(), placement.Collectors())
 }

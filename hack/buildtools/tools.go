@@ -56,6 +56,8 @@ var table = []tool{
 		ldflags: stripped, purposes: []string{forDemo, forTest}},
 	{name: "helm", dir: "helm", module: "helm.sh/helm/v3", pkg: "helm.sh/helm/v3/cmd/helm",
 		ldflags: stripped, purposes: []string{forTest}},
+	{name: "promtool", dir: "promtool", module: "github.com/prometheus/prometheus", pkg: "github.com/prometheus/prometheus/cmd/promtool",
+		ldflags: stripped, purposes: []string{forTest}},
 	{name: "golangci-lint", dir: "golangci-lint", module: "github.com/golangci/golangci-lint/v2",
 		pkg: "github.com/golangci/golangci-lint/v2/cmd/golangci-lint", ldflags: stripped, purposes: []string{forVerify}},
 	{name: "controller-gen", dir: "controller-gen", module: "sigs.k8s.io/controller-tools",

@@ -19,6 +19,7 @@ package targets
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
@@ -36,6 +37,10 @@ var (
 		"How often the target has come up.", []string{"sync_target"}, nil)
 	lastAnswer = prometheus.NewDesc("synchub_target_last_answer_timestamp_seconds",
 		"When the target last answered a probe, in seconds since 1970. None if it never has.", []string{"sync_target"}, nil)
+	tokenIssued = prometheus.NewDesc("synchub_target_token_issued_timestamp_seconds",
+		"When the token of the target's kubeconfig was issued, in seconds since 1970. None if it has no end.", []string{"sync_target"}, nil)
+	tokenExpiry = prometheus.NewDesc("synchub_target_token_expiry_timestamp_seconds",
+		"When the token of the target's kubeconfig ends, in seconds since 1970. None if it has no end.", []string{"sync_target"}, nil)
 	cacheObjects = prometheus.NewDesc("synchub_target_cache_objects",
 		"Objects of the target that the hub holds.", []string{"sync_target", "resource"}, nil)
 	cacheBytes = prometheus.NewDesc("synchub_target_cache_bytes",
@@ -47,7 +52,7 @@ var (
 )
 
 // runningRegistries are the registries between the start and the end of Start: none on a hub that does not lead.
-var runningRegistries = metrics.New(collectRegistries, targetUp, targetState, targetConnections, lastAnswer, cacheObjects, cacheBytes, totalBytes, maxTotalBytes)
+var runningRegistries = metrics.New(collectRegistries, targetUp, targetState, targetConnections, lastAnswer, tokenIssued, tokenExpiry, cacheObjects, cacheBytes, totalBytes, maxTotalBytes)
 
 // Collectors returns the package's metrics, to be registered once.
 func Collectors() []prometheus.Collector { return []prometheus.Collector{runningRegistries} }
@@ -95,6 +100,18 @@ func (c *Connection) collectHealth(metrics chan<- prometheus.Metric) {
 	metrics <- prometheus.MustNewConstMetric(targetConnections, prometheus.CounterValue, float64(c.ConnectionEpoch()), syncTarget)
 	if !health.LastSeen.IsZero() {
 		gauge(lastAnswer, float64(health.LastSeen.UnixMilli())/1000, syncTarget)
+	}
+	c.collectToken(metrics)
+}
+
+// collectToken collects when the token of the kubeconfig was issued, and when it ends.
+func (c *Connection) collectToken(metrics chan<- prometheus.Metric) {
+	token, ok := c.Token()
+	if !ok {
+		return
+	}
+	for described, at := range map[*prometheus.Desc]time.Time{tokenIssued: token.IssuedAt, tokenExpiry: token.ExpiresAt} {
+		metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, float64(at.Unix()), string(c.SyncTarget))
 	}
 }
 

@@ -18,13 +18,16 @@ package targets
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
@@ -78,6 +81,30 @@ func TestMetricsOfAConnection(t *testing.T) {
 	})
 	endLead()
 	suite.Eventually(t, func(g Gomega) { g.Expect(scrape(t, uid)).To(BeEmpty(), "it does not lead any more") })
+}
+
+// Only a token that ends has times, so that an alert can compare them.
+func TestMetricsOfATokenThatEnds(t *testing.T) {
+	for claims, want := range map[string]float64{
+		`{"iat": 1000, "exp": 4600, "kubernetes.io": {"namespace": "synchub", "serviceaccount": {"name": "hub"}}}`: 5600,
+		`{"iat": 1000, "kubernetes.io": {"namespace": "synchub", "serviceaccount": {"name": "hub"}}}`:              0,
+	} {
+		connection := &Connection{SyncTarget: "u", bearerToken: "eyJhbGciOiJSUzI1NiJ9." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2lnbmF0dXJl"}
+		metrics := make(chan prometheus.Metric, 2)
+		connection.collectToken(metrics)
+		close(metrics)
+		sum := 0.0
+		for metric := range metrics {
+			var written dto.Metric
+			if err := metric.Write(&written); err != nil {
+				t.Fatal(err)
+			}
+			sum += written.GetGauge().GetValue()
+		}
+		if sum != want {
+			t.Errorf("%s: the times add up to %v, want %v", claims, sum, want)
+		}
+	}
 }
 
 // A running cache is counted: when all objects are gone, no byte is left.
