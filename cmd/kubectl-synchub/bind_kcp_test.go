@@ -275,7 +275,7 @@ func (b *bindTest) refuses(t *testing.T) {
 }
 
 func (b *bindTest) triesOut(t *testing.T) {
-	shown := succeed(t, bind("--dry-run=client", "-o", "yaml")...)
+	shown := succeed(t, bind("--dry-run", "-o", "yaml")...)
 	for _, part := range []string{"kind: APIBinding", "path: " + bindProvider, "kind: EdgePlacement", "- " + bindInventory, "synchub.dev/bind-compute: " + bindInventory} {
 		if !strings.Contains(shown.out, part) {
 			t.Errorf("%q is not shown:\n%s", part, shown.out)
@@ -307,6 +307,7 @@ func (b *bindTest) binds(t *testing.T) {
 	g.Expect(placement.Spec).To(Equal(edgev2alpha1.EdgePlacementSpec{
 		LocationSelectors:   []metav1.LabelSelector{{}},
 		InventoryWorkspaces: []string{bindInventory},
+		AggregateStatus:     true,
 		Downsync: []edgev2alpha1.DownsyncObjectTest{{NamespaceSelectors: []metav1.LabelSelector{{MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpNotIn, Values: bindcompute.SystemNamespaces},
 		}}}}},

@@ -268,11 +268,11 @@ func (s *replacedCluster) asks(t *testing.T) {
 	before := s.versions(t)
 	fail(t, "Of these objects 1 would be deleted and 3 released. The marks by which they were found are not verified.\nerror: nothing was changed: say --yes", s.with("--delete")...)
 	for _, dryRun := range []string{"client", "server"} {
-		got := succeed(t, s.with("--delete", "--dry-run", dryRun)...)
+		got := succeed(t, s.with("--delete", "--dry-run="+dryRun)...)
 		if !strings.Contains(got.out, "configmap/mine deleted ("+dryRun+" dry run)\nconfigmap/stays released ("+dryRun+" dry run)\n") {
 			t.Errorf("it says\n%s", got.out)
 		}
-		succeed(t, s.with("--release", "--yes", "--dry-run", dryRun)...)
+		succeed(t, s.with("--release", "--yes", "--dry-run="+dryRun)...)
 	}
 	if after := s.versions(t); !slices.Equal(after, before) {
 		t.Errorf("versions were %v and are %v", before, after)
