@@ -65,12 +65,17 @@ func (w *workspace) removeFinalizers(ctx context.Context) (requeueAfter time.Dur
 	w.lock.Lock()
 	w.deleting = len(deleted) > 0
 	w.lock.Unlock()
-	switch {
-	case len(deleted) == 0:
+	if len(deleted) == 0 {
 		return 0, nil
-	case !w.knowsAllCopies(deleted):
-		return fleetSeenPoll, nil
-	case w.isWithdrawing(w.Fleet.Snapshot()):
+	}
+	if !w.knowsAllCopies(deleted) {
+		if w.mayBeStarting() {
+			return fleetSeenPoll, nil
+		}
+		// A mailbox cannot be listed, which may last.
+		return limitRecheck, nil
+	}
+	if w.isWithdrawing(w.Fleet.Snapshot()) {
 		return 0, nil
 	}
 	var errs []error

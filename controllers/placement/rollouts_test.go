@@ -52,8 +52,11 @@ func newTestWorkspace() *workspace {
 func TestRolloutCounts(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // it makes test cases
-	for range 100 {
+	for i := range 100 {
 		w := newTestWorkspace()
+		if i%2 == 0 {
+			w.MaxPairs = 5
+		}
 		states := []*rolloutState{newRolloutState(), newRolloutState(), nil}
 		for step := range 200 {
 			changeAtRandom(w, states, random)
@@ -68,7 +71,13 @@ func TestRolloutCounts(t *testing.T) {
 
 func changeAtRandom(w *workspace, states []*rolloutState, random *rand.Rand) {
 	key := pairKey{objectKey{key: types.NamespacedName{Name: fmt.Sprint(random.IntN(3))}}, mailboxAt(random.IntN(4))}
-	switch random.IntN(4) {
+	switch random.IntN(5) {
+	case 4:
+		var after *unstructured.Unstructured
+		if random.IntN(2) == 0 {
+			after = &unstructured.Unstructured{}
+		}
+		w.onCopy(key.resource, key.key, key.mailbox, nil, after)
 	case 0:
 		var selected []*placementInForce
 		for i, state := range states {

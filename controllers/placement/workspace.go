@@ -218,7 +218,7 @@ func (w *workspace) onCopy(resource schema.GroupVersionResource, name types.Name
 	}
 	found.hasCopy = after != nil
 	if found.hasCopy && !found.desired && entry.isWantedAt(mailbox) {
-		w.setPairDesired(found)
+		w.change(entry, mailbox, func() { w.setPairDesired(found) })
 	}
 	w.enqueueWantedStatus(key.objectKey, entry)
 	w.dropIfUnused(key)
