@@ -65,7 +65,7 @@ func (w *workspace) removeFinalizers(ctx context.Context) (requeueAfter time.Dur
 	w.lock.Lock()
 	w.deleting = len(deleted) > 0
 	w.lock.Unlock()
-	if len(deleted) == 0 {
+	if len(deleted) == 0 || w.isWithdrawing(w.Fleet.Snapshot()) {
 		return 0, nil
 	}
 	if !w.knowsAllCopies(deleted) {
@@ -76,6 +76,7 @@ func (w *workspace) removeFinalizers(ctx context.Context) (requeueAfter time.Dur
 		return limitRecheck, nil
 	}
 	if w.isWithdrawing(w.Fleet.Snapshot()) {
+		// The copy has appeared since.
 		return 0, nil
 	}
 	var errs []error
@@ -93,7 +94,7 @@ func (w *workspace) knowsAllCopies(deleted []*unstructured.Unstructured) bool {
 	}
 	for _, mailbox := range w.formerDestinations(deleted) {
 		for of := range w.CachePolicy.published() {
-			if _, known := w.listCopies(of, mailbox); !known {
+			if !w.isListed(of, mailbox) {
 				return false
 			}
 		}
@@ -134,14 +135,8 @@ func (c *Controller) haveCopiesArrived() bool {
 	}
 	for of := range c.CachePolicy.published() {
 		for mailbox := range c.Fleet.Snapshot().Mailboxes() {
-			copies, known := c.listCopies(of, mailbox)
-			if !known && c.mayBeStarting() {
+			if !c.isListed(of, mailbox) && c.mayBeStarting() || !c.knowsCopies(of, mailbox) {
 				return false
-			}
-			for key, cluster := range copies {
-				if !c.workspace(cluster).hasCopy(key, mailbox) {
-					return false
-				}
 			}
 		}
 	}
@@ -149,20 +144,23 @@ func (c *Controller) haveCopiesArrived() bool {
 	return true
 }
 
-// listCopies returns the copies in a mailbox with the workspaces that they came from. known is false if the mailbox cannot be listed now. A
-// resource that the mailbox does not serve has no copies.
-func (c *Controller) listCopies(of schema.GroupVersionResource, mailbox logicalcluster.Name) (copies map[objectKey]logicalcluster.Name, known bool) {
-	objects, known := c.Mailboxes.List(of, mailbox)
-	if !known {
-		return nil, c.Mailboxes.IsKnownNotServed(mailbox, of.GroupResource())
-	}
-	copies = map[objectKey]logicalcluster.Name{}
+// isListed reports whether the cache has all objects of a resource in a mailbox. A resource that the mailbox does not serve has none.
+func (c *Controller) isListed(of schema.GroupVersionResource, mailbox logicalcluster.Name) bool {
+	// No object has an empty name: the answer is whether the list is known.
+	_, state := c.Mailboxes.Get(of, mailbox, types.NamespacedName{})
+	return state != mailboxes.Unknown || c.Mailboxes.IsKnownNotServed(mailbox, of.GroupResource())
+}
+
+// knowsCopies reports whether the events of all cached copies of a resource in a mailbox have arrived.
+func (c *Controller) knowsCopies(of schema.GroupVersionResource, mailbox logicalcluster.Name) bool {
+	objects, _ := c.Mailboxes.List(of, mailbox)
 	for _, object := range objects {
-		if cluster, is := (mailboxObserver{c}).sourceOf(object); is {
-			copies[objectKey{of, types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}}] = cluster
+		cluster, is := (mailboxObserver{c}).sourceOf(object)
+		if is && !c.workspace(cluster).hasCopy(objectKey{of, types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}}, mailbox) {
+			return false
 		}
 	}
-	return copies, true
+	return true
 }
 
 // hasCopy reports whether a mailbox is known to have a copy of an object.

@@ -59,6 +59,8 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 	}
 	placements, known := c.Workloads.List(edgePlacements, cluster)
 	existing, knownSlices := c.Workloads.List(slicesResource, cluster)
+	// In this order: what is selected before is in the summary.
+	isSelected := w.isSelected()
 	summary, resolved := w.summarize()
 	client, ok := c.Workloads.Client(cluster)
 	if !known || !knownSlices || !resolved || !ok {
@@ -69,7 +71,7 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 	for _, slice := range existing {
 		byName[slice.GetName()] = slice
 	}
-	isCaughtUp := w.isCaughtUp(summary)
+	isCaughtUp := w.isCaughtUp(isSelected, summary)
 	var result reconcile.Result
 	for _, placement := range placements {
 		found, ok := w.outcomeOf(placement, summary)
@@ -101,16 +103,25 @@ func (w *workspace) outcomeOf(placement *unstructured.Unstructured, summed summa
 	return found, ok
 }
 
-// isCaughtUp reports whether the hub knows all that the statuses of the previous leader tell: it has listed and selected all objects, made
-// a pass for each pair, and the sync controllers have got each copy to its cluster, or failed. Once it does, or some time after the start, that stays so.
-func (w *workspace) isCaughtUp(summed summary) bool {
+// isSelected reports whether the hub has listed and selected all objects, or has caught up before.
+func (w *workspace) isSelected() bool {
+	w.lock.Lock()
+	caughtUp := w.caughtUp
+	w.lock.Unlock()
+	return caughtUp || w.knowsSources() && w.hasSelectedAll()
+}
+
+// isCaughtUp reports whether the hub knows all that the statuses of the previous leader tell: it has selected all objects, each destination
+// has its mailbox, a pass was made for each pair, and the sync controllers have got each copy to its cluster, or failed. Once it does, or
+// some time after the start, that stays so.
+func (w *workspace) isCaughtUp(isSelected bool, summed summary) bool {
 	w.lock.Lock()
 	caughtUp := w.caughtUp
 	w.lock.Unlock()
 	if caughtUp {
 		return true
 	}
-	if w.mayBeStarting() && (summed.isPending() || !w.knowsSources() || !w.hasSelectedAll()) {
+	if w.mayBeStarting() && (!isSelected || summed.isPending()) {
 		return false
 	}
 	w.lock.Lock()

@@ -250,3 +250,19 @@ func TestTargetState(t *testing.T) {
 		t.Errorf("%+v", excluded)
 	}
 }
+
+// Before a destination has its mailbox, there are no pairs, and the hub has not caught up: the previous leader's status tells more.
+func TestDestinationsWithoutAMailboxArePending(t *testing.T) {
+	w := newTestWorkspace()
+	w.placements = &placements{fleetSeen: true}
+	one := placementAt(0, nil, 0)
+	one.Destinations = []rules.Destination{{SyncTarget: fleet.SyncTarget{Name: "florin"}}}
+	w.placements.setAll([]*placementInForce{one})
+	if summed, _ := w.summarize(); !summed.isPending() {
+		t.Error("nothing is pending")
+	}
+	one.Destinations[0].Mailbox = "m"
+	if summed, _ := w.summarize(); summed.isPending() {
+		t.Error("something is pending")
+	}
+}

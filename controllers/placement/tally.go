@@ -172,8 +172,9 @@ func (w *workspace) summarize() (summed summary, known bool) {
 	}
 	summed = summary{outcomes: w.placements.outcomes, tallies: map[types.UID]*tally{}, complete: w.complete}
 	for _, placement := range w.placements.all {
-		if rollout := placement.summarizeRollout(); rollout != nil {
-			summed.tallies[placement.UID] = &tally{rollout: rollout}
+		// A destination without a mailbox has no pairs, which are to come.
+		if rollout, isPending := placement.summarizeRollout(), placement.awaitsMailbox(); rollout != nil || isPending {
+			summed.tallies[placement.UID] = &tally{rollout: rollout, pending: isPending}
 		}
 	}
 	for key, object := range w.objects {
