@@ -46,7 +46,7 @@ func TestRelease(t *testing.T) {
 	}
 	step("one command installs all on a cluster that knows nothing of the hub", func(t *testing.T) {
 		output := c.helm(t, upgradeArgs(t, "--wait")...)
-		for _, want := range []string{"synchub init", "SyncTarget", "kubectl get publishedresources"} {
+		for _, want := range []string{"synchub init", "kubectl synchub register", "kubectl get publishedresources"} {
 			if !strings.Contains(output, want) {
 				t.Errorf("the notes do not name %q:\n%s", want, output)
 			}
