@@ -135,9 +135,6 @@ func (e *customizerNotFoundError) Error() string {
 	return fmt.Sprintf("the annotation %s names the Customizer %s, which does not exist: create it, or remove the annotation", edgev2alpha1.AnnotationCustomizer, e.customizer)
 }
 
-// pairLimitMessage says why an object is not placed at a destination.
-const pairLimitMessage = "the workspace has as many pairs of an object and a destination as it may have: nothing new is placed until there are fewer; ask the operator of the hub for a larger --max-placed-objects"
-
 // privilegedError returns why an object of an API that acts inside kcp is not placed.
 func privilegedError(resource schema.GroupResource) error {
 	return &policy.DeniedError{

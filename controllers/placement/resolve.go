@@ -260,84 +260,6 @@ func (p *placementInForce) setOutcome(result *outcome) {
 	}
 }
 
-// limitRecheck is after which time placements and objects beyond the limit are tried again: objects may have gone since.
-const limitRecheck = 30 * time.Second
-
-// excludeBeyondLimit takes the placements out of force with which the workspace would have more pairs, or entries for upsync, than it
-// may have: nothing of such a placement is placed. Older placements come first. One that is in force already stays so when it selects
-// more than before: then only the objects that are too many fail, see setDesired.
-func (w *workspace) excludeBeyondLimit(next *placements, observed []*unstructured.Unstructured) {
-	wasInForce := w.formerlyInForce(observed)
-	added := w.countPairs(next)
-	pairs, upsync := 0, 0
-	var within []*placementInForce
-	for i, one := range next.all {
-		result := next.outcomes[one.UID]
-		switch {
-		case pairs+added[i] > w.MaxPairs && !wasInForce[one.UID]:
-			result.message = fmt.Sprintf("The placement has %d pairs of an object and a destination beside those of older placements, and the workspace may have %d in all. "+
-				"Nothing new of it is placed: select fewer objects or Locations, or ask the operator of the hub for a larger --max-placed-objects.", added[i], w.MaxPairs)
-		case upsync+len(one.Upsync) > maxUpsync:
-			result.message = fmt.Sprintf("The placements of the workspace have more than %d entries in spec.upsync. Nothing new of this one is placed: remove some.", maxUpsync)
-		default:
-			pairs, upsync = pairs+added[i], upsync+len(one.Upsync)
-			within = append(within, one)
-			continue
-		}
-		result.reason = ReasonLimitExceeded
-		next.outcomes[one.UID] = result
-		next.partial = true
-		next.recheck(w.Clock.Now().Add(limitRecheck))
-	}
-	if len(within) < len(next.all) {
-		next.setAll(within)
-	}
-}
-
-// formerlyInForce returns the placements that are in force. After a start, these are those of which something was placed: whoever writes
-// that into a status gets his own placement carried out in part, within the limit.
-func (w *workspace) formerlyInForce(observed []*unstructured.Unstructured) map[types.UID]bool {
-	inForce := map[types.UID]bool{}
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	if w.placements != nil {
-		for _, one := range w.placements.all {
-			inForce[one.UID] = true
-		}
-		return inForce
-	}
-	for _, object := range observed {
-		placed, _, _ := unstructured.NestedInt64(object.Object, "status", "placed")
-		inForce[object.GetUID()] = placed > 0
-	}
-	return inForce
-}
-
-// countPairs returns how many pairs each placement adds to those of the placements before it.
-func (w *workspace) countPairs(next *placements) []int {
-	added := make([]int, len(next.all))
-	w.forEachObject(func(resource plan.Resource, source *unstructured.Unstructured) {
-		if source.GetDeletionTimestamp() != nil || !rules.IsPlaceable(resource, source) {
-			return
-		}
-		described := ruleObject(w.Workloads, w.cluster, resource, source)
-		var known map[logicalcluster.Name]struct{}
-		selecting, _ := next.index.Selecting(described)
-		for _, i := range selecting {
-			one := next.all[i]
-			if known == nil {
-				known = make(map[logicalcluster.Name]struct{}, len(one.mailboxes))
-			}
-			before := len(known)
-			for mailbox := range one.mailboxes {
-				known[mailbox] = struct{}{}
-			}
-			added[i] += len(known) - before
-		}
-	})
-	return added
-}
-
 // forEachObject calls a function for each cached object of the published resources.
 func (w *workspace) forEachObject(do func(resource plan.Resource, source *unstructured.Unstructured)) {
 	for of := range w.CachePolicy.published() {
@@ -357,9 +279,8 @@ func (w *workspace) forEachObject(do func(resource plan.Resource, source *unstru
 func (w *workspace) putInForce(next *placements) {
 	w.lock.Lock()
 	before := w.placements
-	w.retryBeyondLimit(next)
 	next.unsettleRollouts()
-	changed := w.stale || before == nil || before.fleetSeen != next.fleetSeen || !before.equal(next)
+	changed := w.retryBeyondLimit(next) || w.stale || before == nil || before.fleetSeen != next.fleetSeen || !before.equal(next)
 	// Then pairs may have been passed over, or copies kept.
 	all := w.stale || before == nil || before.partial != next.partial || before.leaving != next.leaving
 	w.placements, w.stale, w.selecting = next, false, true
@@ -390,18 +311,6 @@ func (w *workspace) putInForce(next *placements) {
 	// Of these the workspace shows no source.
 	for key := range known {
 		w.selectObject(key, all)
-	}
-}
-
-// retryBeyondLimit has all objects selected again if some lack pairs and there may be more now, and asks for another resolve. It
-// requires the lock.
-func (w *workspace) retryBeyondLimit(next *placements) {
-	if !w.isBeyondLimit {
-		return
-	}
-	next.recheck(w.Clock.Now().Add(limitRecheck))
-	if w.desired < w.MaxPairs {
-		w.stale, w.isBeyondLimit = true, false
 	}
 }
 

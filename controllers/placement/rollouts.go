@@ -197,7 +197,7 @@ func (w *workspace) beginPass(key pairKey) uint32 {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	if entry := w.objects[key.objectKey]; entry != nil && entry.pairs[key.mailbox] != nil {
-		entry.pairs[key.mailbox].passing = true
+		entry.pairs[key.mailbox].inPass = true
 		return entry.pairs[key.mailbox].changes
 	}
 	return 0
@@ -214,7 +214,7 @@ func (w *workspace) endPass(key pairKey, changes uint32, decided bool) (again ti
 		return 0
 	}
 	found := entry.pairs[key.mailbox]
-	found.passing = false
+	found.inPass = false
 	w.change(entry, key.mailbox, func() {
 		found.undecided = !decided && (found.undecided || found.observed != changes)
 		found.observed = changes

@@ -112,7 +112,8 @@ func placementAt(i int, state *rolloutState, bits int) *placementInForce {
 	of := &placementInForce{Placement: &rules.Placement{Name: fmt.Sprint(i), UID: types.UID(fmt.Sprint(i))}, rollout: state, mailboxes: map[logicalcluster.Name]rules.Destination{}}
 	for at := range 4 {
 		if bits&(1<<at) != 0 {
-			of.mailboxes[mailboxAt(at)] = rules.Destination{}
+			destination := rules.Destination{SyncTarget: fleet.SyncTarget{Name: fmt.Sprint(at), Mailbox: mailboxAt(at)}}
+			of.mailboxes[destination.Mailbox], of.Destinations = destination, append(of.Destinations, destination)
 		}
 	}
 	return of
@@ -306,6 +307,9 @@ func TestPairsAreLimited(t *testing.T) {
 			pairs += len(entry.pairs)
 			counted.add(key, entry, one)
 		}
+		if (len(counted.failures) > 0) != (counted.failed > 0) {
+			t.Errorf("of %d failed pairs the status tells of %d", counted.failed, len(counted.failures))
+		}
 		return pairs, counted.failed
 	}
 	expect := func(what string, pairs int, failed int64) {
@@ -320,10 +324,14 @@ func TestPairsAreLimited(t *testing.T) {
 	expect("beyond it", 5, 3)
 	set("c", one)
 	expect("further beyond it", 5, 7)
-	if !w.isBeyondLimit {
-		t.Error("nobody tries the others again")
+	next := &placements{}
+	if w.retryBeyondLimit(next) || next.recheckAt.IsZero() {
+		t.Error("nobody tries the others again later, or somebody does while there is no room")
 	}
 	set("a")
+	if !w.retryBeyondLimit(next) || w.retryBeyondLimit(next) {
+		t.Error("nobody tries the others again when there is room, or somebody does twice")
+	}
 	set("b", one)
 	expect("after an object has gone", 4, 4)
 	w.onCopy(schema.GroupVersionResource{}, types.NamespacedName{Name: "c"}, mailboxAt(0), nil, &unstructured.Unstructured{})

@@ -107,8 +107,7 @@ func (w *workspace) selectObject(key objectKey, changed bool) {
 	if state == mailboxes.Present {
 		var decided bool
 		if selected, absent, decided = w.selectPresent(resource, source); !decided {
-			// The object may be beyond a limit, which the status tells.
-			w.reportRequests.Publish(w.cluster)
+			w.noteUnread(source)
 			return
 		}
 	}
@@ -200,13 +199,8 @@ func (w *workspace) setDesired(key objectKey, entry *object, wanted map[logicalc
 	entry.isBeyondLimit = false
 	for mailbox := range wanted {
 		at, found := pairKey{key, mailbox}, entry.pairs[mailbox]
-		if w.desired >= w.MaxPairs && (found == nil || !found.desired && !found.hasCopy) {
-			entry.isBeyondLimit = true
-			if !w.isBeyondLimit {
-				w.isBeyondLimit = true
-				// The next resolve asks for another one, when some may have gone.
-				w.resolveRequests.Publish(w.cluster)
-			}
+		if w.isFull() && (found == nil || !found.desired && !found.hasCopy) {
+			w.setBeyondLimit(entry)
 			continue
 		}
 		if found == nil {

@@ -66,6 +66,7 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 	if !known || !knownSlices || !resolved || !ok {
 		return reconcile.Result{}, nil
 	}
+	summary.readsAll = w.readsAllObjects()
 	ctx = requestmetrics.WithClass(ctx, requestmetrics.Extra)
 	byName := map[string]*unstructured.Unstructured{}
 	for _, slice := range existing {
@@ -97,7 +98,7 @@ func (w *workspace) outcomeOf(placement *unstructured.Unstructured, summed summa
 		return w.withdrawing(placement, summed), true
 	}
 	found, ok = summed.outcomes[placement.GetUID()]
-	if found.reason == "" && found.byLabels && !w.readsAllObjects() {
+	if found.reason == "" && found.byLabels && !summed.readsAll {
 		found.reason, found.message = ReasonLimitExceeded, objectLimitMessage
 	}
 	return found, ok
@@ -177,7 +178,19 @@ const objectLimitMessage = "The workspace has more objects than the hub reads, o
 // readsAllObjects reports whether the hub knows the labels of all objects of the workspace.
 func (w *workspace) readsAllObjects() bool {
 	limit := w.Workloads.MailboxLimitError(w.cluster)
-	return limit.IdentityOnly == 0 && !limit.Evicted && len(w.Workloads.ResourceLimitErrors(w.cluster)) == 0
+	readsAll := limit.IdentityOnly == 0 && !limit.Evicted && len(w.Workloads.ResourceLimitErrors(w.cluster)) == 0
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	w.hasUnread = w.hasUnread && !readsAll
+	return readsAll
+}
+
+// noteUnread has the statuses tell, once, that an object is beyond a limit. It requires the lock.
+func (w *workspace) noteUnread(object *unstructured.Unstructured) {
+	if mailboxes.ProjectionOf(object) == mailboxes.IdentityOnly && !w.hasUnread {
+		w.hasUnread = true
+		w.reportRequests.Publish(w.cluster)
+	}
 }
 
 // isReported reports whether the status of a placement is about its present generation.

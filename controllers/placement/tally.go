@@ -94,15 +94,6 @@ func (t *tally) fail(key objectKey, syncTarget string, why Failure) {
 	}
 }
 
-// addBeyondLimit counts the destinations at which an object has no pair, because the workspace may have no more.
-func (t *tally) addBeyondLimit(key objectKey, object *object, placement *placementInForce) {
-	for mailbox, destination := range placement.mailboxes {
-		if found := object.pairs[mailbox]; found == nil || !found.desired {
-			t.fail(key, destination.Name, Failure{ReasonLimitExceeded, pairLimitMessage})
-		}
-	}
-}
-
 // addTarget counts how far the sync of a placed pair has come.
 func (t *tally) addTarget(key objectKey, syncTarget string, state *targetState) {
 	switch {
@@ -160,6 +151,8 @@ type summary struct {
 	// heldUp says why one of these copies cannot be withdrawn; empty if all may be.
 	heldUp   string
 	complete bool
+	// readsAll is true if the hub knows the labels of all objects.
+	readsAll bool
 }
 
 // summarize returns the summary of a workspace; known is false before its placements are resolved by a view of all inventories.

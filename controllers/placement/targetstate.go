@@ -84,8 +84,7 @@ func newTargetState(state objectsync.ObjectState, isCurrent bool) *targetState {
 	}
 }
 
-// hasArrived reports whether the cluster has the content of the copy, or cannot have it. A move that nobody has asked for waits for the
-// former. A copy that waits for a change of its content was there before.
+// hasArrived reports whether the cluster has the content of the copy or, unless it must, cannot have it.
 func (t *targetState) hasArrived(mustSucceed bool) bool {
 	return t != nil && (t.synced || t.failure != nil && !mustSucceed)
 }

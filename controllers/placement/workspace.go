@@ -97,6 +97,8 @@ type workspace struct {
 	selecting, complete bool
 	// caughtUp is true once the statuses of the previous leader may be replaced, see isCaughtUp.
 	caughtUp bool
+	// hasUnread is true once an object was seen whose labels are beyond a limit, and the statuses are about to tell.
+	hasUnread bool
 	// reported is when the status was last written.
 	reported time.Time
 }
@@ -126,8 +128,8 @@ type pair struct {
 	// placed is true if the copy is as desired. waiting is true if it is not, and the rollout does not let it become so yet.
 	// undecided is true if the last pass could not tell.
 	placed, waiting, undecided bool
-	// passing is true during a pass, which may write.
-	passing bool
+	// inPass is true during a pass, which may write.
+	inPass bool
 	// changes is the number of changes of the content so far, and observed the number at the last pass.
 	changes, observed uint32
 	// failure is why the copy cannot be as desired; nil while it may become so.
@@ -245,7 +247,7 @@ func (w *workspace) countPair(key pairKey) {
 
 // mayHaveCopy reports whether the mailbox of a pair has a copy, or is about to show one. It requires the lock.
 func (w *workspace) mayHaveCopy(key pairKey, found *pair) bool {
-	return found.hasCopy || found.passing || w.writes.IsPending(key)
+	return found.hasCopy || found.inPass || w.writes.IsPending(key)
 }
 
 // dropIfUnused drops a pair that is neither desired nor has a copy, and its object after the last pair. It requires the lock.

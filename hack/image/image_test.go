@@ -19,7 +19,6 @@ package main
 import (
 	"archive/tar"
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -202,7 +201,7 @@ func TestParseRefuses(t *testing.T) {
 			t.Errorf("%v: %v", args, err)
 		}
 	}
-	if err := run(context.Background(), append(slices.Clone(complete), "-source="+t.TempDir(), "-out="+t.TempDir())); err == nil || !strings.Contains(err.Error(), "build synchub for linux/amd64") {
+	if err := run(t.Context(), append(slices.Clone(complete), "-source="+t.TempDir(), "-out="+t.TempDir())); err == nil || !strings.Contains(err.Error(), "build synchub for linux/amd64") {
 		t.Errorf("of nothing it makes an image: %v", err)
 	}
 }

@@ -23,6 +23,9 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
+// maxFiled bounds the entries of an index, and so its memory: users write the lists of names. Further tests are tried for each object.
+const maxFiled = 65_536
+
 // Index finds the placements that select an object without trying each of them. It files every test of a placement under a property
 // that each object must have that the test matches: the first of a name, a label, a namespace and a resource that the test has. It is
 // immutable. The zero Index has no placements.
@@ -32,6 +35,7 @@ type Index struct {
 	byName, byNamespace, byResource map[string][]int
 	byLabel                         map[string]map[string][]int
 	others                          []int
+	filed                           int
 }
 
 // NewIndex returns an index of some placements.
@@ -51,25 +55,28 @@ func NewIndex(placements []*Placement) *Index {
 func (x *Index) file(t *test, position int) {
 	required, hasLabels := requiredLabels(t.labels)
 	switch {
+	case x.filed >= maxFiled:
+		x.others = append(x.others, position)
 	case len(t.names) > 0:
-		addTo(x.byName, t.names, position)
+		x.addTo(x.byName, t.names, position)
 	case hasLabels:
 		for key, values := range required {
 			if x.byLabel[key] == nil {
 				x.byLabel[key] = map[string][]int{}
 			}
-			addTo(x.byLabel[key], values, position)
+			x.addTo(x.byLabel[key], values, position)
 		}
 	case len(t.namespaces) > 0:
-		addTo(x.byNamespace, t.namespaces, position)
+		x.addTo(x.byNamespace, t.namespaces, position)
 	case len(t.resources) > 0:
-		addTo(x.byResource, t.resources, position)
+		x.addTo(x.byResource, t.resources, position)
 	default:
 		x.others = append(x.others, position)
 	}
 }
 
-func addTo(filed map[string][]int, values set, position int) {
+func (x *Index) addTo(filed map[string][]int, values set, position int) {
+	x.filed += len(values)
 	for value := range values {
 		filed[value] = append(filed[value], position)
 	}

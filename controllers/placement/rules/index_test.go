@@ -71,6 +71,26 @@ func TestIndex(t *testing.T) {
 	}
 }
 
+// An index files so many entries and no more, and finds the placements beyond all the same.
+func TestLargeIndex(t *testing.T) {
+	t.Parallel()
+	var placements []*rules.Placement
+	for i := range 70 {
+		names := make([]string, 1024)
+		for j := range names {
+			names[j] = fmt.Sprintf("p%d-%d", i, j)
+		}
+		placements = append(placements, compile(t, edgev2alpha1.EdgePlacementSpec{Downsync: []edgev2alpha1.DownsyncObjectTest{{ObjectNames: names}}}))
+	}
+	index := rules.NewIndex(placements)
+	for _, position := range []int{0, 63, 64, 69} {
+		object := &rules.Object{Resource: "configmaps", Namespace: "shop", Name: fmt.Sprintf("p%d-7", position), Labels: labels.Set{}}
+		if got, known := index.Selecting(object); !known || !slices.Equal(got, []int{position}) {
+			t.Errorf("%s: %v", object.Name, got)
+		}
+	}
+}
+
 var someNames = []string{"a", "b", "*"}
 
 func randomNames(random *rand.Rand) (names []string) {

@@ -1,0 +1,119 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+)
+
+// unlistedPoll is the time between two looks whether the mailboxes of a deleted placement can be listed, some time after the start.
+const unlistedPoll = 30 * time.Second
+
+// knowsAllCopies reports whether the hub knows the copies of some deleted placements: it can list their destinations, and the events of
+// all copies of the previous leader have arrived. Copies that appear later are the hub's own writes.
+func (w *workspace) knowsAllCopies(deleted []*unstructured.Unstructured) bool {
+	if !w.isFleetSeen() || !w.Mailboxes.HasSynced() {
+		return false
+	}
+	for _, mailbox := range w.formerDestinations(deleted) {
+		for of := range w.CachePolicy.published() {
+			if !w.isListed(of, mailbox) {
+				return false
+			}
+		}
+	}
+	return w.haveCopiesArrived()
+}
+
+// formerDestinations returns the mailboxes that the slices of placements name.
+func (w *workspace) formerDestinations(placements []*unstructured.Unstructured) (found []logicalcluster.Name) {
+	listed, _ := w.Workloads.List(slicesResource, w.cluster)
+	named := map[types.UID]bool{}
+	for _, object := range listed {
+		if !slices.ContainsFunc(placements, func(one *unstructured.Unstructured) bool { return one.GetName() == object.GetName() }) {
+			continue
+		}
+		var slice edgev2alpha1.SinglePlacementSlice
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &slice); err != nil {
+			continue
+		}
+		for _, destination := range slice.Destinations {
+			named[destination.SyncTargetUID] = true
+		}
+	}
+	view := w.Fleet.Snapshot()
+	for mailbox := range view.Mailboxes() {
+		if syncTarget, _ := view.SyncTargetOf(mailbox); named[syncTarget.UID] && !syncTarget.Terminating {
+			found = append(found, mailbox)
+		}
+	}
+	return found
+}
+
+// haveCopiesArrived reports whether the events of all copies that mailboxes show have arrived. Once they have, that stays so. Some time
+// after the start, mailboxes that cannot be listed do not count: one that never becomes ready must not keep all placements.
+func (c *Controller) haveCopiesArrived() bool {
+	if c.copiesSeen.Load() {
+		return true
+	}
+	for of := range c.CachePolicy.published() {
+		for mailbox := range c.Fleet.Snapshot().Mailboxes() {
+			if !c.isListed(of, mailbox) && c.mayBeStarting() || !c.knowsCopies(of, mailbox) {
+				return false
+			}
+		}
+	}
+	c.copiesSeen.Store(true)
+	return true
+}
+
+// isListed reports whether the cache has all objects of a resource in a mailbox. A resource that the mailbox does not serve has none.
+func (c *Controller) isListed(of schema.GroupVersionResource, mailbox logicalcluster.Name) bool {
+	// No object has an empty name: the answer is whether the list is known.
+	_, state := c.Mailboxes.Get(of, mailbox, types.NamespacedName{})
+	return state != mailboxes.Unknown || c.Mailboxes.IsKnownNotServed(mailbox, of.GroupResource())
+}
+
+// knowsCopies reports whether the events of all cached copies of a resource in a mailbox have arrived.
+func (c *Controller) knowsCopies(of schema.GroupVersionResource, mailbox logicalcluster.Name) bool {
+	objects, _ := c.Mailboxes.List(of, mailbox)
+	for _, object := range objects {
+		cluster, is := (mailboxObserver{c}).sourceOf(object)
+		if is && !c.workspace(cluster).hasCopy(objectKey{of, types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}}, mailbox) {
+			return false
+		}
+	}
+	return true
+}
+
+// hasCopy reports whether a mailbox is known to have a copy of an object.
+func (w *workspace) hasCopy(key objectKey, mailbox logicalcluster.Name) bool {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	entry := w.objects[key]
+	return entry != nil && entry.pairs[mailbox] != nil && entry.pairs[mailbox].hasCopy
+}

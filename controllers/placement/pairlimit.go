@@ -1,0 +1,152 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/placement/rules"
+)
+
+// limitRecheck is after which time placements and objects beyond the limit are tried again: others may have gone since.
+const limitRecheck = 30 * time.Second
+
+// pairLimitMessage says why an object is not placed at a destination.
+const pairLimitMessage = "the workspace has as many pairs of an object and a destination as it may have: nothing new is placed until there are fewer; ask the operator of the hub for a larger --max-placed-objects"
+
+// excludeBeyondLimit takes the placements out of force with which the workspace would have more pairs, or entries for upsync, than it
+// may have: nothing of such a placement is placed. Older placements come first. One that is in force already stays so when it selects
+// more than before: then only the objects that are too many fail, see setDesired.
+func (w *workspace) excludeBeyondLimit(next *placements, observed []*unstructured.Unstructured) {
+	wasInForce := w.formerlyInForce(observed)
+	added := w.countPairs(next)
+	pairs, upsync := 0, 0
+	var within []*placementInForce
+	for i, one := range next.all {
+		result := next.outcomes[one.UID]
+		switch {
+		case pairs+added[i] > w.MaxPairs && !wasInForce[one.UID]:
+			result.message = fmt.Sprintf("The placement has %d pairs of an object and a destination beside those of older placements, and the workspace may have %d in all. "+
+				"Nothing new of it is placed: select fewer objects or Locations, or ask the operator of the hub for a larger --max-placed-objects.", added[i], w.MaxPairs)
+		case upsync+len(one.Upsync) > maxUpsync:
+			result.message = fmt.Sprintf("The placements of the workspace have more than %d entries in spec.upsync. Nothing new of this one is placed: remove some.", maxUpsync)
+		default:
+			pairs, upsync = pairs+added[i], upsync+len(one.Upsync)
+			within = append(within, one)
+			continue
+		}
+		result.reason = ReasonLimitExceeded
+		next.outcomes[one.UID] = result
+		next.partial = true
+		next.recheck(w.Clock.Now().Add(limitRecheck))
+	}
+	if len(within) < len(next.all) {
+		next.setAll(within)
+	}
+}
+
+// formerlyInForce returns the placements that are in force. After a start, these are those of which something was placed: whoever writes
+// that into a status gets his own placement carried out in part, within the limit.
+func (w *workspace) formerlyInForce(observed []*unstructured.Unstructured) map[types.UID]bool {
+	inForce := map[types.UID]bool{}
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if w.placements != nil {
+		for _, one := range w.placements.all {
+			inForce[one.UID] = true
+		}
+		return inForce
+	}
+	for _, object := range observed {
+		placed, _, _ := unstructured.NestedInt64(object.Object, "status", "placed")
+		inForce[object.GetUID()] = placed > 0
+	}
+	return inForce
+}
+
+// countPairs returns how many pairs each placement adds to those of the placements before it.
+func (w *workspace) countPairs(next *placements) []int {
+	added := make([]int, len(next.all))
+	w.forEachObject(func(resource plan.Resource, source *unstructured.Unstructured) {
+		if source.GetDeletionTimestamp() != nil || !rules.IsPlaceable(resource, source) {
+			return
+		}
+		described := ruleObject(w.Workloads, w.cluster, resource, source)
+		var known map[logicalcluster.Name]struct{}
+		selecting, _ := next.index.Selecting(described)
+		for _, i := range selecting {
+			one := next.all[i]
+			if known == nil {
+				known = make(map[logicalcluster.Name]struct{}, len(one.mailboxes))
+			}
+			before := len(known)
+			for mailbox := range one.mailboxes {
+				known[mailbox] = struct{}{}
+			}
+			added[i] += len(known) - before
+		}
+	})
+	return added
+}
+
+// retryBeyondLimit reports whether all objects must be selected again, because some lack pairs and there may be more now. It asks for another
+// resolve as long as some do. It requires the lock.
+func (w *workspace) retryBeyondLimit(next *placements) bool {
+	if !w.isBeyondLimit {
+		return false
+	}
+	next.recheck(w.Clock.Now().Add(limitRecheck))
+	w.isBeyondLimit = w.isFull()
+	return !w.isBeyondLimit
+}
+
+// isFull reports whether the workspace has as many pairs as it may have. It requires the lock.
+func (w *workspace) isFull() bool { return w.desired >= w.MaxPairs }
+
+// setBeyondLimit notes that an object lacks pairs. It requires the lock.
+func (w *workspace) setBeyondLimit(entry *object) {
+	entry.isBeyondLimit = true
+	if !w.isBeyondLimit {
+		w.isBeyondLimit = true
+		// The next resolve asks for another one, when others may have gone.
+		w.resolveRequests.Publish(w.cluster)
+	}
+}
+
+// addBeyondLimit counts the destinations at which an object has no pair, and tells of the first of them.
+func (t *tally) addBeyondLimit(key objectKey, object *object, placement *placementInForce) {
+	isDesired := func(mailbox logicalcluster.Name) bool {
+		return object.pairs[mailbox] != nil && object.pairs[mailbox].desired
+	}
+	lacking := len(placement.mailboxes)
+	for mailbox := range object.pairs {
+		if _, ok := placement.mailboxes[mailbox]; ok && isDesired(mailbox) {
+			lacking--
+		}
+	}
+	t.failed += int64(lacking)
+	if first := slices.IndexFunc(placement.Destinations, func(of rules.Destination) bool { return of.Mailbox != "" && !isDesired(of.Mailbox) }); first >= 0 {
+		addFirst(&t.failures, key, placement.Destinations[first].Name, Failure{ReasonLimitExceeded, pairLimitMessage})
+	}
+}
