@@ -82,7 +82,8 @@ func (c *Controller) haveCopiesArrived() bool {
 	}
 	for of := range c.CachePolicy.published() {
 		for mailbox := range c.Fleet.Snapshot().Mailboxes() {
-			if !c.isListed(of, mailbox) && c.mayBeStarting() || !c.knowsCopies(of, mailbox) {
+			objects, _ := c.Mailboxes.List(of, mailbox)
+			if !c.isListed(of, mailbox) && c.mayBeStarting() || !c.knowsCopies(of, mailbox, objects) {
 				return false
 			}
 		}
@@ -98,9 +99,8 @@ func (c *Controller) isListed(of schema.GroupVersionResource, mailbox logicalclu
 	return state != mailboxes.Unknown || c.Mailboxes.IsKnownNotServed(mailbox, of.GroupResource())
 }
 
-// knowsCopies reports whether the events of all cached copies of a resource in a mailbox have arrived.
-func (c *Controller) knowsCopies(of schema.GroupVersionResource, mailbox logicalcluster.Name) bool {
-	objects, _ := c.Mailboxes.List(of, mailbox)
+// knowsCopies reports whether the events of all copies among the objects of a mailbox have arrived.
+func (c *Controller) knowsCopies(of schema.GroupVersionResource, mailbox logicalcluster.Name, objects []*unstructured.Unstructured) bool {
 	for _, object := range objects {
 		cluster, is := (mailboxObserver{c}).sourceOf(object)
 		if is && !c.workspace(cluster).hasCopy(objectKey{of, types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}}, mailbox) {
