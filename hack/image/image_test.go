@@ -22,6 +22,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,9 +34,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/random"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
@@ -196,6 +201,7 @@ func TestParseRefuses(t *testing.T) {
 		"-version and -revision": complete[2:],
 		"-created":               complete[:2],
 		"-platforms":             append(slices.Clone(complete), "-platforms=linux"),
+		"-push":                  append(slices.Clone(complete), "-push=Not/A-Name"),
 	} {
 		if _, err := parse(args); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v", args, err)
@@ -203,6 +209,30 @@ func TestParseRefuses(t *testing.T) {
 	}
 	if err := run(t.Context(), append(slices.Clone(complete), "-source="+t.TempDir(), "-out="+t.TempDir())); err == nil || !strings.Contains(err.Error(), "build synchub for linux/amd64") {
 		t.Errorf("of nothing it makes an image: %v", err)
+	}
+}
+
+// TestPush pushes an index to a registry on loopback, under the version.
+func TestPush(t *testing.T) {
+	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))
+	defer server.Close()
+	s, err := parse([]string{"-version=v1", "-revision=abc", "-created=2026-02-03T04:05:06Z", "-push=" + strings.TrimPrefix(server.URL, "http://") + "/synchub"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pushed, err := random.Index(100, 1, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := push(t.Context(), pushed, s.push); err != nil {
+		t.Fatal(err)
+	}
+	found, err := remote.Index(s.push)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if digest(t, found) != digest(t, pushed) || !strings.HasSuffix(s.push.Name(), "/synchub:v1") {
+		t.Errorf("%s has %s, and %s was pushed", s.push.Name(), digest(t, found), digest(t, pushed))
 	}
 }
 

@@ -71,14 +71,10 @@ func writeArchive(path, dir string, modified time.Time) (err error) {
 	return writeTar(to, all, modified)
 }
 
-// push pushes the index, with the credentials that Docker and podman have. The default tag is the version.
-func push(ctx context.Context, index v1.ImageIndex, repository, version string) (name.Reference, error) {
-	reference, err := name.ParseReference(repository, name.WithDefaultTag(version))
-	if err != nil {
-		return nil, fmt.Errorf("-push: %w", err)
+// push pushes the index, with the credentials that Docker and podman have.
+func push(ctx context.Context, index v1.ImageIndex, to name.Reference) error {
+	if err := remote.WriteIndex(to, index, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
+		return fmt.Errorf("push %s: %w", to.Name(), err)
 	}
-	if err := remote.WriteIndex(reference, index, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
-		return nil, fmt.Errorf("push %s: %w", reference, err)
-	}
-	return reference, nil
+	return nil
 }

@@ -27,6 +27,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
@@ -36,8 +37,8 @@ type settings struct {
 	platforms []v1.Platform
 	// source is the directory of the source, and out that for the results. ldflags are passed to the linker.
 	source, out, ldflags string
-	// push is the repository to push to, with an optional tag; empty to push nowhere.
-	push string
+	// push is where to push the image to; nil to push nowhere.
+	push name.Reference
 }
 
 func main() {
@@ -59,7 +60,7 @@ func parse(args []string) (settings, error) {
 	flags.StringVar(&s.ldflags, "ldflags", "", "flags for the linker")
 	flags.StringVar(&s.source, "source", ".", "directory of the source")
 	flags.StringVar(&s.out, "out", "dist", "directory for the image")
-	flags.StringVar(&s.push, "push", "", "repository to push the image to, as REPOSITORY[:TAG]; the default tag is the version")
+	repository := flags.String("push", "", "repository to push the image to, as REPOSITORY[:TAG]; the default tag is the version")
 	if err := flags.Parse(args); err != nil {
 		return s, err
 	}
@@ -80,6 +81,11 @@ func parse(args []string) (settings, error) {
 	}
 	if s.version == "" || s.revision == "" {
 		return s, fmt.Errorf("-version and -revision are needed")
+	}
+	if *repository != "" {
+		if s.push, err = name.ParseReference(*repository, name.WithDefaultTag(s.version)); err != nil {
+			return s, fmt.Errorf("-push: %w", err)
+		}
 	}
 	return s, nil
 }
@@ -115,13 +121,12 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	fmt.Printf("%s\n%s: an OCI layout\n%s: the same as an archive, for example for podman load and skopeo copy\n", digest, layout, archive)
-	if s.push == "" {
+	if s.push == nil {
 		return nil
 	}
-	reference, err := push(ctx, index, s.push, s.version)
-	if err != nil {
+	if err := push(ctx, index, s.push); err != nil {
 		return err
 	}
-	fmt.Printf("pushed %s\n", reference)
+	fmt.Printf("pushed %s\n", s.push.Name())
 	return nil
 }
