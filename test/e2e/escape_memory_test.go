@@ -60,7 +60,8 @@ var _ = Describe("a mailbox that holds too much", Label("escapes"), func() {
 		apply(ctx, mailbox, namespace(ns))
 		fillWithLarge(ctx, mailbox, ns, count, size)
 		quiet(ctx)
-		Expect(held() - before).To(And(BeNumerically(">", count*100), BeNumerically("<", count*5_000)))
+		// It may be less than before: kcp deletes the mailboxes of other specs when it gets to it.
+		Expect(held() - before).To(BeNumerically("<", count*5_000))
 
 		By("syncing the oldest up to the limit, and saying so")
 		const limit = 1 << 20
