@@ -266,3 +266,16 @@ func TestDestinationsWithoutAMailboxArePending(t *testing.T) {
 		t.Error("something is pending")
 	}
 }
+
+// Placements come into force before their objects are selected again by them: until then there are no pairs at new destinations.
+func TestObjectsThatAreSelectedAgainArePending(t *testing.T) {
+	w := newTestWorkspace()
+	w.placements, w.selecting = &placements{fleetSeen: true}, true
+	if summed, _ := w.summarize(); !summed.isPending() {
+		t.Error("nothing is pending")
+	}
+	w.selecting = false
+	if summed, _ := w.summarize(); summed.isPending() {
+		t.Error("something is pending")
+	}
+}

@@ -143,14 +143,15 @@ func comparePairs(a, b edgev2alpha1.PlacementPair) int {
 }
 
 // summary is what the placements of a workspace came to, by their UIDs, and the number of copies that are left to withdraw. complete is
-// true if all objects are known, so that rollouts go on.
+// true if all objects are known, so that rollouts go on. selecting is true while the placements in force are others than those by which
+// some object was selected: pairs are to come.
 type summary struct {
 	outcomes    map[types.UID]outcome
 	tallies     map[types.UID]*tally
 	withdrawing int
 	// heldUp says why one of these copies cannot be withdrawn; empty if all may be.
-	heldUp   string
-	complete bool
+	heldUp              string
+	complete, selecting bool
 	// readsAll is true if the hub knows the labels of all objects.
 	readsAll bool
 }
@@ -163,7 +164,7 @@ func (w *workspace) summarize() (summed summary, known bool) {
 	if w.placements == nil || !w.placements.fleetSeen {
 		return summary{}, false
 	}
-	summed = summary{outcomes: w.placements.outcomes, tallies: map[types.UID]*tally{}, complete: w.complete}
+	summed = summary{outcomes: w.placements.outcomes, tallies: map[types.UID]*tally{}, complete: w.complete, selecting: w.selecting}
 	for _, placement := range w.placements.all {
 		// A destination without a mailbox has no pairs, which are to come.
 		if rollout, isPending := placement.summarizeRollout(), placement.awaitsMailbox(); rollout != nil || isPending {
@@ -204,6 +205,9 @@ func firstHeldUp(before string, key objectKey, view *fleet.Snapshot, mailbox log
 
 // isPending reports whether some pair has neither come to its cluster nor failed, or a rollout is not decided about.
 func (s summary) isPending() bool {
+	if s.selecting {
+		return true
+	}
 	for _, counted := range s.tallies {
 		if counted.pending || counted.rollout != nil && !counted.rollout.decided {
 			return true
