@@ -15,8 +15,8 @@ limitations under the License.
 */
 
 // Command synchub is the hub, which keeps many Kubernetes clusters in sync with their kcp mailbox workspaces.
-// "synchub run" runs the controllers, and "synchub init" prepares the provider workspace in kcp. The package parses
-// flags and wires them; package controllers contains the hub itself.
+// "synchub run" runs the controllers, "synchub init" prepares the provider workspace in kcp, and "synchub wait-for-api" is a
+// step of the Helm chart. The package parses flags and wires them; package controllers contains the hub itself.
 package main
 
 import (
@@ -27,16 +27,19 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/synchub-dev/synchub/provider/buildinfo"
 )
 
 // Set by the linker; see the Makefile.
 var (
-	version = "dev"
+	version = buildinfo.Unstamped
 	commit  = "unknown"
 	date    = "unknown"
 )
 
 func main() {
+	version = buildinfo.Version(version)
 	// A second signal ends the process immediately.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
@@ -60,7 +63,7 @@ func newCommand() *cobra.Command {
 		SilenceErrors:         true,
 	}
 	command.SetFlagErrorFunc(withAdvice)
-	command.AddCommand(newRunCommand(), newInitCommand(), newVersionCommand())
+	command.AddCommand(newRunCommand(), newInitCommand(), newWaitForAPICommand(), newVersionCommand())
 	return command
 }
 
