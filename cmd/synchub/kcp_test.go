@@ -85,3 +85,19 @@ func TestInitComesBeforeRun(t *testing.T) {
 	nowhere := file(t, goodKubeconfig)
 	expectError(t, run("--hosting-kubeconfig", nowhere), "check --hosting-kubeconfig", "127.0.0.1:1")
 }
+
+// The chart waits like this. A kcp workspace suffices as hosting cluster.
+func TestWaitForAPI(t *testing.T) {
+	g, kcp := NewWithT(t), suite.KCP(t)
+	hosting, err := kcp.WorkspaceKubeconfig("root")
+	g.Expect(err).NotTo(HaveOccurred())
+	wait := func(api string) outcome {
+		return synchub(t, "wait-for-api", api, "--hosting-kubeconfig", hosting, "--timeout", "2s")
+	}
+	got := wait("apibindings.apis.kcp.io")
+	g.Expect(got.code).To(BeZero(), got.stderr)
+	g.Expect(got.stdout).To(Equal("the cluster serves apibindings.apis.kcp.io\n"))
+	for _, api := range []string{"publishedresources.synchub.dev", "nothings.apis.kcp.io", "apibindings"} {
+		expectError(t, wait(api), "does not serve "+api)
+	}
+}

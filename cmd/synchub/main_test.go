@@ -165,13 +165,15 @@ func TestWrongUse(t *testing.T) {
 		"a kubeconfig of directory":  {run("--kcp-kubeconfig", filepath.Dir(missing)), []string{"cannot read the kcp kubeconfig"}},
 		"a malformed kubeconfig":     {run("--kcp-kubeconfig", malformed), []string{"cannot use the kcp kubeconfig " + malformed}},
 		"a kubeconfig for http":      {run("--kcp-kubeconfig", insecure), []string{"cannot use the kcp kubeconfig " + insecure, "https"}},
-		"no hosting cluster":         {run(), []string{"set --hosting-kubeconfig, since the hub does not run in a cluster"}},
+		"no hosting cluster":         {run(), []string{"set --hosting-kubeconfig, since this does not run in a cluster"}},
 		"a hosting one that is away": {run("--hosting-kubeconfig", missing), []string{"cannot use the hosting kubeconfig " + missing}},
 		"a malformed hosting one":    {run("--hosting-kubeconfig", malformed), []string{"cannot use the hosting kubeconfig " + malformed}},
 		"no kubeconfig for init":     {[]string{"init", "--hub-user", "hub"}, []string{"set --kcp-kubeconfig to the kubeconfig of an administrator of the provider workspace"}},
 		"no workspace for init":      {initialize("--provider-workspace", ""), []string{"set --provider-workspace to the path of the provider workspace"}},
 		"no user for init":           {initialize("--hub-user", ""), []string{"set --hub-user to the name of the hub's kcp user"}},
 		"init and no such file":      {initialize("--kcp-kubeconfig", missing), []string{"cannot read the kcp kubeconfig", missing}},
+		"no API to wait for":         {[]string{"wait-for-api"}, []string{"give one API", "synchub wait-for-api --help"}},
+		"an API and no cluster":      {[]string{"wait-for-api", "publishedresources.synchub.dev"}, []string{"set --hosting-kubeconfig"}},
 		"init without a kcp":         {initialize(), []string{"cannot", "root", "127.0.0.1:1"}},
 	} {
 		t.Run(name, func(t *testing.T) {

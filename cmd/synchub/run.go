@@ -250,7 +250,8 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	hostingConfig, err := o.hostingConfig()
+	// client-go's default of 5 requests per second is meant for interactive clients.
+	hostingConfig, err := hostingConfig(o.hostingKubeconfig, o.kcpLimits)
 	if err != nil {
 		return err
 	}
@@ -301,18 +302,18 @@ func (o *runOptions) run(ctx context.Context) error {
 	return hub.Start(ctx)
 }
 
-func (o *runOptions) hostingConfig() (*rest.Config, error) {
+// hostingConfig returns the client configuration of a kubeconfig for the hosting cluster, or without one that of the Pod.
+func hostingConfig(kubeconfig string, limits kcp.Limits) (*rest.Config, error) {
 	var config *rest.Config
 	var err error
-	if o.hostingKubeconfig == "" {
+	if kubeconfig == "" {
 		if config, err = rest.InClusterConfig(); err != nil {
-			return nil, fmt.Errorf("set --hosting-kubeconfig, since the hub does not run in a cluster: %w", err)
+			return nil, fmt.Errorf("set --hosting-kubeconfig, since this does not run in a cluster: %w", err)
 		}
-	} else if config, err = clientcmd.BuildConfigFromFlags("", o.hostingKubeconfig); err != nil {
-		return nil, fmt.Errorf("cannot use the hosting kubeconfig %s: %w", o.hostingKubeconfig, err)
+	} else if config, err = clientcmd.BuildConfigFromFlags("", kubeconfig); err != nil {
+		return nil, fmt.Errorf("cannot use the hosting kubeconfig %s: %w", kubeconfig, err)
 	}
-	// client-go's default of 5 requests per second is meant for interactive clients.
-	config.QPS, config.Burst = o.kcpLimits.QPS, o.kcpLimits.Burst
+	config.QPS, config.Burst = limits.QPS, limits.Burst
 	return config, nil
 }
 

@@ -118,7 +118,7 @@ func TestLintIsClean(t *testing.T) {
 func TestDefaultsRenderExactlyTheseObjects(t *testing.T) {
 	want := []string{
 		"ClusterRole/synchub", "ClusterRoleBinding/synchub",
-		"CustomResourceDefinition/publishedresources.synchub.dev", "Deployment/synchub", "PodDisruptionBudget/synchub",
+		"CustomResourceDefinition/publishedresources.synchub.dev", "Deployment/synchub", "Job/synchub-wait", "PodDisruptionBudget/synchub",
 		"Role/synchub", "Role/synchub-events", "RoleBinding/synchub", "RoleBinding/synchub-events", "Service/synchub-metrics", "ServiceAccount/synchub",
 	}
 	for _, name := range defaults {
@@ -172,16 +172,19 @@ func TestPublishedResourcesAreHooksOnlyWhereTheKindIsUnknown(t *testing.T) {
 		policy string
 	}{
 		{name: "unknown", hook: "post-install,post-upgrade", policy: "hook-failed"},
-		{name: "known", args: []string{"--api-versions", "synchub.dev/v1alpha1/PublishedResource"}},
+		{name: "known", args: known},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			rendered := objects(t, test.args...)
-			for _, key := range []string{"PublishedResource/configmaps", "PublishedResource/deployments", "ConfigMap/synchub-schema-deployments"} {
+			if waits := rendered["Job/synchub-wait"] != nil; waits != (test.hook != "") {
+				t.Errorf("a Job waits for the definition: %t", waits)
+			}
+			for _, key := range []string{"PublishedResource/configmaps", "PublishedResource/deployments", "ConfigMap/synchub-schema-deployments", "CustomResourceDefinition/publishedresources.synchub.dev"} {
 				annotations := rendered[key].GetAnnotations()
-				if annotations["helm.sh/resource-policy"] != "keep" {
-					t.Errorf("%s goes with the release", key)
+				if annotations["helm.sh/resource-policy"] != "keep" || !strings.Contains(annotations["argocd.argoproj.io/sync-options"], "Prune=false") || annotations["kustomize.toolkit.fluxcd.io/prune"] != "disabled" {
+					t.Errorf("%s goes with the release: %v", key, annotations)
 				}
-				if strings.HasPrefix(key, "ConfigMap/") {
+				if !strings.HasPrefix(key, "PublishedResource/") {
 					continue
 				}
 				if hook, policy := annotations["helm.sh/hook"], annotations["helm.sh/hook-delete-policy"]; hook != test.hook || policy != test.policy {

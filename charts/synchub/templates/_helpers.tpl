@@ -36,6 +36,13 @@ annotations:
 {{- end }}
 {{- end }}
 
+{{- /* Annotations by which Helm, Argo CD and Flux leave an object that is no longer in the release. */ -}}
+{{- define "synchub.keep" -}}
+helm.sh/resource-policy: keep
+argocd.argoproj.io/sync-options: Prune=false
+kustomize.toolkit.fluxcd.io/prune: disabled
+{{- end }}
+
 {{- define "synchub.imagePullSecrets" -}}
 {{- with concat (.Values.global.imagePullSecrets | default list) .Values.imagePullSecrets }}
 imagePullSecrets:
