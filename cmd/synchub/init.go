@@ -19,11 +19,16 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/provider/kcp"
@@ -33,7 +38,7 @@ import (
 var initLimits = kcp.Limits{QPS: 50, Burst: 100}
 
 func newInitCommand() *cobra.Command {
-	var kubeconfig string
+	var kubeconfig, output string
 	var options bootstrap.Options
 	command := &cobra.Command{
 		Use:   "init",
@@ -43,7 +48,9 @@ func newInitCommand() *cobra.Command {
 		Example: "  synchub init --kcp-kubeconfig admin.kubeconfig --hub-user synchub-hub\n\n" +
 			"  # Members of the group operators may register clusters, and those of developers may place workloads\n" +
 			"  synchub init --kcp-kubeconfig admin.kubeconfig --hub-user synchub-hub \\\n" +
-			"    --inventory-group operators --workload-group developers",
+			"    --inventory-group operators --workload-group developers\n\n" +
+			"  # See what it would create\n" +
+			"  synchub init --kcp-kubeconfig admin.kubeconfig --hub-user synchub-hub --dry-run --output yaml",
 		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
 			switch {
@@ -53,6 +60,8 @@ func newInitCommand() *cobra.Command {
 				return errors.New("set --provider-workspace to the path of the provider workspace")
 			case options.HubUser == "":
 				return errors.New("set --hub-user to the name of the hub's kcp user, so that it gets its rights")
+			case output != "" && output != "yaml":
+				return fmt.Errorf("set --output to yaml, or leave it out: %q is not supported", output)
 			}
 			ctrl.SetLogger((&logOptions{level: "error", format: "console"}).logger(os.Stderr))
 			access, err := kcp.Load(kubeconfig, initLimits)
@@ -60,8 +69,17 @@ func newInitCommand() *cobra.Command {
 				return err
 			}
 			options.Config = func(workspace string) *rest.Config { return access.WorkspaceConfig(workspace) }
+			reports := command.OutOrStdout()
+			if output != "" {
+				reports = command.ErrOrStderr()
+				options.Manifest = func(object client.Object) { printManifest(command.OutOrStdout(), object) }
+			}
+			suffix := ""
+			if options.DryRun {
+				suffix = " (dry run)"
+			}
 			options.Report = func(object, result string) {
-				_, _ = fmt.Fprintf(command.OutOrStdout(), "%-10s %s\n", result, object)
+				_, _ = fmt.Fprintf(reports, "%-10s %s%s\n", result, object, suffix)
 			}
 			return bootstrap.Run(command.Context(), options)
 		},
@@ -72,5 +90,26 @@ func newInitCommand() *cobra.Command {
 	flags.StringVar(&options.HubUser, "hub-user", "", "name of the hub's kcp user, which gets its rights (required)")
 	flags.StringSliceVar(&options.InventoryGroups, "inventory-group", nil, "groups that may bind the inventory export")
 	flags.StringSliceVar(&options.WorkloadGroups, "workload-group", nil, "groups that may bind the workload export")
+	flags.BoolVar(&options.DryRun, "dry-run", false, "change nothing: kcp checks each write, and stores none")
+	flags.StringVarP(&output, "output", "o", "", "yaml prints the objects as they are then, without the data of Secrets; what is done is told on standard error")
+	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"yaml"}, cobra.ShellCompDirectiveNoFileComp))
 	return command
+}
+
+// printManifest prints an object without the fields that users do not write.
+func printManifest(out io.Writer, object client.Object) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err == nil {
+		delete(content, "status")
+		for _, field := range []string{"creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"} {
+			unstructured.RemoveNestedField(content, "metadata", field)
+		}
+		var manifest []byte
+		if manifest, err = yaml.Marshal(content); err == nil {
+			_, err = fmt.Fprintf(out, "---\n%s", manifest)
+		}
+	}
+	if err != nil {
+		_, _ = fmt.Fprintf(out, "# %s %s cannot be printed: %v\n", object.GetObjectKind().GroupVersionKind().Kind, object.GetName(), err)
+	}
 }

@@ -51,6 +51,12 @@ func TestInitComesBeforeRun(t *testing.T) {
 	expectError(t, run(), unprepared)
 	expectError(t, initialize(kcp.HubKubeconfig), "this user may not", "use the kubeconfig of an administrator")
 
+	dry := synchub(t, "init", "--kcp-kubeconfig", kcp.Kubeconfig, "--provider-workspace", "root:hub", "--hub-user", servers.HubUser, "--dry-run", "-o", "yaml")
+	g.Expect(dry.code).To(BeZero(), dry.stderr)
+	g.Expect(dry.stderr).To(MatchRegexp(`(?m)^created +RoleBinding synchub:hub \(dry run\)$`))
+	g.Expect(dry.stdout).To(ContainSubstring("---\napiVersion: apis.kcp.io/v1alpha2\nkind: APIExport\n"))
+	expectError(t, run(), unprepared)
+
 	first := initialize(kcp.Kubeconfig)
 	g.Expect(first.code).To(BeZero(), first.stderr)
 	g.Expect(first.stderr).To(BeEmpty())

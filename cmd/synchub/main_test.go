@@ -215,7 +215,7 @@ func TestHelpListsEachFlag(t *testing.T) {
 			"log-level":            "info", "log-format": "json",
 		}},
 		"init": {newInitCommand(), map[string]string{
-			"kcp-kubeconfig": "", "provider-workspace": "root:synchub", "hub-user": "", "inventory-group": "", "workload-group": "",
+			"kcp-kubeconfig": "", "provider-workspace": "root:synchub", "hub-user": "", "inventory-group": "", "workload-group": "", "dry-run": "", "output": "",
 		}},
 	} {
 		got := synchub(t, name, "--help")

@@ -40,6 +40,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/synchub-dev/synchub/apis/schemas"
@@ -64,8 +65,12 @@ type Options struct {
 	InventoryGroups []string
 	// WorkloadGroups are the groups that may bind the workload export.
 	WorkloadGroups []string
+	// DryRun changes nothing: the server checks each write, and stores none.
+	DryRun bool
 	// Report is called for each object with the result: created, updated or unchanged.
 	Report func(object, result string)
+	// Manifest, if set, is called for each object as Run leaves it. Secrets have no data.
+	Manifest func(client.Object)
 }
 
 // Scheme returns a scheme with all kinds that this package reads or writes.
@@ -82,14 +87,16 @@ func Scheme() *runtime.Scheme {
 
 // Run prepares the provider workspace.
 func Run(ctx context.Context, options Options) error {
-	if err := ensureWorkspace(ctx, options); err != nil {
+	exists, err := ensureWorkspace(ctx, options)
+	if err != nil {
 		return err
 	}
-	provider, err := client.New(options.Config(options.Workspace), client.Options{Scheme: Scheme()})
-	if err != nil {
-		return describeError(err, "reach", "the workspace", options.Workspace)
+	setup := &bootstrapper{Options: options, scheme: Scheme(), isMissing: !exists}
+	if exists {
+		if setup.client, err = options.newClient(options.Workspace); err != nil {
+			return describeError(err, "reach", "the workspace", options.Workspace)
+		}
 	}
-	setup := &bootstrapper{Options: options, client: provider}
 	for _, step := range []func(context.Context) error{
 		setup.ensureSchemas, setup.ensureInventoryExport, setup.ensureMailboxExport, setup.ensureWorkloadExport, setup.ensureWorkspaceType, setup.ensureHashKey, setup.ensureLedgerNamespace, setup.ensureHubRBAC, setup.ensureInventoryRBAC, setup.ensureWorkloadRBAC,
 	} {
@@ -100,32 +107,45 @@ func Run(ctx context.Context, options Options) error {
 	return nil
 }
 
-func ensureWorkspace(ctx context.Context, options Options) error {
+// newClient returns a client for a workspace. In a dry run the server stores nothing.
+func (o *Options) newClient(workspace string) (client.Client, error) {
+	made, err := client.New(o.Config(workspace), client.Options{Scheme: Scheme()})
+	if err == nil && o.DryRun {
+		made = client.NewDryRunClient(made)
+	}
+	return made, err
+}
+
+// ensureWorkspace creates the provider workspace and waits until it is ready. exists is false in a dry run that would create it.
+func ensureWorkspace(ctx context.Context, options Options) (exists bool, err error) {
 	separator := strings.LastIndex(options.Workspace, ":")
 	if separator < 0 {
-		return nil // a root workspace is there or not
+		return true, nil // a root workspace is there or not
 	}
 	parent, name := options.Workspace[:separator], options.Workspace[separator+1:]
-	parentClient, err := client.New(options.Config(parent), client.Options{Scheme: Scheme()})
+	parentClient, err := options.newClient(parent)
 	if err != nil {
-		return describeError(err, "reach", "the workspace", parent)
+		return false, describeError(err, "reach", "the workspace", parent)
 	}
 	var workspace tenancyv1alpha1.Workspace
 	err = parentClient.Get(ctx, types.NamespacedName{Name: name}, &workspace)
 	switch {
 	case apierrors.IsForbidden(err):
-		return nil // an administrator of the provider workspace alone sees nothing of its parent
+		return true, nil // an administrator of the provider workspace alone sees nothing of its parent
 	case apierrors.IsNotFound(err):
 		workspace = tenancyv1alpha1.Workspace{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec:       tenancyv1alpha1.WorkspaceSpec{Type: &universalType},
 		}
 		if err := parentClient.Create(ctx, &workspace); err != nil {
-			return describeError(err, "create", "the workspace", options.Workspace)
+			return false, describeError(err, "create", "the workspace", options.Workspace)
 		}
 		options.Report("Workspace "+options.Workspace, string(controllerutil.OperationResultCreated))
+		if options.DryRun {
+			return false, nil
+		}
 	case err != nil:
-		return describeError(err, "get", "the workspace", options.Workspace)
+		return false, describeError(err, "get", "the workspace", options.Workspace)
 	default:
 		options.Report("Workspace "+options.Workspace, string(controllerutil.OperationResultNone))
 	}
@@ -134,9 +154,9 @@ func ensureWorkspace(ctx context.Context, options Options) error {
 		return workspace.Status.Phase == corev1alpha1.LogicalClusterPhaseReady, err
 	})
 	if err != nil {
-		return fmt.Errorf("the workspace %s does not become ready: it is %s: %w", options.Workspace, workspace.Status.Phase, err)
+		return false, fmt.Errorf("the workspace %s does not become ready: it is %s: %w", options.Workspace, workspace.Status.Phase, err)
 	}
-	return nil
+	return true, nil
 }
 
 // Resources that exports claim before anything is published.
@@ -149,21 +169,50 @@ var (
 
 type bootstrapper struct {
 	Options
+	scheme *runtime.Scheme
 	client client.Client
+	// isMissing is true in a dry run that would create the workspace: nothing can be asked there.
+	isMissing bool
 }
 
 // createOrUpdate creates the object, or updates it if mutate changes it. It retries transient errors.
 func createOrUpdate[T client.Object](ctx context.Context, s *bootstrapper, kind string, object T, mutate func(T)) error {
-	var result controllerutil.OperationResult
+	result, current := controllerutil.OperationResultCreated, object.DeepCopyObject().(T)
+	if s.isMissing {
+		mutate(current)
+		return s.report(kind, current, result)
+	}
 	err := retryTransient(ctx, func(ctx context.Context) (err error) {
-		current := object.DeepCopyObject().(T)
+		current = object.DeepCopyObject().(T)
 		result, err = controllerutil.CreateOrUpdate(ctx, s.client, current, func() error { mutate(current); return nil })
+		if s.DryRun && (isExportNotVisibleYet(err) || apierrors.IsNotFound(err)) {
+			// It needs an object that would be created before.
+			result, err = controllerutil.OperationResultCreated, nil
+		}
 		return err
 	})
 	if err != nil {
 		return describeError(err, "create or update", kind+" "+object.GetName()+" in", s.Workspace)
 	}
+	return s.report(kind, current, result)
+}
+
+// report tells what has become of an object.
+func (s *bootstrapper) report(kind string, object client.Object, result controllerutil.OperationResult) error {
 	s.Report(kind+" "+object.GetName(), string(result))
+	if s.Manifest == nil {
+		return nil
+	}
+	gvk, err := apiutil.GVKForObject(object, s.scheme)
+	if err != nil {
+		return err
+	}
+	shown := object.DeepCopyObject().(client.Object)
+	if secret, ok := shown.(*corev1.Secret); ok {
+		secret.Data = nil
+	}
+	shown.GetObjectKind().SetGroupVersionKind(gvk)
+	s.Manifest(shown)
 	return nil
 }
 
@@ -205,20 +254,30 @@ func describeError(err error, verb, what, workspace string) error {
 // ensureSchemas creates the schemas of our own kinds. They are immutable: a schema with another content has another name.
 func (s *bootstrapper) ensureSchemas(ctx context.Context) error {
 	for _, schema := range slices.Concat(schemas.InventorySchemas(), schemas.MailboxSchemas(), schemas.WorkloadSchemas()) {
-		result := controllerutil.OperationResultCreated
-		err := retryTransient(ctx, func(ctx context.Context) error {
-			err := s.client.Create(ctx, schema.DeepCopy())
-			if apierrors.IsAlreadyExists(err) {
-				result, err = controllerutil.OperationResultNone, nil
-			}
-			return err
-		})
+		result, err := s.ensureSchema(ctx, schema)
 		if err != nil {
 			return describeError(err, "create", "APIResourceSchema "+schema.Name+" in", s.Workspace)
 		}
-		s.Report("APIResourceSchema "+schema.Name, string(result))
+		if err := s.report("APIResourceSchema", schema, result); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+func (s *bootstrapper) ensureSchema(ctx context.Context, schema *apisv1alpha1.APIResourceSchema) (result controllerutil.OperationResult, err error) {
+	result = controllerutil.OperationResultCreated
+	if s.isMissing {
+		return result, nil
+	}
+	err = retryTransient(ctx, func(ctx context.Context) error {
+		err := s.client.Create(ctx, schema.DeepCopy())
+		if apierrors.IsAlreadyExists(err) {
+			result, err = controllerutil.OperationResultNone, nil
+		}
+		return err
+	})
+	return result, err
 }
 
 func (s *bootstrapper) ensureInventoryExport(ctx context.Context) error {

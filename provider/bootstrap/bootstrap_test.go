@@ -57,17 +57,51 @@ func TestRunIsIdempotent(t *testing.T) {
 		objects = append(objects, "APIResourceSchema "+schema.Name)
 	}
 
-	report, err := provider.run(t, provider.Config, "operators")
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(slices.Collect(maps.Keys(report))).To(ConsistOf(objects))
-	g.Expect(maps.Values(report)).To(HaveEach("created"))
+	for _, dryRun := range []bool{true, false} {
+		provider.dryRun = dryRun
+		report, err := provider.run(t, provider.Config, "operators")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(slices.Collect(maps.Keys(report))).To(ConsistOf(objects))
+		g.Expect(maps.Values(report)).To(HaveEach("created"), "a dry run creates nothing")
+	}
 	before := provider.state(t)
 
-	report, err = provider.run(t, provider.Config, "operators")
+	report, err := provider.run(t, provider.Config, "operators")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(slices.Collect(maps.Keys(report))).To(ConsistOf(objects))
 	g.Expect(maps.Values(report)).To(HaveEach("unchanged"))
 	g.Expect(provider.state(t)).To(Equal(before))
+}
+
+// A dry run in a workspace that exists tells what is missing and what would change, and shows no key.
+func TestDryRun(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	provider := newProvider(t, "dry").create(t)
+	provider.dryRun = true
+	report, err := provider.run(t, provider.Config)
+	g.Expect(err).NotTo(HaveOccurred())
+	workspace := report["Workspace root:dry"]
+	delete(report, "Workspace root:dry")
+	g.Expect(workspace).To(Equal("unchanged"))
+	g.Expect(maps.Values(report)).To(HaveEach("created"))
+	g.Expect(client.IgnoreNotFound(provider.admin(t).Get(t.Context(), named(bootstrap.InventoryExport), &apisv1alpha2.APIExport{}))).To(Succeed())
+
+	provider.dryRun = false
+	provider = provider.bootstrapped(t)
+	export := &apisv1alpha2.APIExport{}
+	provider.read(t, export, named(bootstrap.MailboxExport))
+	claims := export.Spec.PermissionClaims
+	export.Spec.PermissionClaims = nil
+	g.Expect(provider.admin(t).Update(t.Context(), export)).To(Succeed())
+	provider.dryRun = true
+	report, err = provider.run(t, provider.Config)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(report["APIExport "+bootstrap.MailboxExport]).To(Equal("updated"))
+	g.Expect(report["Secret "+bootstrap.HashKeySecret]).To(Equal("unchanged"))
+	provider.read(t, export, named(bootstrap.MailboxExport))
+	g.Expect(export.Spec.PermissionClaims).To(BeEmpty())
+	g.Expect(claims).NotTo(BeEmpty())
 }
 
 // state returns the present objects of the set-up, without the fields that kcp adds asynchronously.

@@ -59,6 +59,9 @@ func (s *bootstrapper) ensureWorkspaceType(ctx context.Context) error {
 // restrictsChildTypes reports whether the type of the provider workspace restricts the types of children, as kcp's type
 // organization does. A type that this user cannot read counts as such a type.
 func (s *bootstrapper) restrictsChildTypes(ctx context.Context) (bool, error) {
+	if s.isMissing {
+		return false, nil // it would be a universal one
+	}
 	var self corev1alpha1.LogicalCluster
 	if err := s.client.Get(ctx, types.NamespacedName{Name: corev1alpha1.LogicalClusterName}, &self); err != nil {
 		return false, describeError(err, "get", "the LogicalCluster of", s.Workspace)

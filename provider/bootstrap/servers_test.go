@@ -20,6 +20,7 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,6 +38,7 @@ type provider struct {
 	path, hubUser string
 	// workloadGroups are the groups that may bind the workload export.
 	workloadGroups []string
+	dryRun         bool
 }
 
 // newProvider returns a provider workspace that does not exist yet. Each test has its own.
@@ -74,6 +76,12 @@ func (p provider) run(t *testing.T, user *rest.Config, groups ...string) (report
 		HubUser:         p.hubUser,
 		InventoryGroups: groups,
 		WorkloadGroups:  p.workloadGroups,
+		DryRun:          p.dryRun,
+		Manifest: func(object client.Object) {
+			if secret, ok := object.(*corev1.Secret); ok && len(secret.Data) > 0 {
+				t.Error("the key is shown")
+			}
+		},
 		Report: func(object, result string) {
 			if before, ok := report[object]; ok {
 				result = before + ", " + result
