@@ -18,9 +18,7 @@ package main
 
 import (
 	"bytes"
-	"errors"
-	"os"
-	"os/exec"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -31,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -41,18 +40,14 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-// plugin runs the plugin as a process.
+// plugin runs the plugin. Standard input is empty, and no terminal.
 func plugin(t *testing.T, args ...string) printed {
 	t.Helper()
 	var out, errs bytes.Buffer
-	command := exec.CommandContext(t.Context(), os.Args[0], args...) //nolint:gosec // it is this test
-	command.Env = append(os.Environ(), asPlugin+"=1")
-	command.Stdout, command.Stderr = &out, &errs
-	err := command.Run()
-	if exited, ok := errors.AsType[*exec.ExitError](err); ok && exited.ExitCode() != 1 {
-		t.Errorf("%q ended with %v", args, err)
+	if code := run(t.Context(), args, genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &out, ErrOut: &errs}); code != 0 {
+		return printed{out.String(), errs.String(), fmt.Errorf("exit status %d", code)}
 	}
-	return printed{out.String(), errs.String(), err}
+	return printed{out.String(), errs.String(), nil}
 }
 
 func succeed(t *testing.T, args ...string) printed {

@@ -28,23 +28,33 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/synchub-dev/synchub/provider/buildinfo"
 )
 
 // Set by the linker; see the Makefile.
 var (
-	version = "dev"
+	version = buildinfo.Unstamped
 	commit  = "unknown"
 	date    = "unknown"
 )
 
 func main() {
+	version = buildinfo.Version(version)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
-	streams := genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
-	if err := newCommand(streams).ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "error: "+sanitizeLines(err.Error()))
-		os.Exit(1)
+	os.Exit(run(ctx, os.Args[1:], genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}))
+}
+
+// run executes a command line and returns the exit status.
+func run(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
+	command := newCommand(streams)
+	command.SetArgs(args)
+	if err := command.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(streams.ErrOut, "error: "+sanitizeLines(err.Error()))
+		return 1
 	}
+	return 0
 }
 
 func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
@@ -69,9 +79,9 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	command.AddCommand(newRegisterCommand(streams), newUnregisterCommand(streams), newRotateCommand(streams))
 	command.AddCommand(newConfirmClusterCommand(streams), newStaleObjectsCommand(streams), newPublishCommand(streams))
 	command.AddCommand(newStateCommands(streams)...)
-	command.AddCommand(newStatusCommand(streams), newExplainCommand(streams))
+	command.AddCommand(newStatusCommand(streams), newCheckCommand(streams), newExplainCommand(streams))
 	command.AddCommand(
-		newParentCommand("bind", "Make a workspace a workload workspace", nil, newBindComputeCommand(streams)),
+		newParentCommand("bind", "Make a workspace an inventory workspace or a workload workspace", nil, newBindInventoryCommand(streams), newBindComputeCommand(streams)),
 		newParentCommand("unbind", "Undo bind", nil, newUnbindComputeCommand(streams)),
 		newGetCommand(streams),
 		newRolloutCommand(streams),

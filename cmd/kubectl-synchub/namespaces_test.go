@@ -88,7 +88,7 @@ func (f *testFleet) bounds(t *testing.T) {
 	succeed(t, within("*", "--yes")...)
 	expect("everywhere again", nil, true, true, true)
 	succeed(t, within("till")...)
-	succeed(t, "unregister", "florin", "--target-kubeconfig", f.Kubeconfig)
+	succeed(t, "unregister", "florin", "--target-kubeconfig", f.Kubeconfig, "--yes")
 	var role rbacv1.Role
 	if err := f.admin.Get(t.Context(), types.NamespacedName{Namespace: "till", Name: f.name}, &role); !apierrors.IsNotFound(err) {
 		t.Errorf("a Role is left: %v", err)

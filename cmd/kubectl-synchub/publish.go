@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -47,15 +48,20 @@ func (f *hostingFlags) addFlags(command *cobra.Command) {
 
 func (f *hostingFlags) isSet() bool { return f.kubeconfig != "" || f.context != "" }
 
-// client returns a client for the hosting cluster. Without a kubeconfig flag it uses the kubeconfig of the command.
-func (f *hostingFlags) client(inUse *genericclioptions.ConfigFlags) (client.WithWatch, error) {
+// config returns the client configuration for the hosting cluster. Without a kubeconfig flag it uses the kubeconfig of the command.
+func (f *hostingFlags) config(inUse *genericclioptions.ConfigFlags) (*rest.Config, error) {
 	flags := genericclioptions.NewConfigFlags(false)
 	flags.KubeConfig = inUse.KubeConfig
 	if f.kubeconfig != "" {
 		flags.KubeConfig = &f.kubeconfig
 	}
 	flags.Context = &f.context
-	config, err := flags.ToRESTConfig()
+	return flags.ToRESTConfig()
+}
+
+// client returns a client for the hosting cluster.
+func (f *hostingFlags) client(inUse *genericclioptions.ConfigFlags) (client.WithWatch, error) {
+	config, err := f.config(inUse)
 	if err == nil {
 		var hosting client.WithWatch
 		if hosting, err = clientOf(config); err == nil {

@@ -341,11 +341,14 @@ func (f *testFleet) completes(t *testing.T) {
 
 func (f *testFleet) removes(t *testing.T) {
 	t.Helper()
-	succeed(t, "unregister", "florin", "--target-kubeconfig", f.Kubeconfig, "--dry-run=server")
+	fail(t, "nothing was changed: say --yes", "unregister", "florin", "--target-kubeconfig", f.Kubeconfig)
+	if got := succeed(t, "unregister", "florin", "--target-kubeconfig", f.Kubeconfig, "--dry-run=server"); !strings.Contains(got.errs, "The SyncTarget florin goes.") {
+		t.Errorf("it does not tell the effect:\n%s", got.errs)
+	}
 	if len(f.versions(t)) != len(f.made()) {
 		t.Error("a dry run has removed something")
 	}
-	succeed(t, "unregister", "florin", "--target-kubeconfig", f.Kubeconfig)
+	succeed(t, "unregister", "florin", "--target-kubeconfig", f.Kubeconfig, "--yes")
 	if versions := f.versions(t); len(versions) > 0 {
 		t.Errorf("%d objects are left", len(versions))
 	}
@@ -372,7 +375,7 @@ func (f *testFleet) outlasts(t *testing.T) {
 	if got := <-ended; got.err != nil {
 		t.Fatalf("%v\n%s%s", got.err, got.out, got.errs)
 	}
-	succeed(t, "unregister", "florin", "--target-kubeconfig", f.Kubeconfig)
+	succeed(t, "unregister", "florin", "--target-kubeconfig", f.Kubeconfig, "--yes")
 }
 
 // endNamespace finishes the termination of the namespace.

@@ -38,7 +38,9 @@ What the hub placed on the cluster stays there without the hub's marks, or is re
 spec.deletionPolicy is Delete; --orphan lets it stay in any case. If the cluster cannot be reached the SyncTarget waits for it
 and says what is left there; --force lets it go.
 
-With --target-kubeconfig the hub's identity and its rights are taken from the cluster as well, last of all.`
+With --target-kubeconfig the hub's identity and its rights are taken from the cluster as well, last of all.
+
+The command shows the consequences and asks; --yes is for scripts.`
 
 const unregisterExample = `  # Remove a cluster, and the hub's identity from it
   kubectl synchub unregister florin --target-kubeconfig florin.kubeconfig
@@ -53,7 +55,7 @@ type unregisterOptions struct {
 	*inventoryOptions
 	target        targetFlags
 	orphan, force bool
-	noWait        bool
+	yes, noWait   bool
 	timeout       time.Duration
 }
 
@@ -71,6 +73,7 @@ func newUnregisterCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags := command.Flags()
 	flags.BoolVar(&options.orphan, "orphan", false, "leave the hub's objects on the cluster, whatever spec.deletionPolicy says")
 	flags.BoolVar(&options.force, "force", false, "do not wait for a cluster that cannot be reached")
+	flags.BoolVarP(&options.yes, "yes", "y", false, "do not ask before anything is deleted")
 	flags.BoolVar(&options.noWait, "no-wait", false, "do not wait until the SyncTarget is gone")
 	flags.DurationVar(&options.timeout, "timeout", 5*time.Minute, "how long to wait for that")
 	command.MarkFlagsMutuallyExclusive("orphan", "force")
@@ -112,6 +115,11 @@ func (o *unregisterOptions) run(ctx context.Context, name string) error {
 
 // remove deletes the SyncTarget, and then its Secret. The hub needs the Secret until the SyncTarget is gone.
 func (o *unregisterOptions) remove(ctx context.Context, inventory *registration.Inventory, syncTarget *edgev2alpha1.SyncTarget) error {
+	if syncTarget.DeletionTimestamp == nil || o.force {
+		if err := o.confirmFunc(o.yes)(ctx, o.describeEffect(syncTarget)); err != nil {
+			return err
+		}
+	}
 	if err := o.setDeletionOptions(ctx, inventory.Client, syncTarget); err != nil {
 		return err
 	}
@@ -131,6 +139,22 @@ func (o *unregisterOptions) remove(ctx context.Context, inventory *registration.
 		return err
 	}
 	return inventory.DeleteSecret(ctx, syncTarget)
+}
+
+// describeEffect describes what goes with a SyncTarget, and what stays.
+func (o *unregisterOptions) describeEffect(syncTarget *edgev2alpha1.SyncTarget) string {
+	mailbox := "It has no mailbox."
+	if status := syncTarget.Status.Mailbox; status != nil && status.Workspace != "" {
+		mailbox = fmt.Sprintf("Its mailbox %s goes too, with all objects in it.", status.Workspace)
+	}
+	cluster := "What the hub placed on the cluster stays there, without the hub's marks."
+	switch {
+	case o.force:
+		cluster = "If the cluster cannot be reached, what the hub placed there stays as it is, with the hub's marks."
+	case syncTarget.Spec.DeletionPolicy == edgev2alpha1.DeletionPolicyDelete && !o.orphan:
+		cluster = "Before that, the hub deletes from the cluster what it placed there, since spec.deletionPolicy is Delete; --orphan lets it stay."
+	}
+	return fmt.Sprintf("The SyncTarget %s goes. %s %s", syncTarget.Name, mailbox, cluster)
 }
 
 // setDeletionOptions sets on the SyncTarget how the hub must delete it.

@@ -17,111 +17,33 @@ limitations under the License.
 package main
 
 import (
-	"errors"
-	"fmt"
-	"net/url"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/bindcompute"
 )
 
-const (
-	// defaultProvider is the provider workspace that `synchub init` makes.
-	defaultProvider = "root:synchub"
-
-	// Limits for requests of one command to kcp.
-	workspaceQPS   = 50
-	workspaceBurst = 100
-)
-
 // workloadOptions are the flags of commands that change a workload workspace.
 type workloadOptions struct {
-	*inventoryOptions
-	// workspace and provider are paths. An empty workspace is that of the current context.
-	workspace, provider string
+	bindingOptions
 	// name of the EdgePlacement.
-	name    string
-	timeout time.Duration
+	name string
 }
 
 func newWorkloadOptions(streams genericiooptions.IOStreams) workloadOptions {
-	return workloadOptions{inventoryOptions: newInventoryOptions(streams)}
-}
-
-func (o *workloadOptions) addFlags(command *cobra.Command) {
-	o.inventoryOptions.addFlags(command)
-	flags := command.Flags()
-	flags.StringVar(&o.workspace, "workspace", "", "path of the workload workspace; the default is the workspace of the current context")
-	flags.StringVar(&o.provider, "provider-workspace", defaultProvider, "path of the hub's provider workspace")
-	for _, flag := range []string{"workspace", "provider-workspace"} {
-		_ = command.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
-	}
-	command.ValidArgsFunction = cobra.NoFileCompletions
-}
-
-// check validates the flags. inventory is "" if the command has no such argument.
-func (o *workloadOptions) check(inventory string) error {
-	if err := o.complete(); err != nil {
-		return err
-	}
-	for _, path := range []struct{ what, value string }{{"INVENTORY_WORKSPACE", inventory}, {"--workspace", o.workspace}, {"--provider-workspace", o.provider}} {
-		if path.value == "" && path.what != "--provider-workspace" {
-			continue
-		}
-		if err := bindcompute.ValidatePath(path.value); err != nil {
-			return fmt.Errorf("%s: %w", path.what, err)
-		}
-	}
-	if o.timeout <= 0 {
-		return errors.New("--timeout: it must be more than 0")
-	}
-	return nil
-}
-
-// workspaceConfig returns the client configuration for the workload workspace.
-func (o *workloadOptions) workspaceConfig() (*rest.Config, error) {
-	config, err := o.cluster.ToRESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	config = rest.CopyConfig(config)
-	config.QPS, config.Burst = workspaceQPS, workspaceBurst
-	if o.workspace == "" {
-		return config, nil
-	}
-	return inWorkspace(config, o.workspace)
+	return workloadOptions{bindingOptions: newBindingOptions(streams)}
 }
 
 // open returns the workload workspace. It sends no requests.
 func (o *workloadOptions) open() (*bindcompute.Workspace, error) {
-	config, err := o.workspaceConfig()
+	binder, err := o.binder()
 	if err != nil {
 		return nil, err
 	}
-	workspace, err := clientOf(config)
-	if err != nil {
-		return nil, err
-	}
-	inProvider, err := inWorkspace(config, o.provider)
-	if err != nil {
-		return nil, err
-	}
-	provider, err := client.New(inProvider, client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, err
-	}
-	return &bindcompute.Workspace{
-		Client: workspace, DryRun: o.dryRun != dryRunNone,
-		ProviderPath: o.provider, Provider: provider,
-		Timeout: o.timeout, Report: o.report, Info: o.note,
-	}, nil
+	return bindcompute.NewWorkspace(*binder), nil
 }
 
 // madePlacements returns the EdgePlacements that bind compute made, for completion. On any problem it returns nothing.
@@ -159,20 +81,4 @@ func (o *workloadOptions) completePlacements(property func(edgev2alpha1.EdgePlac
 		}
 		return found, cobra.ShellCompDirectiveNoFileComp
 	}
-}
-
-// inWorkspace returns a copy of a client configuration for another workspace of the same kcp.
-func inWorkspace(config *rest.Config, workspace string) (*rest.Config, error) {
-	config = rest.CopyConfig(config)
-	server, err := url.Parse(config.Host)
-	if err != nil {
-		return nil, err
-	}
-	prefix, _, found := strings.Cut(server.Path, "/clusters/")
-	if !found {
-		return nil, fmt.Errorf("the current context is no workspace of kcp: its server %s has no /clusters/ in its path", config.Host)
-	}
-	server.Path = prefix + "/clusters/" + workspace
-	config.Host = server.String()
-	return config, nil
 }

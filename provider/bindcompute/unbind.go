@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/exportbinding"
 	"github.com/synchub-dev/synchub/provider/registration"
 )
 
@@ -60,7 +61,7 @@ func (w *Workspace) PlanRemoval(ctx context.Context, selection Selection) (*Remo
 	removal := &Removal{}
 	isUnbound := false
 	if selection.All {
-		binding, err := w.findBinding(ctx)
+		binding, err := w.Find(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -199,7 +200,7 @@ func (w *Workspace) describeBinding(ctx context.Context, binding *apisv1alpha2.A
 		if bound.Group == edgev2alpha1.GroupName {
 			continue
 		}
-		name := resourceName(apisv1alpha2.GroupResource{Group: bound.Group, Resource: bound.Resource})
+		name := exportbinding.ResourceName(apisv1alpha2.GroupResource{Group: bound.Group, Resource: bound.Resource})
 		switch count, err := w.count(ctx, schema.GroupResource{Group: bound.Group, Resource: bound.Resource}); {
 		case err != nil:
 			counts = append(counts, name+" (not counted)")
@@ -266,7 +267,7 @@ func (w *Workspace) checkNoneLeft(ctx context.Context, removal *Removal) error {
 func (w *Workspace) remove(ctx context.Context, object client.Object, wait bool, newList func() client.ObjectList) error {
 	kind, uid := object.GetObjectKind().GroupVersionKind(), object.GetUID()
 	what := kind.Kind + " " + object.GetName()
-	if err := w.writer().Delete(ctx, object.DeepCopyObject().(client.Object), client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+	if err := w.Writer().Delete(ctx, object.DeepCopyObject().(client.Object), client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot delete the %s: %w", what, err)
 	}
 	if wait && !w.DryRun {

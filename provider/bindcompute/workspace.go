@@ -19,84 +19,26 @@ package bindcompute
 import (
 	"context"
 	"fmt"
-	"time"
 
-	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
-	"github.com/synchub-dev/synchub/provider/registration"
+	"github.com/synchub-dev/synchub/provider/exportbinding"
 )
 
 // Export is the APIExport that workload workspaces bind, and the name of a new APIBinding.
 const Export = bootstrap.WorkloadExport
 
 // Workspace is a workspace that is, or becomes, a workload workspace.
-type Workspace struct {
-	// Client has the user's credentials. DryRun is true if the server must store nothing.
-	Client client.WithWatch
-	DryRun bool
-	// ProviderPath is the path of the workspace with the export. Provider reads there. The user may lack that right.
-	ProviderPath string
-	Provider     client.Reader
-	// Timeout bounds each wait for kcp or the hub.
-	Timeout time.Duration
-	// Report is called for each object with the effect on it, and Info for each message.
-	Report func(registration.Change)
-	Info   func(string)
-}
+type Workspace struct{ exportbinding.Binder }
 
-// writer returns the client for writes. In a dry run the server stores nothing.
-func (w *Workspace) writer() client.Client {
-	if w.DryRun {
-		return client.NewDryRunClient(w.Client)
-	}
-	return w.Client
-}
-
-// findBinding returns the APIBinding of the export, or nil if there is none. It returns an error if the workspace binds
-// the export of another provider workspace, or if an APIBinding of another export has the name.
-func (w *Workspace) findBinding(ctx context.Context) (*apisv1alpha2.APIBinding, error) {
-	var list apisv1alpha2.APIBindingList
-	if err := w.Client.List(ctx, &list); err != nil {
-		if meta.IsNoMatchError(err) {
-			return nil, fmt.Errorf("the current context leads to no workspace of kcp: it serves no APIBindings. Choose another with --context or --workspace: %w", err)
-		}
-		return nil, fmt.Errorf("cannot list the APIBindings of the workspace: %w", err)
-	}
-	var conflict *apisv1alpha2.APIBinding
-	for i := range list.Items {
-		binding := &list.Items[i]
-		export := binding.Spec.Reference.Export
-		switch {
-		case export != nil && export.Name == Export && export.Path == w.ProviderPath:
-			if binding.DeletionTimestamp != nil {
-				return nil, fmt.Errorf("the APIBinding %s is being deleted: wait with `kubectl wait --for=delete apibinding/%s`, and run the command again", binding.Name, binding.Name)
-			}
-			return binding, nil
-		case binding.Name == Export || export != nil && export.Name == Export:
-			conflict = binding
-		}
-	}
-	if conflict == nil {
-		return nil, nil //nolint:nilnil // a missing APIBinding is no error
-	}
-	return nil, w.describeConflict(conflict)
-}
-
-func (w *Workspace) describeConflict(binding *apisv1alpha2.APIBinding) error {
-	export := binding.Spec.Reference.Export
-	if export == nil {
-		export = &apisv1alpha2.ExportBindingReference{}
-	}
-	if export.Name == Export {
-		return fmt.Errorf("the APIBinding %s binds the export of the provider workspace %s, not of %s: choose it with --provider-workspace %s", binding.Name, export.Path, w.ProviderPath, export.Path)
-	}
-	return fmt.Errorf("the APIBinding %s binds the export %s of %s, and its name is needed for the export of %s: delete it, and run the command again", binding.Name, export.Name, export.Path, w.ProviderPath)
+// NewWorkspace returns a workspace. The Export of the binder is set here.
+func NewWorkspace(binder exportbinding.Binder) *Workspace {
+	binder.Export = exportbinding.Workload()
+	return &Workspace{binder}
 }
 
 // getPlacement returns an EdgePlacement, or nil if it does not exist or the workspace serves no EdgePlacements.
@@ -121,8 +63,4 @@ func isNotServed(err error) bool {
 // Decoding into a typed object clears its kind, which printers need.
 func setPlacementKind(placement *edgev2alpha1.EdgePlacement) {
 	placement.SetGroupVersionKind(edgev2alpha1.GroupVersion.WithKind("EdgePlacement"))
-}
-
-func setBindingKind(binding *apisv1alpha2.APIBinding) {
-	binding.SetGroupVersionKind(apisv1alpha2.SchemeGroupVersion.WithKind("APIBinding"))
 }

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package bindcompute
+package exportbinding
 
 import (
 	"slices"
@@ -63,19 +63,19 @@ func TestWithClaims(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := slices.Clone(test.decided)
-			got := withClaims(test.decided, test.requested)
+			got := (&Export{}).withClaims(test.decided, test.requested)
 			if !apiequality.Semantic.DeepEqual(got, test.want) {
 				t.Errorf("got %+v, want %+v", got, test.want)
 			}
 			if !apiequality.Semantic.DeepEqual(test.decided, before) {
 				t.Errorf("the argument was changed to %+v", test.decided)
 			}
-			if again := withClaims(got, test.requested); !apiequality.Semantic.DeepEqual(again, got) {
+			if again := (&Export{}).withClaims(got, test.requested); !apiequality.Semantic.DeepEqual(again, got) {
 				t.Errorf("a second time it is %+v", again)
 			}
 			binding := &apisv1alpha2.APIBinding{}
 			binding.Spec.PermissionClaims, binding.Status.ExportPermissionClaims = got, test.requested
-			if limited := limitedClaims(binding); !slices.Equal(limited, test.limited) {
+			if limited := (&Export{}).limitedClaims(binding); !slices.Equal(limited, test.limited) {
 				t.Errorf("limited are %q, want %q", limited, test.limited)
 			}
 		})
@@ -93,5 +93,31 @@ func TestUnappliedClaims(t *testing.T) {
 	binding.Status.AppliedPermissionClaims = []apisv1alpha2.ScopedPermissionClaim{{PermissionClaim: secrets}, {PermissionClaim: claim("example.com", "widgets", "two")}}
 	if got := unappliedClaims(binding); !slices.Equal(got, []string{"widgets.example.com"}) {
 		t.Errorf("unapplied are %q", got)
+	}
+}
+
+// An export that needs only some objects asks for no more, and a user may accept as many or all.
+func TestClaimsForSomeObjects(t *testing.T) {
+	secrets := claim("", "secrets", "")
+	export := &Export{Labels: map[apisv1alpha2.GroupResource]map[string]string{secrets.GroupResource: {"a": "b"}}}
+	some, fewer := apisv1alpha2.PermissionClaimSelector{}, apisv1alpha2.PermissionClaimSelector{}
+	some.MatchLabels, fewer.MatchLabels = map[string]string{"a": "b"}, map[string]string{"a": "b", "c": "d"}
+	if got, want := export.withClaims(nil, []apisv1alpha2.PermissionClaim{secrets}), decided(secrets, apisv1alpha2.ClaimAccepted, some); !apiequality.Semantic.DeepEqual(got[0], want) {
+		t.Errorf("got %+v, want %+v", got[0], want)
+	}
+	for name, test := range map[string]struct {
+		claim     apisv1alpha2.AcceptablePermissionClaim
+		isLimited bool
+	}{
+		"those that it needs": {decided(secrets, apisv1alpha2.ClaimAccepted, some), false},
+		"all":                 {accepted(secrets), false},
+		"fewer":               {decided(secrets, apisv1alpha2.ClaimAccepted, fewer), true},
+		"none":                {decided(secrets, apisv1alpha2.ClaimRejected, some), true},
+	} {
+		binding := &apisv1alpha2.APIBinding{}
+		binding.Spec.PermissionClaims, binding.Status.ExportPermissionClaims = []apisv1alpha2.AcceptablePermissionClaim{test.claim}, []apisv1alpha2.PermissionClaim{secrets}
+		if limited := export.limitedClaims(binding); (len(limited) > 0) != test.isLimited {
+			t.Errorf("%s: limited are %q", name, limited)
+		}
 	}
 }

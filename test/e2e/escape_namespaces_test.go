@@ -154,7 +154,7 @@ var _ = Describe("a registration for namespaces", Label("escapes"), func() {
 		bind(`"bounded-one", "bounded-three"`)
 
 		By("leaving, with all that it may")
-		removed := kubectl.succeeds(ctx, append([]string{"synchub", "unregister", ns}, admin...)...)
+		removed := kubectl.succeeds(ctx, append([]string{"synchub", "unregister", ns, "--yes"}, admin...)...)
 		Expect(removed.errs).To(And(ContainSubstring("configmaps bounded-two/* stays: Forbidden"), ContainSubstring("clusterroles.rbac.authorization.k8s.io * stays: Forbidden")))
 		Expect(framework.Exists(ctx, florin, configMaps, one, "settings")).To(BeFalse())
 		Expect(framework.Exists(ctx, florin, configMaps, one, "risen")).To(BeTrue())

@@ -120,7 +120,7 @@ var _ = Describe("a cluster that had another SyncTarget", func() {
 		before := identities(ctx, target("florin"), configMaps, ns, "settings-")
 
 		began := time.Now()
-		removed := kubectl.onTerminal(ctx, append([]string{"synchub", "unregister", ns}, admin...)...)
+		removed := kubectl.onTerminal(ctx, append([]string{"synchub", "unregister", ns, "--yes"}, admin...)...)
 		AddReportEntry("unregister", fmt.Sprintf("%s\n%s", time.Since(began).Round(time.Second/10), removed.errs), ReportEntryVisibilityAlways)
 		Expect(removed.errs).To(ContainSubstring("mailbox"), "it says what it waits for")
 

@@ -114,7 +114,7 @@ var _ = Describe("the kubectl plugin", func() {
 
 		By("leaving nothing on the cluster but what it lists")
 		patch(ctx, inventory.Config, syncTargets, "", ns, `{"spec": {"deletionPolicy": "Delete"}}`)
-		removed := kubectl.succeeds(ctx, append([]string{"synchub", "unregister", ns}, admin...)...)
+		removed := kubectl.succeeds(ctx, append([]string{"synchub", "unregister", ns, "--yes"}, admin...)...)
 		Expect(removed.out).To(ContainSubstring("synctarget.edge.kubestellar.io/" + ns + " deleted\n"))
 		Expect(removed.errs).To(Equal("namespaces " + ns + " stays: Ensured\n"))
 		Expect(madeFor(ctx, "florin", ns)).To(BeEmpty())

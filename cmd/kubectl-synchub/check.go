@@ -1,0 +1,153 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/check"
+	"github.com/synchub-dev/synchub/provider/bindcompute"
+)
+
+const checkLong = `Inspect an installation, and say what is wrong: the version of kcp, the provider workspace, the APIBindings and SyncTargets of
+the current workspace and, with the kubeconfig of the hosting cluster, the hub itself and the published APIs.
+
+Nothing is changed anywhere. What your rights do not let the command look at, it says it has skipped. The provider workspace is checked by
+a dry run of synchub init, which needs the rights of its administrator. The command fails if it finds a problem.`
+
+const checkExample = `  # What the user of an inventory workspace can see
+  kubectl synchub check
+
+  # All of it, as an administrator
+  kubectl synchub check --hub-user synchub-hub --hosting-kubeconfig hosting.kubeconfig`
+
+// checkOptions are the flags of check.
+type checkOptions struct {
+	workspaceOptions
+	hosting                         hostingFlags
+	provider, hubUser, hubNamespace string
+}
+
+func newCheckCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	options := &checkOptions{workspaceOptions: newWorkspaceOptions(streams)}
+	command := &cobra.Command{
+		Use:     "check",
+		Short:   "Inspect an installation, and say what is wrong",
+		Long:    checkLong,
+		Example: checkExample,
+		Args:    noArguments,
+		RunE:    func(command *cobra.Command, _ []string) error { return options.run(command.Context()) },
+	}
+	flags := command.Flags()
+	options.cluster.AddFlags(flags)
+	flags.StringVar(&options.provider, "provider-workspace", defaultProvider, "path of the hub's provider workspace")
+	flags.StringVar(&options.hubUser, "hub-user", "", "name of the hub's kcp user, to check its rights")
+	flags.StringVar(&options.hosting.kubeconfig, "hosting-kubeconfig", "", "kubeconfig of the cluster that hosts the hub")
+	flags.StringVar(&options.hosting.context, "hosting-context", "", "the context of that kubeconfig, or of the one that kubectl uses")
+	flags.StringVar(&options.hubNamespace, "hub-namespace", "synchub", "namespace of the hub in the hosting cluster")
+	command.ValidArgsFunction = cobra.NoFileCompletions
+	return command
+}
+
+func (o *checkOptions) run(ctx context.Context) error {
+	if err := bindcompute.ValidatePath(o.provider); err != nil {
+		return fmt.Errorf("--provider-workspace: %w", err)
+	}
+	config, err := o.cluster.ToRESTConfig()
+	if err != nil {
+		return err
+	}
+	report := &check.Report{}
+	if report.KCP(config) {
+		if err := o.checkKCP(ctx, report, config); err != nil {
+			return err
+		}
+	}
+	if err := o.checkHosting(ctx, report); err != nil {
+		return err
+	}
+	o.print(report)
+	if problems := report.Problems(); problems > 0 {
+		return fmt.Errorf("%d problems were found", problems)
+	}
+	return nil
+}
+
+func (o *checkOptions) checkKCP(ctx context.Context, report *check.Report, config *rest.Config) error {
+	if _, err := inWorkspace(config, o.provider); err != nil {
+		return err
+	}
+	report.Provider(ctx, check.ProviderOptions{
+		Workspace: o.provider, HubUser: o.hubUser,
+		Config: func(workspace string) *rest.Config {
+			// It was tried above whether this works.
+			of, _ := inWorkspace(config, workspace)
+			return of
+		},
+	})
+	workspace, err := clientOf(config)
+	if err != nil {
+		return err
+	}
+	report.Bindings(ctx, workspace, o.provider)
+	var syncTargets edgev2alpha1.SyncTargetList
+	if err := workspace.List(ctx, &syncTargets); err == nil {
+		report.Targets(syncTargets.Items, time.Now())
+	}
+	return nil
+}
+
+func (o *checkOptions) checkHosting(ctx context.Context, report *check.Report) error {
+	if !o.hosting.isSet() {
+		report.Skip("hub", "name the hosting cluster by --hosting-kubeconfig or --hosting-context to check the hub itself")
+		return nil
+	}
+	config, err := o.hosting.config(o.cluster)
+	if err != nil {
+		return err
+	}
+	hosting, err := clientOf(config)
+	if err != nil {
+		return err
+	}
+	versions, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return err
+	}
+	report.Hosting(ctx, check.HostingOptions{
+		Client: hosting, Versions: versions, Lease: types.NamespacedName{Namespace: o.hubNamespace, Name: "synchub"}, Version: version, Now: time.Now(),
+	})
+	return nil
+}
+
+func (o *checkOptions) print(report *check.Report) {
+	writer := tabwriter.NewWriter(o.Out, 0, 0, 3, ' ', 0)
+	for _, finding := range report.Findings {
+		fmt.Fprintln(writer, sanitizeLine(fmt.Sprintf("%s\t%s\t%s", finding.Area, finding.Result, finding.Message)))
+	}
+	_ = writer.Flush()
+}

@@ -1,0 +1,151 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package check
+
+import (
+	"context"
+	"regexp"
+	"strconv"
+
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/synchub-dev/synchub/provider/bootstrap"
+	"github.com/synchub-dev/synchub/provider/exportbinding"
+)
+
+// oldestKCP is the oldest minor version of kcp 0 with which the hub was tested.
+const oldestKCP = 31
+
+var kcpVersion = regexp.MustCompile(`kcp-v0\.(\d+)\.`)
+
+// KCP checks that a workspace answers, and the version of kcp. It reports whether the other checks of kcp make sense.
+func (r *Report) KCP(config *rest.Config) bool {
+	const area = "kcp"
+	versions, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		r.add(area, Problem, "the kubeconfig cannot be used: %v", err)
+		return false
+	}
+	version, err := versions.ServerVersion()
+	switch {
+	case err != nil:
+		r.add(area, Problem, "%s does not answer: %v", config.Host, err)
+		return false
+	case isOldKCP(version.GitVersion):
+		r.add(area, Warning, "version %s is older than 0.%d, with which this version was tested", version.GitVersion, oldestKCP)
+	default:
+		r.add(area, OK, "%s answers, version %s", config.Host, version.GitVersion)
+	}
+	return true
+}
+
+// isOldKCP reports whether a version is one of kcp that was not tested. Some builds do not tell their version.
+func isOldKCP(version string) bool {
+	found := kcpVersion.FindStringSubmatch(version)
+	if found == nil {
+		return false
+	}
+	minor, err := strconv.Atoi(found[1])
+	return err == nil && minor < oldestKCP
+}
+
+// ProviderOptions configure [Report.Provider].
+type ProviderOptions struct {
+	// Config returns the client configuration of the user for a workspace.
+	Config func(workspace string) *rest.Config
+	// Workspace is the path of the provider workspace. HubUser is the hub's user in kcp; if it is empty, its rights are not checked.
+	Workspace, HubUser string
+}
+
+// Provider checks that the provider workspace is as `synchub init` of this version leaves it: a dry run would change nothing.
+func (r *Report) Provider(ctx context.Context, options ProviderOptions) {
+	const area = "provider"
+	var missing, outdated []string
+	err := bootstrap.Run(ctx, bootstrap.Options{
+		Config: options.Config, Workspace: options.Workspace, HubUser: options.HubUser, DryRun: true,
+		Report: func(object, result string) {
+			switch result {
+			case "created":
+				missing = append(missing, object)
+			case "updated":
+				outdated = append(outdated, object)
+			}
+		},
+	})
+	switch {
+	case apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err):
+		r.add(area, Skipped, "only an administrator of the provider workspace %s can check it: %v", options.Workspace, err)
+		return
+	case err != nil:
+		r.add(area, Problem, "the provider workspace %s cannot be checked: %v", options.Workspace, err)
+		return
+	}
+	if len(missing) > 0 {
+		r.add(area, Problem, "%s lacks %s: run `synchub init` of this version", options.Workspace, firstOf(missing))
+	}
+	if len(outdated) > 0 {
+		r.add(area, Problem, "%s differs from what this version needs, in %s: run `synchub init` of this version", options.Workspace, firstOf(outdated))
+	}
+	if len(missing)+len(outdated) > 0 {
+		return
+	}
+	rights := "whether the hub's user has its rights was not checked: name it by --hub-user"
+	if options.HubUser != "" {
+		rights = "the user " + options.HubUser + " has the hub's rights"
+	}
+	r.add(area, OK, "%s has the exports, schemas and roles of this version; %s", options.Workspace, rights)
+}
+
+// Bindings checks the APIBindings of the hub's exports in a workspace. They have the path of the provider workspace.
+func (r *Report) Bindings(ctx context.Context, workspace client.Reader, provider string) {
+	const area = "bindings"
+	var list apisv1alpha2.APIBindingList
+	switch err := workspace.List(ctx, &list); {
+	case meta.IsNoMatchError(err):
+		r.add(area, Problem, "the current context leads to no workspace of kcp")
+		return
+	case err != nil:
+		r.add(area, Skipped, "the APIBindings of the workspace cannot be listed: %v", err)
+		return
+	}
+	found := false
+	for _, export := range []exportbinding.Export{exportbinding.Inventory(), exportbinding.Workload()} {
+		for i := range list.Items {
+			binding := &list.Items[i]
+			if reference := binding.Spec.Reference.Export; reference == nil || reference.Name != export.Name || reference.Path != provider {
+				continue
+			}
+			found = true
+			problems := export.Problems(binding)
+			for _, problem := range problems {
+				r.add(area, Problem, "the APIBinding %s of %s %s", binding.Name, export.Name, problem)
+			}
+			if len(problems) == 0 {
+				r.add(area, OK, "%s is bound, and all its claims are accepted", export.Name)
+			}
+		}
+	}
+	if !found {
+		r.add(area, Warning, "the workspace binds no export of %s: `%s` makes it an inventory workspace, and `%s` a workload workspace",
+			provider, exportbinding.Inventory().Command, exportbinding.Workload().Command)
+	}
+}
