@@ -136,7 +136,8 @@ func (c *Controller) Register() error {
 		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(predicates.IgnoreHeartbeats())).
 		WatchesRawSource(source.TypedKind(c.Provider.GetCache(), &tenancyv1alpha1.Workspace{},
 			handler.TypedEnqueueRequestsFromMapFunc(RequestsForWorkspace))).
-		WatchesRawSource(source.TypedFunc[mcreconcile.Request](func(_ context.Context, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]) error {
+		WatchesRawSource(source.TypedFunc[mcreconcile.Request](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]) error {
+			context.AfterFunc(ctx, activeLimiters.Add(c.creationLimiter))
 			c.creationLimiter.setQueue(queue)
 			c.Quota.setQueue(queue)
 			return nil
@@ -166,7 +167,10 @@ func RequestsForWorkspace(_ context.Context, workspace *tenancyv1alpha1.Workspac
 func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request) (reconcile.Result, error) {
 	result, reason, err := c.reconcile(ctx, request)
 	if err != nil || !slices.Contains([]string{ReasonQueued, ReasonInitializing, ReasonNamespaceFailed, ReasonWorkspaceLost}, reason) {
-		c.creationLimiter.release(request)
+		waited, ok := c.creationLimiter.release(request)
+		if ok && err == nil && reason == ReasonReady {
+			creationSeconds.Observe(waited.Seconds())
+		}
 	}
 	return result, err
 }

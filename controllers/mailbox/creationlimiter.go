@@ -42,10 +42,12 @@ type creationLimiter struct {
 	// SyncTargets that wait, by inventory workspace.
 	creating map[mcreconcile.Request]time.Time
 	waiting  map[multicluster.ClusterName]map[mcreconcile.Request]bool
+	// asked is since when those need a mailbox.
+	asked map[mcreconcile.Request]time.Time
 }
 
 func newCreationLimiter(clock clock.PassiveClock) *creationLimiter {
-	return &creationLimiter{clock: clock, creating: map[mcreconcile.Request]time.Time{}, waiting: map[multicluster.ClusterName]map[mcreconcile.Request]bool{}}
+	return &creationLimiter{clock: clock, creating: map[mcreconcile.Request]time.Time{}, waiting: map[multicluster.ClusterName]map[mcreconcile.Request]bool{}, asked: map[mcreconcile.Request]time.Time{}}
 }
 
 // setQueue sets the queue to which release adds waiting SyncTargets.
@@ -60,6 +62,7 @@ func (t *creationLimiter) setQueue(queue workqueue.TypedInterface[mcreconcile.Re
 func (t *creationLimiter) acquire(syncTarget mcreconcile.Request) bool {
 	t.lock.Lock()
 	defer t.lock.Unlock()
+	t.noteAsked(syncTarget)
 	if _, has := t.creating[syncTarget]; !has && len(t.creating) >= maxConcurrentCreations {
 		if t.waiting[syncTarget.ClusterName] == nil {
 			t.waiting[syncTarget.ClusterName] = map[mcreconcile.Request]bool{}
@@ -81,6 +84,7 @@ func (t *creationLimiter) markCreating(syncTarget mcreconcile.Request) (since ti
 
 // start records the start time unless there is one. The caller holds the lock.
 func (t *creationLimiter) start(syncTarget mcreconcile.Request) (since time.Time) {
+	t.noteAsked(syncTarget)
 	t.removeWaiting(syncTarget)
 	if _, has := t.creating[syncTarget]; !has {
 		t.creating[syncTarget] = t.clock.Now()
@@ -96,16 +100,39 @@ func (t *creationLimiter) isCreating(syncTarget mcreconcile.Request) bool {
 	return prepares
 }
 
-// release removes a SyncTarget from creating and waiting, and enqueues as many waiting SyncTargets as there is room for. A
-// SyncTarget that is enqueued and needs no mailbox any more calls release in turn.
-func (t *creationLimiter) release(syncTarget mcreconcile.Request) {
+// noteAsked records since when a SyncTarget needs a mailbox. The caller holds the lock.
+func (t *creationLimiter) noteAsked(syncTarget mcreconcile.Request) {
+	if _, has := t.asked[syncTarget]; !has {
+		t.asked[syncTarget] = t.clock.Now()
+	}
+}
+
+// counts returns how many SyncTargets wait, and for how many kcp initializes a mailbox.
+func (t *creationLimiter) counts() (waiting, creating int) {
 	t.lock.Lock()
 	defer t.lock.Unlock()
+	for _, of := range t.waiting {
+		waiting += len(of)
+	}
+	return waiting, len(t.creating)
+}
+
+// release removes a SyncTarget from creating and waiting, and enqueues as many waiting SyncTargets as there is room for. A
+// SyncTarget that is enqueued and needs no mailbox any more calls release in turn. It returns for how long the SyncTarget needed a
+// mailbox; ok is false if it did not.
+func (t *creationLimiter) release(syncTarget mcreconcile.Request) (waited time.Duration, ok bool) {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	asked, ok := t.asked[syncTarget]
+	if ok {
+		waited = t.clock.Since(asked)
+		delete(t.asked, syncTarget)
+	}
 	delete(t.creating, syncTarget)
 	t.removeWaiting(syncTarget)
 	free := maxConcurrentCreations - len(t.creating)
 	if free <= 0 || t.queue == nil || len(t.waiting) == 0 {
-		return
+		return waited, ok
 	}
 	// An inventory workspace with many SyncTargets must not delay those of other inventories.
 	creatingPerInventory := map[multicluster.ClusterName]int{}
@@ -118,6 +145,7 @@ func (t *creationLimiter) release(syncTarget mcreconcile.Request) {
 		t.removeWaiting(next)
 		t.queue.Add(next)
 	}
+	return waited, ok
 }
 
 // nextWaiting returns a waiting SyncTarget of the inventory workspace with the fewest mailboxes in creation. The caller

@@ -155,3 +155,25 @@ func TestEveryWaitingSyncTargetIsQueued(t *testing.T) {
 		}
 	}
 }
+
+func TestCreationTimes(t *testing.T) {
+	clock := testclock.NewFakeClock(time.Unix(1000, 0))
+	limiter := newCreationLimiter(clock)
+	for i := range maxConcurrentCreations + 3 {
+		limiter.acquire(syncTargetRequest(i))
+	}
+	if waiting, creating := limiter.counts(); waiting != 3 || creating != maxConcurrentCreations {
+		t.Errorf("%d wait and %d are being created", waiting, creating)
+	}
+	clock.Step(time.Minute)
+	late := syncTargetRequest(maxConcurrentCreations)
+	limiter.release(syncTargetRequest(0))
+	limiter.acquire(late)
+	clock.Step(time.Second)
+	if waited, ok := limiter.release(late); !ok || waited != time.Minute+time.Second {
+		t.Errorf("the time in the queue counts too: %s, %t", waited, ok)
+	}
+	if waited, ok := limiter.release(late); ok {
+		t.Errorf("it was counted twice: %s", waited)
+	}
+}

@@ -24,15 +24,12 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/kcp-dev/logicalcluster/v3"
 	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
-
-	"github.com/synchub-dev/synchub/provider/metrics"
 )
 
 // QuotaState is whether a SyncTarget gets a mailbox.
@@ -241,25 +238,6 @@ func (p *Quota) quotaOf(inventory multicluster.ClusterName) *inventoryQuota {
 		p.byInventory[inventory] = &inventoryQuota{existing: map[string]bool{}, reserved: map[mcreconcile.Request]string{}, refused: map[mcreconcile.Request]bool{}}
 	}
 	return p.byInventory[inventory]
-}
-
-var refusedSyncTargets = prometheus.NewDesc("synchub_sync_targets_over_quota",
-	"SyncTargets that get no mailbox, since those of their inventory workspace have as many as the hub makes.", nil, nil)
-
-// activeQuotas collects metrics of the started quotas: none on a hub that does not lead.
-var activeQuotas = metrics.New(collectQuotas, refusedSyncTargets)
-
-// Collectors returns the package's metrics, to be registered once.
-func Collectors() []prometheus.Collector { return []prometheus.Collector{activeQuotas} }
-
-func collectQuotas(started []*Quota, metrics chan<- prometheus.Metric) {
-	refused := 0
-	for _, quota := range started {
-		refused += quota.countRefused()
-	}
-	if len(started) > 0 {
-		metrics <- prometheus.MustNewConstMetric(refusedSyncTargets, prometheus.GaugeValue, float64(refused))
-	}
 }
 
 // countRefused returns how many SyncTargets get no mailbox.

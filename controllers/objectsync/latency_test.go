@@ -64,7 +64,7 @@ func TestWhichLatencyIsMeasured(t *testing.T) {
 			defer m.remove()
 			m.observeLatency(test.outcome, test.seen, now)
 			got := map[string]float64{}
-			for direction, histogram := range latenciesOf(t, m.syncTarget, "configmaps") {
+			for direction, histogram := range latenciesOf(t, string(m.syncTarget), "configmaps") {
 				got[direction] = histogram.GetSampleSum()
 			}
 			if !maps.Equal(got, test.want) {

@@ -24,6 +24,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/provider/metrics"
+	"github.com/synchub-dev/synchub/provider/metrics/targetlabels"
 )
 
 var (
@@ -35,30 +36,30 @@ var (
 	syncActions = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "synchub_sync_actions_total",
 		Help: "Decisions about objects, by SyncTarget, resource, direction (down, up), action, cause and result (done, failed).",
-	}, []string{"sync_target", "resource", "direction", "action", "cause", "result"})
+	}, targetlabels.Names("resource", "direction", "action", "cause", "result"))
 	failingObjects = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "synchub_sync_failing_objects",
 		Help: "Objects that are not in sync until somebody acts, by SyncTarget, resource and reason.",
-	}, []string{"sync_target", "resource", "reason"})
+	}, targetlabels.Names("resource", "reason"))
 	syncLatencies = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "synchub_sync_latency_seconds",
 		Help: "Time from seeing a change on one side until the other side acknowledged what it led to, by SyncTarget, resource and direction (down, up, status).",
 		// There is one histogram for each target, resource and direction, so the buckets are few.
 		Buckets: []float64{0.005, 0.01, 0.025, 0.1, 0.5, 1, 5, 30},
-	}, []string{"sync_target", "resource", "direction"})
+	}, targetlabels.Names("resource", "direction"))
 )
 
 // These are collected from the running controllers.
 var (
 	queueDepth = prometheus.NewDesc("synchub_sync_queue_depth",
-		"Objects in the queue, those included that are only looked at again, by SyncTarget and resource.", []string{"sync_target", "resource"}, nil)
+		"Objects in the queue, those included that are only looked at again, by SyncTarget and resource.", targetlabels.Names("resource"), nil)
 	pendingObjects = prometheus.NewDesc("synchub_sync_pending_objects",
-		"Objects that changed and were not tried since, or not since the target is away, by SyncTarget and resource.", []string{"sync_target", "resource"}, nil)
+		"Objects that changed and were not tried since, or not since the target is away, by SyncTarget and resource.", targetlabels.Names("resource"), nil)
 	pendingSeconds = prometheus.NewDesc("synchub_sync_oldest_pending_seconds",
-		"For how long the first of those waits, by SyncTarget and resource; 0 if none does.", []string{"sync_target", "resource"}, nil)
+		"For how long the first of those waits, by SyncTarget and resource; 0 if none does.", targetlabels.Names("resource"), nil)
 
 	unverifiedObjects = prometheus.NewDesc("synchub_sync_unverified_objects",
-		"Objects of a target with the hub's label and a mark that names it, but that somebody else wrote, by SyncTarget and resource. They are left alone.", []string{"sync_target", "resource"}, nil)
+		"Objects of a target with the hub's label and a mark that names it, but that somebody else wrote, by SyncTarget and resource. They are left alone.", targetlabels.Names("resource"), nil)
 
 	collector = metrics.New(collectQueueStats, queueDepth, pendingObjects, pendingSeconds, unverifiedObjects)
 )
@@ -77,11 +78,20 @@ func Collectors() []prometheus.Collector {
 
 // controllerMetrics are the series of one controller.
 type controllerMetrics struct {
-	syncTarget, resource string
+	syncTarget types.UID
+	resource   string
+	actions    *prometheus.CounterVec
+	failing    *prometheus.GaugeVec
+	latencies  prometheus.ObserverVec
 }
 
 func newMetrics(syncTarget types.UID, resource plan.Resource) *controllerMetrics {
-	return &controllerMetrics{syncTarget: string(syncTarget), resource: resource.GroupResource().String()}
+	labels := targetlabels.Labels(syncTarget)
+	labels["resource"] = resource.GroupResource().String()
+	return &controllerMetrics{
+		syncTarget: syncTarget, resource: labels["resource"],
+		actions: syncActions.MustCurryWith(labels), failing: failingObjects.MustCurryWith(labels), latencies: syncLatencies.MustCurryWith(labels),
+	}
 }
 
 func (m *controllerMetrics) observeReconcile(outcome outcome, duration time.Duration, err error) {
@@ -96,7 +106,7 @@ func (m *controllerMetrics) observeReconcile(outcome outcome, duration time.Dura
 	if action != plan.None {
 		syncDurations.WithLabelValues(m.resource, direction, string(action)).Observe(duration.Seconds())
 	}
-	syncActions.WithLabelValues(m.syncTarget, m.resource, direction, string(action), string(outcome.decision.Cause), result).Inc()
+	m.actions.WithLabelValues(direction, string(action), string(outcome.decision.Cause), result).Inc()
 }
 
 // observeLatency records the time since the change on the side that the object comes from. Without such a change the pass was
@@ -112,23 +122,23 @@ func (m *controllerMetrics) observeLatency(outcome outcome, pending pendingChang
 		direction, since = directionUp, pending.target
 	}
 	if !since.IsZero() {
-		syncLatencies.WithLabelValues(m.syncTarget, m.resource, direction).Observe(now.Sub(since).Seconds())
+		m.latencies.WithLabelValues(direction).Observe(now.Sub(since).Seconds())
 	}
 }
 
 // failureChanged is called when the reason of an object's failure changes; "" means no failure.
 func (m *controllerMetrics) failureChanged(before, now string) {
 	if before != "" {
-		failingObjects.WithLabelValues(m.syncTarget, m.resource, before).Dec()
+		m.failing.WithLabelValues(before).Dec()
 	}
 	if now != "" {
-		failingObjects.WithLabelValues(m.syncTarget, m.resource, now).Inc()
+		m.failing.WithLabelValues(now).Inc()
 	}
 }
 
 // remove deletes the series of this controller.
 func (m *controllerMetrics) remove() {
-	series := prometheus.Labels{"sync_target": m.syncTarget, "resource": m.resource}
+	series := prometheus.Labels{targetlabels.UID: string(m.syncTarget), "resource": m.resource}
 	syncActions.DeletePartialMatch(series)
 	failingObjects.DeletePartialMatch(series)
 	syncLatencies.DeletePartialMatch(series)
@@ -143,7 +153,10 @@ type queueStats struct {
 }
 
 func collectQueueStats(running []*Controller, metrics chan<- prometheus.Metric) {
-	type pair struct{ syncTarget, resource string }
+	type pair struct {
+		syncTarget types.UID
+		resource   string
+	}
 	readings := map[pair]queueStats{}
 	for _, controller := range running {
 		key := pair{controller.metrics.syncTarget, controller.metrics.resource}
@@ -153,7 +166,7 @@ func collectQueueStats(running []*Controller, metrics chan<- prometheus.Metric) 
 	}
 	for key, stats := range readings {
 		gauge := func(described *prometheus.Desc, value float64) {
-			metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, value, key.syncTarget, key.resource)
+			metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, value, targetlabels.Values(key.syncTarget, key.resource)...)
 		}
 		gauge(queueDepth, float64(stats.depth))
 		gauge(pendingObjects, float64(stats.waiting))

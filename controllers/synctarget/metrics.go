@@ -20,22 +20,24 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	"github.com/synchub-dev/synchub/provider/metrics/targetlabels"
 )
 
-// info maps the UID, by which all other metrics are labelled, to the name. They do not have the name as a label, because another
-// SyncTarget, of another user, may take the name later.
 var info = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 	Name: "synchub_sync_target_info",
 	Help: "1 for each SyncTarget, with its name and the logical cluster of its inventory workspace.",
-}, []string{"sync_target", "name", "inventory"})
+}, targetlabels.Names())
 
 // Collectors returns the package's metrics. Register them once.
 func Collectors() []prometheus.Collector { return []prometheus.Collector{info} }
 
 func setInfo(syncTarget types.UID, request mcreconcile.Request) {
-	info.WithLabelValues(string(syncTarget), request.Name, string(request.ClusterName)).Set(1)
+	targetlabels.Set(syncTarget, request.Name, string(request.ClusterName))
+	info.WithLabelValues(targetlabels.Values(syncTarget)...).Set(1)
 }
 
 func deleteInfo(syncTarget types.UID) {
-	info.DeletePartialMatch(prometheus.Labels{"sync_target": string(syncTarget)})
+	info.DeletePartialMatch(prometheus.Labels{targetlabels.UID: string(syncTarget)})
+	targetlabels.Forget(syncTarget)
 }

@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -38,6 +39,7 @@ type absenceVerifier interface {
 	TakeVerified(mailbox logicalcluster.Name, candidate absence.Candidate) bool
 	WasRebound(mailbox logicalcluster.Name) bool
 	HiddenObjects(mailbox logicalcluster.Name) absence.HiddenObjects
+	Pending() (count int, since time.Time)
 	ObserveBinding(mailbox logicalcluster.Name, resourceVersion string)
 	Clear(mailbox logicalcluster.Name, candidate absence.Candidate)
 	RequireRelist(mailbox logicalcluster.Name, resource schema.GroupVersionResource)

@@ -43,12 +43,16 @@ var (
 		"Memory that each mailbox may take now so that all mailboxes fit, in bytes; 0 while they fit without it.", nil, nil)
 	limitedMailboxes = prometheus.NewDesc("synchub_mailboxes_limited",
 		"Mailboxes of which some objects are not cached because of a limit.", nil, nil)
+	absencePending = prometheus.NewDesc("synchub_absence_pending_objects",
+		"Objects that mailboxes lack, and whose copies stay until their absence is proven.", nil, nil)
+	absenceOldest = prometheus.NewDesc("synchub_absence_oldest_pending_seconds",
+		"For how long the first of these waits for the proof; 0 if none does.", nil, nil)
 	evictedMailboxes = prometheus.NewDesc("synchub_mailboxes_evicted",
 		"Mailboxes of which nothing is cached because they have too many objects.", nil, nil)
 )
 
 // runningMailboxes are the running [Mailboxes]: none on a hub that does not lead.
-var runningMailboxes = metrics.New(collectMailboxes, cacheObjects, cacheBytes, totalBytes, maxTotalBytes, fairShareBytes, limitedMailboxes, evictedMailboxes)
+var runningMailboxes = metrics.New(collectMailboxes, cacheObjects, cacheBytes, totalBytes, maxTotalBytes, fairShareBytes, limitedMailboxes, evictedMailboxes, absencePending, absenceOldest)
 
 // Collectors returns the package's metrics, to be registered once.
 func Collectors() []prometheus.Collector { return []prometheus.Collector{endpointUp, runningMailboxes} }
@@ -66,6 +70,7 @@ func collectMailboxes(started []*Mailboxes, metrics chan<- prometheus.Metric) {
 		}
 	}
 	collectTotals(started, metrics)
+	collectAbsences(started, metrics)
 	for of := range objects {
 		for described, sum := range map[*prometheus.Desc]int64{cacheObjects: objects[of], cacheBytes: bytes[of]} {
 			metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, float64(sum), of.endpoint, of.resource)
@@ -95,6 +100,23 @@ func collectTotals(started []*Mailboxes, metrics chan<- prometheus.Metric) {
 	} {
 		metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, float64(value))
 	}
+}
+
+// collectAbsences collects how many absences are not proven, and for how long.
+func collectAbsences(started []*Mailboxes, metrics chan<- prometheus.Metric) {
+	if len(started) == 0 {
+		return
+	}
+	total, oldest := 0, 0.0
+	for _, mailboxes := range started {
+		count, since := mailboxes.absence.Pending()
+		total += count
+		if count > 0 {
+			oldest = max(oldest, mailboxes.clock.Since(since).Seconds())
+		}
+	}
+	metrics <- prometheus.MustNewConstMetric(absencePending, prometheus.GaugeValue, float64(total))
+	metrics <- prometheus.MustNewConstMetric(absenceOldest, prometheus.GaugeValue, oldest)
 }
 
 // allInformers returns the wildcard informers of all endpoints.

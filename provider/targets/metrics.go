@@ -26,25 +26,26 @@ import (
 
 	"github.com/synchub-dev/synchub/provider/metrics"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/metrics/targetlabels"
 )
 
 var (
 	targetUp = prometheus.NewDesc("synchub_target_up",
-		"Whether the target answers: 1 or 0.", []string{"sync_target"}, nil)
+		"Whether the target answers: 1 or 0.", targetlabels.Names(), nil)
 	targetState = prometheus.NewDesc("synchub_target_state",
-		"1 for the reason that the condition of the connection has now.", []string{"sync_target", "reason"}, nil)
+		"1 for the reason that the condition of the connection has now.", targetlabels.Names("reason"), nil)
 	targetConnections = prometheus.NewDesc("synchub_target_connections_total",
-		"How often the target has come up.", []string{"sync_target"}, nil)
+		"How often the target has come up.", targetlabels.Names(), nil)
 	lastAnswer = prometheus.NewDesc("synchub_target_last_answer_timestamp_seconds",
-		"When the target last answered a probe, in seconds since 1970. None if it never has.", []string{"sync_target"}, nil)
+		"When the target last answered a probe, in seconds since 1970. None if it never has.", targetlabels.Names(), nil)
 	tokenIssued = prometheus.NewDesc("synchub_target_token_issued_timestamp_seconds",
-		"When the token of the target's kubeconfig was issued, in seconds since 1970. None if it has no end.", []string{"sync_target"}, nil)
+		"When the token of the target's kubeconfig was issued, in seconds since 1970. None if it has no end.", targetlabels.Names(), nil)
 	tokenExpiry = prometheus.NewDesc("synchub_target_token_expiry_timestamp_seconds",
-		"When the token of the target's kubeconfig ends, in seconds since 1970. None if it has no end.", []string{"sync_target"}, nil)
+		"When the token of the target's kubeconfig ends, in seconds since 1970. None if it has no end.", targetlabels.Names(), nil)
 	cacheObjects = prometheus.NewDesc("synchub_target_cache_objects",
-		"Objects of the target that the hub holds.", []string{"sync_target", "resource"}, nil)
+		"Objects of the target that the hub holds.", targetlabels.Names("resource"), nil)
 	cacheBytes = prometheus.NewDesc("synchub_target_cache_bytes",
-		"Estimate of the memory that those take.", []string{"sync_target", "resource"}, nil)
+		"Estimate of the memory that those take.", targetlabels.Names("resource"), nil)
 	totalBytes = prometheus.NewDesc("synchub_targets_bytes",
 		"Estimate of the memory that what is held of all targets takes together.", nil, nil)
 	maxTotalBytes = prometheus.NewDesc("synchub_targets_max_bytes",
@@ -87,19 +88,19 @@ func collectTotals(running []*Registry, metrics chan<- prometheus.Metric) {
 }
 
 func (c *Connection) collectHealth(metrics chan<- prometheus.Metric) {
-	health, syncTarget := c.Health(), string(c.SyncTarget)
+	health := c.Health()
 	gauge := func(described *prometheus.Desc, value float64, labels ...string) {
-		metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, value, labels...)
+		metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, value, targetlabels.Values(c.SyncTarget, labels...)...)
 	}
 	up := 0.0
 	if health.Up {
 		up = 1
 	}
-	gauge(targetUp, up, syncTarget)
-	gauge(targetState, 1, syncTarget, health.Reason)
-	metrics <- prometheus.MustNewConstMetric(targetConnections, prometheus.CounterValue, float64(c.ConnectionEpoch()), syncTarget)
+	gauge(targetUp, up)
+	gauge(targetState, 1, health.Reason)
+	metrics <- prometheus.MustNewConstMetric(targetConnections, prometheus.CounterValue, float64(c.ConnectionEpoch()), targetlabels.Values(c.SyncTarget)...)
 	if !health.LastSeen.IsZero() {
-		gauge(lastAnswer, float64(health.LastSeen.UnixMilli())/1000, syncTarget)
+		gauge(lastAnswer, float64(health.LastSeen.UnixMilli())/1000)
 	}
 	c.collectToken(metrics)
 }
@@ -111,7 +112,7 @@ func (c *Connection) collectToken(metrics chan<- prometheus.Metric) {
 		return
 	}
 	for described, at := range map[*prometheus.Desc]time.Time{tokenIssued: token.IssuedAt, tokenExpiry: token.ExpiresAt} {
-		metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, float64(at.Unix()), string(c.SyncTarget))
+		metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, float64(at.Unix()), targetlabels.Values(c.SyncTarget)...)
 	}
 }
 
@@ -128,7 +129,7 @@ func (c *Connection) collectCacheSizes(metrics chan<- prometheus.Metric) {
 	}
 	for resource := range objects {
 		for described, sum := range map[*prometheus.Desc]int64{cacheObjects: objects[resource], cacheBytes: bytes[resource]} {
-			metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, float64(sum), string(c.SyncTarget), resource)
+			metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, float64(sum), targetlabels.Values(c.SyncTarget, resource)...)
 		}
 	}
 }

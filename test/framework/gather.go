@@ -59,7 +59,7 @@ func Gather(t testing.TB, collectors ...prometheus.Collector) []Series {
 }
 
 // SeriesWithLabel returns the values of the series in which a label has the value. The keys are the metric's name without
-// the prefix, and the values of the other labels.
+// the prefix, and the values of the other labels that are not empty.
 func SeriesWithLabel(all []Series, label, value, prefix string) map[string]float64 {
 	found := map[string]float64{}
 	for _, one := range all {
@@ -68,7 +68,7 @@ func SeriesWithLabel(all []Series, label, value, prefix string) map[string]float
 		}
 		parts := []string{strings.TrimPrefix(one.Metric, prefix)}
 		for _, other := range slices.Sorted(maps.Keys(one.Labels)) {
-			if other != label {
+			if other != label && one.Labels[other] != "" {
 				parts = append(parts, one.Labels[other])
 			}
 		}

@@ -40,7 +40,7 @@ func (r *Report) Targets(syncTargets []edgev2alpha1.SyncTarget, now time.Time) {
 	}
 	switch {
 	case len(syncTargets) == 0:
-		r.add(area, Warning, "no cluster is registered in this workspace: see `kubectl synchub register --help`")
+		r.add(area, Warning, "no cluster is registered in this workspace: see `kubectl synchub register`")
 	case len(silent) == len(syncTargets):
 		r.add(area, Problem, "no hub has written to any of the %d SyncTargets for minutes: is one running, and does it serve this provider workspace?", len(silent))
 	case len(silent) > 0:

@@ -31,9 +31,8 @@ type state struct {
 	running bool
 	// wake ends a wait between passes.
 	wake chan struct{}
-	// pending holds the number of the request for each candidate. A candidate that was cleared and requested again has another
-	// number, so that a pass which began before does not verify it.
-	pending  map[Candidate]int
+	// pending holds the request for each candidate.
+	pending  map[Candidate]request
 	verified map[Candidate]struct{}
 	// requests counts the requests.
 	requests int
@@ -52,10 +51,36 @@ type state struct {
 	hiddenObjects HiddenObjects
 }
 
-// addPending makes a candidate pending.
-func (s *state) addPending(candidate Candidate) {
+// request is the request for a candidate. A candidate that was cleared and requested again has another number, so that a pass which began
+// before does not verify it.
+type request struct {
+	number int
+	since  time.Time
+}
+
+// addPending makes a candidate pending. One that is pending already keeps its time.
+func (s *state) addPending(candidate Candidate, now time.Time) {
 	s.requests++
-	s.pending[candidate] = s.requests
+	if before, ok := s.pending[candidate]; ok {
+		now = before.since
+	}
+	s.pending[candidate] = request{s.requests, now}
+}
+
+// Pending returns the number of candidates of all mailboxes whose absence is not proven, and since when the first of them waits for
+// that; a zero time if there are none.
+func (v *Verifier) Pending() (count int, since time.Time) {
+	v.lock.Lock()
+	defer v.lock.Unlock()
+	for _, state := range v.states {
+		count += len(state.pending)
+		for _, request := range state.pending {
+			if since.IsZero() || request.since.Before(since) {
+				since = request.since
+			}
+		}
+	}
+	return count, since
 }
 
 // notify ends a wait between passes.
@@ -72,7 +97,7 @@ func (v *Verifier) stateLocked(mailbox logicalcluster.Name) *state {
 	if !ok {
 		found = &state{
 			wake:           make(chan struct{}, 1),
-			pending:        map[Candidate]int{},
+			pending:        map[Candidate]request{},
 			verified:       map[Candidate]struct{}{},
 			verifiedCaches: map[schema.GroupVersionResource]string{},
 		}
@@ -81,8 +106,8 @@ func (v *Verifier) stateLocked(mailbox logicalcluster.Name) *state {
 	return found
 }
 
-// pendingCandidates returns the pending candidates with the numbers of their requests, and ends the run if there are none.
-func (v *Verifier) pendingCandidates(ctx context.Context, mailbox logicalcluster.Name) map[Candidate]int {
+// pendingCandidates returns the pending candidates with their requests, and ends the run if there are none.
+func (v *Verifier) pendingCandidates(ctx context.Context, mailbox logicalcluster.Name) map[Candidate]request {
 	v.lock.Lock()
 	defer v.lock.Unlock()
 	state := v.stateLocked(mailbox)
@@ -98,12 +123,12 @@ func (v *Verifier) pendingCandidates(ctx context.Context, mailbox logicalcluster
 
 // applyResult keeps verifications for [Verifier.TakeVerified], unless [Verifier.Clear] dropped the candidate since the pass
 // began with these requests, even if it is pending again.
-func (v *Verifier) applyResult(mailbox logicalcluster.Name, requested map[Candidate]int, result passResult) {
+func (v *Verifier) applyResult(mailbox logicalcluster.Name, requested map[Candidate]request, result passResult) {
 	v.lock.Lock()
 	state := v.stateLocked(mailbox)
 	var decided []Candidate
 	for _, candidate := range result.verified {
-		if request, ok := state.pending[candidate]; ok && request == requested[candidate] {
+		if request, ok := state.pending[candidate]; ok && request.number == requested[candidate].number {
 			delete(state.pending, candidate)
 			state.verified[candidate] = struct{}{}
 			decided = append(decided, candidate)
@@ -143,7 +168,7 @@ func (v *Verifier) ForgetResource(resource schema.GroupVersionResource) {
 	defer v.lock.Unlock()
 	isOfResource := func(candidate Candidate) bool { return candidate.Resource == resource }
 	for _, state := range v.states {
-		maps.DeleteFunc(state.pending, func(candidate Candidate, _ int) bool { return isOfResource(candidate) })
+		maps.DeleteFunc(state.pending, func(candidate Candidate, _ request) bool { return isOfResource(candidate) })
 		maps.DeleteFunc(state.verified, func(candidate Candidate, _ struct{}) bool { return isOfResource(candidate) })
 		delete(state.verifiedCaches, resource)
 		if len(state.pending) == 0 {

@@ -137,7 +137,7 @@ func (v *Verifier) Verify(ctx context.Context, mailbox logicalcluster.Name, cand
 	if _, ok := state.pending[candidate]; ok && state.running {
 		return
 	}
-	state.addPending(candidate)
+	state.addPending(candidate, v.clock.Now())
 	if state.running {
 		state.notify()
 		return

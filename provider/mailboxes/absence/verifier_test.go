@@ -39,7 +39,7 @@ func TestVerifiedAbsences(t *testing.T) {
 	state := v.stateLocked(here)
 	a, b, c := missingObject(configMaps, "a"), missingObject(configMaps, "b"), missingObject(configMaps, "c")
 	for _, candidate := range []Candidate{a, b, c} {
-		state.addPending(candidate)
+		state.addPending(candidate, v.clock.Now())
 	}
 	g.Expect(v.TakeVerified(here, a)).To(BeFalse(), "nothing is verified yet")
 
@@ -57,7 +57,7 @@ func TestVerifiedAbsences(t *testing.T) {
 	g.Expect(v.TakeVerified(here, a)).To(BeFalse(), "a verification counts once")
 
 	// A verification that nobody has taken is void when the object comes back.
-	state.addPending(a)
+	state.addPending(a, v.clock.Now())
 	setVerified(v, a)
 	v.Clear(here, a)
 	g.Expect(v.TakeVerified(here, a)).To(BeFalse())
@@ -68,7 +68,7 @@ func TestVerifiedAbsences(t *testing.T) {
 
 	// An undecided candidate stays pending, and the cache is not notified.
 	cache.takeDecided()
-	state.addPending(a)
+	state.addPending(a, v.clock.Now())
 	setVerified(v, b)
 	g.Expect(cache.takeDecided()).To(BeEmpty())
 	g.Expect(state.pending).To(And(HaveLen(1), HaveKey(a)))
@@ -79,16 +79,38 @@ func TestAPassDoesNotVerifyLaterRequests(t *testing.T) {
 	g := NewWithT(t)
 	v, _ := newVerifier(&fakeCache{})
 	a := missingObject(configMaps, "a")
-	v.stateLocked(here).addPending(a)
+	v.stateLocked(here).addPending(a, v.clock.Now())
 	requested := v.pendingCandidates(t.Context(), here)
 	v.Clear(here, a)
-	v.stateLocked(here).addPending(a)
+	v.stateLocked(here).addPending(a, v.clock.Now())
 	v.applyResult(here, requested, passResult{verified: []Candidate{a}})
 	g.Expect(v.TakeVerified(here, a)).To(BeFalse())
 
 	// The next pass verifies it.
 	v.applyResult(here, v.pendingCandidates(t.Context(), here), passResult{verified: []Candidate{a}})
 	g.Expect(v.TakeVerified(here, a)).To(BeTrue())
+}
+
+// The oldest request counts, of all mailboxes, until its candidate is decided.
+func TestPending(t *testing.T) {
+	g := NewWithT(t)
+	v, clock := newVerifier(&fakeCache{})
+	count, since := v.Pending()
+	g.Expect(count).To(BeZero())
+	g.Expect(since).To(BeZero())
+	began := clock.Now()
+	a, b := missingObject(configMaps, "a"), missingObject(configMaps, "b")
+	v.stateLocked(here).addPending(a, clock.Now())
+	clock.Step(time.Minute)
+	v.stateLocked(there).addPending(b, clock.Now())
+	v.stateLocked(here).addPending(a, clock.Now())
+	count, since = v.Pending()
+	g.Expect(count).To(Equal(2))
+	g.Expect(since).To(Equal(began), "one that is asked for again waits since the first time")
+	setVerified(v, a)
+	count, since = v.Pending()
+	g.Expect(count).To(Equal(1))
+	g.Expect(since).To(Equal(began.Add(time.Minute)))
 }
 
 func TestObserveBinding(t *testing.T) {
@@ -265,7 +287,7 @@ func TestForgetResource(t *testing.T) {
 	state := v.stateLocked(here)
 	forgotten, kept := missingObject(secrets, "a"), missingObject(configMaps, "a")
 	for _, candidate := range []Candidate{forgotten, kept} {
-		state.addPending(candidate)
+		state.addPending(candidate, v.clock.Now())
 		state.verified[candidate], state.verifiedCaches[candidate.Resource] = struct{}{}, "1"
 	}
 	v.ForgetResource(secrets)

@@ -1,0 +1,65 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package targetlabels has the labels by which metrics name a SyncTarget.
+package targetlabels
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// UID is the label by which series of a SyncTarget are found and deleted: another SyncTarget may take its name later.
+const UID = "sync_target"
+
+// labels are those of each metric about one SyncTarget, so that a query needs no join: the UID, the name, and the logical cluster of the
+// inventory workspace.
+var labels = []string{UID, "name", "inventory"}
+
+// Names returns the labels of a metric about one SyncTarget, with others behind them.
+func Names(others ...string) []string { return slices.Concat(labels, others) }
+
+// named maps the UID of each known SyncTarget to its name and inventory.
+var named sync.Map
+
+type name struct{ name, inventory string }
+
+// Set names a SyncTarget. It is safe for concurrent use, as the other functions are.
+func Set(syncTarget types.UID, syncTargetName, inventory string) {
+	named.Store(syncTarget, name{syncTargetName, inventory})
+}
+
+// Forget removes the name of a SyncTarget that is gone.
+func Forget(syncTarget types.UID) { named.Delete(syncTarget) }
+
+// Values returns the values of [Names], with others behind them. A SyncTarget that has no name, since it is gone, has only a UID.
+func Values(syncTarget types.UID, others ...string) []string {
+	known, _ := named.Load(syncTarget)
+	of, _ := known.(name)
+	return slices.Concat([]string{string(syncTarget), of.name, of.inventory}, others)
+}
+
+// Labels returns the labels of a SyncTarget, to curry a vector with them.
+func Labels(syncTarget types.UID) prometheus.Labels {
+	curried := prometheus.Labels{}
+	for i, value := range Values(syncTarget) {
+		curried[labels[i]] = value
+	}
+	return curried
+}
