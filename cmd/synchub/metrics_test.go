@@ -109,7 +109,7 @@ func TestThePageListsTheMetrics(t *testing.T) {
 
 // No metric has a label with names of objects, whose number is unbounded.
 func TestLabelsAreBounded(t *testing.T) {
-	bounded := []string{"sync_target", "resource", "direction", "action", "cause", "result", "reason", "destination", "class", "verb", "code", "endpoint", "state", "version", "commit", "go_version", "none"}
+	bounded := []string{"sync_target", "resource", "direction", "action", "cause", "result", "reason", "destination", "class", "verb", "code", "endpoint", "state", "condition", "status", "version", "commit", "go_version", "none"}
 	for name, metric := range registered(t) {
 		_, labels, _ := strings.Cut(metric, " by ")
 		for label := range strings.SplitSeq(labels, ", ") {

@@ -147,6 +147,7 @@ func (c *Controller) Register() error {
 			c.lock.Lock()
 			defer c.lock.Unlock()
 			c.queue, c.runContext = queue, ctx
+			context.AfterFunc(ctx, runningControllers.Add(c))
 			return nil
 		})).
 		WatchesRawSource(topic.Source(c.ConnectionChanged, c.onChanged)).

@@ -22,13 +22,16 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	testclock "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
+	"github.com/synchub-dev/synchub/provider/metrics/targetlabels"
 )
 
 // The info metric shows the name of a SyncTarget under its current UID until the SyncTarget is untracked.
@@ -64,4 +67,27 @@ func TestInfo(t *testing.T) {
 	controller.untrack(named("florin"))
 	controller.untrack(named("never"))
 	expect("one was lost", "guilder-1")
+}
+
+// The metric has the hub's own conditions, whatever somebody writes into the status.
+func TestConditionStates(t *testing.T) {
+	controller := NewController(Options{Clock: testclock.NewFakeClock(time.Unix(1000, 0))})
+	defer runningControllers.Add(controller)()
+	targetlabels.Set("uid", "florin", "workspace")
+	defer targetlabels.Forget("uid")
+	state := &targetState{}
+	controller.states["uid"] = state
+	controller.setConditions(state, []metav1.Condition{
+		{Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionFalse}, {Type: edgev2alpha1.ConditionDrained, Status: metav1.ConditionTrue},
+		{Type: "Forged", Status: metav1.ConditionTrue}, {Type: edgev2alpha1.ConditionSuspended, Status: "Forged"},
+	})
+	const want = `
+# HELP synchub_sync_target_condition 1 for the status that a condition of a SyncTarget has. None: the SyncTarget has no such condition.
+# TYPE synchub_sync_target_condition gauge
+synchub_sync_target_condition{condition="Drained",inventory="workspace",name="florin",status="True",sync_target="uid"} 1
+synchub_sync_target_condition{condition="Ready",inventory="workspace",name="florin",status="False",sync_target="uid"} 1
+`
+	if err := testutil.CollectAndCompare(runningControllers, strings.NewReader(want)); err != nil {
+		t.Error(err)
+	}
 }

@@ -127,6 +127,7 @@ func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster
 	}); err != nil {
 		return reconcile.Result{}, err
 	}
+	c.setConditions(state, syncTarget.Status.Conditions)
 	if apiequality.Semantic.DeepEqual(stored.Status, syncTarget.Status) {
 		return result, nil
 	}

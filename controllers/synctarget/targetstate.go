@@ -47,6 +47,8 @@ type targetState struct {
 	// conflictSeen is true once this hub has observed an older SyncTarget of the same cluster. After that SyncTarget is gone, the
 	// conflict that the ledger records does not count.
 	conflictSeen bool
+	// conditions are those that the metric has, as the hub has set them last. The controller's lock guards them.
+	conditions []conditionState
 }
 
 // restartTrust says how long findings of the previous hub about a target count.
