@@ -122,7 +122,7 @@ var _ = Describe("a cluster that had another SyncTarget", func() {
 		began := time.Now()
 		removed := kubectl.onTerminal(ctx, append([]string{"synchub", "unregister", ns, "--yes"}, admin...)...)
 		AddReportEntry("unregister", fmt.Sprintf("%s\n%s", time.Since(began).Round(time.Second/10), removed.errs), ReportEntryVisibilityAlways)
-		Expect(removed.errs).To(ContainSubstring("mailbox"), "it says what it waits for")
+		Expect(removed.errs).To(ContainSubstring("Waiting for"), "it says what it waits for")
 
 		kubectl.succeeds(ctx, append(register, "--adopt")...)
 		Expect(value(ctx, inventory.Config, syncTargets, "", ns, "spec", "adoption")).To(Equal("IfIdentical"))

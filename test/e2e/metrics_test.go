@@ -70,6 +70,12 @@ var _ = Describe("metrics", func() {
 		expect(1, "synchub_target_up")
 		expect(1, "synchub_target_state", `reason="Connected"`)
 		expect(1, "synchub_sync_target_info", `name="quiet"`)
+		expect(1, "synchub_sync_target_condition", `name="quiet"`, `condition="Ready"`, `status="True"`)
+		all, err := hub.Metrics(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(all["synchub_mailbox_creation_seconds_count"]).To(BeNumerically(">=", 1))
+		Expect(samples(ctx, "synchub_mailbox_creations", `state="waiting"`)).To(BeEquivalentTo(0))
+		Expect(samples(ctx, "leader_election_master_status", `name="synchub"`)).To(BeEquivalentTo(1))
 		expect(1, "synchub_target_cache_objects", `resource="deployments.apps"`)
 		Expect(told("synchub_target_cache_bytes", `resource="deployments.apps"`)()).To(BeNumerically(">", 1000))
 		Expect(samples(ctx, "synchub_mailbox_cache_bytes", `resource="deployments.apps"`)).To(BeNumerically(">", 1000))
@@ -97,6 +103,9 @@ func expectOnPage(ctx context.Context) {
 		var labels []string
 		if row[2] != "none" {
 			labels = strings.Split(strings.ReplaceAll(row[2], "`", ""), ", ")
+		}
+		if slices.Contains(labels, "sync_target") {
+			labels = append(labels, "name", "inventory")
 		}
 		slices.Sort(labels)
 		labelsOf[row[1]] = labels
