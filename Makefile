@@ -57,10 +57,11 @@ tools: ## Build all tools that are missing or whose pin changed into bin/
 	go run ./hack/buildtools -for all
 
 .PHONY: generate
-generate: ## Generate deep copies, CRDs and APIResourceSchemas from the types in apis/
+generate: ## Generate deep copies, CRDs and APIResourceSchemas from the types in apis/, and the dashboards for Grafana
 	go run ./hack/buildtools controller-gen
 	go run ./hack/generate
 	cp apis/schemas/crds/synchub.dev_publishedresources.yaml charts/synchub/files/crds/
+	go run ./hack/dashboards
 
 .PHONY: schemas
 schemas: ## Take the schemas of Kubernetes' APIs that the chart brings from the pinned kube-apiserver

@@ -220,7 +220,7 @@ func TestAllValuesAreUsed(t *testing.T) {
 		"topologyKey: example.org/rack", "nodeAffinity:", "key: example.org/taint", "example.org/pool: hubs", "priorityClassName: important",
 		"terminationGracePeriodSeconds: 61", "runAsUser: 1234", "example.org/team: hub", "example.org/note: hello",
 		"name: global-pull-secret", "example.org/common: label", "example.org/common: note", "name: GOGC", "mountPath: /scratch", "emptyDir: {}", "ip: 192.0.2.7",
-		"kind: PrometheusRule", "example.org/prometheus: rules", "alert: SynchubNothingLeads", "kind: PodMonitor", "example.org/prometheus: pods", "interval: 31s", "scrapeTimeout: 11s", "kind: ServiceMonitor", "example.org/prometheus: services", "interval: 32s", "scrapeTimeout: 12s",
+		"name: hub-of-ours-fleet-dashboard", "example.org/grafana: dashboards", "example.org/folder: hubs", `"uid": "synchub-target"`, "kind: PrometheusRule", "example.org/prometheus: rules", "alert: SynchubNothingLeads", "kind: PodMonitor", "example.org/prometheus: pods", "interval: 31s", "scrapeTimeout: 11s", "kind: ServiceMonitor", "example.org/prometheus: services", "interval: 32s", "scrapeTimeout: 12s",
 		"initialDelaySeconds: 62", "periodSeconds: 63", "timeoutSeconds: 64", "failureThreshold: 65", "periodSeconds: 66", "timeoutSeconds: 67",
 		"kind: NetworkPolicy", "example.org/metrics: readers", "cidr: 192.0.2.0/24", "type: Recreate", "revisionHistoryLimit: 3", "- NET_RAW", "type: Localhost", "example.org/note: deployed",
 		"name: more-of-it", "name: 'hub-of-ours-more'",

@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -27,6 +28,9 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+
+	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/dashboards"
 )
 
 var _ = Describe("metrics", func() {
@@ -83,12 +87,36 @@ var _ = Describe("metrics", func() {
 		expect(0, "synchub_sync_pending_objects")
 		By("telling nothing that is not on the page, by no other labels")
 		expectOnPage(ctx)
+		By("giving the panels of the dashboards data")
+		expectPanels(ctx, syncTarget.Annotations["kcp.io/cluster"], "quiet")
 
 		remove(ctx, inventory.Config, syncTargets, "", "quiet")
 		eventuallyGone(ctx, inventory.Config, syncTargets, "", "quiet")
 		Eventually(seriesOf).WithContext(ctx).WithArguments(uid).Should(BeZero())
 	}, NodeTimeout(3*time.Minute))
 })
+
+// expectPanels expects each query of the dashboards to have a result, unless it shows only what is wrong.
+func expectPanels(ctx context.Context, inventory, name string) {
+	GinkgoHelper()
+	root, err := framework.RepositoryRoot()
+	Expect(err).NotTo(HaveOccurred())
+	all, err := dashboards.Read(filepath.Join(root, "charts", "synchub", "files", "dashboards"))
+	Expect(err).NotTo(HaveOccurred())
+	var queries []string
+	for _, dashboard := range all {
+		queries = append(queries, dashboard.Queries(map[string]string{"inventory": inventory, "name": name})...)
+	}
+	samples, err := hub.Metrics(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	empty, err := dashboards.Empty(ctx, filepath.Join(suite.Options.Bin, "promtool"), GinkgoT().TempDir(), samples, queries)
+	Expect(err).NotTo(HaveOccurred())
+	for _, query := range empty {
+		// The token of the tests' kubeconfigs does not end.
+		Expect(query).To(Or(ContainSubstring(" > "), ContainSubstring(`status!="True"`), ContainSubstring("token_expiry")), "it has no result")
+	}
+	Expect(len(empty)).To(BeNumerically("<", len(queries)/2))
+}
 
 var (
 	documentedMetric = regexp.MustCompile("(?m)^\\| `(synchub_\\w+)` \\| \\w+ \\| ([^|]*) \\|")

@@ -1,0 +1,103 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package chart
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/synchub-dev/synchub/test/framework/dashboards"
+)
+
+// Each query is understood, and uses metrics that are documented; each panel has a place of its own.
+func TestDashboards(t *testing.T) {
+	_, chartDir, root := paths(t)
+	page, err := os.ReadFile(filepath.Join(root, "docs", "metrics.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := dashboards.Read(filepath.Join(chartDir, "files", "dashboards"))
+	if err != nil || len(all) != 3 {
+		t.Fatalf("%d dashboards were read: %v", len(all), err)
+	}
+	metric := regexp.MustCompile(`\bsynchub_\w+`)
+	var rules []map[string]string
+	for _, dashboard := range all {
+		taken := map[string]string{}
+		for _, panel := range dashboard.Panels {
+			for x := panel.GridPos.X; x < panel.GridPos.X+panel.GridPos.W; x++ {
+				for y := panel.GridPos.Y; y < panel.GridPos.Y+panel.GridPos.H; y++ {
+					at := fmt.Sprint(x, "/", y)
+					if other, ok := taken[at]; ok || x >= 24 {
+						t.Errorf("%s: %q is where %q is, or beyond the edge", dashboard.Title, panel.Title, other)
+					}
+					taken[at] = panel.Title
+				}
+			}
+		}
+		for _, expr := range dashboard.Queries(map[string]string{"inventory": "i", "name": "florin"}) {
+			rules = append(rules, map[string]string{"record": fmt.Sprint("panel:", len(rules)), "expr": expr})
+			for _, name := range metric.FindAllString(expr, -1) {
+				if !strings.Contains(string(page), "`"+strings.TrimSuffix(name, "_bucket")+"`") {
+					t.Errorf("%s uses %s, which docs/metrics.md does not list", dashboard.Title, name)
+				}
+			}
+		}
+	}
+	content, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "panels", "rules": rules}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "rules.yaml")
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if output, err := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "promtool"), "check", "rules", file).CombinedOutput(); err != nil || len(rules) < 40 {
+		t.Errorf("of %d queries: %v\n%s", len(rules), err, output)
+	}
+}
+
+// The ConfigMaps hold the files as they are.
+func TestDashboardsAreRendered(t *testing.T) {
+	_, chartDir, _ := paths(t)
+	rendered := objects(t, "--set", "metrics.dashboards.enabled=true")
+	for _, name := range []string{"fleet", "target", "hub"} {
+		var file, shipped any
+		content, err := os.ReadFile(filepath.Join(chartDir, "files", "dashboards", "synchub-"+name+".json"))
+		if err != nil || json.Unmarshal(content, &file) != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		configMap := rendered["ConfigMap/synchub-"+name+"-dashboard"]
+		if configMap == nil {
+			t.Fatalf("%s was not rendered", name)
+		}
+		if err := json.Unmarshal([]byte(nested(t, configMap, "data", "synchub-"+name+".json")), &shipped); err != nil || fmt.Sprint(file) != fmt.Sprint(shipped) {
+			t.Errorf("%s was changed: %v", name, err)
+		}
+		if configMap.GetLabels()["grafana_dashboard"] != "1" {
+			t.Errorf("%s has the labels %v", name, configMap.GetLabels())
+		}
+	}
+}
