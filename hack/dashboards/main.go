@@ -46,5 +46,5 @@ func write(one dashboard) error {
 	if err := encoder.Encode(one.render()); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(directory, one.uid+".json"), content.Bytes(), 0o644) //nolint:gosec // everybody may read it
+	return os.WriteFile(filepath.Join(directory, one.uid+".json"), content.Bytes(), 0o644)
 }

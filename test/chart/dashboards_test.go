@@ -45,18 +45,7 @@ func TestDashboards(t *testing.T) {
 	metric := regexp.MustCompile(`\bsynchub_\w+`)
 	var rules []map[string]string
 	for _, dashboard := range all {
-		taken := map[string]string{}
-		for _, panel := range dashboard.Panels {
-			for x := panel.GridPos.X; x < panel.GridPos.X+panel.GridPos.W; x++ {
-				for y := panel.GridPos.Y; y < panel.GridPos.Y+panel.GridPos.H; y++ {
-					at := fmt.Sprint(x, "/", y)
-					if other, ok := taken[at]; ok || x >= 24 {
-						t.Errorf("%s: %q is where %q is, or beyond the edge", dashboard.Title, panel.Title, other)
-					}
-					taken[at] = panel.Title
-				}
-			}
-		}
+		checkPlaces(t, dashboard)
 		for _, expr := range dashboard.Queries(map[string]string{"inventory": "i", "name": "florin"}) {
 			rules = append(rules, map[string]string{"record": fmt.Sprint("panel:", len(rules)), "expr": expr})
 			for _, name := range metric.FindAllString(expr, -1) {
@@ -76,6 +65,22 @@ func TestDashboards(t *testing.T) {
 	}
 	if output, err := exec.CommandContext(t.Context(), filepath.Join(root, "bin", "promtool"), "check", "rules", file).CombinedOutput(); err != nil || len(rules) < 40 {
 		t.Errorf("of %d queries: %v\n%s", len(rules), err, output)
+	}
+}
+
+// checkPlaces checks that no panel covers another.
+func checkPlaces(t *testing.T, dashboard dashboards.Dashboard) {
+	t.Helper()
+	taken := map[string]string{}
+	for _, panel := range dashboard.Panels {
+		at := panel.GridPos
+		for cell := range at.W * at.H {
+			place := fmt.Sprint(at.X+cell%at.W, "/", at.Y+cell/at.W)
+			if other, ok := taken[place]; ok || at.X+at.W > 24 {
+				t.Errorf("%s: %q is where %q is, or beyond the edge", dashboard.Title, panel.Title, other)
+			}
+			taken[place] = panel.Title
+		}
 	}
 }
 

@@ -63,7 +63,6 @@ func (c *cluster) runJobs(t *testing.T) (stop func() int) {
 
 func (c *cluster) runPod(ctx context.Context, program string, pod *corev1.Pod) error {
 	phase := corev1.PodSucceeded
-	//nolint:gosec // the program and the chart are ours
 	output, err := exec.CommandContext(ctx, program, append(pod.Spec.Containers[0].Args, "--hosting-kubeconfig", c.Kubeconfig)...).CombinedOutput()
 	if err != nil {
 		phase, err = corev1.PodFailed, fmt.Errorf("%w: %s", err, output)

@@ -39,7 +39,7 @@ type Dashboard struct {
 
 // Panel is a panel with its place and its queries.
 type Panel struct {
-	Title   string                  `json:"title"`
+	Title   string                   `json:"title"`
 	GridPos struct{ X, Y, W, H int } `json:"gridPos"`
 	Targets []struct {
 		Expr string `json:"expr"`
