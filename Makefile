@@ -15,8 +15,8 @@ DATE    ?= $(shell git log -1 --format=%cI 2>/dev/null || echo unknown)
 VERSION_FLAGS = -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 BUILD_FLAGS   = -buildvcs=false -ldflags '$(VERSION_FLAGS)'
 
-# All but the end-to-end specs, which ginkgo runs, and the test with hundreds of targets.
-UNIT_PACKAGES = $(shell go list ./... | grep -v -e /synchub/test/e2e -e /synchub/test/scale)
+# All but the end-to-end specs, which ginkgo runs, and the tests with hundreds of targets and of an upgrade.
+UNIT_PACKAGES = $(shell go list ./... | grep -v -e /synchub/test/e2e -e /synchub/test/scale -e /synchub/test/upgrade)
 
 UNIT_TIMEOUT ?= 30m
 E2E_TIMEOUT  ?= 45m
@@ -27,6 +27,8 @@ FUZZTIME     ?= 10s
 # The directories with parsers of what targets and tenants write. Their fuzz tests share PARSERS_SECONDS evenly.
 PARSERS      := apis provider controllers/mailbox controllers/namelock controllers/objectsync/plan controllers/placement
 PARSERS_SECONDS ?= 60
+# The version from which test-upgrade upgrades: the last release, or before the first one a commit.
+UPGRADE_FROM ?= 4cd57f072567cd56d8b95c14d1974ddb0f257ab7
 # How many targets test-scale has, and of how many resources objects are synced.
 TARGETS      ?= 300
 RESOURCES    ?= 1
@@ -111,6 +113,13 @@ test-image: ## Build the container image twice, compare, validate it, and run it
 .PHONY: test-escapes
 test-escapes: ## Run what hostile servers and kubeconfigs try; it is part of test-unit too
 	go test -race -vet=off -timeout $(UNIT_TIMEOUT) ./test/escapes
+
+.PHONY: test-upgrade
+test-upgrade: test-tools ## Upgrade from the version UPGRADE_FROM under load, and go back
+	rm -rf bin/former && mkdir -p bin/former
+	git archive $(UPGRADE_FROM) | tar -x -C bin/former
+	cd bin/former && go build -buildvcs=false -o synchub ./cmd/synchub
+	go test -race -vet=off -count=1 -timeout $(UNIT_TIMEOUT) -v ./test/upgrade -args -former='$(CURDIR)/bin/former'
 
 .PHONY: test-e2e
 test-e2e: test-tools ## Run the end-to-end tests; FOCUS=<regular expression> selects specs

@@ -55,8 +55,9 @@ type Installation struct {
 
 	opts              servers.Options
 	kcp               *servers.KCP
+	hosting           *servers.Target
 	number            int
-	binary            string
+	version           Version
 	hostingKubeconfig string
 	replicas          int
 }
@@ -72,19 +73,31 @@ func numbered(name string, number int) string {
 	return fmt.Sprintf("%s-%d", name, number)
 }
 
-// New prepares a provider workspace and a hosting cluster. Installations with different numbers, counted from 1, share only
+// Version is a version of synchub: the paths of the hub and of the chart.
+type Version struct{ Binary, Chart string }
+
+// New prepares a provider workspace and a hosting cluster, with the chart of this repository. Installations with different numbers, counted from 1, share only
 // kcp if each has its own hosting cluster. binary is the path of the hub. without names PublishedResources of the chart to
 // leave out.
 func New(ctx context.Context, opts servers.Options, kcp *servers.KCP, hosting *servers.Target, binary string, number int, without ...string) (*Installation, error) {
+	root, err := framework.RepositoryRoot()
+	if err != nil {
+		return nil, err
+	}
+	return NewOf(ctx, opts, kcp, hosting, Version{binary, filepath.Join(root, "charts", "synchub")}, number, without...)
+}
+
+// NewOf is like [New], for a version that may be another than that of this repository.
+func NewOf(ctx context.Context, opts servers.Options, kcp *servers.KCP, hosting *servers.Target, version Version, number int, without ...string) (*Installation, error) {
 	installation := &Installation{
 		Workspace: numbered("root:synchub", number),
 		HubUser:   HubUser(number),
-		opts:      opts, kcp: kcp, number: number, binary: binary,
+		opts:      opts, kcp: kcp, hosting: hosting, number: number, version: version,
 	}
 	installation.HubKubeconfig = kcp.HubKubeconfigOf(installation.HubUser)
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return installation.Init(groupCtx) })
-	group.Go(func() error { return installation.installChart(groupCtx, hosting, without) })
+	group.Go(func() error { return installation.installChart(groupCtx, without) })
 	group.Go(func() error { return framework.Apply(groupCtx, kcp.Workspace("root"), inventoryType) })
 	if err := group.Wait(); err != nil {
 		return nil, err
@@ -92,31 +105,43 @@ func New(ctx context.Context, opts servers.Options, kcp *servers.KCP, hosting *s
 	return installation, nil
 }
 
-// installChart installs the chart and writes a kubeconfig with the rights of its ServiceAccount.
-func (i *Installation) installChart(ctx context.Context, hosting *servers.Target, without []string) error {
-	root, err := framework.RepositoryRoot()
-	if err != nil {
+// Upgrade does with another version what an operator does before the replicas are replaced: `synchub init` and the upgrade of the chart.
+// Hubs that are started afterwards are of that version.
+func (i *Installation) Upgrade(ctx context.Context, version Version) error {
+	i.version = version
+	if err := i.Init(ctx); err != nil {
 		return err
 	}
+	return i.installChart(ctx, nil)
+}
+
+// Rollback rolls the chart back by one revision. Hubs that are started afterwards are of the version.
+func (i *Installation) Rollback(ctx context.Context, version Version) error {
+	i.version = version
+	_, err := chart.Helm{Path: filepath.Join(i.opts.Bin, "helm"), Kubeconfig: i.hosting.Kubeconfig}.Run(ctx, "rollback", chart.Release, "--namespace", Namespace)
+	return err
+}
+
+// installChart installs or upgrades the chart and writes a kubeconfig with the rights of its ServiceAccount.
+func (i *Installation) installChart(ctx context.Context, without []string) error {
 	values := map[string]string{"kcp.kubeconfigSecret.name": "kcp-kubeconfig"} //nolint:gosec // the name of a Secret is no secret
 	for n, name := range without {
 		values[fmt.Sprintf("publishedResources.without[%d]", n)] = name
 	}
-	err = chart.Install(ctx, filepath.Join(i.opts.Bin, "helm"), filepath.Join(root, "charts", "synchub"), hosting.Kubeconfig, Namespace, values)
-	if err != nil {
+	if err := chart.Install(ctx, filepath.Join(i.opts.Bin, "helm"), i.version.Chart, i.hosting.Kubeconfig, Namespace, values); err != nil {
 		return fmt.Errorf("cannot install the chart: %w", err)
 	}
-	kubeconfig, err := hosting.ServiceAccountKubeconfig(ctx, Namespace, ServiceAccount)
+	kubeconfig, err := i.hosting.ServiceAccountKubeconfig(ctx, Namespace, ServiceAccount)
 	if err != nil {
 		return err
 	}
-	i.hostingKubeconfig = filepath.Join(i.opts.Dir, hosting.Name+"-serviceaccount.kubeconfig")
+	i.hostingKubeconfig = filepath.Join(i.opts.Dir, i.hosting.Name+"-serviceaccount.kubeconfig")
 	return os.WriteFile(i.hostingKubeconfig, kubeconfig, 0o600)
 }
 
 // Init runs `synchub init`.
 func (i *Installation) Init(ctx context.Context) error {
-	process, err := servers.Start(i.opts, numbered("init", i.number), i.binary, []string{"init",
+	process, err := servers.Start(i.opts, numbered("init", i.number), i.version.Binary, []string{"init",
 		"--kcp-kubeconfig", i.kcp.Kubeconfig, "--provider-workspace", i.Workspace, "--hub-user", i.HubUser}, nil)
 	if err != nil {
 		return err
@@ -148,7 +173,7 @@ func (i *Installation) StartHub(args ...string) (*Hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	process, err := servers.Start(i.opts, fmt.Sprintf("hub-%d-%d", i.number, i.replicas), i.binary, append([]string{"run",
+	process, err := servers.Start(i.opts, fmt.Sprintf("hub-%d-%d", i.number, i.replicas), i.version.Binary, append([]string{"run",
 		"--kcp-kubeconfig", i.HubKubeconfig,
 		"--hosting-kubeconfig", i.hostingKubeconfig,
 		"--provider-workspace", i.Workspace,
