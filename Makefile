@@ -45,9 +45,10 @@ demo: build ## Run kcp, two clusters and the hub on this machine; ONCE=1 ends by
 ##@ Build
 
 .PHONY: build
-build: ## Build the hub and the kubectl plugin into bin/
+build: ## Build the hub and the kubectl plugin, with its completion, into bin/
 	go build $(BUILD_FLAGS) -o bin/synchub ./cmd/synchub
 	go build $(BUILD_FLAGS) -o bin/kubectl-synchub ./cmd/kubectl-synchub
+	cp cmd/kubectl-synchub/kubectl_complete-synchub bin/
 
 .PHONY: image
 image: ## Build the container image into dist/, with the same bytes for the same commit; PLATFORMS=linux/amd64 builds one platform, PUSH=REPOSITORY[:TAG] pushes

@@ -49,6 +49,7 @@ const checkExample = `  # What the user of an inventory workspace can see
 type checkOptions struct {
 	workspaceOptions
 	hosting                         hostingFlags
+	output                          structuredOutput
 	provider, hubUser, hubNamespace string
 }
 
@@ -64,6 +65,7 @@ func newCheckCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	flags := command.Flags()
 	options.cluster.AddFlags(flags)
+	options.output.addFlag(command)
 	flags.StringVar(&options.provider, "provider-workspace", defaultProvider, "path of the hub's provider workspace")
 	flags.StringVar(&options.hubUser, "hub-user", "", "name of the hub's kcp user, to check its rights")
 	flags.StringVar(&options.hosting.kubeconfig, "hosting-kubeconfig", "", "kubeconfig of the cluster that hosts the hub")
@@ -74,6 +76,9 @@ func newCheckCommand(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 func (o *checkOptions) run(ctx context.Context) error {
+	if err := o.output.check(); err != nil {
+		return err
+	}
 	if err := bindcompute.ValidatePath(o.provider); err != nil {
 		return fmt.Errorf("--provider-workspace: %w", err)
 	}
@@ -90,7 +95,13 @@ func (o *checkOptions) run(ctx context.Context) error {
 	if err := o.checkHosting(ctx, report); err != nil {
 		return err
 	}
-	o.print(report)
+	done, err := o.output.print(o.Out, report)
+	if err != nil {
+		return err
+	}
+	if !done {
+		o.print(report)
+	}
 	if problems := report.Problems(); problems > 0 {
 		return fmt.Errorf("%d problems were found", problems)
 	}

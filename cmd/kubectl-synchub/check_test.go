@@ -17,6 +17,7 @@ limitations under the License.
 package main
 
 import (
+	"encoding/json"
 	"regexp"
 	"strings"
 	"testing"
@@ -30,6 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/check"
 )
 
 // finding matches a line of check.
@@ -39,11 +41,11 @@ func finding(area, result, message string) string {
 
 func TestCheck(t *testing.T) {
 	b, g := newBindTest(t, "check"), NewWithT(t)
-	check := func(more ...string) printed {
+	run := func(more ...string) printed {
 		return plugin(t, append([]string{"check", "--provider-workspace", bindProvider}, more...)...)
 	}
 
-	got := check()
+	got := run()
 	g.Expect(got.err).NotTo(HaveOccurred(), got.out)
 	g.Expect(got.out).To(And(
 		MatchRegexp(finding("kcp", "ok", "answers, version ")),
@@ -52,18 +54,21 @@ func TestCheck(t *testing.T) {
 		MatchRegexp(finding("hub", "skipped", "--hosting-kubeconfig"))))
 
 	succeed(t, "bind", "inventory", "--provider-workspace", bindProvider)
-	g.Expect(check().out).To(And(
+	g.Expect(run().out).To(And(
 		MatchRegexp(finding("bindings", "ok", "edge.kubestellar.io is bound, and all its claims are accepted")),
 		MatchRegexp(finding("targets", "warning", "no cluster is registered"))))
 
 	g.Expect(b.workspace.Create(t.Context(), &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "florin"}})).To(Succeed())
 	useConfig(t, b.kcp.Workspace(b.path))
-	got = check("--hub-user", "another")
+	got = run("--hub-user", "another")
 	g.Expect(got.out).To(And(
 		MatchRegexp(finding("provider", "ok", "the user another has the hub's rights")),
 		MatchRegexp(finding("targets", "PROBLEM", "no hub has written to any of the 1 SyncTargets"))))
 	g.Expect(got.errs).To(Equal("error: 1 problems were found\n"))
-	g.Expect(check("--hub-user", "nobody").out).To(MatchRegexp(finding("provider", "PROBLEM", "differs from what this version needs, in ClusterRoleBinding synchub:hub")))
+	var report check.Report
+	g.Expect(json.Unmarshal([]byte(run("--hub-user", "another", "-o", "json").out), &report)).To(Succeed())
+	g.Expect(report.Problems()).To(Equal(1))
+	g.Expect(run("--hub-user", "nobody").out).To(MatchRegexp(finding("provider", "PROBLEM", "differs from what this version needs, in ClusterRoleBinding synchub:hub")))
 	g.Expect(plugin(t, "check", "--provider-workspace", "root:check:nowhere").out).To(MatchRegexp(finding("provider", "PROBLEM", "root:check:nowhere lacks Workspace root:check:nowhere")))
 }
 
@@ -78,10 +83,10 @@ func TestCheckOfTheHostingCluster(t *testing.T) {
 
 	kcp := newBindTest(t, "check-hosting")
 	useConfig(t, kcp.kcp.Workspace(kcp.path))
-	check := func() string {
+	run := func() string {
 		return plugin(t, "check", "--provider-workspace", bindProvider, "--hosting-kubeconfig", hosting.Kubeconfig, "--hub-namespace", namespace).out
 	}
-	g.Expect(check()).To(And(
+	g.Expect(run()).To(And(
 		MatchRegexp(finding("hub", "warning", "has no Deployment of the chart")),
 		MatchRegexp(finding("hub", "PROBLEM", "no hub has ever led in the namespace "+namespace))))
 
@@ -93,7 +98,7 @@ func TestCheckOfTheHostingCluster(t *testing.T) {
 	deployment.Spec.Replicas, deployment.Spec.Selector = new(int32(2)), &metav1.LabelSelector{MatchLabels: labels}
 	deployment.Spec.Template.Labels, deployment.Spec.Template.Spec.Containers = labels, []corev1.Container{{Name: "synchub", Image: "synchub"}}
 	g.Expect(admin.Create(t.Context(), deployment)).To(Succeed())
-	g.Expect(check()).To(And(
+	g.Expect(run()).To(And(
 		MatchRegexp(finding("hub", "PROBLEM", "0 of 2 replicas of the Deployment synchub are ready")),
 		MatchRegexp(finding("hub", "ok", "hub-1 leads"))))
 
@@ -101,7 +106,7 @@ func TestCheckOfTheHostingCluster(t *testing.T) {
 	g.Expect(admin.Status().Update(t.Context(), deployment)).To(Succeed())
 	lease.Spec.RenewTime = &metav1.MicroTime{Time: time.Now().Add(-time.Hour)}
 	g.Expect(admin.Update(t.Context(), lease)).To(Succeed())
-	got := check()
+	got := run()
 	g.Expect(got).To(And(
 		MatchRegexp(finding("hub", "ok", "all 2 replicas of the Deployment synchub are ready, version 9.9.9")),
 		MatchRegexp(finding("hub", "PROBLEM", "no hub leads: the Lease check-hub/synchub was renewed 1h0m0s ago"))))

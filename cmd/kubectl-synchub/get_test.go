@@ -22,6 +22,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -30,6 +31,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/overview"
 
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
@@ -165,6 +167,17 @@ func showsStatus(t *testing.T, mine []string) {
 		t.Errorf("the worst does not come first:\n%s", got)
 	}
 	fail(t, "unexpected argument", "status", "florin")
+	fail(t, "--output: ", "status", "-o", "table")
+	var document overview.Document
+	if err := json.Unmarshal([]byte(succeed(t, append([]string{"status", "-o", "json"}, mine...)...).out), &document); err != nil || len(document.SyncTargets) != 3 {
+		t.Fatalf("got %+v, %v", document, err)
+	}
+	if worst, best := document.SyncTargets[0], document.SyncTargets[2]; worst.Name != "c-down" || !worst.NeedsAttention || best.Name != "a-well" || best.LastSeen == nil {
+		t.Errorf("got %+v", document)
+	}
+	if got := succeed(t, append([]string{"status", "-o", "yaml"}, mine...)...).out; !strings.HasPrefix(got, "syncTargets:\n") {
+		t.Errorf("got\n%s", got)
+	}
 }
 
 func describesTargets(t *testing.T) {
@@ -177,4 +190,18 @@ func describesTargets(t *testing.T) {
 	}
 	fail(t, `"nobody" not found`, "describe", "target", "nobody")
 	fail(t, "name of one SyncTarget", "describe", "target")
+}
+
+// kubectl completes a plugin by a program beside it.
+func TestCompletionProgram(t *testing.T) {
+	directory := t.TempDir()
+	if err := os.Symlink(os.Args[0], filepath.Join(directory, "kubectl-synchub")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", directory+string(os.PathListSeparator)+os.Getenv("PATH"))
+	t.Setenv(asPlugin, "1")
+	output, err := exec.CommandContext(t.Context(), "./kubectl_complete-synchub", "unr").CombinedOutput()
+	if err != nil || !strings.HasPrefix(string(output), "unregister\t") {
+		t.Errorf("%v: %s", err, output)
+	}
 }

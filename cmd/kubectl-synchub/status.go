@@ -42,7 +42,8 @@ The failed objects are named below, as the hub counted them with its last heartb
 // statusOptions are the flags of status.
 type statusOptions struct {
 	readOptions
-	all bool
+	output structuredOutput
+	all    bool
 }
 
 func newStatusCommand(streams genericiooptions.IOStreams) *cobra.Command {
@@ -51,18 +52,22 @@ func newStatusCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Use:     "status",
 		Short:   "Show the fleet on one screen, the worst first",
 		Long:    statusLong,
-		Example: "  kubectl synchub status",
+		Example: "  kubectl synchub status\n\n  # For programs, all of them\n  kubectl synchub status -o json",
 		Args:    noArguments,
 		RunE:    func(command *cobra.Command, _ []string) error { return options.run(command.Context()) },
 	}
 	options.addFlags(command)
 	command.ValidArgsFunction = cobra.NoFileCompletions
 	options.addSelector(command)
+	options.output.addFlag(command)
 	command.Flags().BoolVarP(&options.all, "all", "A", false, "show all, those that are well too")
 	return command
 }
 
 func (o *statusOptions) run(ctx context.Context) error {
+	if err := o.output.check(); err != nil {
+		return err
+	}
 	workspace, err := o.client()
 	if err != nil {
 		return err
@@ -74,6 +79,9 @@ func (o *statusOptions) run(ctx context.Context) error {
 	now := time.Now()
 	rows := rowsOf(list, now)
 	overview.SortWorstFirst(rows)
+	if done, err := o.output.print(o.Out, overview.DocumentOf(rows)); done || err != nil {
+		return err
+	}
 	fmt.Fprintln(o.Out, overview.Summary(rows))
 	shown, wellLeft, worseLeft := rows, 0, 0
 	if !o.all {

@@ -44,7 +44,9 @@ type Finding struct {
 }
 
 // Report collects findings.
-type Report struct{ Findings []Finding }
+type Report struct {
+	Findings []Finding `json:"findings"`
+}
 
 func (r *Report) add(area string, result Result, format string, values ...any) {
 	r.Findings = append(r.Findings, Finding{area, result, fmt.Sprintf(format, values...)})
