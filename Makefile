@@ -34,6 +34,11 @@ TARGETS      ?= 300
 RESOURCES    ?= 1
 SCALE_TIMEOUT ?= 2h
 
+# Fails with one sentence, before anything is built, where Go is missing or too old.
+.PHONY: check-go
+check-go:
+	@go list -m >/dev/null 2>&1 || { echo "This needs Go $(shell sed -n 's/^go //p' go.mod) or newer on the PATH; there is $$(go version 2>/dev/null || echo none). See https://go.dev/dl" >&2; exit 1; }
+
 ##@ Try it
 
 .PHONY: demo
@@ -45,7 +50,7 @@ demo: build ## Run kcp, two clusters and the hub on this machine; ONCE=1 ends by
 ##@ Build
 
 .PHONY: build
-build: ## Build the hub and the kubectl plugin, with its completion, into bin/
+build: check-go ## Build the hub and the kubectl plugin, with its completion, into bin/
 	go build $(BUILD_FLAGS) -o bin/synchub ./cmd/synchub
 	go build $(BUILD_FLAGS) -o bin/kubectl-synchub ./cmd/kubectl-synchub
 	cp cmd/kubectl-synchub/kubectl_complete-synchub bin/
@@ -56,7 +61,7 @@ image: ## Build the container image into dist/, with the same bytes for the same
 		$(if $(PLATFORMS),-platforms='$(PLATFORMS)') $(if $(PUSH),-push='$(PUSH)')
 
 .PHONY: tools
-tools: ## Build all tools that are missing or whose pin changed into bin/
+tools: check-go ## Build all tools that are missing or whose pin changed into bin/
 	go run ./hack/buildtools -for all
 
 .PHONY: generate
@@ -98,7 +103,7 @@ test: test-tools ## Run all tests on real servers, building what they need
 	exit $$((e2e + unit > 0))
 
 .PHONY: test-tools
-test-tools:
+test-tools: check-go
 	go run ./hack/buildtools -for test
 	go build -race $(BUILD_FLAGS) -o bin/synchub-race ./cmd/synchub
 	go build $(BUILD_FLAGS) -o bin/kubectl-synchub ./cmd/kubectl-synchub

@@ -18,11 +18,14 @@ package chart
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"testing"
+
 
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -146,5 +149,29 @@ func TestSchemasAreThoseOfKubernetes(t *testing.T) {
 	}
 	if len(present) != len(files) {
 		t.Errorf("there are %d schemas, want %d; run `make schemas`", len(present), len(files))
+	}
+}
+
+// The README names the versions of the servers that the tests start.
+func TestReadmeNamesTheTestedVersions(t *testing.T) {
+	_, _, root := paths(t)
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tool, row := range map[string]struct{ module, text string }{
+		"kcp": {"github.com/kcp-dev/kcp", "| kcp | %s |"}, "kubernetes": {"k8s.io/kubernetes", "| hosting cluster | Kubernetes %s |"},
+	} {
+		content, err := os.ReadFile(filepath.Join(root, "hack", "tools", tool, "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pinned := regexp.MustCompile(`(?m)^(?:require )?\s*` + regexp.QuoteMeta(row.module) + ` v(\S+)$`).FindSubmatch(content)
+		if pinned == nil {
+			t.Fatalf("hack/tools/%s does not require %s", tool, row.module)
+		}
+		if want := fmt.Sprintf(row.text, pinned[1]); !bytes.Contains(readme, []byte(want)) {
+			t.Errorf("the README does not say %q", want)
+		}
 	}
 }
