@@ -126,6 +126,9 @@ func (d *demo) show(ctx context.Context, fail context.CancelCauseFunc, once bool
 	}
 	d.screen.Println(fmt.Sprintf("\nAll of this took %s. Each status was back in its mailbox within %s of its change on the cluster.",
 		time.Since(begun).Round(time.Second), timeline.Milliseconds(d.log.LongestReturn())))
+	if err := d.ask(ctx); err != nil {
+		return err
+	}
 	if once {
 		return nil
 	}

@@ -156,6 +156,8 @@ func TestSummary(t *testing.T) {
 		"bin/kubectl --kubeconfig .demo/kubeconfigs/florin.kubeconfig ",
 		"bin/kubectl --kubeconfig .demo/kubeconfigs/guilder-mailbox.kubeconfig ",
 		"bin/kubectl --kubeconfig .demo/kubeconfigs/guilder.kubeconfig ",
+		"bin/kubectl-synchub --kubeconfig .demo/kubeconfigs/inventory.kubeconfig check --hosting-kubeconfig .demo/kubeconfigs/hosting.kubeconfig",
+		"docs/getting-started.md",
 		".demo/logs/hub.log",
 		"http://127.0.0.1:1234/metrics",
 	} {

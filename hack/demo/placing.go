@@ -187,8 +187,13 @@ func (d *demo) running(ctx context.Context) (names []string, err error) {
 
 // plugin runs kubectl-synchub in the workspace of the shop, and returns its output.
 func (d *demo) plugin(ctx context.Context, args ...string) (string, error) {
-	name := strings.Join(args[:2], "-")
-	process, err := servers.Start(d.options, name, filepath.Join(d.options.Bin, "kubectl-synchub"), append(args, "--kubeconfig", d.state.kubeconfig("shop")), nil)
+	return d.pluginIn(ctx, "shop", args...)
+}
+
+// pluginIn runs kubectl-synchub in a workspace, and returns its output.
+func (d *demo) pluginIn(ctx context.Context, workspace string, args ...string) (string, error) {
+	name := strings.Join(args[:min(2, len(args))], "-")
+	process, err := servers.Start(d.options, name, filepath.Join(d.options.Bin, "kubectl-synchub"), append(args, "--kubeconfig", d.state.kubeconfig(workspace)), nil)
 	if err != nil {
 		return "", err
 	}

@@ -17,9 +17,56 @@ limitations under the License.
 package main
 
 import (
+	"context"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 )
+
+// question is a command of the plugin that tells how things are, for one of the kubeconfigs.
+type question struct {
+	title, kubeconfig string
+	args              []string
+}
+
+// questions are what operators and teams ask first.
+func (d *demo) questions() []question {
+	first := d.targets[0]
+	return []question{
+		{"The fleet:", "inventory", []string{"status"}},
+		{"What the team placed, and where:", "shop", []string{"describe", "placement", placement}},
+		{
+			fmt.Sprintf("Why an object is on %s:", first.name), "inventory",
+			[]string{"explain", first.name, "deployments", common.namespace + "/" + common.deployment, "--hosting-kubeconfig", d.state.kubeconfig("hosting")},
+		},
+	}
+}
+
+// ask runs the questions, and prints them with the answers.
+func (d *demo) ask(ctx context.Context) error {
+	ctx, cancel := limited(ctx, stepLimit)
+	defer cancel()
+	for _, one := range d.questions() {
+		answer, err := d.pluginIn(ctx, one.kubeconfig, one.args...)
+		if err != nil {
+			return fmt.Errorf("kubectl synchub %s: %w", one.args[0], err)
+		}
+		d.screen.Println(fmt.Sprintf("\n%s\n  %s\n\n%s", one.title, d.pluginCommand(one), strings.TrimSpace(answer)))
+	}
+	return nil
+}
+
+// pluginCommand returns a question as a command to paste.
+func (d *demo) pluginCommand(of question) string {
+	args := slices.Clone(of.args)
+	for i, arg := range args {
+		if filepath.IsAbs(arg) {
+			args[i] = d.state.relative(arg)
+		}
+	}
+	return fmt.Sprintf("bin/kubectl-synchub --kubeconfig %s %s", d.state.relative(d.state.kubeconfig(of.kubeconfig)), strings.Join(args, " "))
+}
 
 // summary describes the next steps for the user, with commands to paste in the root of the repository.
 func (d *demo) summary() string {
@@ -47,12 +94,14 @@ func (d *demo) summary() string {
 	kubectl(last.name, "get "+change)
 	kubectl(mailboxOf(last.name), "get "+change)
 	section("What is written once, and where it runs:")
-	fmt.Fprintf(&text, "  bin/kubectl-synchub --kubeconfig %s describe placement %s\n", d.state.relative(d.state.kubeconfig("shop")), placement)
 	kubectl("shop", "get edgeplacements,singleplacementslices,placementrevisions")
 	kubectl("shop", fmt.Sprintf("scale deployment %s -n %s --replicas 3", web, shopNamespace))
+	section("What is wrong, should something be:")
+	fmt.Fprintf(&text, "  %s\n", d.pluginCommand(question{"", "inventory", []string{"check", "--hosting-kubeconfig", d.state.kubeconfig("hosting"), "--hub-namespace", "default"}}))
 	section("The hub's own account:")
 	fmt.Fprintf(&text, "  %s\n", d.state.relative(d.hub.LogFile()))
 	fmt.Fprintf(&text, "  http://%s/metrics\n", d.hub.metrics)
+	text.WriteString("\nGo on with docs/getting-started.md, which sets all of this up by hand, and with docs/placement.md.\n")
 	text.WriteString("\nEverything runs until Ctrl-C; a second one ends it at once.")
 	return text.String()
 }
