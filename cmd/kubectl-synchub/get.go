@@ -26,12 +26,15 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/client-go/tools/cache"
+	toolswatch "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -154,15 +157,18 @@ func (o *getOptions) run(ctx context.Context, names []string) error {
 	return o.follow(ctx, workspace, names, list.ResourceVersion, show)
 }
 
-// follow prints each SyncTarget that changes, until the context ends.
+// follow prints each SyncTarget that changes, until the context ends. Where a watch ends, as each does after some minutes, the next one goes
+// on from there.
 func (o *getOptions) follow(ctx context.Context, workspace client.WithWatch, names []string, since string, show func(*edgev2alpha1.SyncTargetList) error) error {
 	options, err := o.listOptions()
 	if err != nil {
 		return err
 	}
-	raw := options.AsListOptions()
-	raw.ResourceVersion = since
-	events, err := workspace.Watch(ctx, &edgev2alpha1.SyncTargetList{}, options, &client.ListOptions{Raw: raw})
+	events, err := toolswatch.NewRetryWatcherWithContext(ctx, since, &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, raw metav1.ListOptions) (watch.Interface, error) {
+			return workspace.Watch(ctx, &edgev2alpha1.SyncTargetList{}, options, &client.ListOptions{Raw: &raw})
+		},
+	})
 	if err != nil {
 		return fmt.Errorf("cannot watch SyncTargets: %w", err)
 	}
@@ -182,7 +188,7 @@ func (o *getOptions) follow(ctx context.Context, workspace client.WithWatch, nam
 	if ctx.Err() != nil {
 		return nil
 	}
-	return errors.New("the server has ended the watch; run the command again")
+	return errors.New("the watch has ended; run the command again")
 }
 
 // printer returns a function that prints SyncTargets in the requested format.
