@@ -27,6 +27,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -43,7 +44,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/synchub-dev/synchub/controllers"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
@@ -85,6 +85,10 @@ type runOptions struct {
 	retryPeriod    time.Duration
 
 	metricsAddress string
+	// metricsSecure turns on TLS, authentication and authorization for /metrics.
+	metricsSecure bool
+	// metricsCertDir is empty for a self-signed certificate.
+	metricsCertDir string
 	healthAddress  string
 	// profilingAddress is empty unless the hub serves profiles.
 	profilingAddress string
@@ -130,6 +134,8 @@ func (o *runOptions) addFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.renewDeadline, "leader-election-renew-deadline", 10*time.Second, "how long the leader tries to renew before it gives up")
 	flags.DurationVar(&o.retryPeriod, "leader-election-retry-period", 2*time.Second, "how often the Lease is tried for and renewed")
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", `address of /metrics; "0" turns it off`)
+	flags.BoolVar(&o.metricsSecure, "metrics-secure", false, "serve /metrics over TLS, and only to those whose token the hosting cluster authenticates and who may get the URL /metrics there")
+	flags.StringVar(&o.metricsCertDir, "metrics-cert-dir", "", "directory with the certificate for --metrics-secure in tls.crt and its key in tls.key; re-read when they change (default: a self-signed certificate, made at the start)")
 	flags.StringVar(&o.healthAddress, "health-probe-bind-address", ":8081", `address of /healthz and /readyz; "0" turns them off`)
 	flags.StringVar(&o.profilingAddress, "profiling", "", "serve profiles for `go tool pprof` below /debug/pprof/ at this loopback address")
 	flags.Lookup("profiling").NoOptDefVal = "127.0.0.1:6060"
@@ -166,6 +172,9 @@ func (o *runOptions) validate() error {
 			leaderelection.JitterFactor)
 	}
 	if err := o.validateLimits(); err != nil {
+		return err
+	}
+	if err := o.validateMetrics(); err != nil {
 		return err
 	}
 	var err error
@@ -257,27 +266,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	}
 	boundClientMetrics(hostingConfig.Host, access.Host())
 	ctrlmetrics.Registry.MustRegister(collectors()...)
-	hosting, err := ctrl.NewManager(hostingConfig, manager.Options{
-		Scheme:                        controllers.Scheme(),
-		Logger:                        log,
-		LeaderElection:                o.leaderElect,
-		LeaderElectionID:              leaseName,
-		LeaderElectionNamespace:       o.leaseNamespace,
-		LeaderElectionReleaseOnCancel: true,
-		LeaseDuration:                 &o.leaseDuration,
-		RenewDeadline:                 &o.renewDeadline,
-		RetryPeriod:                   &o.retryPeriod,
-		GracefulShutdownTimeout:       new(drainTimeout),
-		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress},
-		HealthProbeBindAddress:        o.healthAddress,
-		PprofBindAddress:              o.profilingAddress,
-		// The priority queue may block forever during shutdown (kubernetes-sigs/controller-runtime issue 3538).
-		Controller: config.Controller{UsePriorityQueue: new(false)},
-		// The hub may read ConfigMaps only in its own namespace.
-		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
-			&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{o.hub.Namespace: {}}},
-		}},
-	})
+	hosting, err := ctrl.NewManager(hostingConfig, o.managerOptions(log))
 	var listen *net.OpError
 	if errors.As(err, &listen) && listen.Op == "listen" {
 		return fmt.Errorf("set --health-probe-bind-address to an address that is free: %w", err)
@@ -300,6 +289,31 @@ func (o *runOptions) run(ctx context.Context) error {
 	}
 	log.Info("starting", "version", version, "commit", commit, "kcp", access.Host(), "providerWorkspace", o.hub.Workspace)
 	return hub.Start(ctx)
+}
+
+// managerOptions returns the options of the manager of the hosting cluster.
+func (o *runOptions) managerOptions(log logr.Logger) manager.Options {
+	return manager.Options{
+		Scheme:                        controllers.Scheme(),
+		Logger:                        log,
+		LeaderElection:                o.leaderElect,
+		LeaderElectionID:              leaseName,
+		LeaderElectionNamespace:       o.leaseNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &o.leaseDuration,
+		RenewDeadline:                 &o.renewDeadline,
+		RetryPeriod:                   &o.retryPeriod,
+		GracefulShutdownTimeout:       new(drainTimeout),
+		Metrics:                       o.metricsServer(),
+		HealthProbeBindAddress:        o.healthAddress,
+		PprofBindAddress:              o.profilingAddress,
+		// The priority queue may block forever during shutdown (kubernetes-sigs/controller-runtime issue 3538).
+		Controller: config.Controller{UsePriorityQueue: new(false)},
+		// The hub may read ConfigMaps only in its own namespace.
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+			&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{o.hub.Namespace: {}}},
+		}},
+	}
 }
 
 // hostingConfig returns the client configuration of a kubeconfig for the hosting cluster, or without one that of the Pod.

@@ -60,7 +60,7 @@ func TestRelease(t *testing.T) {
 	})
 	step("Helm has room to note the release", c.checkReleaseSize)
 	step("the hub's Pods pass the restricted Pod security standard", c.checkPodSecurity)
-	step("the hub may do exactly what it needs", c.checkRights)
+	step("the hub may do exactly what it needs", func(t *testing.T) { c.checkRights(t) })
 	step("an upgrade takes the PublishedResources into the release and respects what was set by hand", func(t *testing.T) {
 		c.setAdoption(t, "secrets", "IfIdentical")
 		c.helm(t, upgradeArgs(t, "--wait", "--set", "replicaCount=1")...)
@@ -75,6 +75,11 @@ func TestRelease(t *testing.T) {
 	step("an upgrade that turns the defaults off leaves them", func(t *testing.T) {
 		c.helm(t, upgradeArgs(t, "--set", "publishedResources.defaults=false")...)
 		c.checkKept(t, kept)
+	})
+	step("with secure metrics the hub may also review tokens and access", func(t *testing.T) {
+		c.helm(t, upgradeArgs(t, "--set", "publishedResources.defaults=false,metrics.secure.enabled=true,metrics.secure.certSecret=metrics")...)
+		c.checkRights(t, "create authentication.k8s.io/tokenreviews in the cluster", "create authorization.k8s.io/subjectaccessreviews in the cluster")
+		c.checkPodSecurity(t)
 	})
 	step("an uninstall leaves PublishedResources and their definition, and nothing else", func(t *testing.T) {
 		c.helm(t, "uninstall", chart.Release, "--wait")

@@ -58,8 +58,8 @@ func hubRights() map[string]bool {
 }
 
 // checkRights reviews every verb on every resource that the API server serves, in the hub's namespace, in another
-// namespace, and in the whole cluster. Permissions that every account has do not count.
-func (c *cluster) checkRights(t *testing.T) {
+// namespace, and in the whole cluster. Permissions that every account has do not count. More are rights beside [hubRights].
+func (c *cluster) checkRights(t *testing.T, more ...string) {
 	ctx := contextFor(t)
 	var lock sync.Mutex
 	allowed := map[string]bool{}
@@ -94,6 +94,9 @@ func (c *cluster) checkRights(t *testing.T) {
 		t.Errorf("the hub may update the Lease of somebody else: %v", err)
 	}
 	want := hubRights()
+	for _, right := range more {
+		want[right] = true
+	}
 	for _, right := range slices.Sorted(maps.Keys(want)) {
 		if !allowed[right] {
 			t.Errorf("the hub may not %s", right)
