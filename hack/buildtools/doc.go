@@ -17,5 +17,5 @@ limitations under the License.
 // Command buildtools builds the programs that the project runs or works with into bin/, each from its own pinned
 // module below hack/tools. It builds only programs that are missing or whose pin changed.
 //
-//	go run ./hack/buildtools [-for demo|test|verify|all] [name ...]
+//	go run ./hack/buildtools [-for demo|test|verify|release|all] [name ...]
 package main

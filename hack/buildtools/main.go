@@ -34,7 +34,7 @@ import (
 const failureLines = 30
 
 func main() {
-	purpose := flag.String("for", "", "build the tools for a purpose: demo, test, verify or all")
+	purpose := flag.String("for", "", "build the tools for a purpose: "+strings.Join(purposes, ", "))
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, *purpose, flag.Args())

@@ -166,6 +166,12 @@ func TestKubernetesVersion(t *testing.T) {
 	}
 }
 
+func TestMainVersion(t *testing.T) {
+	if got, want := mainVersion("v1.40.0"), "-s -w -X main.version=1.40.0"; got != want {
+		t.Errorf("flags %s, want %s", got, want)
+	}
+}
+
 func TestChoose(t *testing.T) {
 	tests := []struct {
 		purpose string
@@ -177,6 +183,7 @@ func TestChoose(t *testing.T) {
 		{purpose: forAll, want: strings.Join(allNames(), " ")},
 		{purpose: forVerify, want: "golangci-lint controller-gen govulncheck vale"},
 		{purpose: forDemo, want: "kcp kube-apiserver kube-controller-manager kube-scheduler kubectl kwok etcd"},
+		{purpose: forRelease, want: "helm syft goreleaser"},
 		{names: []string{"helm", "kcp"}, want: "kcp helm"},
 		{purpose: forVerify, names: []string{"helm"}, want: "helm golangci-lint controller-gen govulncheck vale"},
 		{names: []string{"hammer"}, wantErr: `no tool "hammer"`},

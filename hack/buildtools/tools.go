@@ -39,8 +39,13 @@ const (
 	forDemo   = "demo"
 	forTest   = "test"
 	forVerify = "verify"
-	forAll    = "all"
+	// forRelease is for SBOMs and archives.
+	forRelease = "release"
+	forAll     = "all"
 )
+
+// purposes are the values of -for.
+var purposes = []string{forDemo, forTest, forVerify, forRelease, forAll}
 
 // table is in build order: the longest builds come first, so that later steps are faster than expected.
 var table = []tool{
@@ -55,7 +60,7 @@ var table = []tool{
 	{name: "etcd", dir: "etcd", module: "go.etcd.io/etcd/server/v3", pkg: "go.etcd.io/etcd/server/v3",
 		ldflags: stripped, purposes: []string{forDemo, forTest}},
 	{name: "helm", dir: "helm", module: "helm.sh/helm/v3", pkg: "helm.sh/helm/v3/cmd/helm",
-		ldflags: stripped, purposes: []string{forTest}},
+		ldflags: stripped, purposes: []string{forTest, forRelease}},
 	{name: "promtool", dir: "promtool", module: "github.com/prometheus/prometheus", pkg: "github.com/prometheus/prometheus/cmd/promtool",
 		ldflags: stripped, purposes: []string{forTest}},
 	{name: "golangci-lint", dir: "golangci-lint", module: "github.com/golangci/golangci-lint/v2",
@@ -66,6 +71,10 @@ var table = []tool{
 		ldflags: stripped, purposes: []string{forVerify}},
 	{name: "vale", dir: "vale", module: "github.com/vale-cli/vale/v3", pkg: "github.com/vale-cli/vale/v3/cmd/vale",
 		ldflags: stripped, purposes: []string{forVerify}},
+	{name: "syft", dir: "syft", module: "github.com/anchore/syft", pkg: "github.com/anchore/syft/cmd/syft",
+		ldflags: mainVersion, purposes: []string{forRelease}},
+	{name: "goreleaser", dir: "goreleaser", module: "github.com/goreleaser/goreleaser/v2", pkg: "github.com/goreleaser/goreleaser/v2",
+		ldflags: mainVersion, purposes: []string{forRelease}},
 }
 
 func kubernetes(name string, purposes ...string) tool {
@@ -75,6 +84,11 @@ func kubernetes(name string, purposes ...string) tool {
 
 // stripped returns linker flags that omit debug information; this halves the time to link.
 func stripped(string) string { return "-s -w" }
+
+// mainVersion returns linker flags that set the version of a program with a variable for it. syft writes it into SBOMs.
+func mainVersion(version string) string {
+	return stripped(version) + " -X main.version=" + strings.TrimPrefix(version, "v")
+}
 
 // kubernetesVersion returns linker flags that set the version of a Kubernetes program, as its release scripts do.
 func kubernetesVersion(version string) string {
@@ -89,8 +103,8 @@ func choose(purpose string, names []string) ([]tool, error) {
 	if purpose == "" && len(names) == 0 {
 		purpose = forAll
 	}
-	if purpose != "" && !slices.Contains([]string{forDemo, forTest, forVerify, forAll}, purpose) {
-		return nil, fmt.Errorf("-for %s: it must be one of %s, %s, %s and %s", purpose, forDemo, forTest, forVerify, forAll)
+	if purpose != "" && !slices.Contains(purposes, purpose) {
+		return nil, fmt.Errorf("-for %s: it must be one of %s", purpose, strings.Join(purposes, ", "))
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(table, func(t tool) bool { return t.name == name }) {
