@@ -56,9 +56,10 @@ build: check-go ## Build the hub and the kubectl plugin, with its completion, in
 	cp cmd/kubectl-synchub/kubectl_complete-synchub bin/
 
 .PHONY: image
-image: ## Build the container image into dist/, with the same bytes for the same commit; PLATFORMS=linux/amd64 builds one platform, PUSH=REPOSITORY[:TAG] pushes
+image: ## Build the container image into dist/, with the same bytes for the same commit; PLATFORMS=linux/amd64 builds one platform, SBOM=1 adds SBOMs, PUSH=REPOSITORY[:TAG] pushes
+	$(if $(SBOM),go run ./hack/buildtools syft)
 	go -C hack/image run . -source='$(CURDIR)' -out='$(CURDIR)/dist' -version='$(VERSION)' -revision='$(COMMIT)' -created='$(DATE)' -ldflags='-s -w $(VERSION_FLAGS)' \
-		$(if $(PLATFORMS),-platforms='$(PLATFORMS)') $(if $(PUSH),-push='$(PUSH)')
+		$(if $(PLATFORMS),-platforms='$(PLATFORMS)') $(if $(SBOM),-syft='$(CURDIR)/bin/syft') $(if $(PUSH),-push='$(PUSH)')
 
 .PHONY: tools
 tools: check-go ## Build all tools that are missing or whose pin changed into bin/

@@ -34,6 +34,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
@@ -233,6 +234,92 @@ func TestPush(t *testing.T) {
 	}
 	if digest(t, found) != digest(t, pushed) || !strings.HasSuffix(s.push.Name(), "/synchub:v1") {
 		t.Errorf("%s has %s, and %s was pushed", s.push.Name(), digest(t, found), digest(t, pushed))
+	}
+}
+
+// TestPushSBOMs pushes SBOMs to registries with and without the API for referrers, and finds them by the image.
+func TestPushSBOMs(t *testing.T) {
+	sboms := []sbom{{host, []byte(`{"for":"one"}`)}, {v1.Platform{OS: "linux", Architecture: "another"}, []byte(`{"for":"two"}`)}}
+	for name, supported := range map[string]bool{"with the API": true, "without it": false} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0)), registry.WithReferrersSupport(supported)))
+			defer server.Close()
+			s, err := parse([]string{"-version=v1", "-revision=abc", "-created=2026-02-03T04:05:06Z", "-push=" + strings.TrimPrefix(server.URL, "http://") + "/synchub"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			pushed, err := random.Index(100, 1, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := push(t.Context(), pushed, s.push); err != nil {
+				t.Fatal(err)
+			}
+			if err := pushSBOMs(t.Context(), pushed, s.metadata, sboms, s.push.Context()); err != nil {
+				t.Fatal(err)
+			}
+			checkSBOMs(t, s.push.Context().Digest(digest(t, pushed)), sboms)
+		})
+	}
+}
+
+// checkSBOMs compares the SBOMs that refer to an image with those wanted.
+func checkSBOMs(t *testing.T, image name.Digest, want []sbom) {
+	t.Helper()
+	index, err := remote.Referrers(image, remote.WithFilter("artifactType", string(spdxType)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documents []string
+	for _, one := range manifest.Manifests {
+		artifact, err := remote.Image(image.Context().Digest(one.Digest.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := artifact.Layers()
+		if err != nil || len(content) != 1 || one.ArtifactType != string(spdxType) {
+			t.Fatalf("%+v has %v: %v", one, content, err)
+		}
+		reader, err := content[0].Compressed()
+		if err != nil {
+			t.Fatal(err)
+		}
+		document, err := io.ReadAll(reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents = append(documents, string(document))
+	}
+	slices.Sort(documents)
+	if len(documents) != len(want) || documents[0] != string(want[0].document) || documents[1] != string(want[1].document) {
+		t.Errorf("the image has %q", documents)
+	}
+}
+
+func TestReproducible(t *testing.T) {
+	digest := v1.Hash{Algorithm: "sha256", Hex: "0123"}
+	var made []string
+	for _, document := range []string{
+		`{"name": "synchub", "documentNamespace": "https://example.org/1", "creationInfo": {"created": "2027-01-01T00:00:00Z", "creators": ["Tool: syft"]}, "packages": []}`,
+		`{"name": "synchub", "documentNamespace": "https://example.org/2", "creationInfo": {"created": "2027-01-02T00:00:00Z", "creators": ["Tool: syft"]}, "packages": []}`,
+	} {
+		result, err := reproducible([]byte(document), of, digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made = append(made, string(result))
+	}
+	if made[0] != made[1] || !strings.Contains(made[0], `"created": "2026-02-03T03:05:06Z"`) || !strings.Contains(made[0], `sbom/0123"`) || !strings.Contains(made[0], "Tool: syft") {
+		t.Errorf("one is %s, the other %s", made[0], made[1])
+	}
+	for _, document := range []string{"", "{}"} {
+		if _, err := reproducible([]byte(document), of, digest); err == nil || !strings.Contains(err.Error(), "SPDX") {
+			t.Errorf("%q: %v", document, err)
+		}
 	}
 }
 

@@ -37,6 +37,8 @@ type settings struct {
 	platforms []v1.Platform
 	// source is the directory of the source, and out that for the results. ldflags are passed to the linker.
 	source, out, ldflags string
+	// syft is the path of the program that makes SBOMs; empty to make none.
+	syft string
 	// push is where to push the image to; nil to push nowhere.
 	push name.Reference
 }
@@ -60,6 +62,7 @@ func parse(args []string) (settings, error) {
 	flags.StringVar(&s.ldflags, "ldflags", "", "flags for the linker")
 	flags.StringVar(&s.source, "source", ".", "directory of the source")
 	flags.StringVar(&s.out, "out", "dist", "directory for the image")
+	flags.StringVar(&s.syft, "syft", "", "program that makes an SBOM for each platform; none without it")
 	repository := flags.String("push", "", "repository to push the image to, as REPOSITORY[:TAG]; the default tag is the version")
 	if err := flags.Parse(args); err != nil {
 		return s, err
@@ -95,19 +98,52 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	index, sboms, err := build(ctx, s)
+	if err != nil {
+		return err
+	}
+	if err := write(s, index, sboms); err != nil || s.push == nil {
+		return err
+	}
+	if err := push(ctx, index, s.push); err != nil {
+		return err
+	}
+	if err := pushSBOMs(ctx, index, s.metadata, sboms, s.push.Context()); err != nil {
+		return err
+	}
+	fmt.Printf("pushed %s\n", s.push.Name())
+	return nil
+}
+
+// build builds the images of all platforms, and their SBOMs if there is a program for it.
+func build(ctx context.Context, s settings) (v1.ImageIndex, []sbom, error) {
 	images := make([]platformImage, 0, len(s.platforms))
+	var sboms []sbom
 	for _, platform := range s.platforms {
 		dir := filepath.Join(s.out, "programs", platform.OS+"-"+platform.Architecture)
 		if err := compile(ctx, s.source, dir, platform, s.ldflags); err != nil {
-			return err
+			return nil, nil, err
 		}
 		image, err := newImage(dir, platform, s.metadata)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
-		images = append(images, platformImage{platform, image})
+		one := platformImage{platform, image}
+		images = append(images, one)
+		if s.syft == "" {
+			continue
+		}
+		content, err := scan(ctx, s.syft, s.metadata, one)
+		if err != nil {
+			return nil, nil, err
+		}
+		sboms = append(sboms, content)
 	}
-	index := newIndex(images, s.metadata)
+	return newIndex(images, s.metadata), sboms, nil
+}
+
+// write writes the image, its digest and its SBOMs into the directory for the results.
+func write(s settings, index v1.ImageIndex, sboms []sbom) error {
 	layout := filepath.Join(s.out, "image")
 	if err := writeLayout(layout, index, s.metadata); err != nil {
 		return err
@@ -120,13 +156,16 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s\n%s: an OCI layout\n%s: the same as an archive, for example for podman load and skopeo copy\n", digest, layout, archive)
-	if s.push == nil {
-		return nil
-	}
-	if err := push(ctx, index, s.push); err != nil {
+	if err := os.WriteFile(filepath.Join(s.out, "image.digest"), []byte(digest.String()+"\n"), 0o644); err != nil { //nolint:gosec // whoever runs make names the directory
 		return err
 	}
-	fmt.Printf("pushed %s\n", s.push.Name())
+	documents, err := writeSBOMs(s.out, sboms)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s\n%s: an OCI layout\n%s: the same as an archive, for example for podman load and skopeo copy\n", digest, layout, archive)
+	for _, document := range documents {
+		fmt.Printf("%s: an SBOM in SPDX\n", document)
+	}
 	return nil
 }
