@@ -61,6 +61,17 @@ image: ## Build the container image into dist/, with the same bytes for the same
 	go -C hack/image run . -source='$(CURDIR)' -out='$(CURDIR)/dist' -version='$(VERSION)' -revision='$(COMMIT)' -created='$(DATE)' -ldflags='-s -w $(VERSION_FLAGS)' \
 		$(if $(PLATFORMS),-platforms='$(PLATFORMS)') $(if $(SBOM),-syft='$(CURDIR)/bin/syft') $(if $(PUSH),-push='$(PUSH)')
 
+# goreleaser finds syft in bin/. Its directory is dist/release: `make image` writes beside it.
+goreleaser = VERSION='$(VERSION)' COMMIT='$(COMMIT)' DATE='$(DATE)' PATH='$(CURDIR)/bin':"$$PATH" goreleaser
+
+.PHONY: release
+release: ## Build the archives, checksums, SBOMs, the manifest for krew and the packaged chart of a release into dist/; PUBLISH=1 publishes those of a tag
+	go run ./hack/buildtools -for release
+	rm -rf dist/chart
+	bin/helm package charts/synchub --destination dist/chart
+	go run ./hack/release $(if $(PUBLISH),-version='$(VERSION)') -created='$(DATE)' -notes=dist/release-notes.md dist/chart/*.tgz
+	$(if $(PUBLISH),GORELEASER_CURRENT_TAG='$(VERSION)') $(goreleaser) release --clean --release-notes=dist/release-notes.md $(if $(PUBLISH),,--snapshot --skip=sign --skip=publish)
+
 .PHONY: tools
 tools: check-go ## Build all tools that are missing or whose pin changed into bin/
 	go run ./hack/buildtools -for all
@@ -116,6 +127,15 @@ test-unit: test-tools ## Run the tests beside the code
 .PHONY: test-image
 test-image: ## Build the container image twice, compare, validate it, and run its programs
 	go -C hack/image test -count=1 -timeout $(UNIT_TIMEOUT) .
+
+.PHONY: test-release
+test-release: ## Check the configuration of releases, and build the plugin for this platform as a release does
+	go run ./hack/buildtools goreleaser
+	mkdir -p dist/test-release
+	$(goreleaser) check
+	$(goreleaser) build --clean --snapshot --single-target --id=kubectl-synchub --output=dist/test-release/kubectl-synchub
+	dist/test-release/kubectl-synchub version | grep --fixed-strings '$(VERSION)'
+	go test ./hack/release
 
 .PHONY: test-escapes
 test-escapes: ## Run what hostile servers and kubeconfigs try; it is part of test-unit too
