@@ -62,7 +62,7 @@ image: ## Build the container image into dist/, with the same bytes for the same
 		$(if $(PLATFORMS),-platforms='$(PLATFORMS)') $(if $(SBOM),-syft='$(CURDIR)/bin/syft') $(if $(PUSH),-push='$(PUSH)')
 
 # goreleaser finds syft in bin/. Its directory is dist/release: `make image` writes beside it.
-goreleaser = VERSION='$(VERSION)' COMMIT='$(COMMIT)' DATE='$(DATE)' PATH='$(CURDIR)/bin':"$$PATH" goreleaser
+goreleaser = VERSION='$(VERSION)' COMMIT='$(COMMIT)' DATE='$(DATE)' TIMESTAMP="$$(git log -1 --format=%ct)" PATH='$(CURDIR)/bin':"$$PATH" goreleaser
 
 .PHONY: release
 release: ## Build the archives, checksums, SBOMs, the manifest for krew and the packaged chart of a release into dist/; PUBLISH=1 publishes those of a tag
