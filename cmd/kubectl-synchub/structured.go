@@ -40,18 +40,18 @@ func (f *structuredOutput) addFlag(command *cobra.Command) {
 }
 
 // check returns an error unless the format is known.
-func (f structuredOutput) check() error {
-	switch f {
+func (f *structuredOutput) check() error {
+	switch *f {
 	case "", outputJSON, outputYAML:
 		return nil
 	}
-	return fmt.Errorf("--output: %q is neither json nor yaml", string(f))
+	return fmt.Errorf("--output: %q is neither json nor yaml", string(*f))
 }
 
 // print prints a document. done is false if people read the output.
-func (f structuredOutput) print(out io.Writer, document any) (done bool, err error) {
+func (f *structuredOutput) print(out io.Writer, document any) (done bool, err error) {
 	var content []byte
-	switch f {
+	switch *f {
 	case outputJSON:
 		content, err = json.MarshalIndent(document, "", "    ")
 		content = append(content, '\n')
