@@ -24,6 +24,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"sigs.k8s.io/yaml"
 )
 
 func TestNotesOf(t *testing.T) {
@@ -65,6 +67,28 @@ func TestNotesOfTheRepository(t *testing.T) {
 	}
 	if _, err := notesOf(string(changelog), ""); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestProgramsHaveTheTimeOfTheCommit reads the configuration of goreleaser: otherwise each run makes other archives.
+func TestProgramsHaveTheTimeOfTheCommit(t *testing.T) {
+	content, err := os.ReadFile("../../.goreleaser.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var configuration struct {
+		Builds []struct {
+			ID           string `json:"id"`
+			ModTimestamp string `json:"mod_timestamp"`
+		} `json:"builds"`
+	}
+	if err := yaml.Unmarshal(content, &configuration); err != nil || len(configuration.Builds) != 2 {
+		t.Fatalf("%+v: %v", configuration, err)
+	}
+	for _, build := range configuration.Builds {
+		if build.ModTimestamp != "{{ .Env.TIMESTAMP }}" {
+			t.Errorf("the program of %s has the time %q", build.ID, build.ModTimestamp)
+		}
 	}
 }
 
