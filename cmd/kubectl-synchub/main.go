@@ -61,7 +61,7 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "kubectl-synchub",
 		Short: "Work with synchub",
-		Long:  "Work with synchub, the hub that keeps many Kubernetes clusters in step with kcp.",
+		Long:  "Work with synchub, the hub that keeps many Kubernetes clusters in sync with kcp.",
 		Annotations: map[string]string{
 			// kubectl runs the plugin under this name.
 			cobra.CommandDisplayNameAnnotation: "kubectl synchub",

@@ -52,8 +52,8 @@ func main() {
 func newCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "synchub",
-		Short: "Keep many Kubernetes clusters in step with kcp",
-		Long: "synchub is one hub that keeps many Kubernetes clusters in step with kcp. Each cluster has a mailbox workspace:\n" +
+		Short: "Keep many Kubernetes clusters in sync with kcp",
+		Long: "synchub is one hub that keeps many Kubernetes clusters in sync with kcp. Each cluster has a mailbox workspace:\n" +
 			"objects that users create there go down to the cluster, and status comes back up. Nothing is installed in the clusters.",
 		// The root command has its own RunE and Args, so that it can report an unknown command in one sentence.
 		Args:                  onlyCommands,
