@@ -50,7 +50,7 @@ func (d *demo) ask(ctx context.Context) error {
 	for _, one := range d.questions() {
 		answer, err := d.pluginIn(ctx, one.kubeconfig, one.args...)
 		if err != nil {
-			return fmt.Errorf("kubectl synchub %s: %w", one.args[0], err)
+			return fmt.Errorf("ask the plugin for %s: %w", one.args[0], err)
 		}
 		d.screen.Println(fmt.Sprintf("\n%s\n  %s\n\n%s", one.title, d.pluginCommand(one), strings.TrimSpace(answer)))
 	}

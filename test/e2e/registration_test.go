@@ -194,7 +194,12 @@ var _ = Describe("the kubectl plugin", func() {
 		Expect(len(commands)).To(BeNumerically(">", 10))
 		for _, command := range commands {
 			By(command[1])
-			kubectl.succeeds(ctx, strings.Fields(command[1])[1:]...)
+			args := strings.Fields(command[1])[1:]
+			if args[1] == "unregister" {
+				// It asks, and here is no terminal.
+				args = append(args, "--yes")
+			}
+			kubectl.succeeds(ctx, args...)
 		}
 		Expect(framework.List(ctx, inventory.Config, syncTargets, "", "")).To(BeEmpty(), "the last command removes the cluster")
 		Expect(madeFor(ctx, "guilder", "florin")).To(BeEmpty())
