@@ -96,6 +96,8 @@ spec: {type: {name: mailbox, path: %s}}
 		Expect(message(ctx, inventory.Config, syncTargets, "florin", "MailboxReady")).To(And(ContainSubstring("was made by"), ContainSubstring(synchub.HubUser)))
 		Expect(syncTargetOf(ctx, inventory, "florin").Status.Mailbox).To(BeNil())
 		By("making it itself once that is gone")
+		// A kcp that is still initializing a workspace may never end its deletion.
+		Eventually(value).WithContext(ctx).WithArguments(provider, workspaces, "", name, "status", "phase").Should(Equal("Ready"))
 		remove(ctx, provider, workspaces, "", name)
 		mailbox := mailboxOf(ctx, inventory, "florin")
 		apply(ctx, mailbox, documents(namespace(ns), configMap(ns, "settings", "x"), everythingIn(ns)))
