@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/discovery"
@@ -126,8 +127,11 @@ func (o *checkOptions) checkKCP(ctx context.Context, report *check.Report, confi
 	}
 	report.Bindings(ctx, workspace, o.provider)
 	var syncTargets edgev2alpha1.SyncTargetList
-	if err := workspace.List(ctx, &syncTargets); err == nil {
+	switch err := workspace.List(ctx, &syncTargets); {
+	case err == nil:
 		report.Targets(syncTargets.Items, time.Now())
+	case !meta.IsNoMatchError(err):
+		report.Skip("targets", fmt.Sprintf("the SyncTargets of the workspace cannot be listed: %v", err))
 	}
 	return nil
 }

@@ -27,6 +27,7 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/provider/exportbinding"
@@ -84,9 +85,9 @@ func (r *Report) Provider(ctx context.Context, options ProviderOptions) {
 		Config: options.Config, Workspace: options.Workspace, HubUser: options.HubUser, DryRun: true,
 		Report: func(object, result string) {
 			switch result {
-			case "created":
+			case string(controllerutil.OperationResultCreated):
 				missing = append(missing, object)
-			case "updated":
+			case string(controllerutil.OperationResultUpdated):
 				outdated = append(outdated, object)
 			}
 		},

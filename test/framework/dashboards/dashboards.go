@@ -14,7 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package dashboards reads the dashboards of the chart, and runs their queries on the metrics of a hub.
 package dashboards
 
 import (
