@@ -48,6 +48,19 @@ var _ = Describe("a definition that reaches a mailbox before its API is publishe
 		Eventually(explained).WithContext(ctx).WithArguments(inventory, "florin", gizmos.GroupResource().String(), ns+"/early").
 			Should(And(comesTo(explain.Absent, explain.Stopped, explain.StepPublished), HaveField("Text", toDo)))
 
+		By("placing objects of the API on the other clusters meanwhile, and saying which lacks it")
+		define(ctx, target("guilder"), gizmos)
+		Expect(inventory.Register(ctx, "guilder", kubeconfigOf("guilder"), map[string]string{"env": "prod"})).To(Succeed())
+		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"metadata": {"labels": {"env": "prod"}}}`)
+		other := mailboxOf(ctx, inventory, "guilder")
+		workload := newWorkload(ctx, ns+"-workload")
+		apply(ctx, inventory.Config, location("prod", "prod", workload.Path))
+		eventuallyPlaced(ctx, workload, documents(namespace(ns), gizmos.object(ns, "placed", "spec: {}"), placementOn("shop", ns)))
+		eventuallyExists(ctx, other, gizmos.GroupVersionResource, ns, "placed")
+		eventuallyExists(ctx, target("guilder"), gizmos.GroupVersionResource, ns, "placed")
+		lacking := func() string { return value(ctx, workload.Config, edgePlacements, "", "shop", "status", "failures") }
+		Eventually(lacking).WithContext(ctx).Should(And(ContainSubstring("NotServed"), ContainSubstring("placed"), ContainSubstring("florin"), Not(ContainSubstring("guilder"))))
+
 		By("letting APIs that are published later arrive")
 		publishOwn(ctx, ns+"-later", laters)
 		Eventually(framework.Apply).WithContext(ctx).WithArguments(mailbox, laters.object(ns, "late", "spec: {}")).Should(Succeed())
@@ -61,6 +74,8 @@ var _ = Describe("a definition that reaches a mailbox before its API is publishe
 		eventuallyExists(ctx, target("florin"), gizmos.GroupVersionResource, ns, "early")
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "Ready").Should(Equal("True"))
 		eventuallyCounted(ctx, ns, BeEmpty(), 0)
+		Eventually(lacking).WithContext(ctx).Should(Equal("[]"))
+		eventuallyExists(ctx, target("florin"), gizmos.GroupVersionResource, ns, "placed")
 	}, NodeTimeout(4*time.Minute))
 
 	It("holds up all others if it only has the kind's name, until that is gone", func(ctx SpecContext) {

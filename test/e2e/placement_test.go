@@ -239,6 +239,18 @@ rules: []
 		Eventually(value).WithContext(ctx).WithArguments(workload.Config, edgePlacements, "", "shop", "status", "failures").Should(And(ContainSubstring("roles"), ContainSubstring("Privileged")))
 		Expect(framework.Exists(ctx, mailbox, roles, ns, "reader")).To(BeFalse())
 
+		By("until the operator says who governs the mailbox")
+		governs := func(ctx SpecContext, policy string) {
+			patch(ctx, target("hosting"), publishedResources, "", "roles", fmt.Sprintf(`{"spec": {"privilegedUpsync": %s}}`, policy))
+		}
+		DeferCleanup(func(ctx SpecContext) { governs(ctx, "null") })
+		governs(ctx, `"TargetGovernsMailbox"`)
+		eventuallyExists(ctx, target("florin"), roles, ns, "reader")
+		Eventually(readyStatus).WithContext(ctx).WithArguments(workload, "shop").Should(Equal("True"))
+		remove(ctx, workload.Config, roles, ns, "reader")
+		eventuallyGone(ctx, target("florin"), roles, ns, "reader")
+		governs(ctx, "null")
+
 		By("a placement that becomes invalid withdraws nothing")
 		patch(ctx, workload.Config, edgePlacements, "", "shop", `{"spec": {"downsync": [{"labelSelectors": [{"matchExpressions": [{"key": "a", "operator": "Near", "values": ["b"]}]}]}]}}`)
 		Eventually(readyReason).WithContext(ctx).WithArguments(workload, "shop").Should(Equal("Invalid"))
