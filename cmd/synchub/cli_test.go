@@ -20,8 +20,6 @@ import (
 	"bytes"
 	"strings"
 	"testing"
-
-	"github.com/spf13/pflag"
 )
 
 // execute runs the command line and returns its output and its error. main prints the error after the program's name.
@@ -54,13 +52,8 @@ func TestCompletion(t *testing.T) {
 
 // The test process does not run in a Pod.
 func TestNamespaceOutsideACluster(t *testing.T) {
-	options := runOptions{}
-	options.addFlags(pflag.NewFlagSet("run", pflag.ContinueOnError))
-	options.kcpKubeconfig = "x"
-	if err := options.validate(); err != nil {
-		t.Fatal(err)
-	}
-	if options.hub.Namespace != "default" || options.leaseNamespace != "default" {
-		t.Errorf("got %q and %q", options.hub.Namespace, options.leaseNamespace)
+	options := completeRun(t)
+	if options.hub.Namespace != "default" || options.hub.Lease.Namespace != "default" {
+		t.Errorf("got %q and %q", options.hub.Namespace, options.hub.Lease.Namespace)
 	}
 }

@@ -26,10 +26,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
+	cliflag "k8s.io/component-base/cli/flag"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/synchub-dev/synchub/apis/config/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/provider/kcp"
 )
@@ -43,14 +45,17 @@ func newInitCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "init",
 		Short: "Prepare the provider workspace",
-		Long: "Create or update, in the provider workspace, the exports for inventory workspaces, mailboxes and workload workspaces\n" +
-			"with their schemas, the workspace type of mailboxes, and the rights of the hub's kcp user. Safe to repeat; nothing is taken away.",
+		Long: "Create or update, in the provider workspace, the exports for inventory\n" +
+			"workspaces, mailboxes and workload workspaces with their schemas, the workspace\n" +
+			"type of mailboxes, and the rights of the hub's kcp user. Safe to repeat; nothing\n" +
+			"is taken away.",
 		Example: "  synchub init --kcp-kubeconfig admin.kubeconfig --hub-user synchub-hub\n\n" +
-			"  # Members of the group operators may register clusters, and those of developers may place workloads\n" +
+			"  # Operators may register clusters, and developers may place workloads\n" +
 			"  synchub init --kcp-kubeconfig admin.kubeconfig --hub-user synchub-hub \\\n" +
 			"    --inventory-group operators --workload-group developers\n\n" +
 			"  # See what it would create\n" +
-			"  synchub init --kcp-kubeconfig admin.kubeconfig --hub-user synchub-hub --dry-run --output yaml",
+			"  synchub init --kcp-kubeconfig admin.kubeconfig --hub-user synchub-hub \\\n" +
+			"    --dry-run --output yaml",
 		Args: noArguments,
 		RunE: func(command *cobra.Command, _ []string) error {
 			switch {
@@ -63,7 +68,7 @@ func newInitCommand() *cobra.Command {
 			case output != "" && output != "yaml":
 				return fmt.Errorf("set --output to yaml, or leave it out: %q is not supported", output)
 			}
-			ctrl.SetLogger((&logOptions{level: "error", format: "console"}).logger(os.Stderr))
+			ctrl.SetLogger(newLogger(v1alpha1.LogConfiguration{Level: "error", Format: "console"}, os.Stderr))
 			access, err := kcp.Load(kubeconfig, initLimits)
 			if err != nil {
 				return err
@@ -84,14 +89,18 @@ func newInitCommand() *cobra.Command {
 			return bootstrap.Run(command.Context(), options)
 		},
 	}
-	flags := command.Flags()
+	groups := &cliflag.NamedFlagSets{}
+	flags := groups.FlagSet("general")
 	flags.StringVar(&kubeconfig, "kcp-kubeconfig", "", "kubeconfig of an administrator of the provider workspace (required)")
 	flags.StringVar(&options.Workspace, "provider-workspace", "root:synchub", "path of the provider workspace; it is created if its parent allows")
+	flags = groups.FlagSet("rights")
 	flags.StringVar(&options.HubUser, "hub-user", "", "name of the hub's kcp user, which gets its rights (required)")
 	flags.StringSliceVar(&options.InventoryGroups, "inventory-group", nil, "groups that may bind the inventory export")
 	flags.StringSliceVar(&options.WorkloadGroups, "workload-group", nil, "groups that may bind the workload export")
+	flags = groups.FlagSet("output")
 	flags.BoolVar(&options.DryRun, "dry-run", false, "change nothing: kcp checks each write, and stores none")
 	flags.StringVarP(&output, "output", "o", "", "yaml prints the objects as they are then, without the data of Secrets; what is done is told on standard error")
+	addFlagGroups(command, groups)
 	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"yaml"}, cobra.ShellCompDirectiveNoFileComp))
 	return command
 }

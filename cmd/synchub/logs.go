@@ -17,50 +17,29 @@ limitations under the License.
 package main
 
 import (
-	"fmt"
 	"io"
 	"log"
 	"slices"
 
 	"github.com/go-logr/logr"
-	"github.com/spf13/pflag"
 	uberzap "go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	"github.com/synchub-dev/synchub/apis/config/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/redact"
 )
 
-// logOptions are the flags for logging.
-type logOptions struct {
-	level, format string
-}
-
-// levels maps the values of --log-level to levels of zap; debug and trace are V(1) and V(2) of logr.
+// levels maps the levels of the configuration to those of zap; debug and trace are V(1) and V(2) of logr.
 var levels = map[string]zapcore.Level{"error": zapcore.ErrorLevel, "info": zapcore.InfoLevel, "debug": -1, "trace": -2}
 
-func (o *logOptions) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.level, "log-level", "info", "error, info, debug or trace")
-	flags.StringVar(&o.format, "log-format", "json", "json or console")
-}
-
-func (o *logOptions) validate() error {
-	if _, ok := levels[o.level]; !ok {
-		return fmt.Errorf("set --log-level to error, info, debug or trace, not %q", o.level)
-	}
-	if o.format != "json" && o.format != "console" {
-		return fmt.Errorf("set --log-format to json or console, not %q", o.format)
-	}
-	return nil
-}
-
-func (o *logOptions) logger(to io.Writer) logr.Logger {
+func newLogger(settings v1alpha1.LogConfiguration, to io.Writer) logr.Logger {
 	encoder := zap.JSONEncoder()
-	if o.format == "console" {
+	if settings.Format == "console" {
 		encoder = zap.ConsoleEncoder()
 	}
 	redacting := zap.RawZapOpts(uberzap.WrapCore(func(core zapcore.Core) zapcore.Core { return redactingCore{core} }))
-	return zap.New(encoder, zap.WriteTo(to), zap.Level(levels[o.level]), zap.StacktraceLevel(zapcore.PanicLevel), redacting)
+	return zap.New(encoder, zap.WriteTo(to), zap.Level(levels[settings.Level]), zap.StacktraceLevel(zapcore.PanicLevel), redacting)
 }
 
 // redactingCore redacts messages and fields when an entry is written. It formats fields lazily, because each

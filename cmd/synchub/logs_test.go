@@ -20,6 +20,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"github.com/synchub-dev/synchub/apis/config/v1alpha1"
 )
 
 // countingStringer counts how often it is formatted.
@@ -32,9 +34,8 @@ func (s *countingStringer) String() string {
 
 func TestLoggersAreBuiltLazily(t *testing.T) {
 	var output bytes.Buffer
-	options := logOptions{level: "info", format: "json"}
 	word := &countingStringer{}
-	log := options.logger(&output).WithValues("first", word).WithName("one").WithValues("second", word)
+	log := newLogger(v1alpha1.LogConfiguration{Level: "info", Format: "json"}, &output).WithValues("first", word).WithName("one").WithValues("second", word)
 	log.V(1).Info("nobody hears this")
 	if word.times != 0 || output.Len() != 0 {
 		t.Errorf("nothing was said, and was put into words %d times: %q", word.times, &output)

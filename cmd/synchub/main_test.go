@@ -31,6 +31,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	hubconfig "github.com/synchub-dev/synchub/cmd/synchub/config"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
@@ -61,7 +62,7 @@ func synchub(t *testing.T, args ...string) outcome {
 	defer cancel()
 	command := exec.CommandContext(ctx, os.Args[0], args...) //nolint:gosec // the test binary itself
 	// With the race detector, a program would sleep for a second at exit.
-	command.Env = append(os.Environ(), runVariable+"=1", "GORACE=atexit_sleep_ms=0", "KUBERNETES_SERVICE_HOST=", "KUBERNETES_SERVICE_PORT=", "KUBECONFIG=", "HOME="+t.TempDir())
+	command.Env = append(os.Environ(), runVariable+"=1", "GORACE=atexit_sleep_ms=0", "KUBERNETES_SERVICE_HOST=", "KUBERNETES_SERVICE_PORT=", "KUBECONFIG=", "COLUMNS=", "HOME="+t.TempDir())
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
 	err := command.Run()
@@ -94,6 +95,8 @@ contexts: [{name: here, context: {cluster: this, user: me}}]
 users: [{name: me, user: {token: 5ecret}}]
 `
 
+const hubConfiguration = "apiVersion: config.synchub.dev/v1alpha1\nkind: HubConfiguration\n"
+
 // file writes a file and returns its path.
 func file(t *testing.T, content string) string {
 	t.Helper()
@@ -117,8 +120,7 @@ func TestWrongUse(t *testing.T) {
 	initialize := func(args ...string) []string {
 		return append([]string{"init", "--kcp-kubeconfig", good, "--hub-user", "hub"}, args...)
 	}
-	const positive = "set --kcp-qps, --kcp-burst, --target-qps and --target-burst to positive numbers"
-	const election = "set --leader-election-"
+	const positive = "must be more than 0"
 	for name, tt := range map[string]struct {
 		args  []string
 		words []string
@@ -133,36 +135,36 @@ func TestWrongUse(t *testing.T) {
 		"a flag without its value":   {run("--namespace"), []string{"--namespace", "`synchub run --help`"}},
 		"words for a number":         {run("--kcp-qps", "many"), []string{"--kcp-qps", "many", "`synchub run --help`"}},
 		"a number for a duration":    {run("--leader-election-retry-period", "2"), []string{"--leader-election-retry-period", "`synchub run --help`"}},
-		"no kubeconfig":              {[]string{"run"}, []string{"set --kcp-kubeconfig to the kubeconfig of the hub's kcp user"}},
-		"no workspace":               {run("--provider-workspace", ""), []string{"set --provider-workspace to the path of the provider workspace"}},
-		"no kcp rate":                {run("--kcp-qps", "0"), []string{positive}},
-		"a rate that is no number":   {run("--kcp-qps", "NaN"), []string{positive}},
-		"a negative kcp burst":       {run("--kcp-burst", "-1"), []string{positive}},
-		"a negative target rate":     {run("--target-qps", "-1"), []string{positive}},
-		"a rate of targets, no less": {run("--target-qps", "nan"), []string{positive}},
-		"no target burst":            {run("--target-burst", "0"), []string{positive}},
-		"no object of a mailbox":     {run("--mailbox-max-objects", "0"), []string{"set --mailbox-max-objects and --mailbox-max-bytes"}},
-		"no byte of a mailbox":       {run("--mailbox-max-bytes", "-1"), []string{"set --mailbox-max-objects and --mailbox-max-bytes"}},
-		"no time to settle":          {run("--binding-settle-period", "0s"), []string{"set --binding-settle-period and --mass-deletion-delay to 1s or more"}},
-		"no mailbox at all":          {run("--inventory-max-mailboxes", "0"), []string{"set --inventory-max-mailboxes to a positive number"}},
-		"no object to place":         {run("--max-placed-objects", "0"), []string{"set --max-placed-objects to a positive number"}},
-		"less than no mailboxes":     {run("--mailboxes-max-bytes", "-1"), []string{"set --mailboxes-max-bytes to a number of bytes"}},
-		"less than no targets":       {run("--targets-max-bytes", "-1"), []string{"set --targets-max-bytes to a number of bytes"}},
-		"less than no memory":        {run("--memory-limit", "-1"), []string{"set --memory-limit to a number of bytes"}},
-		"a lease that ends at once":  {run("--leader-election-lease-duration", "10s"), []string{election}},
-		"a late renewal":             {run("--leader-election-renew-deadline", "15s"), []string{election}},
-		"a late try":                 {run("--leader-election-retry-period", "10s"), []string{election}},
-		"a try a little late":        {run("--leader-election-retry-period", "9s"), []string{election}},
-		"no time between tries":      {run("--leader-election-retry-period", "0s"), []string{election}},
-		"less than no time":          {run("--leader-election-retry-period", "-1s"), []string{election}},
-		"a pattern for namespaces":   {run("--protected-namespaces", "kube-*,*-system"), []string{"set --protected-namespaces to names of namespaces", `"*-system"`}},
-		"an address for a network":   {run("--denied-networks", "10.0.0.0/8,10.0.0.1"), []string{"set --denied-networks to networks", `"10.0.0.1"`}},
-		"a certificate without TLS":  {run("--metrics-cert-dir", filepath.Dir(missing)), []string{"set --metrics-secure as well", "--metrics-cert-dir"}},
-		"TLS without a certificate":  {run("--metrics-secure", "--metrics-cert-dir", filepath.Dir(missing)), []string{"set --metrics-cert-dir to a directory with a certificate in tls.crt and its key in tls.key"}},
-		"profiles for everybody":     {run("--profiling=0.0.0.0:6060"), []string{"set --profiling to a loopback address"}},
-		"profiles at a name":         {run("--profiling=localhost:6060"), []string{"set --profiling to a loopback address"}},
-		"an unknown log level":       {run("--log-level", "loud"), []string{"set --log-level to error, info, debug or trace", `"loud"`}},
-		"an unknown log format":      {run("--log-format", "xml"), []string{"set --log-format to json or console", `"xml"`}},
+		"no kubeconfig":              {[]string{"run"}, []string{"--kcp-kubeconfig: Required value: the path of the kubeconfig of the hub's kcp user"}},
+		"no workspace":               {run("--provider-workspace", ""), []string{"--provider-workspace: Required value: the path of the provider workspace"}},
+		"no kcp rate":                {run("--kcp-qps", "0"), []string{"--kcp-qps: Invalid value: 0: " + positive}},
+		"a rate that is no number":   {run("--kcp-qps", "NaN"), []string{"--kcp-qps: Invalid value: NaN: " + positive}},
+		"a negative kcp burst":       {run("--kcp-burst", "-1"), []string{"--kcp-burst: Invalid value: -1: " + positive}},
+		"a negative target rate":     {run("--target-qps", "-1"), []string{"--target-qps: Invalid value: -1: " + positive}},
+		"a rate of targets, no less": {run("--target-qps", "nan"), []string{"--target-qps: Invalid value: NaN: " + positive}},
+		"no target burst":            {run("--target-burst", "0"), []string{"--target-burst: Invalid value: 0: " + positive}},
+		"no object of a mailbox":     {run("--mailbox-max-objects", "0"), []string{"--mailbox-max-objects: Invalid value: 0: " + positive}},
+		"no byte of a mailbox":       {run("--mailbox-max-bytes", "-1"), []string{"--mailbox-max-bytes: Invalid value: -1: " + positive}},
+		"no time to settle":          {run("--binding-settle-period", "0s"), []string{`--binding-settle-period: Invalid value: "0s": must be 1s or more`}},
+		"no mailbox at all":          {run("--inventory-max-mailboxes", "0"), []string{"--inventory-max-mailboxes: Invalid value: 0: " + positive}},
+		"no object to place":         {run("--max-placed-objects", "0"), []string{"--max-placed-objects: Invalid value: 0: " + positive}},
+		"less than no mailboxes":     {run("--mailboxes-max-bytes", "-1"), []string{"--mailboxes-max-bytes: Invalid value: -1: must not be negative"}},
+		"less than no targets":       {run("--targets-max-bytes", "-1"), []string{"--targets-max-bytes: Invalid value: -1: must not be negative"}},
+		"less than no memory":        {run("--memory-limit", "-1"), []string{"--memory-limit: Invalid value: -1: must not be negative; 0 means no limit"}},
+		"a lease that ends at once":  {run("--leader-election-lease-duration", "10s"), []string{`--leader-election-lease-duration: Invalid value: "10s": must be longer than the renew deadline, 10s`}},
+		"a late renewal":             {run("--leader-election-renew-deadline", "15s"), []string{"--leader-election-lease-duration: Invalid value", "the renew deadline, 15s"}},
+		"a late try":                 {run("--leader-election-retry-period", "10s"), []string{"--leader-election-renew-deadline: Invalid value", "must be longer than 12s, which is the retry period times 1.2"}},
+		"a try a little late":        {run("--leader-election-retry-period", "9s"), []string{"--leader-election-renew-deadline: Invalid value", "must be longer than 10.8s"}},
+		"no time between tries":      {run("--leader-election-retry-period", "0s"), []string{`--leader-election-retry-period: Invalid value: "0s": must be more than 0s`}},
+		"less than no time":          {run("--leader-election-retry-period", "-1s"), []string{`--leader-election-retry-period: Invalid value: "-1s": must be more than 0s`}},
+		"a pattern for namespaces":   {run("--protected-namespaces", "kube-*,*-system"), []string{`--protected-namespaces: Invalid value: "*-system": `, "is neither the name of a namespace"}},
+		"an address for a network":   {run("--denied-networks", "10.0.0.0/8,10.0.0.1"), []string{`--denied-networks: Invalid value: "10.0.0.1": `, "is no network"}},
+		"a certificate without TLS":  {run("--metrics-cert-dir", filepath.Dir(missing)), []string{"--metrics-secure: Required value", "--metrics-cert-dir: Invalid value"}},
+		"TLS without a certificate":  {run("--metrics-secure", "--metrics-cert-dir", filepath.Dir(missing)), []string{"--metrics-cert-dir: Invalid value", "must be a directory with a certificate in tls.crt and its key in tls.key"}},
+		"profiles for everybody":     {run("--profiling=0.0.0.0:6060"), []string{`--profiling: Invalid value: "0.0.0.0:6060": must be a loopback address`}},
+		"profiles at a name":         {run("--profiling=localhost:6060"), []string{`--profiling: Invalid value: "localhost:6060": must be a loopback address`}},
+		"an unknown log level":       {run("--log-level", "loud"), []string{`--log-level: Unsupported value: "loud": supported values: "error", "info", "debug", "trace"`}},
+		"an unknown log format":      {run("--log-format", "xml"), []string{`--log-format: Unsupported value: "xml": supported values: "json", "console"`}},
 		"a kubeconfig that is away":  {run("--kcp-kubeconfig", missing), []string{"cannot read the kcp kubeconfig", missing}},
 		"a kubeconfig of directory":  {run("--kcp-kubeconfig", filepath.Dir(missing)), []string{"cannot read the kcp kubeconfig"}},
 		"a malformed kubeconfig":     {run("--kcp-kubeconfig", malformed), []string{"cannot use the kcp kubeconfig " + malformed}},
@@ -170,6 +172,12 @@ func TestWrongUse(t *testing.T) {
 		"no hosting cluster":         {run(), []string{"set --hosting-kubeconfig, since this does not run in a cluster"}},
 		"a hosting one that is away": {run("--hosting-kubeconfig", missing), []string{"cannot use the hosting kubeconfig " + missing}},
 		"a malformed hosting one":    {run("--hosting-kubeconfig", malformed), []string{"cannot use the hosting kubeconfig " + malformed}},
+		"a config that is away":      {run("--config", missing), []string{"cannot read the configuration", missing}},
+		"a config of another kind":   {run("--config", good), []string{"cannot use the configuration " + good, "kind: HubConfiguration"}},
+		"an unknown field":           {run("--config", file(t, hubConfiguration+"kcp: {qqs: 1}")), []string{"cannot use the configuration", "kcp.qqs: Forbidden: there is no such field"}},
+		"an invalid field":           {run("--config", file(t, hubConfiguration+"kcp: {qps: -1, kubeconfig: x}")), []string{": kcp.qps: Invalid value: -1: must be more than 0"}},
+		"an invalid flag over it":    {run("--config", file(t, hubConfiguration+"kcp: {qps: 1}"), "--kcp-qps=-2"), []string{"--kcp-qps: Invalid value: -2: must be more than 0"}},
+		"a config and a missing one": {run("--config", file(t, hubConfiguration+"hosting: {kubeconfig: "+missing+"}")), []string{"cannot use the hosting kubeconfig " + missing}},
 		"no kubeconfig for init":     {[]string{"init", "--hub-user", "hub"}, []string{"set --kcp-kubeconfig to the kubeconfig of an administrator of the provider workspace"}},
 		"no workspace for init":      {initialize("--provider-workspace", ""), []string{"set --provider-workspace to the path of the provider workspace"}},
 		"no user for init":           {initialize("--hub-user", ""), []string{"set --hub-user to the name of the hub's kcp user"}},
@@ -206,7 +214,7 @@ func TestHelpListsEachFlag(t *testing.T) {
 		defaults map[string]string
 	}{
 		"run": {newRunCommand(), map[string]string{
-			"kcp-kubeconfig": "", "hosting-kubeconfig": "", "provider-workspace": "root:synchub", "namespace": "",
+			"config": "", "kcp-kubeconfig": "", "hosting-kubeconfig": "", "provider-workspace": "root:synchub", "namespace": "",
 			"leader-elect": "true", "leader-election-namespace": "",
 			"leader-election-lease-duration": "15s", "leader-election-renew-deadline": "10s", "leader-election-retry-period": "2s",
 			"metrics-bind-address": ":8080", "metrics-secure": "", "metrics-cert-dir": "", "health-probe-bind-address": ":8081",
@@ -240,6 +248,24 @@ func TestHelpListsEachFlag(t *testing.T) {
 	}
 }
 
+func TestHelpFitsOnATerminal(t *testing.T) {
+	t.Setenv("COLUMNS", "80")
+	for _, name := range []string{"run", "init"} {
+		help, err := execute(t, name, "--help")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(help) {
+			if length := len(strings.TrimRight(line, "\n")); length > 80 {
+				t.Errorf("%s: %d characters in %s", name, length, line)
+			}
+		}
+		if lines := strings.Count(help, "\n"); !strings.Contains(help, "\nGeneral flags:\n") || !strings.Contains(help, "\nGlobal flags:\n") || lines < 30 {
+			t.Errorf("%s: the flags are in no groups:\n%s", name, help)
+		}
+	}
+}
+
 func lineWith(text, part string) string {
 	for line := range strings.Lines(text) {
 		if strings.Contains(line, part) {
@@ -249,15 +275,26 @@ func lineWith(text, part string) string {
 	return ""
 }
 
+// completeRun returns the options of `synchub run` for a command line with a kubeconfig.
+func completeRun(t *testing.T, args ...string) *runOptions {
+	t.Helper()
+	options, flags := &runOptions{settings: hubconfig.Defaults()}, pflag.NewFlagSet("run", pflag.ContinueOnError)
+	for _, group := range options.flags().FlagSets {
+		flags.AddFlagSet(group)
+	}
+	if err := flags.Parse(append([]string{"--kcp-kubeconfig", "x"}, args...)); err != nil {
+		t.Fatal(err)
+	}
+	if err := options.complete(flags); err != nil {
+		t.Fatal(err)
+	}
+	return options
+}
+
 // The hub's own namespace is always protected, unless it is the namespace default.
 func TestTheHubsOwnNamespaceIsProtected(t *testing.T) {
 	for namespace, want := range map[string]bool{"hub-of-ours": true, "default": false} {
-		options := &runOptions{}
-		options.addFlags(pflag.NewFlagSet("run", pflag.ContinueOnError))
-		options.kcpKubeconfig, options.hub.Namespace, options.protectedNamespaces = "x", namespace, []string{"kube-*"}
-		if err := options.validate(); err != nil {
-			t.Fatal(err)
-		}
+		options := completeRun(t, "--namespace", namespace, "--protected-namespaces", "kube-*")
 		if got := options.hub.ProtectedNamespaces.Match(namespace); got != want || !options.hub.ProtectedNamespaces.Match("kube-system") || options.hub.ProtectedNamespaces.Match("shop") {
 			t.Errorf("%s: %v, of %v", namespace, got, options.hub.ProtectedNamespaces)
 		}

@@ -18,44 +18,44 @@ package main
 
 import (
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"path/filepath"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/synchub-dev/synchub/apis/config/v1alpha1"
 )
 
-// Files of --metrics-cert-dir, named as the keys of a Secret of type kubernetes.io/tls.
+// Files of metrics.certDir, named as the keys of a Secret of type kubernetes.io/tls.
 const (
 	metricsCertName = "tls.crt"
 	metricsKeyName  = "tls.key"
 )
 
-// validateMetrics returns an error unless the flags of the metrics server fit together. It reads the certificate, because
-// controller-runtime uses a self-signed certificate if there is none.
-func (o *runOptions) validateMetrics() error {
-	switch {
-	case o.metricsCertDir == "":
+// validateMetricsCertificate reads the certificate of the metrics server, because controller-runtime uses a self-signed one if
+// there is none.
+func validateMetricsCertificate(settings *v1alpha1.MetricsConfiguration) field.ErrorList {
+	if settings.CertDir == "" {
 		return nil
-	case !o.metricsSecure:
-		return errors.New("set --metrics-secure as well: only then the hub uses the certificate in --metrics-cert-dir")
 	}
-	if _, err := tls.LoadX509KeyPair(filepath.Join(o.metricsCertDir, metricsCertName), filepath.Join(o.metricsCertDir, metricsKeyName)); err != nil {
-		return fmt.Errorf("set --metrics-cert-dir to a directory with a certificate in %s and its key in %s: %w", metricsCertName, metricsKeyName, err)
+	if _, err := tls.LoadX509KeyPair(filepath.Join(settings.CertDir, metricsCertName), filepath.Join(settings.CertDir, metricsKeyName)); err != nil {
+		return field.ErrorList{field.Invalid(field.NewPath("metrics", "certDir"), settings.CertDir,
+			fmt.Sprintf("must be a directory with a certificate in %s and its key in %s: %v", metricsCertName, metricsKeyName, err))}
 	}
 	return nil
 }
 
 // metricsServer returns the options of the server of /metrics.
-func (o *runOptions) metricsServer() metricsserver.Options {
-	options := metricsserver.Options{BindAddress: o.metricsAddress}
-	if !o.metricsSecure {
+func metricsServer(settings v1alpha1.MetricsConfiguration) metricsserver.Options {
+	options := metricsserver.Options{BindAddress: settings.BindAddress}
+	if !settings.Secure {
 		return options
 	}
 	options.SecureServing = true
 	options.FilterProvider = filters.WithAuthenticationAndAuthorization
-	options.CertDir, options.CertName, options.KeyName = o.metricsCertDir, metricsCertName, metricsKeyName
+	options.CertDir, options.CertName, options.KeyName = settings.CertDir, metricsCertName, metricsKeyName
 	options.TLSOpts = []func(*tls.Config){func(config *tls.Config) {
 		config.MinVersion = tls.VersionTLS13
 		// A scrape is one request. Without HTTP/2 its attacks, such as rapid resets, do not reach the hub.

@@ -31,7 +31,6 @@ import (
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
-	"github.com/spf13/pflag"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -116,14 +115,7 @@ func waitForRight(t *testing.T, config *rest.Config, spec authorizationv1.SelfSu
 // serveMetrics runs the metrics server of a hub with the given flags, and returns its address.
 func serveMetrics(t *testing.T, config *rest.Config, flags ...string) string {
 	t.Helper()
-	options, set := &runOptions{}, pflag.NewFlagSet("run", pflag.ContinueOnError)
-	options.addFlags(set)
-	if err := set.Parse(append([]string{"--kcp-kubeconfig", "x", "--metrics-bind-address", "127.0.0.1:0"}, flags...)); err != nil {
-		t.Fatal(err)
-	}
-	if err := options.validate(); err != nil {
-		t.Fatal(err)
-	}
+	options := completeRun(t, append([]string{"--metrics-bind-address", "127.0.0.1:0"}, flags...)...)
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,150 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Kind is the kind of the file.
+const Kind = "HubConfiguration"
+
+// GroupVersion is the group and version of the kind in this package.
+var GroupVersion = schema.GroupVersion{Group: "config.synchub.dev", Version: "v1alpha1"}
+
+// HubConfiguration has the settings of `synchub run`. Each has the same meaning as its flag, which wins over the file. A
+// field that the file leaves out has the default of its flag. Relative paths begin at the directory of the file.
+type HubConfiguration struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Namespace is the namespace of the hub in the hosting cluster, with the ConfigMaps that hold schemas. Empty means that
+	// of the Pod, or outside a cluster the namespace default.
+	Namespace string `json:"namespace"`
+	// MemoryLimit is the memory that the hub may take, in bytes. Zero means no limit.
+	MemoryLimit int64 `json:"memoryLimit"`
+
+	KCP            KCPConfiguration            `json:"kcp"`
+	Hosting        HostingConfiguration        `json:"hosting"`
+	LeaderElection LeaderElectionConfiguration `json:"leaderElection"`
+	Metrics        MetricsConfiguration        `json:"metrics"`
+	Health         HealthConfiguration         `json:"health"`
+	Profiling      ProfilingConfiguration      `json:"profiling"`
+	Mailboxes      MailboxesConfiguration      `json:"mailboxes"`
+	Placement      PlacementConfiguration      `json:"placement"`
+	Targets        TargetsConfiguration        `json:"targets"`
+	Log            LogConfiguration            `json:"log"`
+}
+
+// KCPConfiguration says how the hub reaches kcp.
+type KCPConfiguration struct {
+	// Kubeconfig is the path of the kubeconfig of the hub's kcp user. The hub reads it again when it changes.
+	Kubeconfig string `json:"kubeconfig"`
+	// ProviderWorkspace is the path of the provider workspace.
+	ProviderWorkspace string `json:"providerWorkspace"`
+	// QPS is the number of requests per second to each kcp endpoint, and Burst the number of requests at once.
+	QPS   float32 `json:"qps"`
+	Burst int     `json:"burst"`
+}
+
+// HostingConfiguration says how the hub reaches the hosting cluster.
+type HostingConfiguration struct {
+	// Kubeconfig is the path of a kubeconfig. Empty means the cluster in which the hub runs.
+	Kubeconfig string `json:"kubeconfig"`
+}
+
+// LeaderElectionConfiguration says how the replicas of the hub elect their leader.
+type LeaderElectionConfiguration struct {
+	// LeaderElect is false for a hub that works without a Lease.
+	LeaderElect bool `json:"leaderElect"`
+	// Namespace is the namespace of the Lease. Empty means the namespace of the hub.
+	Namespace string `json:"namespace"`
+	// LeaseDuration is how long the other replicas wait for a lost leader.
+	LeaseDuration metav1.Duration `json:"leaseDuration"`
+	// RenewDeadline is how long the leader tries to renew the Lease before it gives up.
+	RenewDeadline metav1.Duration `json:"renewDeadline"`
+	// RetryPeriod is the time between two tries to get or renew the Lease.
+	RetryPeriod metav1.Duration `json:"retryPeriod"`
+}
+
+// MetricsConfiguration says how the hub serves /metrics.
+type MetricsConfiguration struct {
+	// BindAddress is the address of /metrics. "0" turns it off.
+	BindAddress string `json:"bindAddress"`
+	// Secure turns on TLS, and lets only those read /metrics whom the hosting cluster authenticates and allows.
+	Secure bool `json:"secure"`
+	// CertDir is a directory with the certificate in tls.crt and its key in tls.key. Empty means a self-signed certificate.
+	CertDir string `json:"certDir"`
+}
+
+// HealthConfiguration says where the hub serves /healthz and /readyz.
+type HealthConfiguration struct {
+	// BindAddress is the address of /healthz and /readyz. "0" turns them off.
+	BindAddress string `json:"bindAddress"`
+}
+
+// ProfilingConfiguration says where the hub serves profiles.
+type ProfilingConfiguration struct {
+	// BindAddress is the loopback address of /debug/pprof/. Empty turns it off.
+	BindAddress string `json:"bindAddress"`
+}
+
+// MailboxesConfiguration bounds the mailboxes, and says when the hub believes that their objects are gone.
+type MailboxesConfiguration struct {
+	// MaxObjects and MaxBytes bound the objects of one mailbox that the hub holds.
+	MaxObjects int64 `json:"maxObjects"`
+	MaxBytes   int64 `json:"maxBytes"`
+	// TotalBytes bounds the objects of all mailboxes together. Zero means a share of the hub's memory.
+	TotalBytes int64 `json:"totalBytes"`
+	// MaxPerInventory is the number of mailboxes that the SyncTargets of one inventory workspace get.
+	MaxPerInventory int `json:"maxPerInventory"`
+	// BindingSettlePeriod is how long the binding of a mailbox must be unchanged before the hub believes that an object is gone.
+	BindingSettlePeriod metav1.Duration `json:"bindingSettlePeriod"`
+	// MassDeletionDelay is how long the hub waits before it verifies a second time that many objects of a mailbox are gone.
+	MassDeletionDelay metav1.Duration `json:"massDeletionDelay"`
+}
+
+// PlacementConfiguration bounds the placements.
+type PlacementConfiguration struct {
+	// MaxObjects is the number of pairs of an object and a destination that the placements of one workload workspace may have.
+	MaxObjects int `json:"maxObjects"`
+}
+
+// TargetsConfiguration says how the hub reaches targets, and bounds what it holds of them.
+type TargetsConfiguration struct {
+	// QPS is the number of requests per second to each target, and Burst the number of requests at once.
+	QPS   float32 `json:"qps"`
+	Burst int     `json:"burst"`
+	// CacheObjects and CacheBytes bound the cache of one target.
+	CacheObjects int64 `json:"cacheObjects"`
+	CacheBytes   int64 `json:"cacheBytes"`
+	// TotalBytes bounds the caches of all targets together. Zero means a share of the hub's memory.
+	TotalBytes int64 `json:"totalBytes"`
+	// DeniedNetworks are networks, such as 10.96.0.0/12, that no target's address may be in.
+	DeniedNetworks []string `json:"deniedNetworks"`
+	// ProtectedNamespaces are namespaces that nothing goes to or comes from unless a SyncTarget or PublishedResource allows
+	// it. A name that ends in * stands for all that begin so.
+	ProtectedNamespaces []string `json:"protectedNamespaces"`
+}
+
+// LogConfiguration says what the hub logs, and how.
+type LogConfiguration struct {
+	// Level is error, info, debug or trace.
+	Level string `json:"level"`
+	// Format is json or console.
+	Format string `json:"format"`
+}
