@@ -19,6 +19,7 @@ package chart
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -48,7 +49,7 @@ func (c *cluster) runJobs(t *testing.T) (stop func() int) {
 				continue
 			}
 			ended[pod.UID] = true
-			if err := c.runPod(ctx, filepath.Join(root, "bin", "synchub-race"), pod); err != nil {
+			if err := c.runPod(ctx, t.TempDir(), filepath.Join(root, "bin", "synchub-race"), pod); err != nil {
 				t.Errorf("the Pod %s: %v", pod.Name, err)
 			}
 		}
@@ -61,7 +62,16 @@ func (c *cluster) runJobs(t *testing.T) (stop func() int) {
 	}
 }
 
-func (c *cluster) runPod(ctx context.Context, program string, pod *corev1.Pod) error {
+// runPod runs the program of a Pod with the rights of the Pod's ServiceAccount.
+func (c *cluster) runPod(ctx context.Context, directory, program string, pod *corev1.Pod) error {
+	content, err := c.ServiceAccountKubeconfig(ctx, namespace, pod.Spec.ServiceAccountName)
+	if err != nil {
+		return err
+	}
+	kubeconfig := filepath.Join(directory, "kubeconfig")
+	if err := os.WriteFile(kubeconfig, content, 0o600); err != nil {
+		return err
+	}
 	phase := corev1.PodSucceeded
 	output, err := exec.CommandContext(ctx, program, append(pod.Spec.Containers[0].Args, "--hosting-kubeconfig", c.Kubeconfig)...).CombinedOutput()
 	if err != nil {

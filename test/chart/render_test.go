@@ -17,6 +17,7 @@ limitations under the License.
 package chart
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -25,6 +26,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -123,7 +125,7 @@ func TestDefaultsRenderExactlyTheseObjects(t *testing.T) {
 	want := []string{
 		"ClusterRole/synchub", "ClusterRoleBinding/synchub",
 		"CustomResourceDefinition/publishedresources.synchub.dev", "Deployment/synchub", "Job/synchub-wait", "PodDisruptionBudget/synchub",
-		"Role/synchub", "Role/synchub-events", "RoleBinding/synchub", "RoleBinding/synchub-events", "Service/synchub-metrics", "ServiceAccount/synchub",
+		"Role/synchub", "Role/synchub-events", "RoleBinding/synchub", "RoleBinding/synchub-events", "Service/synchub-metrics", "ServiceAccount/synchub", "ServiceAccount/synchub-wait",
 	}
 	for _, name := range defaults {
 		want = append(want, "PublishedResource/"+name)
@@ -196,6 +198,32 @@ func TestPublishedResourcesAreHooksOnlyWhereTheKindIsUnknown(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The Job that waits for the definition does not run as the hub, which may read Secrets.
+func TestTheWaitingJobHasNoRights(t *testing.T) {
+	rendered := objects(t)
+	var job batchv1.Job
+	decode(t, rendered["Job/synchub-wait"], &job)
+	account := rendered["ServiceAccount/"+job.Spec.Template.Spec.ServiceAccountName]
+	if account == nil || account.GetName() == "synchub" {
+		t.Fatalf("it runs as %q", job.Spec.Template.Spec.ServiceAccountName)
+	}
+	// Helm creates hooks by their weight, and deletes these when all have succeeded.
+	if got, want := account.GetAnnotations(), map[string]string{
+		"helm.sh/hook": "post-install,post-upgrade", "helm.sh/hook-weight": "-2", "helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded",
+	}; !maps.Equal(got, want) || job.Annotations["helm.sh/hook-weight"] != "-1" {
+		t.Errorf("the account has the annotations %v, the Job has %v", got, job.Annotations)
+	}
+	for key, object := range rendered {
+		if subjects, _, _ := unstructured.NestedSlice(object.Object, "subjects"); strings.Contains(fmt.Sprint(subjects), "name:"+account.GetName()+" ") {
+			t.Errorf("%s gives it rights", key)
+		}
+	}
+	decode(t, objects(t, "--set", "serviceAccount.create=false,serviceAccount.name=theirs")["Job/synchub-wait"], &job)
+	if got := job.Spec.Template.Spec.ServiceAccountName; got != "theirs" {
+		t.Errorf("where the chart creates no accounts it runs as %q", got)
 	}
 }
 
