@@ -24,11 +24,13 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/synchub-dev/synchub/provider/buildinfo"
+	"github.com/synchub-dev/synchub/provider/redact"
 )
 
 // Set by the linker; see the Makefile.
@@ -44,9 +46,18 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	if err := newCommand().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "synchub: "+err.Error())
+		fmt.Fprintln(os.Stderr, "synchub: "+printableLines(err.Error()))
 		os.Exit(1)
 	}
+}
+
+// printableLines returns a text that is safe to print on a terminal. Servers write parts of errors.
+func printableLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = redact.Printable(lines[i])
+	}
+	return strings.Join(lines, "\n")
 }
 
 func newCommand() *cobra.Command {

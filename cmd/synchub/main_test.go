@@ -166,6 +166,7 @@ func TestWrongUse(t *testing.T) {
 		"an unknown log level":       {run("--log-level", "loud"), []string{`--log-level: Unsupported value: "loud": supported values: "error", "info", "debug", "trace"`}},
 		"an unknown log format":      {run("--log-format", "xml"), []string{`--log-format: Unsupported value: "xml": supported values: "json", "console"`}},
 		"a kubeconfig that is away":  {run("--kcp-kubeconfig", missing), []string{"cannot read the kcp kubeconfig", missing}},
+		"a name with an escape":      {run("--kcp-kubeconfig", missing+"\x1b[2J"), []string{"cannot read the kcp kubeconfig", missing + `\x1b[2J`}},
 		"a kubeconfig of directory":  {run("--kcp-kubeconfig", filepath.Dir(missing)), []string{"cannot read the kcp kubeconfig"}},
 		"a malformed kubeconfig":     {run("--kcp-kubeconfig", malformed), []string{"cannot use the kcp kubeconfig " + malformed}},
 		"a kubeconfig for http":      {run("--kcp-kubeconfig", insecure), []string{"cannot use the kcp kubeconfig " + insecure, "https"}},

@@ -22,7 +22,6 @@ import (
 	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/synchub-dev/synchub/apis/config/v1alpha1"
@@ -54,7 +53,7 @@ func metricsServer(settings v1alpha1.MetricsConfiguration) metricsserver.Options
 		return options
 	}
 	options.SecureServing = true
-	options.FilterProvider = filters.WithAuthenticationAndAuthorization
+	options.FilterProvider = authenticateMetrics
 	options.CertDir, options.CertName, options.KeyName = settings.CertDir, metricsCertName, metricsKeyName
 	options.TLSOpts = []func(*tls.Config){func(config *tls.Config) {
 		config.MinVersion = tls.VersionTLS13

@@ -179,9 +179,8 @@ func TestSecureMetrics(t *testing.T) {
 		token string
 		want  int
 	}{
-		"no token": {"", http.StatusUnauthorized},
-		// controller-runtime does not tell a refused token from an API server that does not answer.
-		"a token that the cluster refuses": {"5ecret", http.StatusInternalServerError},
+		"no token":                         {"", http.StatusUnauthorized},
+		"a token that the cluster refuses": {"5ecret", http.StatusUnauthorized},
 		"a token without the right":        {stranger.BearerToken, http.StatusForbidden},
 		"a token with the right":           {reader.BearerToken, http.StatusOK},
 	} {
