@@ -32,6 +32,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/check"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // finding matches a line of check.
@@ -69,6 +70,25 @@ func TestCheck(t *testing.T) {
 	g.Expect(json.Unmarshal([]byte(run("--hub-user", "another", "-o", "json").out), &report)).To(Succeed())
 	g.Expect(report.Problems()).To(Equal(1))
 	g.Expect(run("--hub-user", "nobody").out).To(MatchRegexp(finding("provider", "PROBLEM", "differs from what this version needs, in ClusterRoleBinding synchub:hub")))
+	// A user who may enter the workspace, and no more.
+	suite.Apply(t, b.kcp.Workspace(b.path), `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: visitor}
+rules: [{nonResourceURLs: [/], verbs: [access]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: visitor}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: visitor}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: visitor}]
+`)
+	suite.Eventually(t, func(g Gomega) {
+		got := run("--as", "visitor")
+		g.Expect(got.out).To(MatchRegexp(finding("targets", "skipped", "the SyncTargets of the workspace cannot be listed: ")), got.errs)
+		g.Expect(got.out).To(ContainSubstring(`User "visitor" cannot list resource "synctargets"`))
+	})
+
 	g.Expect(plugin(t, "check", "--provider-workspace", "root:check:nowhere").out).To(MatchRegexp(finding("provider", "PROBLEM", "root:check:nowhere lacks Workspace root:check:nowhere")))
 }
 
