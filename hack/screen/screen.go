@@ -43,10 +43,11 @@ type Screen struct {
 	drawn string
 }
 
-// New returns a Screen for out. It is live if out is a terminal that understands control sequences.
+// New returns a Screen for out. It is live if out is a terminal that understands control sequences, and if the user has not
+// asked for plain text by NO_COLOR.
 func New(out *os.File) *Screen {
 	info, err := out.Stat()
-	live := err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb"
+	live := err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("TERM") != "dumb" && os.Getenv("NO_COLOR") == ""
 	return &Screen{out: out, live: live}
 }
 

@@ -145,3 +145,26 @@ func TestAFileIsNoTerminal(t *testing.T) {
 		t.Error("a screen on a file is live")
 	}
 }
+
+func TestPlainTextIsRespected(t *testing.T) {
+	// A character device, as a terminal is.
+	device, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = device.Close() })
+	for name, test := range map[string]struct {
+		terminal, noColor string
+		live              bool
+	}{
+		"a terminal":      {"xterm", "", true},
+		"a dumb terminal": {"dumb", "", false},
+		"no colors":       {"xterm", "1", false},
+	} {
+		t.Setenv("TERM", test.terminal)
+		t.Setenv("NO_COLOR", test.noColor)
+		if live := New(device).Live(); live != test.live {
+			t.Errorf("%s is live: %t", name, live)
+		}
+	}
+}
