@@ -95,7 +95,7 @@ func newBindComputeCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.StringVar(&options.namespaces, "namespace-selector", "", "labels of the namespaces whose objects are placed; the default is all but system namespaces")
 	flags.BoolVar(&options.aggregateStatus, "aggregate-status", true, "give the objects the status that they have on the clusters, summed up over all of them")
 	flags.StringVar(&options.name, "name", "", "name of the EdgePlacement; the default is the path of the inventory workspace with dots for colons")
-	flags.DurationVar(&options.timeout, "timeout", time.Minute, "how long to wait until kcp has bound the export and serves EdgePlacements")
+	options.addWait(command, "the clusters have the objects; without it the command only waits for kcp, which binds the export", false, 2*time.Minute)
 	for _, flag := range []string{"location-selectors", "namespace-selector", "name"} {
 		_ = command.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions)
 	}
@@ -152,11 +152,23 @@ func (o *bindOptions) run(ctx context.Context, inventory string) error {
 	if err := workspace.Bind(ctx, placement); err != nil {
 		return err
 	}
-	if o.dryRun == dryRunNone {
-		name := placement.Object().Name
-		o.note(fmt.Sprintf("See with `kubectl get edgeplacement %s` how many objects are placed, and with `kubectl get singleplacementslice %s -o yaml` on which clusters.", name, name))
+	if o.dryRun != dryRunNone {
+		return nil
 	}
-	return nil
+	name := placement.Object().Name
+	if !o.wait {
+		o.note(fmt.Sprintf("See with `kubectl get edgeplacement %s` how many objects are placed, and with `kubectl get singleplacementslice %s -o yaml` on which clusters.", name, name))
+		return nil
+	}
+	config, err := o.workspaceConfig()
+	if err != nil {
+		return err
+	}
+	follower, err := newRolloutFollower(config, o.ErrOut)
+	if err != nil {
+		return err
+	}
+	return follower.wait(ctx, name, o.waitFlags)
 }
 
 // show prints the objects that the command would create.

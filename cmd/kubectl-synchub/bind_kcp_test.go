@@ -456,7 +456,7 @@ func (b *bindTest) outlasts(t *testing.T) {
 	setFinalizers("example.com/withdraw")
 	fail(t, "the EdgePlacement prod is being deleted, but was not gone after 2s; it has the finalizers [example.com/withdraw]", unbind("--name", "prod", "--yes", "--timeout", "2s")...)
 	fail(t, "the EdgePlacement prod is being deleted: wait with", bind("--name", "prod")...)
-	succeed(t, unbind("--name", "prod", "--yes", "--no-wait")...)
+	succeed(t, unbind("--name", "prod", "--yes", "--wait=false")...)
 	setFinalizers()
 	suite.WaitUntil(t, "the EdgePlacement is gone", func() bool { return b.placement(t, "prod") == nil })
 	succeed(t, bind("--name", "prod")...)

@@ -35,7 +35,7 @@ func TestBindComputeRefuses(t *testing.T) {
 		"a name that is none":          {[]string{"bind", "compute", "root:a", "--name", "A_b"}, `--name: "A_b" cannot be the name of an EdgePlacement`},
 		"no selector of Locations":     {[]string{"bind", "compute", "root:a", "--location-selectors", "a=b=c"}, `--location-selectors: "a=b=c" is not a selector`},
 		"no selector of namespaces":    {[]string{"bind", "compute", "root:a", "--namespace-selector", "a in b"}, `--namespace-selector: "a in b" is not a selector`},
-		"no time":                      {[]string{"bind", "compute", "root:a", "--timeout", "0s"}, "--timeout: it must be more than 0"},
+		"no time":                      {[]string{"bind", "compute", "root:a", "--timeout", "-1s"}, "--timeout: it must not be negative"},
 		"an unknown dry run":           {[]string{"bind", "compute", "root:a", "--dry-run=maybe"}, `--dry-run: "maybe" is none of`},
 		"an unknown command":           {[]string{"bind", "storage"}, `unknown command "storage"`},
 		"no cluster of kcp":            {[]string{"bind", "compute", "root:a"}, "the current context is no workspace of kcp"},
@@ -43,7 +43,7 @@ func TestBindComputeRefuses(t *testing.T) {
 		"two to unbind":                {[]string{"unbind", "compute", "root:a", "root:b"}, "give the path of one inventory workspace"},
 		"path and name to unbind":      {[]string{"unbind", "compute", "root:a", "--name", "b"}, "give either the path of an inventory workspace or --name"},
 		"no path to unbind":            {[]string{"unbind", "compute", "Root"}, `INVENTORY_WORKSPACE: "Root" is not`},
-		"not to wait for all":          {[]string{"unbind", "compute", "--all", "--no-wait"}, "[all no-wait]"},
+		"not to wait for all":          {[]string{"unbind", "compute", "--all", "--wait=false"}, "leave one of --wait=false and --all away"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			requests := withCluster(t, http.NotFound)

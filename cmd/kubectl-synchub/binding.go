@@ -17,11 +17,9 @@ limitations under the License.
 package main
 
 import (
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -46,7 +44,7 @@ type bindingOptions struct {
 	*inventoryOptions
 	// workspace and provider are paths. An empty workspace is that of the current context.
 	workspace, provider string
-	timeout             time.Duration
+	waitFlags
 }
 
 func newBindingOptions(streams genericiooptions.IOStreams) bindingOptions {
@@ -77,10 +75,7 @@ func (o *bindingOptions) check(inventory string) error {
 			return fmt.Errorf("%s: %w", path.what, err)
 		}
 	}
-	if o.timeout <= 0 {
-		return errors.New("--timeout: it must be more than 0")
-	}
-	return nil
+	return o.checkTimeout()
 }
 
 // workspaceConfig returns the client configuration for the workspace.
@@ -118,7 +113,7 @@ func (o *bindingOptions) binder() (*exportbinding.Binder, error) {
 	return &exportbinding.Binder{
 		Client: workspace, DryRun: o.dryRun != dryRunNone,
 		ProviderPath: o.provider, Provider: provider,
-		Timeout: o.timeout, Report: o.report, Info: o.note,
+		Timeout: o.limit(), Report: o.report, Info: o.note,
 	}, nil
 }
 

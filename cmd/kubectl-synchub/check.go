@@ -77,9 +77,6 @@ func newCheckCommand(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 func (o *checkOptions) run(ctx context.Context) error {
-	if err := o.output.check(); err != nil {
-		return err
-	}
 	if err := bindcompute.ValidatePath(o.provider); err != nil {
 		return fmt.Errorf("--provider-workspace: %w", err)
 	}

@@ -20,12 +20,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/registration"
 )
 
 const confirmLong = `Confirm that another cluster takes the place of the one that a SyncTarget stood for.
@@ -42,23 +44,25 @@ const confirmExample = `  # See which cluster is expected, and which one answers
 
 func newConfirmClusterCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	options := newInventoryOptions(streams)
+	var wait waitFlags
 	command := &cobra.Command{
 		Use:     "confirm-cluster NAME",
 		Short:   "Confirm that another cluster takes the place of the former one",
 		Long:    confirmLong,
 		Example: confirmExample,
 		RunE: func(command *cobra.Command, args []string) error {
-			return options.confirmCluster(command.Context(), args[0])
+			return options.confirmCluster(command.Context(), args[0], wait)
 		},
 	}
 	options.addFlags(command)
+	wait.addWait(command, "the SyncTarget is ready with that cluster", false, 2*time.Minute)
 	return command
 }
 
 // confirmCluster confirms the cluster that the hub has observed. It writes the observed ID, so that it does not
 // confirm a cluster that the kubeconfig reaches later.
-func (o *inventoryOptions) confirmCluster(ctx context.Context, name string) error {
-	if err := o.complete(); err != nil {
+func (o *inventoryOptions) confirmCluster(ctx context.Context, name string, wait waitFlags) error {
+	if err := cmp.Or(o.complete(), wait.checkTimeout()); err != nil {
 		return err
 	}
 	inventory, err := o.inventory()
@@ -80,5 +84,12 @@ func (o *inventoryOptions) confirmCluster(ctx context.Context, name string) erro
 	if err := o.patchSyncTarget(ctx, inventory.Client, syncTarget, before); err != nil {
 		return err
 	}
-	return o.print(syncTarget, "confirmed")
+	if err := o.print(syncTarget, "confirmed"); err != nil {
+		return err
+	}
+	waiting := &syncTargetWait{inventoryOptions: o, waitFlags: wait, describe: describeNotReady, result: "ready"}
+	waiting.done = func(seen *edgev2alpha1.SyncTarget) bool {
+		return seen.Status.ClusterID == observed && registration.IsReady(seen)
+	}
+	return waiting.run(ctx, syncTarget)
 }

@@ -55,7 +55,7 @@ const explainExample = `  kubectl synchub explain florin deployments shop/web
 // explainOptions are the flags of explain.
 type explainOptions struct {
 	readOptions
-	output  string
+	output  structuredOutput
 	files   []string
 	target  targetFlags
 	hosting hostingFlags
@@ -76,7 +76,7 @@ func newExplainCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	options.addFlags(command)
 	command.ValidArgsFunction = options.completeArgument
 	flags := command.Flags()
-	flags.StringVarP(&options.output, "output", "o", "", "json or yaml; the default is a table")
+	options.output.addFlag(command)
 	flags.StringArrayVarP(&options.files, "filename", "f", nil, "files with the PublishedResources; - is standard input (repeatable)")
 	flags.StringVar(&options.hosting.kubeconfig, "hosting-kubeconfig", "", "kubeconfig of the hub's hosting cluster, where the PublishedResources are")
 	flags.StringVar(&options.hosting.context, "hosting-context", "", "the context of that kubeconfig, or of the usual one, that is the hosting cluster's")
@@ -84,7 +84,6 @@ func newExplainCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.Lookup("target-kubeconfig").Usage = "kubeconfig to read the cluster with; the default is the hub's"
 	command.MarkFlagsMutuallyExclusive("filename", "hosting-kubeconfig")
 	command.MarkFlagsMutuallyExclusive("filename", "hosting-context")
-	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
 	return command
 }
 
@@ -131,9 +130,6 @@ func readKey(name string) (types.NamespacedName, error) {
 }
 
 func (o *explainOptions) run(ctx context.Context, target, resource, name string) error {
-	if !slices.Contains([]string{"", "json", "yaml"}, o.output) {
-		return fmt.Errorf("--output: %q is neither json nor yaml", o.output)
-	}
 	key, err := readKey(name)
 	if err != nil {
 		return err
@@ -165,8 +161,8 @@ func (o *explainOptions) run(ctx context.Context, target, resource, name string)
 }
 
 func (o *explainOptions) print(explanation explain.Explanation) error {
-	if o.output != "" {
-		return encode(o.Out, o.output, explanation)
+	if done, err := o.output.print(o.Out, explanation); done || err != nil {
+		return err
 	}
 	writer := tabwriter.NewWriter(o.Out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(writer, "STEP\tSTATE\tWHAT")

@@ -296,7 +296,7 @@ func refusesQuestions(t *testing.T, ask asker) {
 	for message, args := range map[string][]string{
 		"give the name of a SyncTarget, a resource": {"ducat", "cm"},
 		`"nobody" not found`:                        {"nobody", "cm", "bakery/settings"},
-		"is neither json nor yaml":                  ask("cm", "bakery/settings", "-o", "name"),
+		"is none of json, yaml":                     ask("cm", "bakery/settings", "-o", "name"),
 		"configmaps are in namespaces":              ask("cm", "settings"),
 		"namespaces are in no namespace":            ask("namespaces", "a/bakery"),
 		"is not of the form NAMESPACE/NAME":         ask("cm", "bakery/"),

@@ -127,8 +127,7 @@ func newGetTargetsCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	options.addFlags(command)
 	options.addSelector(command)
 	options.output.AddFlags(command)
-	command.Flags().Lookup("output").Usage = "Output format. One of: (json, yaml, wide, name)."
-	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "name", "wide", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	setFormats(command, append(options.output.AllowedFormats(), wide))
 	command.Flags().BoolVarP(&options.watch, "watch", "w", false, "after listing them, print each that changes")
 	command.Flags().BoolVar(&options.noHeaders, "no-headers", false, "print no headers")
 	return command
@@ -197,14 +196,14 @@ func (o *getOptions) printer() (func(*edgev2alpha1.SyncTargetList) error, error)
 	if format != "" && format != wide {
 		printer, err := o.output.ToPrinter()
 		if err != nil {
-			return nil, fmt.Errorf("--output: %q is none of json, yaml, wide and name: %w", format, err)
+			return nil, fmt.Errorf("--output: %w", err)
 		}
 		return func(list *edgev2alpha1.SyncTargetList) error { return o.printObjects(printer, list) }, nil
 	}
 	table := printers.NewTablePrinter(printers.PrintOptions{Wide: format == wide, NoHeaders: o.noHeaders})
 	return func(list *edgev2alpha1.SyncTargetList) error {
 		now := time.Now()
-		return table.PrintObj(overview.Table(rowsOf(list, now), now), o.Out)
+		return table.PrintObj(sanitizeTable(overview.Table(rowsOf(list, now), now)), o.Out)
 	}, nil
 }
 
@@ -217,7 +216,7 @@ func (o *getOptions) printObjects(printer printers.ResourcePrinter, list *edgev2
 	}
 	if *o.output.OutputFormat == "name" || o.watch {
 		for i := range list.Items {
-			if err := printer.PrintObj(&list.Items[i], o.Out); err != nil {
+			if err := printSafely(printer, &list.Items[i], o.Out); err != nil {
 				return err
 			}
 		}
@@ -228,7 +227,7 @@ func (o *getOptions) printObjects(printer printers.ResourcePrinter, list *edgev2
 	if len(list.Items) == 1 {
 		printed = &list.Items[0]
 	}
-	return printer.PrintObj(printed, o.Out)
+	return printSafely(printer, printed, o.Out)
 }
 
 func rowsOf(list *edgev2alpha1.SyncTargetList, now time.Time) []overview.Row {

@@ -90,6 +90,7 @@ func (o *getAllOptions) addFlags(command *cobra.Command) {
 	flags := command.Flags()
 	o.cluster.AddFlags(flags)
 	o.output.AddFlags(command)
+	setFormats(command, o.output.AllowedFormats())
 	flags.BoolVar(&o.allMailboxes, "all-mailboxes", false, "list the objects of all mailboxes")
 	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "list the objects of all namespaces, as in kubectl get")
 	flags.StringVarP(&o.selector, "selector", "l", "", "only objects with these labels, as in kubectl get")

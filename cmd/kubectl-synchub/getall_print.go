@@ -17,7 +17,6 @@ limitations under the License.
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -192,19 +191,9 @@ func (p *fleetPrinter) sorted(list []mailboxObject) ([]runtime.Object, error) {
 	return objects, nil
 }
 
-// print prints an object or a list in the requested format. On a terminal it escapes characters that are not printable.
-// A program gets the output unchanged.
+// print prints an object or a list in the requested format.
 func (p *fleetPrinter) print(object runtime.Object) error {
-	if !printers.IsTerminal(p.out) {
-		return p.PrintObj(object, p.out)
-	}
-	var text bytes.Buffer
-	err := p.PrintObj(object, &text)
-	_, writeErr := io.WriteString(p.out, sanitizeLines(text.String()))
-	if err == nil {
-		err = writeErr
-	}
-	return err
+	return printSafely(p.ResourcePrinter, object, p.out)
 }
 
 // printTables prints objects as one table, or as several if endpoints return different columns.
@@ -286,9 +275,4 @@ func age(object *unstructured.Unstructured) string {
 		return "<unknown>"
 	}
 	return duration.HumanDuration(time.Since(created.Time))
-}
-
-// sanitizeCell returns a text that is safe in a cell of a table. It keeps line breaks, at which the printer cuts the text.
-func sanitizeCell(text string) string {
-	return sanitizeLines(strings.ReplaceAll(text, "\t", " "))
 }

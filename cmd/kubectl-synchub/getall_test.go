@@ -47,7 +47,7 @@ func TestGetAllArguments(t *testing.T) {
 		"a resource with a name":         {[]string{"get", "deployments/web", "--all-mailboxes"}, `"deployments/web" is not one resource`},
 		"a wrong selector":               {[]string{"get", "pods", "--all-mailboxes", "-l", "a in"}, "--selector: "},
 		"a wrong field selector":         {[]string{"get", "pods", "--all-mailboxes", "--field-selector", "a"}, "--field-selector: "},
-		"a wrong format":                 {[]string{"get", "pods", "--all-mailboxes", "-o", "table"}, `--output: unable to match a printer suitable for the output format "table"`},
+		"a wrong format":                 {[]string{"get", "pods", "--all-mailboxes", "-o", "table"}, `--output: "table" is none of json, yaml, kyaml`},
 		"a wrong workspace":              {[]string{"get", "pods", "--all-mailboxes", "--provider-workspace", "a b"}, "--provider-workspace: "},
 		"a cluster that is no workspace": {[]string{"get", "pods", "--all-mailboxes"}, "the current context is no workspace of kcp"},
 	} {

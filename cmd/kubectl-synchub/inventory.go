@@ -117,7 +117,7 @@ func (o *inventoryOptions) addFlags(command *cobra.Command) {
 	flags.StringVar(&o.dryRun, "dry-run", dryRunNone, "none, client or server: with client nothing is sent but questions, with server all is sent and nothing stored")
 	flags.Lookup("dry-run").NoOptDefVal = dryRunClient
 	_ = command.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{dryRunNone, dryRunClient, dryRunServer}, cobra.ShellCompDirectiveNoFileComp))
-	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"json", "name", "yaml"}, cobra.ShellCompDirectiveNoFileComp))
+	setFormats(command, o.output.AllowedFormats())
 	command.Args = oneSyncTarget
 	command.ValidArgsFunction = o.completeName
 }
@@ -202,7 +202,7 @@ func (o *inventoryOptions) report(change registration.Change) {
 
 func (o *inventoryOptions) print(object client.Object, done string) error {
 	if o.manifests != nil {
-		return o.manifests.PrintObj(object, o.Out)
+		return printSafely(o.manifests, object, o.Out)
 	}
 	if o.dryRun != dryRunNone {
 		done += " (" + o.dryRun + " dry run)"
@@ -212,7 +212,7 @@ func (o *inventoryOptions) print(object client.Object, done string) error {
 	if err != nil {
 		return err
 	}
-	return printer.PrintObj(object, o.Out)
+	return printSafely(printer, object, o.Out)
 }
 
 // note prints a message that is not a result, to standard error.
@@ -247,11 +247,9 @@ func (o *inventoryOptions) confirmFunc(confirmed bool) func(context.Context, str
 	}
 }
 
-// progress prints the progress for a person who watches.
+// progress prints one line of progress to standard error, for people and for logs.
 func (o *inventoryOptions) progress(format string, values ...any) {
-	if printers.IsTerminal(o.ErrOut) {
-		fmt.Fprintln(o.ErrOut, sanitizeLine(fmt.Sprintf(format, values...)))
-	}
+	fmt.Fprintln(o.ErrOut, sanitizeLine(fmt.Sprintf(format, values...)))
 }
 
 // getSyncTarget returns the SyncTarget of the given name.

@@ -217,7 +217,7 @@ func (i *publishing) waitPublished(ctx context.Context) error {
 	if i == nil {
 		return nil
 	}
-	wait := readyWait{inventoryOptions: i.inventoryOptions, hosting: i.hosting, timeout: i.timeout}
+	wait := readyWait{inventoryOptions: i.inventoryOptions, hosting: i.hosting, waitFlags: i.waitFlags}
 	if i.forbidden == nil {
 		return wait.run(ctx, i.publications)
 	}

@@ -73,8 +73,7 @@ type publishOptions struct {
 	files []string
 	// installCRD is nil if the flag is not set.
 	installCRD *bool
-	wait       bool
-	timeout    time.Duration
+	waitFlags
 }
 
 func newPublishCommand(streams genericiooptions.IOStreams) *cobra.Command {
@@ -99,8 +98,7 @@ func newPublishCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.Lookup("namespace").Usage = "the namespace of the hub, whatever that of the context is"
 	flags.StringArrayVarP(&options.files, "filename", "f", nil, "files with CustomResourceDefinitions, as documents or in Lists; - is standard input (repeatable)")
 	flags.BoolVar(&install, "install-crd", false, "have the hub install the definitions on the targets; =false takes that back, and what is installed stays")
-	flags.BoolVar(&options.wait, "wait", false, "wait until mailboxes have the APIs")
-	flags.DurationVar(&options.timeout, "timeout", 2*time.Minute, "how long to wait for that")
+	options.addWait(command, "mailboxes have the APIs", false, 2*time.Minute)
 	_ = command.MarkFlagRequired("filename")
 	return command
 }
@@ -112,10 +110,7 @@ func (o *publishOptions) check() error {
 	if problems := content.IsDNS1123Label(*o.cluster.Namespace); len(problems) > 0 {
 		return fmt.Errorf("--namespace: %q is not the name of a namespace: %s", *o.cluster.Namespace, problems[0])
 	}
-	if o.timeout <= 0 {
-		return errors.New("--timeout: it must be more than 0")
-	}
-	return nil
+	return o.checkTimeout()
 }
 
 func (o *publishOptions) run(ctx context.Context) error {

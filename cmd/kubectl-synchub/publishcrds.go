@@ -254,7 +254,7 @@ func (p *publisher) waitReady(ctx context.Context, planned []publish.Definition)
 		publications = append(publications, definition.Publication)
 	}
 	wait := readyWait{
-		inventoryOptions: p.inventoryOptions, hosting: p.hosting, timeout: p.timeout,
+		inventoryOptions: p.inventoryOptions, hosting: p.hosting, waitFlags: p.waitFlags,
 		hasOldSchema: func(resource *synchubv1alpha1.PublishedResource) bool {
 			former, ok := p.replaced[resource.Name]
 			return ok && resource.Status.SchemaName == former

@@ -21,7 +21,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -74,21 +73,18 @@ func newRenderCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags := command.Flags()
 	flags.StringArrayVarP(&options.files, "filename", "f", nil, "files with the PublishedResource and what defines its API; - is standard input (repeatable)")
 	flags.StringArrayVar(&options.objects, "object", nil, "files with objects of a mailbox, and namespaces whose labels a filter asks for (repeatable)")
-	flags.StringVarP(&options.output, "output", "o", "yaml", "yaml or json")
+	flags.StringVarP(&options.output, "output", "o", "yaml", "")
 	flags.StringVar(&options.environment.Mailbox, "mailbox", "mailbox", "the name of the mailbox's logical cluster, for templates")
 	flags.StringVar(&options.environment.SyncTarget, "sync-target", "sync-target", "the name of the SyncTarget, for templates and mutations")
 	flags.StringToStringVar(&options.environment.Labels, "sync-target-labels", nil, "the labels of the SyncTarget, for mutations")
 	flags.StringToStringVar(&options.environment.Annotations, "sync-target-annotations", nil, "the annotations of the SyncTarget, for mutations")
 	options.cluster.AddFlags(flags)
 	_ = command.MarkFlagRequired("filename")
-	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{"yaml", "json"}, cobra.ShellCompDirectiveNoFileComp))
+	setFormats(command, []string{"yaml", "json"})
 	return command
 }
 
 func (o *renderOptions) run(ctx context.Context) error {
-	if !slices.Contains([]string{"yaml", "json"}, o.output) {
-		return fmt.Errorf("--output: %q is neither yaml nor json", o.output)
-	}
 	input, err := readManifests(o.In, o.files)
 	if err != nil {
 		return err

@@ -20,7 +20,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,7 +37,7 @@ import (
 type readyWait struct {
 	*inventoryOptions
 	hosting client.WithWatch
-	timeout time.Duration
+	waitFlags
 	// hasOldSchema reports whether the hub has not replaced the schema since the command changed the definition. Nil means
 	// that no definition was changed.
 	hasOldSchema func(*synchubv1alpha1.PublishedResource) bool
@@ -49,7 +48,7 @@ func (w *readyWait) run(ctx context.Context, publications []publish.Publication)
 	if len(publications) == 0 {
 		return nil
 	}
-	waiting, cancel := context.WithTimeout(ctx, w.timeout)
+	waiting, cancel := context.WithTimeout(ctx, w.limit())
 	defer cancel()
 	unready := map[string]string{}
 	for _, found := range publications {

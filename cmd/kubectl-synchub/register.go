@@ -17,6 +17,7 @@ limitations under the License.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -118,8 +119,8 @@ type registerOptions struct {
 	namespaces              []string
 	adopt                   string
 	escalate, yes           bool
-	lifetime, timeout       time.Duration
-	noWait                  bool
+	lifetime                time.Duration
+	waitFlags
 }
 
 func newRegisterCommand(streams genericiooptions.IOStreams) *cobra.Command {
@@ -144,8 +145,7 @@ func newRegisterCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.Lookup("adopt").NoOptDefVal = string(edgev2alpha1.AdoptionIfIdentical)
 	flags.BoolVarP(&options.yes, "yes", "y", false, "do not ask before rights grow")
 	flags.BoolVar(&options.escalate, "allow-rbac-escalation", false, "let the hub write roles that grant more than it has itself, and bindings to them: whoever writes to the mailbox can then do anything on the cluster")
-	flags.BoolVar(&options.noWait, "no-wait", false, "do not wait until the SyncTarget is ready")
-	flags.DurationVar(&options.timeout, "timeout", 2*time.Minute, "how long to wait for that")
+	options.addWait(command, "the SyncTarget is ready", true, 2*time.Minute)
 	addLifetime(command, &options.lifetime)
 	return command
 }
@@ -172,7 +172,7 @@ func (o *registerOptions) check() error {
 	if !slices.Contains(adoptions, o.adopt) {
 		return fmt.Errorf("--adopt: %q is none of IfIdentical, Always and Never", o.adopt)
 	}
-	return o.checkLifetime()
+	return cmp.Or(o.checkLifetime(), o.checkTimeout())
 }
 
 // checkNamespaces returns an error unless each name is valid for a namespace, or is "*".
@@ -261,7 +261,7 @@ func (o *registerOptions) register(ctx context.Context, name string) error {
 	if err := imports.publish(ctx); err != nil {
 		return err
 	}
-	if o.dryRun == dryRunNone && !o.noWait {
+	if o.dryRun == dryRunNone && o.wait {
 		if err = o.await(ctx, syncTarget); err == nil {
 			err = imports.waitPublished(ctx)
 		}
@@ -295,7 +295,7 @@ func (o *registerOptions) await(ctx context.Context, syncTarget *edgev2alpha1.Sy
 	if err != nil {
 		return err
 	}
-	waiting, cancel := context.WithTimeout(ctx, o.timeout)
+	waiting, cancel := context.WithTimeout(ctx, o.limit())
 	defer cancel()
 	reported := map[string]bool{}
 	last, err := registration.WatchSyncTarget(waiting, workspace, syncTarget, func(seen *edgev2alpha1.SyncTarget) bool {

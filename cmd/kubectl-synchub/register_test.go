@@ -70,7 +70,7 @@ func TestRegistration(t *testing.T) {
 
 // with returns the command that registers the cluster without waiting, because no hub runs.
 func (f *testFleet) with(more ...string) []string {
-	return append([]string{"register", "florin", "--target-kubeconfig", f.Kubeconfig, "--no-wait"}, more...)
+	return append([]string{"register", "florin", "--target-kubeconfig", f.Kubeconfig, "--wait=false"}, more...)
 }
 
 func (f *testFleet) triesOut(t *testing.T) {
@@ -208,7 +208,7 @@ func (f *testFleet) leavesSecrets(t *testing.T) {
 	}
 	before := f.versions(t)
 	for _, more := range []string{"--dry-run=client", "--dry-run=server", "--yes"} {
-		fail(t, "does not say that it is this SyncTarget's", "register", "thief", "--target-kubeconfig", f.Kubeconfig, "--no-wait", more)
+		fail(t, "does not say that it is this SyncTarget's", "register", "thief", "--target-kubeconfig", f.Kubeconfig, "--wait=false", more)
 	}
 	fail(t, "does not say that it is this SyncTarget's", "rotate", "thief", "--target-kubeconfig", f.Kubeconfig)
 	if err := f.admin.Delete(t.Context(), thief); err != nil {
@@ -224,7 +224,7 @@ func (f *testFleet) leavesSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	fail(t, "The SyncTarget squatter is there already, and would give User eve the role cluster-admin in the cluster's mailbox.",
-		"register", "squatter", "--target-kubeconfig", f.Kubeconfig, "--no-wait")
+		"register", "squatter", "--target-kubeconfig", f.Kubeconfig, "--wait=false")
 	if err := f.admin.Delete(t.Context(), squatter); err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +292,7 @@ func (f *testFleet) leavesOthers(t *testing.T) {
 	if err := f.admin.Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 		t.Fatal(err)
 	}
-	fail(t, name, "register", "guilder", "--target-kubeconfig", f.Kubeconfig, "--no-wait")
+	fail(t, name, "register", "guilder", "--target-kubeconfig", f.Kubeconfig, "--wait=false")
 	var role rbacv1.ClusterRole
 	if err := f.admin.Get(t.Context(), types.NamespacedName{Name: name}, &role); err != nil || len(role.Rules) > 0 {
 		t.Errorf("%v, rules %v", err, role.Rules)
@@ -311,7 +311,8 @@ func (f *testFleet) waits(t *testing.T) {
 
 func (f *testFleet) rotates(t *testing.T) {
 	t.Helper()
-	succeed(t, "rotate", "florin", "--target-kubeconfig", f.Kubeconfig)
+	fail(t, "the SyncTarget florin was not ready with the new token after 500ms: the hub has not taken the new token yet",
+		"rotate", "florin", "--target-kubeconfig", f.Kubeconfig, "--wait", "--timeout", "500ms")
 	if _, rotated := f.hub(t); rotated == f.token || f.account(t) != f.uid {
 		t.Error("the token is the old one, or the identity changed")
 	}
@@ -444,7 +445,7 @@ func (f *testFleet) remakes(t *testing.T) {
 
 func (f *testFleet) takesOver(t *testing.T) {
 	t.Helper()
-	succeed(t, "register", "florin", "--kubeconfig-only", f.Kubeconfig, "--no-wait")
+	succeed(t, "register", "florin", "--kubeconfig-only", f.Kubeconfig, "--wait=false")
 	if _, handed := f.hub(t); handed != f.Config.BearerToken {
 		t.Error("the hub has another kubeconfig")
 	}
@@ -477,6 +478,7 @@ func takesStates(t *testing.T, f *testFleet) {
 			t.Errorf("after %s the spec is %+v", step.command, spec)
 		}
 	}
+	waits(t, f)
 	succeed(t, "drain", "florin")
 	syncTarget := f.syncTarget(t)
 	syncTarget.Status.Cleanup = &edgev2alpha1.CleanupStatus{Remaining: new(int32(3)), Removed: 2}

@@ -25,12 +25,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/tools/cache"
-	toolswatch "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -53,13 +48,14 @@ func newRolloutCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	)
 }
 
+// defaultRolloutTimeout is how long commands that start a rollout wait for its end.
+const defaultRolloutTimeout = 10 * time.Minute
+
 // rolloutOptions are the flags of rollout status.
 type rolloutOptions struct {
 	describePlacementOptions
-	watch   bool
-	timeout time.Duration
-	// told is the last line that was printed.
-	told string
+	watch bool
+	waitFlags
 }
 
 func newRolloutStatusCommand(streams genericiooptions.IOStreams) *cobra.Command {
@@ -76,7 +72,7 @@ func newRolloutStatusCommand(streams genericiooptions.IOStreams) *cobra.Command 
 	}
 	options.cluster.AddFlags(command.Flags())
 	command.Flags().BoolVarP(&options.watch, "watch", "w", true, "wait until the rollout is complete")
-	command.Flags().DurationVar(&options.timeout, "timeout", 0, "how long to wait for that; 0 waits for ever")
+	options.addTimeout(command, 0)
 	command.ValidArgsFunction = options.completePlacement
 	return command
 }
@@ -89,69 +85,26 @@ func oneEdgePlacement(command *cobra.Command, args []string) error {
 }
 
 func (o *rolloutOptions) run(ctx context.Context, name string) error {
-	if o.timeout < 0 {
-		return errors.New("--timeout: it must not be negative")
+	if err := o.checkTimeout(); err != nil {
+		return err
 	}
-	workspace, reader, err := o.clients()
+	config, err := o.cluster.ToRESTConfig()
 	if err != nil {
 		return err
 	}
-	found, _, err := getEdgePlacement(ctx, workspace, name)
+	follower, err := newRolloutFollower(config, o.Out)
 	if err != nil {
 		return err
 	}
-	check := func(seen *edgev2alpha1.EdgePlacement) (done bool, err error) {
-		objects, fingerprint, err := reader.placedObjects(ctx, workspace, seen)
-		if err != nil {
-			return false, fmt.Errorf("cannot tell whether the hub has seen all objects: %w", err)
-		}
-		line, done, err := rolloutProgress(seen, len(objects), fingerprint.String())
-		if line != o.told {
-			o.told = line
-			_, _ = fmt.Fprintln(o.Out, line)
-		}
-		return done, err
+	found, _, err := getEdgePlacement(ctx, follower.workspace, name)
+	if err != nil {
+		return err
 	}
 	if !o.watch {
-		_, err := check(found)
+		_, err := follower.observe(ctx, found)
 		return err
 	}
-	return o.wait(ctx, workspace, name, check)
-}
-
-// wait calls a function for the EdgePlacement and each later state of it, until the function returns true or an error.
-func (o *rolloutOptions) wait(ctx context.Context, workspace client.WithWatch, name string, check func(*edgev2alpha1.EdgePlacement) (bool, error)) error {
-	if o.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, o.timeout, fmt.Errorf("the rollout of %s was not complete after %s", name, o.timeout))
-		defer cancel()
-	}
-	only := fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()
-	source := &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.FieldSelector = only
-			list := &edgev2alpha1.EdgePlacementList{}
-			return list, workspace.List(ctx, list, &client.ListOptions{Raw: &options})
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.FieldSelector = only
-			return workspace.Watch(ctx, &edgev2alpha1.EdgePlacementList{}, &client.ListOptions{Raw: &options})
-		},
-	}
-	_, err := toolswatch.UntilWithSync(ctx, source, &edgev2alpha1.EdgePlacement{}, nil, func(event watch.Event) (bool, error) {
-		seen, ok := event.Object.(*edgev2alpha1.EdgePlacement)
-		switch {
-		case !ok:
-			return false, nil
-		case event.Type == watch.Deleted:
-			return false, fmt.Errorf("the EdgePlacement %s was deleted", name)
-		}
-		return check(seen)
-	})
-	if cause := context.Cause(ctx); cause != nil && err != nil {
-		return cause
-	}
-	return err
+	return follower.wait(ctx, name, o.waitFlags)
 }
 
 // rolloutProgress tells how far a rollout has come, for the objects as they are now: their number, and the text of their fingerprint. The
@@ -207,6 +160,7 @@ type pauseCommand struct {
 
 func newPauseCommand(streams genericiooptions.IOStreams, of pauseCommand) *cobra.Command {
 	options := newInventoryOptions(streams)
+	var wait waitFlags
 	completion := &describePlacementOptions{workspaceOptions: options.workspaceOptions}
 	command := &cobra.Command{
 		Use:     of.name + " PLACEMENT",
@@ -214,12 +168,37 @@ func newPauseCommand(streams genericiooptions.IOStreams, of pauseCommand) *cobra
 		Long:    of.short + ".\n\nIt sets spec.paused. Deletions and withdrawals do not wait.",
 		Example: fmt.Sprintf("  kubectl synchub rollout %s shop", of.name),
 		RunE: func(command *cobra.Command, args []string) error {
-			return options.setPaused(command.Context(), args[0], of)
+			if err := wait.checkTimeout(); err != nil {
+				return err
+			}
+			if err := options.setPaused(command.Context(), args[0], of); err != nil {
+				return err
+			}
+			return options.awaitRollout(command.Context(), args[0], wait)
 		},
 	}
 	options.addFlags(command)
+	if !of.paused {
+		wait.addWait(command, "the rollout is complete", false, defaultRolloutTimeout)
+	}
 	command.Args, command.ValidArgsFunction = oneEdgePlacement, completion.completePlacement
 	return command
+}
+
+// awaitRollout waits until a rollout is complete, unless nothing was changed or the user does not want to wait.
+func (o *inventoryOptions) awaitRollout(ctx context.Context, name string, wait waitFlags) error {
+	if !wait.wait || o.dryRun != dryRunNone {
+		return nil
+	}
+	config, err := o.cluster.ToRESTConfig()
+	if err != nil {
+		return err
+	}
+	follower, err := newRolloutFollower(config, o.ErrOut)
+	if err != nil {
+		return err
+	}
+	return follower.wait(ctx, name, wait)
 }
 
 // setPaused sets spec.paused of an EdgePlacement, unless it has the value.

@@ -52,6 +52,7 @@ Deleted objects are made again. Objects that were added since stay. Secrets are 
 type undoOptions struct {
 	*inventoryOptions
 	toRevision int64
+	waitFlags
 }
 
 func newRolloutUndoCommand(streams genericiooptions.IOStreams) *cobra.Command {
@@ -65,6 +66,7 @@ func newRolloutUndoCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	options.addFlags(command)
 	command.Flags().Int64Var(&options.toRevision, "to-revision", 0, "number of the revision; 0 takes the newest one that differs from the workspace")
+	options.addWait(command, "the change is rolled out", false, defaultRolloutTimeout)
 	completion := &describePlacementOptions{workspaceOptions: options.workspaceOptions}
 	command.Args, command.ValidArgsFunction = oneEdgePlacement, completion.completePlacement
 	return command
@@ -125,7 +127,7 @@ func placementRevisions(ctx context.Context, workspace client.Client, name strin
 }
 
 func (o *undoOptions) run(ctx context.Context, name string) error {
-	if err := o.complete(); err != nil {
+	if err := cmp.Or(o.complete(), o.checkTimeout()); err != nil {
 		return err
 	}
 	workspace, reader, err := o.clients()
@@ -152,7 +154,10 @@ func (o *undoOptions) run(ctx context.Context, name string) error {
 	for _, one := range restoration.objects {
 		problems = append(problems, o.restore(ctx, one))
 	}
-	return errors.Join(problems...)
+	if err := errors.Join(problems...); err != nil {
+		return err
+	}
+	return o.awaitRollout(ctx, name, o.waitFlags)
 }
 
 // restoration is what has to be done to go back to a revision.

@@ -17,11 +17,15 @@ limitations under the License.
 package main
 
 import (
+	"cmp"
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/registration"
 )
 
@@ -53,11 +57,12 @@ func newRotateCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	options.target.addFlags(command)
 	command.Flags().BoolVar(&revoke, "revoke", false, "end all tokens that there are")
 	addLifetime(command, &options.lifetime)
+	options.addWait(command, "the hub uses the new token, and the SyncTarget is ready", false, 2*time.Minute)
 	return command
 }
 
 func (o *registerOptions) rotate(ctx context.Context, name string, revoke bool) error {
-	if err := o.complete(); err != nil {
+	if err := cmp.Or(o.complete(), o.checkTimeout()); err != nil {
 		return err
 	}
 	if err := o.target.required(); err != nil {
@@ -70,13 +75,35 @@ func (o *registerOptions) rotate(ctx context.Context, name string, revoke bool) 
 	if err != nil {
 		return err
 	}
+	syncTarget, err := getSyncTarget(ctx, plan.Inventory, name)
+	if err != nil {
+		return err
+	}
 	if o.dryRun == dryRunClient {
-		syncTarget, err := getSyncTarget(ctx, plan.Inventory, name)
-		if err != nil {
-			return err
-		}
 		secret, _ := registration.NewSecret(syncTarget)
 		return o.print(secret, string(registration.Changed))
 	}
-	return plan.RotateToken(ctx, revoke)
+	if err := plan.RotateToken(ctx, revoke); err != nil {
+		return err
+	}
+	former := tokenExpiry(syncTarget)
+	waiting := &syncTargetWait{inventoryOptions: o.inventoryOptions, waitFlags: o.waitFlags, result: "ready with the new token"}
+	waiting.done = func(seen *edgev2alpha1.SyncTarget) bool {
+		return !tokenExpiry(seen).Equal(former) && registration.IsReady(seen)
+	}
+	waiting.describe = func(seen *edgev2alpha1.SyncTarget) string {
+		if tokenExpiry(seen).Equal(former) {
+			return "the hub has not taken the new token yet"
+		}
+		return describeNotReady(seen)
+	}
+	return waiting.run(ctx, syncTarget)
+}
+
+// tokenExpiry returns when the token expires that the hub uses. Each token expires at a time of its own.
+func tokenExpiry(syncTarget *edgev2alpha1.SyncTarget) *metav1.Time {
+	if syncTarget.Status.Credentials == nil {
+		return nil
+	}
+	return syncTarget.Status.Credentials.ExpiresAt
 }

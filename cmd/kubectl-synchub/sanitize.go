@@ -17,7 +17,14 @@ limitations under the License.
 package main
 
 import (
+	"bytes"
+	"cmp"
+	"io"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/synchub-dev/synchub/provider/redact"
 )
@@ -31,6 +38,41 @@ func sanitizeLine(text string) string {
 		columns[i] = redact.Printable(columns[i])
 	}
 	return strings.Join(columns, "\t")
+}
+
+// sanitizeTable makes the cells of a table safe, and returns the table. The printer of tables escapes few characters.
+func sanitizeTable(table *metav1.Table) *metav1.Table {
+	for _, row := range table.Rows {
+		for i, cell := range row.Cells {
+			if text, ok := cell.(string); ok {
+				row.Cells[i] = sanitizeCell(text)
+			}
+		}
+	}
+	return table
+}
+
+// sanitizeCell returns a text that is safe in a cell of a table. It keeps line breaks, at which the printer cuts the text.
+func sanitizeCell(text string) string {
+	return sanitizeLines(strings.ReplaceAll(text, "\t", " "))
+}
+
+// printSafely prints an object or a list. On a terminal it escapes characters that are not printable. A program gets the
+// output unchanged.
+func printSafely(printer printers.ResourcePrinter, object runtime.Object, out io.Writer) error {
+	if !printers.IsTerminal(out) {
+		return printer.PrintObj(object, out)
+	}
+	var text bytes.Buffer
+	err := printer.PrintObj(object, &text)
+	_, writeErr := io.WriteString(out, sanitizeLines(text.String()))
+	return cmp.Or(err, writeErr)
+}
+
+// firstLine returns the first line of a text.
+func firstLine(text string) string {
+	line, _, _ := strings.Cut(text, "\n")
+	return line
 }
 
 // sanitizeLines is sanitizeLine for a text with several lines.

@@ -24,8 +24,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/cli-runtime/pkg/printers"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/check"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/overview"
 )
@@ -60,6 +62,21 @@ func TestOutputIsSanitized(t *testing.T) {
 	inventory.IOStreams = streams
 	inventory.note(strings.ReplaceAll(hostile, "\n", ""))
 	shown["a note"] = take(errs)
+	tables := printers.NewTablePrinter(printers.PrintOptions{Wide: true})
+	of.Status.Versions = &edgev2alpha1.TargetVersions{Kubernetes: hostile}
+	if err := tables.PrintObj(sanitizeTable(overview.Table([]overview.Row{overview.RowOf(of, now)}, now)), out); err != nil {
+		t.Fatal(err)
+	}
+	shown["a table"] = take(out)
+	checked := checkOptions{}
+	checked.IOStreams = streams
+	checked.print(&check.Report{Findings: []check.Finding{{Area: "targets", Result: check.Problem, Message: hostile}}})
+	shown["check"] = take(out)
+	follower := &rolloutFollower{out: out}
+	follower.show(hostile)
+	shown["rollout"] = take(out)
+	inventory.progress("%s", hostile)
+	shown["progress"] = take(errs)
 	for by, text := range shown {
 		if !strings.Contains(text, "ok") || strings.ContainsAny(text, "\x1b\u202e\r\x07\u009b") || strings.Contains(text, "\nReady:  True") {
 			t.Errorf("%s shows %q", by, text)

@@ -242,7 +242,7 @@ func (o *staleObjectsOptions) execute(ctx context.Context, cluster *reader, obje
 	if !o.mayChange() {
 		return o.list(objects)
 	}
-	if err := printers.NewTablePrinter(printers.PrintOptions{}).PrintObj(staleObjectsTable(objects), o.ErrOut); err != nil {
+	if err := printers.NewTablePrinter(printers.PrintOptions{}).PrintObj(sanitizeTable(staleObjectsTable(objects)), o.ErrOut); err != nil {
 		return err
 	}
 	objects = slices.DeleteFunc(objects, func(one staleObject) bool {
@@ -296,5 +296,5 @@ func (o *staleObjectsOptions) list(objects []staleObject) error {
 		o.note("No objects of the SyncTarget are there.")
 		return nil
 	}
-	return printers.NewTablePrinter(printers.PrintOptions{}).PrintObj(staleObjectsTable(objects), o.Out)
+	return printers.NewTablePrinter(printers.PrintOptions{}).PrintObj(sanitizeTable(staleObjectsTable(objects)), o.Out)
 }

@@ -28,7 +28,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/provider/registration"
 )
 
 // stateCommand is a command that only changes the spec of a SyncTarget.
@@ -37,6 +36,14 @@ type stateCommand struct {
 	// done is the resulting state of the SyncTarget, in messages.
 	done   string
 	change func(*edgev2alpha1.SyncTargetSpec)
+	// until completes "wait until". It is empty for a command that starts nothing that takes time.
+	until string
+	// hasEnded reports whether the hub has done what the command starts.
+	hasEnded func(*edgev2alpha1.SyncTarget) bool
+	// describe describes a state in which it has not. result is the state in which it has.
+	describe func(*edgev2alpha1.SyncTarget) string
+	result   string
+	timeout  time.Duration
 }
 
 var stateCommands = []stateCommand{
@@ -49,16 +56,20 @@ var stateCommands = []stateCommand{
 		name: "uncordon", done: "uncordoned", short: "Let a cluster be used again after cordon or drain",
 		long:   "Undo cordon and drain: the hub places the selected objects on the cluster again.",
 		change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Unschedulable, spec.Drain = false, false },
+		until:  "the SyncTarget is ready", hasEnded: isReadyNow, describe: describeNotReady, result: "ready", timeout: 2 * time.Minute,
 	},
 	{
 		name: "suspend", done: "suspended", short: "Stop syncing with a cluster, and leave all as it is",
 		long:   "Stop all writes to a cluster and all that comes up from it. Nothing is removed.",
 		change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Suspend = true },
+		until:  "the hub says that nothing is synced", hasEnded: isSuspendedNow, result: "suspended by the hub", timeout: 2 * time.Minute,
+		describe: func(*edgev2alpha1.SyncTarget) string { return "the hub has not seen the change yet" },
 	},
 	{
 		name: "resume", done: "resumed", short: "Go on syncing with a cluster that was suspended",
 		long:   "Undo suspend: the hub then syncs the changes that were made meanwhile.",
 		change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Suspend = false },
+		until:  "the SyncTarget is ready", hasEnded: isReadyNow, describe: describeNotReady, result: "ready", timeout: 2 * time.Minute,
 	},
 }
 
@@ -69,46 +80,42 @@ var drainCommand = stateCommand{
 The mailbox keeps its objects. How far it is, and what stays, is in the SyncTarget's status.cleanup and its condition
 Drained; --wait prints it.`,
 	change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Drain, spec.Unschedulable = true, true },
+	until:  "nothing is left that the hub may remove, and print what stays", hasEnded: isDrained, describe: notDrained, result: "drained", timeout: 10 * time.Minute,
 }
 
 func newStateCommands(streams genericiooptions.IOStreams) []*cobra.Command {
 	var commands []*cobra.Command
 	for _, state := range stateCommands {
-		command, _ := newStateCommand(streams, state)
-		commands = append(commands, command)
+		commands = append(commands, newStateCommand(streams, state))
 	}
-	return append(commands, newDrainCommand(streams))
+	drain := newStateCommand(streams, drainCommand)
+	drain.Example += "\n\n  # And wait until it is empty\n  kubectl synchub drain florin --wait"
+	return append(commands, drain)
 }
 
-func newStateCommand(streams genericiooptions.IOStreams, state stateCommand) (*cobra.Command, *inventoryOptions) {
+func newStateCommand(streams genericiooptions.IOStreams, state stateCommand) *cobra.Command {
 	options := newInventoryOptions(streams)
+	var wait waitFlags
 	command := &cobra.Command{
 		Use:     state.name + " NAME",
 		Short:   state.short,
 		Long:    state.long,
 		Example: fmt.Sprintf("  kubectl synchub %s florin", state.name),
 		RunE: func(command *cobra.Command, args []string) error {
-			_, err := options.setState(command.Context(), args[0], state)
-			return err
+			if err := wait.checkTimeout(); err != nil {
+				return err
+			}
+			syncTarget, err := options.setState(command.Context(), args[0], state)
+			if err != nil {
+				return err
+			}
+			waiting := &syncTargetWait{inventoryOptions: options, waitFlags: wait, done: state.hasEnded, describe: state.describe, result: state.result}
+			return waiting.run(command.Context(), syncTarget)
 		},
 	}
 	options.addFlags(command)
-	return command, options
-}
-
-func newDrainCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	command, options := newStateCommand(streams, drainCommand)
-	var wait bool
-	var timeout time.Duration
-	command.Flags().BoolVar(&wait, "wait", false, "wait until nothing is left that the hub may remove, and print what stays")
-	command.Flags().DurationVar(&timeout, "timeout", 10*time.Minute, "how long to wait for that")
-	command.Example += "\n\n  # And wait until it is empty\n  kubectl synchub drain florin --wait"
-	command.RunE = func(command *cobra.Command, args []string) error {
-		syncTarget, err := options.setState(command.Context(), args[0], drainCommand)
-		if err != nil || !wait || options.dryRun != dryRunNone {
-			return err
-		}
-		return options.awaitDrained(command.Context(), syncTarget, timeout)
+	if state.until != "" {
+		wait.addWait(command, state.until, false, state.timeout)
 	}
 	return command
 }
@@ -135,43 +142,6 @@ func (o *inventoryOptions) setState(ctx context.Context, name string, state stat
 		return nil, err
 	}
 	return syncTarget, o.print(syncTarget, state.done)
-}
-
-// awaitDrained waits until the hub reports that nothing is left, and prints the objects that stay.
-func (o *inventoryOptions) awaitDrained(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, timeout time.Duration) error {
-	workspace, err := o.client()
-	if err != nil {
-		return err
-	}
-	waiting, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	var shown string
-	last, err := registration.WatchSyncTarget(waiting, workspace, syncTarget, func(seen *edgev2alpha1.SyncTarget) bool {
-		if seen == nil || isDrained(seen) {
-			return true
-		}
-		if text := cleanupText(seen); text != shown {
-			shown = text
-			o.progress("%s", text)
-		}
-		return false
-	})
-	switch {
-	case last != nil && isDrained(last):
-		if report := last.Status.Cleanup; report != nil {
-			for _, line := range remainingLines(report) {
-				o.note(line)
-			}
-		}
-		return o.print(last, "drained")
-	case last == nil:
-		return fmt.Errorf("the SyncTarget %s was deleted meanwhile", syncTarget.Name)
-	case waiting.Err() == nil:
-		return err
-	case ctx.Err() != nil:
-		return ctx.Err()
-	}
-	return fmt.Errorf("the SyncTarget %s was not drained after %s: %s", syncTarget.Name, timeout, notDrained(last))
 }
 
 // isDrained reports whether the hub has set Drained for the current generation of the SyncTarget.

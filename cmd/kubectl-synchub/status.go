@@ -65,9 +65,6 @@ func newStatusCommand(streams genericiooptions.IOStreams) *cobra.Command {
 }
 
 func (o *statusOptions) run(ctx context.Context) error {
-	if err := o.output.check(); err != nil {
-		return err
-	}
 	workspace, err := o.client()
 	if err != nil {
 		return err
@@ -89,7 +86,7 @@ func (o *statusOptions) run(ctx context.Context) error {
 	}
 	if len(shown) > 0 {
 		fmt.Fprintln(o.Out)
-		if err := printers.NewTablePrinter(printers.PrintOptions{}).PrintObj(overview.Table(shown, now), o.Out); err != nil {
+		if err := printers.NewTablePrinter(printers.PrintOptions{}).PrintObj(sanitizeTable(overview.Table(shown, now)), o.Out); err != nil {
 			return err
 		}
 		if err := o.reasons(shown); err != nil {

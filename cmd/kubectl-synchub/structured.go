@@ -18,7 +18,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -35,17 +34,8 @@ const (
 
 // addFlag adds the flag.
 func (f *structuredOutput) addFlag(command *cobra.Command) {
-	command.Flags().StringVarP((*string)(f), "output", "o", "", "json or yaml, for programs; the default is a text for people")
-	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions([]string{string(outputJSON), string(outputYAML)}, cobra.ShellCompDirectiveNoFileComp))
-}
-
-// check returns an error unless the format is known.
-func (f *structuredOutput) check() error {
-	switch *f {
-	case "", outputJSON, outputYAML:
-		return nil
-	}
-	return fmt.Errorf("--output: %q is neither json nor yaml", string(*f))
+	command.Flags().StringVarP((*string)(f), "output", "o", "", "")
+	setFormats(command, []string{string(outputJSON), string(outputYAML)})
 }
 
 // print prints a document. done is false if people read the output.

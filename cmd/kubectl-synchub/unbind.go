@@ -55,7 +55,7 @@ const unbindComputeExample = `  # Withdraw the objects of this workspace from th
 // unbindOptions are the flags of unbind compute.
 type unbindOptions struct {
 	workloadOptions
-	all, yes, noWait bool
+	all, yes bool
 }
 
 func newUnbindComputeCommand(streams genericiooptions.IOStreams) *cobra.Command {
@@ -74,9 +74,7 @@ func newUnbindComputeCommand(streams genericiooptions.IOStreams) *cobra.Command 
 	flags.StringVar(&options.name, "name", "", "name of the EdgePlacement, in place of the inventory workspace")
 	flags.BoolVar(&options.all, "all", false, "also delete the APIBinding of the export, and with it all objects of its APIs in the workspace")
 	flags.BoolVarP(&options.yes, "yes", "y", false, "do not ask before anything is deleted")
-	flags.BoolVar(&options.noWait, "no-wait", false, "do not wait until the EdgePlacement is gone")
-	flags.DurationVar(&options.timeout, "timeout", 5*time.Minute, "how long to wait for that")
-	command.MarkFlagsMutuallyExclusive("all", "no-wait")
+	options.addWait(command, "the EdgePlacement is gone", true, 5*time.Minute)
 	command.ValidArgsFunction = options.completePlacements(func(placement edgev2alpha1.EdgePlacement) string {
 		return placement.Annotations[edgev2alpha1.AnnotationBindCompute]
 	})
@@ -99,6 +97,9 @@ func (o *unbindOptions) run(ctx context.Context, inventory string) error {
 	if err := o.check(inventory); err != nil {
 		return err
 	}
+	if o.all && !o.wait {
+		return errors.New("--wait=false: the APIBinding can only be deleted once the EdgePlacements are gone; leave one of --wait=false and --all away")
+	}
 	workspace, err := o.open()
 	if err != nil {
 		return err
@@ -113,7 +114,7 @@ func (o *unbindOptions) run(ctx context.Context, inventory string) error {
 	if o.dryRun == dryRunClient {
 		return o.show(removal)
 	}
-	return workspace.Remove(ctx, removal, !o.noWait)
+	return workspace.Remove(ctx, removal, o.wait)
 }
 
 // show prints the objects that the command would delete.

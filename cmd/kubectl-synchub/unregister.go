@@ -17,6 +17,7 @@ limitations under the License.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,8 +56,8 @@ type unregisterOptions struct {
 	*inventoryOptions
 	target        targetFlags
 	orphan, force bool
-	yes, noWait   bool
-	timeout       time.Duration
+	yes           bool
+	waitFlags
 }
 
 func newUnregisterCommand(streams genericiooptions.IOStreams) *cobra.Command {
@@ -74,18 +75,17 @@ func newUnregisterCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.BoolVar(&options.orphan, "orphan", false, "leave the hub's objects on the cluster, whatever spec.deletionPolicy says")
 	flags.BoolVar(&options.force, "force", false, "do not wait for a cluster that cannot be reached")
 	flags.BoolVarP(&options.yes, "yes", "y", false, "do not ask before anything is deleted")
-	flags.BoolVar(&options.noWait, "no-wait", false, "do not wait until the SyncTarget is gone")
-	flags.DurationVar(&options.timeout, "timeout", 5*time.Minute, "how long to wait for that")
+	options.addWait(command, "the SyncTarget is gone", true, 5*time.Minute)
 	command.MarkFlagsMutuallyExclusive("orphan", "force")
 	return command
 }
 
 func (o *unregisterOptions) run(ctx context.Context, name string) error {
-	if err := o.complete(); err != nil {
+	if err := cmp.Or(o.complete(), o.checkTimeout()); err != nil {
 		return err
 	}
-	if o.noWait && o.target.kubeconfig != "" {
-		return errors.New("--no-wait: the hub's identity can only be taken from the cluster once the SyncTarget is gone; leave one of --no-wait and --target-kubeconfig away")
+	if !o.wait && o.target.kubeconfig != "" {
+		return errors.New("--wait=false: the hub's identity can only be taken from the cluster once the SyncTarget is gone; leave one of --wait=false and --target-kubeconfig away")
 	}
 	var admin *registration.AdminConfig
 	if o.target.kubeconfig != "" {
@@ -129,7 +129,7 @@ func (o *unregisterOptions) remove(ctx context.Context, inventory *registration.
 			return fmt.Errorf("cannot delete the SyncTarget %s: %w", syncTarget.Name, err)
 		}
 	}
-	if o.dryRun != dryRunNone || o.noWait {
+	if o.dryRun != dryRunNone || !o.wait {
 		return o.print(syncTarget, string(registration.Deleted))
 	}
 	if err := o.awaitGone(ctx, syncTarget); err != nil {
@@ -177,7 +177,7 @@ func (o *unregisterOptions) awaitGone(ctx context.Context, syncTarget *edgev2alp
 	if err != nil {
 		return err
 	}
-	waiting, cancel := context.WithTimeout(ctx, o.timeout)
+	waiting, cancel := context.WithTimeout(ctx, o.limit())
 	defer cancel()
 	var shown string
 	var report *edgev2alpha1.CleanupStatus

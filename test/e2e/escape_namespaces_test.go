@@ -130,7 +130,7 @@ var _ = Describe("a registration for namespaces", Label("escapes"), func() {
 		grows := kubectl.runs(ctx, register(one+","+three)...)
 		Expect(grows.errs).To(MatchRegexp("would grow by: .*configmaps \\(create, delete, get, list, patch, watch\\).* in the namespace bounded-three"))
 		Expect(grows.err).To(HaveOccurred())
-		kubectl.succeeds(ctx, register(one+","+three, "--yes", "--no-wait")...)
+		kubectl.succeeds(ctx, register(one+","+three, "--yes", "--wait=false")...)
 		Expect(may("list", "configmaps", "--namespace", two)).To(Equal("no"))
 		Expect(may("list", "configmaps", "--namespace", three)).To(Equal("yes"))
 		eventuallyExists(ctx, florin, configMaps, three, "settings")

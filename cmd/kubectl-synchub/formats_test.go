@@ -1,0 +1,92 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+// commandsWith returns the commands that have a flag, by their paths.
+func commandsWith(flag string) map[string]*cobra.Command {
+	found := map[string]*cobra.Command{}
+	var walk func(*cobra.Command)
+	walk = func(command *cobra.Command) {
+		if command.Flags().Lookup(flag) != nil {
+			found[strings.TrimPrefix(command.CommandPath(), "kubectl synchub ")] = command
+		}
+		for _, child := range command.Commands() {
+			walk(child)
+		}
+	}
+	streams, _, _, _ := genericiooptions.NewTestIOStreams()
+	walk(newCommand(streams))
+	return found
+}
+
+// Help, completion and error of -o name the same formats, in each command that has the flag.
+func TestOutputFormats(t *testing.T) {
+	const objects = "json yaml kyaml name go-template go-template-file template templatefile jsonpath jsonpath-as-json jsonpath-file"
+	want := map[string]string{
+		"check": "json yaml", "explain": "json yaml", "status": "json yaml", "published-resource render": "yaml json",
+		"get": objects + " custom-columns custom-columns-file wide", "get targets": objects + " wide",
+	}
+	for _, name := range []string{
+		"register", "unregister", "rotate", "confirm-cluster", "stale-objects", "publish", "cordon", "uncordon", "suspend", "resume", "drain",
+		"bind inventory", "bind compute", "unbind compute", "rollout pause", "rollout resume", "rollout undo",
+	} {
+		want[name] = objects
+	}
+	commands := commandsWith("output")
+	for name := range commands {
+		if want[name] == "" {
+			t.Errorf("the formats of %s are not listed here", name)
+		}
+	}
+	for name, words := range want {
+		formats := strings.Fields(words)
+		command := commands[name]
+		if command == nil {
+			t.Errorf("%s has no -o", name)
+			continue
+		}
+		list := strings.Join(formats, ", ")
+		if usage := command.Flags().Lookup("output").Usage; usage != "output format, one of: "+list {
+			t.Errorf("the help of %s says %q", name, usage)
+		}
+		got := execute(t, "", append(append([]string{"__complete"}, strings.Fields(name)...), "-o", "")...)
+		offered := strings.Split(got.out, "\n")
+		if end := slices.IndexFunc(offered, func(line string) bool { return strings.HasPrefix(line, ":") }); end < 0 || !slices.Equal(offered[:end], formats) {
+			t.Errorf("the completion of %s offers %q", name, offered)
+		}
+		output := command.Flags().Lookup("output").Value
+		for _, format := range formats {
+			_ = output.Set(format)
+			if err := command.PreRunE(command, nil); err != nil {
+				t.Errorf("%s refuses %s: %v", name, format, err)
+			}
+		}
+		_ = output.Set("table")
+		if err := command.PreRunE(command, nil); err == nil || err.Error() != `--output: "table" is none of `+list {
+			t.Errorf("%s says %v", name, err)
+		}
+	}
+}
