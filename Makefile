@@ -16,7 +16,7 @@ VERSION_FLAGS = -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date
 BUILD_FLAGS   = -buildvcs=false -ldflags '$(VERSION_FLAGS)'
 
 # All but the end-to-end specs, which ginkgo runs, and the tests with hundreds of targets and of an upgrade.
-UNIT_PACKAGES = $(shell go list ./... | grep -v -e /synchub/test/e2e -e /synchub/test/scale -e /synchub/test/upgrade)
+UNIT_PACKAGES = $(shell go list ./... | grep -v -e /synchub/test/e2e -e /synchub/test/scale -e /synchub/test/upgrade -e /synchub/test/compatibility)
 
 UNIT_TIMEOUT ?= 30m
 E2E_TIMEOUT  ?= 45m
@@ -147,6 +147,11 @@ test-upgrade: test-tools ## Upgrade from the version UPGRADE_FROM under load, an
 	git archive $(UPGRADE_FROM) | tar -x -C bin/former
 	cd bin/former && go build -buildvcs=false -o synchub ./cmd/synchub
 	go test -race -vet=off -count=1 -timeout $(UNIT_TIMEOUT) -v ./test/upgrade -args -former='$(CURDIR)/bin/former'
+
+.PHONY: test-compatibility
+test-compatibility: test-tools ## Run the hub with the oldest and the newest Kubernetes that it supports
+	go run ./hack/buildtools -for compatibility
+	go test -race -vet=off -count=1 -timeout $(UNIT_TIMEOUT) -v ./test/compatibility
 
 .PHONY: test-e2e
 test-e2e: test-tools ## Run the end-to-end tests; FOCUS=<regular expression> selects specs

@@ -41,11 +41,13 @@ const (
 	forVerify = "verify"
 	// forRelease is for SBOMs and archives.
 	forRelease = "release"
-	forAll     = "all"
+	// forCompatibility is for the oldest and the newest Kubernetes that synchub works with.
+	forCompatibility = "compatibility"
+	forAll           = "all"
 )
 
 // purposes are the values of -for.
-var purposes = []string{forDemo, forTest, forVerify, forRelease, forAll}
+var purposes = []string{forDemo, forTest, forVerify, forRelease, forCompatibility, forAll}
 
 // table is in build order: the longest builds come first, so that later steps are faster than expected.
 var table = []tool{
@@ -75,6 +77,15 @@ var table = []tool{
 		ldflags: mainVersion, purposes: []string{forRelease}},
 	{name: "goreleaser", dir: "goreleaser", module: "github.com/goreleaser/goreleaser/v2", pkg: "github.com/goreleaser/goreleaser/v2",
 		ldflags: mainVersion, purposes: []string{forRelease}},
+	otherAPIServer("oldest"),
+	otherAPIServer("newest"),
+}
+
+// otherAPIServer is the API server of another Kubernetes than that of most tests.
+func otherAPIServer(which string) tool {
+	t := kubernetes("kube-apiserver", forCompatibility)
+	t.name, t.dir = t.name+"-"+which, t.dir+"-"+which
+	return t
 }
 
 func kubernetes(name string, purposes ...string) tool {

@@ -17,6 +17,7 @@ limitations under the License.
 package servers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,8 @@ import (
 type TargetOptions struct {
 	// Controllers adds the controller manager, the scheduler and a fake node, so that workloads become Available.
 	Controllers bool
+	// APIServer is the program of the API server; "kube-apiserver" if it is empty.
+	APIServer string
 	// Etcd holds the target's data. It may be shared and is not stopped with the target. With nil the target has its own.
 	Etcd *Etcd
 }
@@ -87,7 +90,7 @@ func (t *Target) start(ctx context.Context, opts Options, options TargetOptions)
 		}
 		t.ownEtcd = etcd
 	}
-	if err := t.startAPIServer(ctx, opts, etcd, options.Controllers); err != nil {
+	if err := t.startAPIServer(ctx, opts, etcd, options); err != nil {
 		return err
 	}
 	if options.Controllers {
@@ -96,7 +99,7 @@ func (t *Target) start(ctx context.Context, opts Options, options TargetOptions)
 	return nil
 }
 
-func (t *Target) startAPIServer(ctx context.Context, opts Options, etcd *Etcd, controllers bool) error {
+func (t *Target) startAPIServer(ctx context.Context, opts Options, etcd *Etcd, options TargetOptions) error {
 	tokens := filepath.Join(t.dir, "tokens.csv")
 	if err := writeTokenFile(tokens, t.admin); err != nil {
 		return err
@@ -124,12 +127,12 @@ func (t *Target) startAPIServer(ctx context.Context, opts Options, etcd *Etcd, c
 			"--service-cluster-ip-range=10.0.0.0/24",
 			"--endpoint-reconciler-type=none", // nothing routes to the service "kubernetes"
 		}
-		if !controllers {
+		if !options.Controllers {
 			// No controller creates the ServiceAccount "default" of a namespace, without which this plugin refuses every
 			// pod.
 			args = append(args, "--disable-admission-plugins=ServiceAccount")
 		}
-		return launch{program: "kube-apiserver", args: args, ready: ready}, err
+		return launch{program: cmp.Or(options.APIServer, "kube-apiserver"), args: args, ready: ready}, err
 	})
 	t.Server = server
 	return err
