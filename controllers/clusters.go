@@ -101,6 +101,8 @@ func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *
 			DeniedNetworks: options.DeniedNetworks,
 			CacheLimits:    options.TargetCacheLimits,
 			TotalBytes:     options.TargetsBytes,
+
+			AggregateMetrics: options.AggregateMetrics,
 		}),
 	}, nil
 }

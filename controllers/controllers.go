@@ -63,6 +63,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
+	"github.com/synchub-dev/synchub/provider/tracing"
 )
 
 // Options configure the hub beside the hosting cluster's manager.
@@ -91,7 +92,11 @@ type Options struct {
 	DeniedNetworks kubeconfig.DeniedNetworks
 	// ProtectedNamespaces are the namespaces that the hub syncs nothing to or from, unless a rule allows the namespace.
 	ProtectedNamespaces policy.NamespacePatterns
-	Log                 logr.Logger
+	// AggregateMetrics makes the series of a SyncTarget those of all its resources together.
+	AggregateMetrics bool
+	// Tracer records traces of changed objects; nil records none.
+	Tracer *tracing.Tracer
+	Log    logr.Logger
 }
 
 // Scheme returns a scheme with every kind that the hub reads or writes as a Go type.
@@ -220,6 +225,8 @@ func newSyncManager(clusters *clusters, identity bootstrap.Identity, changed *ch
 		ObjectStates:        &changed.copies,
 		Checker:             schemacheck.NewChecker(clock.RealClock{}),
 		NameClearer:         &namelock.Clearer{ConfigFor: options.Access.WorkspaceConfig},
+		AggregateMetrics:    options.AggregateMetrics,
+		Tracer:              options.Tracer,
 		Clock:               clock.RealClock{},
 		Log:                 options.Log.WithName("sync"),
 	})

@@ -59,6 +59,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
+	"github.com/synchub-dev/synchub/provider/tracing/otlp"
 )
 
 const (
@@ -165,6 +166,7 @@ func (o *runOptions) completeHub() error {
 		MaxPlacedObjects:    s.Placement.MaxObjects,
 		DeniedNetworks:      denied,
 		ProtectedNamespaces: protected,
+		AggregateMetrics:    !s.Metrics.PerResource,
 	}
 	if s.LeaderElection.LeaderElect {
 		o.hub.Lease = types.NamespacedName{Namespace: s.LeaderElection.Namespace, Name: leaseName}
@@ -224,6 +226,14 @@ func (o *runOptions) run(ctx context.Context) error {
 	starting, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	o.hub.Access, o.hub.Log = access, log
+	exporter, err := newTraceExporter(starting, s.Tracing, log)
+	if err != nil {
+		return err
+	}
+	if exporter != nil {
+		o.hub.Tracer = exporter.Tracer()
+		defer flushTraces(exporter, log)
+	}
 	hub, err := controllers.Setup(starting, hosting, o.hub)
 	if err != nil {
 		return err
@@ -282,5 +292,5 @@ func newBuildInfo() prometheus.Collector {
 
 // collectors returns the collectors of the hub's own metrics.
 func collectors() []prometheus.Collector {
-	return slices.Concat([]prometheus.Collector{newBuildInfo()}, requestmetrics.Collectors(), inventories.Collectors(), mailbox.Collectors(), mailboxes.Collectors(), targets.Collectors(), synctarget.Collectors(), objectsync.Collectors(), placement.Collectors())
+	return slices.Concat([]prometheus.Collector{newBuildInfo()}, requestmetrics.Collectors(), inventories.Collectors(), mailbox.Collectors(), mailboxes.Collectors(), targets.Collectors(), synctarget.Collectors(), objectsync.Collectors(), placement.Collectors(), otlp.Collectors())
 }

@@ -41,6 +41,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/tracing"
 )
 
 const (
@@ -99,8 +100,12 @@ type Options struct {
 	OnChange func()
 	// ObjectStates carries the marked mailbox objects whose [Controller.ObjectState] changed; nil carries nothing.
 	ObjectStates *topic.Topic[ObjectRef]
-	Clock        clock.Clock
-	Log          logr.Logger
+	// AggregateMetrics adds the metrics of the controller to those of the other resources of its SyncTarget.
+	AggregateMetrics bool
+	// Tracer records traces of passes; nil records none.
+	Tracer *tracing.Tracer
+	Clock  clock.Clock
+	Log    logr.Logger
 }
 
 // Controller keeps one resource of one mailbox in sync with one target, in both directions. Create it with [New] and run it
@@ -165,7 +170,7 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 		fieldManager:   ownership.FieldManager(options.Owner.Hub),
 		states:         newKeyStates(options.Clock),
 		primaryTracker: newPrimaryTracker(options.Registry, options.Resource),
-		metrics:        newMetrics(options.Owner.SyncTarget, options.Resource),
+		metrics:        newMetrics(options.Owner.SyncTarget, options.Resource, options.AggregateMetrics),
 		firstPass:      newFirstPass(),
 		startSignal:    make(chan struct{}, 1),
 	}
@@ -212,7 +217,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	defer c.runningTasks.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer c.metrics.remove()
+	defer c.metrics.use()()
 	defer collector.Add(c)()
 	defer c.firstPass.finish()
 	defer c.Connection.Subscribe(c.targetListener(ctx))()

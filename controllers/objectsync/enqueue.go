@@ -93,6 +93,7 @@ func (c *Controller) OnAbsenceDecided(key types.NamespacedName) {
 
 // OnEvent is called for each change in the mailbox.
 func (c *Controller) OnEvent(event mailboxes.Event) {
+	c.observedInMailbox(event.Key, event.New)
 	switch {
 	case event.Initial:
 		c.enqueue(replayPriority, event.Key)
@@ -112,12 +113,14 @@ func (c *Controller) OnEvent(event mailboxes.Event) {
 func (c *Controller) targetHandler(target *targetResource) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
+			c.observedOnTarget(target, obj.(*cachedCopy))
 			keys := c.sourceKeysOf(obj.(*cachedCopy))
 			c.enqueueAdded(initial, keys...)
 			c.publishMarked(keys)
 		},
 		UpdateFunc: func(oldObj, obj any) {
 			old, object := oldObj.(*cachedCopy), obj.(*cachedCopy)
+			c.observedOnTarget(target, object)
 			if old.GetResourceVersion() != object.GetResourceVersion() {
 				keys := c.sourceKeysOf(object)
 				c.enqueueChanged(originTarget, changePriority, keys...)

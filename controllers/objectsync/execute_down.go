@@ -62,7 +62,7 @@ func (c *Controller) createOnTarget(ctx context.Context, current plan.Copy, desi
 		c.states.onTarget.Finished(ref, nil)
 		return err
 	}
-	return c.recordTargetWrite(ref, created, desired.Object)
+	return c.recordTargetWrite(ctx, ref, created, desired.Object)
 }
 
 // isCordoned reports whether nothing new may be created on the target. Existing copies stay in sync.
@@ -90,7 +90,7 @@ func (c *Controller) applyInPlace(ctx context.Context, current plan.Copy, desire
 		c.states.onTarget.Finished(ref, nil)
 		return asImmutableError(err)
 	}
-	return c.recordTargetWrite(ref, applied, desired.Object)
+	return c.recordTargetWrite(ctx, ref, applied, desired.Object)
 }
 
 // relinquishFields gives up the ownership of fields that the hub applied before and ignores from now on. An apply without
@@ -224,15 +224,15 @@ func (c *Controller) editTarget(ctx context.Context, current plan.Copy, uid type
 		return err
 	}
 	cached, _ := c.cachedCopyOf(edited, nil)
-	c.states.onTarget.Finished(ref, cached)
+	c.recordTargetObject(ctx, ref, cached)
 	return nil
 }
 
 // recordTargetWrite remembers the response until the cache shows it. It also notes the desired fields that the target dropped,
 // so that they are not taken for drift for ever.
-func (c *Controller) recordTargetWrite(ref plan.Ref, answer, desired *unstructured.Unstructured) error {
+func (c *Controller) recordTargetWrite(ctx context.Context, ref plan.Ref, answer, desired *unstructured.Unstructured) error {
 	cached, err := c.cachedCopyOf(answer, nil)
-	c.states.onTarget.Finished(ref, cached)
+	c.recordTargetObject(ctx, ref, cached)
 	if err != nil {
 		return fmt.Errorf("the target did not keep the hub's mark: %w", err)
 	}
@@ -251,7 +251,7 @@ func (c *Controller) deleteFromTarget(ctx context.Context, current plan.Copy, ui
 		c.states.onTarget.Finished(ref, nil)
 		return err
 	}
-	c.states.onTarget.DeleteAccepted(ref, uid)
+	c.recordTargetDelete(ctx, ref, uid)
 	return nil
 }
 
@@ -270,7 +270,7 @@ func (c *Controller) releaseOnTarget(ctx context.Context, current plan.Copy) err
 		c.states.onTarget.Finished(ref, nil)
 		return err
 	}
-	c.states.onTarget.DeleteAccepted(ref, observed.UID)
+	c.recordTargetDelete(ctx, ref, observed.UID)
 	return nil
 }
 

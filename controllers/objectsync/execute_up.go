@@ -125,7 +125,7 @@ func (c *Controller) recordMailboxWrite(ctx context.Context, s *plan.Snapshot, a
 		return fmt.Errorf("%w: %w", errMailboxRefused, err)
 	}
 	answer.SetManagedFields(nil)
-	c.states.inMailbox.Finished(key, answer)
+	c.recordMailboxObject(ctx, key, answer)
 	c.states.inMailbox.SetDroppedPaths(key, transform.MissingPaths(desired.Object.Object, answer.Object))
 	c.OnChange()
 	_, err = c.writeUpsyncedStatus(ctx, s, answer)
@@ -155,7 +155,7 @@ func (c *Controller) deleteFromMailbox(ctx context.Context, key types.Namespaced
 		c.states.inMailbox.Finished(key, nil)
 		return fmt.Errorf("%w: %w", errMailboxRefused, err)
 	}
-	c.states.inMailbox.DeleteAccepted(key, uid)
+	c.recordMailboxDelete(ctx, key, uid)
 	c.forgetSourceDeletion(inMailbox)
 	c.OnChange()
 	return nil
@@ -196,7 +196,7 @@ func (c *Controller) patchInMailbox(ctx context.Context, client dynamic.Resource
 		return nil, err
 	}
 	patched.SetManagedFields(nil)
-	c.states.inMailbox.Finished(key, patched)
+	c.recordMailboxObject(ctx, key, patched)
 	return patched, nil
 }
 

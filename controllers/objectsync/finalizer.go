@@ -110,7 +110,7 @@ func (c *Controller) setFinalizers(ctx context.Context, key types.NamespacedName
 		return fmt.Errorf("%w: cannot change the finalizers: %w", errMailboxRefused, err)
 	case patched.GetDeletionTimestamp() != nil && len(finalizers) == 0:
 		// The removal of the last finalizer deletes the object.
-		c.states.inMailbox.DeleteAccepted(key, source.GetUID())
+		c.recordMailboxDelete(ctx, key, source.GetUID())
 	}
 	return nil
 }

@@ -60,11 +60,11 @@ func TestWhichLatencyIsMeasured(t *testing.T) {
 		"a status that was undone":  {outcome{decision: plan.Decision{Action: plan.None}, statusReturned: true}, pendingChange{mailbox: above}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newMetrics(types.UID(unique("target")), plan.Resource{GroupVersionResource: configMapsV1})
-			defer m.remove()
+			m := newMetrics(types.UID(unique("target")), plan.Resource{GroupVersionResource: configMapsV1}, false)
+			defer m.use()()
 			m.observeLatency(test.outcome, test.seen, now)
 			got := map[string]float64{}
-			for direction, histogram := range latenciesOf(t, string(m.syncTarget), "configmaps") {
+			for direction, histogram := range latenciesOf(t, string(m.labels.syncTarget), "configmaps") {
 				got[direction] = histogram.GetSampleSum()
 			}
 			if !maps.Equal(got, test.want) {

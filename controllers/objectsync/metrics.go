@@ -17,6 +17,7 @@ limitations under the License.
 package objectsync
 
 import (
+	gosync "sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -76,29 +77,42 @@ func Collectors() []prometheus.Collector {
 	return []prometheus.Collector{syncDurations, syncActions, failingObjects, syncLatencies, collector}
 }
 
-// controllerMetrics are the series of one controller.
+// controllerMetrics are the metrics of one controller. Controllers with the same labels share their series.
 type controllerMetrics struct {
-	syncTarget types.UID
-	resource   string
-	actions    *prometheus.CounterVec
-	failing    *prometheus.GaugeVec
-	latencies  prometheus.ObserverVec
+	labels    seriesLabels
+	resource  string
+	actions   *prometheus.CounterVec
+	failing   *prometheus.GaugeVec
+	latencies prometheus.ObserverVec
+
+	lock gosync.Mutex
+	// failures is how many objects the controller has added to failing, by reason.
+	failures map[string]float64
 }
 
-func newMetrics(syncTarget types.UID, resource plan.Resource) *controllerMetrics {
+// seriesLabels are the labels of the series about one SyncTarget. An empty resource, which Prometheus takes for no label, stands
+// for all resources together.
+type seriesLabels struct {
+	syncTarget types.UID
+	resource   string
+}
+
+// newMetrics returns the metrics of a controller. aggregate adds them to those of the other resources of the SyncTarget.
+func newMetrics(syncTarget types.UID, resource plan.Resource, aggregate bool) *controllerMetrics {
+	shared := seriesLabels{syncTarget: syncTarget, resource: resource.GroupResource().String()}
+	if aggregate {
+		shared.resource = ""
+	}
 	labels := targetlabels.Labels(syncTarget)
-	labels["resource"] = resource.GroupResource().String()
+	labels["resource"] = shared.resource
 	return &controllerMetrics{
-		syncTarget: syncTarget, resource: labels["resource"],
+		labels: shared, resource: resource.GroupResource().String(), failures: map[string]float64{},
 		actions: syncActions.MustCurryWith(labels), failing: failingObjects.MustCurryWith(labels), latencies: syncLatencies.MustCurryWith(labels),
 	}
 }
 
 func (m *controllerMetrics) observeReconcile(outcome outcome, duration time.Duration, err error) {
-	direction, action := directionDown, outcome.decision.Action
-	if outcome.up {
-		direction = directionUp
-	}
+	direction, action := outcome.direction(), outcome.decision.Action
 	result := "done"
 	if err != nil {
 		result = "failed"
@@ -128,23 +142,53 @@ func (m *controllerMetrics) observeLatency(outcome outcome, pending pendingChang
 
 // failureChanged is called when the reason of an object's failure changes; "" means no failure.
 func (m *controllerMetrics) failureChanged(before, now string) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
 	if before != "" {
 		m.failing.WithLabelValues(before).Dec()
+		m.failures[before]--
 	}
 	if now != "" {
 		m.failing.WithLabelValues(now).Inc()
+		m.failures[now]++
 	}
 }
 
-// remove deletes the series of this controller.
-func (m *controllerMetrics) remove() {
-	series := prometheus.Labels{targetlabels.UID: string(m.syncTarget), "resource": m.resource}
+// seriesUsers counts the running controllers of each series. The last one deletes them.
+var seriesUsers = struct {
+	gosync.Mutex
+	count map[seriesLabels]int
+}{count: map[seriesLabels]int{}}
+
+// use keeps the series until the returned function is called, which subtracts the failures of this controller. When no controller
+// uses the series any more, they are deleted.
+func (m *controllerMetrics) use() (release func()) {
+	seriesUsers.Lock()
+	defer seriesUsers.Unlock()
+	seriesUsers.count[m.labels]++
+	return m.release
+}
+
+func (m *controllerMetrics) release() {
+	m.lock.Lock()
+	for reason, objects := range m.failures {
+		m.failing.WithLabelValues(reason).Sub(objects)
+	}
+	m.failures = map[string]float64{}
+	m.lock.Unlock()
+	seriesUsers.Lock()
+	defer seriesUsers.Unlock()
+	if seriesUsers.count[m.labels]--; seriesUsers.count[m.labels] > 0 {
+		return
+	}
+	delete(seriesUsers.count, m.labels)
+	series := prometheus.Labels{targetlabels.UID: string(m.labels.syncTarget), "resource": m.labels.resource}
 	syncActions.DeletePartialMatch(series)
 	failingObjects.DeletePartialMatch(series)
 	syncLatencies.DeletePartialMatch(series)
 }
 
-// queueStats sum up the controllers of one target and resource.
+// queueStats sum up the controllers that share a series.
 type queueStats struct {
 	depth, waiting int
 	since          time.Time
@@ -153,13 +197,9 @@ type queueStats struct {
 }
 
 func collectQueueStats(running []*Controller, metrics chan<- prometheus.Metric) {
-	type pair struct {
-		syncTarget types.UID
-		resource   string
-	}
-	readings := map[pair]queueStats{}
+	readings := map[seriesLabels]queueStats{}
 	for _, controller := range running {
-		key := pair{controller.metrics.syncTarget, controller.metrics.resource}
+		key := controller.metrics.labels
 		stats := readings[key]
 		controller.addQueueStats(&stats)
 		readings[key] = stats

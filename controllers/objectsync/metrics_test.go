@@ -17,12 +17,18 @@ limitations under the License.
 package objectsync
 
 import (
+	"fmt"
+	"maps"
+	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/provider/metrics"
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
@@ -34,7 +40,8 @@ func seriesOf(t testing.TB, syncTarget string) map[string]float64 {
 
 func TestMetrics(t *testing.T) {
 	resource := plan.Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}}
-	florin, guilder := newMetrics("florin", resource), newMetrics("guilder", resource)
+	florin, guilder := newMetrics("florin", resource, false), newMetrics("guilder", resource, false)
+	releaseFlorin, releaseGuilder := florin.use(), guilder.use()
 	florin.observeReconcile(outcome{decision: plan.Decision{Action: plan.Create, Cause: plan.Missing}}, time.Second, nil)
 	florin.observeReconcile(outcome{decision: plan.Decision{Action: plan.Create, Cause: plan.Missing}, up: true}, time.Second, errFieldConflict)
 	florin.observeLatency(outcome{decision: plan.Decision{Action: plan.Create}}, pendingChange{mailbox: time.Unix(1, 0)}, time.Unix(2, 0))
@@ -56,12 +63,140 @@ func TestMetrics(t *testing.T) {
 	if len(got) != len(want) {
 		t.Errorf("got %v", got)
 	}
-	florin.remove()
+	releaseFlorin()
 	if got := seriesOf(t, "florin"); len(got) > 0 {
 		t.Errorf("after the controller ended there are still %v", got)
 	}
 	if got := seriesOf(t, "guilder"); len(got) != 1 {
 		t.Errorf("another's are gone too: %v", got)
 	}
-	guilder.remove()
+	releaseGuilder()
+}
+
+// Controllers that share series add up in them. Only the last one deletes them.
+func TestSharedSeries(t *testing.T) {
+	named := func(name string) plan.Resource {
+		return plan.Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: name}}
+	}
+	created := outcome{decision: plan.Decision{Action: plan.Create, Cause: plan.Missing}}
+	for name, test := range map[string]struct {
+		former, latter *controllerMetrics
+		both, left     map[string]float64
+	}{
+		"two resources together": {
+			newMetrics("shared", named("configmaps"), true), newMetrics("shared", named("secrets"), true),
+			map[string]float64{"actions_total Create Missing down done": 2, "failing_objects Forbidden": 3, "latency_seconds down": 2},
+			map[string]float64{"actions_total Create Missing down done": 2, "failing_objects Forbidden": 1, "latency_seconds down": 2},
+		},
+		"two resources": {
+			newMetrics("shared", named("configmaps"), false), newMetrics("shared", named("secrets"), false),
+			map[string]float64{
+				"actions_total Create Missing down configmaps done": 1, "failing_objects Forbidden configmaps": 2, "latency_seconds down configmaps": 1,
+				"actions_total Create Missing down secrets done": 1, "failing_objects Forbidden secrets": 1, "latency_seconds down secrets": 1,
+			},
+			map[string]float64{"actions_total Create Missing down secrets done": 1, "failing_objects Forbidden secrets": 1, "latency_seconds down secrets": 1},
+		},
+		"a controller that follows another one": {
+			newMetrics("shared", named("configmaps"), false), newMetrics("shared", named("configmaps"), false),
+			map[string]float64{"actions_total Create Missing down configmaps done": 2, "failing_objects Forbidden configmaps": 3, "latency_seconds down configmaps": 2},
+			map[string]float64{"actions_total Create Missing down configmaps done": 2, "failing_objects Forbidden configmaps": 1, "latency_seconds down configmaps": 2},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			releaseFormer, releaseLatter := test.former.use(), test.latter.use()
+			for _, m := range []*controllerMetrics{test.former, test.latter} {
+				m.observeReconcile(created, time.Second, nil)
+				m.observeLatency(created, pendingChange{mailbox: time.Unix(1, 0)}, time.Unix(2, 0))
+				m.failureChanged("", ReasonForbidden)
+			}
+			test.former.failureChanged("", ReasonForbidden)
+			if got := seriesOf(t, "shared"); !maps.Equal(got, test.both) {
+				t.Errorf("want of both %v, got %v", test.both, got)
+			}
+			releaseFormer()
+			if got := seriesOf(t, "shared"); !maps.Equal(got, test.left) {
+				t.Errorf("want of one %v, got %v", test.left, got)
+			}
+			releaseLatter()
+			if got := seriesOf(t, "shared"); len(got) > 0 {
+				t.Errorf("after both ended there are still %v", got)
+			}
+		})
+	}
+}
+
+// busyDecisions are the kinds of decisions about a resource whose objects go both ways, and of which some fail.
+var busyDecisions = []outcome{
+	{decision: plan.Decision{Action: plan.None, Cause: plan.InSync}}, {decision: plan.Decision{Action: plan.Create, Cause: plan.Missing}},
+	{decision: plan.Decision{Action: plan.Apply, Cause: plan.Changed}}, {decision: plan.Decision{Action: plan.Apply, Cause: plan.Drifted}},
+	{decision: plan.Decision{Action: plan.VerifyAbsence, Cause: plan.SourceNotFound}}, {decision: plan.Decision{Action: plan.Delete, Cause: plan.SourceNotFound}},
+	{decision: plan.Decision{Action: plan.Delete, Cause: plan.Deselected}}, {decision: plan.Decision{Action: plan.None, Cause: plan.Terminating}},
+	{decision: plan.Decision{Action: plan.None, Cause: plan.InSync}, up: true}, {decision: plan.Decision{Action: plan.Create, Cause: plan.Missing}, up: true},
+	{decision: plan.Decision{Action: plan.Update, Cause: plan.Changed}, up: true}, {decision: plan.Decision{Action: plan.Delete, Cause: plan.SourceNotFound}, up: true},
+}
+
+// beBusy makes a controller of a resource without objects, and lets it decide and measure all that a busy one does.
+func beBusy(syncTarget types.UID, resource string, aggregate bool) (controller *Controller, release func()) {
+	m := newMetrics(syncTarget, plan.Resource{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: resource}}, aggregate)
+	release = m.use()
+	for _, decided := range busyDecisions {
+		m.observeReconcile(decided, time.Second, nil)
+	}
+	for _, failed := range []plan.Action{plan.Create, plan.Apply, ""} {
+		m.observeReconcile(outcome{decision: plan.Decision{Action: failed}}, time.Second, errFieldConflict)
+	}
+	for _, direction := range []string{directionDown, directionUp, directionStatus} {
+		m.latencies.WithLabelValues(direction).Observe(1)
+	}
+	m.failureChanged("", ReasonInvalid)
+	m.failureChanged("", ReasonConflict)
+	return &Controller{Options: Options{Clock: clock.RealClock{}}, metrics: m, states: newKeyStates(clock.RealClock{})}, release
+}
+
+// seriesOfABusyResource is the number of series that docs/metrics.md gives, without the two of caches and the one of unverified
+// objects, of which there are usually none.
+const seriesOfABusyResource = 56 - 2 - 1
+
+// The series of a SyncTarget grow with the number of resources only if they are labelled by resource.
+func TestNumberOfSeries(t *testing.T) {
+	const syncTargets, resources = 3, 4
+	for aggregate, want := range map[bool]int{false: syncTargets * resources * seriesOfABusyResource, true: syncTargets * seriesOfABusyResource} {
+		var running []*Controller
+		var releases []func()
+		for syncTarget := range syncTargets {
+			for resource := range resources {
+				controller, release := beBusy(types.UID(fmt.Sprint("counted-", syncTarget)), fmt.Sprint("things-", resource), aggregate)
+				running, releases = append(running, controller), append(releases, release)
+			}
+		}
+		if got := countedSeries(t, running); got != want {
+			t.Errorf("with aggregate=%v there are %d series, not %d", aggregate, got, want)
+		}
+		for _, release := range releases {
+			release()
+		}
+		if got := countedSeries(t, nil); got != 0 {
+			t.Errorf("with aggregate=%v %d series are left", aggregate, got)
+		}
+	}
+}
+
+// countedSeries returns the number of lines that Prometheus scrapes about SyncTargets of this test.
+func countedSeries(t *testing.T, running []*Controller) (series int) {
+	t.Helper()
+	queues := metrics.New(collectQueueStats, queueDepth, pendingObjects, pendingSeconds, unverifiedObjects)
+	for _, controller := range running {
+		queues.Add(controller)
+	}
+	for _, one := range framework.Gather(t, syncActions, failingObjects, syncLatencies, queues) {
+		switch {
+		case !strings.HasPrefix(one.Labels["sync_target"], "counted-"):
+		case one.Histogram != nil:
+			// Its buckets and +Inf, its sum and its count.
+			series += len(one.Histogram.GetBucket()) + 3
+		default:
+			series++
+		}
+	}
+	return series
 }

@@ -29,6 +29,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/tracing"
 )
 
 // forbiddenRetryDelay is the retry delay after the target denied a request. No watch reports new permissions.
@@ -52,6 +53,14 @@ type outcome struct {
 	marked     markedOutcome
 }
 
+// direction returns the way of the decision: down or up.
+func (o outcome) direction() string {
+	if o.up {
+		return directionUp
+	}
+	return directionDown
+}
+
 // Reconcile makes one pass for a key, and reports its outcome. While the target is away it does nothing; [Controller.Resume] enqueues the key again.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (reconcile.Result, error) {
 	defer c.firstPass.processed(key)
@@ -64,8 +73,11 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 	defer c.activeReconciles.Add(-1)
 	ctx = requestmetrics.WithClass(ctx, requestmetrics.Object)
 	pending, hasPending := c.states.takeChanges(key)
+	trace := c.beginTrace(key, pending)
+	ctx = tracing.NewContext(ctx, trace)
 	started := c.Clock.Now()
 	outcome, err := c.runPass(ctx, key)
+	defer c.endTrace(trace, outcome, err)
 	ended := c.Clock.Now()
 	c.metrics.observeReconcile(outcome, ended.Sub(started), err)
 	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
@@ -146,6 +158,8 @@ func retryAfter(failure Failure, outcome outcome) time.Duration {
 // runPass makes one pass: it observes both sides of the key, plans, and executes the plan. It returns an error if the object
 // cannot be synced.
 func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (outcome, error) {
+	trace := tracing.FromContext(ctx)
+	planning := trace.Now()
 	s := c.observe(key)
 	switch {
 	case !s.Readable:
@@ -156,16 +170,23 @@ func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (out
 	var result outcome
 	if s.Down != nil {
 		var err error
-		result, err = c.executeDown(ctx, s, c.planner.PlanDown(s))
+		p := c.planner.PlanDown(s)
+		trace.Planned(planning)
+		result, err = c.executeDown(ctx, s, p)
 		result.marked = newMarkedOutcome(s, result, err)
 		if err != nil || s.Up == nil {
 			return result, err
 		}
+		planning = trace.Now()
 	}
 	if s.Up.Unconfirmed != nil {
+		trace.Planned(planning)
 		c.confirmMissingSource(ctx, s)
+		planning = trace.Now()
 	}
-	up, err := c.executeUp(ctx, s, c.planner.PlanUp(s))
+	p := c.planner.PlanUp(s)
+	trace.Planned(planning)
+	up, err := c.executeUp(ctx, s, p)
 	up.marked = result.marked
 	return up, err
 }

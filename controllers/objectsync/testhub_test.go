@@ -47,6 +47,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/tracing"
 	"github.com/synchub-dev/synchub/test/fixtures"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
@@ -71,6 +72,8 @@ type testHub struct {
 	matcher   *selection.Matcher
 	// syncTarget is what mutations read of the SyncTarget; nil for its name only.
 	syncTarget atomic.Pointer[map[string]any]
+	// tracer is nil unless traces are recorded.
+	tracer *tracing.Tracer
 	// requestsLate has all primaries speak between the decision to ask them and the question.
 	requestsLate bool
 
@@ -294,7 +297,7 @@ func (h *testHub) run(resource plan.Resource) {
 	controller := New(Options{
 		Resource: resource, TargetAPIs: forms, Mailbox: theMailbox, Mailboxes: h.mailboxes, Connection: h.connection, Owner: h.owner,
 		Hasher: ownership.NewHasher([]byte("key")), SyncTarget: "florin", MutationSyncTarget: h.mutationSyncTarget, Registry: h.registry, Relations: relations,
-		RequestCompleteness: func(answered func() bool) { h.requestCompleteness(resource, answered) }, RequeueRelated: func() { h.enqueueRelated(resource) }, IsPublished: h.isPublished, OnChange: func() {}, Clock: clock.RealClock{}, Log: logr.Discard(),
+		RequestCompleteness: func(answered func() bool) { h.requestCompleteness(resource, answered) }, RequeueRelated: func() { h.enqueueRelated(resource) }, IsPublished: h.isPublished, OnChange: func() {}, Tracer: h.tracer, Clock: clock.RealClock{}, Log: logr.Discard(),
 	}, h.matcher)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})

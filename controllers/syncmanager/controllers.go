@@ -215,6 +215,8 @@ func (m *Manager) startController(state *targetState, resource plan.Resource, fo
 		WaitFor:             append(state.predecessors(resource), m.unblockedChannels(state, resource)...),
 		OnChange:            func() { m.onObjectsChanged(target.UID) },
 		ObjectStates:        m.ObjectStates,
+		AggregateMetrics:    m.AggregateMetrics,
+		Tracer:              m.Tracer,
 		Clock:               m.Clock,
 		Log:                 log,
 	}, state.matcher)

@@ -47,6 +47,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/schemacheck"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/provider/tracing"
 )
 
 const (
@@ -133,8 +134,12 @@ type Options struct {
 	ObjectStates *topic.Topic[objectsync.ObjectRef]
 	// CachePolicy is that of the mailboxes.
 	CachePolicy *CachePolicy
-	Clock       clock.Clock
-	Log         logr.Logger
+	// AggregateMetrics makes the series of a SyncTarget those of all its resources together.
+	AggregateMetrics bool
+	// Tracer records traces of changed objects; nil records none.
+	Tracer *tracing.Tracer
+	Clock  clock.Clock
+	Log    logr.Logger
 }
 
 // Owner returns the owner of the objects that the hub syncs for a SyncTarget.

@@ -86,6 +86,14 @@ func fleet() dashboard {
 	}
 }
 
+// byResource is a query with a series for each resource, or one for all of them with --metrics-per-resource=false.
+func byResource(expr string) query { return query{"{{resource}}", named(expr)} }
+
+// named gives a series without a resource a name for its legend.
+func named(expr string) string {
+	return `label_replace(` + expr + `, "resource", "all resources", "resource", "")`
+}
+
 // target shows one cluster.
 func target() dashboard {
 	of := func(metric, more string) string { return metric + "{" + ofTarget + more + "}" }
@@ -107,17 +115,17 @@ func target() dashboard {
 			{"Changes", []panel{
 				graph("Time of a change through the hub", "s", latency(ofTarget)...),
 				graph("Decisions", "ops", query{"{{direction}} {{action}} {{cause}}", "sum by (direction, action, cause) (rate(" + of("synchub_sync_actions_total", `, action!~"None|"`) + "[$__rate_interval]))"}).pile(),
-				graph("Objects that wait, by resource", "short", query{"{{resource}}", "max by (resource) (" + of("synchub_sync_pending_objects", "") + ") > 0"}).pile(),
+				graph("Objects that wait, by resource", "short", byResource("max by (resource) ("+of("synchub_sync_pending_objects", "")+") > 0")).pile(),
 			}},
 			{"State", []panel{
 				{title: "Conditions", kind: "table", queries: []query{{"", "max by (condition, status) (" + of("synchub_sync_target_condition", "") + ")"}}},
-				graph("Objects that fail", "short", query{"{{resource}} {{reason}}", "max by (resource, reason) (" + of("synchub_sync_failing_objects", "") + ") > 0"}).pile(),
+				graph("Objects that fail", "short", query{"{{resource}} {{reason}}", named("max by (resource, reason) (" + of("synchub_sync_failing_objects", "") + ") > 0")}).pile(),
 				graph("Connection", "short", query{"{{reason}}", "max by (reason) (" + of("synchub_target_state", "") + ")"}, query{"has come up", "max(" + of("synchub_target_connections_total", "") + ")"}),
 			}},
 			{"What the hub holds of it", []panel{
-				graph("Objects", "short", query{"{{resource}}", "max by (resource) (" + of("synchub_target_cache_objects", "") + ")"}).pile(),
-				graph("Memory", "bytes", query{"{{resource}}", "max by (resource) (" + of("synchub_target_cache_bytes", "") + ")"}).pile(),
-				graph("Queue", "short", query{"{{resource}}", "max by (resource) (" + of("synchub_sync_queue_depth", "") + ") > 0"}).pile(),
+				graph("Objects", "short", byResource("max by (resource) ("+of("synchub_target_cache_objects", "")+")")).pile(),
+				graph("Memory", "bytes", byResource("max by (resource) ("+of("synchub_target_cache_bytes", "")+")")).pile(),
+				graph("Queue", "short", byResource("max by (resource) ("+of("synchub_sync_queue_depth", "")+") > 0")).pile(),
 			}},
 		},
 	}

@@ -131,6 +131,8 @@ type Connection struct {
 	upSignal chan struct{}
 	// creation is nil until the first create.
 	creation *creationMode
+	// aggregateMetrics makes the series of the target those of all its resources together.
+	aggregateMetrics bool
 	// informers are the running ones.
 	informers map[*informer]struct{}
 
@@ -157,6 +159,7 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 		log:                   options.Log.WithValues("syncTargetUID", syncTarget),
 		onChange:              options.OnChange,
 		onUnauthorized:        options.OnUnauthorized,
+		aggregateMetrics:      options.AggregateMetrics,
 		ctx:                   ctx,
 		cancel:                cancel,
 		probeRequested:        make(chan struct{}, 1),
@@ -298,6 +301,8 @@ type Options struct {
 	CacheLimits CacheLimits
 	// TotalBytes bounds the caches of all targets together; zero means no bound.
 	TotalBytes int64
+	// AggregateMetrics makes the series of a target those of all its resources together.
+	AggregateMetrics bool
 
 	// memory is set by the registry.
 	memory *memoryLimit

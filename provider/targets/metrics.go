@@ -116,14 +116,17 @@ func (c *Connection) collectToken(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// collectCacheSizes collects the size of the caches of each resource.
+// collectCacheSizes collects the size of the caches of each resource, or of all resources together.
 func (c *Connection) collectCacheSizes(metrics chan<- prometheus.Metric) {
 	c.lock.Lock()
 	informers := slices.Collect(maps.Keys(c.informers))
 	c.lock.Unlock()
 	objects, bytes := map[string]int64{}, map[string]int64{}
 	for _, informer := range informers {
-		resource := requestmetrics.ResourceLabel(informer.resource.String())
+		resource := ""
+		if !c.aggregateMetrics {
+			resource = requestmetrics.ResourceLabel(informer.resource.String())
+		}
 		objects[resource] += informer.cached.Objects()
 		bytes[resource] += informer.cached.Bytes()
 	}

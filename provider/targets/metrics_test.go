@@ -20,6 +20,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +34,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/metrics"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/suite"
@@ -150,4 +152,28 @@ func TestMetricsOfCaches(t *testing.T) {
 	g.Expect(holds(0)).To(BeZero())
 	endCaches()
 	suite.Eventually(t, func(g Gomega) { g.Expect(scrape(t, uid)).NotTo(HaveKey("cache_objects configmaps")) })
+}
+
+// The caches of all resources can be told as one.
+func TestAggregatedMetricsOfCaches(t *testing.T) {
+	requestmetrics.RegisterResource(schema.GroupResource{Resource: "configmaps"})
+	requestmetrics.RegisterResource(schema.GroupResource{Resource: "secrets"})
+	for aggregate, want := range map[bool]map[string]float64{
+		false: {"cache_objects configmaps": 5, "cache_bytes configmaps": 500, "cache_objects secrets": 4, "cache_bytes secrets": 400},
+		true:  {"cache_objects": 9, "cache_bytes": 900},
+	} {
+		connection := &Connection{SyncTarget: "aggregated", aggregateMetrics: aggregate, informers: map[*informer]struct{}{}}
+		for objects, resource := range []string{2: "configmaps", 3: "configmaps", 4: "secrets"} {
+			if resource != "" {
+				one := &informer{store: newStore(nil, nil, nil), requestGate: &requestGate{resource: schema.GroupResource{Resource: resource}}}
+				one.cached.Add(int64(objects), int64(100*objects))
+				connection.informers[one] = struct{}{}
+			}
+		}
+		collector := metrics.New(func(all []*Connection, to chan<- prometheus.Metric) { all[0].collectCacheSizes(to) }, cacheObjects, cacheBytes)
+		collector.Add(connection)
+		if got := framework.SeriesWithLabel(framework.Gather(t, collector), "sync_target", "aggregated", "synchub_target_"); !maps.Equal(got, want) {
+			t.Errorf("with aggregate=%v: want %v, got %v", aggregate, want, got)
+		}
+	}
 }

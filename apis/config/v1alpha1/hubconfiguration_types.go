@@ -48,6 +48,7 @@ type HubConfiguration struct {
 	Placement      PlacementConfiguration      `json:"placement"`
 	Targets        TargetsConfiguration        `json:"targets"`
 	Log            LogConfiguration            `json:"log"`
+	Tracing        TracingConfiguration        `json:"tracing"`
 }
 
 // KCPConfiguration says how the hub reaches kcp.
@@ -89,6 +90,8 @@ type MetricsConfiguration struct {
 	Secure bool `json:"secure"`
 	// CertDir is a directory with the certificate in tls.crt and its key in tls.key. Empty means a self-signed certificate.
 	CertDir string `json:"certDir"`
+	// PerResource labels the metrics of each SyncTarget by resource. False adds them up.
+	PerResource bool `json:"perResource"`
 }
 
 // HealthConfiguration says where the hub serves /healthz and /readyz.
@@ -147,4 +150,12 @@ type LogConfiguration struct {
 	Level string `json:"level"`
 	// Format is json or console.
 	Format string `json:"format"`
+}
+
+// TracingConfiguration says where the hub sends traces.
+type TracingConfiguration struct {
+	// Endpoint is the URL of a collector that takes OTLP over gRPC. Empty means no traces.
+	Endpoint string `json:"endpoint"`
+	// SamplingRatePerMillion is how many of a million changes of objects are traced.
+	SamplingRatePerMillion int `json:"samplingRatePerMillion"`
 }

@@ -39,7 +39,7 @@ func Defaults() *v1alpha1.HubConfiguration {
 			RenewDeadline: metav1.Duration{Duration: 10 * time.Second},
 			RetryPeriod:   metav1.Duration{Duration: 2 * time.Second},
 		},
-		Metrics: v1alpha1.MetricsConfiguration{BindAddress: ":8080"},
+		Metrics: v1alpha1.MetricsConfiguration{BindAddress: ":8080", PerResource: true},
 		Health:  v1alpha1.HealthConfiguration{BindAddress: ":8081"},
 		Mailboxes: v1alpha1.MailboxesConfiguration{
 			MaxObjects: 20_000, MaxBytes: 64 << 20, MaxPerInventory: 1000,
@@ -52,6 +52,7 @@ func Defaults() *v1alpha1.HubConfiguration {
 			// A copy: a list in the file is decoded into the memory of the default.
 			ProtectedNamespaces: slices.Clone(policy.DefaultProtectedNamespaces),
 		},
-		Log: v1alpha1.LogConfiguration{Level: "info", Format: "json"},
+		Log:     v1alpha1.LogConfiguration{Level: "info", Format: "json"},
+		Tracing: v1alpha1.TracingConfiguration{SamplingRatePerMillion: 10_000},
 	}
 }

@@ -30,39 +30,42 @@ const Flag = "config"
 
 // fieldOf maps each flag to its field. Problems and tests find the one by the other.
 var fieldOf = map[string]string{
-	"binding-settle-period":          "mailboxes.bindingSettlePeriod",
-	"denied-networks":                "targets.deniedNetworks",
-	"health-probe-bind-address":      "health.bindAddress",
-	"hosting-kubeconfig":             "hosting.kubeconfig",
-	"inventory-max-mailboxes":        "mailboxes.maxPerInventory",
-	"kcp-burst":                      "kcp.burst",
-	"kcp-kubeconfig":                 "kcp.kubeconfig",
-	"kcp-qps":                        "kcp.qps",
-	"leader-elect":                   "leaderElection.leaderElect",
-	"leader-election-lease-duration": "leaderElection.leaseDuration",
-	"leader-election-namespace":      "leaderElection.namespace",
-	"leader-election-renew-deadline": "leaderElection.renewDeadline",
-	"leader-election-retry-period":   "leaderElection.retryPeriod",
-	"log-format":                     "log.format",
-	"log-level":                      "log.level",
-	"mailbox-max-bytes":              "mailboxes.maxBytes",
-	"mailbox-max-objects":            "mailboxes.maxObjects",
-	"mailboxes-max-bytes":            "mailboxes.totalBytes",
-	"mass-deletion-delay":            "mailboxes.massDeletionDelay",
-	"max-placed-objects":             "placement.maxObjects",
-	"memory-limit":                   "memoryLimit",
-	"metrics-bind-address":           "metrics.bindAddress",
-	"metrics-cert-dir":               "metrics.certDir",
-	"metrics-secure":                 "metrics.secure",
-	"namespace":                      "namespace",
-	"profiling":                      "profiling.bindAddress",
-	"protected-namespaces":           "targets.protectedNamespaces",
-	"provider-workspace":             "kcp.providerWorkspace",
-	"target-burst":                   "targets.burst",
-	"target-cache-bytes":             "targets.cacheBytes",
-	"target-cache-objects":           "targets.cacheObjects",
-	"target-qps":                     "targets.qps",
-	"targets-max-bytes":              "targets.totalBytes",
+	"binding-settle-period":             "mailboxes.bindingSettlePeriod",
+	"denied-networks":                   "targets.deniedNetworks",
+	"health-probe-bind-address":         "health.bindAddress",
+	"hosting-kubeconfig":                "hosting.kubeconfig",
+	"inventory-max-mailboxes":           "mailboxes.maxPerInventory",
+	"kcp-burst":                         "kcp.burst",
+	"kcp-kubeconfig":                    "kcp.kubeconfig",
+	"kcp-qps":                           "kcp.qps",
+	"leader-elect":                      "leaderElection.leaderElect",
+	"leader-election-lease-duration":    "leaderElection.leaseDuration",
+	"leader-election-namespace":         "leaderElection.namespace",
+	"leader-election-renew-deadline":    "leaderElection.renewDeadline",
+	"leader-election-retry-period":      "leaderElection.retryPeriod",
+	"log-format":                        "log.format",
+	"log-level":                         "log.level",
+	"mailbox-max-bytes":                 "mailboxes.maxBytes",
+	"mailbox-max-objects":               "mailboxes.maxObjects",
+	"mailboxes-max-bytes":               "mailboxes.totalBytes",
+	"mass-deletion-delay":               "mailboxes.massDeletionDelay",
+	"max-placed-objects":                "placement.maxObjects",
+	"memory-limit":                      "memoryLimit",
+	"metrics-bind-address":              "metrics.bindAddress",
+	"metrics-cert-dir":                  "metrics.certDir",
+	"metrics-per-resource":              "metrics.perResource",
+	"metrics-secure":                    "metrics.secure",
+	"namespace":                         "namespace",
+	"profiling":                         "profiling.bindAddress",
+	"protected-namespaces":              "targets.protectedNamespaces",
+	"provider-workspace":                "kcp.providerWorkspace",
+	"target-burst":                      "targets.burst",
+	"target-cache-bytes":                "targets.cacheBytes",
+	"target-cache-objects":              "targets.cacheObjects",
+	"target-qps":                        "targets.qps",
+	"targets-max-bytes":                 "targets.totalBytes",
+	"tracing-endpoint":                  "tracing.endpoint",
+	"tracing-sampling-rate-per-million": "tracing.samplingRatePerMillion",
 }
 
 // AddFlags adds a flag for each setting, in groups. A flag that is not given keeps the value of the settings.
@@ -90,6 +93,10 @@ func AddFlags(groups *cliflag.NamedFlagSets, s *v1alpha1.HubConfiguration) {
 	log := groups.FlagSet("log")
 	log.StringVar(&s.Log.Level, "log-level", s.Log.Level, "error, info, debug or trace")
 	log.StringVar(&s.Log.Format, "log-format", s.Log.Format, "json or console")
+
+	tracing := groups.FlagSet("tracing")
+	tracing.StringVar(&s.Tracing.Endpoint, "tracing-endpoint", s.Tracing.Endpoint, "URL of a collector that takes traces by OTLP over gRPC, such as http://collector.observability:4317; https for TLS (default: no traces). The variables OTEL_EXPORTER_OTLP_CERTIFICATE and OTEL_EXPORTER_OTLP_HEADERS count")
+	tracing.IntVar(&s.Tracing.SamplingRatePerMillion, "tracing-sampling-rate-per-million", s.Tracing.SamplingRatePerMillion, "how many of a million changes of objects are traced; 1000000 traces all")
 }
 
 func addLeaderElectionFlags(flags *pflag.FlagSet, s *v1alpha1.LeaderElectionConfiguration) {
@@ -104,6 +111,7 @@ func addServingFlags(flags *pflag.FlagSet, s *v1alpha1.HubConfiguration) {
 	flags.StringVar(&s.Metrics.BindAddress, "metrics-bind-address", s.Metrics.BindAddress, `address of /metrics; "0" turns it off`)
 	flags.BoolVar(&s.Metrics.Secure, "metrics-secure", s.Metrics.Secure, "serve /metrics over TLS, and only to those whose token the hosting cluster authenticates and who may get the URL /metrics there")
 	flags.StringVar(&s.Metrics.CertDir, "metrics-cert-dir", s.Metrics.CertDir, "directory with the certificate for --metrics-secure in tls.crt and its key in tls.key; re-read when they change (default: a self-signed certificate, made at the start)")
+	flags.BoolVar(&s.Metrics.PerResource, "metrics-per-resource", s.Metrics.PerResource, "label the metrics of each SyncTarget by resource; false adds them up, which makes a tenth of the series for ten resources")
 	flags.StringVar(&s.Health.BindAddress, "health-probe-bind-address", s.Health.BindAddress, `address of /healthz and /readyz; "0" turns them off`)
 	flags.StringVar(&s.Profiling.BindAddress, "profiling", s.Profiling.BindAddress, "serve profiles for `go tool pprof` below /debug/pprof/ at this loopback address")
 	flags.Lookup("profiling").NoOptDefVal = "127.0.0.1:6060"

@@ -32,6 +32,7 @@ import (
 	"github.com/synchub-dev/synchub/apis/config/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
+	"github.com/synchub-dev/synchub/provider/tracing/otlp"
 )
 
 // Levels and Formats are the values of log.level and log.format.
@@ -66,6 +67,7 @@ func Validate(s *v1alpha1.HubConfiguration) field.ErrorList {
 	problems = append(problems, validateMailboxes(field.NewPath("mailboxes"), &s.Mailboxes)...)
 	problems = append(problems, positive(field.NewPath("placement", "maxObjects"), int64(s.Placement.MaxObjects))...)
 	problems = append(problems, validateTargets(field.NewPath("targets"), &s.Targets)...)
+	problems = append(problems, validateTracing(field.NewPath("tracing"), &s.Tracing)...)
 	problems = append(problems, oneOf(log.Child("level"), s.Log.Level, Levels)...)
 	return append(problems, oneOf(log.Child("format"), s.Log.Format, Formats)...)
 }
@@ -113,6 +115,18 @@ func validateTargets(path *field.Path, s *v1alpha1.TargetsConfiguration) field.E
 		if _, err := policy.ParseNamespacePatterns([]string{pattern}); err != nil {
 			problems = append(problems, field.Invalid(path.Child("protectedNamespaces").Index(i), pattern, err.Error()))
 		}
+	}
+	return problems
+}
+
+func validateTracing(path *field.Path, s *v1alpha1.TracingConfiguration) (problems field.ErrorList) {
+	if s.Endpoint != "" {
+		if err := otlp.ValidateEndpoint(s.Endpoint); err != nil {
+			problems = append(problems, field.Invalid(path.Child("endpoint"), s.Endpoint, "must be a URL such as http://collector.observability:4317: "+err.Error()))
+		}
+	}
+	if rate := s.SamplingRatePerMillion; rate < 0 || rate > otlp.SamplesAll {
+		problems = append(problems, field.Invalid(path.Child("samplingRatePerMillion"), rate, fmt.Sprintf("must be from 0 to %d", otlp.SamplesAll)))
 	}
 	return problems
 }

@@ -70,6 +70,8 @@ type pendingWrite[O Object] struct {
 	deletedUIDs []types.UID
 	// size is the counted memory of the object.
 	size int64
+	// onShown is called once the cache shows the write; nil calls nothing.
+	onShown func()
 }
 
 // maxDeletedUIDs bounds the objects of one name that are deleted during one request.
@@ -136,6 +138,35 @@ func (m *Writes[K, O]) DeleteAccepted(key K, uid types.UID) {
 	entry.deleted = uid
 }
 
+// OnShown sets the function to call when the cache shows the last write, which has finished. It is called at once if the cache
+// has shown the write already, and never if the write is superseded. It must not use the writes.
+func (m *Writes[K, O]) OnShown(key K, shown func()) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	if entry, ok := m.pending[key]; ok {
+		entry.onShown = shown
+		return
+	}
+	shown()
+}
+
+// Observed is called when the cache has got an object, which may be the last write. Only [Writes.OnShown] needs it.
+func (m *Writes[K, O]) Observed(key K, cached O) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	if entry, ok := m.pending[key]; ok && !isNil(entry.object) && !isNil(cached) && !isOlder(cached, entry.object) {
+		entry.notifyShown()
+	}
+}
+
+// notifyShown calls onShown once.
+func (w *pendingWrite[O]) notifyShown() {
+	if w.onShown != nil {
+		w.onShown()
+		w.onShown = nil
+	}
+}
+
 // DeletionObserved drops the write of an object whose delete event came.
 func (m *Writes[K, O]) DeletionObserved(key K, uid types.UID) {
 	m.lock.Lock()
@@ -149,6 +180,7 @@ func (m *Writes[K, O]) DeletionObserved(key K, uid types.UID) {
 			entry.deletedUIDs = append(entry.deletedUIDs, uid)
 		}
 	case entry.deleted == uid || !isNil(entry.object) && entry.object.GetUID() == uid:
+		entry.notifyShown()
 		m.remove(key)
 	}
 }
@@ -163,13 +195,18 @@ func (m *Writes[K, O]) Current(key K, cached O) (object O, deleted bool) {
 		return cached, false
 	case entry.deleted != "":
 		if isNil(cached) || cached.GetUID() != entry.deleted {
+			entry.notifyShown()
 			m.remove(key)
 			return cached, false
 		}
 		return cached, true
 	case isNil(entry.object):
 		return cached, false
-	case !isNil(cached) && !isOlder(cached, entry.object), isNil(cached) && m.isExpired(key, entry):
+	case !isNil(cached) && !isOlder(cached, entry.object):
+		entry.notifyShown()
+		m.remove(key)
+		return cached, false
+	case isNil(cached) && m.isExpired(key, entry):
 		m.remove(key)
 		return cached, false
 	default:

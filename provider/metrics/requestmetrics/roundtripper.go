@@ -22,6 +22,8 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/synchub-dev/synchub/provider/tracing"
 )
 
 // Class is the purpose of a request.
@@ -63,14 +65,17 @@ func WithClass(ctx context.Context, class Class) context.Context {
 	return context.WithValue(ctx, classKey{}, class)
 }
 
-// InstrumentRoundTripper returns a wrapper for transports that counts all requests to the destination.
+// InstrumentRoundTripper returns a wrapper for transports that counts all requests to the destination, and records those of a
+// traced pass.
 func InstrumentRoundTripper(destination Destination) func(http.RoundTripper) http.RoundTripper {
 	return func(next http.RoundTripper) http.RoundTripper {
 		return roundTripperFunc(func(request *http.Request) (*http.Response, error) {
+			pass := tracing.FromContext(request.Context())
+			sent := pass.Now()
 			response, err := next.RoundTrip(request)
-			code := "error"
+			code, answered := "error", 0
 			if err == nil {
-				code = CodeLabel(response.StatusCode)
+				code, answered = CodeLabel(response.StatusCode), response.StatusCode
 			}
 			class, ok := request.Context().Value(classKey{}).(Class)
 			if !ok {
@@ -81,6 +86,7 @@ func InstrumentRoundTripper(destination Destination) func(http.RoundTripper) htt
 				resource = ResourceLabel(resource)
 			}
 			requestsTotal.WithLabelValues(string(destination), string(class), verb, resource, code).Inc()
+			pass.Request(tracing.Request{Destination: string(destination), Class: string(class), Verb: verb, Resource: resource, Code: answered}, sent)
 			return response, err
 		})
 	}

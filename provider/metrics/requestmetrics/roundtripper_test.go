@@ -24,9 +24,16 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.opentelemetry.io/otel/attribute"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
+
+	"github.com/synchub-dev/synchub/provider/tracing"
 )
 
 func TestDescribe(t *testing.T) {
@@ -195,6 +202,28 @@ func TestCount(t *testing.T) {
 				t.Errorf("the requests went into %d series", series)
 			}
 		})
+	}
+}
+
+// A request of a traced pass is in its trace, with the answer.
+func TestRequestsOfATracedPass(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(writer http.ResponseWriter, _ *http.Request) { writer.WriteHeader(http.StatusConflict) }))
+	defer server.Close()
+	spans := tracetest.NewInMemoryExporter()
+	tracer := tracing.New(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)), clock.RealClock{})
+	ctx := WithClass(tracing.NewContext(t.Context(), tracer.Pass(tracing.Subject{}, time.Time{}, "mailbox")), Extra)
+	send(ctx, t, Mailbox, http.MethodPut, server.URL+"/apis/apps/v1/namespaces/a/deployments/d/status")
+	send(WithClass(t.Context(), Extra), t, Mailbox, http.MethodPut, server.URL+"/api/v1/configmaps/x")
+	all := spans.GetSpans()
+	if len(all) != 1 || all[0].Name != "update mailbox" {
+		t.Fatalf("the spans are %v", all)
+	}
+	want := attribute.NewSet(
+		attribute.String("synchub.destination", "mailbox"), attribute.String("synchub.class", "extra"), attribute.String("synchub.verb", "update"),
+		attribute.String("synchub.request.resource", "deployments/status"), attribute.Int("http.response.status_code", http.StatusConflict),
+	)
+	if got := attribute.NewSet(all[0].Attributes...); !got.Equals(&want) {
+		t.Errorf("the attributes are %v", all[0].Attributes)
 	}
 }
 

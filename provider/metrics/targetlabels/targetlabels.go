@@ -54,6 +54,13 @@ func Values(syncTarget types.UID, others ...string) []string {
 	return slices.Concat([]string{string(syncTarget), of.name, of.inventory}, others)
 }
 
+// Inventory returns the logical cluster of the inventory workspace of a SyncTarget; empty if the SyncTarget has no name.
+func Inventory(syncTarget types.UID) string {
+	known, _ := named.Load(syncTarget)
+	of, _ := known.(name)
+	return of.inventory
+}
+
 // Labels returns the labels of a SyncTarget, to curry a vector with them.
 func Labels(syncTarget types.UID) prometheus.Labels {
 	curried := prometheus.Labels{}
