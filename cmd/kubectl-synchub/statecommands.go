@@ -44,6 +44,8 @@ type stateCommand struct {
 	describe func(*edgev2alpha1.SyncTarget) string
 	result   string
 	timeout  time.Duration
+	// notes returns lines to print at the end. It may be nil.
+	notes func(*edgev2alpha1.SyncTarget) []string
 }
 
 var stateCommands = []stateCommand{
@@ -81,6 +83,12 @@ The mailbox keeps its objects. How far it is, and what stays, is in the SyncTarg
 Drained; --wait prints it.`,
 	change: func(spec *edgev2alpha1.SyncTargetSpec) { spec.Drain, spec.Unschedulable = true, true },
 	until:  "nothing is left that the hub may remove, and print what stays", hasEnded: isDrained, describe: notDrained, result: "drained", timeout: 10 * time.Minute,
+	notes: func(syncTarget *edgev2alpha1.SyncTarget) []string {
+		if syncTarget.Status.Cleanup == nil {
+			return nil
+		}
+		return remainingLines(syncTarget.Status.Cleanup)
+	},
 }
 
 func newStateCommands(streams genericiooptions.IOStreams) []*cobra.Command {
@@ -109,7 +117,7 @@ func newStateCommand(streams genericiooptions.IOStreams, state stateCommand) *co
 			if err != nil {
 				return err
 			}
-			waiting := &syncTargetWait{inventoryOptions: options, waitFlags: wait, done: state.hasEnded, describe: state.describe, result: state.result}
+			waiting := &syncTargetWait{inventoryOptions: options, waitFlags: wait, done: state.hasEnded, describe: state.describe, result: state.result, notes: state.notes}
 			return waiting.run(command.Context(), syncTarget)
 		},
 	}

@@ -72,6 +72,8 @@ type syncTargetWait struct {
 	describe func(*edgev2alpha1.SyncTarget) string
 	// result is the resulting state of the SyncTarget, in messages.
 	result string
+	// notes returns lines to print before the result. It may be nil.
+	notes func(*edgev2alpha1.SyncTarget) []string
 }
 
 // run waits, and prints the result. In a dry run, or without --wait, it does nothing.
@@ -100,6 +102,11 @@ func (w *syncTargetWait) run(ctx context.Context, syncTarget *edgev2alpha1.SyncT
 	case last == nil:
 		return fmt.Errorf("the SyncTarget %s was deleted meanwhile", syncTarget.Name)
 	case w.done(last):
+		if w.notes != nil {
+			for _, line := range w.notes(last) {
+				w.note(line)
+			}
+		}
 		return w.print(last, w.result)
 	case waiting.Err() == nil:
 		return err
