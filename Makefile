@@ -34,6 +34,9 @@ TARGETS      ?= 300
 RESOURCES    ?= 1
 SCALE_TIMEOUT ?= 2h
 
+# TOOLS=download downloads the programs that their projects publish, instead of building them.
+buildtools = go run ./hack/buildtools $(if $(filter download,$(TOOLS)),-download)
+
 # Fails with one sentence, before anything is built, where Go is missing or too old.
 .PHONY: check-go
 check-go:
@@ -42,8 +45,8 @@ check-go:
 ##@ Try it
 
 .PHONY: demo
-demo: build ## Run kcp, two clusters and the hub on this machine; ONCE=1 ends by itself with status 0 or 1
-	go run ./hack/buildtools -for demo
+demo: build ## Run kcp, two clusters and the hub on this machine; ONCE=1 ends by itself with status 0 or 1, TOOLS=download compiles less
+	$(buildtools) -for demo
 	go build -buildvcs=false -o bin/synchub-demo ./hack/demo
 	exec bin/synchub-demo $(if $(ONCE),-once)
 
@@ -73,8 +76,8 @@ release: ## Build the archives, checksums, SBOMs, the manifest for krew and the 
 	$(if $(PUBLISH),GORELEASER_CURRENT_TAG='$(VERSION)') $(goreleaser) release --clean --release-notes=dist/release-notes.md $(if $(PUBLISH),,--snapshot --skip=sign --skip=publish)
 
 .PHONY: tools
-tools: check-go ## Build all tools that are missing or whose pin changed into bin/
-	go run ./hack/buildtools -for all
+tools: check-go ## Build all tools that are missing or whose pin changed into bin/; TOOLS=download
+	$(buildtools) -for all
 
 .PHONY: generate
 generate: ## Generate deep copies, CRDs and APIResourceSchemas from the types in apis/, and the dashboards for Grafana
@@ -116,7 +119,7 @@ test: test-tools ## Run all tests on real servers, building what they need
 
 .PHONY: test-tools
 test-tools: check-go
-	go run ./hack/buildtools -for test
+	$(buildtools) -for test
 	go build -race $(BUILD_FLAGS) -o bin/synchub-race ./cmd/synchub
 	go build $(BUILD_FLAGS) -o bin/kubectl-synchub ./cmd/kubectl-synchub
 
@@ -159,7 +162,7 @@ test-e2e: test-tools ## Run the end-to-end tests; FOCUS=<regular expression> sel
 
 .PHONY: test-scale
 test-scale: ## Run the hub with TARGETS (300) targets and measure it: about half an hour; the report is logs/scale.md
-	go run ./hack/buildtools -for test
+	$(buildtools) -for test
 	go build $(BUILD_FLAGS) -o bin/synchub ./cmd/synchub
 	go test ./test/scale -count=1 -timeout $(SCALE_TIMEOUT) -v -args -targets=$(TARGETS) -resources=$(RESOURCES) -commit=$(VERSION)
 
@@ -173,7 +176,7 @@ fuzz-parsers: ## Run the fuzz tests of all that reads what targets and tenants w
 
 .PHONY: bench
 bench: ## Measure the hub against the same work done directly; SCENARIO=<regular expression>, QUICK=1 ends within a quarter of an hour, without the long run and the idle fleet
-	go run ./hack/buildtools -for test
+	$(buildtools) -for test
 	go build $(BUILD_FLAGS) -o bin/synchub ./cmd/synchub
 	go build -buildvcs=false -o bin/synchub-bench ./test/bench
 	exec bin/synchub-bench -commit=$(VERSION) -scenario='$(SCENARIO)' $(if $(QUICK),-quick)

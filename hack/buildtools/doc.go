@@ -14,8 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Command buildtools builds the programs that the project runs or works with into bin/, each from its own pinned
-// module below hack/tools. It builds only programs that are missing or whose pin changed.
+// Command buildtools installs the programs that the project runs or works with into bin/: those that are missing or whose
+// pin changed. It builds each from its own pinned module below hack/tools. With -download it downloads the pinned version
+// of those that their projects publish as programs for this platform.
 //
-//	go run ./hack/buildtools [-for demo|test|verify|release|all] [name ...]
+//	go run ./hack/buildtools [-download] [-for demo|test|verify|release|all] [name ...]
+//	go run ./hack/buildtools -pin
 package main

@@ -17,27 +17,29 @@ limitations under the License.
 package main
 
 import (
-	"bytes"
 	"context"
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 
+	"github.com/synchub-dev/synchub/hack/buildtools/download"
 	"github.com/synchub-dev/synchub/hack/screen"
 )
 
-const failureLines = 30
-
 func main() {
-	purpose := flag.String("for", "", "build the tools for a purpose: "+strings.Join(purposes, ", "))
+	var opts options
+	flag.StringVar(&opts.purpose, "for", "", "install the tools for a purpose: "+strings.Join(purposes, ", "))
+	flag.BoolVar(&opts.download, "download", false, "download the tools that their projects publish as programs, instead of building them")
+	flag.BoolVar(&opts.pin, "pin", false, "write the checksums of all downloads into hack/tools/"+pinsFile+", and install nothing")
 	flag.Parse()
+	opts.names = flag.Args()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, *purpose, flag.Args())
+	err := run(ctx, opts)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "buildtools:", err)
@@ -45,27 +47,34 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, purpose string, names []string) error {
+type options struct {
+	purpose       string
+	names         []string
+	download, pin bool
+}
+
+func run(ctx context.Context, opts options) error {
 	binDir, toolsDir, err := directories()
 	if err != nil {
 		return err
 	}
-	chosen, err := choose(purpose, names)
+	chosen, err := choose(opts.purpose, opts.names)
 	if err != nil {
 		return err
+	}
+	show := screen.New(os.Stdout)
+	i := installer{toolsDir: toolsDir, binDir: binDir, client: download.NewClient(), on: platform{runtime.GOOS, runtime.GOARCH}}
+	if opts.pin {
+		return i.pin(ctx, show)
 	}
 	missing, err := outdated(toolsDir, binDir, chosen)
 	if err != nil {
 		return err
 	}
-	show := screen.New(os.Stdout)
-	for i, p := range missing {
-		step := fmt.Sprintf("[%d/%d] building %s %s", i+1, len(missing), p.name, p.version)
-		if err := show.Step(step, func() error { return build(ctx, toolsDir, binDir, p) }); err != nil {
-			return err
-		}
+	if opts.download {
+		return i.downloadOrBuild(ctx, show, missing)
 	}
-	return nil
+	return i.build(ctx, show, missing)
 }
 
 // directories returns bin/ and hack/tools/ of the repository. The command must run in its root.
@@ -102,29 +111,4 @@ func outdated(toolsDir, binDir string, chosen []tool) ([]pinned, error) {
 		}
 	}
 	return result, nil
-}
-
-// build builds a tool and then renames it into bin/, so that it never overwrites a running program in place.
-func build(ctx context.Context, toolsDir, binDir string, p pinned) error {
-	temporary := fmt.Sprintf("%s.%d.new", p.binary(binDir), os.Getpid())
-	defer os.Remove(temporary) //nolint:errcheck // after a success it is not there any more
-
-	var output bytes.Buffer
-	command := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-buildvcs=false", "-ldflags", p.flags, "-o", temporary, p.pkg)
-	command.Dir = filepath.Join(toolsDir, p.dir)
-	// A Go workspace around the repository must not replace the tool's own module.
-	command.Env = append(os.Environ(), "GOWORK=off")
-	command.Stdout, command.Stderr = &output, &output
-	if err := command.Run(); err != nil {
-		return fmt.Errorf("build %s %s: %w\n%s", p.name, p.version, err, lastLines(output.String(), failureLines))
-	}
-	if err := os.Rename(temporary, p.binary(binDir)); err != nil {
-		return fmt.Errorf("put %s into bin/: %w", p.name, err)
-	}
-	return p.recordBuilt(binDir)
-}
-
-func lastLines(text string, n int) string {
-	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }

@@ -86,9 +86,9 @@ func (p pinned) isCurrent(binDir string) (bool, error) {
 	return strings.TrimSpace(string(built)) == p.pin, nil
 }
 
-// recordBuilt records the pin of a built binary. The caller calls it once the binary is in place: an interruption
-// between the two causes a needless build, but never a stale binary that counts as current.
-func (p pinned) recordBuilt(binDir string) error {
+// recordInstalled records the pin of a binary that was built or downloaded. The caller calls it once the binary is in
+// place: an interruption between the two causes a needless build, but never a stale binary that counts as current.
+func (p pinned) recordInstalled(binDir string) error {
 	return os.WriteFile(p.pinFile(binDir), []byte(p.pin+"\n"), 0o644)
 }
 

@@ -59,7 +59,7 @@ func (f fixture) built(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.write(t, p.binary(f.bin), "binary")
-	if err := p.recordBuilt(f.bin); err != nil {
+	if err := p.recordInstalled(f.bin); err != nil {
 		t.Fatal(err)
 	}
 }
