@@ -80,11 +80,16 @@ tools: check-go ## Build all tools that are missing or whose pin changed into bi
 	$(buildtools) -for all
 
 .PHONY: generate
-generate: ## Generate deep copies, CRDs and APIResourceSchemas from the types in apis/, and the dashboards for Grafana
+generate: plots ## Generate deep copies, CRDs and APIResourceSchemas from the types in apis/, the dashboards for Grafana, and the charts
 	go run ./hack/buildtools controller-gen
 	go run ./hack/generate
 	cp apis/schemas/crds/synchub.dev_publishedresources.yaml charts/synchub/files/crds/
 	go run ./hack/dashboards
+
+.PHONY: plots
+plots: ## Draw the charts in docs/images from RESULTS.md; RUN=logs/bench.md draws those of a new run into logs/
+	go -C hack/plots run . $(if $(RUN),-from='$(abspath $(RUN))' -out='$(CURDIR)/logs')
+	go -C hack/plots test -count=1 .
 
 .PHONY: schemas
 schemas: ## Take the schemas of Kubernetes' APIs that the chart brings from the pinned kube-apiserver
@@ -192,6 +197,7 @@ lint: ## Find mistakes and breaches of the house rules
 	go run ./hack/buildtools golangci-lint
 	bin/golangci-lint run ./...
 	cd hack/image && ../../bin/golangci-lint run ./...
+	cd hack/plots && ../../bin/golangci-lint run ./...
 
 .PHONY: fmt
 fmt: ## Format the code
@@ -223,6 +229,7 @@ verify: ## Regenerate, tidy, format, lint, check words, licences and vulnerabili
 	@$(MAKE) --no-print-directory generate
 	go mod tidy
 	go -C hack/image mod tidy
+	go -C hack/plots mod tidy
 	@$(MAKE) --no-print-directory fmt
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory headers

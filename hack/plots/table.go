@@ -1,0 +1,129 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// row is a row of a table of results.
+type row struct {
+	scenario, what string
+	// result is the median and, of several rounds, the range. Its unit is "x" if it is a ratio to the direct work.
+	result quantity
+	// limit is nil if the row is only reported.
+	limit *quantity
+}
+
+// quantity is a number with its unit, as the report of the benchmarks formats it. Without a range, least and greatest
+// equal the value.
+type quantity struct {
+	value, least, greatest float64
+	unit                   string
+}
+
+const (
+	tableStart = "| scenario | measured | result | to reach |"
+	reported   = "reported"
+)
+
+// parse returns the rows of all tables in the first section of a text, which is the newest release.
+func parse(text string) ([]row, error) {
+	var rows []row
+	sections, inTable := 0, false
+	for number, line := range strings.Split(text, "\n") {
+		if strings.HasPrefix(line, "## ") {
+			sections++
+		}
+		line = strings.Join(strings.Fields(line), " ")
+		switch {
+		case sections > 1:
+			return rows, nil
+		case strings.HasPrefix(line, tableStart):
+			inTable = true
+		case !strings.HasPrefix(line, "|"):
+			inTable = false
+		case inTable && !strings.HasPrefix(line, "| ---"):
+			r, err := parseRow(line)
+			if err != nil {
+				return nil, fmt.Errorf("line %d: %w", number+1, err)
+			}
+			rows = append(rows, r)
+		}
+	}
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("there is no table that starts with %q", tableStart)
+	}
+	return rows, nil
+}
+
+func parseRow(line string) (row, error) {
+	cells := strings.Split(strings.Trim(line, "|"), "|")
+	if len(cells) < 4 {
+		return row{}, fmt.Errorf("%q has fewer than four cells", line)
+	}
+	for i := range cells {
+		cells[i] = strings.TrimSpace(cells[i])
+	}
+	r := row{scenario: cells[0], what: cells[1]}
+	var err error
+	if r.result, err = parseQuantity(cells[2]); err != nil {
+		return row{}, fmt.Errorf("the result of %q: %w", r.what, err)
+	}
+	if cells[3] != reported {
+		limit, err := parseQuantity(cells[3])
+		if err != nil {
+			return row{}, fmt.Errorf("the limit of %q: %w", r.what, err)
+		}
+		r.limit = &limit
+	}
+	return r, nil
+}
+
+var errQuantity = errors.New("it is not like 1.02x (0.92 to 1.03), or 7.39 KiB")
+
+// parseQuantity reads "1.02x (0.92 to 1.03)", "2x", "7.39 KiB" or "0".
+func parseQuantity(text string) (quantity, error) {
+	number, spread, ranged := strings.Cut(text, " (")
+	number, unit, _ := strings.Cut(number, " ")
+	if ratio, ok := strings.CutSuffix(number, "x"); ok {
+		number, unit = ratio, "x"
+	}
+	q := quantity{unit: unit}
+	var err error
+	if q.value, err = strconv.ParseFloat(number, 64); err != nil {
+		return quantity{}, fmt.Errorf("%q: %w", text, errQuantity)
+	}
+	q.least, q.greatest = q.value, q.value
+	if !ranged {
+		return q, nil
+	}
+	least, greatest, ok := strings.Cut(strings.TrimSuffix(spread, ")"), " to ")
+	var errLeast, errGreatest error
+	q.least, errLeast = strconv.ParseFloat(least, 64)
+	q.greatest, errGreatest = strconv.ParseFloat(greatest, 64)
+	if !ok || errLeast != nil || errGreatest != nil {
+		return quantity{}, fmt.Errorf("%q: %w", text, errQuantity)
+	}
+	return q, nil
+}
+
+// met reports whether the result is within the limit. A row that is only reported is met.
+func (r row) met() bool { return r.limit == nil || r.result.value <= r.limit.value }
