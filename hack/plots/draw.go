@@ -68,7 +68,7 @@ func drawAll(rows []row) (map[string][]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.file, err)
 		}
-		if images[c.file], err = svg(p, width, lineHeight*vg.Length(len(lines))+margins); err != nil {
+		if images[c.file], err = svg(p, lineHeight*vg.Length(len(lines))+margins); err != nil {
 			return nil, fmt.Errorf("%s: %w", c.file, err)
 		}
 	}

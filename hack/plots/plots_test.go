@@ -64,7 +64,7 @@ func TestRatioChart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	image, err := svg(p, width, 300)
+	image, err := svg(p, 300)
 	if err != nil {
 		t.Fatal(err)
 	}

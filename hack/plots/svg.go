@@ -59,7 +59,7 @@ func colorOf(r *row) color.NRGBA {
 }
 
 // svg returns a plot as an image that follows the reader's choice of a light or a dark ground.
-func svg(p *plot.Plot, width, height vg.Length) ([]byte, error) {
+func svg(p *plot.Plot, height vg.Length) ([]byte, error) {
 	canvas := vgsvg.New(width, height)
 	area := draw.New(canvas)
 	p.Draw(draw.Crop(area, 12, -18, 10, -10))

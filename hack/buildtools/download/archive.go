@@ -31,7 +31,7 @@ import (
 
 // unpack writes the program in a downloaded file to a file that can be executed.
 func (c Client) unpack(release Release, from, to string) (err error) {
-	program, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o755)
+	program, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o755) //nolint:gosec // a program must be executable
 	if err != nil {
 		return fmt.Errorf("create the program: %w", err)
 	}

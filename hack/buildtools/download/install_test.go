@@ -176,15 +176,15 @@ func TestInstall(t *testing.T) {
 			}
 			directory := t.TempDir()
 			destination := filepath.Join(directory, "saw")
-			if err := os.WriteFile(destination, []byte(former), 0o755); err != nil {
+			if err := os.WriteFile(destination, []byte(former), 0o644); err != nil {
 				t.Fatal(err)
 			}
 
 			err := client.Install(t.Context(), release, pins, destination)
 
-			want := program
+			want, wantMode := program, os.FileMode(0o755)
 			if test.wantErr != "" {
-				want = former
+				want, wantMode = former, 0o644
 				if err == nil || !strings.Contains(err.Error(), test.wantErr) || !strings.Contains(err.Error(), base) {
 					t.Errorf("error %v, want one with %q and the URL", err, test.wantErr)
 				}
@@ -194,8 +194,8 @@ func TestInstall(t *testing.T) {
 			if got, err := os.ReadFile(destination); err != nil || string(got) != want {
 				t.Errorf("installed is %q, %v; want %q", got, err, want)
 			}
-			if info, err := os.Stat(destination); err != nil || info.Mode().Perm() != 0o755 {
-				t.Errorf("mode %v, %v", info.Mode(), err)
+			if info, err := os.Stat(destination); err != nil || info.Mode().Perm() != wantMode {
+				t.Errorf("mode %v, %v; want %v", info.Mode(), err, wantMode)
 			}
 			if left, err := os.ReadDir(directory); err != nil || len(left) != 1 {
 				t.Errorf("left beside the program: %v, %v", left, err)
