@@ -80,8 +80,8 @@ tools: check-go ## Build all tools that are missing or whose pin changed into bi
 	$(buildtools) -for all
 
 .PHONY: generate
-generate: plots ## Generate deep copies, CRDs and APIResourceSchemas from the types in apis/, the dashboards for Grafana, and the charts
-	go run ./hack/buildtools controller-gen
+generate: plots ## Generate deep copies, CRDs, APIResourceSchemas and their reference from the types in apis/, dashboards for Grafana, charts, and the reference of commands and values
+	go run ./hack/buildtools controller-gen crd-ref-docs
 	go run ./hack/generate
 	cp apis/schemas/crds/synchub.dev_publishedresources.yaml charts/synchub/files/crds/
 	go run ./hack/dashboards

@@ -69,6 +69,8 @@ var table = []tool{
 		pkg: "github.com/golangci/golangci-lint/v2/cmd/golangci-lint", ldflags: stripped, purposes: []string{forVerify}},
 	{name: "controller-gen", dir: "controller-gen", module: "sigs.k8s.io/controller-tools",
 		pkg: "sigs.k8s.io/controller-tools/cmd/controller-gen", ldflags: stripped, purposes: []string{forVerify}},
+	{name: "crd-ref-docs", dir: "crd-ref-docs", module: "github.com/elastic/crd-ref-docs", pkg: "github.com/elastic/crd-ref-docs",
+		ldflags: stripped, purposes: []string{forVerify}},
 	{name: "govulncheck", dir: "govulncheck", module: "golang.org/x/vuln", pkg: "golang.org/x/vuln/cmd/govulncheck",
 		ldflags: stripped, purposes: []string{forVerify}},
 	{name: "vale", dir: "vale", module: "github.com/vale-cli/vale/v3", pkg: "github.com/vale-cli/vale/v3/cmd/vale",

@@ -14,9 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Command generate generates files from the Go types in apis/: deep copy functions, CustomResourceDefinitions and,
-// for the kinds that kcp workspaces bind, APIResourceSchemas. `make generate` runs it from the root of the
-// repository; it needs bin/controller-gen. It does not write files whose content is unchanged.
+// Command generate generates files from the Go types in apis/: deep copy functions, CustomResourceDefinitions, the
+// reference of the APIs and, for the kinds that kcp workspaces bind, APIResourceSchemas. `make generate` runs it from
+// the root of the repository; it needs bin/controller-gen and bin/crd-ref-docs. It does not write files whose content
+// is unchanged.
 package main
 
 import (
@@ -64,7 +65,12 @@ func generate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	reference, err := generateReference(ctx)
+	if err != nil {
+		return err
+	}
 	return errors.Join(
+		writeReference(reference),
 		replaceFiles(filepath.Join(schemasPath, schemas.CRDDirectory), crds),
 		replaceFiles(filepath.Join(schemasPath, schemas.APIResourceSchemaDirectory), apiResourceSchemas),
 	)
@@ -79,16 +85,22 @@ func runControllerGen(ctx context.Context, generator ...string) error {
 	return nil
 }
 
-// generateCRDs returns the generated files by name. It generates into a temporary directory, so that a failure leaves
-// the repository unchanged.
-func generateCRDs(ctx context.Context) (files map[string][]byte, err error) {
-	directory, err := os.MkdirTemp("", "synchub-crds-")
+func generateCRDs(ctx context.Context) (map[string][]byte, error) {
+	return collect(func(directory string) error {
+		return runControllerGen(ctx, "crd", "output:crd:dir="+directory)
+	})
+}
+
+// collect returns the files by name that the function puts into the directory, which is a temporary one, so that a
+// failure leaves the repository unchanged.
+func collect(generateInto func(directory string) error) (files map[string][]byte, err error) {
+	directory, err := os.MkdirTemp("", "synchub-generated-")
 	if err != nil {
 		return nil, fmt.Errorf("making a directory for generated files: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(directory)) }()
 
-	if err := runControllerGen(ctx, "crd", "output:crd:dir="+directory); err != nil {
+	if err := generateInto(directory); err != nil {
 		return nil, err
 	}
 	entries, err := os.ReadDir(directory)
