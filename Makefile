@@ -85,6 +85,7 @@ generate: plots ## Generate deep copies, CRDs, APIResourceSchemas and their refe
 	go run ./hack/generate
 	cp apis/schemas/crds/synchub.dev_publishedresources.yaml charts/synchub/files/crds/
 	go run ./hack/dashboards
+	go run ./hack/chartreference
 	go test ./cmd/synchub ./cmd/kubectl-synchub -run '^TestReference$$' -args -update
 
 .PHONY: plots
