@@ -29,10 +29,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"sigs.k8s.io/yaml"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/expression"
+	"github.com/synchub-dev/synchub/test/clireference"
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
@@ -89,33 +91,11 @@ func TestDocumentedCommandPrintsWhatThePageShows(t *testing.T) {
 
 var indentedCommand = regexp.MustCompile(`(?m)^    kubectl synchub (.*)$`)
 
-// The plugin accepts each command that stands on its own line in the pages for operators.
+// The plugin accepts each command that stands on its own line on a page.
 func TestDocumentedCommandsAreUnderstood(t *testing.T) {
-	for _, name := range []string{"operations.md", "registration.md", "placement.md", "publishedresource.md"} {
-		content, err := os.ReadFile("../../docs/" + name) //nolint:gosec // a file of the repository
-		if err != nil {
-			t.Fatal(err)
-		}
-		commands := indentedCommand.FindAllStringSubmatch(string(content), -1)
-		if len(commands) == 0 {
-			t.Errorf("%s shows no command", name)
-		}
-		for _, shown := range commands {
-			found, left, err := newCommand(genericiooptions.NewTestIOStreamsDiscard()).Find(strings.Fields(shown[1]))
-			if err == nil {
-				err = found.ParseFlags(left)
-			}
-			if err == nil {
-				err = found.ValidateFlagGroups()
-			}
-			if err == nil {
-				err = found.ValidateArgs(found.Flags().Args())
-			}
-			if err != nil {
-				t.Errorf("%s: %s: %v", name, shown[1], err)
-			}
-		}
-	}
+	clireference.VerifyLines(t, os.DirFS("../.."), "kubectl synchub", func() *cobra.Command {
+		return newCommand(genericiooptions.NewTestIOStreamsDiscard())
+	})
 }
 
 var (
@@ -270,16 +250,12 @@ var (
 // Links within the repository work, on all pages.
 func TestDocumentedLinksLeadSomewhere(t *testing.T) {
 	repository := os.DirFS("../..")
-	pages, err := fs.Glob(repository, "docs/*.md")
+	pages, err := clireference.Pages(repository)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, from := range append(pages, "README.md") {
-		content, err := fs.ReadFile(repository, from)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, found := range link.FindAllStringSubmatch(string(content), -1) {
+	for from, content := range pages {
+		for _, found := range link.FindAllStringSubmatch(content, -1) {
 			to := path.Join(path.Dir(from), found[1])
 			if found[1] == "" {
 				to = from

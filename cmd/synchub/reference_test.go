@@ -17,6 +17,7 @@ limitations under the License.
 package main
 
 import (
+	"os"
 	"testing"
 
 	"github.com/synchub-dev/synchub/test/clireference"
@@ -24,4 +25,9 @@ import (
 
 func TestReference(t *testing.T) {
 	clireference.Verify(t, "../../docs/reference/cli-synchub.md", newCommand(), nil)
+}
+
+// The program accepts each of its command lines on the pages.
+func TestDocumentedCommandsAreUnderstood(t *testing.T) {
+	clireference.VerifyLines(t, os.DirFS("../.."), "synchub", newCommand)
 }
