@@ -93,6 +93,10 @@ plots: ## Draw the charts in docs/images from RESULTS.md; RUN=logs/bench.md draw
 	go -C hack/plots run . $(if $(RUN),-from='$(abspath $(RUN))' -out='$(CURDIR)/logs')
 	go -C hack/plots test -count=1 .
 
+.PHONY: docs
+docs: ## Build the documentation site into dist/site, and check all links
+	go run ./hack/site -out=dist/site
+
 .PHONY: schemas
 schemas: ## Take the schemas of Kubernetes' APIs that the chart brings from the pinned kube-apiserver
 	go run ./hack/buildtools kube-apiserver etcd
@@ -236,6 +240,7 @@ verify: ## Regenerate, tidy, format, lint, check words, licences and vulnerabili
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory headers
 	@$(MAKE) --no-print-directory words
+	@$(MAKE) --no-print-directory docs
 	@$(MAKE) --no-print-directory licences
 	@$(MAKE) --no-print-directory vulnerabilities
 	@if [ -n "$$(git status --porcelain)" ]; then \
