@@ -1,0 +1,79 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// tableRows returns the cells of all tables of a file, row by row.
+func tableRows(t *testing.T, file string) (rows [][]string) {
+	t.Helper()
+	content, err := os.ReadFile(file) //nolint:gosec // a file of the repository
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(content)) {
+		line = strings.TrimSpace(line)
+		if !strings.HasPrefix(line, "|") {
+			continue
+		}
+		cells := strings.Split(strings.Trim(line, "|"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		rows = append(rows, cells)
+	}
+	return rows
+}
+
+// measured returns the figures of the newest release in RESULTS.md, by the start of a row's second cell.
+func measured(t *testing.T, label string) string {
+	t.Helper()
+	for _, row := range tableRows(t, "../../RESULTS.md") {
+		if len(row) > 2 && strings.HasPrefix(row[1], label) {
+			return row[2]
+		}
+	}
+	t.Errorf("RESULTS.md has no row %q", label)
+	return ""
+}
+
+// A fact has one figure: the pages about sizing repeat those of RESULTS.md.
+func TestSizingHasTheFiguresOfResults(t *testing.T) {
+	checked := 0
+	for _, row := range tableRows(t, "../../docs/sizing.md") {
+		label, figure := "", ""
+		if len(row) == 3 && row[2] != "" && strings.HasSuffix(row[1], "iB") {
+			label, figure = row[2], row[1]
+		} else if colon := strings.LastIndex(row[0], ": "); colon > 0 {
+			label, figure = row[0][:colon], row[0][colon+2:]
+		}
+		if label == "" {
+			continue
+		}
+		checked++
+		if want := measured(t, label); figure != want {
+			t.Errorf("%s: the page says %s, and RESULTS.md %s", label, figure, want)
+		}
+	}
+	if checked < 4 {
+		t.Errorf("only %d figures were found", checked)
+	}
+}
