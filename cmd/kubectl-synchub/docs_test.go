@@ -23,7 +23,6 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -239,48 +238,4 @@ func TestDocumentedFunctionsAreThoseThatThereAre(t *testing.T) {
 	if want := expression.Functions(); !slices.Equal(listed, want) {
 		t.Errorf("the page lists\n%q\nand there are\n%q", listed, want)
 	}
-}
-
-var (
-	link    = regexp.MustCompile(`\]\(([^)#:]*)(#[^)]*)?\)`)
-	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
-	noSlug  = regexp.MustCompile(`[^-_ a-z0-9]`)
-)
-
-// Links within the repository work, on all pages.
-func TestDocumentedLinksLeadSomewhere(t *testing.T) {
-	repository := os.DirFS("../..")
-	pages, err := clireference.Pages(repository)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for from, content := range pages {
-		for _, found := range link.FindAllStringSubmatch(content, -1) {
-			to := path.Join(path.Dir(from), found[1])
-			if found[1] == "" {
-				to = from
-			}
-			there, err := fs.Stat(repository, to)
-			if err != nil {
-				t.Errorf("%s: %v", from, err)
-				continue
-			}
-			if found[2] != "" && !there.IsDir() && !slices.Contains(anchors(t, repository, to), found[2]) {
-				t.Errorf("%s: %s has no heading %s", from, to, found[2])
-			}
-		}
-	}
-}
-
-// anchors returns the anchors of the headings of a page.
-func anchors(t *testing.T, repository fs.FS, file string) (found []string) {
-	t.Helper()
-	content, err := fs.ReadFile(repository, file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, title := range heading.FindAllStringSubmatch(string(content), -1) {
-		found = append(found, "#"+strings.ReplaceAll(noSlug.ReplaceAllString(strings.ToLower(title[1]), ""), " ", "-"))
-	}
-	return found
 }
