@@ -18,8 +18,12 @@ package main
 
 import (
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"sigs.k8s.io/yaml"
 )
 
 // tableRows returns the cells of all tables of a file, row by row.
@@ -75,5 +79,34 @@ func TestSizingHasTheFiguresOfResults(t *testing.T) {
 	}
 	if checked < 4 {
 		t.Errorf("only %d figures were found", checked)
+	}
+}
+
+var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
+
+// YAML on pages has no mistakes. Other tests apply what they can to real servers.
+func TestDocumentedYAMLParses(t *testing.T) {
+	pages, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for _, name := range pages {
+		content, err := os.ReadFile(name) //nolint:gosec // a file of the repository
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range yamlBlock.FindAllStringSubmatch(string(content), -1) {
+			for document := range strings.SplitSeq(block[1], "\n---\n") {
+				count++
+				var decoded map[string]any
+				if err := yaml.UnmarshalStrict([]byte(document), &decoded); err != nil {
+					t.Errorf("%s: %v in\n%s", name, err, document)
+				}
+			}
+		}
+	}
+	if count < 20 {
+		t.Errorf("only %d documents were found", count)
 	}
 }
