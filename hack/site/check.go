@@ -64,20 +64,22 @@ func readHTML(content []byte) (identifiers map[string]bool, links []string, err 
 	identifiers = map[string]bool{}
 	tokens := html.NewTokenizer(bytes.NewReader(content))
 	for {
-		switch tokens.Next() {
-		case html.ErrorToken:
+		kind := tokens.Next()
+		if kind == html.ErrorToken {
 			if err := tokens.Err(); !errors.Is(err, io.EOF) {
 				return nil, nil, err
 			}
 			return identifiers, links, nil
-		case html.StartTagToken, html.SelfClosingTagToken:
-			for _, attribute := range tokens.Token().Attr {
-				switch attribute.Key {
-				case "id":
-					identifiers[attribute.Val] = true
-				case "href", "src":
-					links = append(links, attribute.Val)
-				}
+		}
+		if kind != html.StartTagToken && kind != html.SelfClosingTagToken {
+			continue
+		}
+		for _, attribute := range tokens.Token().Attr {
+			switch attribute.Key {
+			case "id":
+				identifiers[attribute.Val] = true
+			case "href", "src":
+				links = append(links, attribute.Val)
 			}
 		}
 	}

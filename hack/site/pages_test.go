@@ -29,7 +29,7 @@ import (
 // tableRows returns the cells of all tables of a file, row by row.
 func tableRows(t *testing.T, file string) (rows [][]string) {
 	t.Helper()
-	content, err := os.ReadFile(file) //nolint:gosec // a file of the repository
+	content, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestDocumentedYAMLParses(t *testing.T) {
 	}
 	count := 0
 	for _, name := range pages {
-		content, err := os.ReadFile(name) //nolint:gosec // a file of the repository
+		content, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}

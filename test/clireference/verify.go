@@ -38,7 +38,7 @@ func Verify(t *testing.T, file string, root *cobra.Command, common *pflag.FlagSe
 		}
 		return
 	}
-	written, err := os.ReadFile(file) //nolint:gosec // a file of the repository
+	written, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
