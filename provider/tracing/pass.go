@@ -104,10 +104,9 @@ func (p *Pass) Request(request Request, sent time.Time) {
 		attribute.String("synchub.verb", request.Verb),
 		attribute.String("synchub.request.resource", redact.Text(request.Resource)),
 	))
-	switch {
-	case request.Code == 0:
+	if request.Code == 0 {
 		span.SetStatus(codes.Error, "no answer")
-	default:
+	} else {
 		span.SetAttributes(attribute.Int("http.response.status_code", request.Code))
 		if request.Code >= http.StatusBadRequest {
 			span.SetStatus(codes.Error, "")

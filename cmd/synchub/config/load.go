@@ -109,7 +109,7 @@ func decodeFields(fields map[string]any, above []string, into *v1alpha1.HubConfi
 }
 
 func decodeField(value any, names []string, into *v1alpha1.HubConfiguration) *field.Error {
-	var document any = value
+	document := value
 	for _, name := range slices.Backward(names) {
 		document = map[string]any{name: document}
 	}
