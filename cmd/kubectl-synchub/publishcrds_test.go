@@ -66,7 +66,7 @@ func TestPublishRefuses(t *testing.T) {
 		"an absent file":       {args: []string{"-f", "absent.yaml"}, want: "open absent.yaml: no such file"},
 		"an unknown dry run":   {args: []string{"-f", "-", "--dry-run=maybe"}, want: `--dry-run: "maybe" is none of`},
 		"no namespace":         {args: []string{"-f", "-", "-n", ""}, want: `--namespace: "" is not the name of a namespace`},
-		"no time":              {args: []string{"-f", "-", "--timeout", "0s"}, want: "--timeout: it must be more than 0"},
+		"a negative time":      {args: []string{"-f", "-", "--timeout", "-1s"}, want: "--timeout: it must not be negative"},
 		"no definition":        {input: otherKinds, args: []string{"-f", "-"}, want: "-f: there is no CustomResourceDefinition in the files"},
 		"no YAML":              {input: "a: [", args: []string{"-f", "-"}, want: "-: "},
 		"an old definition":    {input: crdOf("Gadget", 0) + "---\n" + beta, args: []string{"-f", "-"}, want: "-: the CustomResourceDefinition widgets.example.com is written in apiextensions.k8s.io/v1beta1, which the hub does not read: convert it to apiextensions.k8s.io/v1"},
