@@ -76,7 +76,7 @@ var _ = Describe("a definition that reaches a mailbox before its API is publishe
 		eventuallyCounted(ctx, ns, BeEmpty(), 0)
 		Eventually(lacking).WithContext(ctx).Should(Equal("[]"))
 		eventuallyExists(ctx, target("florin"), gizmos.GroupVersionResource, ns, "placed")
-	}, NodeTimeout(4*time.Minute))
+	}, NodeTimeout(6*time.Minute))
 
 	It("holds up all others if it only has the kind's name, until that is gone", func(ctx SpecContext) {
 		const ns, group = "kind-taken", "kind-taken.example.com"
