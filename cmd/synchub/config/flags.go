@@ -113,7 +113,7 @@ func addServingFlags(flags *pflag.FlagSet, s *v1alpha1.HubConfiguration) {
 	flags.StringVar(&s.Metrics.CertDir, "metrics-cert-dir", s.Metrics.CertDir, "directory with the certificate for --metrics-secure in tls.crt and its key in tls.key; re-read when they change (default: a self-signed certificate, made at the start)")
 	flags.BoolVar(&s.Metrics.PerResource, "metrics-per-resource", s.Metrics.PerResource, "label the metrics of each SyncTarget by resource; false adds them up, which makes a tenth of the series for ten resources")
 	flags.StringVar(&s.Health.BindAddress, "health-probe-bind-address", s.Health.BindAddress, `address of /healthz and /readyz; "0" turns them off`)
-	flags.StringVar(&s.Profiling.BindAddress, "profiling", s.Profiling.BindAddress, "serve profiles for `go tool pprof` below /debug/pprof/ at this loopback address")
+	flags.StringVar(&s.Profiling.BindAddress, "profiling", s.Profiling.BindAddress, "serve profiles for go tool pprof below /debug/pprof/ at this loopback address")
 	flags.Lookup("profiling").NoOptDefVal = "127.0.0.1:6060"
 }
 
