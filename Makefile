@@ -97,6 +97,11 @@ plots: ## Draw the charts in docs/images from RESULTS.md; RUN=logs/bench.md draw
 docs: ## Build the documentation site into dist/site, and check all links
 	go run ./hack/site -out=dist/site
 
+.PHONY: pictures
+pictures: ## Draw the dashboards for Grafana in docs/images from a running hub: METRICS=<URL of its metrics>, NAME and INVENTORY of a SyncTarget
+	go -C hack/pictures test .
+	go -C hack/pictures run . -metrics='$(METRICS)' -name='$(NAME)' -inventory='$(INVENTORY)'
+
 .PHONY: schemas
 schemas: ## Take the schemas of Kubernetes' APIs that the chart brings from the pinned kube-apiserver
 	go run ./hack/buildtools kube-apiserver etcd
@@ -204,6 +209,7 @@ lint: ## Find mistakes and breaches of the house rules
 	bin/golangci-lint run ./...
 	cd hack/image && ../../bin/golangci-lint run ./...
 	cd hack/plots && ../../bin/golangci-lint run ./...
+	cd hack/pictures && ../../bin/golangci-lint run ./...
 
 .PHONY: fmt
 fmt: ## Format the code
@@ -236,6 +242,7 @@ verify: ## Regenerate, tidy, format, lint, check words, licences and vulnerabili
 	go mod tidy
 	go -C hack/image mod tidy
 	go -C hack/plots mod tidy
+	go -C hack/pictures mod tidy
 	@$(MAKE) --no-print-directory fmt
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory headers
