@@ -109,7 +109,7 @@ func (p panel) graph(ctx context.Context, q *querier, c draw.Canvas) error {
 		return nil
 	}
 	legendHeight := drawLegend(c, results)
-	axes := p.axes(q)
+	axes := p.axes()
 	below := map[int64]float64{}
 	for i, one := range results {
 		var points plotter.XYs
@@ -137,11 +137,11 @@ func (p panel) graph(ctx context.Context, q *querier, c draw.Canvas) error {
 }
 
 // axes returns an empty plot with a grid, times and the unit of the panel.
-func (p panel) axes(q *querier) *plot.Plot {
+func (p panel) axes() *plot.Plot {
 	axes := plot.New()
 	axes.BackgroundColor = surface
 	for _, axis := range []*plot.Axis{&axes.X, &axes.Y} {
-		axis.LineStyle.Width, axis.Tick.LineStyle.Width, axis.Padding = 0, 0, gap
+		axis.Width, axis.Tick.Width, axis.Padding = 0, 0, gap
 		axis.Tick.Label = style(textSize-1.5, stdfont.WeightNormal, pale, axis.Tick.Label.XAlign, axis.Tick.Label.YAlign)
 	}
 	axes.X.Tick.Marker = plot.TickerFunc(func(from, to float64) []plot.Tick {

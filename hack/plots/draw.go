@@ -92,7 +92,7 @@ func newPlot(title string, lines []labelled, axis scale) *plot.Plot {
 		style.Color = foreground
 	}
 	p.HideY()
-	p.X.LineStyle.Width, p.X.Tick.LineStyle.Width = 0, 0
+	p.X.Width, p.X.Tick.Width = 0, 0
 	p.X.Label.Text = axis.caption
 	p.X.Label.Padding = 8
 	p.X.Min, p.X.Max = axis.least, axis.greatest
