@@ -55,10 +55,10 @@ func (r *recording) close() error { return errors.Join(r.db.Close(), os.RemoveAl
 
 // record reads the metrics now, and until the duration has passed.
 func (r *recording) record(ctx context.Context, url string, duration time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, duration+r.period/2)
-	defer cancel()
 	ticker := time.NewTicker(r.period)
 	defer ticker.Stop()
+	end := time.NewTimer(duration + r.period/2)
+	defer end.Stop()
 	for at := time.Now(); ; {
 		text, err := read(ctx, url)
 		if err != nil {
@@ -69,11 +69,10 @@ func (r *recording) record(ctx context.Context, url string, duration time.Durati
 		}
 		select {
 		case at = <-ticker.C:
-		case <-ctx.Done():
-			if errors.Is(ctx.Err(), context.Canceled) {
-				return ctx.Err()
-			}
+		case <-end.C:
 			return nil
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 }
