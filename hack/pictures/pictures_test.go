@@ -73,6 +73,9 @@ func TestQueries(t *testing.T) {
 	if err != nil || len(memory) != 1 || memory[0].last() != 100<<20 {
 		t.Errorf("memory %v, %v", memory, err)
 	}
+	if none, err := q.over(t.Context(), `synchub_build_info * NaN`); err != nil || len(none) > 0 {
+		t.Errorf("points that are no numbers: %v, %v", none, err)
+	}
 	if _, err := q.atEnd(t.Context(), `sum(`); err == nil {
 		t.Error("a query that is wrong has no error")
 	}

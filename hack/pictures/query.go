@@ -19,6 +19,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,8 +76,11 @@ func (q *querier) over(ctx context.Context, expression string) ([]series, error)
 	}
 	var all []series
 	for _, one := range matrix {
-		// The points belong to the query, which ends.
-		all = append(all, series{labels: one.Metric, points: append([]promql.FPoint(nil), one.Floats...)})
+		// A quantile of no events is no number. The points belong to the query, which ends.
+		points := slices.DeleteFunc(slices.Clone(one.Floats), func(at promql.FPoint) bool { return math.IsNaN(at.F) || math.IsInf(at.F, 0) })
+		if len(points) > 0 {
+			all = append(all, series{labels: one.Metric, points: points})
+		}
 	}
 	return all, nil
 }
