@@ -48,7 +48,7 @@ import (
 )
 
 // workspaceTimeout is how long a new provider workspace may take to become ready.
-const workspaceTimeout = time.Minute
+const workspaceTimeout = 3 * time.Minute
 
 // retryBackoff is for transient errors, which usually last less than a second. It retries for ten seconds.
 var retryBackoff = wait.Backoff{Duration: 20 * time.Millisecond, Factor: 2, Steps: 10}
