@@ -41,7 +41,7 @@ const (
 	forVerify = "verify"
 	// forRelease is for SBOMs and archives.
 	forRelease = "release"
-	// forCompatibility is for the oldest and the newest Kubernetes that synchub works with.
+	// forCompatibility is for the oldest Kubernetes that synchub works with.
 	forCompatibility = "compatibility"
 	forAll           = "all"
 )
@@ -79,16 +79,12 @@ var table = []tool{
 		ldflags: mainVersion, purposes: []string{forRelease}},
 	{name: "goreleaser", dir: "goreleaser", module: "github.com/goreleaser/goreleaser/v2", pkg: "github.com/goreleaser/goreleaser/v2",
 		ldflags: mainVersion, purposes: []string{forRelease}},
-	otherAPIServer("oldest"),
-	otherAPIServer("newest"),
+	oldest,
 }
 
-// otherAPIServer is the API server of another Kubernetes than that of most tests.
-func otherAPIServer(which string) tool {
-	t := kubernetes("kube-apiserver", forCompatibility)
-	t.name, t.dir = t.name+"-"+which, t.dir+"-"+which
-	return t
-}
+// oldest is the API server of the oldest Kubernetes that synchub is tested with.
+var oldest = tool{name: "kube-apiserver-oldest", dir: "kubernetes-oldest", module: "k8s.io/kubernetes", pkg: "k8s.io/kubernetes/cmd/kube-apiserver",
+	ldflags: kubernetesVersion, purposes: []string{forCompatibility}}
 
 func kubernetes(name string, purposes ...string) tool {
 	return tool{name: name, dir: "kubernetes", module: "k8s.io/kubernetes", pkg: "k8s.io/kubernetes/cmd/" + name,

@@ -14,5 +14,5 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package compatibility tests the hub with the oldest and the newest Kubernetes that it supports, as its host and as its target.
+// Package compatibility tests the hub with the oldest Kubernetes that it supports, as its host and as its target.
 package compatibility
