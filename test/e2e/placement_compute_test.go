@@ -40,8 +40,8 @@ var _ = Describe("a workspace that binds compute", func() {
 		By("a user binds compute in an ordinary workspace")
 		_, err := framework.CreateWorkspace(ctx, suite.KCP.Config, "root", strings.TrimPrefix(path, "root:"), "universal")
 		Expect(err).NotTo(HaveOccurred())
-		bind := func() string {
-			return runPlugin(ctx, path, "bind", "compute", inventory.Path, "--provider-workspace", synchub.Workspace)
+		bind := func(flags ...string) string {
+			return runPlugin(ctx, path, append([]string{"bind", "compute", inventory.Path, "--provider-workspace", synchub.Workspace}, flags...)...)
 		}
 		Expect(bind()).To(ContainSubstring("edgeplacement.edge.kubestellar.io/root." + ns + " created"))
 		kubectl := kubectlIn(ctx, path)
@@ -71,8 +71,10 @@ var _ = Describe("a workspace that binds compute", func() {
 			Should(MatchRegexp(`(?m)^example\.org/kiosk:2 +Running\nexample\.org/kiosk:2 +Running$`))
 		Expect(kubectl("get", "pods", "--namespace", ns)).To(ContainSubstring("No resources found"))
 
-		By("binding again keeps what the user has set")
-		Expect(bind()).To(ContainSubstring("edgeplacement.edge.kubestellar.io/root." + ns + " unchanged"))
+		By("binding again keeps what the user has set, and can wait until the clusters have the objects")
+		Expect(kubectl("set", "image", "deployment/kiosk", "kiosk=example.org/kiosk:3", "--namespace", ns)).To(HaveSuffix("image updated\n"))
+		Expect(bind("--wait", "--timeout=2m")).To(And(ContainSubstring("edgeplacement.edge.kubestellar.io/root."+ns+" unchanged"), ContainSubstring("is rolled out")))
+		Expect(value(ctx, target("florin"), deployments, ns, "kiosk", "spec", "template")).To(ContainSubstring("example.org/kiosk:3"))
 		Expect(value(ctx, synchub.InWorkspace(path), edgePlacements, "", "root."+ns, "spec", "upsync")).To(ContainSubstring("pods"))
 
 		By("unbinding compute withdraws the Deployment, and the Pods go with it")

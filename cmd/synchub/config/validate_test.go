@@ -61,6 +61,8 @@ func TestValidateNamesFields(t *testing.T) {
 		"targets.totalBytes":             func(s *v1alpha1.HubConfiguration) { s.Targets.TotalBytes = -1 },
 		"targets.deniedNetworks[1]":      func(s *v1alpha1.HubConfiguration) { s.Targets.DeniedNetworks = []string{"10.0.0.0/8", "10.0.0.1"} },
 		"targets.protectedNamespaces[0]": func(s *v1alpha1.HubConfiguration) { s.Targets.ProtectedNamespaces = []string{"*-system"} },
+		"tracing.endpoint":               func(s *v1alpha1.HubConfiguration) { s.Tracing.Endpoint = "collector:4317" },
+		"tracing.samplingRatePerMillion": func(s *v1alpha1.HubConfiguration) { s.Tracing.SamplingRatePerMillion = 1_000_001 },
 		"log.level":                      func(s *v1alpha1.HubConfiguration) { s.Log.Level = "" },
 		"log.format":                     func(s *v1alpha1.HubConfiguration) { s.Log.Format = "xml" },
 	} {
