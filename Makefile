@@ -129,7 +129,7 @@ test: test-tools ## Run all tests on real servers, building what they need
 	$(e2e_tests) 2>&1 | tee logs/e2e.log || e2e=$$?; \
 	wait $$beside || unit=$$?; \
 	cat logs/unit.log; \
-	if ((e2e)); then echo "Failed end to end:"; grep -aE '\[(FAIL|FAILED|PANICKED|TIMEDOUT)\]|Timed out after|^Ran |^DATA RACE' logs/e2e.log | cut -c1-200 | sort -u | tail -n 20; fi; \
+	if ((e2e)); then echo "Failed end to end:"; sed 's/\x1b\[[0-9;]*m//g' logs/e2e.log | grep -aE -A12 '^ *\[(FAILED|PANICKED|TIMEDOUT)\] |^DATA RACE' | cut -c1-240 | head -n 120; fi; \
 	if ((unit)); then echo "Failed beside the code:"; grep -aE '^(panic: |FAIL| *--- FAIL|WARNING: DATA RACE)|^ +[a-z_]+_test.go:' logs/unit.log | cut -c1-200 | tail -n 20; fi; \
 	exit $$((e2e + unit > 0))
 

@@ -148,8 +148,10 @@ var _ = Describe("an API in several versions", Label("faults"), func() {
 					Should(ContainSubstring("names v1 for lamps.several.example.com, spec.namespaceScope.resources[0] of SyncerConfig/several names v1beta1"))
 			}, map[string]float64{})
 		Expect(message(ctx, newer, syncerConfigs, ns, "Overlapping")).To(BeEmpty())
-		remove(ctx, newer, syncerConfigs, "", ns+"-younger")
-		quiet(ctx)
+		before := requestCounts(ctx)
+		counted("the end of that config, which takes a proof", func() { remove(ctx, newer, syncerConfigs, "", ns+"-younger") }, func() {
+			Eventually(func() map[string]float64 { return difference(before, requestCounts(ctx)) }).WithContext(ctx).ShouldNot(BeEmpty())
+		}, map[string]float64{"mailbox extra get apibindings": 2, "mailbox extra get logicalclusters": 2, "mailbox extra list syncerconfigs": 1})
 		counted("an entry that names a version which the target does not serve, and says so", func() { apply(ctx, newer, stable.namingVersion(ns, "v1alpha1")) }, func() {
 			Eventually(message).WithContext(ctx).WithArguments(newer, syncerConfigs, ns, "Ready").
 				Should(And(ContainSubstring("Served by the target in other versions only"), ContainSubstring("v1, v1beta1 only")))
