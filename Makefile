@@ -118,7 +118,8 @@ clean-all: clean ## Remove the tools too
 ##@ Test
 
 # golangci-lint vets the code, see lint.
-unit_tests = go test -race -vet=off -timeout $(UNIT_TIMEOUT) $(UNIT_PACKAGES)
+# Many of the packages wait for their servers to start, so more of them run at a time than there are processors.
+unit_tests = go test -race -vet=off -p 4 -timeout $(UNIT_TIMEOUT) $(UNIT_PACKAGES)
 e2e_tests = go run github.com/onsi/ginkgo/v2/ginkgo -v -race -timeout=$(E2E_TIMEOUT) -procs=$(E2E_PROCS) -randomize-all -focus='$(FOCUS)' ./test/e2e
 
 # One after the other: both together keep the processors so busy that waits end early, and take as long.

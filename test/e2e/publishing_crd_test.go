@@ -73,6 +73,7 @@ var _ = Describe("installCRD", func() {
 		Expect(versions()).To(And(ContainSubstring("name:v2"), ContainSubstring("shape")))
 		apply(ctx, mailbox, pumps.object(ns, "three", "spec: {size: 3}"))
 		eventuallyExists(ctx, florin, gvr, ns, "three")
+		Eventually(value).WithContext(ctx).WithArguments(florin, gvr, ns, "two", "spec", "shape").Should(BeEmpty(), "mailboxes have the field no more")
 		By("leaving all of it when it is published no more")
 		placed = identities(ctx, florin, gvr, ns, "")
 		remove(ctx, hosting, publishedResources, "", "pumps")
