@@ -41,7 +41,7 @@ const (
 	forVerify = "verify"
 	// forRelease is for SBOMs and archives.
 	forRelease = "release"
-	// forCompatibility is for the oldest Kubernetes that synchub works with.
+	// forCompatibility is for the oldest and the newest Kubernetes that synchub is tested with.
 	forCompatibility = "compatibility"
 	forAll           = "all"
 )
@@ -79,16 +79,19 @@ var table = []tool{
 		ldflags: mainVersion, purposes: []string{forRelease}},
 	{name: "goreleaser", dir: "goreleaser", module: "github.com/goreleaser/goreleaser/v2", pkg: "github.com/goreleaser/goreleaser/v2",
 		ldflags: mainVersion, purposes: []string{forRelease}},
-	oldest,
+	otherAPIServer("oldest"),
+	otherAPIServer("newest"),
 }
-
-// oldest is the API server of the oldest Kubernetes that synchub is tested with.
-var oldest = tool{name: "kube-apiserver-oldest", dir: "kubernetes-oldest", module: "k8s.io/kubernetes", pkg: "k8s.io/kubernetes/cmd/kube-apiserver",
-	ldflags: kubernetesVersion, purposes: []string{forCompatibility}}
 
 func kubernetes(name string, purposes ...string) tool {
 	return tool{name: name, dir: "kubernetes", module: "k8s.io/kubernetes", pkg: "k8s.io/kubernetes/cmd/" + name,
 		ldflags: kubernetesVersion, purposes: purposes}
+}
+
+// otherAPIServer returns the API server of the oldest or the newest Kubernetes that synchub is tested with.
+func otherAPIServer(age string) tool {
+	return tool{name: "kube-apiserver-" + age, dir: "kubernetes-" + age, module: "k8s.io/kubernetes", pkg: "k8s.io/kubernetes/cmd/kube-apiserver",
+		ldflags: kubernetesVersion, purposes: []string{forCompatibility}}
 }
 
 // stripped returns linker flags that omit debug information; this halves the time to link.

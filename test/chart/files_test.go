@@ -159,8 +159,8 @@ func TestReadmeNamesTheTestedVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for tool, row := range map[string]struct{ module, text string }{
-		"kcp": {"github.com/kcp-dev/kcp", "| kcp | %s |"}, "kubernetes": {"k8s.io/kubernetes", " and %s |"},
-		"kubernetes-oldest": {"k8s.io/kubernetes", "| hosting cluster | Kubernetes %s and "},
+		"kcp": {"github.com/kcp-dev/kcp", "| kcp | %s |"}, "kubernetes": {"k8s.io/kubernetes", ", %s and "},
+		"kubernetes-oldest": {"k8s.io/kubernetes", "| hosting cluster | Kubernetes %s, "}, "kubernetes-newest": {"k8s.io/kubernetes", " and %s |"},
 	} {
 		content, err := os.ReadFile(filepath.Join(root, "hack", "tools", tool, "go.mod"))
 		if err != nil {

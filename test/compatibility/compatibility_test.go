@@ -56,7 +56,7 @@ var (
 	syncerConfigs = edgev2alpha1.GroupVersion.WithResource("syncerconfigs")
 
 	// tried are the versions of Kubernetes beside that of the other tests, with the program of the API server of each. hack/tools pins them.
-	tried = []struct{ version, apiServer string }{{"oldest", "kube-apiserver-oldest"}}
+	tried = []struct{ version, apiServer string }{{"oldest", "kube-apiserver-oldest"}, {"newest", "kube-apiserver-newest"}}
 )
 
 var (

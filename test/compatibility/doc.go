@@ -14,5 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package compatibility tests the hub with the oldest Kubernetes that it supports, as its host and as its target.
+// Package compatibility tests the hub with the oldest Kubernetes that it supports, and with the newest that can be built. Each
+// is the host of a hub, and its target.
 package compatibility
