@@ -133,7 +133,7 @@ var _ = Describe("renaturing", func() {
 		Expect(framework.Exists(ctx, florin, packages.GroupVersionResource, ns, "first")).To(BeFalse())
 		By("reporting that all is well")
 		Eventually(readyOf).WithContext(ctx).WithArguments(mailbox, ns).Should(HavePrefix("True"))
-		Expect(value(ctx, mailbox, syncerConfigs, "", ns, "status", "synced")).To(Equal("6"))
+		Eventually(value).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "status", "synced").Should(Equal("6"))
 
 		By("following changes, repairing, and returning the status")
 		patch(ctx, mailbox, parcels.GroupVersionResource, ns, "first", `{"spec": {"weight": 3}}`)

@@ -127,7 +127,7 @@ spec: {allowSharedCluster: true, kubeconfigSecretRef: {namespace: vault, name: a
 			Eventually(framework.Condition).WithContext(ctx).WithArguments(target(name), deployments, ns, "web", "Available").Should(Equal("True"))
 			Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, deployments, ns, "web", "Available").Should(Equal("True"))
 			Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "Ready").Should(Equal("True"))
-			Expect(value(ctx, mailbox, syncerConfigs, "", ns, "status", "synced")).To(Equal("3"))
+			Eventually(value).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "status", "synced").Should(Equal("3"))
 		}
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "nowhere", "HeartbeatHealthy").Should(Equal("False"))
 

@@ -138,7 +138,7 @@ var _ = Describe("a policy engine", func() {
 		By("running")
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, deployments, "warden", "warden", "Available").Should(Equal("True"))
 		Eventually(readyOf).WithContext(ctx).WithArguments(mailbox, "warden").Should(HavePrefix("True"))
-		Expect(value(ctx, mailbox, syncerConfigs, "", "warden", "status", "synced")).To(Equal(wardensObjects))
+		Eventually(value).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", "warden", "status", "synced").Should(Equal(wardensObjects))
 		Expect(value(ctx, cluster, rules.GroupVersionResource, "warded", "require-owner", "spec", "require", "labels", "owner")).To(Equal("?*"))
 		Expect(framework.Exists(ctx, cluster, clusterRules.GroupVersionResource, "", "warden-namespaces-have-teams")).To(BeTrue())
 		Expect(value(ctx, cluster, accessV1.WithResource("clusterrolebindings"), "", "warden:findings", "roleRef", "name")).To(Equal("warden:findings"))
@@ -189,7 +189,7 @@ var _ = Describe("a policy engine", func() {
 		before := refusedCreates(ctx)
 		patch(ctx, inventory.Config, syncTargets, "", "hosting", `{"spec": {"suspend": false}}`)
 		Eventually(readyOf).WithContext(ctx).WithArguments(mailbox, "warden").Should(HavePrefix("True"))
-		Expect(value(ctx, mailbox, syncerConfigs, "", "warden", "status", "synced")).To(Equal(wardensObjects))
+		Eventually(value).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", "warden", "status", "synced").Should(Equal(wardensObjects))
 
 		latest := 0
 		for _, wave := range waves {

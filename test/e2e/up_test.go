@@ -60,7 +60,7 @@ var _ = Describe("up", func() {
 		Eventually(above(meters, "", ns, "spec", "size")).WithContext(ctx).Should(Equal("3"))
 		Eventually(above(meters, "", ns, "status", "reading")).WithContext(ctx).Should(Equal("7"))
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "Ready").Should(Equal("True"))
-		Expect(value(ctx, mailbox, syncerConfigs, "", ns, "status", "synced")).To(Equal("3"))
+		Eventually(value).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "status", "synced").Should(Equal("3"))
 		By("making the namespace they need, and no more of it")
 		Expect(above(namespaces, "", ns, "metadata", "annotations")()).To(And(ContainSubstring(ensuredAnnotation), Not(ContainSubstring(markAnnotation))))
 		By("leaving the target's objects alone")
