@@ -122,14 +122,14 @@ clean-all: clean ## Remove the tools too
 unit_tests = go test -race -vet=off -p 4 -timeout $(UNIT_TIMEOUT) $(UNIT_PACKAGES)
 e2e_tests = go run github.com/onsi/ginkgo/v2/ginkgo -v -race -timeout=$(E2E_TIMEOUT) -procs=$(E2E_PROCS) -randomize-all -focus='$(FOCUS)' ./test/e2e
 
-# One after the other: both together keep the processors so busy that waits end early, and take as long.
+# One after the other: both together keep the processors so busy that waits time out, and take no less time.
 .PHONY: test
 test: test-tools ## Run all tests on real servers, building what they need
 	@mkdir -p logs; e2e=0; unit=0; \
 	$(e2e_tests) 2>&1 | tee logs/e2e.log || e2e=$$?; \
 	$(unit_tests) 2>&1 | tee logs/unit.log || unit=$$?; \
-	if ((e2e)); then echo "Failed end to end:"; sed 's/\x1b\[[0-9;]*m//g' logs/e2e.log | grep -aE -A12 '^ *\[(FAILED|PANICKED|TIMEDOUT)\] |^DATA RACE' | cut -c1-240 | head -n 120; fi; \
-	if ((unit)); then echo "Failed beside the code:"; grep -aE '^(panic: |FAIL| *--- FAIL|WARNING: DATA RACE)|^ +[a-z_]+_test.go:' logs/unit.log | cut -c1-200 | tail -n 20; fi; \
+	if ((e2e)); then echo "Failed end to end:"; sed 's/\x1b\[[0-9;]*m//g' logs/e2e.log | grep -aE -A12 '^ *\[(FAILED|PANICKED|TIMEDOUT)\] |DATA RACE' | cut -c1-240 | tail -n 120 || tail -n 20 logs/e2e.log; fi; \
+	if ((unit)); then echo "Failed beside the code:"; grep -aE '^(panic: |FAIL| *--- FAIL|WARNING: DATA RACE)|^ +[a-z_]+_test.go:' logs/unit.log | cut -c1-200 | tail -n 20 || tail -n 20 logs/unit.log; fi; \
 	exit $$((e2e + unit > 0))
 
 .PHONY: test-tools
