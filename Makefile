@@ -167,7 +167,7 @@ test-upgrade: test-tools ## Upgrade from the version UPGRADE_FROM under load, an
 	go test -race -vet=off -count=1 -timeout $(UNIT_TIMEOUT) -v ./test/upgrade -args -former='$(CURDIR)/bin/former'
 
 .PHONY: test-compatibility
-test-compatibility: test-tools ## Run the hub on the oldest and the newest Kubernetes, with that as its target
+test-compatibility: test-tools ## Run a hub on the oldest and one on the newest Kubernetes, each with its own cluster as target
 	go run ./hack/buildtools -for compatibility
 	go test -race -vet=off -count=1 -timeout $(UNIT_TIMEOUT) -v ./test/compatibility
 
