@@ -44,8 +44,9 @@ type clusters struct {
 	// provider is the provider workspace, and ledger the hub's own records there.
 	provider cluster.Cluster
 	ledger   *ledger.Store
-	// inventories runs the controllers that reconcile over all inventory workspaces.
-	inventories mcmanager.Manager
+	// inventories runs the controllers that reconcile over all inventory workspaces, which inventoryProvider finds.
+	inventories       mcmanager.Manager
+	inventoryProvider *inventories.Provider
 	// mailboxes are cached as the cachePolicy says.
 	mailboxes   *mailboxes.Mailboxes
 	cachePolicy *syncmanager.CachePolicy
@@ -78,7 +79,7 @@ func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *
 			Client: provider.GetClient(), Reader: provider.GetAPIReader(), LeaseUID: leaseUIDReader(hosting, options.Lease),
 			Clock: clock.RealClock{}, Log: options.Log.WithName("ledger"),
 		}),
-		inventories: multi,
+		inventories: multi, inventoryProvider: inventoryProvider,
 		mailboxes: mailboxes.New(mailboxes.Options{
 			Access: options.Access, Workspace: options.Workspace, Export: bootstrap.MailboxExport, Resources: syncmanager.ConfigResources,
 			Policy: cachePolicy, MaxBytes: options.MailboxesBytes, AbsenceDelays: options.AbsenceDelays,
@@ -103,13 +104,16 @@ func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *
 			TotalBytes:     options.TargetsBytes,
 
 			AggregateMetrics: options.AggregateMetrics,
+			Fence:            options.Fence,
 		}),
 	}, nil
 }
 
-// addTo makes the manager of the hosting cluster run the caches, the ledger and the connections.
-func (c *clusters) addTo(hosting manager.Manager) error {
-	return errors.Join(hosting.Add(c.provider), hosting.Add(c.ledger), hosting.Add(c.mailboxes), hosting.Add(c.workloads), hosting.Add(c.targets))
+// addTo makes the manager of the hosting cluster run the ledger, and that of the standby the caches and the connections.
+func (c *clusters) addTo(hosting, standby manager.Manager) error {
+	findInventories := manager.RunnableFunc(func(ctx context.Context) error { return c.inventoryProvider.Start(ctx, c.inventories) })
+	return errors.Join(hosting.Add(c.provider), hosting.Add(c.ledger),
+		standby.Add(findInventories), standby.Add(c.mailboxes), standby.Add(c.workloads), standby.Add(c.targets))
 }
 
 // leaseUIDReader returns a function that reads the UID of a Lease in the hosting cluster; the UID is empty if the Lease has

@@ -34,13 +34,13 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	apiexportcontroller "github.com/synchub-dev/synchub/controllers/apiexport"
 	"github.com/synchub-dev/synchub/controllers/apiresourceschema"
 	"github.com/synchub-dev/synchub/controllers/crd"
+	"github.com/synchub-dev/synchub/controllers/internal/leadership"
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/location"
@@ -58,6 +58,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/synctarget"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/provider/discovery"
+	"github.com/synchub-dev/synchub/provider/fence"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
@@ -71,6 +72,10 @@ type Options struct {
 	Access *kcp.ConfigProvider
 	// Workspace is the path of the provider workspace.
 	Workspace string
+	// Fence refuses the hub's writes to kcp and to targets while this replica does not hold the Lease; nil refuses none.
+	Fence *fence.Fence
+	// ColdStandby makes replicas that do not lead only wait. By default they fill their caches meanwhile.
+	ColdStandby bool
 	// Lease names the Lease in the hosting cluster for leader election. With an empty name the hub leads without a Lease.
 	Lease types.NamespacedName
 	// Namespace in the hosting cluster holds the ConfigMaps with schemas.
@@ -125,23 +130,24 @@ type changes struct {
 	readiness readiness.Registry
 }
 
-// Setup adds all controllers to the manager of the hosting cluster and returns the manager to start.
-func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcmanager.Manager, error) {
+// Setup adds all controllers to the manager of the hosting cluster.
+func Setup(ctx context.Context, hosting manager.Manager, options Options) error {
 	identity, err := bootstrap.ReadIdentity(ctx, options.Access.WorkspaceConfig(options.Workspace), options.Workspace)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	changed := &changes{}
 	clusters, err := newClusters(hosting, identity, changed, options)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	logPlacementUnavailable(ctx, clusters.provider.GetAPIReader(), options)
 	quota := mailbox.NewQuota(clusters.provider, options.MaxMailboxes, options.Log.WithName("mailbox"))
 	locator := newLocator(clusters, quota, options)
-	syncManager := newSyncManager(clusters, identity, changed, options)
+	elected := leadership.Elected(hosting.Elected())
+	syncManager := newSyncManager(clusters, identity, changed, elected, options)
 	syncTargets := synctarget.NewController(synctarget.Options{
-		Manager: clusters.inventories, Registry: clusters.targets, Sync: syncManager, Ledger: clusters.ledger, Mailboxes: locator,
+		Elected: elected, Manager: standbyInventories(clusters.inventories, options), Registry: clusters.targets, Sync: syncManager, Ledger: clusters.ledger, Mailboxes: locator,
 		ConnectionChanged: &changed.connection, StateChanged: &changed.state, Unauthorized: &changed.unauthorized, Readiness: &changed.readiness,
 		Clock: clock.RealClock{}, Log: options.Log.WithName("synctarget"),
 	})
@@ -149,10 +155,11 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 	placement := newPlacement(clusters, fleet, syncManager, changed, identity, options)
 	schemas, err := newSchemas(hosting, clusters, identity, syncManager, changed, options)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return clusters.inventories, errors.Join(
-		clusters.addTo(hosting),
+	standby := standbyHosting(hosting, options)
+	return errors.Join(
+		clusters.addTo(hosting, standby),
 		hosting.Add(quota),
 		mailbox.NewController(clusters.inventories, locator, clusters.ledger, clock.RealClock{}, mailbox.Dependencies{
 			StopSync: syncTargets.Stop, IsCleanedUp: syncTargets.IsCleanedUp, RemoveFinalizers: syncManager.RemoveFinalizers, WorkspaceConfig: options.Access.WorkspaceConfig,
@@ -162,11 +169,11 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) (mcman
 		fleet.Register(),
 		placement.Register(hosting),
 		schemas.Register(hosting),
-		newExports(hosting, clusters, identity, syncManager, placement, options).Register(hosting),
-		syncManager.Register(hosting),
+		newExports(hosting, clusters, identity, syncManager, placement, elected, options).Register(standby),
+		syncManager.Register(standby),
 		syncerconfig.NewController(clusters.mailboxes, syncManager, clock.RealClock{}, options.Log.WithName("syncerconfig")).Register(hosting),
 		hosting.Add(kubeconfigWatcher{options.Access, options.Log.WithName("kcp")}),
-		hosting.AddReadyzCheck("kcp-caches", cachesReadyCheck(hosting, clusters.mailboxes)),
+		hosting.AddReadyzCheck("kcp-caches", cachesReadyCheck(elected, clusters.mailboxes, options)),
 	)
 }
 
@@ -210,7 +217,7 @@ func newPlacement(clusters *clusters, view *fleet.Fleet, sync *syncmanager.Manag
 }
 
 // newSyncManager returns the manager that runs the sync controllers of each SyncTarget.
-func newSyncManager(clusters *clusters, identity bootstrap.Identity, changed *changes, options Options) *syncmanager.Manager {
+func newSyncManager(clusters *clusters, identity bootstrap.Identity, changed *changes, elected leadership.Elected, options Options) *syncmanager.Manager {
 	return syncmanager.New(syncmanager.Options{
 		Mailboxes:           clusters.mailboxes,
 		CachePolicy:         clusters.cachePolicy,
@@ -223,6 +230,7 @@ func newSyncManager(clusters *clusters, identity bootstrap.Identity, changed *ch
 		StateChanged:        &changed.state,
 		ObjectsChanged:      &changed.objects,
 		ObjectStates:        &changed.copies,
+		Elected:             elected,
 		Checker:             schemacheck.NewChecker(clock.RealClock{}),
 		NameClearer:         &namelock.Clearer{ConfigFor: options.Access.WorkspaceConfig},
 		AggregateMetrics:    options.AggregateMetrics,
@@ -253,7 +261,7 @@ func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.
 }
 
 // newExports returns the controller of the APIExports that mailboxes and workload workspaces bind.
-func newExports(hosting manager.Manager, clusters *clusters, identity bootstrap.Identity, sync *syncmanager.Manager, placement *placement.Controller, options Options) *apiexportcontroller.Controller {
+func newExports(hosting manager.Manager, clusters *clusters, identity bootstrap.Identity, sync *syncmanager.Manager, placement *placement.Controller, elected leadership.Elected, options Options) *apiexportcontroller.Controller {
 	return apiexportcontroller.NewController(apiexportcontroller.Options{
 		Hub:            publishedresource.Hub{UID: identity.HubUID, Workspace: options.Workspace},
 		Hosting:        hosting.GetClient(),
@@ -264,6 +272,7 @@ func newExports(hosting manager.Manager, clusters *clusters, identity bootstrap.
 		Sync:           sync,
 		Workloads:      clusters.workloads,
 		Placement:      placement,
+		Elected:        elected,
 		Clock:          clock.RealClock{},
 		Recorder:       hosting.GetEventRecorder("synchub"),
 	})
@@ -288,13 +297,11 @@ func (w kubeconfigWatcher) Start(ctx context.Context) error { return w.access.Wa
 
 func (w kubeconfigWatcher) NeedLeaderElection() bool { return false }
 
-// cachesReadyCheck returns a readiness check that fails while the caches of the mailboxes are not synced. The check passes
-// while another replica leads. Targets never count: one broken cluster does not make the hub unready.
-func cachesReadyCheck(hosting manager.Manager, boxes *mailboxes.Mailboxes) func(*http.Request) error {
+// cachesReadyCheck returns a readiness check that fails while the caches of the mailboxes are not synced. It passes on a cold standby,
+// which has no caches. Targets never count: one broken cluster does not make the hub unready.
+func cachesReadyCheck(elected leadership.Elected, boxes *mailboxes.Mailboxes, options Options) func(*http.Request) error {
 	return func(*http.Request) error {
-		select {
-		case <-hosting.Elected():
-		default:
+		if options.ColdStandby && !elected.Leads() {
 			return nil
 		}
 		if !boxes.HasSynced() {

@@ -36,6 +36,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -52,6 +53,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 	"github.com/synchub-dev/synchub/controllers/placement"
 	"github.com/synchub-dev/synchub/controllers/synctarget"
+	"github.com/synchub-dev/synchub/provider/fence"
 	"github.com/synchub-dev/synchub/provider/inventories"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
@@ -167,6 +169,7 @@ func (o *runOptions) completeHub() error {
 		DeniedNetworks:      denied,
 		ProtectedNamespaces: protected,
 		AggregateMetrics:    !s.Metrics.PerResource,
+		ColdStandby:         s.LeaderElection.Standby == v1alpha1.StandbyCold,
 	}
 	if s.LeaderElection.LeaderElect {
 		o.hub.Lease = types.NamespacedName{Namespace: s.LeaderElection.Namespace, Name: leaseName}
@@ -212,7 +215,15 @@ func (o *runOptions) run(ctx context.Context) error {
 	}
 	boundClientMetrics(hostingConfig.Host, access.Host())
 	ctrlmetrics.Registry.MustRegister(collectors()...)
-	hosting, err := ctrl.NewManager(hostingConfig, o.managerOptions(log))
+	managerOptions := o.managerOptions(log)
+	if s.LeaderElection.LeaderElect {
+		o.hub.Fence = fence.New(clock.RealClock{})
+		if managerOptions.LeaderElectionResourceLockInterface, err = newLeaseLock(hostingConfig, managerOptions.Scheme, s.LeaderElection, o.hub.Fence); err != nil {
+			return err
+		}
+	}
+	access.Fence = o.hub.Fence
+	hosting, err := ctrl.NewManager(hostingConfig, managerOptions)
 	var listen *net.OpError
 	if errors.As(err, &listen) && listen.Op == "listen" {
 		return fmt.Errorf("set --health-probe-bind-address to an address that is free: %w", err)
@@ -234,12 +245,11 @@ func (o *runOptions) run(ctx context.Context) error {
 		o.hub.Tracer = exporter.Tracer()
 		defer flushTraces(exporter, log)
 	}
-	hub, err := controllers.Setup(starting, hosting, o.hub)
-	if err != nil {
+	if err := controllers.Setup(starting, hosting, o.hub); err != nil {
 		return err
 	}
 	log.Info("starting", "version", version, "commit", commit, "kcp", access.Host(), "providerWorkspace", o.hub.Workspace)
-	return hub.Start(ctx)
+	return hosting.Start(ctx)
 }
 
 // managerOptions returns the options of the manager of the hosting cluster.
@@ -250,7 +260,6 @@ func (o *runOptions) managerOptions(log logr.Logger) manager.Options {
 		Logger:                        log,
 		LeaderElection:                s.LeaderElection.LeaderElect,
 		LeaderElectionID:              leaseName,
-		LeaderElectionNamespace:       s.LeaderElection.Namespace,
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 &s.LeaderElection.LeaseDuration.Duration,
 		RenewDeadline:                 &s.LeaderElection.RenewDeadline.Duration,

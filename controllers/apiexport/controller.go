@@ -31,6 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,6 +42,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/leadership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/controllers/schemacheck"
@@ -125,8 +127,10 @@ type Options struct {
 	// Workloads and Placement learn what is published too; nil without placement.
 	Workloads Workloads
 	Placement Placer
-	Recorder  events.EventRecorder
-	Clock     clock.PassiveClock
+	// Elected tells whether this replica leads; without, it does. Another replica only publishes what the leader has exported.
+	Elected  leadership.Elected
+	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
 }
 
 // Controller reconciles the mailbox export, its mirror and the status of all PublishedResources.
@@ -152,6 +156,7 @@ func (c *Controller) Register(hosting manager.Manager) error {
 		Watches(&synchubv1alpha1.PublishedResource{}, toAll).
 		WatchesRawSource(source.Kind(c.Provider.GetCache(), client.Object(&apisv1alpha2.APIExport{}), toAll)).
 		WatchesRawSource(source.Kind(c.Provider.GetCache(), client.Object(&apisv1alpha1.APIResourceSchema{}), toAll)).
+		WatchesRawSource(leadership.Source(c.Elected, func(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) { queue.Add(exportRequest) })).
 		Complete(c)
 }
 
@@ -198,6 +203,9 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if err != nil {
 		return reconcile.Result{}, err
 	}
+	if !c.Elected.Leads() {
+		return c.follow(ctx, &export.Spec, made)
+	}
 	refused, err := c.updateExport(ctx, &export, made.exportEntries())
 	if err != nil {
 		return reconcile.Result{}, err
@@ -236,6 +244,20 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		}
 	}
 	return result, errors.Join(errs...)
+}
+
+// follow publishes, on a replica that does not lead, what the leader has exported. It writes nothing.
+func (c *Controller) follow(ctx context.Context, export *apisv1alpha2.APIExportSpec, made *exportPlan) (reconcile.Result, error) {
+	made.markRefused(missingEntries(export, made.exportEntries()))
+	if err := c.updateSchemas(ctx, made); err != nil {
+		return reconcile.Result{}, err
+	}
+	c.applyPlan(made)
+	c.rememberPlan(made)
+	if made.needsPolling {
+		return reconcile.Result{RequeueAfter: pollInterval}, nil
+	}
+	return reconcile.Result{}, nil
 }
 
 // updateExport adds the entries to the export with one patch. If kcp refuses that patch, each entry is patched alone, so

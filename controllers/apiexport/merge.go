@@ -17,9 +17,11 @@ limitations under the License.
 package apiexport
 
 import (
+	"errors"
 	"fmt"
 
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -75,6 +77,21 @@ func addEntry(spec *apisv1alpha2.APIExportSpec, entry exportEntry) {
 			IdentityHash: entry.identity,
 		})
 	}
+}
+
+// errNotExported is why a replica that does not lead leaves an entry out.
+var errNotExported = errors.New("the leader has not exported it")
+
+// missingEntries returns the entries that the export does not have.
+func missingEntries(spec *apisv1alpha2.APIExportSpec, entries []exportEntry) map[exportEntry]error {
+	missing := map[exportEntry]error{}
+	for _, entry := range entries {
+		with := spec.DeepCopy()
+		if addEntry(with, entry); !apiequality.Semantic.DeepEqual(spec, with) {
+			missing[entry] = errNotExported
+		}
+	}
+	return missing
 }
 
 func findResourceSchema(spec *apisv1alpha2.APIExportSpec, resource schema.GroupResource) *apisv1alpha2.ResourceSchema {

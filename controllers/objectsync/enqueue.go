@@ -179,11 +179,13 @@ func (c *Controller) upsyncHandler(ctx context.Context, target *targetResource) 
 			}
 			object := obj.(*unstructured.Unstructured)
 			ref, uid := target.Ref(keyOf(object)), object.GetUID()
+			// Before the first pass nothing would ever forget the deletion.
+			isWorking := c.hasStarted()
 			var keys []types.NamespacedName
 			current := whileCurrent(func() {
 				keys = c.states.moveUpsynced(ref, types.NamespacedName{}, false)
 				// Without a delete event the object may still exist: the hub asks the target before it deletes anything.
-				if !unseen && slices.ContainsFunc(keys, c.mayBeUpsynced) {
+				if isWorking && !unseen && slices.ContainsFunc(keys, c.mayBeUpsynced) {
 					c.states.setSourceDeleted(ref, uid)
 				}
 			})

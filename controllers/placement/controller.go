@@ -113,6 +113,8 @@ type Controller struct {
 
 	// fleetSeen is true once the view of the inventories is complete, see isFleetSeen.
 	fleetSeen atomic.Bool
+	// started is true once Start was called. A replica that does not lead only keeps the state up to date.
+	started atomic.Bool
 	// copiesSeen is true once the copies of the previous leader are known, see haveCopiesArrived.
 	copiesSeen atomic.Bool
 
@@ -238,10 +240,15 @@ func (c *Controller) Start(ctx context.Context) error {
 	c.ObjectStates.Subscribe(ctx, c.onObjectState)
 	c.lock.Lock()
 	c.ctx, c.startedAt = ctx, c.Clock.Now()
-	for _, workspace := range c.workspaces {
+	c.started.Store(true)
+	workspaces := slices.Collect(maps.Values(c.workspaces))
+	for _, workspace := range workspaces {
 		c.run(workspace)
 	}
 	c.lock.Unlock()
+	for _, workspace := range workspaces {
+		workspace.addAllPairs()
+	}
 	defer runningControllers.Add(c)()
 	<-ctx.Done()
 	c.running.Wait()

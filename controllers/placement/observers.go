@@ -92,7 +92,12 @@ func (o workloadObserver) OnAbsenceDecided(resource schema.GroupVersionResource,
 
 // OnReset is called when the binding of a workspace, or a cache, has changed.
 func (o workloadObserver) OnReset(cluster logicalcluster.Name) {
-	o.workspace(cluster).invalidate()
+	w := o.workspace(cluster)
+	w.invalidate()
+	if !o.started.Load() && o.Workloads.BindingState(cluster) == mailboxes.BindingUnknown {
+		// Nothing resolves the workspace, which may be gone.
+		o.drop(w)
+	}
 	o.resolveRequests.Publish(cluster)
 }
 

@@ -174,8 +174,13 @@ func newWorkspace(c *Controller, cluster logicalcluster.Name) *workspace {
 	return w
 }
 
-// add adds tasks to the queue.
-func (w *workspace) add(tasks ...task) { w.queue.Add(tasks...) }
+// add adds tasks to the queue. Before the controller has started it does nothing: the start adds the task of each pair, and the first
+// resolve selects each object.
+func (w *workspace) add(tasks ...task) {
+	if w.started.Load() {
+		w.queue.Add(tasks...)
+	}
+}
 
 // Reconcile carries out one task.
 func (w *workspace) Reconcile(ctx context.Context, t task) (reconcile.Result, error) {
@@ -199,6 +204,17 @@ func (w *workspace) addPairsOf(mailbox logicalcluster.Name) {
 	defer w.lock.Unlock()
 	for key, object := range w.objects {
 		if object.pairs[mailbox] != nil {
+			w.add(pairKey{key, mailbox}.task())
+		}
+	}
+}
+
+// addAllPairs enqueues all pairs.
+func (w *workspace) addAllPairs() {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	for key, object := range w.objects {
+		for mailbox := range object.pairs {
 			w.add(pairKey{key, mailbox}.task())
 		}
 	}

@@ -36,14 +36,8 @@ import (
 
 // reconcileControllers starts the sync controllers that are needed and stops the others.
 func (m *Manager) reconcileControllers(ctx context.Context, state *targetState, published []plan.Resource, publication int) error {
-	state.hasUnresolved.Store(false)
-	forms := map[schema.GroupResource]targetForms{}
-	var errs []error
-	for _, resource := range published {
-		found, err := m.targetFormsOf(state, resource, relationsTo(published, resource), published)
-		errs = append(errs, err)
-		forms[resource.GroupResource()] = found
-	}
+	forms, err := m.targetForms(state, published)
+	errs := []error{err}
 	unpublishing := m.unpublishing(state, published)
 	wanted, err := desiredResources(state, published, forms, func(resource plan.Resource) (bool, error) { return m.isEmptied(state, resource) })
 	errs = append(errs, err)
@@ -52,6 +46,32 @@ func (m *Manager) reconcileControllers(ctx context.Context, state *targetState, 
 		return err
 	}
 	wanted = append(wanted, unpublishing...)
+	m.stopControllers(state, wanted, forms)
+	state.updatePrimaries(wanted)
+	m.updateCRDs(state, wanted)
+	unstarted := m.startControllers(state, wanted, forms)
+	if state.markApplied(publication, unstarted) {
+		m.ObjectsChanged.Publish(state.currentTarget().UID)
+	}
+	m.reportStates(state)
+	return errors.Join(errs...)
+}
+
+// targetForms returns the forms of all published resources. The error is only for the log. The caller holds reconcileMutex.
+func (m *Manager) targetForms(state *targetState, published []plan.Resource) (map[schema.GroupResource]targetForms, error) {
+	state.hasUnresolved.Store(false)
+	forms := map[schema.GroupResource]targetForms{}
+	var errs []error
+	for _, resource := range published {
+		found, err := m.targetFormsOf(state, resource, relationsTo(published, resource), published)
+		errs = append(errs, err)
+		forms[resource.GroupResource()] = found
+	}
+	return forms, errors.Join(errs...)
+}
+
+// stopControllers stops the controllers that are not wanted, or not in this way. The caller holds reconcileMutex.
+func (m *Manager) stopControllers(state *targetState, wanted []plan.Resource, forms map[schema.GroupResource]targetForms) {
 	connection := state.currentTarget().Connection
 	for group, running := range state.syncControllers {
 		controller := running.controller
@@ -61,13 +81,15 @@ func (m *Manager) reconcileControllers(ctx context.Context, state *targetState, 
 			m.ObjectsChanged.Publish(state.currentTarget().UID)
 		}
 	}
-	state.updatePrimaries(wanted)
-	m.updateCRDs(state, wanted)
+}
+
+// startControllers starts the wanted controllers that do not run. It returns the resources of those that cannot start before the target
+// has answered. The caller holds reconcileMutex.
+func (m *Manager) startControllers(state *targetState, wanted []plan.Resource, forms map[schema.GroupResource]targetForms) (unstarted []schema.GroupResource) {
 	// Controllers of earlier waves start first, so that the others can wait for them.
 	slices.SortStableFunc(wanted, func(a, b plan.Resource) int {
 		return int(waves.Of(a.GroupResource()) - waves.Of(b.GroupResource()))
 	})
-	var unstarted []schema.GroupResource
 	for _, resource := range wanted {
 		group := resource.GroupResource()
 		switch {
@@ -78,11 +100,7 @@ func (m *Manager) reconcileControllers(ctx context.Context, state *targetState, 
 			m.startController(state, resource, forms[group])
 		}
 	}
-	if state.markApplied(publication, unstarted) {
-		m.ObjectsChanged.Publish(state.currentTarget().UID)
-	}
-	m.reportStates(state)
-	return errors.Join(errs...)
+	return unstarted
 }
 
 // desiredResources returns the published resources that need a controller: the selected ones, those related to them, and those in
@@ -212,7 +230,7 @@ func (m *Manager) startController(state *targetState, resource plan.Resource, fo
 		IsPublished:         m.isPublished,
 		RequestCompleteness: func(answered func() bool) { state.requestCompleteness(resource, answered) },
 		RequeueRelated:      func() { state.requeueRelated(resource) },
-		WaitFor:             append(state.predecessors(resource), m.unblockedChannels(state, resource)...),
+		WaitFor:             slices.Concat([]<-chan struct{}{state.released}, state.predecessors(resource), m.unblockedChannels(state, resource)),
 		OnChange:            func() { m.onObjectsChanged(target.UID) },
 		ObjectStates:        m.ObjectStates,
 		AggregateMetrics:    m.AggregateMetrics,

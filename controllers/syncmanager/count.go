@@ -64,6 +64,9 @@ func (m *Manager) Count(resource schema.GroupResource) (counts Counts, known boo
 // isCountKnown reports whether the SyncTarget's share of the counts of a resource has been observed, or has timed out. The caller holds
 // t.lock.
 func (t *targetState) isCountKnown(resource schema.GroupResource, published int, now time.Time) bool {
+	if t.isPreparing() {
+		return false
+	}
 	isSettled := t.configsKnown && t.appliedMatcher == t.matcher && t.appliedPublication == published && t.missingAPIsKnown && !slices.Contains(t.unstarted, resource)
 	if !isSettled && now.Before(t.assignedAt.Add(countTimeout)) {
 		return false

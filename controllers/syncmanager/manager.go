@@ -37,6 +37,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/crd"
+	"github.com/synchub-dev/synchub/controllers/internal/leadership"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
@@ -96,6 +97,9 @@ type Target struct {
 	// Trusted says until when the compatibility in ResourceInventory counts without a request to the target. It applies to the
 	// first connection only.
 	Trusted Trust
+	// Prepare is true on a replica that does not lead. The manager then fills the caches of what is in ResourceInventory, and writes
+	// nothing until Assign is called again without it.
+	Prepare bool
 }
 
 // Trust says until when the stored states of the previous leader count. The zero value says that they do not count.
@@ -134,6 +138,8 @@ type Options struct {
 	ObjectStates *topic.Topic[objectsync.ObjectRef]
 	// CachePolicy is that of the mailboxes.
 	CachePolicy *CachePolicy
+	// Elected tells whether this replica leads; without, it does.
+	Elected leadership.Elected
 	// AggregateMetrics makes the series of a SyncTarget those of all its resources together.
 	AggregateMetrics bool
 	// Tracer records traces of changed objects; nil records none.
@@ -167,7 +173,7 @@ type Manager struct {
 	targets map[types.UID]*targetState
 	// notSynced holds the reasons why SyncTargets are not synced, as passed to SetNotSynced.
 	notSynced map[types.UID]NotSynced
-	// startedAt is when Start was called. observed are the SyncTargets that have been assigned or unassigned since. It is nil
+	// startedAt is when this replica began to lead. observed are the SyncTargets that have been assigned or unassigned since. It is nil
 	// once observedAll is true.
 	startedAt   time.Time
 	observed    map[types.UID]bool
@@ -219,11 +225,14 @@ func (m *Manager) Register(hosting manager.Manager) error {
 	})))
 }
 
-// NeedLeaderElection makes the manager run on the leader only.
-func (m *Manager) NeedLeaderElection() bool { return true }
-
 // Start waits until ctx ends, and returns after all controllers that the manager runs have ended.
 func (m *Manager) Start(ctx context.Context) error {
+	if m.Elected != nil {
+		select {
+		case <-m.Elected:
+		case <-ctx.Done():
+		}
+	}
 	m.lock.Lock()
 	m.startedAt = m.Clock.Now()
 	m.lock.Unlock()
@@ -272,8 +281,7 @@ func (m *Manager) Published() []plan.Resource {
 
 // Assign starts to sync a target, or updates the description of a target that is synced already.
 func (m *Manager) Assign(target Target) {
-	if found, ok := m.get(target.UID); ok && found.currentTarget().Mailbox != target.Mailbox {
-		// The mailbox was recreated, so no conclusion from the former one holds.
+	if found, ok := m.get(target.UID); ok && !found.canContinueWith(target) {
 		m.Unassign(target.UID)
 	}
 	m.lock.Lock()
@@ -289,6 +297,10 @@ func (m *Manager) Assign(target Target) {
 			completenessRequests: map[schema.GroupResource]plan.Resource{},
 			resourceInventory:    maps.Clone(target.ResourceInventory),
 			compatibilityStates:  compatibilityStatesOf(target.ResourceInventory),
+			released:             make(chan struct{}),
+		}
+		if !target.Prepare {
+			close(found.released)
 		}
 		subscriber := &configSubscriber{manager: m, state: found, syncTarget: target.UID}
 		for _, resource := range ConfigResources {
@@ -318,6 +330,9 @@ func (m *Manager) Assign(target Target) {
 	})
 	if isOther {
 		m.enqueue(target.UID)
+	}
+	if !target.Prepare && found.isPreparing() {
+		m.release(found, target)
 	}
 	if found.setLimits(target.Limits) {
 		m.updateCachePolicy(found)
@@ -399,7 +414,7 @@ type View struct {
 // View returns the view of a SyncTarget. ok is false if the SyncTarget is not synced, or its configs have not taken effect yet.
 func (m *Manager) View(syncTarget types.UID) (view View, ok bool) {
 	found, ok := m.get(syncTarget)
-	if !ok {
+	if !ok || found.isPreparing() {
 		return View{}, false
 	}
 	view = View{Controllers: found.controllers(), Namespaces: found.namespaces.Load()}

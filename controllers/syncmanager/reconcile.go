@@ -51,6 +51,9 @@ func (m *Manager) Reconcile(ctx context.Context, syncTarget types.UID) (reconcil
 		// The mailbox cannot be observed yet. Its subscriber enqueues the SyncTarget when it can.
 		return reconcile.Result{}, nil
 	}
+	if state.isPreparing() {
+		return m.prepare(state, published, publication)
+	}
 	requeueAfter := m.updateMissingAPIs(ctx, state, published)
 	m.updateRebound(state)
 	versionsRequeueAfter, unanswered := m.chooseVersions(state, published)

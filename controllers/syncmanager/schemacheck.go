@@ -145,8 +145,7 @@ func (t *targetState) trustedUntil(resource plan.Resource, schema schemacheck.Sc
 // unblockedChannels returns the channel that closes once the compatibility of a resource no longer forbids writing its objects, if
 // that was not known before.
 func (m *Manager) unblockedChannels(state *targetState, resource plan.Resource) []<-chan struct{} {
-	known, ok := m.schemaFor(resource)
-	if !ok || known.WarnOnly || state.isAccepted(resource) {
+	if m.isKnownToFit(state, resource) {
 		return nil
 	}
 	if unblocked := state.schemaCheck.Unblocked(resource.GroupResource()); unblocked != nil {

@@ -80,6 +80,9 @@ type targetState struct {
 	// verified. The manager's lock guards both.
 	configsStale, verifyMissing bool
 
+	// released is closed once this replica leads, and may write to the target.
+	released chan struct{}
+
 	// lock guards the fields below, and is never held over a request. Its holder may take the manager's lock. The holder of reconcileMutex may read syncControllers,
 	// matcher and configsKnown without lock, because only that holder writes them.
 	lock         gosync.Mutex

@@ -49,6 +49,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/leadership"
 	"github.com/synchub-dev/synchub/controllers/internal/patch"
 	"github.com/synchub-dev/synchub/controllers/internal/predicates"
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
@@ -85,6 +86,8 @@ type Options struct {
 
 	// Readiness is told which SyncTargets are Ready; nil tells nobody.
 	Readiness *readiness.Registry
+	// Elected tells whether this replica leads; without, it does. Another replica only prepares to lead.
+	Elected leadership.Elected
 
 	Clock clock.Clock
 	Log   logr.Logger
@@ -110,6 +113,8 @@ type Controller struct {
 	uids     map[mcreconcile.Request]types.UID
 	// states holds the state of those SyncTargets.
 	states map[types.UID]*targetState
+	// prepared holds the SyncTargets that were reconciled before this replica led. They are reconciled again when it does.
+	prepared map[mcreconcile.Request]struct{}
 }
 
 // NewController returns a controller that connects SyncTargets through options.Registry and assigns them to options.Sync.
@@ -122,6 +127,7 @@ func NewController(options Options) *Controller {
 		states:     map[types.UID]*targetState{},
 		drains:     map[types.UID]*drainRun{},
 		cleanedUp:  map[types.UID]bool{},
+		prepared:   map[mcreconcile.Request]struct{}{},
 	}
 }
 
@@ -153,6 +159,7 @@ func (c *Controller) Register() error {
 		WatchesRawSource(topic.Source(c.ConnectionChanged, c.onChanged)).
 		WatchesRawSource(topic.Source(c.StateChanged, c.onChanged)).
 		WatchesRawSource(topic.Source(c.Unauthorized, c.onUnauthorized)).
+		WatchesRawSource(leadership.Source(c.Elected, c.onElected)).
 		Complete(c)
 }
 
@@ -186,8 +193,11 @@ type requestQueue = workqueue.TypedRateLimitingInterface[mcreconcile.Request]
 func (c *Controller) onChanged(_ requestQueue, syncTarget types.UID) { c.enqueue(syncTarget) }
 
 // Reconcile connects one SyncTarget, assigns, drains or cleans up its target, and writes its status. It waits until the ledger is
-// loaded.
+// loaded. On a replica that does not lead it only prepares the SyncTarget.
 func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request) (reconcile.Result, error) {
+	if !c.Elected.Leads() {
+		return reconcile.Result{}, c.prepare(ctx, request)
+	}
 	if err := c.Ledger.WaitForLoad(ctx); err != nil {
 		return reconcile.Result{}, err
 	}

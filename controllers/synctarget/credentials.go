@@ -56,7 +56,7 @@ func (c *Controller) connect(ctx context.Context, inventory cluster.Cluster, syn
 	connection, err := c.Registry.Connect(syncTarget.UID, content, limitsOf(syncTarget), namespacesOf(syncTarget)...)
 	var refused *kubeconfig.InvalidError
 	switch {
-	case errors.Is(err, targets.ErrNotLeading):
+	case errors.Is(err, targets.ErrNotRunning):
 		return nil, nil, err
 	case errors.As(err, &refused):
 		return nil, &credentialsError{ReasonCredentialsRefused, refused.Error() + "."}, nil

@@ -31,6 +31,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/synchub-dev/synchub/provider/fence"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/redact"
 	"github.com/synchub-dev/synchub/provider/transport"
@@ -50,6 +51,9 @@ type Limits struct {
 // ConfigProvider makes the configurations of clients for kcp from one kubeconfig. The clients keep working when the
 // kubeconfig gets new credentials.
 type ConfigProvider struct {
+	// Fence refuses the writes of clients that are made after it was set; nil refuses none.
+	Fence *fence.Fence
+
 	path       string
 	host       string
 	limits     Limits
@@ -105,7 +109,7 @@ func (a *ConfigProvider) InventoryConfigFor(host string) *rest.Config {
 func (a *ConfigProvider) configWithLimits(limits transport.Limits, host string, destination requestmetrics.Destination) *rest.Config {
 	return &rest.Config{
 		Host:      host,
-		Transport: requestmetrics.InstrumentRoundTripper(destination)(transport.LimitResponses(transport.Options{Limits: limits})(a)),
+		Transport: a.Fence.Wrap(requestmetrics.InstrumentRoundTripper(destination)(transport.LimitResponses(transport.Options{Limits: limits})(a))),
 		QPS:       a.limits.QPS,
 		Burst:     a.limits.Burst,
 		UserAgent: "synchub",

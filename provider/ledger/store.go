@@ -110,7 +110,6 @@ func (l *Store) Start(ctx context.Context) error {
 	if err := l.load(ctx); err != nil {
 		return err
 	}
-	close(l.loaded)
 	ticker := l.Clock.NewTicker(renewInterval)
 	defer ticker.Stop()
 	for {
@@ -164,6 +163,7 @@ func (l *Store) load(ctx context.Context) error {
 	l.lock.Lock()
 	defer l.lock.Unlock()
 	l.records, l.previousRenewTime = records, renewTime
+	close(l.loaded)
 	return nil
 }
 
@@ -275,9 +275,7 @@ func (l *Store) PreviousRenewTime() time.Time {
 
 // SyncTargets returns the UIDs of all SyncTargets with an entry. loaded is false until Start has read all entries.
 func (l *Store) SyncTargets() (all []types.UID, loaded bool) {
-	select {
-	case <-l.loaded:
-	default:
+	if !l.isLoaded() {
 		return nil, false
 	}
 	l.lock.Lock()
@@ -293,6 +291,45 @@ func (l *Store) Get(syncTarget types.UID) Entry {
 		return found.entry
 	}
 	return Entry{}
+}
+
+// Read reads the entry of a SyncTarget from the provider workspace; the zero entry if there is none. A replica that does not lead uses
+// it, since it has not loaded the entries. [Store.Get] returns the entry from then on.
+func (l *Store) Read(ctx context.Context, syncTarget types.UID) (Entry, error) {
+	var stored corev1.ConfigMap
+	err := l.withTimeout(ctx, func(ctx context.Context) error {
+		return l.Reader.Get(ctx, types.NamespacedName{Namespace: Namespace, Name: string(syncTarget)}, &stored)
+	})
+	if client.IgnoreNotFound(err) != nil {
+		return Entry{}, readError(err)
+	}
+	entry, found := Entry{}, err == nil
+	if found {
+		if entry, err = decode(stored.Data[entryKey]); err != nil {
+			return Entry{}, fmt.Errorf("the ConfigMap %s/%s of the provider workspace: %w", Namespace, syncTarget, err)
+		}
+	}
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	if l.isLoaded() {
+		return entry, nil
+	}
+	if found {
+		l.records[syncTarget] = &record{entry: entry, version: stored.ResourceVersion}
+	} else {
+		delete(l.records, syncTarget)
+	}
+	return entry, nil
+}
+
+// isLoaded reports whether Start has read all entries.
+func (l *Store) isLoaded() bool {
+	select {
+	case <-l.loaded:
+		return true
+	default:
+		return false
+	}
 }
 
 // Update changes the entry of a SyncTarget, and returns when the entry is stored. If change does not change the entry,

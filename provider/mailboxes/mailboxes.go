@@ -164,9 +164,6 @@ func (m *Mailboxes) Start(ctx context.Context) error {
 	return m.runEndpointSliceInformer(ctx, client)
 }
 
-// NeedLeaderElection makes the manager run the mailboxes on the leader only.
-func (m *Mailboxes) NeedLeaderElection() bool { return true }
-
 // HasSynced reports whether the hub can work: the endpoints are known, and each cache is filled or has failed to. It ignores
 // resources that are not served and endpoints that do not answer, but if there are endpoints, one must show its mailboxes.
 func (m *Mailboxes) HasSynced() bool {

@@ -40,6 +40,7 @@ import (
 
 	"github.com/synchub-dev/synchub/provider/discovery"
 	"github.com/synchub-dev/synchub/provider/fastjson"
+	"github.com/synchub-dev/synchub/provider/fence"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
@@ -133,6 +134,7 @@ type Connection struct {
 	creation *creationMode
 	// aggregateMetrics makes the series of the target those of all its resources together.
 	aggregateMetrics bool
+	fence            *fence.Fence
 	// informers are the running ones.
 	informers map[*informer]struct{}
 
@@ -160,6 +162,7 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 		onChange:              options.OnChange,
 		onUnauthorized:        options.OnUnauthorized,
 		aggregateMetrics:      options.AggregateMetrics,
+		fence:                 options.Fence,
 		ctx:                   ctx,
 		cancel:                cancel,
 		probeRequested:        make(chan struct{}, 1),
@@ -207,6 +210,7 @@ func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limit
 	config.Wrap(c.permissions.countForbidden)
 	config.Wrap(c.trackCertificates)
 	config.Wrap(c.measureClockSkew)
+	config.Wrap(c.fence.Wrap)
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return fmt.Errorf("cannot make an HTTP client from the kubeconfig: %w", err)
@@ -303,6 +307,8 @@ type Options struct {
 	TotalBytes int64
 	// AggregateMetrics makes the series of a target those of all its resources together.
 	AggregateMetrics bool
+	// Fence refuses the hub's writes to targets while it is closed; nil refuses none.
+	Fence *fence.Fence
 
 	// memory is set by the registry.
 	memory *memoryLimit

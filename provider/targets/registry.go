@@ -36,8 +36,8 @@ import (
 // can end.
 const handoverPeriod = time.Second
 
-// ErrNotLeading means that the hub makes no connections because it is not the leader, or not yet.
-var ErrNotLeading = errors.New("this hub makes no connections: it is not the leader")
+// ErrNotRunning means that the registry has not started, or has ended.
+var ErrNotRunning = errors.New("the hub makes no connections yet, or no more")
 
 // Registry keeps one connection per SyncTarget.
 type Registry struct {
@@ -77,9 +77,6 @@ func (r *Registry) Start(ctx context.Context) error {
 	}
 	return nil
 }
-
-// NeedLeaderElection makes the manager run the registry on the leader only.
-func (r *Registry) NeedLeaderElection() bool { return true }
 
 // SetExpectedCluster sets the cluster to which the connections of a SyncTarget must lead, including later ones. A connection to
 // another cluster is not up.
@@ -124,7 +121,7 @@ func (r *Registry) Connect(syncTarget types.UID, content []byte, limits kcp.Limi
 		return nil, err
 	}
 	connection, err := r.connect(syncTarget, config, fingerprint, options)
-	if err != nil && !errors.Is(err, ErrNotLeading) {
+	if err != nil && !errors.Is(err, ErrNotRunning) {
 		r.Disconnect(syncTarget)
 	}
 	return connection, err
@@ -150,7 +147,7 @@ func (r *Registry) connect(syncTarget types.UID, config *rest.Config, fingerprin
 	r.lock.Lock()
 	defer r.lock.Unlock()
 	if r.ctx == nil || r.ctx.Err() != nil {
-		return nil, ErrNotLeading
+		return nil, ErrNotRunning
 	}
 	current, ok := r.connections[syncTarget]
 	next, changing := r.successors[syncTarget]

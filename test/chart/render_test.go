@@ -246,6 +246,7 @@ func TestAllValuesAreUsed(t *testing.T) {
 	for _, want := range []string{
 		"name: hub-of-ours", "replicas: 3", "image: \"images.example.org/synchub@sha256:", "imagePullPolicy: Always", "name: pull-secret",
 		"secretName: kcp-credentials", "--kcp-kubeconfig=/etc/synchub/kcp/hub.kubeconfig", "--provider-workspace=root:org:hub",
+		"--standby=cold", "--leader-election-lease-duration=31s", "--leader-election-renew-deadline=21s", "--leader-election-retry-period=1500ms",
 		"--kcp-qps=101", "--kcp-burst=102", "--target-qps=103", "--target-burst=104", "--mailbox-max-objects=105", "--mailbox-max-bytes=106", "--mailboxes-max-bytes=107", "--inventory-max-mailboxes=109", "--max-placed-objects=110", "--targets-max-bytes=108", "--denied-networks=10.96.0.0/12,fd12::/16", "--protected-namespaces=kube-*,mine", "--log-level=debug", "--log-format=console",
 		"--tracing-endpoint=http://collector.example.org:4317", "--tracing-sampling-rate-per-million=111",
 		"--more=yes", "serviceAccountName: hub-account", "example.org/account", "aggregate-to-view", "aggregate-to-admin",
@@ -409,6 +410,8 @@ func TestInvalidValuesAreRefused(t *testing.T) {
 		{"image.repository=", "/image/repository"},
 		{"replicaCount=-1", "/replicaCount"},
 		{"replicaCount=two", "/replicaCount"},
+		{"leaderElection.standby=hot", "/leaderElection/standby"},
+		{"leaderElection.retryPeriod=soon", "/leaderElection/retryPeriod"},
 		{"kcp.kubeconfigSecret.name=Not_A_Name", "/kcp/kubeconfigSecret/name"},
 		{"kcp.providerWorkspace=root::synchub", "/kcp/providerWorkspace"},
 		{"kcp.qps=0", "/kcp/qps"},

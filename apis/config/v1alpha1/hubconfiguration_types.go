@@ -80,7 +80,19 @@ type LeaderElectionConfiguration struct {
 	RenewDeadline metav1.Duration `json:"renewDeadline"`
 	// RetryPeriod is the time between two tries to get or renew the Lease.
 	RetryPeriod metav1.Duration `json:"retryPeriod"`
+	// Standby says what a replica does that does not lead: it is warm or cold.
+	Standby StandbyMode `json:"standby"`
 }
+
+// StandbyMode says what a replica does that does not lead.
+type StandbyMode string
+
+const (
+	// StandbyWarm: it watches what the leader watches, and writes nothing, so that it can go on at once.
+	StandbyWarm StandbyMode = "warm"
+	// StandbyCold: it only waits for the Lease.
+	StandbyCold StandbyMode = "cold"
+)
 
 // MetricsConfiguration says how the hub serves /metrics.
 type MetricsConfiguration struct {

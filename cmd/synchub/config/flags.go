@@ -38,6 +38,7 @@ var fieldOf = map[string]string{
 	"kcp-burst":                         "kcp.burst",
 	"kcp-kubeconfig":                    "kcp.kubeconfig",
 	"kcp-qps":                           "kcp.qps",
+	"standby":                           "leaderElection.standby",
 	"leader-elect":                      "leaderElection.leaderElect",
 	"leader-election-lease-duration":    "leaderElection.leaseDuration",
 	"leader-election-namespace":         "leaderElection.namespace",
@@ -105,6 +106,7 @@ func addLeaderElectionFlags(flags *pflag.FlagSet, s *v1alpha1.LeaderElectionConf
 	flags.DurationVar(&s.LeaseDuration.Duration, "leader-election-lease-duration", s.LeaseDuration.Duration, "how long a lost leader is waited for")
 	flags.DurationVar(&s.RenewDeadline.Duration, "leader-election-renew-deadline", s.RenewDeadline.Duration, "how long the leader tries to renew before it gives up")
 	flags.DurationVar(&s.RetryPeriod.Duration, "leader-election-retry-period", s.RetryPeriod.Duration, "how often the Lease is tried for and renewed")
+	flags.StringVar((*string)(&s.Standby), "standby", string(s.Standby), "what a replica does that does not lead: warm watches what the leader watches and goes on at once, cold only waits")
 }
 
 func addServingFlags(flags *pflag.FlagSet, s *v1alpha1.HubConfiguration) {

@@ -82,7 +82,7 @@ func validateLeaderElection(path *field.Path, s *v1alpha1.LeaderElectionConfigur
 	} else if limit := time.Duration(leaderelection.JitterFactor * float64(retry)); renew <= limit {
 		problems = append(problems, field.Invalid(path.Child("renewDeadline"), renew.String(), fmt.Sprintf("must be longer than %s, which is the retry period times %v", limit, leaderelection.JitterFactor)))
 	}
-	return problems
+	return append(problems, oneOf(path.Child("standby"), s.Standby, []v1alpha1.StandbyMode{v1alpha1.StandbyWarm, v1alpha1.StandbyCold})...)
 }
 
 func validateMailboxes(path *field.Path, s *v1alpha1.MailboxesConfiguration) (problems field.ErrorList) {
@@ -153,7 +153,7 @@ func notNegative(path *field.Path, value int64, zero string) field.ErrorList {
 	return field.ErrorList{field.Invalid(path, value, "must not be negative; 0 means "+zero)}
 }
 
-func oneOf(path *field.Path, value string, values []string) field.ErrorList {
+func oneOf[T ~string](path *field.Path, value T, values []T) field.ErrorList {
 	if slices.Contains(values, value) {
 		return nil
 	}

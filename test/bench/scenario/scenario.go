@@ -56,6 +56,7 @@ var All = []Scenario{
 	{Name: "edit", About: "from a mailbox to its target, one change at a time", run: edits},
 	{Name: "status", About: "from a target to its mailbox, one status at a time", run: statuses},
 	{Name: "restart", About: "a restart with nothing changed", run: restarts},
+	{Name: "takeover", About: "how long a change waits when the leader ends or is killed", run: takeovers},
 	{Name: "burst", About: "many objects at once, over a fleet", run: fleetBurst},
 	{Name: "burst-clusters", About: "many objects at once, over two whole clusters", FreshServers: true, run: clusterBurst},
 	{Name: "memory", About: "what objects, and idle pairs of a target and a resource, take", FreshServers: true, run: memory},

@@ -23,6 +23,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/synchub-dev/synchub/test/framework"
@@ -34,13 +35,15 @@ import (
 const (
 	// Hosting is the name of the hosting cluster.
 	Hosting = "hosting"
+	// LeaseDuration is that of the hub's Lease.
+	LeaseDuration = 15 * time.Second
 	// stopTimeout is the timeout for stopping a hub.
 	stopTimeout = time.Minute
 )
 
 // chartFlags are the chart's flags where the framework's defaults differ: shorter leases and more logs.
 var chartFlags = []string{
-	"--leader-election-lease-duration", "15s", "--leader-election-renew-deadline", "10s", "--leader-election-retry-period", "2s",
+	"--leader-election-lease-duration", LeaseDuration.String(), "--leader-election-renew-deadline", "10s",
 	"--log-level", "info", "--log-format", "json",
 }
 
@@ -106,12 +109,17 @@ func New(ctx context.Context, options Options) (*Env, error) {
 
 // StartHub starts a replica and returns when it is ready.
 func (s *Env) StartHub(ctx context.Context) error {
-	hub, err := s.Installation.StartHub(append(chartFlags, "--profiling="+s.ProfilingAddress)...)
+	hub, err := s.StartReplica("--profiling=" + s.ProfilingAddress)
 	if err != nil {
 		return err
 	}
 	s.Hub = hub
 	return hub.AwaitReady(ctx)
+}
+
+// StartReplica starts a replica beside the others, without waiting until it is ready.
+func (s *Env) StartReplica(args ...string) (*installation.Hub, error) {
+	return s.Installation.StartHub(append(slices.Clone(chartFlags), args...)...)
 }
 
 // StopHub stops the replica, which releases its lease.

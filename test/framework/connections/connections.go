@@ -64,7 +64,7 @@ func Connect(t testing.TB, registry *targets.Registry, syncTarget types.UID, kub
 	suite.Eventually(t, func(g gomega.Gomega) {
 		var err error
 		connection, err = registry.Connect(syncTarget, kubeconfig, limits)
-		if err != nil && !errors.Is(err, targets.ErrNotLeading) {
+		if err != nil && !errors.Is(err, targets.ErrNotRunning) {
 			t.Fatal(err)
 		}
 		// The registry takes a moment to start.

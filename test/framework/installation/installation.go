@@ -181,7 +181,7 @@ func (i *Installation) StartHub(args ...string) (*Hub, error) {
 		"--metrics-bind-address", fmt.Sprintf("127.0.0.1:%d", metrics),
 		"--health-probe-bind-address", fmt.Sprintf("127.0.0.1:%d", health),
 		// After a kill the next replica waits for the lease duration, so it is short, but long enough for busy processors.
-		"--leader-election-lease-duration", "8s", "--leader-election-renew-deadline", "7s", "--leader-election-retry-period", "1s",
+		"--leader-election-lease-duration", "8s", "--leader-election-renew-deadline", "7s",
 		"--log-level", "debug", "--log-format", "console",
 	}, slices.Concat(i.HubArguments, args)...), nil)
 	if err != nil {

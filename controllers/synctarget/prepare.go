@@ -1,0 +1,111 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package synctarget
+
+import (
+	"context"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/inventories"
+	"github.com/synchub-dev/synchub/provider/ledger"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// prepare connects a SyncTarget and fills its caches on a replica that does not lead, so that the replica can go on at once when it
+// does. It writes nothing. It believes the ledger, not the SyncTarget, and prepares only what the leader has placed before.
+func (c *Controller) prepare(ctx context.Context, request mcreconcile.Request) error {
+	c.markPrepared(request)
+	inventory, err := c.Manager.GetCluster(ctx, request.ClusterName)
+	if err != nil {
+		return err
+	}
+	var syncTarget edgev2alpha1.SyncTarget
+	if err := inventory.GetClient().Get(ctx, request.NamespacedName, &syncTarget); err != nil {
+		if apierrors.IsNotFound(err) {
+			c.untrack(request)
+			return nil
+		}
+		return err
+	}
+	if inventories.TooLarge(&syncTarget) != "" {
+		return nil
+	}
+	known, err := c.Ledger.Read(ctx, syncTarget.UID)
+	if err != nil {
+		return err
+	}
+	c.track(request, syncTarget.UID)
+	if !mayPrepare(&syncTarget, known) {
+		c.Stop(syncTarget.UID)
+		return nil
+	}
+	c.indexSecret(request, &syncTarget)
+	name := logicalcluster.Name(request.ClusterName)
+	observed := observedState{identified: true}
+	if observed.mailbox, err = c.Mailboxes.Locate(ctx, name, &syncTarget); err != nil {
+		return err
+	}
+	c.Registry.SetExpectedCluster(syncTarget.UID, targets.ExpectedCluster{Cluster: targets.Cluster(known.Cluster)})
+	if observed.connection, _, err = c.connect(ctx, inventory, &syncTarget, c.stateOf(syncTarget.UID)); err != nil {
+		return err
+	}
+	if observed.connection == nil || observed.connection.Health().Reason == targets.ReasonClusterChanged || observed.mailbox.String() != known.Mailbox {
+		c.Sync.Unassign(syncTarget.UID)
+		return nil
+	}
+	target := targetFor(name, &syncTarget, observed, known)
+	target.Prepare = true
+	c.Sync.Assign(target)
+	return nil
+}
+
+// mayPrepare reports whether the leader syncs a SyncTarget, as far as the ledger and the spec tell.
+func mayPrepare(syncTarget *edgev2alpha1.SyncTarget, known ledger.Entry) bool {
+	return syncTarget.DeletionTimestamp == nil && !syncTarget.Spec.Suspend && !syncTarget.Spec.Drain &&
+		known.Mailbox != "" && known.Cluster != (ledger.Cluster{}) && !known.ClusterConflict
+}
+
+// markPrepared notes that a SyncTarget must be reconciled again when this replica leads.
+func (c *Controller) markPrepared(request mcreconcile.Request) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if c.Elected.Leads() {
+		// onElected may have run already.
+		c.queue.Add(request)
+		return
+	}
+	c.prepared[request] = struct{}{}
+}
+
+// onElected reconciles everything that was only prepared. What this replica knows of a SyncTarget beside its Secret it has not seen as
+// the leader.
+func (c *Controller) onElected(queue requestQueue) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	now := c.Clock.Now()
+	for uid, state := range c.states {
+		c.states[uid] = &targetState{since: now, secret: state.secret, supersededVersion: state.supersededVersion}
+	}
+	for request := range c.prepared {
+		queue.Add(request)
+	}
+	clear(c.prepared)
+}

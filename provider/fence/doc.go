@@ -1,0 +1,21 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package fence keeps a replica from writing while it does not hold its Lease. Several replicas of the hub may run at once, and each
+// reads as much as it likes. Only one may write: the one that holds the Lease. A replica that was paused does not know when it
+// continues that another one has taken the Lease meanwhile, so its writes are refused by the time that has passed, in the transport of
+// each client.
+package fence

@@ -1,0 +1,103 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package fence
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/utils/clock"
+)
+
+// ErrClosed is returned for a write that was not sent, because the replica does not hold the Lease.
+var ErrClosed = errors.New("this replica does not hold the Lease of the hub")
+
+// Fence says until when this replica may write. A new Fence is closed. A nil Fence is open.
+type Fence struct {
+	clock clock.PassiveClock
+	until atomic.Pointer[time.Time]
+}
+
+// New returns a closed fence.
+func New(clock clock.PassiveClock) *Fence { return &Fence{clock: clock} }
+
+// OpenUntil lets writes through until the given time of the fence's clock.
+func (f *Fence) OpenUntil(until time.Time) { f.until.Store(&until) }
+
+// Close lets no more writes through.
+func (f *Fence) Close() { f.until.Store(nil) }
+
+// IsOpen reports whether writes are let through now.
+func (f *Fence) IsOpen() bool {
+	if f == nil {
+		return true
+	}
+	until := f.until.Load()
+	return until != nil && f.clock.Now().Before(*until)
+}
+
+// Wrap returns a transport that sends writes only while the fence is open, and reads always. The error is [ErrClosed] otherwise.
+func (f *Fence) Wrap(next http.RoundTripper) http.RoundTripper {
+	if f == nil {
+		return next
+	}
+	return &roundTripper{f, next}
+}
+
+type roundTripper struct {
+	fence *Fence
+	next  http.RoundTripper
+}
+
+var _ utilnet.RoundTripperWrapper = &roundTripper{}
+
+func (r *roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
+	if isWrite(request) && !r.fence.IsOpen() {
+		if request.Body != nil {
+			_ = request.Body.Close()
+		}
+		return nil, fmt.Errorf("%s %s was not sent: %w", request.Method, request.URL.Path, ErrClosed)
+	}
+	return r.next.RoundTrip(request)
+}
+
+// WrappedRoundTripper lets client-go find the transport that dials.
+func (r *roundTripper) WrappedRoundTripper() http.RoundTripper { return r.next }
+
+// isWrite reports whether a request may change something. Reviews are created, but only ask a question.
+func isWrite(request *http.Request) bool {
+	switch request.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return false
+	case http.MethodPost:
+		return !reviews[path.Base(strings.TrimSuffix(request.URL.Path, "/"))]
+	default:
+		return true
+	}
+}
+
+// reviews are the resources of authentication.k8s.io and authorization.k8s.io that are never stored.
+var reviews = map[string]bool{
+	"selfsubjectreviews": true, "selfsubjectaccessreviews": true, "selfsubjectrulesreviews": true,
+	"tokenreviews": true, "subjectaccessreviews": true, "localsubjectaccessreviews": true,
+}

@@ -1,0 +1,156 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/synchub-dev/synchub/test/framework/installation"
+)
+
+var _ = Describe("replicas that do not lead", func() {
+	It("fill their caches, write nothing, and list nothing again when they lead", Label("faults"), func(ctx SpecContext) {
+		const ns, count = "standby", 100
+		inventory := newInventory(ctx, ns)
+		mailbox := register(ctx, inventory, "quiet", "hosting")
+		hosting := target("hosting")
+		apply(ctx, mailbox, documents(namespace(ns), everythingIn(ns)))
+		fill(ctx, mailbox, ns, "object-", count)
+		Eventually(func() int { return len(identities(ctx, hosting, configMaps, ns, "object-")) }).WithContext(ctx).Should(Equal(count))
+		Eventually(value).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "quiet", "status", "syncedResources").Should(ContainSubstring("configmaps"))
+		quiet(ctx)
+		syncTarget, err := inventory.SyncTarget(ctx, "quiet")
+		Expect(err).NotTo(HaveOccurred())
+
+		standby, err := synchub.StartHub()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(standby.AwaitReady(ctx)).To(Succeed())
+		Eventually(cachedOfTarget).WithContext(ctx).WithArguments(standby, string(syncTarget.UID), "configmaps").Should(BeNumerically("==", count))
+
+		By("leaving all changes to the leader")
+		patch(ctx, mailbox, configMaps, ns, "object-0", `{"data": {"number": "changed"}}`)
+		patch(ctx, hosting, configMaps, ns, "object-1", `{"data": {"number": "by somebody else"}}`)
+		remove(ctx, mailbox, configMaps, ns, "object-2")
+		apply(ctx, mailbox, documents(namespace("standby-other"), selecting("standby-other", configMaps)))
+		remove(ctx, mailbox, syncerConfigs, "", "standby-other")
+		Eventually(value).WithContext(ctx).WithArguments(hosting, configMaps, ns, "object-0", "data", "number").Should(Equal("changed"))
+		Eventually(value).WithContext(ctx).WithArguments(hosting, configMaps, ns, "object-1", "data", "number").Should(Equal("1"))
+		eventuallyGone(ctx, hosting, configMaps, ns, "object-2")
+		quiet(ctx)
+		Eventually(cachedOfTarget).WithContext(ctx).WithArguments(standby, string(syncTarget.UID), "configmaps").Should(BeNumerically("==", count-1))
+		requests, err := standby.Requests(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(writesAmong(requests)).To(BeEmpty())
+		Expect(installation.Caused(requests)).To(And(HaveLen(3),
+			HaveKey("mailbox extra get apibindings"), HaveKey("mailbox extra get logicalclusters"), HaveKey("mailbox extra list syncerconfigs"),
+		), "the replica proves by itself that a config is gone, and nothing else")
+		placed := identities(ctx, hosting, configMaps, ns, "")
+
+		By("leading")
+		code, err := hub.Terminate(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(code).To(BeZero())
+		hub = standby
+		apply(ctx, mailbox, configMap(ns, "first", "1"))
+		eventuallyExists(ctx, hosting, configMaps, ns, "first")
+		Eventually(looked).WithContext(ctx).WithArguments(string(syncTarget.UID)).Should(BeNumerically(">=", count))
+		quiet(ctx)
+		after, err := standby.Requests(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(difference(installation.Caused(requests), installation.Caused(after, boundedByTime...))).To(Equal(map[string]float64{"target object apply configmaps": 1}))
+		Expect(listsOfObjects(after)).To(Equal(listsOfObjects(requests)), "all caches were full")
+		now := identities(ctx, hosting, configMaps, ns, "")
+		maps.DeleteFunc(now, func(name, _ string) bool { return name == "first" })
+		Expect(now).To(Equal(placed))
+	}, NodeTimeout(4*time.Minute))
+
+	It("write nothing after a pause in which another one took the Lease", Label("faults"), func(ctx SpecContext) {
+		const ns, count = "paused", 50
+		mailbox := sharedMailbox(ctx, "florin")
+		apply(ctx, mailbox, documents(namespace(ns), everythingIn(ns)))
+		fill(ctx, mailbox, ns, "object-", count)
+		Eventually(func() int { return len(identities(ctx, target("florin"), configMaps, ns, "object-")) }).WithContext(ctx).Should(Equal(count))
+		standby, err := synchub.StartHub()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(standby.AwaitReady(ctx)).To(Succeed())
+
+		former := hub
+		Expect(former.Pause()).To(Succeed())
+		hub = standby
+		patch(ctx, mailbox, configMaps, ns, "object-0", `{"data": {"number": "changed"}}`)
+		remove(ctx, mailbox, configMaps, ns, "object-1")
+		patch(ctx, target("florin"), configMaps, ns, "object-2", `{"data": {"number": "by somebody else"}}`)
+		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "object-0", "data", "number").Should(Equal("changed"))
+		eventuallyGone(ctx, target("florin"), configMaps, ns, "object-1")
+		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "object-2", "data", "number").Should(Equal("2"))
+		quiet(ctx)
+		placed, kept := identities(ctx, target("florin"), configMaps, ns, ""), identities(ctx, mailbox, configMaps, ns, "")
+
+		Expect(former.Resume()).To(Succeed())
+		code, err := former.Wait(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(code).NotTo(BeZero(), "the replica ends, and is started again")
+		Expect(identities(ctx, target("florin"), configMaps, ns, "")).To(Equal(placed))
+		Expect(identities(ctx, mailbox, configMaps, ns, "")).To(Equal(kept))
+	}, NodeTimeout(4*time.Minute))
+})
+
+// cachedOfTarget returns how many objects of a resource of a target the replica caches.
+func cachedOfTarget(ctx context.Context, replica *installation.Hub, syncTarget, resource string) (objects float64) {
+	samples, err := replica.Metrics(ctx)
+	if err != nil {
+		return -1
+	}
+	for sample, count := range samples {
+		if strings.HasPrefix(sample, "synchub_target_cache_objects{") && strings.Contains(sample, syncTarget) && strings.Contains(sample, `resource="`+resource+`"`) {
+			objects += count
+		}
+	}
+	return objects
+}
+
+// readVerbs are the verbs of requests that change nothing.
+var readVerbs = []string{"get", "list", "watch"}
+
+// writesAmong returns the requests that may change something. Reviews are not stored.
+func writesAmong(requests map[installation.Request]float64) map[string]float64 {
+	writes := map[string]float64{}
+	for kind, count := range requests {
+		if !slices.Contains(readVerbs, kind.Verb) && !strings.HasSuffix(kind.Resource, "reviews") {
+			writes[kind.String()] += count
+		}
+	}
+	return writes
+}
+
+// listsOfObjects returns the lists in mailboxes and targets.
+func listsOfObjects(requests map[installation.Request]float64) map[string]float64 {
+	lists := map[string]float64{}
+	for kind, count := range requests {
+		if kind.Verb == "list" && kind.Destination != "control" {
+			lists[kind.String()] += count
+		}
+	}
+	return lists
+}
