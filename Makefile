@@ -16,7 +16,7 @@ VERSION_FLAGS = -X main.version=$(VERSION) -X main.commit=$(COMMIT) -X main.date
 BUILD_FLAGS   = -buildvcs=false -ldflags '$(VERSION_FLAGS)'
 
 # All but the end-to-end specs, which ginkgo runs, and the tests with hundreds of targets and of an upgrade.
-UNIT_PACKAGES = $(shell go list ./... | grep -v -e /synchub/test/e2e -e /synchub/test/scale -e /synchub/test/upgrade -e /synchub/test/compatibility)
+UNIT_PACKAGES = $(shell go list ./... | grep -v -e /synchub/test/e2e -e /synchub/test/scale -e /synchub/test/upgrade -e /synchub/test/compatibility -e /synchub/test/shards)
 
 UNIT_TIMEOUT ?= 30m
 E2E_TIMEOUT  ?= 45m
@@ -170,6 +170,11 @@ test-upgrade: test-tools ## Upgrade from the version UPGRADE_FROM under load, an
 test-compatibility: test-tools ## Run a hub on the oldest and one on the newest Kubernetes, each with its own cluster as target
 	go run ./hack/buildtools -for compatibility
 	go test -race -vet=off -count=1 -timeout $(UNIT_TIMEOUT) -v ./test/compatibility
+
+.PHONY: test-shards
+test-shards: test-tools ## Run a hub with a kcp of two shards behind a front proxy
+	go run ./hack/buildtools -for shards
+	go test -race -vet=off -count=1 -timeout $(UNIT_TIMEOUT) -v ./test/shards
 
 .PHONY: test-e2e
 test-e2e: test-tools ## Run the end-to-end tests; FOCUS=<regular expression> selects specs

@@ -43,11 +43,13 @@ const (
 	forRelease = "release"
 	// forCompatibility is for the oldest and the newest Kubernetes that synchub is tested with.
 	forCompatibility = "compatibility"
+	// forShards is for a kcp of several shards.
+	forShards = "shards"
 	forAll           = "all"
 )
 
 // purposes are the values of -for.
-var purposes = []string{forDemo, forTest, forVerify, forRelease, forCompatibility, forAll}
+var purposes = []string{forDemo, forTest, forVerify, forRelease, forCompatibility, forShards, forAll}
 
 // table is in build order: the longest builds come first, so that later steps are faster than expected.
 var table = []tool{
@@ -79,6 +81,8 @@ var table = []tool{
 		ldflags: mainVersion, purposes: []string{forRelease}},
 	{name: "goreleaser", dir: "goreleaser", module: "github.com/goreleaser/goreleaser/v2", pkg: "github.com/goreleaser/goreleaser/v2",
 		ldflags: mainVersion, purposes: []string{forRelease}},
+	ofShards("kcp-front-proxy"),
+	ofShards("cache-server"),
 	otherAPIServer("oldest"),
 	otherAPIServer("newest"),
 }
@@ -86,6 +90,12 @@ var table = []tool{
 func kubernetes(name string, purposes ...string) tool {
 	return tool{name: name, dir: "kubernetes", module: "k8s.io/kubernetes", pkg: "k8s.io/kubernetes/cmd/" + name,
 		ldflags: kubernetesVersion, purposes: purposes}
+}
+
+// ofShards returns a program that a kcp of several shards needs beside kcp itself.
+func ofShards(name string) tool {
+	return tool{name: name, dir: "kcp", module: "github.com/kcp-dev/kcp", pkg: "github.com/kcp-dev/kcp/cmd/" + name,
+		ldflags: stripped, purposes: []string{forShards}}
 }
 
 // otherAPIServer returns the API server of the oldest or the newest Kubernetes that synchub is tested with.

@@ -106,9 +106,14 @@ type fakeLock struct {
 	resourcelock.Interface
 	err     error
 	onWrite func()
+	record  resourcelock.LeaderElectionRecord
 }
 
 func (l *fakeLock) Identity() string { return "one" }
+
+func (l *fakeLock) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	return &l.record, nil, l.err
+}
 
 func (l *fakeLock) Create(context.Context, resourcelock.LeaderElectionRecord) error {
 	l.onWrite()
@@ -143,5 +148,28 @@ func TestLockOpensTheFenceFromTheBeginningOfAWrite(t *testing.T) {
 	g.Expect(lock.Update(t.Context(), mine)).To(Succeed())
 	server.onWrite = func() { g.Expect(fence.IsOpen()).To(BeFalse(), "before the release is sent") }
 	g.Expect(lock.Update(t.Context(), released)).To(Succeed())
+	g.Expect(fence.IsOpen()).To(BeFalse())
+}
+
+func TestLockClosesTheFenceWhenAnotherReplicaHoldsIt(t *testing.T) {
+	g := NewWithT(t)
+	clock := testingclock.NewFakePassiveClock(time.Now())
+	fence := New(clock)
+	server := &fakeLock{onWrite: func() {}, record: resourcelock.LeaderElectionRecord{HolderIdentity: "one"}}
+	lock := fence.Lock(server, time.Hour)
+	g.Expect(lock.Update(t.Context(), server.record)).To(Succeed())
+	_, _, err := lock.Get(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(fence.IsOpen()).To(BeTrue())
+
+	server.err = errors.New("timeout")
+	server.record.HolderIdentity = "two"
+	_, _, err = lock.Get(t.Context())
+	g.Expect(err).To(MatchError("timeout"))
+	g.Expect(fence.IsOpen()).To(BeTrue(), "an answer that did not come says nothing")
+
+	server.err = nil
+	_, _, err = lock.Get(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(fence.IsOpen()).To(BeFalse())
 }

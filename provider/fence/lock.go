@@ -36,6 +36,16 @@ type fencedLock struct {
 	hold  time.Duration
 }
 
+// Get implements [resourcelock.Interface]. If another replica holds the lock, because somebody has deleted or changed the Lease, this one
+// stops to write at once, and not only when the leader election gives up.
+func (l *fencedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.Interface.Get(ctx)
+	if err == nil && record.HolderIdentity != l.Identity() {
+		l.fence.Close()
+	}
+	return record, raw, err
+}
+
 // Create implements [resourcelock.Interface].
 func (l *fencedLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	return l.write(ctx, record, l.Interface.Create)

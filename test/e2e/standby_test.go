@@ -114,6 +114,52 @@ var _ = Describe("replicas that do not lead", func() {
 		Expect(identities(ctx, target("florin"), configMaps, ns, "")).To(Equal(placed))
 		Expect(identities(ctx, mailbox, configMaps, ns, "")).To(Equal(kept))
 	}, NodeTimeout(4*time.Minute))
+
+	It("lose and double nothing when the Lease is deleted in the middle of a burst", Label("faults"), func(ctx SpecContext) {
+		const ns, count = "unleased", 100
+		mailbox := sharedMailbox(ctx, "florin")
+		apply(ctx, mailbox, documents(namespace(ns), everythingIn(ns)))
+		standby, err := synchub.StartHub()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(standby.AwaitReady(ctx)).To(Succeed())
+		replicas := []*installation.Hub{hub, standby}
+		filled := make(chan struct{})
+		go func() {
+			defer GinkgoRecover()
+			defer close(filled)
+			fill(ctx, mailbox, ns, "object-", count)
+		}()
+		Eventually(func() int { return len(identities(ctx, target("florin"), configMaps, ns, "object-")) }).WithContext(ctx).Should(BeNumerically(">", count/5))
+		remove(ctx, target("hosting"), leases, installation.Namespace, "synchub")
+		placed := identities(ctx, target("florin"), configMaps, ns, "object-")
+		Eventually(filled).WithContext(ctx).Should(BeClosed())
+		Eventually(func() int { return len(identities(ctx, target("florin"), configMaps, ns, "object-")) }).WithContext(ctx).Should(Equal(count))
+
+		By("having one leader again, and the other one ended or on standby")
+		Eventually(value).WithContext(ctx).WithArguments(target("hosting"), leases, installation.Namespace, "synchub", "spec", "holderIdentity").ShouldNot(BeEmpty())
+		Eventually(func() (leading int) {
+			for _, replica := range replicas {
+				if samples, err := replica.Metrics(ctx); err == nil && samples[`leader_election_master_status{name="synchub"}`] == 1 {
+					leading++
+					hub = replica
+				}
+			}
+			return leading
+		}).WithContext(ctx).Should(Equal(1))
+		patch(ctx, mailbox, configMaps, ns, "object-0", `{"data": {"number": "changed"}}`)
+		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "object-0", "data", "number").Should(Equal("changed"))
+		after := identities(ctx, target("florin"), configMaps, ns, "object-")
+		delete(placed, "object-0")
+		for name, identity := range placed {
+			Expect(after).To(HaveKeyWithValue(name, identity), "what was placed before must not be written again")
+		}
+		for _, replica := range replicas {
+			if replica != hub && !replica.Ended() {
+				_, err := replica.Terminate(ctx)
+				Expect(err).NotTo(HaveOccurred())
+			}
+		}
+	}, NodeTimeout(4*time.Minute))
 })
 
 // cachedOfTarget returns how many objects of a resource of a target the replica caches.

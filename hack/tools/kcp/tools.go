@@ -16,7 +16,11 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package tools pins the kcp server that the tests and the demo run.
+// Package tools pins the kcp server that the tests and the demo run, and what a kcp of several shards needs beside it.
 package tools
 
-import _ "github.com/kcp-dev/kcp/cmd/kcp"
+import (
+	_ "github.com/kcp-dev/kcp/cmd/cache-server"
+	_ "github.com/kcp-dev/kcp/cmd/kcp"
+	_ "github.com/kcp-dev/kcp/cmd/kcp-front-proxy"
+)
