@@ -22,7 +22,10 @@ import (
 	"fmt"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -76,7 +79,7 @@ func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *
 	return &clusters{
 		provider: provider,
 		ledger: ledger.New(ledger.Options{
-			Client: provider.GetClient(), Reader: provider.GetAPIReader(), LeaseUID: leaseUIDReader(hosting, options.Lease),
+			Client: provider.GetClient(), Reader: provider.GetAPIReader(), Holder: holderReader(hosting, options.Lease),
 			Clock: clock.RealClock{}, Log: options.Log.WithName("ledger"),
 		}),
 		inventories: multi, inventoryProvider: inventoryProvider,
@@ -116,16 +119,27 @@ func (c *clusters) addTo(hosting, standby manager.Manager) error {
 		standby.Add(findInventories), standby.Add(c.mailboxes), standby.Add(c.workloads), standby.Add(c.targets))
 }
 
-// leaseUIDReader returns a function that reads the UID of a Lease in the hosting cluster; the UID is empty if the Lease has
-// no name.
-func leaseUIDReader(hosting manager.Manager, name types.NamespacedName) func(ctx context.Context) (string, error) {
-	return func(ctx context.Context) (string, error) {
+// holderReader returns a function that reads by which Lease of the hosting cluster the hub leads; the Holder is zero if the Lease has no
+// name.
+func holderReader(hosting manager.Manager, name types.NamespacedName) func(ctx context.Context) (ledger.Holder, error) {
+	uidOf := func(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (string, error) {
+		object := &metav1.PartialObjectMetadata{}
+		object.SetGroupVersionKind(kind)
+		err := hosting.GetAPIReader().Get(ctx, key, object)
+		return string(object.UID), err
+	}
+	return func(ctx context.Context) (holder ledger.Holder, err error) {
 		if name.Name == "" {
-			return "", nil
+			return ledger.Holder{}, nil
 		}
-		lease := &metav1.PartialObjectMetadata{}
-		lease.SetGroupVersionKind(coordinationv1.SchemeGroupVersion.WithKind("Lease"))
-		err := hosting.GetAPIReader().Get(ctx, name, lease)
-		return string(lease.UID), err
+		if holder.Lease, err = uidOf(ctx, coordinationv1.SchemeGroupVersion.WithKind("Lease"), name); err != nil {
+			return holder, err
+		}
+		holder.Namespace, err = uidOf(ctx, corev1.SchemeGroupVersion.WithKind("Namespace"), types.NamespacedName{Name: name.Namespace})
+		if apierrors.IsForbidden(err) {
+			// The rights are those of a former version, or an operator's own. The Lease alone identifies the hub then.
+			err = nil
+		}
+		return holder, err
 	}
 }

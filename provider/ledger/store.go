@@ -43,9 +43,9 @@ const (
 	syncTargetLabel = "synchub.dev/synctarget"
 	// entryKey is the key of the entry in its ConfigMap.
 	entryKey = "entry"
-	// leaderConfigMap is the ConfigMap of the leading hub. renewTimeKey is the key of the time of its last write, and
-	// leaseKey that of the UID of its Lease.
-	leaderConfigMap, renewTimeKey, leaseKey = "leader", "led", "lease"
+	// leaderConfigMap is the ConfigMap of the leading hub. renewTimeKey is the key of the time of its last write, and leaseKey
+	// and namespaceKey are those of its [Holder].
+	leaderConfigMap, renewTimeKey, leaseKey, namespaceKey = "leader", "led", "lease", "namespace"
 	// renewInterval is the interval at which the leader writes that ConfigMap. A hub that has not written it for
 	// otherHubTimeout has ended.
 	renewInterval   = time.Minute
@@ -66,10 +66,24 @@ type Options struct {
 	// Client writes to the provider workspace, and Reader reads from it without a cache.
 	Client client.Client
 	Reader client.Reader
-	// LeaseUID returns the UID of the Lease of this hub, or "" if the hub leads without a Lease. It may be nil.
-	LeaseUID func(ctx context.Context) (string, error)
-	Clock    clock.WithTicker
-	Log      logr.Logger
+	// Holder returns who this hub is; the zero Holder if the hub leads without a Lease. It may be nil.
+	Holder func(ctx context.Context) (Holder, error)
+	Clock  clock.WithTicker
+	Log    logr.Logger
+}
+
+// Holder identifies a hub by its Lease, which its replicas share.
+type Holder struct {
+	// Lease is the UID of the Lease.
+	Lease string
+	// Namespace is the UID of the namespace of the Lease; empty if the hub may not read it. A Lease that somebody has deleted
+	// comes back with another UID, but in the same namespace.
+	Namespace string
+}
+
+// isOther reports whether another hub is the holder. Nobody is another hub for one without a Lease.
+func (h Holder) isOther(other Holder) bool {
+	return h.Lease != "" && h.Lease != other.Lease && (h.Namespace == "" || h.Namespace != other.Namespace)
 }
 
 // Store holds all entries in memory and writes their changes to the provider workspace. Only the leader starts it. It
@@ -81,9 +95,9 @@ type Store struct {
 	lock              sync.Mutex
 	records           map[types.UID]*record
 	previousRenewTime time.Time
-	// leaderVersion is the resourceVersion of leaderConfigMap, and leaseUID the UID of the Lease of this hub. Only Start uses
-	// them.
-	leaderVersion, leaseUID string
+	// leaderVersion is the resourceVersion of leaderConfigMap, and holder this hub. Only Start uses them.
+	leaderVersion string
+	holder        Holder
 }
 
 // record is an entry with the state for writing it.
@@ -130,8 +144,8 @@ func (l *Store) Start(ctx context.Context) error {
 
 // load reads all entries, after it has waited for the end of another hub.
 func (l *Store) load(ctx context.Context) error {
-	if l.LeaseUID != nil {
-		if err := l.withTimeout(ctx, func(ctx context.Context) (err error) { l.leaseUID, err = l.LeaseUID(ctx); return err }); err != nil {
+	if l.Holder != nil {
+		if err := l.withTimeout(ctx, func(ctx context.Context) (err error) { l.holder, err = l.Holder(ctx); return err }); err != nil {
 			return fmt.Errorf("cannot read the Lease by which this hub leads: %w", err)
 		}
 	}
@@ -215,15 +229,15 @@ func (l *Store) readLeader(ctx context.Context) (renewTime time.Time, other stri
 	if err != nil {
 		renewTime = time.Time{}
 	}
-	if lease := leader.Data[leaseKey]; l.leaseUID != "" && lease != l.leaseUID {
-		other = lease
+	if found := (Holder{Lease: leader.Data[leaseKey], Namespace: leader.Data[namespaceKey]}); l.holder.isOther(found) {
+		other = found.Lease
 	}
 	return renewTime, other, nil
 }
 
 func (l *Store) otherHubError(lease string, renewTime time.Time) error {
 	return fmt.Errorf("%w: it leads by the Lease with the UID %s, and did at %s by its clock; this one has the Lease %s. Stop one of them, or give it a provider workspace of its own. "+
-		"What is left of a hub that was stopped ends after two minutes", ErrOtherHubActive, lease, renewTime.Format(time.RFC3339), l.leaseUID)
+		"What is left of a hub that was stopped ends after two minutes", ErrOtherHubActive, lease, renewTime.Format(time.RFC3339), l.holder.Lease)
 }
 
 // renewLeader writes that this hub leads now. A conflict shows that another hub has written, whatever its clock says.
@@ -232,7 +246,7 @@ func (l *Store) renewLeader(ctx context.Context) error {
 	for {
 		leader := &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: leaderConfigMap, ResourceVersion: l.leaderVersion},
-			Data:       map[string]string{renewTimeKey: l.Clock.Now().UTC().Format(time.RFC3339), leaseKey: l.leaseUID},
+			Data:       map[string]string{renewTimeKey: l.Clock.Now().UTC().Format(time.RFC3339), leaseKey: l.holder.Lease, namespaceKey: l.holder.Namespace},
 		}
 		err := l.withTimeout(ctx, func(ctx context.Context) error {
 			if l.leaderVersion == "" {

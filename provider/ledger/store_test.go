@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -251,7 +252,9 @@ func TestStart(t *testing.T) {
 func TestOnlyOneHubWorks(t *testing.T) {
 	s, clock := newFakeStore(), testclock.NewFakeClock(noon)
 	hub := func(lease string) *Store {
-		return New(Options{Client: s, Reader: s, Clock: clock, Log: logr.Discard(), LeaseUID: func(context.Context) (string, error) { return lease, nil }})
+		// The test names a hub by its Lease, with the namespace after a slash.
+		lease, namespace, _ := strings.Cut(lease, "/")
+		return New(Options{Client: s, Reader: s, Clock: clock, Log: logr.Discard(), Holder: func(context.Context) (Holder, error) { return Holder{lease, namespace}, nil }})
 	}
 	begin := func(l *Store) error {
 		if err := l.load(t.Context()); err != nil {
@@ -259,7 +262,7 @@ func TestOnlyOneHubWorks(t *testing.T) {
 		}
 		return l.renewLeader(t.Context())
 	}
-	first, atOnce := hub("one"), hub("other")
+	first, atOnce := hub("one/here"), hub("other/there")
 	if err := errors.Join(first.load(t.Context()), atOnce.load(t.Context()), first.renewLeader(t.Context())); err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +272,10 @@ func TestOnlyOneHubWorks(t *testing.T) {
 	for name, test := range map[string]struct {
 		lease   string
 		refused bool
-	}{"another": {"other", true}, "a replica": {"one", false}, "one without a Lease": {"", false}} {
+	}{
+		"another": {"other/there", true}, "another that may not read its namespace": {"other", true}, "a replica": {"one/here", false},
+		"a replica of a former version": {"one", false}, "a replica after the Lease was deleted": {"later/here", false}, "one without a Lease": {"", false},
+	} {
 		if err := begin(hub(test.lease)); errors.Is(err, ErrOtherHubActive) != test.refused || err != nil && !test.refused {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -284,7 +290,7 @@ func TestOnlyOneHubWorks(t *testing.T) {
 		t.Errorf("after it was deleted: %v", err)
 	}
 	clock.Step(3 * time.Minute)
-	if err := begin(hub("one")); err != nil {
+	if err := begin(hub("one/here")); err != nil {
 		t.Errorf("a replica after a long time: %v", err)
 	}
 	if err := first.renewLeader(t.Context()); err != nil {
@@ -292,7 +298,7 @@ func TestOnlyOneHubWorks(t *testing.T) {
 	}
 	clock.Step(3 * time.Minute)
 	began := make(chan error)
-	go func() { began <- begin(hub("other")) }()
+	go func() { began <- begin(hub("other/there")) }()
 	awaitWaiter(clock)
 	clock.Step(otherHubTimeout)
 	if err := <-began; err != nil {
@@ -317,7 +323,7 @@ func TestOnlyOneHubWorksWhateverClocksSay(t *testing.T) {
 			s := newFakeStore()
 			hub := func(lease string, ahead time.Duration) (*Store, *testclock.FakeClock) {
 				clock := testclock.NewFakeClock(noon.Add(ahead))
-				return New(Options{Client: s, Reader: s, Clock: clock, Log: logr.Discard(), LeaseUID: func(context.Context) (string, error) { return lease, nil }}), clock
+				return New(Options{Client: s, Reader: s, Clock: clock, Log: logr.Discard(), Holder: func(context.Context) (Holder, error) { return Holder{Lease: lease}, nil }}), clock
 			}
 			first, _ := hub("one", 0)
 			if err := errors.Join(first.load(t.Context()), first.renewLeader(t.Context())); err != nil {

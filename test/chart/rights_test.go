@@ -93,6 +93,13 @@ func (c *cluster) checkRights(t *testing.T, more ...string) {
 	}); err != nil || may {
 		t.Errorf("the hub may update the Lease of somebody else: %v", err)
 	}
+	for name, want := range map[string]bool{namespace: true, "kube-system": false} {
+		// The API server takes a request for a Namespace for one within it.
+		may, err := c.may(contextFor(t), chart.ServiceAccount, authorizationv1.ResourceAttributes{Namespace: name, Verb: "get", Resource: "namespaces", Name: name})
+		if err != nil || may != want {
+			t.Errorf("the hub may get the Namespace %s: %t, %v", name, may, err)
+		}
+	}
 	want := hubRights()
 	for _, right := range more {
 		want[right] = true

@@ -59,7 +59,7 @@ func newTestEnv(t *testing.T) *testEnv {
 // register makes a fleet that knows the mailboxes of the hub's user.
 func (e *testEnv) register(hub *inventoryenv.Hub) (err error) {
 	store := ledger.New(ledger.Options{
-		Client: hub.Provider.GetClient(), Reader: hub.Provider.GetAPIReader(), LeaseUID: func(context.Context) (string, error) { return "", nil },
+		Client: hub.Provider.GetClient(), Reader: hub.Provider.GetAPIReader(),
 		Clock: clock.RealClock{}, Log: logr.Discard(),
 	})
 	config := hub.Access.WorkspaceConfig(inventoryenv.Workspace)
