@@ -45,7 +45,7 @@ const (
 	forCompatibility = "compatibility"
 	// forShards is for a kcp of several shards.
 	forShards = "shards"
-	forAll           = "all"
+	forAll    = "all"
 )
 
 // purposes are the values of -for.

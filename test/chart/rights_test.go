@@ -57,6 +57,23 @@ func hubRights() map[string]bool {
 	return rights
 }
 
+// checkNamedRights reviews what the hub may do with objects of certain names only.
+func (c *cluster) checkNamedRights(t *testing.T) {
+	// The API server takes a request for a Namespace for one within it.
+	namespaceOf := func(name string) authorizationv1.ResourceAttributes {
+		return authorizationv1.ResourceAttributes{Namespace: name, Verb: "get", Resource: "namespaces", Name: name}
+	}
+	for question, want := range map[authorizationv1.ResourceAttributes]bool{
+		{Namespace: namespace, Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Name: "of-somebody-else"}: false,
+		namespaceOf(namespace):     true,
+		namespaceOf("kube-system"): false,
+	} {
+		if may, err := c.may(contextFor(t), chart.ServiceAccount, question); err != nil || may != want {
+			t.Errorf("the hub may %s %s %s: %t, %v", question.Verb, question.Resource, question.Name, may, err)
+		}
+	}
+}
+
 // checkRights reviews every verb on every resource that the API server serves, in the hub's namespace, in another
 // namespace, and in the whole cluster. Permissions that every account has do not count. More are rights beside [hubRights].
 func (c *cluster) checkRights(t *testing.T, more ...string) {
@@ -88,18 +105,7 @@ func (c *cluster) checkRights(t *testing.T, more ...string) {
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	if may, err := c.may(contextFor(t), chart.ServiceAccount, authorizationv1.ResourceAttributes{
-		Namespace: namespace, Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Name: "of-somebody-else",
-	}); err != nil || may {
-		t.Errorf("the hub may update the Lease of somebody else: %v", err)
-	}
-	for name, want := range map[string]bool{namespace: true, "kube-system": false} {
-		// The API server takes a request for a Namespace for one within it.
-		may, err := c.may(contextFor(t), chart.ServiceAccount, authorizationv1.ResourceAttributes{Namespace: name, Verb: "get", Resource: "namespaces", Name: name})
-		if err != nil || may != want {
-			t.Errorf("the hub may get the Namespace %s: %t, %v", name, may, err)
-		}
-	}
+	c.checkNamedRights(t)
 	want := hubRights()
 	for _, right := range more {
 		want[right] = true
