@@ -257,3 +257,22 @@ func TestOldestFirst(t *testing.T) {
 		slices.Reverse(all)
 	}
 }
+
+// A replica that does not lead publishes what the export has, and no more.
+func TestMissingEntries(t *testing.T) {
+	claimed := exportEntry{GroupResource: schema.GroupResource{Resource: "configmaps"}}
+	exported := exportEntry{GroupResource: schema.GroupResource{Group: "apps", Resource: "deployments"}, schema: "v1.deployments.apps"}
+	changed, missing := exported, exportEntry{GroupResource: schema.GroupResource{Resource: "secrets"}}
+	changed.schema = "v2.deployments.apps"
+	spec := &apisv1alpha2.APIExportSpec{}
+	addEntry(spec, claimed)
+	addEntry(spec, exported)
+	before := spec.DeepCopy()
+	got := missingEntries(spec, []exportEntry{claimed, exported, changed, missing})
+	if len(got) != 2 || got[changed] == nil || got[missing] == nil {
+		t.Errorf("got %v", got)
+	}
+	if !reflect.DeepEqual(spec, before) {
+		t.Error("the export was changed")
+	}
+}

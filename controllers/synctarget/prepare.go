@@ -41,6 +41,7 @@ func (c *Controller) prepare(ctx context.Context, request mcreconcile.Request) e
 	if err := inventory.GetClient().Get(ctx, request.NamespacedName, &syncTarget); err != nil {
 		if apierrors.IsNotFound(err) {
 			c.untrack(request)
+			c.forgetPrepared(request)
 			return nil
 		}
 		return err
@@ -93,6 +94,13 @@ func (c *Controller) markPrepared(request mcreconcile.Request) {
 		return
 	}
 	c.prepared[request] = struct{}{}
+}
+
+// forgetPrepared forgets a SyncTarget that is gone, unless this replica leads by now.
+func (c *Controller) forgetPrepared(request mcreconcile.Request) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	delete(c.prepared, request)
 }
 
 // onElected reconciles everything that was only prepared. What this replica knows of a SyncTarget beside its Secret it has not seen as

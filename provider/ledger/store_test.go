@@ -229,6 +229,39 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// A replica that does not lead reads single entries. The load replaces them.
+func TestReadBeforeTheLoad(t *testing.T) {
+	s := newFakeStore()
+	leader := s.loaded(t)
+	s.update(t, leader, func(entry *Entry) { entry.Mailbox = "m" })
+	l := New(Options{Client: s, Reader: s, Clock: testclock.NewFakeClock(noon), Log: logr.Discard()})
+	if entry, err := l.Read(t.Context(), "florin"); err != nil || entry.Mailbox != "m" || l.Get("florin").Mailbox != "m" {
+		t.Errorf("got %+v, %v, then %+v", entry, err, l.Get("florin"))
+	}
+	if _, loaded := l.SyncTargets(); loaded {
+		t.Error("one entry is taken for all")
+	}
+	s.update(t, leader, func(entry *Entry) { entry.Mailbox = "n" })
+	if err := l.load(t.Context()); err != nil || l.Get("florin").Mailbox != "n" {
+		t.Errorf("after the load: %+v, %v", l.Get("florin"), err)
+	}
+	s.update(t, leader, func(entry *Entry) { entry.Mailbox = "o" })
+	if entry, err := l.Read(t.Context(), "florin"); err != nil || entry.Mailbox != "o" || l.Get("florin").Mailbox != "n" {
+		t.Errorf("the leader believes itself: %+v, %v, %+v", entry, err, l.Get("florin"))
+	}
+
+	other := New(Options{Client: s, Reader: s, Clock: testclock.NewFakeClock(noon), Log: logr.Discard()})
+	if _, err := other.Read(t.Context(), "florin"); err != nil {
+		t.Fatal(err)
+	}
+	if err := leader.Delete(t.Context(), "florin"); err != nil {
+		t.Fatal(err)
+	}
+	if entry, err := other.Read(t.Context(), "florin"); err != nil || entry.Mailbox != "" || other.Get("florin").Mailbox != "" {
+		t.Errorf("of a SyncTarget that is gone: %+v, %v", entry, err)
+	}
+}
+
 // The leader writes its renew time once a minute, independent of the number of SyncTargets, until its context ends.
 func TestStart(t *testing.T) {
 	s, clock := newFakeStore(), testclock.NewFakeClock(noon)

@@ -165,6 +165,30 @@ var _ = Describe("placement", func() {
 		quiet(ctx)
 		Expect(requestCounts(ctx)).To(BeEmpty(), "no object and no extra request across a restart with nothing changed")
 		Expect(identities(ctx, mailbox, configMaps, ns, "")).To(Equal(before))
+
+		By("a takeover by a standby, which has seen changes")
+		syncTarget, err := inventory.SyncTarget(ctx, "quiet")
+		Expect(err).NotTo(HaveOccurred())
+		standby, err := synchub.StartHub()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(standby.AwaitReady(ctx)).To(Succeed())
+		Eventually(cachedOfTarget).WithContext(ctx).WithArguments(standby, string(syncTarget.UID), "configmaps").Should(BeNumerically(">=", 22))
+		apply(ctx, workload.Config, configMap(ns, "later", "x"))
+		remove(ctx, workload.Config, configMaps, ns, "item-0")
+		eventuallyExists(ctx, hosting, configMaps, ns, "later")
+		eventuallyGone(ctx, hosting, configMaps, ns, "item-0")
+		quiet(ctx)
+		before = identities(ctx, mailbox, configMaps, ns, "")
+		code, err := hub.Terminate(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(code).To(BeZero())
+		hub = standby
+		Eventually(placedPairs).WithContext(ctx).Should(BeNumerically(">=", 22))
+		quiet(ctx)
+		Expect(requestCounts(ctx)).To(BeEmpty(), "no object and no extra request while on standby, nor across the takeover")
+		Expect(identities(ctx, mailbox, configMaps, ns, "")).To(Equal(before))
+		counting(ctx)("an update afterwards", func() { patch(ctx, workload.Config, configMaps, ns, "later", `{"data": {"entry": "y"}}`) }, entry("later", "y"),
+			map[string]float64{"mailbox object update configmaps": 1, "target object apply configmaps": 1})
 	}, NodeTimeout(6*time.Minute))
 
 	It("places only where the administrator of the inventory allows it", func(ctx SpecContext) {
