@@ -21,7 +21,6 @@ import (
 	"fmt"
 
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -86,12 +85,20 @@ var errNotExported = errors.New("the leader has not exported it")
 func missingEntries(spec *apisv1alpha2.APIExportSpec, entries []exportEntry) map[exportEntry]error {
 	missing := map[exportEntry]error{}
 	for _, entry := range entries {
-		with := spec.DeepCopy()
-		if addEntry(with, entry); !apiequality.Semantic.DeepEqual(spec, with) {
+		if !hasEntry(spec, entry) {
 			missing[entry] = errNotExported
 		}
 	}
 	return missing
+}
+
+// hasEntry reports whether the export has the entry, so that addEntry would change nothing.
+func hasEntry(spec *apisv1alpha2.APIExportSpec, entry exportEntry) bool {
+	if entry.schema == "" {
+		return findClaim(spec, entry.GroupResource) != nil
+	}
+	exported := findResourceSchema(spec, entry.GroupResource)
+	return exported != nil && exported.Schema == entry.schema
 }
 
 func findResourceSchema(spec *apisv1alpha2.APIExportSpec, resource schema.GroupResource) *apisv1alpha2.ResourceSchema {

@@ -275,4 +275,10 @@ func TestMissingEntries(t *testing.T) {
 	if !reflect.DeepEqual(spec, before) {
 		t.Error("the export was changed")
 	}
+	for _, entry := range []exportEntry{claimed, exported, changed, missing} {
+		with := spec.DeepCopy()
+		if addEntry(with, entry); hasEntry(spec, entry) != reflect.DeepEqual(spec, with) {
+			t.Errorf("whether the export has %v is not whether adding it changes nothing", entry)
+		}
+	}
 }

@@ -247,7 +247,10 @@ func (c *Controller) Start(ctx context.Context) error {
 	}
 	c.lock.Unlock()
 	for _, workspace := range workspaces {
+		// Whatever was not queued before is found by this and by the next resolve.
 		workspace.addAllPairs()
+		workspace.invalidate()
+		c.resolveRequests.Publish(workspace.cluster)
 	}
 	defer runningControllers.Add(c)()
 	<-ctx.Done()

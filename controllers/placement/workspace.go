@@ -174,8 +174,8 @@ func newWorkspace(c *Controller, cluster logicalcluster.Name) *workspace {
 	return w
 }
 
-// add adds tasks to the queue. Before the controller has started it does nothing: the start adds the task of each pair, and the first
-// resolve selects each object.
+// add adds tasks to the queue. Before the controller has started it does nothing: the start adds the task of each pair, and has all
+// objects selected.
 func (w *workspace) add(tasks ...task) {
 	if w.started.Load() {
 		w.queue.Add(tasks...)

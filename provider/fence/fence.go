@@ -35,14 +35,22 @@ var ErrClosed = errors.New("this replica does not hold the Lease of the hub")
 // Fence says until when this replica may write. A new Fence is closed. A nil Fence is open.
 type Fence struct {
 	clock clock.PassiveClock
-	until atomic.Pointer[time.Time]
+	until atomic.Pointer[deadline]
+}
+
+// deadline is a time by both clocks of a machine. The monotonic one may stand still while a virtual machine is paused, and the wall clock
+// may be set back.
+type deadline struct{ monotonic, wall time.Time }
+
+func (d *deadline) isOver(now time.Time) bool {
+	return !now.Before(d.monotonic) || !now.Round(0).Before(d.wall)
 }
 
 // New returns a closed fence.
 func New(clock clock.PassiveClock) *Fence { return &Fence{clock: clock} }
 
 // OpenUntil lets writes through until the given time of the fence's clock.
-func (f *Fence) OpenUntil(until time.Time) { f.until.Store(&until) }
+func (f *Fence) OpenUntil(until time.Time) { f.until.Store(&deadline{until, until.Round(0)}) }
 
 // Close lets no more writes through.
 func (f *Fence) Close() { f.until.Store(nil) }
@@ -53,7 +61,7 @@ func (f *Fence) IsOpen() bool {
 		return true
 	}
 	until := f.until.Load()
-	return until != nil && f.clock.Now().Before(*until)
+	return until != nil && !until.isOver(f.clock.Now())
 }
 
 // Wrap returns a transport that sends writes only while the fence is open, and reads always. The error is [ErrClosed] otherwise.

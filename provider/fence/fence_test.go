@@ -101,6 +101,26 @@ func TestNilFenceIsOpen(t *testing.T) {
 	g.Expect(send(t, fence.Wrap(server), http.MethodDelete, "/api/v1/namespaces/team")).To(Succeed())
 }
 
+func TestDeadlineIsOverByEitherClock(t *testing.T) {
+	now := time.Now()
+	past, future := now.Add(-time.Second), now.Add(time.Second)
+	for name, test := range map[string]struct {
+		deadline deadline
+		want     bool
+	}{
+		"neither":                          {deadline{future, future.Round(0)}, false},
+		"both":                             {deadline{past, past.Round(0)}, true},
+		"the machine was paused":           {deadline{future, past.Round(0)}, true},
+		"the wall clock was set back":      {deadline{past, future.Round(0)}, true},
+		"at this moment by the monotonic":  {deadline{now, future.Round(0)}, true},
+		"at this moment by the wall clock": {deadline{future, now.Round(0)}, true},
+	} {
+		if got := test.deadline.isOver(now); got != test.want {
+			t.Errorf("%s: got %t", name, got)
+		}
+	}
+}
+
 // fakeLock is the lock of a server that is slow, and fails on request.
 type fakeLock struct {
 	resourcelock.Interface

@@ -72,9 +72,12 @@ var _ = Describe("restarts and removals", func() {
 		eventuallyExists(ctx, target("florin"), configMaps, ns, "one")
 		before := identities(ctx, target("florin"), configMaps, ns, "one")
 
-		second, err := synchub.StartHub()
+		second, err := synchub.StartHub("--standby=cold")
 		Expect(err).NotTo(HaveOccurred())
 		Expect(second.AwaitReady(ctx)).To(Succeed(), "a replica on standby is ready")
+		requests, err := second.Requests(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(listsAndWatches(requests)).To(BeEmpty(), "a cold one fills no cache")
 		code, err := hub.Terminate(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(code).To(BeZero())

@@ -191,6 +191,17 @@ func writesAmong(requests map[installation.Request]float64) map[string]float64 {
 	return writes
 }
 
+// listsAndWatches returns the lists and watches of mailboxes and targets.
+func listsAndWatches(requests map[installation.Request]float64) map[string]float64 {
+	found := map[string]float64{}
+	for kind, count := range requests {
+		if kind.Destination != "control" && (kind.Verb == "list" || kind.Verb == "watch") {
+			found[kind.String()] += count
+		}
+	}
+	return found
+}
+
 // requestsOfCaches returns the requests that fill caches: lists in mailboxes, and watches of ConfigMaps on targets. A leader also lists
 // on targets what nothing selects any more, of other SyncTargets too.
 func requestsOfCaches(requests map[installation.Request]float64) map[string]float64 {

@@ -45,6 +45,7 @@ func TestValidateNamesFields(t *testing.T) {
 		"leaderElection.leaseDuration":   func(s *v1alpha1.HubConfiguration) { s.LeaderElection.LeaseDuration = s.LeaderElection.RenewDeadline },
 		"leaderElection.renewDeadline":   func(s *v1alpha1.HubConfiguration) { s.LeaderElection.RenewDeadline = s.LeaderElection.RetryPeriod },
 		"leaderElection.retryPeriod":     func(s *v1alpha1.HubConfiguration) { s.LeaderElection.RetryPeriod.Duration = 0 },
+		"leaderElection.standby":         func(s *v1alpha1.HubConfiguration) { s.LeaderElection.Standby = "hot" },
 		"metrics.secure":                 func(s *v1alpha1.HubConfiguration) { s.Metrics.CertDir = "certificates" },
 		"profiling.bindAddress":          func(s *v1alpha1.HubConfiguration) { s.Profiling.BindAddress = ":6060" },
 		"mailboxes.maxObjects":           func(s *v1alpha1.HubConfiguration) { s.Mailboxes.MaxObjects = 0 },

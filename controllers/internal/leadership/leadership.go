@@ -14,7 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package leadership tells controllers that run on every replica whether theirs leads.
 package leadership
 
 import (
