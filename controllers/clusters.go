@@ -47,9 +47,10 @@ type clusters struct {
 	// provider is the provider workspace, and ledger the hub's own records there.
 	provider cluster.Cluster
 	ledger   *ledger.Store
-	// inventories runs the controllers that reconcile over all inventory workspaces, which inventoryProvider finds.
-	inventories       mcmanager.Manager
-	inventoryProvider *inventories.Provider
+	// inventories and standbyInventories run the controllers that reconcile over all inventory workspaces, which inventoryProvider
+	// finds: those of the leader, and those of a warm standby too.
+	inventories, standbyInventories mcmanager.Manager
+	inventoryProvider               *inventories.Provider
 	// mailboxes are cached as the cachePolicy says.
 	mailboxes   *mailboxes.Mailboxes
 	cachePolicy *syncmanager.CachePolicy
@@ -82,7 +83,7 @@ func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *
 			Client: provider.GetClient(), Reader: provider.GetAPIReader(), Holder: holderReader(hosting, options.Lease),
 			Clock: clock.RealClock{}, Log: options.Log.WithName("ledger"),
 		}),
-		inventories: multi, inventoryProvider: inventoryProvider,
+		inventories: leaderInventories{multi}, standbyInventories: standbyInventories(multi, options), inventoryProvider: inventoryProvider,
 		mailboxes: mailboxes.New(mailboxes.Options{
 			Access: options.Access, Workspace: options.Workspace, Export: bootstrap.MailboxExport, Resources: syncmanager.ConfigResources,
 			Policy: cachePolicy, MaxBytes: options.MailboxesBytes, AbsenceDelays: options.AbsenceDelays,

@@ -147,7 +147,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 	elected := leadership.Elected(hosting.Elected())
 	syncManager := newSyncManager(clusters, identity, changed, elected, options)
 	syncTargets := synctarget.NewController(synctarget.Options{
-		Elected: elected, Manager: standbyInventories(clusters.inventories, options), Registry: clusters.targets, Sync: syncManager, Ledger: clusters.ledger, Mailboxes: locator,
+		Elected: elected, Manager: clusters.standbyInventories, Registry: clusters.targets, Sync: syncManager, Ledger: clusters.ledger, Mailboxes: locator,
 		ConnectionChanged: &changed.connection, StateChanged: &changed.state, Unauthorized: &changed.unauthorized, Readiness: &changed.readiness,
 		Clock: clock.RealClock{}, Log: options.Log.WithName("synctarget"),
 	})

@@ -40,7 +40,7 @@ func (m hostingOfEveryReplica) Add(runnable manager.Runnable) error {
 // standbyInventories returns the manager of the inventory workspaces for what a warm standby runs too.
 func standbyInventories(inventories mcmanager.Manager, options Options) mcmanager.Manager {
 	if options.ColdStandby {
-		return inventories
+		return leaderInventories{inventories}
 	}
 	return inventoriesOfEveryReplica{inventories}
 }

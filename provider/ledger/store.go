@@ -43,13 +43,6 @@ const (
 	syncTargetLabel = "synchub.dev/synctarget"
 	// entryKey is the key of the entry in its ConfigMap.
 	entryKey = "entry"
-	// leaderConfigMap is the ConfigMap of the leading hub. renewTimeKey is the key of the time of its last write, and leaseKey
-	// and namespaceKey are those of its [Holder].
-	leaderConfigMap, renewTimeKey, leaseKey, namespaceKey = "leader", "led", "lease", "namespace"
-	// renewInterval is the interval at which the leader writes that ConfigMap. A hub that has not written it for
-	// otherHubTimeout has ended.
-	renewInterval   = time.Minute
-	otherHubTimeout = 2 * renewInterval
 	// requestTimeout is the timeout of each request.
 	requestTimeout = 30 * time.Second
 	// pageSize is the number of entries in a page of a list.
@@ -57,9 +50,6 @@ const (
 	// maxAttempts is the maximum number of writes for one change, if another hub changes the entry at the same time.
 	maxAttempts = 3
 )
-
-// ErrOtherHubActive is returned if a hub in another hosting cluster uses the same provider workspace.
-var ErrOtherHubActive = errors.New("another hub works with this provider workspace")
 
 // Options configure a [Store].
 type Options struct {
@@ -70,20 +60,6 @@ type Options struct {
 	Holder func(ctx context.Context) (Holder, error)
 	Clock  clock.WithTicker
 	Log    logr.Logger
-}
-
-// Holder identifies a hub by its Lease, which its replicas share.
-type Holder struct {
-	// Lease is the UID of the Lease.
-	Lease string
-	// Namespace is the UID of the namespace of the Lease; empty if the hub may not read it. A Lease that somebody has deleted
-	// comes back with another UID, but in the same namespace.
-	Namespace string
-}
-
-// isOther reports whether another hub is the holder. Nobody is another hub for one without a Lease.
-func (h Holder) isOther(other Holder) bool {
-	return h.Lease != "" && h.Lease != other.Lease && (h.Namespace == "" || h.Namespace != other.Namespace)
 }
 
 // Store holds all entries in memory and writes their changes to the provider workspace. Only the leader starts it. It
@@ -186,88 +162,6 @@ func readError(err error) error {
 		return fmt.Errorf("the hub may not read its ledger in the namespace %s of the provider workspace; run `synchub init` again as its administrator: %w", Namespace, err)
 	}
 	return fmt.Errorf("cannot read the hub's ledger in the provider workspace: %w", err)
-}
-
-// waitForPreviousHub returns the last renew time of the previous leader, or zero if there is none. If that was another
-// hub and is active, the error is [ErrOtherHubActive]. A previous leader with the same Lease needs no wait. The clocks of
-// two hubs may differ. If the renew time is not recent by this hub's clock, waitForPreviousHub waits and checks whether
-// the other hub writes.
-func (l *Store) waitForPreviousHub(ctx context.Context) (time.Time, error) {
-	renewTime, other, err := l.readLeader(ctx)
-	if err != nil || other == "" {
-		return renewTime, err
-	}
-	if l.Clock.Since(renewTime).Abs() < otherHubTimeout {
-		return renewTime, l.otherHubError(other, renewTime)
-	}
-	l.Log.Info("another hub worked with this provider workspace, waiting to see whether it does", "lease", other, "led", renewTime, "wait", otherHubTimeout)
-	observed := l.leaderVersion
-	select {
-	case <-ctx.Done():
-		return renewTime, ctx.Err()
-	case <-l.Clock.After(otherHubTimeout):
-	}
-	renewTime, other, err = l.readLeader(ctx)
-	if err == nil && other != "" && l.leaderVersion != observed {
-		err = l.otherHubError(other, renewTime)
-	}
-	return renewTime, err
-}
-
-// readLeader returns the last renew time of a leader, or zero if there is none. other is the UID of its Lease, or "" if
-// that is the Lease of this hub.
-func (l *Store) readLeader(ctx context.Context) (renewTime time.Time, other string, err error) {
-	var leader corev1.ConfigMap
-	err = l.withTimeout(ctx, func(ctx context.Context) error {
-		return l.Reader.Get(ctx, types.NamespacedName{Namespace: Namespace, Name: leaderConfigMap}, &leader)
-	})
-	if client.IgnoreNotFound(err) != nil {
-		return time.Time{}, "", readError(err)
-	}
-	l.leaderVersion = leader.ResourceVersion
-	renewTime, err = time.Parse(time.RFC3339, leader.Data[renewTimeKey])
-	if err != nil {
-		renewTime = time.Time{}
-	}
-	if found := (Holder{Lease: leader.Data[leaseKey], Namespace: leader.Data[namespaceKey]}); l.holder.isOther(found) {
-		other = found.Lease
-	}
-	return renewTime, other, nil
-}
-
-func (l *Store) otherHubError(lease string, renewTime time.Time) error {
-	return fmt.Errorf("%w: it leads by the Lease with the UID %s, and did at %s by its clock; this one has the Lease %s. Stop one of them, or give it a provider workspace of its own. "+
-		"What is left of a hub that was stopped ends after two minutes", ErrOtherHubActive, lease, renewTime.Format(time.RFC3339), l.holder.Lease)
-}
-
-// renewLeader writes that this hub leads now. A conflict shows that another hub has written, whatever its clock says.
-// Then the error is [ErrOtherHubActive].
-func (l *Store) renewLeader(ctx context.Context) error {
-	for {
-		leader := &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: leaderConfigMap, ResourceVersion: l.leaderVersion},
-			Data:       map[string]string{renewTimeKey: l.Clock.Now().UTC().Format(time.RFC3339), leaseKey: l.holder.Lease, namespaceKey: l.holder.Namespace},
-		}
-		err := l.withTimeout(ctx, func(ctx context.Context) error {
-			if l.leaderVersion == "" {
-				return l.Client.Create(ctx, leader)
-			}
-			return l.Client.Update(ctx, leader)
-		})
-		if err == nil {
-			l.leaderVersion = leader.ResourceVersion
-		}
-		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && (l.leaderVersion == "" || !apierrors.IsNotFound(err)) {
-			return err
-		}
-		renewTime, other, err := l.readLeader(ctx)
-		if err == nil && other != "" {
-			err = l.otherHubError(other, renewTime)
-		}
-		if err != nil {
-			return err
-		}
-	}
 }
 
 // WaitForLoad waits until Start has read all entries. If ctx ends first, it returns the error of ctx.

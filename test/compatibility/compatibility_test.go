@@ -29,14 +29,8 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/test/framework"
@@ -222,10 +216,7 @@ func (c *cluster) withdraws(t *testing.T) {
 
 func (c *cluster) patch(t *testing.T, config *rest.Config, resource schema.GroupVersionResource, name, patch string, subresources ...string) {
 	t.Helper()
-	client, err := dynamic.NewForConfig(config)
-	c.g.Expect(err).NotTo(HaveOccurred())
-	_, err = client.Resource(resource).Namespace(namespace).Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...)
-	c.g.Expect(err).NotTo(HaveOccurred())
+	c.g.Expect(framework.Patch(t.Context(), config, resource, namespace, name, patch, subresources...)).To(Succeed())
 }
 
 // entry returns a function for a field of an object in the namespace.
@@ -236,15 +227,7 @@ func (c *cluster) entry(t *testing.T, config *rest.Config, resource schema.Group
 // value returns a field of an object; empty without the object or the field.
 func (c *cluster) value(t *testing.T, config *rest.Config, resource schema.GroupVersionResource, namespace, name string, path ...string) string {
 	t.Helper()
-	object, err := framework.Get(t.Context(), config, resource, namespace, name)
-	if apierrors.IsNotFound(err) {
-		return ""
-	}
+	found, err := framework.Field(t.Context(), config, resource, namespace, name, path...)
 	c.g.Expect(err).NotTo(HaveOccurred())
-	found, _, err := unstructured.NestedFieldNoCopy(object.Object, path...)
-	c.g.Expect(err).NotTo(HaveOccurred())
-	if found == nil {
-		return ""
-	}
-	return fmt.Sprint(found)
+	return found
 }

@@ -29,6 +29,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/discovery"
@@ -159,6 +160,32 @@ func Delete(ctx context.Context, config *rest.Config, resource schema.GroupVersi
 		return nil
 	}
 	return err
+}
+
+// Patch applies a merge patch to an object, or to a subresource if one is given.
+func Patch(ctx context.Context, config *rest.Config, resource schema.GroupVersionResource, namespace, name, patch string, subresources ...string) error {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("make a client for %s: %w", config.Host, err)
+	}
+	_, err = client.Resource(resource).Namespace(namespace).Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: fieldManager}, subresources...)
+	return err
+}
+
+// Field returns a field of an object as text; empty without the object or the field.
+func Field(ctx context.Context, config *rest.Config, resource schema.GroupVersionResource, namespace, name string, path ...string) (string, error) {
+	object, err := Get(ctx, config, resource, namespace, name)
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	found, _, err := unstructured.NestedFieldNoCopy(object.Object, path...)
+	if err != nil || found == nil {
+		return "", err
+	}
+	return fmt.Sprint(found), nil
 }
 
 // Exists reports whether an object exists. Errors other than NotFound are returned.

@@ -29,12 +29,8 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"github.com/synchub-dev/synchub/provider/bootstrap"
@@ -275,7 +271,7 @@ func (h *hub) expectOtherShardUnaffected(t *testing.T) {
 
 	h.Expect(h.kcp.Shards[other].Start(t.Context())).To(Succeed())
 	h.Eventually(func() error {
-		return h.tryPatch(t, onOther.mailbox, configMaps, onOther.name, "settings", `{"data": {"entry": "after"}}`)
+		return framework.Patch(t.Context(), onOther.mailbox, configMaps, onOther.name, "settings", `{"data": {"entry": "after"}}`)
 	}).Should(Succeed())
 	h.Eventually(h.entry(t, h.target, configMaps, onOther.name, "settings", "data", "entry")).Should(Equal("after"))
 	h.Eventually(func() map[string]float64 { return h.endpoints(t) }).Should(HaveEach(1.0))
@@ -314,27 +310,12 @@ func (h *hub) versions(t *testing.T) map[string][]string {
 
 func (h *hub) patch(t *testing.T, config *rest.Config, resource schema.GroupVersionResource, namespace, name, patch string, subresources ...string) {
 	t.Helper()
-	h.Expect(h.tryPatch(t, config, resource, namespace, name, patch, subresources...)).To(Succeed())
+	h.Expect(framework.Patch(t.Context(), config, resource, namespace, name, patch, subresources...)).To(Succeed())
 }
 
-func (h *hub) tryPatch(t *testing.T, config *rest.Config, resource schema.GroupVersionResource, namespace, name, patch string, subresources ...string) error {
-	t.Helper()
-	client, err := dynamic.NewForConfig(config)
-	h.Expect(err).NotTo(HaveOccurred())
-	_, err = client.Resource(resource).Namespace(namespace).Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...)
-	return err
-}
-
-// entry returns a function for a field of an object; the field is empty without the object.
-func (h *hub) entry(t *testing.T, config *rest.Config, resource schema.GroupVersionResource, namespace, name string, path ...string) func() string {
-	return func() string {
-		object, err := framework.Get(t.Context(), config, resource, namespace, name)
-		if apierrors.IsNotFound(err) {
-			return ""
-		}
-		h.Expect(err).NotTo(HaveOccurred())
-		found, _, err := unstructured.NestedFieldNoCopy(object.Object, path...)
-		h.Expect(err).NotTo(HaveOccurred())
-		return fmt.Sprint(found)
+// entry returns a function for a field of an object.
+func (h *hub) entry(t *testing.T, config *rest.Config, resource schema.GroupVersionResource, namespace, name string, path ...string) func() (string, error) {
+	return func() (string, error) {
+		return framework.Field(t.Context(), config, resource, namespace, name, path...)
 	}
 }

@@ -1,0 +1,90 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controllers
+
+import (
+	"context"
+	"sync"
+
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+)
+
+// leaderInventories is the manager of the inventory workspaces for controllers that only the leader runs. A standby learns of workspaces
+// long before these controllers start.
+type leaderInventories struct{ mcmanager.Manager }
+
+// Add implements [mcmanager.Manager].
+func (m leaderInventories) Add(runnable mcmanager.Runnable) error {
+	return m.Manager.Add(&engagedAtStart{Runnable: runnable, waiting: map[multicluster.ClusterName]engagement{}})
+}
+
+// engagedAtStart tells its Runnable of the clusters that are there when it starts, and of later ones at once. multicluster-runtime would
+// keep each cluster that comes before the start, also those that go again, as often as a tenant has them come.
+type engagedAtStart struct {
+	mcmanager.Runnable
+
+	lock    sync.Mutex
+	started bool
+	waiting map[multicluster.ClusterName]engagement
+}
+
+// engagement is a cluster until ctx ends.
+type engagement struct {
+	ctx     context.Context //nolint:containedctx // it is the life of the cluster
+	cluster cluster.Cluster
+}
+
+// Engage implements [multicluster.Aware].
+func (e *engagedAtStart) Engage(ctx context.Context, name multicluster.ClusterName, cluster cluster.Cluster) error {
+	e.lock.Lock()
+	defer e.lock.Unlock()
+	if e.started {
+		return e.Runnable.Engage(ctx, name, cluster)
+	}
+	e.waiting[name] = engagement{ctx, cluster}
+	context.AfterFunc(ctx, func() {
+		e.lock.Lock()
+		defer e.lock.Unlock()
+		if e.waiting[name].ctx == ctx {
+			delete(e.waiting, name)
+		}
+	})
+	return nil
+}
+
+// Start implements [mcmanager.Runnable].
+func (e *engagedAtStart) Start(ctx context.Context) error {
+	if err := e.engageWaiting(); err != nil {
+		return err
+	}
+	return e.Runnable.Start(ctx)
+}
+
+func (e *engagedAtStart) engageWaiting() error {
+	e.lock.Lock()
+	defer e.lock.Unlock()
+	e.started = true
+	for name, waiting := range e.waiting {
+		if err := e.Runnable.Engage(waiting.ctx, name, waiting.cluster); err != nil && waiting.ctx.Err() == nil {
+			return err
+		}
+	}
+	e.waiting = nil
+	return nil
+}

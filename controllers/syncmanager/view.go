@@ -1,0 +1,82 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/crd"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
+	"github.com/synchub-dev/synchub/controllers/schemacheck"
+)
+
+// View is a snapshot from which the status of the configs of one mailbox is computed.
+type View struct {
+	Mailbox     logicalcluster.Name
+	Matcher     *selection.Matcher
+	Controllers []*objectsync.Controller
+	// Published are the resources that mailboxes have, each in the version in which the hub writes it to the target.
+	Published []plan.Resource
+	// CRDs are the states of the CRDs that the hub installs on the target, by the resource that they define.
+	CRDs map[schema.GroupResource]crd.State
+	// Namespaces says which namespaces of the target the hub may use.
+	Namespaces *policy.NamespacePolicy
+	// Unstarted are the resources that are not synced before the target has answered.
+	Unstarted []schema.GroupResource
+	// Incompatible are the mailbox resources that are not synced because their objects do not fit into the target.
+	Incompatible map[schema.GroupResource]schemacheck.State
+	// MissingAPIs are the published APIs that the mailbox lacks.
+	MissingAPIs MissingAPIs
+	// Compatibility says for resources of the target whether mailbox objects fit, as far as that is known.
+	Compatibility map[schema.GroupResource]schemacheck.State
+}
+
+// View returns the view of a SyncTarget. ok is false if the SyncTarget is not synced, or its configs have not taken effect yet.
+func (m *Manager) View(syncTarget types.UID) (view View, ok bool) {
+	found, ok := m.get(syncTarget)
+	if !ok || found.isPreparing() {
+		return View{}, false
+	}
+	view = View{Controllers: found.controllers(), Namespaces: found.namespaces.Load()}
+	published := m.Published()
+	found.lock.Lock()
+	defer found.lock.Unlock()
+	view.Published = found.withChosenVersions(published)
+	view.Mailbox, view.Matcher, view.CRDs = found.target.Mailbox, found.matcher, found.crdStates()
+	view.Unstarted = slices.Clone(found.unstarted)
+	view.Incompatible, view.MissingAPIs, view.Compatibility = m.incompatibleResources(found, view.Published), found.missingAPIs, maps.Clone(found.compatibilityStates)
+	return view, found.configsKnown && found.appliedMatcher == found.matcher
+}
+
+// ConfigsKnown reports whether the SyncTarget is assigned and the configs of its mailbox are known.
+func (m *Manager) ConfigsKnown(syncTarget types.UID) bool {
+	found, ok := m.get(syncTarget)
+	if !ok {
+		return false
+	}
+	found.lock.Lock()
+	defer found.lock.Unlock()
+	return found.configsKnown
+}

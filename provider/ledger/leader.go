@@ -1,0 +1,139 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package ledger
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// leaderConfigMap is the ConfigMap of the leading hub. renewTimeKey is the key of the time of its last write, and leaseKey
+	// and namespaceKey are those of its [Holder].
+	leaderConfigMap, renewTimeKey, leaseKey, namespaceKey = "leader", "led", "lease", "namespace"
+	// renewInterval is the interval at which the leader writes that ConfigMap. A hub that has not written it for
+	// otherHubTimeout has ended.
+	renewInterval   = time.Minute
+	otherHubTimeout = 2 * renewInterval
+)
+
+// ErrOtherHubActive is returned if a hub in another hosting cluster uses the same provider workspace.
+var ErrOtherHubActive = errors.New("another hub works with this provider workspace")
+
+// Holder identifies a hub by its Lease, which its replicas share.
+type Holder struct {
+	// Lease is the UID of the Lease.
+	Lease string
+	// Namespace is the UID of the namespace of the Lease; empty if the hub may not read it. A Lease that somebody has deleted
+	// comes back with another UID, but in the same namespace.
+	Namespace string
+}
+
+// isOther reports whether another hub is the holder. Nobody is another hub for one without a Lease.
+func (h Holder) isOther(other Holder) bool {
+	return h.Lease != "" && h.Lease != other.Lease && (h.Namespace == "" || h.Namespace != other.Namespace)
+}
+
+// waitForPreviousHub returns the last renew time of the previous leader, or zero if there is none. If that was another
+// hub and is active, the error is [ErrOtherHubActive]. A previous leader with the same Lease needs no wait. The clocks of
+// two hubs may differ. If the renew time is not recent by this hub's clock, waitForPreviousHub waits and checks whether
+// the other hub writes.
+func (l *Store) waitForPreviousHub(ctx context.Context) (time.Time, error) {
+	renewTime, other, err := l.readLeader(ctx)
+	if err != nil || other == "" {
+		return renewTime, err
+	}
+	if l.Clock.Since(renewTime).Abs() < otherHubTimeout {
+		return renewTime, l.otherHubError(other, renewTime)
+	}
+	l.Log.Info("another hub worked with this provider workspace, waiting to see whether it does", "lease", other, "led", renewTime, "wait", otherHubTimeout)
+	observed := l.leaderVersion
+	select {
+	case <-ctx.Done():
+		return renewTime, ctx.Err()
+	case <-l.Clock.After(otherHubTimeout):
+	}
+	renewTime, other, err = l.readLeader(ctx)
+	if err == nil && other != "" && l.leaderVersion != observed {
+		err = l.otherHubError(other, renewTime)
+	}
+	return renewTime, err
+}
+
+// readLeader returns the last renew time of a leader, or zero if there is none. other is the UID of its Lease, or "" if
+// that is the Lease of this hub.
+func (l *Store) readLeader(ctx context.Context) (renewTime time.Time, other string, err error) {
+	var leader corev1.ConfigMap
+	err = l.withTimeout(ctx, func(ctx context.Context) error {
+		return l.Reader.Get(ctx, types.NamespacedName{Namespace: Namespace, Name: leaderConfigMap}, &leader)
+	})
+	if client.IgnoreNotFound(err) != nil {
+		return time.Time{}, "", readError(err)
+	}
+	l.leaderVersion = leader.ResourceVersion
+	renewTime, err = time.Parse(time.RFC3339, leader.Data[renewTimeKey])
+	if err != nil {
+		renewTime = time.Time{}
+	}
+	if found := (Holder{Lease: leader.Data[leaseKey], Namespace: leader.Data[namespaceKey]}); l.holder.isOther(found) {
+		other = found.Lease
+	}
+	return renewTime, other, nil
+}
+
+func (l *Store) otherHubError(lease string, renewTime time.Time) error {
+	return fmt.Errorf("%w: it leads by the Lease with the UID %s, and did at %s by its clock; this one has the Lease %s. Stop one of them, or give it a provider workspace of its own. "+
+		"What is left of a hub that was stopped ends after two minutes", ErrOtherHubActive, lease, renewTime.Format(time.RFC3339), l.holder.Lease)
+}
+
+// renewLeader writes that this hub leads now. A conflict shows that another hub has written, whatever its clock says.
+// Then the error is [ErrOtherHubActive].
+func (l *Store) renewLeader(ctx context.Context) error {
+	for {
+		leader := &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: leaderConfigMap, ResourceVersion: l.leaderVersion},
+			Data:       map[string]string{renewTimeKey: l.Clock.Now().UTC().Format(time.RFC3339), leaseKey: l.holder.Lease, namespaceKey: l.holder.Namespace},
+		}
+		err := l.withTimeout(ctx, func(ctx context.Context) error {
+			if l.leaderVersion == "" {
+				return l.Client.Create(ctx, leader)
+			}
+			return l.Client.Update(ctx, leader)
+		})
+		if err == nil {
+			l.leaderVersion = leader.ResourceVersion
+		}
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && (l.leaderVersion == "" || !apierrors.IsNotFound(err)) {
+			return err
+		}
+		renewTime, other, err := l.readLeader(ctx)
+		if err == nil && other != "" {
+			err = l.otherHubError(other, renewTime)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
