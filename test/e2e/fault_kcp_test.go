@@ -56,6 +56,8 @@ var _ = Describe("mailboxes in trouble", Label("faults"), func() {
 		Eventually(inForce).WithContext(ctx).WithArguments(mailbox, "configmaps", "Rejected").Should(BeTrue())
 		others.measure(ctx, "a rejected claim")
 		answer(ctx, mailbox, "Accepted")
+		// kcp refuses a write whose claims change while it is admitted.
+		Eventually(inForce).WithContext(ctx).WithArguments(mailbox, "configmaps", "Accepted").Should(BeTrue())
 		patch(ctx, mailbox, configMaps, ns, "item-0", `{"data": {"number": "claimed"}}`)
 		Eventually(entry("item-0")).WithContext(ctx).Should(Equal("claimed"))
 
