@@ -17,19 +17,32 @@ limitations under the License.
 package main
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"os"
 
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/leaderelection"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
 	"github.com/synchub-dev/synchub/apis/config/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/fence"
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/replicas"
 )
 
 // newLeaseLock returns the lock of the Lease that the leader holds. The fence is open while this replica holds it. Between the renew
@@ -60,4 +73,38 @@ type leaseEvents struct {
 // GetEventRecorderFor implements [recorder.Provider].
 func (l leaseEvents) GetEventRecorderFor(name string) record.EventRecorder {
 	return l.broadcaster.NewRecorder(l.scheme, corev1.EventSource{Component: name})
+}
+
+// addReplicaMonitor adds what announces in the hosting cluster that this replica reaches kcp, and ends a leader that does not. Without
+// leader election there is nothing to add.
+func addReplicaMonitor(hosting manager.Manager, settings v1alpha1.LeaderElectionConfiguration, providerWorkspace string, access *kcp.ConfigProvider, log logr.Logger) error {
+	if !settings.LeaderElect {
+		return nil
+	}
+	scheme := runtime.NewScheme()
+	if err := coordinationv1.AddToScheme(scheme); err != nil {
+		return err
+	}
+	leases, err := client.New(hosting.GetConfig(), client.Options{HTTPClient: hosting.GetHTTPClient(), Scheme: scheme})
+	if err != nil {
+		return fmt.Errorf("cannot make a client for the Leases of replicas: %w", err)
+	}
+	name, pod := replicaIdentity()
+	return hosting.Add(replicas.New(replicas.Options{
+		Hosting: leases, Namespace: settings.Namespace, Name: name, Pod: pod, Elected: hosting.Elected(), Clock: clock.RealClock{}, Log: log.WithName("replicas"),
+		Reach: func(ctx context.Context) error {
+			_, err := kcp.WhoAmI(ctx, access.WorkspaceConfig(providerWorkspace))
+			return err
+		},
+	}))
+}
+
+// replicaIdentity returns the name of this replica and its Pod. Outside a cluster there is none, and several replicas may run on a host.
+func replicaIdentity() (name string, pod *metav1.OwnerReference) {
+	name, uid := os.Getenv("POD_NAME"), os.Getenv("POD_UID")
+	if name != "" && uid != "" {
+		return name, &metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: name, UID: types.UID(uid)}
+	}
+	host, _ := os.Hostname()
+	return cmp.Or(host, "replica") + "-" + string(uuid.NewUUID()), nil
 }

@@ -17,6 +17,7 @@ limitations under the License.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -177,6 +178,12 @@ func (o *runOptions) completeHub() error {
 	return nil
 }
 
+// completeBytes sets the bounds of the caches that follow from the memory that Go may take.
+func (o *runOptions) completeBytes() {
+	o.hub.MailboxesBytes = cmp.Or(o.hub.MailboxesBytes, defaultMailboxesBytes())
+	o.hub.TargetsBytes = cmp.Or(o.hub.TargetsBytes, defaultTargetsBytes())
+}
+
 // podNamespace returns the namespace of the hub's Pod, or "default" outside a cluster.
 func podNamespace() string {
 	content, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -193,12 +200,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	klog.SetLogger(log.WithName("client-go"))
 	redirectStandardLog(log)
 	configureGC(s.MemoryLimit)
-	if o.hub.MailboxesBytes == 0 {
-		o.hub.MailboxesBytes = defaultMailboxesBytes()
-	}
-	if o.hub.TargetsBytes == 0 {
-		o.hub.TargetsBytes = defaultTargetsBytes()
-	}
+	o.completeBytes()
 	if s.Profiling.BindAddress != "" {
 		enableContentionProfiles()
 	}
@@ -246,6 +248,9 @@ func (o *runOptions) run(ctx context.Context) error {
 		defer flushTraces(exporter, log)
 	}
 	if err := controllers.Setup(starting, hosting, o.hub); err != nil {
+		return err
+	}
+	if err := addReplicaMonitor(hosting, s.LeaderElection, o.hub.Workspace, access, log); err != nil {
 		return err
 	}
 	log.Info("starting", "version", version, "commit", commit, "kcp", access.Host(), "providerWorkspace", o.hub.Workspace)

@@ -49,7 +49,7 @@ func hubRights() map[string]bool {
 	grant(everywhere, "synchub.dev/publishedresources", "get", "list", "watch", "patch")
 	grant(everywhere, "synchub.dev/publishedresources/status", "get", "update", "patch")
 	grant(everywhere, "apiextensions.k8s.io/customresourcedefinitions", "get", "list", "watch")
-	grant(own, "coordination.k8s.io/leases", "get", "create", "update") // of the one Lease
+	grant(own, "coordination.k8s.io/leases", "get", "list", "create", "update")
 	grant(own, "/configmaps", "get", "list", "watch")
 	grant(own, "/events", "create", "patch")
 	grant(own, "events.k8s.io/events", "create", "patch")
@@ -64,9 +64,9 @@ func (c *cluster) checkNamedRights(t *testing.T) {
 		return authorizationv1.ResourceAttributes{Namespace: name, Verb: "get", Resource: "namespaces", Name: name}
 	}
 	for question, want := range map[authorizationv1.ResourceAttributes]bool{
-		{Namespace: namespace, Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Name: "of-somebody-else"}: false,
 		namespaceOf(namespace):     true,
 		namespaceOf("kube-system"): false,
+		{Namespace: "kube-system", Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Name: "of-somebody-else"}: false,
 	} {
 		if may, err := c.may(contextFor(t), chart.ServiceAccount, question); err != nil || may != want {
 			t.Errorf("the hub may %s %s %s: %t, %v", question.Verb, question.Resource, question.Name, may, err)

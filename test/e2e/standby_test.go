@@ -19,13 +19,16 @@ package e2e
 import (
 	"context"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/synchub-dev/synchub/test/framework/faults"
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
@@ -162,6 +165,64 @@ var _ = Describe("replicas that do not lead", func() {
 		}
 	}, NodeTimeout(4*time.Minute))
 })
+
+var _ = Describe("a leader that does not reach kcp", func() {
+	It("yields to a replica that does, and nothing is lost or doubled", Label("faults"), func(ctx SpecContext) {
+		const ns, count = "parted", 50
+		mailbox := sharedMailbox(ctx, "florin")
+		apply(ctx, mailbox, documents(namespace(ns), everythingIn(ns)))
+		fill(ctx, mailbox, ns, "object-", count)
+		Eventually(func() int { return len(identities(ctx, target("florin"), configMaps, ns, "object-")) }).WithContext(ctx).Should(Equal(count))
+		tunnel, err := faults.NewTunnel(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		DeferCleanup(tunnel.Close)
+		code, err := hub.Terminate(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(code).To(BeZero())
+		startHub(ctx, "--kcp-kubeconfig", tunnelled(tunnel))
+		Eventually(value).WithContext(ctx).WithArguments(target("hosting"), leases, installation.Namespace, "synchub", "spec", "holderIdentity").ShouldNot(BeEmpty())
+		standby, err := synchub.StartHub()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(standby.AwaitReady(ctx)).To(Succeed())
+		patch(ctx, mailbox, configMaps, ns, "object-0", `{"data": {"number": "before"}}`)
+		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "object-0", "data", "number").Should(Equal("before"))
+		quiet(ctx)
+		placed := identities(ctx, target("florin"), configMaps, ns, "")
+
+		parted := time.Now()
+		tunnel.Cut()
+		leader := hub
+		hub = standby
+		patch(ctx, mailbox, configMaps, ns, "object-0", `{"data": {"number": "meanwhile"}}`)
+		remove(ctx, mailbox, configMaps, ns, "object-1")
+		code, err = leader.Wait(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(code).NotTo(BeZero(), "the replica ends, and is started again")
+		Expect(leader.LogTail(5)).To(ContainSubstring("yields to another one"))
+		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "object-0", "data", "number").Should(Equal("meanwhile"))
+		eventuallyGone(ctx, target("florin"), configMaps, ns, "object-1")
+		AddReportEntry("until a change arrives after the leader lost kcp", time.Since(parted).Round(time.Second), ReportEntryVisibilityAlways)
+		now := identities(ctx, target("florin"), configMaps, ns, "")
+		for _, changed := range []string{"object-0", "object-1"} {
+			delete(now, changed)
+			delete(placed, changed)
+		}
+		Expect(now).To(Equal(placed))
+	}, NodeTimeout(5*time.Minute))
+})
+
+// tunnelled returns a kubeconfig of the hub's user that reaches kcp through a tunnel.
+func tunnelled(tunnel *faults.Tunnel) (path string) {
+	GinkgoHelper()
+	config, err := clientcmd.LoadFromFile(suite.KCP.HubKubeconfig)
+	Expect(err).NotTo(HaveOccurred())
+	for _, cluster := range config.Clusters {
+		cluster.ProxyURL = tunnel.URL()
+	}
+	path = filepath.Join(GinkgoT().TempDir(), "tunnelled.kubeconfig")
+	Expect(clientcmd.WriteToFile(*config, path)).To(Succeed())
+	return path
+}
 
 // cachedOfTarget returns how many objects of a resource of a target the replica caches.
 func cachedOfTarget(ctx context.Context, replica *installation.Hub, syncTarget, resource string) (objects float64) {

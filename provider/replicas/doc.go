@@ -1,0 +1,22 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package replicas knows which replicas of the hub reach kcp. Each replica announces itself by a Lease of its own in the hosting cluster,
+// for as long as kcp answers it. A leader that kcp has not answered for a while ends when another replica announces itself, so that the
+// other one leads. If nobody reaches kcp, nothing changes: kcp itself is away then, and a restart would help nobody.
+//
+// The Leases are those of multicluster-runtime's peer registry.
+package replicas

@@ -1,0 +1,176 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package replicas
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/multicluster-runtime/pkg/manager/coordinator/sharded/peers"
+	"sigs.k8s.io/multicluster-runtime/pkg/manager/coordinator/sharded/sharder"
+)
+
+const (
+	// leasePrefix begins the name of the Lease of each replica.
+	leasePrefix = "synchub-replica"
+	// checkInterval is how often a leader looks whether it must yield.
+	checkInterval = 10 * time.Second
+	// reachTimeout is how long kcp may take to answer.
+	reachTimeout = 5 * time.Second
+	// patience is how long kcp may not answer a leader. It is longer than others can seem to reach kcp after it has gone: the registry
+	// counts a Lease for 30 s, and reads the Leases every 10 s, after a question that may take reachTimeout.
+	patience = time.Minute
+)
+
+// ErrYielded is returned by a leader that does not reach kcp, while another replica does.
+var ErrYielded = errors.New("this replica does not reach kcp, and yields to another one that does")
+
+// Options configure a [Monitor].
+type Options struct {
+	// Hosting is the client of the hosting cluster, without a cache. It may get, list, create and update the Leases in the Namespace.
+	Hosting   client.Client
+	Namespace string
+	// Name identifies this replica among all. It is part of the name of its Lease.
+	Name string
+	// Pod is the Pod of this replica, which owns its Lease; nil outside a cluster.
+	Pod *metav1.OwnerReference
+	// Reach asks kcp something, as the user of the hub. An error means that kcp does not answer this replica.
+	Reach func(ctx context.Context) error
+	// Elected is closed once this replica leads.
+	Elected <-chan struct{}
+	Clock   clock.WithTicker
+	Log     logr.Logger
+}
+
+// Monitor announces that this replica reaches kcp. It runs on each replica.
+type Monitor struct {
+	Options
+	registry peers.Registry
+	// reachedAt is when kcp answered last.
+	reachedAt atomic.Pointer[time.Time]
+}
+
+// New returns the monitor of a replica that has just reached kcp.
+func New(options Options) *Monitor {
+	m := &Monitor{Options: options}
+	now := options.Clock.Now()
+	m.reachedAt.Store(&now)
+	m.registry = peers.NewLeaseRegistry(announcer{options.Hosting, m}, options.Namespace, leasePrefix, options.Name, 0, options.Log)
+	return m
+}
+
+// NeedLeaderElection returns false: those that do not lead announce themselves too.
+func (m *Monitor) NeedLeaderElection() bool { return false }
+
+// Start announces this replica until ctx ends. The error is [ErrYielded] if this replica leads and another one should.
+func (m *Monitor) Start(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		// The registry ends with ctx only.
+		_ = m.registry.Run(ctx)
+	}()
+	defer func() { cancel(); <-ended }()
+	ticker := m.Clock.NewTicker(checkInterval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C():
+			if err := m.yield(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// yield returns [ErrYielded] if this replica leads and another one should.
+func (m *Monitor) yield() error {
+	select {
+	case <-m.Elected:
+	default:
+		return nil
+	}
+	silence := m.Clock.Since(*m.reachedAt.Load())
+	others := othersOf(m.registry.Self().ID, m.registry.Snapshot())
+	if silence < patience || len(others) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: kcp has not answered for %s, while it answers %s; check the network between this replica and kcp", ErrYielded, silence.Round(time.Second), strings.Join(others, ", "))
+}
+
+// othersOf returns the names of all replicas but this one, sorted.
+func othersOf(self string, all []sharder.PeerInfo) []string {
+	var others []string
+	for _, peer := range all {
+		if peer.ID != self {
+			others = append(others, peer.ID)
+		}
+	}
+	slices.Sort(others)
+	return others
+}
+
+// reach asks kcp, and notes that it answered.
+func (m *Monitor) reach(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, reachTimeout)
+	defer cancel()
+	began := m.Clock.Now()
+	if err := m.Reach(ctx); err != nil {
+		m.Log.V(1).Info("kcp does not answer", "error", err.Error())
+		return fmt.Errorf("kcp does not answer: %w", err)
+	}
+	m.reachedAt.Store(&began)
+	return nil
+}
+
+// announcer is the client of the registry. It writes the Lease of this replica only if kcp answers.
+type announcer struct {
+	client.Client
+	monitor *Monitor
+}
+
+// Create implements [client.Client].
+func (a announcer) Create(ctx context.Context, lease client.Object, options ...client.CreateOption) error {
+	if err := a.monitor.reach(ctx); err != nil {
+		return err
+	}
+	if pod := a.monitor.Pod; pod != nil {
+		// The registry deletes no Lease. Kubernetes deletes it with the Pod.
+		lease.SetOwnerReferences([]metav1.OwnerReference{*pod})
+	}
+	return a.Client.Create(ctx, lease, options...)
+}
+
+// Update implements [client.Client].
+func (a announcer) Update(ctx context.Context, lease client.Object, options ...client.UpdateOption) error {
+	if err := a.monitor.reach(ctx); err != nil {
+		return err
+	}
+	return a.Client.Update(ctx, lease, options...)
+}
