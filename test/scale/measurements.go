@@ -42,6 +42,11 @@ type Measurements struct {
 	// Requests are the hub's requests per minute at rest by destination, and RequestsByKind by destination, verb and
 	// resource.
 	Requests, RequestsByKind map[string]float64
+	// Replicas are the leader and its standbys, at rest together. StandbysReady is how long the standbys took to fill their caches, one
+	// after the other. TakenOver is the time from kill -9 of the leader until the last target had a change made meanwhile, with the lease
+	// duration.
+	Replicas                 []ReplicaMeasurements
+	StandbysReady, TakenOver time.Duration
 	// Isolated is true once targets have come and gone without any request to other targets.
 	Isolated bool
 }
@@ -76,9 +81,22 @@ func (f Measurements) rows() [][2]string {
 	for _, side := range slices.Sorted(maps.Keys(f.Requests)) {
 		rows = append(rows, [2]string{"requests per minute at rest: " + side, fmt.Sprintf("%.0f", f.Requests[side])})
 	}
-	return append(rows,
+	rows = append(rows,
 		[2]string{"of these, statuses of SyncTargets written", fmt.Sprintf("%.0f", f.StatusWrites())},
 		[2]string{"one target started, lost, back and removed without a request to another", map[bool]string{true: "yes", false: "no, or not reached"}[f.Isolated]})
+	for i, replica := range f.Replicas {
+		name := "leader, with standbys"
+		if i > 0 {
+			name = fmt.Sprintf("standby %d", i)
+		}
+		rows = append(rows, [2]string{name + " at rest: processor, resident memory, requests per minute",
+			fmt.Sprintf("%.2f %% of a core, %.0f MiB, %.0f", 100*replica.IdleCPU, replica.ResidentBytes/mebi, replica.Requests)})
+	}
+	if len(f.Replicas) > 0 {
+		rows = append(rows, [2]string{"filling the caches of all standbys", seconds(f.StandbysReady)},
+			[2]string{"from kill -9 of the leader until the last target has a change made meanwhile, with the lease duration of 15 s", seconds(f.TakenOver)})
+	}
+	return rows
 }
 
 const mebi = 1 << 20

@@ -57,6 +57,9 @@ type Config struct {
 	// Targets is the number of targets at the beginning, and Objects the number of objects for each. Resources is the
 	// number of resources to sync, at least 1 and at most [MostResources].
 	Targets, Objects, Resources int
+	// Replicas is how many replicas there are in the end, and StartReplica starts one. Below 2 there is only Hub.
+	Replicas     int
+	StartReplica func() (*installation.Hub, error)
 	// Quiet is how long the idle fleet is measured.
 	Quiet time.Duration
 	// Profile is called after the measurement, while the fleet is still idle. It may be nil.
@@ -72,7 +75,7 @@ type run struct {
 	measurements  Measurements
 }
 
-// Run registers a fleet, syncs objects, measures the idle fleet, and lets targets come and go. It calls figures with the
+// Run registers a fleet, syncs objects, measures the idle fleet, lets targets come and go, and kills the leader. It calls report with the
 // measurements so far, even if an assertion panics.
 func Run(ctx context.Context, g gomega.Gomega, config Config, report func(Measurements)) {
 	r := &run{Config: config, Gomega: g, stepStartedAt: time.Now(), measurements: Measurements{Targets: config.Targets, Objects: config.Objects, Resources: config.Resources}}
@@ -84,6 +87,7 @@ func Run(ctx context.Context, g gomega.Gomega, config Config, report func(Measur
 	r.sync(ctx)
 	r.measure(ctx)
 	r.churn(ctx)
+	r.standbys(ctx)
 }
 
 // finishStep records the duration of a step and starts the next.

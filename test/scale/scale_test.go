@@ -32,6 +32,7 @@ import (
 
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/benchenv"
+	"github.com/synchub-dev/synchub/test/framework/installation"
 	"github.com/synchub-dev/synchub/test/scale"
 )
 
@@ -39,6 +40,7 @@ var (
 	targets = flag.Int("targets", 300, "how many targets there are")
 	objects = flag.Int("objects", 10, "how many objects each of them gets")
 	synced  = flag.Int("resources", 1, fmt.Sprintf("of how many resources objects are synced, at most %d", scale.MostResources))
+	count   = flag.Int("replicas", 1, "how many replicas of the hub there are in the end; one leads, the others are warm standbys")
 	quiet   = flag.Duration("quiet", time.Minute, "for how long the quiet fleet is measured")
 	commit  = flag.String("commit", "unknown", "what is tested, for the report")
 	report  = flag.String("report", "", "where the report is written (default: logs/scale.md)")
@@ -90,8 +92,10 @@ func prepare(ctx context.Context, t *testing.T) scale.Config {
 	NewWithT(t).Expect(framework.Apply(ctx, staged.Targets[benchenv.Hosting].Config, scale.Publication)).To(Succeed())
 	return scale.Config{
 		Installation: staged.Installation, Hub: staged.Hub, Inventory: staged.Inventory, Fleet: staged.Fleet,
-		Targets: *targets, Objects: *objects, Resources: *synced, Quiet: *quiet, Profile: func(ctx context.Context) error { return profile(ctx, t, staged.ProfilingAddress) },
-		Progress: func(format string, args ...any) { progress(fmt.Sprintf(format, args...)) },
+		Targets: *targets, Objects: *objects, Resources: *synced, Quiet: *quiet, Replicas: *count,
+		StartReplica: func() (*installation.Hub, error) { return staged.StartReplica() },
+		Profile:      func(ctx context.Context) error { return profile(ctx, t, staged.ProfilingAddress) },
+		Progress:     func(format string, args ...any) { progress(fmt.Sprintf(format, args...)) },
 	}
 }
 
