@@ -92,7 +92,7 @@ generate: plots ## Generate deep copies, CRDs, APIResourceSchemas and their refe
 .PHONY: plots
 plots: ## Draw the charts in docs/images from RESULTS.md; RUN=logs/bench.md draws those of a new run into logs/
 	go -C hack/plots run . $(if $(RUN),-from='$(abspath $(RUN))' -out='$(CURDIR)/logs')
-	go -C hack/plots test -count=1 .
+	go -C hack/plots test -count=1 ./...
 
 .PHONY: docs
 docs: ## Build the documentation site into dist/site, and check all links

@@ -24,6 +24,8 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"synchub.dev/hack/plots/theme"
 )
 
 const percent = 100
@@ -46,13 +48,13 @@ func budgetChart(title string, lines []selected) (*plot.Plot, error) {
 	bars.Horizontal = true
 	// A bar chart counts upwards from XMin, and the first line is at the top: shares are in reverse order.
 	bars.XMin = height(len(lines) - 1)
-	bars.Color = good
+	bars.Color = theme.Good
 	bars.LineStyle.Width = 0
 	limit, err := plotter.NewLine(plotter.XYs{{X: percent, Y: p.Y.Min}, {X: percent, Y: p.Y.Max}})
 	if err != nil {
 		return nil, err
 	}
-	limit.LineStyle = draw.LineStyle{Color: limitColor, Width: vg.Length(2.5)}
+	limit.LineStyle = draw.LineStyle{Color: theme.Limit, Width: vg.Length(2.5)}
 	p.Add(bars, limit)
 	return p, nil
 }
@@ -60,13 +62,13 @@ func budgetChart(title string, lines []selected) (*plot.Plot, error) {
 // shares returns the lines with their numbers, and their parts of the limits in percent, the last one first.
 func shares(lines []selected) (texts []labelled, values plotter.Values, err error) {
 	for _, l := range lines {
-		if l.row == nil || l.row.limit == nil || l.row.limit.unit != l.row.result.unit {
+		if l.row == nil || l.row.Limit == nil || l.row.Limit.Unit != l.row.Result.Unit {
 			return nil, nil, fmt.Errorf("the line %q has no limit of the same unit", l.label)
 		}
-		result, limit := l.row.result, *l.row.limit
-		number := fmt.Sprintf("%s of %s %s", short(result.value), short(limit.value), result.unit)
+		result, limit := l.row.Result, *l.row.Limit
+		number := fmt.Sprintf("%s of %s %s", short(result.Value), short(limit.Value), result.Unit)
 		texts = append(texts, labelled{label: l.label, number: number})
-		values = append(plotter.Values{result.value / limit.value * percent}, values...)
+		values = append(plotter.Values{result.Value / limit.Value * percent}, values...)
 	}
 	return texts, values, nil
 }

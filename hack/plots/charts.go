@@ -20,6 +20,8 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+
+	"synchub.dev/hack/plots/results"
 )
 
 // line stands for the lines of a chart that have one label. Without a scenario it is a heading.
@@ -33,7 +35,7 @@ type line struct {
 // selected is a line with its row, which is nil for a heading.
 type selected struct {
 	label string
-	row   *row
+	row   *results.Row
 }
 
 // ratios are the comparisons with the same work done directly, and of the hub with itself.
@@ -79,7 +81,7 @@ var errNoRow = errors.New("there is no such row")
 
 // pick finds the rows of lines. A run can leave out scenarios: the chart has none of their lines. If a scenario lacks the
 // expected row, it was changed, and the line must follow.
-func pick(lines []line, rows []row) (picked []selected, err error) {
+func pick(lines []line, rows []results.Row) (picked []selected, err error) {
 	var headings []selected
 	for _, l := range lines {
 		if l.scenario == "" {
@@ -98,19 +100,19 @@ func pick(lines []line, rows []row) (picked []selected, err error) {
 	return picked, nil
 }
 
-func find(l line, rows []row) (found []selected, err error) {
+func find(l line, rows []results.Row) (found []selected, err error) {
 	what, err := regexp.Compile(l.what)
 	if err != nil {
 		return nil, fmt.Errorf("the line %q: %w", l.label, err)
 	}
 	ran := false
 	for i, r := range rows {
-		if r.scenario != l.scenario {
+		if r.Scenario != l.scenario {
 			continue
 		}
 		ran = true
-		if groups := what.FindStringSubmatchIndex(r.what); groups != nil {
-			found = append(found, selected{label: string(what.ExpandString(nil, l.label, r.what, groups)), row: &rows[i]})
+		if groups := what.FindStringSubmatchIndex(r.What); groups != nil {
+			found = append(found, selected{label: string(what.ExpandString(nil, l.label, r.What, groups)), row: &rows[i]})
 		}
 	}
 	if ran && len(found) == 0 {

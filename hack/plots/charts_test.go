@@ -21,12 +21,14 @@ import (
 	"maps"
 	"slices"
 	"testing"
+
+	"synchub.dev/hack/plots/results"
 )
 
 func TestPick(t *testing.T) {
-	rows := []row{
-		{scenario: "edit", what: "a: p50"}, {scenario: "edit", what: "a: p99"}, {scenario: "long", what: "heap"},
-		{scenario: "restart", what: "99 objects"}, {scenario: "restart", what: "999 objects"}, {scenario: "restart", what: "writes"},
+	rows := []results.Row{
+		{Scenario: "edit", What: "a: p50"}, {Scenario: "edit", What: "a: p99"}, {Scenario: "long", What: "heap"},
+		{Scenario: "restart", What: "99 objects"}, {Scenario: "restart", What: "999 objects"}, {Scenario: "restart", What: "writes"},
 	}
 	lines := []line{
 		{label: "compared"}, {"median", "edit", ": p50$"}, {"restart with $1", "restart", `^(\d+) objects`},
@@ -40,7 +42,7 @@ func TestPick(t *testing.T) {
 	for _, p := range picked {
 		text := p.label
 		if p.row != nil {
-			text += "=" + p.row.what
+			text += "=" + p.row.What
 		}
 		got = append(got, text)
 	}
@@ -50,15 +52,15 @@ func TestPick(t *testing.T) {
 }
 
 func TestPickFindsThatAScenarioWasChanged(t *testing.T) {
-	_, err := pick([]line{{"median", "edit", ": p50$"}}, []row{{scenario: "edit", what: "a: mean"}})
+	_, err := pick([]line{{"median", "edit", ": p50$"}}, []results.Row{{Scenario: "edit", What: "a: mean"}})
 	if !errors.Is(err, errNoRow) {
 		t.Errorf("error %v, want %v", err, errNoRow)
 	}
 }
 
 func TestNoChartOfOtherScenarios(t *testing.T) {
-	images, err := drawAll([]row{{scenario: "fleet-idle", what: "300 targets: processor", result: quantity{2, 2, 2, "%"}, limit: &quantity{5, 5, 5, "%"}},
-		{scenario: "fleet-idle", what: "300 targets: resident memory", result: quantity{2, 2, 2, "MiB"}, limit: &quantity{5, 5, 5, "MiB"}}})
+	images, err := drawAll([]results.Row{{Scenario: "fleet-idle", What: "300 targets: processor", Result: results.Quantity{Value: 2, Least: 2, Greatest: 2, Unit: "%"}, Limit: &results.Quantity{Value: 5, Least: 5, Greatest: 5, Unit: "%"}},
+		{Scenario: "fleet-idle", What: "300 targets: resident memory", Result: results.Quantity{Value: 2, Least: 2, Greatest: 2, Unit: "MiB"}, Limit: &results.Quantity{Value: 5, Least: 5, Greatest: 5, Unit: "MiB"}}})
 	if got := slices.Collect(maps.Keys(images)); err != nil || !slices.Equal(got, []string{"results-budgets.svg"}) {
 		t.Errorf("charts %q, %v", got, err)
 	}

@@ -21,23 +21,18 @@ import (
 	"strconv"
 
 	"gonum.org/v1/plot"
-	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	stdfont "golang.org/x/image/font"
+	"synchub.dev/hack/plots/results"
+	"synchub.dev/hack/plots/theme"
 )
 
 const (
-	width      = vg.Length(760)
 	lineHeight = vg.Length(22)
 	// margins are above and below the lines, for the title and the axis.
 	margins = vg.Length(108)
-
-	textSize  = vg.Length(11)
-	titleSize = vg.Length(14)
 )
 
 // chart is a file with the lines of a chart, and how they are drawn.
@@ -54,7 +49,7 @@ var charts = []chart{
 }
 
 // drawAll returns the charts by the names of their files.
-func drawAll(rows []row) (map[string][]byte, error) {
+func drawAll(rows []results.Row) (map[string][]byte, error) {
 	images := map[string][]byte{}
 	for _, c := range charts {
 		lines, err := pick(c.lines, rows)
@@ -68,38 +63,26 @@ func drawAll(rows []row) (map[string][]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", c.file, err)
 		}
-		if images[c.file], err = svg(p, lineHeight*vg.Length(len(lines))+margins); err != nil {
+		if images[c.file], err = theme.SVG(lineHeight*vg.Length(len(lines))+margins, p); err != nil {
 			return nil, fmt.Errorf("%s: %w", c.file, err)
 		}
 	}
 	return images, nil
 }
 
-func textFont(size vg.Length, weight stdfont.Weight) font.Font {
-	return font.Font{Typeface: "Liberation", Variant: "Sans", Weight: weight, Size: size}
-}
-
 // newPlot returns a plot with the labels and numbers of lines at its left, from the top, and a grid.
 func newPlot(title string, lines []labelled, axis scale) *plot.Plot {
 	p := plot.New()
-	p.BackgroundColor = background
+	theme.Apply(p)
 	p.Title.Text = title
-	p.Title.Padding = 12
-	p.Title.TextStyle.Font = textFont(titleSize, stdfont.WeightBold)
-	p.Title.TextStyle.Color = foreground
-	for _, style := range []*text.Style{&p.X.Label.TextStyle, &p.X.Tick.Label} {
-		style.Font = textFont(textSize, stdfont.WeightNormal)
-		style.Color = foreground
-	}
 	p.HideY()
 	p.X.Width, p.X.Tick.Width = 0, 0
 	p.X.Label.Text = axis.caption
-	p.X.Label.Padding = 8
 	p.X.Min, p.X.Max = axis.least, axis.greatest
 	p.X.Tick.Marker = axis.ticks()
 	p.Y.Min, p.Y.Max = height(len(lines))+0.4, 0.6
 	grid := plotter.NewGrid()
-	grid.Vertical = draw.LineStyle{Color: gridColor, Width: 1}
+	grid.Vertical = draw.LineStyle{Color: theme.Grid, Width: 1}
 	grid.Horizontal.Width = 0
 	p.Add(grid, labels(lines))
 	return p

@@ -23,6 +23,8 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 
 	stdfont "golang.org/x/image/font"
+
+	"synchub.dev/hack/plots/theme"
 )
 
 // Widths of the columns at the left of a chart. All text in them starts at the left: where a reader's fonts are wider than
@@ -48,7 +50,7 @@ func (l labels) Plot(c draw.Canvas, p *plot.Plot) {
 		if line.number == "" {
 			weight = stdfont.WeightBold
 		}
-		style := text.Style{Color: foreground, Font: textFont(textSize, weight), YAlign: text.YCenter, Handler: plot.DefaultTextHandler}
+		style := text.Style{Color: theme.Foreground, Font: theme.Font(theme.TextSize, weight), YAlign: text.YCenter, Handler: plot.DefaultTextHandler}
 		c.FillText(style, vg.Point{X: c.Min.X - labelWidth - numberWidth, Y: y(height(i))}, line.label)
 		c.FillText(style, vg.Point{X: c.Min.X - numberWidth, Y: y(height(i))}, line.number)
 	}

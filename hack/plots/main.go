@@ -21,6 +21,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"synchub.dev/hack/plots/results"
 )
 
 func main() {
@@ -38,7 +40,7 @@ func run(from, out string) error {
 	if err != nil {
 		return fmt.Errorf("read the results: %w", err)
 	}
-	rows, err := parse(string(text))
+	rows, err := results.Parse(string(text))
 	if err != nil {
 		return fmt.Errorf("read %s: %w", from, err)
 	}

@@ -26,18 +26,21 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"synchub.dev/hack/plots/results"
+	"synchub.dev/hack/plots/theme"
 )
 
 const (
-	results = "../../RESULTS.md"
-	images  = "../../docs/images"
+	resultsFile = "../../RESULTS.md"
+	images      = "../../docs/images"
 )
 
 // The committed charts are those of RESULTS.md, and drawing them twice gives the same bytes.
 func TestChartsAreThoseOfTheResults(t *testing.T) {
 	for range 2 {
 		out := t.TempDir()
-		if err := run(results, out); err != nil {
+		if err := run(resultsFile, out); err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range charts {
@@ -55,16 +58,16 @@ func TestChartsAreThoseOfTheResults(t *testing.T) {
 
 // Each number of the chart is in it as text, and each color has one for a dark ground.
 func TestRatioChart(t *testing.T) {
-	rows, err := parse(sample)
-	if err != nil {
-		t.Fatal(err)
+	rows := []results.Row{
+		{What: "one edit", Result: results.Quantity{Value: 1.02, Least: 0.92, Greatest: 1.03, Unit: "x"}, Limit: &results.Quantity{Value: 2, Unit: "x"}},
+		{What: "an edit: p99", Result: results.Quantity{Value: 3.84, Least: 3.84, Greatest: 3.84, Unit: "x"}, Limit: &results.Quantity{Value: 2, Unit: "x"}},
 	}
 	lines := []selected{{label: "Compared"}, {label: "one edit", row: &rows[0]}, {label: "beside a burst", row: &rows[1]}}
 	p, err := ratioChart("A title", lines)
 	if err != nil {
 		t.Fatal(err)
 	}
-	image, err := svg(p, 300)
+	image, err := theme.SVG(300, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,8 +76,8 @@ func TestRatioChart(t *testing.T) {
 			t.Errorf("the image has no %s", want)
 		}
 	}
-	for _, pair := range onDark {
-		if color := fmt.Sprintf("#%02X%02X%02X", pair.light.R, pair.light.G, pair.light.B); strings.Count(string(image), color) < 3 {
+	for _, pair := range theme.OnDark {
+		if color := fmt.Sprintf("#%02X%02X%02X", pair.Light.R, pair.Light.G, pair.Light.B); strings.Count(string(image), color) < 3 {
 			t.Errorf("nothing in the image has the color %s", color)
 		}
 	}
@@ -89,14 +92,14 @@ func TestRatioChart(t *testing.T) {
 }
 
 func TestRatioChartNeedsRatios(t *testing.T) {
-	r := row{what: "an object", result: quantity{7, 7, 7, "KiB"}}
+	r := results.Row{What: "an object", Result: results.Quantity{Value: 7, Least: 7, Greatest: 7, Unit: "KiB"}}
 	if _, err := ratioChart("A title", []selected{{label: "one", row: &r}}); err == nil || !strings.Contains(err.Error(), `"an object" is no ratio`) {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestBudgetChartNeedsLimits(t *testing.T) {
-	r := row{what: "an object", result: quantity{7, 7, 7, "KiB"}}
+	r := results.Row{What: "an object", Result: results.Quantity{Value: 7, Least: 7, Greatest: 7, Unit: "KiB"}}
 	if _, err := budgetChart("A title", []selected{{label: "one", row: &r}}); err == nil || !strings.Contains(err.Error(), `"one" has no limit`) {
 		t.Errorf("error %v", err)
 	}
@@ -104,8 +107,8 @@ func TestBudgetChartNeedsLimits(t *testing.T) {
 
 // A bar has the length of its line's share, though bars are drawn from the last line to the first.
 func TestShares(t *testing.T) {
-	first := row{result: quantity{value: 1, unit: "KiB"}, limit: &quantity{value: 4, unit: "KiB"}}
-	last := row{result: quantity{value: 3, unit: "MiB"}, limit: &quantity{value: 4, unit: "MiB"}}
+	first := results.Row{Result: results.Quantity{Value: 1, Unit: "KiB"}, Limit: &results.Quantity{Value: 4, Unit: "KiB"}}
+	last := results.Row{Result: results.Quantity{Value: 3, Unit: "MiB"}, Limit: &results.Quantity{Value: 4, Unit: "MiB"}}
 	texts, values, err := shares([]selected{{label: "first", row: &first}, {label: "last", row: &last}})
 	if err != nil || texts[0].number != "1 of 4 KiB" || texts[1].number != "3 of 4 MiB" || values[0] != 75 || values[1] != 25 {
 		t.Errorf("%v, %v, %v", texts, values, err)

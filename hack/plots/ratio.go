@@ -25,6 +25,9 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
+
+	"synchub.dev/hack/plots/results"
+	"synchub.dev/hack/plots/theme"
 )
 
 // ratioChart draws, for each line, the median, the range of the rounds, and the limit.
@@ -36,16 +39,16 @@ func ratioChart(title string, lines []selected) (*plot.Plot, error) {
 		if l.row == nil {
 			continue
 		}
-		result := l.row.result
-		if result.unit != "x" {
-			return nil, fmt.Errorf("%q is no ratio: its unit is %q", l.row.what, result.unit)
+		result := l.row.Result
+		if result.Unit != "x" {
+			return nil, fmt.Errorf("%q is no ratio: its unit is %q", l.row.What, result.Unit)
 		}
-		texts[i].number = fmt.Sprintf("%.2f×", result.value)
-		least, greatest = min(least, result.least), max(greatest, result.greatest)
-		if l.row.limit != nil {
-			greatest = max(greatest, l.row.limit.value)
+		texts[i].number = fmt.Sprintf("%.2f×", result.Value)
+		least, greatest = min(least, result.Least), max(greatest, result.Greatest)
+		if l.row.Limit != nil {
+			greatest = max(greatest, l.row.Limit.Value)
 		}
-		missed = missed || !l.row.met()
+		missed = missed || !l.row.Met()
 	}
 	p := newPlot(title, texts, ratioScale(least, greatest, missed))
 	if err := addEqual(p); err != nil {
@@ -77,7 +80,7 @@ func addEqual(p *plot.Plot) error {
 	if err != nil {
 		return err
 	}
-	equal.LineStyle = draw.LineStyle{Color: foreground, Width: 1, Dashes: []vg.Length{3, 3}}
+	equal.LineStyle = draw.LineStyle{Color: theme.Foreground, Width: 1, Dashes: []vg.Length{3, 3}}
 	p.Add(equal)
 	return nil
 }
@@ -87,7 +90,7 @@ func addRanges(p *plot.Plot, lines []selected) error {
 		if l.row == nil {
 			continue
 		}
-		spread, err := plotter.NewLine(plotter.XYs{{X: l.row.result.least, Y: height(i)}, {X: l.row.result.greatest, Y: height(i)}})
+		spread, err := plotter.NewLine(plotter.XYs{{X: l.row.Result.Least, Y: height(i)}, {X: l.row.Result.Greatest, Y: height(i)}})
 		if err != nil {
 			return err
 		}
@@ -104,15 +107,15 @@ func addPoints(p *plot.Plot, lines []selected) error {
 		if l.row == nil {
 			continue
 		}
-		points[colorOf(l.row)] = append(points[colorOf(l.row)], plotter.XY{X: l.row.result.value, Y: height(i)})
-		if l.row.limit != nil {
-			points[limitColor] = append(points[limitColor], plotter.XY{X: l.row.limit.value, Y: height(i)})
+		points[colorOf(l.row)] = append(points[colorOf(l.row)], plotter.XY{X: l.row.Result.Value, Y: height(i)})
+		if l.row.Limit != nil {
+			points[theme.Limit] = append(points[theme.Limit], plotter.XY{X: l.row.Limit.Value, Y: height(i)})
 		}
 	}
 	for _, style := range []draw.GlyphStyle{
-		{Color: limitColor, Radius: 7, Shape: barGlyph{}},
-		{Color: good, Radius: 4, Shape: draw.CircleGlyph{}},
-		{Color: bad, Radius: 4, Shape: draw.CircleGlyph{}},
+		{Color: theme.Limit, Radius: 7, Shape: barGlyph{}},
+		{Color: theme.Good, Radius: 4, Shape: draw.CircleGlyph{}},
+		{Color: theme.Bad, Radius: 4, Shape: draw.CircleGlyph{}},
 	} {
 		if len(points[style.Color]) == 0 {
 			continue
@@ -125,6 +128,13 @@ func addPoints(p *plot.Plot, lines []selected) error {
 		p.Add(scatter)
 	}
 	return nil
+}
+
+func colorOf(r *results.Row) color.NRGBA {
+	if r.Met() {
+		return theme.Good
+	}
+	return theme.Bad
 }
 
 // barGlyph is a vertical bar.

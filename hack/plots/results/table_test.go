@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package main
+package results
 
 import (
 	"reflect"
@@ -49,22 +49,22 @@ const sample = `# Results
 `
 
 func TestParse(t *testing.T) {
-	rows, err := parse(sample)
+	rows, err := Parse(sample)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []row{
-		{scenario: "edit", what: "one edit", result: quantity{1.02, 0.92, 1.03, "x"}, limit: &quantity{2, 2, 2, "x"}},
-		{scenario: "busy", what: "an edit: p99", result: quantity{3.84, 3.84, 3.84, "x"}, limit: &quantity{2, 2, 2, "x"}},
-		{scenario: "memory", what: "an object", result: quantity{7.39, 7.39, 7.39, "KiB"}},
-		{scenario: "fleet-idle", what: "processor", result: quantity{2.25, 2.25, 2.25, "% of a core"}, limit: &quantity{5, 5, 5, "% of a core"}},
+	want := []Row{
+		{Scenario: "edit", What: "one edit", Result: Quantity{1.02, 0.92, 1.03, "x"}, Limit: &Quantity{2, 2, 2, "x"}},
+		{Scenario: "busy", What: "an edit: p99", Result: Quantity{3.84, 3.84, 3.84, "x"}, Limit: &Quantity{2, 2, 2, "x"}},
+		{Scenario: "memory", What: "an object", Result: Quantity{7.39, 7.39, 7.39, "KiB"}},
+		{Scenario: "fleet-idle", What: "processor", Result: Quantity{2.25, 2.25, 2.25, "% of a core"}, Limit: &Quantity{5, 5, 5, "% of a core"}},
 	}
 	if !reflect.DeepEqual(rows, want) {
 		t.Errorf("rows\n%+v, want\n%+v", rows, want)
 	}
 	for i, met := range []bool{true, false, true, true} {
-		if rows[i].met() != met {
-			t.Errorf("%s: met %t, want %t", rows[i].scenario, rows[i].met(), met)
+		if rows[i].Met() != met {
+			t.Errorf("%s: met %t, want %t", rows[i].Scenario, rows[i].Met(), met)
 		}
 	}
 }
@@ -78,7 +78,7 @@ func TestParseErrors(t *testing.T) {
 		head + "| edit | one | 1x | soon |\n":        `the limit of "one": "soon"`,
 		head + "| edit | one | 1x (2 or 3) | 2x |\n": "1x (2 or 3)",
 	} {
-		if _, err := parse(input); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Parse(input); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want one with %q", input, err, want)
 		}
 	}

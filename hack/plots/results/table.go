@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package main
+package results
 
 import (
 	"errors"
@@ -23,20 +23,20 @@ import (
 	"strings"
 )
 
-// row is a row of a table of results.
-type row struct {
-	scenario, what string
-	// result is the median and, of several rounds, the range. Its unit is "x" if it is a ratio to the direct work.
-	result quantity
-	// limit is nil if the row is only reported.
-	limit *quantity
+// Row is a row of a table of results.
+type Row struct {
+	Scenario, What string
+	// Result is the median and, of several rounds, the range. Its unit is "x" if it is a ratio to the direct work.
+	Result Quantity
+	// Limit is nil if the row is only reported.
+	Limit *Quantity
 }
 
-// quantity is a number with its unit, as the report of the benchmarks formats it. Without a range, least and greatest
-// equal the value.
-type quantity struct {
-	value, least, greatest float64
-	unit                   string
+// Quantity is a number with its unit, as the report of the benchmarks formats it. Without a range, Least and Greatest
+// equal Value.
+type Quantity struct {
+	Value, Least, Greatest float64
+	Unit                   string
 }
 
 const (
@@ -44,9 +44,9 @@ const (
 	reported   = "reported"
 )
 
-// parse returns the rows of all tables in the first section of a text, which is the newest release.
-func parse(text string) ([]row, error) {
-	var rows []row
+// Parse returns the rows of all tables in the first section of a text, which is the newest release.
+func Parse(text string) ([]Row, error) {
+	var rows []Row
 	sections, inTable := 0, false
 	for number, line := range strings.Split(text, "\n") {
 		if strings.HasPrefix(line, "## ") {
@@ -74,25 +74,25 @@ func parse(text string) ([]row, error) {
 	return rows, nil
 }
 
-func parseRow(line string) (row, error) {
+func parseRow(line string) (Row, error) {
 	cells := strings.Split(strings.Trim(line, "|"), "|")
 	if len(cells) < 4 {
-		return row{}, fmt.Errorf("%q has fewer than four cells", line)
+		return Row{}, fmt.Errorf("%q has fewer than four cells", line)
 	}
 	for i := range cells {
 		cells[i] = strings.TrimSpace(cells[i])
 	}
-	r := row{scenario: cells[0], what: cells[1]}
+	r := Row{Scenario: cells[0], What: cells[1]}
 	var err error
-	if r.result, err = parseQuantity(cells[2]); err != nil {
-		return row{}, fmt.Errorf("the result of %q: %w", r.what, err)
+	if r.Result, err = parseQuantity(cells[2]); err != nil {
+		return Row{}, fmt.Errorf("the result of %q: %w", r.What, err)
 	}
 	if cells[3] != reported {
 		limit, err := parseQuantity(cells[3])
 		if err != nil {
-			return row{}, fmt.Errorf("the limit of %q: %w", r.what, err)
+			return Row{}, fmt.Errorf("the limit of %q: %w", r.What, err)
 		}
-		r.limit = &limit
+		r.Limit = &limit
 	}
 	return r, nil
 }
@@ -100,30 +100,30 @@ func parseRow(line string) (row, error) {
 var errQuantity = errors.New("it is not like 1.02x (0.92 to 1.03), or 7.39 KiB")
 
 // parseQuantity reads "1.02x (0.92 to 1.03)", "2x", "7.39 KiB" or "0".
-func parseQuantity(text string) (quantity, error) {
+func parseQuantity(text string) (Quantity, error) {
 	number, spread, ranged := strings.Cut(text, " (")
 	number, unit, _ := strings.Cut(number, " ")
 	if ratio, ok := strings.CutSuffix(number, "x"); ok {
 		number, unit = ratio, "x"
 	}
-	q := quantity{unit: unit}
+	q := Quantity{Unit: unit}
 	var err error
-	if q.value, err = strconv.ParseFloat(number, 64); err != nil {
-		return quantity{}, fmt.Errorf("%q: %w", text, errQuantity)
+	if q.Value, err = strconv.ParseFloat(number, 64); err != nil {
+		return Quantity{}, fmt.Errorf("%q: %w", text, errQuantity)
 	}
-	q.least, q.greatest = q.value, q.value
+	q.Least, q.Greatest = q.Value, q.Value
 	if !ranged {
 		return q, nil
 	}
 	least, greatest, ok := strings.Cut(strings.TrimSuffix(spread, ")"), " to ")
 	var errLeast, errGreatest error
-	q.least, errLeast = strconv.ParseFloat(least, 64)
-	q.greatest, errGreatest = strconv.ParseFloat(greatest, 64)
+	q.Least, errLeast = strconv.ParseFloat(least, 64)
+	q.Greatest, errGreatest = strconv.ParseFloat(greatest, 64)
 	if !ok || errLeast != nil || errGreatest != nil {
-		return quantity{}, fmt.Errorf("%q: %w", text, errQuantity)
+		return Quantity{}, fmt.Errorf("%q: %w", text, errQuantity)
 	}
 	return q, nil
 }
 
-// met reports whether the result is within the limit. A row that is only reported is met.
-func (r row) met() bool { return r.limit == nil || r.result.value <= r.limit.value }
+// Met reports whether the result is within the limit. A row that is only reported is met.
+func (r Row) Met() bool { return r.Limit == nil || r.Result.Value <= r.Limit.Value }
