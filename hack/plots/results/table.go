@@ -30,6 +30,8 @@ type Row struct {
 	Result Quantity
 	// Limit is nil if the row is only reported.
 	Limit *Quantity
+	// Hub and Direct are the raw figures behind the result, or nil.
+	Hub, Direct *Quantity
 }
 
 // Quantity is a number with its unit, as the report of the benchmarks formats it. Without a range, Least and Greatest
@@ -42,6 +44,8 @@ type Quantity struct {
 const (
 	tableStart = "| scenario | measured | result | to reach |"
 	reported   = "reported"
+	// rawCells is the index of the first raw figure in a row.
+	rawCells = 5
 )
 
 // Parse returns the rows of all tables in the first section of a text, which is the newest release.
@@ -93,6 +97,16 @@ func parseRow(line string) (Row, error) {
 			return Row{}, fmt.Errorf("the limit of %q: %w", r.What, err)
 		}
 		r.Limit = &limit
+	}
+	for i, raw := range []**Quantity{&r.Hub, &r.Direct} {
+		if len(cells) <= rawCells+i || cells[rawCells+i] == "" {
+			continue
+		}
+		figure, err := parseQuantity(cells[rawCells+i])
+		if err != nil {
+			return Row{}, fmt.Errorf("a raw figure of %q: %w", r.What, err)
+		}
+		*raw = &figure
 	}
 	return r, nil
 }

@@ -54,8 +54,10 @@ func TestParse(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []Row{
-		{Scenario: "edit", What: "one edit", Result: Quantity{1.02, 0.92, 1.03, "x"}, Limit: &Quantity{2, 2, 2, "x"}},
-		{Scenario: "busy", What: "an edit: p99", Result: Quantity{3.84, 3.84, 3.84, "x"}, Limit: &Quantity{2, 2, 2, "x"}},
+		{Scenario: "edit", What: "one edit", Result: Quantity{1.02, 0.92, 1.03, "x"}, Limit: &Quantity{2, 2, 2, "x"},
+			Hub: &Quantity{5, 5, 5, "ms"}, Direct: &Quantity{5, 5, 5, "ms"}},
+		{Scenario: "busy", What: "an edit: p99", Result: Quantity{3.84, 3.84, 3.84, "x"}, Limit: &Quantity{2, 2, 2, "x"},
+			Hub: &Quantity{9, 9, 9, "ms"}, Direct: &Quantity{3, 3, 3, "ms"}},
 		{Scenario: "memory", What: "an object", Result: Quantity{7.39, 7.39, 7.39, "KiB"}},
 		{Scenario: "fleet-idle", What: "processor", Result: Quantity{2.25, 2.25, 2.25, "% of a core"}, Limit: &Quantity{5, 5, 5, "% of a core"}},
 	}
@@ -77,6 +79,8 @@ func TestParseErrors(t *testing.T) {
 		head + "| edit | one | fast | 2x |\n":        `the result of "one": "fast"`,
 		head + "| edit | one | 1x | soon |\n":        `the limit of "one": "soon"`,
 		head + "| edit | one | 1x (2 or 3) | 2x |\n": "1x (2 or 3)",
+
+		head + "| edit | one | 1x | 2x | met | fast | |\n": `a raw figure of "one": "fast"`,
 	} {
 		if _, err := Parse(input); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want one with %q", input, err, want)

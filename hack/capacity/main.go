@@ -1,0 +1,155 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/multicluster-runtime/pkg/manager/coordinator/sharded/sharder"
+
+	"synchub.dev/hack/capacity/inputs"
+	"synchub.dev/hack/capacity/model"
+	"synchub.dev/hack/capacity/spread"
+)
+
+// options are the flags. Numbers of objects and edits are for one cluster, so that fleets of several sizes can be compared.
+type options struct {
+	root, page, chart string
+	clusters          string
+	objects           int
+	objectBytes       float64
+	selected          float64
+	resources         int
+	edits, statuses   float64
+	memoryLimit       float64
+	cores             float64
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.root, "root", "../..", "the directory of the repository")
+	flag.StringVar(&o.page, "page", "", "put the tables into this page, instead of printing them")
+	flag.StringVar(&o.chart, "chart", "", "draw the chart into this file")
+	o.bind(flag.CommandLine)
+	flag.Parse()
+	if err := run(o, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "capacity:", err)
+		os.Exit(1)
+	}
+}
+
+// bind adds the flags that describe a fleet and a replica.
+func (o *options) bind(flags *flag.FlagSet) {
+	flags.StringVar(&o.clusters, "clusters", "100,1000,10000", "numbers of clusters, with commas")
+	flags.IntVar(&o.objects, "objects", 1000, "objects in the mailbox of each cluster")
+	flags.Float64Var(&o.objectBytes, "object-bytes", model.SampleBytes, "mean size of an object")
+	flags.Float64Var(&o.selected, "selected", 1, "part of the objects that a config selects")
+	flags.IntVar(&o.resources, "resources", 10, "resources that are synced with each cluster")
+	flags.Float64Var(&o.edits, "edits", 0.1, "edits a second in the mailbox of each cluster")
+	flags.Float64Var(&o.statuses, "statuses", 1, "statuses that come back for each edit")
+	flags.Float64Var(&o.memoryLimit, "memory-limit", 16, "memory limit in GiB of a replica that shares the fleet with others")
+	flags.Float64Var(&o.cores, "cores", 2, "processors of a replica")
+}
+
+const gibi = 1 << 30
+
+func run(o options, to io.Writer) error {
+	costs, figures, err := inputs.Read(o.root)
+	if err != nil {
+		return err
+	}
+	p := planner{
+		Model:   model.Model{Costs: costs, Limits: model.Documented, Assumptions: model.Assumed},
+		divider: spread.Simulation{Sharder: sharder.NewHRW(), Names: spread.DeploymentPods},
+		replica: model.Replica{Memory: o.memoryLimit * gibi, Cores: o.cores},
+	}
+	plans, err := p.plans(o)
+	if err != nil {
+		return err
+	}
+	if o.chart != "" {
+		if err := p.draw(o); err != nil {
+			return err
+		}
+	}
+	tables := []string{p.needs(plans), p.division(), sources(figures)}
+	if o.page != "" {
+		return replaceTables(o.page, tables)
+	}
+	_, err = io.WriteString(to, strings.Join(tables, "\n"))
+	return err
+}
+
+// fleet returns the fleet of so many clusters.
+func (o options) fleet(clusters int) model.Fleet {
+	return model.Fleet{
+		Clusters: clusters, Objects: clusters * o.objects, ObjectBytes: o.objectBytes, Selected: o.selected, Resources: o.resources,
+		Edits: float64(clusters) * o.edits, StatusesPerEdit: o.statuses,
+	}
+}
+
+// planner computes plans by one model.
+type planner struct {
+	model.Model
+	divider model.Divider
+	replica model.Replica
+}
+
+// plan is what one fleet needs.
+type plan struct {
+	fleet model.Fleet
+	one   model.Hub
+	// own and all are the replicas if SyncTargets are divided. fits is false if none are enough.
+	own, all model.Hub
+	fits     bool
+	kcp      model.Kcp
+}
+
+func (p planner) plans(o options) ([]plan, error) {
+	var plans []plan
+	for text := range strings.SplitSeq(o.clusters, ",") {
+		clusters, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil {
+			return nil, fmt.Errorf("%q is no number of clusters", text)
+		}
+		one, err := p.plan(o.fleet(clusters))
+		if err != nil {
+			return nil, err
+		}
+		plans = append(plans, one)
+	}
+	return plans, nil
+}
+
+func (p planner) plan(f model.Fleet) (plan, error) {
+	if err := f.Validate(); err != nil {
+		return plan{}, err
+	}
+	made := plan{fleet: f, one: p.OneActive(f), kcp: p.Kcp(f)}
+	own, err := p.Divided(f, model.WatchOwn, p.replica, p.divider)
+	if err == nil {
+		made.fits = true
+		made.own = own
+		made.all = p.DividedAmong(f, model.HoldAll, own.Replicas, p.divider)
+	}
+	return made, nil
+}

@@ -1,0 +1,93 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package model
+
+import "math"
+
+// Kcp is what kcp needs.
+type Kcp struct {
+	// Shards is the greatest of the three numbers below it: shards for the size of etcd, for writes, and for the memory of
+	// mailbox workspaces.
+	Shards, ByStorage, ByWrites, ByMailboxes int
+	// Storage is what all shards store in etcd, in bytes.
+	Storage float64
+	// Writes is how many writes all shards get in a second, from users and from the hub. HubRest and HubPeak are those of the
+	// hub alone, at rest and while the fleet changes.
+	Writes, HubRest, HubPeak float64
+	// WritesOfShard is how many writes in a second one kcp has answered in the benchmarks.
+	WritesOfShard float64
+	// MailboxMemory is the memory of all mailbox workspaces, in bytes.
+	MailboxMemory float64
+	// MailboxesFast and MailboxesSlow are how long it takes to make all mailboxes, in seconds: as fast as the hub asks for
+	// them, and as slowly as in the scale test.
+	MailboxesFast, MailboxesSlow float64
+	// StartReads is how many Secrets a hub that starts reads, one for each SyncTarget.
+	StartReads int
+}
+
+// Kcp returns what kcp needs for a fleet.
+func (m Model) Kcp(f Fleet) Kcp {
+	clusters := float64(f.Clusters)
+	k := Kcp{StartReads: f.Clusters}
+	k.HubRest = m.RestControl / m.Fleet / 60 * clusters
+	// One write for each status that returns, and one status of a config for an edit. A mailbox has at most one each 5 s.
+	k.HubPeak = k.HubRest + f.Edits*f.StatusesPerEdit + min(f.Edits, clusters/5)
+	k.Writes = f.Edits + k.HubPeak
+	k.WritesOfShard = m.BurstObjects / m.Burst
+
+	stored := f.ObjectBytes + m.Assumptions.StoredOverhead
+	k.Storage = stored * (float64(f.Objects) + k.Writes*m.Limits.Compaction)
+	k.MailboxMemory = m.KcpMemory / (m.KcpMailboxes + m.KcpTargets) * clusters
+
+	k.ByStorage = shards(k.Storage, m.Limits.Etcd*m.Assumptions.EtcdUsed)
+	k.ByWrites = shards(k.Writes, k.WritesOfShard)
+	k.ByMailboxes = shards(k.MailboxMemory, m.Assumptions.ShardMemory)
+	k.Shards = max(k.ByStorage, k.ByWrites, k.ByMailboxes)
+
+	k.MailboxesFast = clusters / m.AtOnce
+	k.MailboxesSlow = m.Mailboxes / m.Fleet * clusters
+	return k
+}
+
+func shards(need, each float64) int { return max(1, int(math.Ceil(need/each))) }
+
+// Binding says what the number of shards follows from.
+func (k Kcp) Binding() string {
+	switch {
+	case k.Shards == 1:
+		return "one is enough"
+	case k.ByStorage == k.Shards:
+		return "size of etcd"
+	case k.ByWrites == k.Shards:
+		return "writes"
+	default:
+		return "memory of mailbox workspaces"
+	}
+}
+
+// EndpointRequests returns how many writes a second the busiest replica sends to one endpoint, which is a shard.
+func (k Kcp) EndpointRequests(f Fleet, hub Hub, shards int) float64 {
+	return k.HubPeak * float64(hub.Targets) / float64(f.Clusters) / float64(shards)
+}
+
+// MailboxWatches returns the number of watches of objects in mailboxes, of all replicas together.
+func (f Fleet) MailboxWatches(reading Reading, replicas, shards int) int {
+	if reading == WatchOwn {
+		return f.Clusters * f.Resources
+	}
+	return replicas * shards * f.Resources
+}
