@@ -81,7 +81,7 @@ tools: check-go ## Build all tools that are missing or whose pin changed into bi
 	$(buildtools) -for all
 
 .PHONY: generate
-generate: plots ## Generate deep copies, CRDs, APIResourceSchemas and their reference from the types in apis/, dashboards for Grafana, charts, and the reference of commands and values
+generate: plots capacity ## Generate deep copies, CRDs, APIResourceSchemas and their reference from the types in apis/, dashboards for Grafana, charts, and the reference of commands and values
 	go run ./hack/buildtools controller-gen crd-ref-docs
 	go run ./hack/generate
 	cp apis/schemas/crds/synchub.dev_publishedresources.yaml charts/synchub/files/crds/
@@ -93,6 +93,11 @@ generate: plots ## Generate deep copies, CRDs, APIResourceSchemas and their refe
 plots: ## Draw the charts in docs/images from RESULTS.md; RUN=logs/bench.md draws those of a new run into logs/
 	go -C hack/plots run . $(if $(RUN),-from='$(abspath $(RUN))' -out='$(CURDIR)/logs')
 	go -C hack/plots test -count=1 ./...
+
+.PHONY: capacity
+capacity: ## Compute what fleets need from RESULTS.md: the tables of docs/scaling.md and their chart; FLAGS='-clusters=500 -objects=50' prints tables for another fleet
+	go -C hack/capacity run . $(if $(FLAGS),$(FLAGS),-page='$(CURDIR)/docs/scaling.md' -chart='$(CURDIR)/docs/images/scaling.svg')
+	$(if $(FLAGS),,go -C hack/capacity test -count=1 ./...)
 
 .PHONY: docs
 docs: ## Build the documentation site into dist/site, and check all links
@@ -214,6 +219,7 @@ lint: ## Find mistakes and breaches of the house rules
 	bin/golangci-lint run ./...
 	cd hack/image && ../../bin/golangci-lint run ./...
 	cd hack/plots && ../../bin/golangci-lint run ./...
+	cd hack/capacity && ../../bin/golangci-lint run ./...
 	cd hack/pictures && ../../bin/golangci-lint run ./...
 
 .PHONY: fmt
@@ -247,6 +253,7 @@ verify: ## Regenerate, tidy, format, lint, check words, licences and vulnerabili
 	go mod tidy
 	go -C hack/image mod tidy
 	go -C hack/plots mod tidy
+	go -C hack/capacity mod tidy
 	go -C hack/pictures mod tidy
 	@$(MAKE) --no-print-directory fmt
 	@$(MAKE) --no-print-directory lint

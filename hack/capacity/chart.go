@@ -31,7 +31,7 @@ import (
 )
 
 // chartClusters are the sizes of fleets in the chart.
-var chartClusters = []int{100, 150, 200, 300, 500, 700, 1000, 1500, 2000, 3000, 5000, 7000, 10_000}
+var chartClusters = []int{100, 200, 300, 500, 700, 1000, 2000, 3000, 5000, 7000, 10_000}
 
 // chartHeight is the height of each of the two charts.
 const chartHeight = vg.Length(300)
@@ -55,6 +55,7 @@ func (p planner) draw(o options) error {
 	own := curve{label: "divided, each holds its own", color: theme.Good}
 	limit := curve{label: "limit of a divided replica", color: theme.Foreground, dashed: true}
 	replicas := curve{label: "replicas, divided, each holds its own", color: theme.Good}
+	even := curve{label: "the same, if the hash were even", color: theme.Good, dashed: true}
 	shards := curve{label: "shards of kcp", color: theme.Limit}
 	for _, clusters := range chartClusters {
 		made, err := p.plan(o.fleet(clusters))
@@ -68,6 +69,7 @@ func (p planner) draw(o options) error {
 			all.add(clusters, made.all.Memory.Limit()/gibi)
 			own.add(clusters, made.own.Memory.Limit()/gibi)
 			replicas.add(clusters, float64(made.own.Replicas))
+			even.add(clusters, float64(made.even.Replicas))
 		}
 	}
 	memory, err := newChart(fmt.Sprintf("Memory of the largest replica, with %s objects for each cluster", count(float64(o.objects))), "GiB", one, all, own, limit)
@@ -75,12 +77,14 @@ func (p planner) draw(o options) error {
 		return err
 	}
 	memory.Y.Scale = plot.LogScale{}
+	memory.Y.Min = 1
 	memory.Y.Tick.Marker = ticks(1, 2, 5, 10, 20, 50, 100, 200, 500)
-	number, err := newChart("Replicas of the hub, and shards of kcp", "", replicas, shards)
+	number, err := newChart("Replicas of the hub, and shards of kcp", "number", replicas, even, shards)
 	if err != nil {
 		return err
 	}
 	number.Y.Min = 0
+	number.Y.Tick.Marker = ticks(0, 5, 10, 15, 20, 25, 30, 40, 50)
 	image, err := theme.SVG(chartHeight, memory, number)
 	if err != nil {
 		return err

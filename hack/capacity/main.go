@@ -17,6 +17,7 @@ limitations under the License.
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -70,7 +71,10 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.Float64Var(&o.cores, "cores", 2, "processors of a replica")
 }
 
-const gibi = 1 << 30
+const (
+	mebi = 1 << 20
+	gibi = 1 << 30
+)
 
 func run(o options, to io.Writer) error {
 	costs, figures, err := inputs.Read(o.root)
@@ -79,7 +83,8 @@ func run(o options, to io.Writer) error {
 	}
 	p := planner{
 		Model:   model.Model{Costs: costs, Limits: model.Documented, Assumptions: model.Assumed},
-		divider: spread.Simulation{Sharder: sharder.NewHRW(), Names: spread.DeploymentPods},
+		divider: newMemo(spread.Simulation{Sharder: sharder.NewHRW(), Names: spread.DeploymentPods}),
+		even:    newMemo(spread.Simulation{Sharder: spread.Even{}, Names: spread.DeploymentPods}),
 		replica: model.Replica{Memory: o.memoryLimit * gibi, Cores: o.cores},
 	}
 	plans, err := p.plans(o)
@@ -91,7 +96,13 @@ func run(o options, to io.Writer) error {
 			return err
 		}
 	}
-	tables := []string{p.needs(plans), p.division(), sources(figures)}
+	tables := []string{
+		planTable("need", p.needs(), plans),
+		planTable("value", p.values(), plans),
+		planTable("detail", p.details(), plans),
+		divisions(),
+		sources(figures),
+	}
 	if o.page != "" {
 		return replaceTables(o.page, tables)
 	}
@@ -110,18 +121,39 @@ func (o options) fleet(clusters int) model.Fleet {
 // planner computes plans by one model.
 type planner struct {
 	model.Model
-	divider model.Divider
-	replica model.Replica
+	// divider is the one that the hub has, and even one to compare with.
+	divider, even model.Divider
+	replica       model.Replica
+}
+
+// memo remembers the loads that a simulation has returned.
+type memo struct {
+	simulation model.Divider
+	loads      map[[2]int]spread.Load
+}
+
+func newMemo(simulation model.Divider) memo { return memo{simulation, map[[2]int]spread.Load{}} }
+
+// Divide asks the simulation once.
+func (m memo) Divide(syncTargets, replicas int) spread.Load {
+	key := [2]int{syncTargets, replicas}
+	load, ok := m.loads[key]
+	if !ok {
+		load = m.simulation.Divide(syncTargets, replicas)
+		m.loads[key] = load
+	}
+	return load
 }
 
 // plan is what one fleet needs.
 type plan struct {
 	fleet model.Fleet
 	one   model.Hub
-	// own and all are the replicas if SyncTargets are divided. fits is false if none are enough.
-	own, all model.Hub
-	fits     bool
-	kcp      model.Kcp
+	// own and all are the replicas if SyncTargets are divided, and even those with an even hash. fits is false if no number of
+	// replicas is enough.
+	own, all, even model.Hub
+	fits           bool
+	kcp            model.Kcp
 }
 
 func (p planner) plans(o options) ([]plan, error) {
@@ -145,11 +177,12 @@ func (p planner) plan(f model.Fleet) (plan, error) {
 		return plan{}, err
 	}
 	made := plan{fleet: f, one: p.OneActive(f), kcp: p.Kcp(f)}
-	own, err := p.Divided(f, model.WatchOwn, p.replica, p.divider)
-	if err == nil {
-		made.fits = true
-		made.own = own
-		made.all = p.DividedAmong(f, model.HoldAll, own.Replicas, p.divider)
+	var err error
+	if made.own, err = p.Divided(f, model.WatchOwn, p.replica, p.divider); errors.Is(err, model.ErrNoFit) {
+		return made, nil
 	}
-	return made, nil
+	made.fits = true
+	made.all = p.DividedAmong(f, model.HoldAll, made.own.Replicas, p.divider)
+	made.even, err = p.Divided(f, model.WatchOwn, p.replica, p.even)
+	return made, err
 }

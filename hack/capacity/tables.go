@@ -31,99 +31,124 @@ import (
 	"synchub.dev/hack/capacity/spread"
 )
 
-// line is a row of the table of needs. Without a cell it is a heading.
+// line is a row of a table about plans.
 type line struct {
 	label string
 	cell  func(plan) string
 }
 
-// lines returns the rows of the table of needs.
-func (p planner) lines() []line {
-	divided := func(cell func(plan) string) func(plan) string {
-		return func(made plan) string {
-			if !made.fits {
-				return "none is enough"
-			}
-			return cell(made)
-		}
-	}
+// needs are the rows of the table for readers in a hurry.
+func (p planner) needs() []line {
+	limit := size(p.replica.Memory)
 	return []line{
-		{"objects, edits a second", func(made plan) string {
-			return count(float64(made.fleet.Objects)) + ", " + count(made.fleet.Edits)
+		{"objects", func(made plan) string { return count(float64(made.fleet.Objects)) }},
+		{"edits a second", func(made plan) string { return count(made.fleet.Edits) }},
+		{"one active replica: its memory limit, and its standby's", func(made plan) string { return size(made.one.Limit) }},
+		{"divided: replicas of " + limit + " that hold their own mailboxes", divided(func(made plan) string { return count(float64(made.own.Replicas)) })},
+		{"divided: memory of as many that hold all mailboxes", divided(func(made plan) string { return size(made.all.Memory.Limit()) })},
+		{"shards of kcp, and their reason", func(made plan) string {
+			if made.kcp.Shards == 1 {
+				return "1"
+			}
+			return fmt.Sprintf("%d: %s", made.kcp.Shards, made.kcp.Binding())
 		}},
-		{"**one active replica, and a warm standby**", nil},
-		{"memory limit of each", func(made plan) string { return size(made.one.Limit) }},
-		{"`mailboxes.totalBytes`, `targets.totalBytes`", func(made plan) string { return caches(made.one.Caches) }},
-		{"processors of the active one", func(made plan) string { return cores(made.one.Cores) }},
-		{"start, until all objects are known to be in sync", func(made plan) string { return duration(made.one.Start) }},
-		{"**SyncTargets divided among replicas with " + size(p.replica.Memory) + " each**", nil},
-		{"replicas", divided(func(made plan) string { return count(float64(made.own.Replicas)) })},
-		{"SyncTargets of the largest, and when one is lost", divided(func(made plan) string {
-			return count(float64(made.own.Load.Largest)) + ", " + count(float64(made.own.Load.AfterLoss))
-		})},
-		{"its memory, holding its own mailboxes", divided(func(made plan) string { return size(made.own.Memory.Limit()) })},
-		{"its memory, holding all mailboxes", divided(func(made plan) string { return size(made.all.Memory.Limit()) })},
-		{"`mailboxes.totalBytes`, `targets.totalBytes`, own mailboxes", divided(func(made plan) string { return caches(made.own.Caches) })},
-		{"its processors", divided(func(made plan) string { return cores(made.own.Cores) })},
-		{"its start, until all objects are known to be in sync", divided(func(made plan) string { return duration(made.own.Start) })},
-		{"renewals of Leases a second in the hosting cluster", divided(func(made plan) string { return count(p.Renewals(made.fleet)) })},
-		{"**kcp**", nil},
-		{"shards, and the reason", func(made plan) string { return fmt.Sprintf("%d: %s", made.kcp.Shards, made.kcp.Binding()) }},
-		{"shards by size of etcd, by writes, by mailbox workspaces", func(made plan) string {
-			return fmt.Sprintf("%d, %d, %d", made.kcp.ByStorage, made.kcp.ByWrites, made.kcp.ByMailboxes)
-		}},
-		{"stored in etcd, all shards", func(made plan) string { return size(made.kcp.Storage) }},
-		{"writes a second, all shards, users and hub", func(made plan) string { return count(made.kcp.Writes) }},
-		{"the hub's requests a second at rest, and with the edits", func(made plan) string {
-			return count(made.kcp.HubRest) + ", " + count(made.kcp.HubPeak)
-		}},
-		{"the most of one replica to one shard, of `kcp.qps` " + count(p.QPS), func(made plan) string {
-			return count(made.kcp.EndpointRequests(made.fleet, made.one, made.kcp.Shards))
-		}},
-		{"watches of mailboxes: one active; divided, all; divided, own", func(made plan) string { return p.watches(made) }},
-		{"memory for mailbox workspaces", func(made plan) string { return size(made.kcp.MailboxMemory) }},
-		{"until all mailboxes are made", func(made plan) string {
+		{"the hub's requests a second to kcp, at rest", func(made plan) string { return count(made.kcp.HubRest) }},
+		{"the same with the edits", func(made plan) string { return count(made.kcp.HubPeak) }},
+		{"registering all clusters", func(made plan) string {
 			return duration(made.kcp.MailboxesFast) + " to " + duration(made.kcp.MailboxesSlow)
 		}},
-		{"**clusters and metrics**", nil},
-		{"watches on all clusters, of each replica that is connected", func(made plan) string { return count(float64(made.fleet.TargetWatches())) }},
-		{"requests a second to all clusters at rest, likewise", func(made plan) string { return count(p.RestTargetRequests(made.fleet)) }},
-		{"time series with `metrics.perResource` true, false", func(made plan) string {
-			return count(p.Series(made.fleet, true)) + ", " + count(p.Series(made.fleet, false))
-		}},
+		{"start of one active replica", func(made plan) string { return duration(made.one.Start) }},
+		{"start of a divided replica", divided(func(made plan) string { return duration(made.own.Start) })},
+	}
+}
+
+// values are the rows of the table of the chart's values.
+func (p planner) values() []line {
+	return []line{
+		{"`resources.limits.memory`", func(made plan) string { return quantity(made.one.Limit) }},
+		{"`mailboxes.totalBytes`", func(made plan) string { return orDefault(made.one.Caches.Mailboxes) }},
+		{"`targets.totalBytes`", func(made plan) string { return orDefault(made.one.Caches.Targets) }},
+		{"divided: `replicaCount`", divided(func(made plan) string { return count(float64(made.own.Replicas)) })},
+		{"divided: `resources.limits.memory`", divided(func(made plan) string { return quantity(made.own.Limit) })},
+		{"divided: `mailboxes.totalBytes`", divided(func(made plan) string { return orDefault(made.own.Caches.Mailboxes) })},
+		{"divided: `targets.totalBytes`", divided(func(made plan) string { return orDefault(made.own.Caches.Targets) })},
 		{"`mailboxes.maxPerInventory`, with one inventory", func(made plan) string {
 			return unlessDefault(float64(made.fleet.Clusters), p.MaxPerInventory)
 		}},
-		{"`mailboxes.maxObjects`", func(made plan) string {
-			return unlessDefault(float64(made.fleet.Objects)/float64(made.fleet.Clusters), p.MaxObjects)
+		{"`mailboxes.maxObjects`", func(made plan) string { return unlessDefault(p.Mailbox(made.fleet).Objects, p.MaxObjects) }},
+		{"`mailboxes.maxBytes`", func(made plan) string {
+			if bytes := p.Mailbox(made.fleet).Bytes; bytes > p.MaxBytes {
+				return size(bytes)
+			}
+			return "default"
 		}},
+		{"`kcp.qps`", func(made plan) string {
+			return unlessDefault(made.kcp.EndpointRequests(made.fleet, made.one), p.QPS)
+		}},
+		{"`metrics.perResource`", func(made plan) string { return strconv.FormatBool(made.fleet.Clusters <= perResourceUpTo) }},
 	}
 }
 
-func (p planner) watches(made plan) string {
-	replicas := made.own.Replicas
-	return strings.Join([]string{
-		count(float64(made.fleet.MailboxWatches(model.HoldAll, made.one.Replicas, made.kcp.Shards))),
-		count(float64(made.fleet.MailboxWatches(model.HoldAll, replicas, made.kcp.Shards))),
-		count(float64(made.fleet.MailboxWatches(model.WatchOwn, replicas, made.kcp.Shards))),
-	}, "; ")
+// perResourceUpTo is the number of clusters up to which docs/metrics.md recommends metrics by resource.
+const perResourceUpTo = 100
+
+// details are the rows of the table behind the others.
+func (p planner) details() []line {
+	return []line{
+		{"one active: processors", func(made plan) string { return cores(made.one.Cores) }},
+		{"divided: processors of the largest replica", divided(func(made plan) string { return cores(made.own.Cores) })},
+		{"divided: SyncTargets of the largest replica", divided(func(made plan) string { return count(float64(made.own.Load.Largest)) })},
+		{"divided: the same, when any one replica is lost", divided(func(made plan) string { return count(float64(made.own.Load.AfterLoss)) })},
+		{"divided: its memory then, own mailboxes", divided(func(made plan) string { return size(made.own.Memory.Limit()) })},
+		{"divided: replicas, if the hash were even", divided(func(made plan) string { return count(float64(made.even.Replicas)) })},
+		{"divided: renewals of Leases a second in the hosting cluster", divided(func(made plan) string { return count(p.Renewals(made.fleet)) })},
+		{"shards for the size of etcd, with a database of " + size(p.Limits.Etcd*p.Assumptions.EtcdUsed) + " each", func(made plan) string { return strconv.Itoa(made.kcp.ByStorage) }},
+		{"shards for writes, with " + count(p.BurstObjects/p.Burst) + " a second each", func(made plan) string { return strconv.Itoa(made.kcp.ByWrites) }},
+		{"shards for mailbox workspaces, with " + size(p.Assumptions.ShardMemory) + " each", func(made plan) string { return strconv.Itoa(made.kcp.ByMailboxes) }},
+		{"stored in etcd, all shards", func(made plan) string { return size(made.kcp.Storage) }},
+		{"writes a second to kcp, of users and the hub", func(made plan) string { return count(made.kcp.Writes) }},
+		{"memory of kcp for mailbox workspaces", func(made plan) string { return size(made.kcp.MailboxMemory) }},
+		{"processors of kcp and the clusters together, for the edits", func(made plan) string { return cores(made.kcp.Cores) }},
+		{"the hub's requests a second to one shard, of `kcp.qps` " + count(p.QPS), func(made plan) string {
+			return count(made.kcp.EndpointRequests(made.fleet, made.one))
+		}},
+		{"Secrets that one active replica reads at its start, of `kcp.burst` " + count(p.QPSBurst), func(made plan) string { return count(float64(made.fleet.Clusters)) }},
+		{"watches of mailboxes, one active and a standby", func(made plan) string {
+			return count(float64(made.fleet.MailboxWatches(model.HoldAll, made.one.Replicas, made.kcp.Shards)))
+		}},
+		{"watches of mailboxes, divided, wildcard", divided(func(made plan) string {
+			return count(float64(made.fleet.MailboxWatches(model.HoldAll, made.own.Replicas, made.kcp.Shards)))
+		})},
+		{"watches of mailboxes, divided, one for each own mailbox", divided(func(made plan) string {
+			return count(float64(made.fleet.MailboxWatches(model.WatchOwn, made.own.Replicas, made.kcp.Shards)))
+		})},
+		{"watches on all clusters, twice with a warm standby", func(made plan) string { return count(float64(made.fleet.TargetWatches())) }},
+		{"requests a second to all clusters at rest, likewise", func(made plan) string { return count(p.RestTargetRequests(made.fleet)) }},
+		{"time series, with `metrics.perResource`", func(made plan) string { return count(p.Series(made.fleet, true)) }},
+		{"time series, without", func(made plan) string { return count(p.Series(made.fleet, false)) }},
+	}
 }
 
-// needs returns the table of needs.
-func (p planner) needs(plans []plan) string {
-	header := []string{"clusters"}
+// divided is for cells about replicas that share the SyncTargets.
+func divided(cell func(plan) string) func(plan) string {
+	return func(made plan) string {
+		if !made.fits {
+			return "does not fit"
+		}
+		return cell(made)
+	}
+}
+
+// planTable returns a table with a column for each plan.
+func planTable(corner string, lines []line, plans []plan) string {
+	rows := [][]string{{corner}}
 	for _, made := range plans {
-		header = append(header, count(float64(made.fleet.Clusters)))
+		rows[0] = append(rows[0], count(float64(made.fleet.Clusters))+" clusters")
 	}
-	rows := [][]string{header}
-	for _, l := range p.lines() {
+	for _, l := range lines {
 		row := []string{l.label}
 		for _, made := range plans {
-			if l.cell == nil {
-				row = append(row, "")
-			} else {
-				row = append(row, l.cell(made))
-			}
+			row = append(row, l.cell(made))
 		}
 		rows = append(rows, row)
 	}
@@ -133,21 +158,21 @@ func (p planner) needs(plans []plan) string {
 // divisionOf is how many SyncTargets the table of divisions has.
 const divisionOf = 10_000
 
-// division returns a table that compares how evenly SyncTargets are divided.
-func (p planner) division() string {
+// divisions returns a table that compares how evenly SyncTargets are divided.
+func divisions() string {
 	rows := [][]string{{
-		"replicas that share " + count(divisionOf) + " SyncTargets", "Pods of a Deployment", "when one is lost", "moved when one joins", "numbered Pods", "an even hash",
+		"replicas", "Pods of a Deployment", "the same, when one is lost", "moved when one joins", "numbered Pods", "an even hash",
 	}}
 	hrw := sharder.NewHRW()
+	part := func(syncTargets, replicas int) string {
+		return fmt.Sprintf("%.2f", float64(syncTargets)*float64(replicas)/divisionOf)
+	}
 	for _, replicas := range []int{2, 3, 5, 10, 20} {
-		part := func(syncTargets, replicas int) string {
-			return fmt.Sprintf("%.2f", float64(syncTargets)*float64(replicas)/divisionOf)
-		}
 		pods := spread.Simulation{Sharder: hrw, Names: spread.DeploymentPods}.Divide(divisionOf, replicas)
 		numbered := spread.Simulation{Sharder: hrw, Names: spread.StatefulSetPods}.Divide(divisionOf, replicas)
 		even := spread.Simulation{Sharder: spread.Even{}, Names: spread.DeploymentPods}.Divide(divisionOf, replicas)
 		rows = append(rows, []string{
-			strconv.Itoa(replicas), part(pods.Largest, replicas), part(pods.AfterLoss, replicas-1), count(float64(pods.Moved)),
+			strconv.Itoa(replicas), part(pods.Largest, replicas), part(pods.AfterLoss, replicas), count(float64(pods.Moved)),
 			part(numbered.Largest, replicas), part(even.Largest, replicas),
 		})
 	}
@@ -156,17 +181,30 @@ func (p planner) division() string {
 
 // sources returns the table of all numbers that the model starts from.
 func sources(figures []inputs.Figure) string {
-	rows := [][]string{{"number", "value", "from"}}
+	rows := [][]string{{"number", "value", "kind", "from"}}
 	for _, f := range figures {
-		rows = append(rows, []string{f.Name, f.Value, "measured or default; " + f.Page + ", " + f.Place})
+		kind := "measured"
+		if f.Default {
+			kind = "the hub's default"
+		}
+		rows = append(rows, []string{f.Name, f.Value, kind, link(f.Page) + ": " + f.Place})
 	}
 	for _, s := range model.LimitSources {
-		rows = append(rows, []string{s.Name, s.Value, "documented; " + s.Source})
+		rows = append(rows, []string{s.Name, s.Value, "documented", s.Source})
 	}
 	for _, s := range model.AssumptionSources {
-		rows = append(rows, []string{s.Name, s.Value, "assumed; " + s.Source})
+		rows = append(rows, []string{s.Name, s.Value, "**assumed**", s.Source})
 	}
 	return table(rows)
+}
+
+// link returns a link to a file of the repository from a page in docs.
+func link(page string) string {
+	target, ok := strings.CutPrefix(page, "docs/")
+	if !ok {
+		target = "../" + page
+	}
+	return "[" + strings.TrimPrefix(page, "docs/") + "](" + target + ")"
 }
 
 // table returns rows as Markdown. The first one is the header.
@@ -206,32 +244,38 @@ func replaceTables(page string, tables []string) error {
 	return nil
 }
 
-// size formats bytes with two digits or more.
+// size formats bytes, and rounds up.
 func size(bytes float64) string {
-	if bytes < gibi {
-		return count(math.Ceil(bytes/(1<<20))) + " MiB"
+	switch {
+	case bytes < gibi:
+		return count(math.Ceil(bytes/mebi)) + " MiB"
+	case bytes < 10*gibi && math.Mod(bytes, gibi) != 0:
+		return fmt.Sprintf("%.1f GiB", math.Ceil(bytes/gibi*10)/10)
+	default:
+		return count(math.Ceil(bytes/gibi)) + " GiB"
 	}
-	if bytes < 10*gibi && math.Mod(bytes, gibi) != 0 {
-		return fmt.Sprintf("%.1f GiB", bytes/gibi)
-	}
-	return count(math.Round(bytes/gibi)) + " GiB"
 }
 
-func caches(c model.Caches) string {
-	text := func(bytes float64) string {
-		if bytes == 0 {
-			return "default"
-		}
-		return size(bytes)
+// quantity formats a memory limit as Kubernetes takes it.
+func quantity(bytes float64) string {
+	if math.Mod(bytes, gibi) == 0 {
+		return fmt.Sprintf("%.0fGi", bytes/gibi)
 	}
-	return text(c.Mailboxes) + ", " + text(c.Targets)
+	return fmt.Sprintf("%.0fMi", math.Ceil(bytes/mebi))
+}
+
+func orDefault(bytes float64) string {
+	if bytes == 0 {
+		return "default"
+	}
+	return fmt.Sprintf("%.0f (%s)", bytes, size(bytes))
 }
 
 func unlessDefault(need, given float64) string {
 	if need <= given {
 		return "default"
 	}
-	return count(need)
+	return fmt.Sprintf("%.0f", math.Ceil(need))
 }
 
 func cores(cores float64) string {

@@ -34,6 +34,8 @@ type Figure struct {
 	Name string
 	// Value is the number as its page has it, with its unit.
 	Value string
+	// Default is true for a default of the hub, which nobody measured.
+	Default bool
 	// Page is the file, and Place the row of a table or the words around the number.
 	Page, Place string
 }
@@ -70,6 +72,7 @@ func Read(root string) (model.Costs, []Figure, error) {
 		for i, destination := range s.into(&costs) {
 			*destination = numbers[i]
 		}
+		figure.Default = strings.HasPrefix(s.name, "default of")
 		figures = append(figures, figure)
 	}
 	return costs, figures, nil

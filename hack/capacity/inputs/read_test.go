@@ -62,7 +62,7 @@ func TestEachNumberOfAPlaceIsRead(t *testing.T) {
 	if err != nil || len(numbers) != 2 || numbers[0] != 1300 || numbers[1] != 11.5 {
 		t.Errorf("numbers %v, error %v", numbers, err)
 	}
-	if want := (Figure{"memory", "1,300, 11.5", "page.md", "“1,300 mailboxes took 11.5 GiB”"}); figure != want {
+	if want := (Figure{Name: "memory", Value: "1,300, 11.5", Page: "page.md", Place: "“1,300 mailboxes took 11.5 GiB”"}); figure != want {
 		t.Errorf("figure %+v, want %+v", figure, want)
 	}
 }

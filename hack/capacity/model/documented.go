@@ -20,7 +20,7 @@ package model
 var Documented = Limits{Etcd: 8 << 30, Compaction: 300, LeaseRenewal: 10}
 
 // Assumed are the assumptions; Sources says why.
-var Assumed = Assumptions{StoredOverhead: 1 << 10, EtcdUsed: 0.5, ShardMemory: 64 << 30, LimitStep: 256 << 20, Margin: 0.25}
+var Assumed = Assumptions{StoredOverhead: 1 << 10, EtcdUsed: 0.5, ShardMemory: 64 << 30, LimitStep: 1 << 30, Margin: 0.25}
 
 // Statement is a limit or an assumption in words.
 type Statement struct {
@@ -36,13 +36,13 @@ var LimitSources = []Statement{
 
 // AssumptionSources are the statements of Assumed, and those that are in the shape of the model.
 var AssumptionSources = []Statement{
-	{"cost grows in proportion to the fleet", "", "measured up to 300 clusters, to 10,000 objects, and to 659 MiB of heap"},
+	{"cost grows in proportion to the fleet", "", "nothing larger than the fleets of [RESULTS.md](../RESULTS.md) was measured"},
 	{"an edit, and a status, cost as much processor time as a new object", "", "only new objects were measured"},
 	{"all clusters have as many objects", "", "one large mailbox has [limits of its own](operations.md#limits)"},
 	{"garbage, as a part of the objects", "100 %", "as in [Sizing](sizing.md)"},
 	{"stored in etcd beside an object's content", "1 KiB", "managed fields, labels, the key"},
 	{"part of etcd's size that is used", "50 %", "the rest is for growth, and for what compaction leaves behind until etcd is defragmented"},
 	{"memory of a shard for mailbox workspaces", "64 GiB", "a large machine; kcp's memory for objects comes on top, and was not measured"},
-	{"writes of a shard", "as many as in the burst", "there, one kcp answered creations on two processors that all servers shared. A shard with processors of its own answers more"},
+	{"writes of a shard", "as in the burst", "there, one kcp answered creations on two processors that all servers shared. A shard with processors of its own answers more"},
 	{"margin of cache limits", "25 %", "above the need"},
 }

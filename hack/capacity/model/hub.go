@@ -43,16 +43,16 @@ type Hub struct {
 
 // OneActive returns what a leader and its warm standby need.
 func (m Model) OneActive(f Fleet) Hub {
-	hub := m.hub(f, 2, f.Clusters, HoldAll)
-	hub.Limit = roundUp(hub.Memory.Limit(), m.Assumptions.LimitStep)
-	hub.Caches = m.caches(hub.Memory, hub.Limit)
-	return hub
+	return m.hub(f, 2, f.Clusters, HoldAll)
 }
 
 func (m Model) hub(f Fleet, replicas, targets int, reading Reading) Hub {
 	s := f.shareOf(targets, reading)
+	memory := m.memory(f, s)
+	limit := roundUp(memory.Limit(), m.Assumptions.LimitStep)
 	return Hub{
-		Replicas: replicas, Targets: targets, Memory: m.memory(f, s), Cores: m.cores(f, s, reading), Start: m.start(f, s),
+		Replicas: replicas, Targets: targets, Memory: memory, Limit: limit, Caches: m.caches(memory, limit),
+		Cores: m.cores(f, s, reading), Start: m.start(f, s),
 	}
 }
 
@@ -66,15 +66,13 @@ type Divider interface {
 
 // Divided returns the least number of replicas that share a fleet, such that all fit when any one is lost.
 func (m Model) Divided(f Fleet, reading Reading, replica Replica, divider Divider) (Hub, error) {
-	fits := func(hub Hub) bool { return hub.Memory.Limit() <= replica.Memory && hub.Cores <= replica.Cores }
+	fits := func(hub Hub) bool { return hub.Limit <= replica.Memory && hub.Cores <= replica.Cores }
 	for replicas := 2; replicas <= max(2, f.Clusters); replicas++ {
 		even := int(math.Ceil(float64(f.Clusters) / float64(replicas-1)))
 		if !fits(m.hub(f, replicas, even, reading)) {
 			continue
 		}
 		if hub := m.DividedAmong(f, reading, replicas, divider); fits(hub) {
-			hub.Limit = replica.Memory
-			hub.Caches = m.caches(hub.Memory, hub.Limit)
 			return hub, nil
 		}
 	}
@@ -86,8 +84,6 @@ func (m Model) DividedAmong(f Fleet, reading Reading, replicas int, divider Divi
 	load := divider.Divide(f.Clusters, replicas)
 	hub := m.hub(f, replicas, load.AfterLoss, reading)
 	hub.Load = load
-	hub.Limit = roundUp(hub.Memory.Limit(), m.Assumptions.LimitStep)
-	hub.Caches = m.caches(hub.Memory, hub.Limit)
 	return hub
 }
 

@@ -28,6 +28,8 @@ type Kcp struct {
 	// Writes is how many writes all shards get in a second, from users and from the hub. HubRest and HubPeak are those of the
 	// hub alone, at rest and while the fleet changes.
 	Writes, HubRest, HubPeak float64
+	// Cores is the processor time per second of kcp and the clusters together, for the edits.
+	Cores float64
 	// WritesOfShard is how many writes in a second one kcp has answered in the benchmarks.
 	WritesOfShard float64
 	// MailboxMemory is the memory of all mailbox workspaces, in bytes.
@@ -35,14 +37,12 @@ type Kcp struct {
 	// MailboxesFast and MailboxesSlow are how long it takes to make all mailboxes, in seconds: as fast as the hub asks for
 	// them, and as slowly as in the scale test.
 	MailboxesFast, MailboxesSlow float64
-	// StartReads is how many Secrets a hub that starts reads, one for each SyncTarget.
-	StartReads int
 }
 
 // Kcp returns what kcp needs for a fleet.
 func (m Model) Kcp(f Fleet) Kcp {
 	clusters := float64(f.Clusters)
-	k := Kcp{StartReads: f.Clusters}
+	k := Kcp{Cores: f.changes() * m.ServersChange}
 	k.HubRest = m.RestControl / m.Fleet / 60 * clusters
 	// One write for each status that returns, and one status of a config for an edit. A mailbox has at most one each 5 s.
 	k.HubPeak = k.HubRest + f.Edits*f.StatusesPerEdit + min(f.Edits, clusters/5)
@@ -79,9 +79,21 @@ func (k Kcp) Binding() string {
 	}
 }
 
-// EndpointRequests returns how many writes a second the busiest replica sends to one endpoint, which is a shard.
-func (k Kcp) EndpointRequests(f Fleet, hub Hub, shards int) float64 {
-	return k.HubPeak * float64(hub.Targets) / float64(f.Clusters) / float64(shards)
+// EndpointRequests returns how many writes a second a replica sends to one endpoint, which is a shard.
+func (k Kcp) EndpointRequests(f Fleet, hub Hub) float64 {
+	return k.HubPeak * float64(hub.Targets) / float64(f.Clusters) / float64(k.Shards)
+}
+
+// Mailbox is what the hub holds of one mailbox.
+type Mailbox struct {
+	Objects, Bytes float64
+}
+
+// Mailbox returns what the hub holds of one mailbox, with the margin of limits.
+func (m Model) Mailbox(f Fleet) Mailbox {
+	objects := float64(f.Objects) / float64(f.Clusters)
+	one := f.shareOf(1, WatchOwn)
+	return Mailbox{Objects: objects, Bytes: m.memory(f, one).Mailboxes * (1 + m.Assumptions.Margin)}
 }
 
 // MailboxWatches returns the number of watches of objects in mailboxes, of all replicas together.

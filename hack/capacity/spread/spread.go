@@ -24,7 +24,7 @@ import (
 )
 
 // draws is how many sets of names are tried: the names of Pods are random, and with some of them the division is worse.
-const draws = 20
+const draws = 10
 
 // Load is the worst division of all sets of names that were tried.
 type Load struct {
