@@ -31,7 +31,7 @@ import (
 )
 
 // chartClusters are the sizes of fleets in the chart.
-var chartClusters = []int{100, 200, 300, 500, 700, 1000, 2000, 3000, 5000, 7000, 10_000}
+var chartClusters = []int{100, 300, 500, 700, 1000, 2000, 3000, 5000, 7000, 10_000}
 
 // chartHeight is the height of each of the two charts.
 const chartHeight = vg.Length(300)

@@ -150,7 +150,7 @@ func (s source) readRow(rows []results.Row) ([]float64, Figure, error) {
 		}
 		numbers, err := parseAll(groups[1:])
 		value := strings.TrimSpace(strconv.FormatFloat(figure.Value, 'f', -1, 64) + " " + figure.Unit)
-		return append(numbers, figure.Value*factor), Figure{Name: s.name, Value: value, Page: resultsPage, Place: s.scenario + ": " + row.What}, err
+		return append(numbers, figure.Value*factor), Figure{Name: s.name, Value: value, Page: resultsPage, Place: "`" + s.scenario + "`, `" + row.What + "`"}, err
 	}
 	return nil, Figure{}, fmt.Errorf("%s has no row of %s like %q", resultsPage, s.scenario, s.pattern)
 }

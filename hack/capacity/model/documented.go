@@ -30,8 +30,8 @@ type Statement struct {
 // LimitSources are the statements of Documented.
 var LimitSources = []Statement{
 	{"greatest size of etcd's database", "8 GiB", "[etcd's system limits](https://etcd.io/docs/v3.6/dev-guide/limit/) suggest no more, and 2 GiB is the default"},
-	{"how long former versions of an object stay in etcd", "5 min", "[`--etcd-compaction-interval`](https://kubernetes.io/docs/reference/command-line-tools-reference/kube-apiserver/) of the API server"},
-	{"time between two renewals of a SyncTarget's Lease", "10 s", "the default of multicluster-runtime's sharded coordinator"},
+	{"how long former versions of an object stay in etcd", "5 min", "the default of `--etcd-compaction-interval` of kcp, as of [kube-apiserver](https://kubernetes.io/docs/reference/command-line-tools-reference/kube-apiserver/)"},
+	{"time between two renewals of a SyncTarget's Lease", "10 s", "the default of [multicluster-runtime](https://github.com/kubernetes-sigs/multicluster-runtime)'s sharded coordinator"},
 }
 
 // AssumptionSources are the statements of Assumed, and those that are in the shape of the model.

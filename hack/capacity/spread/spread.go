@@ -99,9 +99,11 @@ func (s Simulation) largestWithout(lost int, peers []sharder.PeerInfo, owned [][
 // would take a number of hashes that grows with the square of the peers.
 func (s Simulation) owner(uid string, peers []sharder.PeerInfo) int {
 	best := 0
+	pair := []sharder.PeerInfo{peers[0], {}}
 	for i := 1; i < len(peers); i++ {
-		if s.Sharder.ShouldOwn(uid, []sharder.PeerInfo{peers[best], peers[i]}, peers[i]) {
-			best = i
+		pair[1] = peers[i]
+		if s.Sharder.ShouldOwn(uid, pair, peers[i]) {
+			best, pair[0] = i, peers[i]
 		}
 	}
 	return best
