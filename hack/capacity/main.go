@@ -149,11 +149,11 @@ func (m memo) Divide(syncTargets, replicas int) spread.Load {
 type plan struct {
 	fleet model.Fleet
 	one   model.Hub
-	// own and all are the replicas if SyncTargets are divided, and even those with an even hash. fits is false if no number of
-	// replicas is enough.
-	own, all, even model.Hub
-	fits           bool
-	kcp            model.Kcp
+	// own, all and dropping are the replicas if SyncTargets are divided, by what they read and hold. even are those with an even
+	// hash. fits is false if no number of replicas is enough.
+	own, all, dropping, even model.Hub
+	fits                     bool
+	kcp                      model.Kcp
 }
 
 func (p planner) plans(o options) ([]plan, error) {
@@ -183,6 +183,7 @@ func (p planner) plan(f model.Fleet) (plan, error) {
 	}
 	made.fits = true
 	made.all = p.DividedAmong(f, model.HoldAll, made.own.Replicas, p.divider)
+	made.dropping = p.DividedAmong(f, model.HoldOwn, made.own.Replicas, p.divider)
 	made.even, err = p.Divided(f, model.WatchOwn, p.replica, p.even)
 	return made, err
 }

@@ -97,6 +97,8 @@ func (p planner) details() []line {
 	return []line{
 		{"one active: processors", func(made plan) string { return cores(made.one.Cores) }},
 		{"divided: processors of the largest replica", divided(func(made plan) string { return cores(made.own.Cores) })},
+		{"divided: the same, if it reads all mailboxes and drops those of others", divided(func(made plan) string { return cores(made.dropping.Cores) })},
+		{"divided: start of a replica that holds all mailboxes", divided(func(made plan) string { return duration(made.all.Start) })},
 		{"divided: SyncTargets of the largest replica", divided(func(made plan) string { return count(float64(made.own.Load.Largest)) })},
 		{"divided: the same, when any one replica is lost", divided(func(made plan) string { return count(float64(made.own.Load.AfterLoss)) })},
 		{"divided: its memory then, own mailboxes", divided(func(made plan) string { return size(made.own.Memory.Limit()) })},
