@@ -102,6 +102,17 @@ func TestObjectsOfOtherKinds(t *testing.T) {
 	}
 }
 
+// An object is never cheaper than the knowledge that it exists.
+func TestEmptyObjects(t *testing.T) {
+	m := simple()
+	m.MailboxObject = 2500
+	f := fleet(10, 10_000)
+	f.ObjectBytes = 0
+	if got := m.OneActive(f).Memory.Mailboxes; !near(got, 10_000*m.Unselected) {
+		t.Errorf("10,000 empty objects take %g", got)
+	}
+}
+
 func TestCachesAreNamedWhenTheDefaultIsTooSmall(t *testing.T) {
 	hub := simple().OneActive(fleet(1, 1_000_000))
 	if want := roundUp(5e9*1.25, mebi); hub.Caches.Mailboxes != want {
