@@ -67,8 +67,8 @@ func (p planner) draw(o options) error {
 		shards.add(clusters, float64(made.kcp.Shards))
 		if made.fits {
 			all.add(clusters, made.all.Memory.Limit()/gibi)
-			own.add(clusters, made.own.Memory.Limit()/gibi)
-			replicas.add(clusters, float64(made.own.Replicas))
+			own.add(clusters, made.divided.Memory.Limit()/gibi)
+			replicas.add(clusters, float64(made.divided.Replicas))
 			even.add(clusters, float64(made.even.Replicas))
 		}
 	}
@@ -89,7 +89,7 @@ func (p planner) draw(o options) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(o.chart, image, 0o644); err != nil { //nolint:gosec // Everybody may read the documentation.
+	if err := os.WriteFile(o.chart, image, 0o644); err != nil {
 		return fmt.Errorf("write the chart: %w", err)
 	}
 	return nil

@@ -43,6 +43,8 @@ type options struct {
 	edits, statuses   float64
 	memoryLimit       float64
 	cores             float64
+	mailboxes         string
+	shards            int
 }
 
 func main() {
@@ -50,7 +52,7 @@ func main() {
 	flag.StringVar(&o.root, "root", "../..", "the directory of the repository")
 	flag.StringVar(&o.page, "page", "", "put the tables into this page, instead of printing them")
 	flag.StringVar(&o.chart, "chart", "", "draw the chart into this file")
-	o.bind(flag.CommandLine)
+	bind(&o, flag.CommandLine)
 	flag.Parse()
 	if err := run(o, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "capacity:", err)
@@ -59,7 +61,7 @@ func main() {
 }
 
 // bind adds the flags that describe a fleet and a replica.
-func (o *options) bind(flags *flag.FlagSet) {
+func bind(o *options, flags *flag.FlagSet) {
 	flags.StringVar(&o.clusters, "clusters", "100,1000,10000", "numbers of clusters, with commas")
 	flags.IntVar(&o.objects, "objects", 1000, "objects in the mailbox of each cluster")
 	flags.Float64Var(&o.objectBytes, "object-bytes", model.SampleBytes, "mean size of an object")
@@ -69,6 +71,8 @@ func (o *options) bind(flags *flag.FlagSet) {
 	flags.Float64Var(&o.statuses, "statuses", 1, "statuses that come back for each edit")
 	flags.Float64Var(&o.memoryLimit, "memory-limit", 16, "memory limit in GiB of a replica that shares the fleet with others")
 	flags.Float64Var(&o.cores, "cores", 2, "processors of a replica")
+	flags.StringVar(&o.mailboxes, "mailboxes", string(model.WatchOwn), "mailboxes of a replica that shares the fleet: own, all (it holds the objects of all), drop (it reads all, and holds its own)")
+	flags.IntVar(&o.shards, "shards", 0, "shards of kcp; 0 stands for the least number that is enough")
 }
 
 const (
@@ -86,6 +90,10 @@ func run(o options, to io.Writer) error {
 		divider: newMemo(spread.Simulation{Sharder: sharder.NewHRW(), Names: spread.DeploymentPods}),
 		even:    newMemo(spread.Simulation{Sharder: spread.Even{}, Names: spread.DeploymentPods}),
 		replica: model.Replica{Memory: o.memoryLimit * gibi, Cores: o.cores},
+		reading: model.Reading(o.mailboxes),
+	}
+	if _, ok := readings[p.reading]; !ok {
+		return fmt.Errorf("a replica reads own or all mailboxes, or drops others, not %q", o.mailboxes)
 	}
 	plans, err := p.plans(o)
 	if err != nil {
@@ -115,6 +123,7 @@ func (o options) fleet(clusters int) model.Fleet {
 	return model.Fleet{
 		Clusters: clusters, Objects: clusters * o.objects, ObjectBytes: o.objectBytes, Selected: o.selected, Resources: o.resources,
 		Edits: float64(clusters) * o.edits, StatusesPerEdit: o.statuses,
+		Shards: o.shards,
 	}
 }
 
@@ -124,6 +133,15 @@ type planner struct {
 	// divider is the one that the hub has, and even one to compare with.
 	divider, even model.Divider
 	replica       model.Replica
+	// reading is what a replica that shares the fleet reads of mailboxes.
+	reading model.Reading
+}
+
+// readings says what a replica holds.
+var readings = map[model.Reading]string{
+	model.WatchOwn: "hold their own mailboxes",
+	model.HoldOwn:  "read all mailboxes, and hold their own",
+	model.HoldAll:  "hold all mailboxes",
 }
 
 // memo remembers the loads that a simulation has returned.
@@ -149,11 +167,11 @@ func (m memo) Divide(syncTargets, replicas int) spread.Load {
 type plan struct {
 	fleet model.Fleet
 	one   model.Hub
-	// own, all and dropping are the replicas if SyncTargets are divided, by what they read and hold. even are those with an even
+	// divided are the replicas if SyncTargets are divided, all and dropping as many that read more, and even those with an even
 	// hash. fits is false if no number of replicas is enough.
-	own, all, dropping, even model.Hub
-	fits                     bool
-	kcp                      model.Kcp
+	divided, all, dropping, even model.Hub
+	fits                         bool
+	kcp                          model.Kcp
 }
 
 func (p planner) plans(o options) ([]plan, error) {
@@ -178,12 +196,12 @@ func (p planner) plan(f model.Fleet) (plan, error) {
 	}
 	made := plan{fleet: f, one: p.OneActive(f), kcp: p.Kcp(f)}
 	var err error
-	if made.own, err = p.Divided(f, model.WatchOwn, p.replica, p.divider); errors.Is(err, model.ErrNoFit) {
+	if made.divided, err = p.Divided(f, p.reading, p.replica, p.divider); errors.Is(err, model.ErrNoFit) {
 		return made, nil
 	}
 	made.fits = true
-	made.all = p.DividedAmong(f, model.HoldAll, made.own.Replicas, p.divider)
-	made.dropping = p.DividedAmong(f, model.HoldOwn, made.own.Replicas, p.divider)
-	made.even, err = p.Divided(f, model.WatchOwn, p.replica, p.even)
+	made.all = p.DividedAmong(f, model.HoldAll, made.divided.Replicas, p.divider)
+	made.dropping = p.DividedAmong(f, model.HoldOwn, made.divided.Replicas, p.divider)
+	made.even, err = p.Divided(f, p.reading, p.replica, p.even)
 	return made, err
 }

@@ -45,7 +45,7 @@ func flagsOf(t *testing.T, arguments ...string) options {
 	t.Helper()
 	o := options{root: "../.."}
 	flags := flag.NewFlagSet("capacity", flag.ContinueOnError)
-	o.bind(flags)
+	bind(&o, flags)
 	if err := flags.Parse(arguments); err != nil {
 		t.Fatal(err)
 	}
@@ -59,12 +59,13 @@ func TestPageIsThatOfTheProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := flagsOf(t)
-	o.page = filepath.Join(t.TempDir(), "scaling.md")
-	o.chart = filepath.Join(t.TempDir(), "scaling.svg")
-	if err := os.WriteFile(o.page, before, 0o600); err != nil {
+	copied := filepath.Join(t.TempDir(), "scaling.md")
+	if err := os.WriteFile(copied, before, 0o600); err != nil { //nolint:gosec // The path is that of a test.
 		t.Fatal(err)
 	}
+	o := flagsOf(t)
+	o.page = copied
+	o.chart = filepath.Join(t.TempDir(), "scaling.svg")
 	if err := run(o, io.Discard); err != nil {
 		t.Fatal(err)
 	}
@@ -177,17 +178,17 @@ func TestVersionOfTheSharder(t *testing.T) {
 }
 
 func TestFlags(t *testing.T) {
-	o := flagsOf(t, "-clusters=3,5", "-objects=7", "-edits=0.5", "-resources=2")
+	o := flagsOf(t, "-clusters=3,5", "-objects=7", "-edits=0.5", "-resources=2", "-mailboxes=all", "-shards=2")
 	var out strings.Builder
 	if err := run(o, &out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"| need | 3 clusters | 5 clusters |", "| objects | 21 | 35 |", "| edits a second | 2 | 3 |", "| number | value | kind | from |"} {
+	for _, want := range []string{"| need | 3 clusters | 5 clusters |", "| objects | 21 | 35 |", "| edits a second | 2 | 3 |", "that hold all mailboxes | 2 |", "| 2: given |", "| number | value | kind | from |"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the output has no %q", want)
 		}
 	}
-	for _, wrong := range []string{"-clusters=many", "-clusters=0", "-selected=2", "-resources=0"} {
+	for _, wrong := range []string{"-clusters=many", "-clusters=0", "-selected=2", "-resources=0", "-mailboxes=none", "-shards=-1"} {
 		if err := run(flagsOf(t, wrong), io.Discard); err == nil {
 			t.Errorf("%s: no error", wrong)
 		}

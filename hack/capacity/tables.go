@@ -44,12 +44,9 @@ func (p planner) needs() []line {
 		{"objects", func(made plan) string { return count(float64(made.fleet.Objects)) }},
 		{"edits a second", func(made plan) string { return count(made.fleet.Edits) }},
 		{"one active replica: its memory limit, and its standby's", func(made plan) string { return size(made.one.Limit) }},
-		{"divided: replicas of " + limit + " that hold their own mailboxes", divided(func(made plan) string { return count(float64(made.own.Replicas)) })},
+		{"divided: replicas of " + limit + " that " + readings[p.reading], divided(func(made plan) string { return count(float64(made.divided.Replicas)) })},
 		{"divided: memory of as many that hold all mailboxes", divided(func(made plan) string { return size(made.all.Memory.Limit()) })},
 		{"shards of kcp, and their reason", func(made plan) string {
-			if made.kcp.Shards == 1 {
-				return "1"
-			}
 			return fmt.Sprintf("%d: %s", made.kcp.Shards, made.kcp.Binding())
 		}},
 		{"the hub's requests a second to kcp, at rest", func(made plan) string { return count(made.kcp.HubRest) }},
@@ -58,7 +55,7 @@ func (p planner) needs() []line {
 			return duration(made.kcp.MailboxesFast) + " to " + duration(made.kcp.MailboxesSlow)
 		}},
 		{"start of one active replica", func(made plan) string { return duration(made.one.Start) }},
-		{"start of a divided replica", divided(func(made plan) string { return duration(made.own.Start) })},
+		{"start of a divided replica", divided(func(made plan) string { return duration(made.divided.Start) })},
 	}
 }
 
@@ -68,10 +65,10 @@ func (p planner) values() []line {
 		{"`resources.limits.memory`", func(made plan) string { return quantity(made.one.Limit) }},
 		{"`mailboxes.totalBytes`", func(made plan) string { return orDefault(made.one.Caches.Mailboxes) }},
 		{"`targets.totalBytes`", func(made plan) string { return orDefault(made.one.Caches.Targets) }},
-		{"divided: `replicaCount`", divided(func(made plan) string { return count(float64(made.own.Replicas)) })},
-		{"divided: `resources.limits.memory`", divided(func(made plan) string { return quantity(made.own.Limit) })},
-		{"divided: `mailboxes.totalBytes`", divided(func(made plan) string { return orDefault(made.own.Caches.Mailboxes) })},
-		{"divided: `targets.totalBytes`", divided(func(made plan) string { return orDefault(made.own.Caches.Targets) })},
+		{"divided: `replicaCount`", divided(func(made plan) string { return count(float64(made.divided.Replicas)) })},
+		{"divided: `resources.limits.memory`", divided(func(made plan) string { return quantity(made.divided.Limit) })},
+		{"divided: `mailboxes.totalBytes`", divided(func(made plan) string { return orDefault(made.divided.Caches.Mailboxes) })},
+		{"divided: `targets.totalBytes`", divided(func(made plan) string { return orDefault(made.divided.Caches.Targets) })},
 		{"`mailboxes.maxPerInventory`, with one inventory", func(made plan) string {
 			return unlessDefault(float64(made.fleet.Clusters), p.MaxPerInventory)
 		}},
@@ -96,12 +93,12 @@ const perResourceUpTo = 100
 func (p planner) details() []line {
 	return []line{
 		{"one active: processors", func(made plan) string { return cores(made.one.Cores) }},
-		{"divided: processors of the largest replica", divided(func(made plan) string { return cores(made.own.Cores) })},
+		{"divided: processors of the largest replica", divided(func(made plan) string { return cores(made.divided.Cores) })},
 		{"divided: the same, if it reads all mailboxes and drops those of others", divided(func(made plan) string { return cores(made.dropping.Cores) })},
 		{"divided: start of a replica that holds all mailboxes", divided(func(made plan) string { return duration(made.all.Start) })},
-		{"divided: SyncTargets of the largest replica", divided(func(made plan) string { return count(float64(made.own.Load.Largest)) })},
-		{"divided: the same, when any one replica is lost", divided(func(made plan) string { return count(float64(made.own.Load.AfterLoss)) })},
-		{"divided: its memory then, own mailboxes", divided(func(made plan) string { return size(made.own.Memory.Limit()) })},
+		{"divided: SyncTargets of the largest replica", divided(func(made plan) string { return count(float64(made.divided.Load.Largest)) })},
+		{"divided: the same, when any one replica is lost", divided(func(made plan) string { return count(float64(made.divided.Load.AfterLoss)) })},
+		{"divided: its memory then", divided(func(made plan) string { return size(made.divided.Memory.Limit()) })},
 		{"divided: replicas, if the hash were even", divided(func(made plan) string { return count(float64(made.even.Replicas)) })},
 		{"divided: renewals of Leases a second in the hosting cluster", divided(func(made plan) string { return count(p.Renewals(made.fleet)) })},
 		{"shards for the size of etcd, with a database of " + size(p.Limits.Etcd*p.Assumptions.EtcdUsed) + " each", func(made plan) string { return strconv.Itoa(made.kcp.ByStorage) }},
@@ -119,10 +116,10 @@ func (p planner) details() []line {
 			return count(float64(made.fleet.MailboxWatches(model.HoldAll, made.one.Replicas, made.kcp.Shards)))
 		}},
 		{"watches of mailboxes, divided, wildcard", divided(func(made plan) string {
-			return count(float64(made.fleet.MailboxWatches(model.HoldAll, made.own.Replicas, made.kcp.Shards)))
+			return count(float64(made.fleet.MailboxWatches(model.HoldAll, made.divided.Replicas, made.kcp.Shards)))
 		})},
 		{"watches of mailboxes, divided, one for each own mailbox", divided(func(made plan) string {
-			return count(float64(made.fleet.MailboxWatches(model.WatchOwn, made.own.Replicas, made.kcp.Shards)))
+			return count(float64(made.fleet.MailboxWatches(model.WatchOwn, made.divided.Replicas, made.kcp.Shards)))
 		})},
 		{"watches on all clusters, twice with a warm standby", func(made plan) string { return count(float64(made.fleet.TargetWatches())) }},
 		{"requests a second to all clusters at rest, likewise", func(made plan) string { return count(p.RestTargetRequests(made.fleet)) }},

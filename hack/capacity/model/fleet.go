@@ -32,6 +32,8 @@ type Fleet struct {
 	Resources int
 	// Edits is how many objects users change in a second, and StatusesPerEdit how many statuses come back for each.
 	Edits, StatusesPerEdit float64
+	// Shards is the number of kcp's shards. Zero stands for the least that is enough.
+	Shards int
 }
 
 // Validate returns an error if a number is impossible.
@@ -43,6 +45,8 @@ func (f Fleet) Validate() error {
 		return fmt.Errorf("objects, their size, edits and statuses cannot be negative")
 	case f.Selected < 0 || f.Selected > 1:
 		return fmt.Errorf("the selected part is from 0 to 1, not %g", f.Selected)
+	case f.Shards < 0:
+		return fmt.Errorf("the number of shards cannot be negative")
 	case f.Resources < 1:
 		return fmt.Errorf("at least one resource is synced, not %d", f.Resources)
 	}

@@ -16,12 +16,15 @@ limitations under the License.
 
 package model
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
 // Kcp is what kcp needs.
 type Kcp struct {
-	// Shards is the greatest of the three numbers below it: shards for the size of etcd, for writes, and for the memory of
-	// mailbox workspaces.
+	// Shards is that of the fleet, or the greatest of the three numbers after it: shards for the size of etcd, for writes, and
+	// for the memory of mailbox workspaces.
 	Shards, ByStorage, ByWrites, ByMailboxes int
 	// Storage is what all shards store in etcd, in bytes.
 	Storage float64
@@ -56,7 +59,9 @@ func (m Model) Kcp(f Fleet) Kcp {
 	k.ByStorage = shards(k.Storage, m.Limits.Etcd*m.Assumptions.EtcdUsed)
 	k.ByWrites = shards(k.Writes, k.WritesOfShard)
 	k.ByMailboxes = shards(k.MailboxMemory, m.Assumptions.ShardMemory)
-	k.Shards = max(k.ByStorage, k.ByWrites, k.ByMailboxes)
+	if k.Shards = f.Shards; k.Shards == 0 {
+		k.Shards = k.needed()
+	}
 
 	k.MailboxesFast = clusters / m.AtOnce
 	k.MailboxesSlow = m.Mailboxes / m.Fleet * clusters
@@ -65,14 +70,20 @@ func (m Model) Kcp(f Fleet) Kcp {
 
 func shards(need, each float64) int { return max(1, int(math.Ceil(need/each))) }
 
+func (k Kcp) needed() int { return max(k.ByStorage, k.ByWrites, k.ByMailboxes) }
+
 // Binding says what the number of shards follows from.
 func (k Kcp) Binding() string {
-	switch {
-	case k.Shards == 1:
+	switch needed := k.needed(); {
+	case k.Shards > needed:
+		return "given"
+	case k.Shards < needed:
+		return fmt.Sprintf("too few, %d are needed", needed)
+	case needed == 1:
 		return "one is enough"
-	case k.ByStorage == k.Shards:
+	case k.ByStorage == needed:
 		return "size of etcd"
-	case k.ByWrites == k.Shards:
+	case k.ByWrites == needed:
 		return "writes"
 	default:
 		return "memory of mailbox workspaces"

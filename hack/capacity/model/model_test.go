@@ -186,6 +186,11 @@ func TestKcp(t *testing.T) {
 			t.Errorf("%s %g, want %g", c.what, c.got, c.want)
 		}
 	}
+	given := f
+	given.Shards = 6
+	if k := simple().Kcp(given); k.Shards != 6 || !near(k.EndpointRequests(given, Hub{Targets: 600}), 860/2.0/6) {
+		t.Errorf("with six shards: %+v", k)
+	}
 	if k.ByStorage != 2 || k.ByWrites != 3 || k.ByMailboxes != 2 || k.Shards != 3 || k.Binding() != "writes" {
 		t.Errorf("shards %+v: %s", k, k.Binding())
 	}
@@ -197,6 +202,8 @@ func TestBinding(t *testing.T) {
 		"size of etcd":                 {Shards: 3, ByStorage: 3, ByWrites: 1, ByMailboxes: 1},
 		"writes":                       {Shards: 3, ByStorage: 1, ByWrites: 3, ByMailboxes: 1},
 		"memory of mailbox workspaces": {Shards: 3, ByStorage: 1, ByWrites: 1, ByMailboxes: 3},
+		"given":                        {Shards: 4, ByStorage: 1, ByWrites: 3, ByMailboxes: 1},
+		"too few, 3 are needed":        {Shards: 2, ByStorage: 1, ByWrites: 3, ByMailboxes: 1},
 	} {
 		if got := k.Binding(); got != want {
 			t.Errorf("%+v: %s, want %s", k, got, want)
@@ -236,6 +243,7 @@ func TestValidate(t *testing.T) {
 		"statuses":  func(f *Fleet) { f.StatusesPerEdit = -1 },
 		"selected":  func(f *Fleet) { f.Selected = 1.1 },
 		"resources": func(f *Fleet) { f.Resources = 0 },
+		"shards":    func(f *Fleet) { f.Shards = -1 },
 	} {
 		f := fleet(1, 1)
 		if err := f.Validate(); err != nil {
