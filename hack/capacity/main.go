@@ -85,6 +85,28 @@ func run(o options, to io.Writer) error {
 	if err != nil {
 		return err
 	}
+	p, err := newPlanner(o, costs)
+	if err != nil {
+		return err
+	}
+	tables, err := p.tables(o)
+	if err != nil {
+		return err
+	}
+	tables = append(tables, divisions(), sources(figures))
+	if o.chart != "" {
+		if err := p.draw(o); err != nil {
+			return err
+		}
+	}
+	if o.page != "" {
+		return replaceTables(o.page, tables)
+	}
+	_, err = io.WriteString(to, strings.Join(tables, "\n"))
+	return err
+}
+
+func newPlanner(o options, costs model.Costs) (planner, error) {
 	p := planner{
 		Model:   model.Model{Costs: costs, Limits: model.Documented, Assumptions: model.Assumed},
 		divider: newMemo(spread.Simulation{Sharder: sharder.NewHRW(), Names: spread.DeploymentPods}),
@@ -93,29 +115,18 @@ func run(o options, to io.Writer) error {
 		reading: model.Reading(o.mailboxes),
 	}
 	if _, ok := readings[p.reading]; !ok {
-		return fmt.Errorf("a replica reads own or all mailboxes, or drops others, not %q", o.mailboxes)
+		return planner{}, fmt.Errorf("a replica reads own or all mailboxes, or drops others, not %q", o.mailboxes)
 	}
+	return p, nil
+}
+
+// tables returns the tables about the fleets of the options.
+func (p planner) tables(o options) ([]string, error) {
 	plans, err := p.plans(o)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if o.chart != "" {
-		if err := p.draw(o); err != nil {
-			return err
-		}
-	}
-	tables := []string{
-		planTable("need", p.needs(), plans),
-		planTable("value", p.values(), plans),
-		planTable("detail", p.details(), plans),
-		divisions(),
-		sources(figures),
-	}
-	if o.page != "" {
-		return replaceTables(o.page, tables)
-	}
-	_, err = io.WriteString(to, strings.Join(tables, "\n"))
-	return err
+	return []string{planTable("need", p.needs(), plans), planTable("value", p.values(), plans), planTable("detail", p.details(), plans)}, nil
 }
 
 // fleet returns the fleet of so many clusters.

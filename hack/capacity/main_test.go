@@ -178,18 +178,29 @@ func TestVersionOfTheSharder(t *testing.T) {
 }
 
 func TestFlags(t *testing.T) {
-	o := flagsOf(t, "-clusters=3,5", "-objects=7", "-edits=0.5", "-resources=2", "-mailboxes=all", "-shards=2")
-	var out strings.Builder
-	if err := run(o, &out); err != nil {
+	costs := realModel(t).Costs
+	tables := func(arguments ...string) (string, error) {
+		o := flagsOf(t, arguments...)
+		p, err := newPlanner(o, costs)
+		if err != nil {
+			return "", err
+		}
+		made, err := p.tables(o)
+		return strings.Join(made, "\n"), err
+	}
+	got, err := tables("-clusters=3,5", "-objects=7", "-edits=0.5", "-resources=2", "-mailboxes=all", "-shards=2")
+	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"| need | 3 clusters | 5 clusters |", "| objects | 21 | 35 |", "| edits a second | 2 | 3 |", "that hold all mailboxes | 2 |", "| 2: given |", "| number | value | kind | from |"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the output has no %q", want)
+	for _, want := range []string{
+		"| need | 3 clusters | 5 clusters |", "| objects | 21 | 35 |", "| edits a second | 2 | 3 |", "that hold all mailboxes | 2 |", "| 2: given |",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the tables have no %q:\n%s", want, got)
 		}
 	}
 	for _, wrong := range []string{"-clusters=many", "-clusters=0", "-selected=2", "-resources=0", "-mailboxes=none", "-shards=-1"} {
-		if err := run(flagsOf(t, wrong), io.Discard); err == nil {
+		if _, err := tables(wrong); err == nil {
 			t.Errorf("%s: no error", wrong)
 		}
 	}

@@ -47,9 +47,14 @@ func (s Simulation) Divide(syncTargets, replicas int) Load {
 	random := rand.New(rand.NewPCG(uint64(syncTargets), uint64(replicas))) //nolint:gosec // A simulation must be reproducible.
 	uids := UIDs(random, syncTargets)
 	var worst Load
-	for range draws {
+	var former []string
+	for draw := range draws {
 		// The last one is the replica that joins.
 		names := s.Names(random, replicas+1)
+		if draw > 0 && slices.Equal(names, former) {
+			break
+		}
+		former = names
 		load := s.divide(uids, names[:replicas], names[replicas])
 		worst.Largest = max(worst.Largest, load.Largest)
 		worst.AfterLoss = max(worst.AfterLoss, load.AfterLoss)
