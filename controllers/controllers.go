@@ -37,6 +37,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/agent/assignment"
 	apiexportcontroller "github.com/synchub-dev/synchub/controllers/apiexport"
 	"github.com/synchub-dev/synchub/controllers/apiresourceschema"
 	"github.com/synchub-dev/synchub/controllers/crd"
@@ -146,14 +147,18 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 	locator := newLocator(clusters, quota, options)
 	elected := leadership.Elected(hosting.Elected())
 	syncManager := newSyncManager(clusters, identity, changed, elected, options)
+	agentRules := &assignment.Store{}
 	syncTargets := synctarget.NewController(synctarget.Options{
+		Agents: synctarget.AgentOptions{
+			Rules: agentRules, WorkspaceConfig: options.Access.WorkspaceConfig, BindingSelector: bootstrap.MailboxBindingSelector(identity),
+		},
 		Elected: elected, Manager: clusters.standbyInventories, Registry: clusters.targets, Sync: syncManager, Ledger: clusters.ledger, Mailboxes: locator,
 		ConnectionChanged: &changed.connection, StateChanged: &changed.state, Unauthorized: &changed.unauthorized, Readiness: &changed.readiness,
 		Clock: clock.RealClock{}, Log: options.Log.WithName("synctarget"),
 	})
 	fleet := newFleet(clusters, locator, options)
 	placement := newPlacement(clusters, fleet, syncManager, changed, identity, options)
-	schemas, err := newSchemas(hosting, clusters, identity, syncManager, changed, options)
+	schemas, err := newSchemas(hosting, clusters, identity, syncManager, agentRules, changed, options)
 	if err != nil {
 		return err
 	}
@@ -169,7 +174,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 		fleet.Register(),
 		placement.Register(hosting),
 		schemas.Register(hosting),
-		newExports(hosting, clusters, identity, syncManager, placement, elected, options).Register(standby),
+		newExports(hosting, clusters, identity, syncManager, agentRules, placement, elected, options).Register(standby),
 		syncManager.Register(standby),
 		syncerconfig.NewController(clusters.mailboxes, syncManager, clock.RealClock{}, options.Log.WithName("syncerconfig")).Register(hosting),
 		hosting.Add(kubeconfigWatcher{options.Access, options.Log.WithName("kcp")}),
@@ -241,7 +246,7 @@ func newSyncManager(clusters *clusters, identity bootstrap.Identity, changed *ch
 }
 
 // newSchemas returns the controller of the schemas that mailboxes get. It gives the sync manager the CRDs to install.
-func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.Identity, sync *syncmanager.Manager, changed *changes, options Options) (*apiresourceschema.Controller, error) {
+func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.Identity, sync *syncmanager.Manager, agents *assignment.Store, changed *changes, options Options) (*apiresourceschema.Controller, error) {
 	hostingDiscovery, err := discovery.NewClient(hosting.GetConfig(), hosting.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for the hosting cluster: %w", err)
@@ -254,14 +259,17 @@ func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.
 		Provider:          clusters.provider,
 		Targets:           &apiresourceschema.SyncTargets{Inventories: clusters.inventories, ResolvePath: options.Access.LogicalClusterOf, Registry: clusters.targets},
 		ConnectionChanged: &changed.connection,
-		CRDs:              publishedresource.NewCRDStore(func(all []publishedresource.CRDInstallation) { sync.SetCRDs(desiredCRDs(all)) }),
-		Recorder:          hosting.GetEventRecorder("synchub"),
-		Clock:             clock.RealClock{},
+		CRDs: publishedresource.NewCRDStore(func(all []publishedresource.CRDInstallation) {
+			sync.SetCRDs(desiredCRDs(all))
+			agents.SetCRDs(agentCRDs(all))
+		}),
+		Recorder: hosting.GetEventRecorder("synchub"),
+		Clock:    clock.RealClock{},
 	}), nil
 }
 
 // newExports returns the controller of the APIExports that mailboxes and workload workspaces bind.
-func newExports(hosting manager.Manager, clusters *clusters, identity bootstrap.Identity, sync *syncmanager.Manager, placement *placement.Controller, elected leadership.Elected, options Options) *apiexportcontroller.Controller {
+func newExports(hosting manager.Manager, clusters *clusters, identity bootstrap.Identity, sync *syncmanager.Manager, agents *assignment.Store, placement *placement.Controller, elected leadership.Elected, options Options) *apiexportcontroller.Controller {
 	return apiexportcontroller.NewController(apiexportcontroller.Options{
 		Hub:            publishedresource.Hub{UID: identity.HubUID, Workspace: options.Workspace},
 		Hosting:        hosting.GetClient(),
@@ -270,6 +278,7 @@ func newExports(hosting manager.Manager, clusters *clusters, identity bootstrap.
 		WorkloadExport: bootstrap.WorkloadExport,
 		Mailboxes:      clusters.mailboxes,
 		Sync:           sync,
+		Agents:         agents,
 		Workloads:      clusters.workloads,
 		Placement:      placement,
 		Elected:        elected,
@@ -285,6 +294,15 @@ func desiredCRDs(all []publishedresource.CRDInstallation) []crd.Installation {
 		installations = append(installations, crd.Installation{PublishedResource: installation.PublishedResource, UID: installation.UID, CRD: installation.CRD, Version: installation.Version})
 	}
 	return installations
+}
+
+// agentCRDs converts the CRDs that targets must have to the type of assignments.
+func agentCRDs(all []publishedresource.CRDInstallation) []assignment.CRD {
+	crds := make([]assignment.CRD, 0, len(all))
+	for _, installation := range all {
+		crds = append(crds, assignment.CRD{PublishedResource: installation.PublishedResource, UID: installation.UID, CRD: installation.CRD, Version: installation.Version})
+	}
+	return crds
 }
 
 // kubeconfigWatcher reloads the kcp kubeconfig, on replicas that do not lead too.

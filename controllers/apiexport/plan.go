@@ -57,6 +57,8 @@ type publishedState struct {
 	// api is the API that mailboxes had. synced is nil if the objects were not synced.
 	api    *publishedresource.API
 	synced *plan.Resource
+	// compiledFrom is the PublishedResource from which synced was compiled.
+	compiledFrom *synchubv1alpha1.PublishedResource
 }
 
 // exportPlan holds the entries of the export and the resources to sync, and the problems to report.
@@ -206,7 +208,7 @@ func (p *planner) planOwnSchema(ctx context.Context, c *resourcePlan) error {
 		c.api = &api
 	case c.schemaReadyCondition() == nil:
 		c.setProblem(ReasonSchemaMissing, "The schema for the changed spec is being made.")
-		c.api, c.synced = previous.api, previous.synced
+		c.api, c.synced, c.compiledFrom = previous.api, previous.synced, previous.compiledFrom
 	default:
 		c.setInvalid(err)
 		c.api = previous.api
@@ -221,7 +223,7 @@ func (p *planner) compile(c *resourcePlan) {
 		c.setInvalid(err)
 		return
 	}
-	c.synced = &compiled
+	c.synced, c.compiledFrom = &compiled, c.published
 	if ready := c.schemaReadyCondition(); c.entry.schema != "" && ready != nil && ready.Status != metav1.ConditionTrue && ready.Reason == ReasonInvalid {
 		c.setProblem(ReasonInvalid, "%s", ready.Message)
 	}

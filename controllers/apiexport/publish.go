@@ -124,7 +124,7 @@ func (p *exportPlan) publishedStates() map[types.UID]publishedState {
 	memories := map[types.UID]publishedState{}
 	for _, resource := range p.resources {
 		if resource.notExported == nil && resource.entry != nil && resource.api != nil {
-			memories[resource.published.UID] = publishedState{resource.published.Name, resource.group, *resource.entry, resource.api, resource.synced}
+			memories[resource.published.UID] = publishedState{resource.published.Name, resource.group, *resource.entry, resource.api, resource.synced, resource.compiledFrom}
 		}
 	}
 	return memories

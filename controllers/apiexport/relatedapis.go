@@ -35,6 +35,8 @@ type relatedAPI struct {
 	entry exportEntry
 	// resource is nil while it is not known which API mailboxes serve.
 	resource *plan.Resource
+	// api is that API.
+	api publishedresource.API
 	// discoveryFailed is true if discovery failed, so that it is unknown whether mailboxes serve the API.
 	discoveryFailed bool
 	// refs are the entries of PublishedResources that need the API.
@@ -97,7 +99,7 @@ func (p *planner) addRelatedAPI(ctx context.Context, made *exportPlan, ref relat
 		return
 	}
 	addEntry(draft, claim)
-	found := made.relatedAPIFor(claim, func() (*plan.Resource, error) {
+	found := made.relatedAPIFor(claim, func() (*publishedresource.API, error) {
 		api, err := native, error(nil)
 		if claim.identity != "" {
 			api, err = p.discover(ctx, mailboxResource)
@@ -106,7 +108,7 @@ func (p *planner) addRelatedAPI(ctx context.Context, made *exportPlan, ref relat
 			made.needsPolling = true
 			return nil, err
 		}
-		return new(publishedresource.RelatedAPI(api)), nil
+		return &api, nil
 	})
 	found.refs = append(found.refs, ref)
 	if found.resource == nil {
@@ -117,14 +119,17 @@ func (p *planner) addRelatedAPI(ctx context.Context, made *exportPlan, ref relat
 	ref.checkNamespace(found.resource)
 }
 
-// relatedAPIFor returns the plan's related API for a claim. For a new claim it calls found to get the resource.
-func (p *exportPlan) relatedAPIFor(claim exportEntry, found func() (*plan.Resource, error)) *relatedAPI {
+// relatedAPIFor returns the plan's related API for a claim. For a new claim it calls found to get the API.
+func (p *exportPlan) relatedAPIFor(claim exportEntry, found func() (*publishedresource.API, error)) *relatedAPI {
 	known := slices.IndexFunc(p.relatedAPIs, func(other *relatedAPI) bool { return other.entry == claim })
 	if known >= 0 {
 		return p.relatedAPIs[known]
 	}
-	resource, err := found()
-	added := &relatedAPI{entry: claim, resource: resource, discoveryFailed: isDiscoveryFailure(err)}
+	api, err := found()
+	added := &relatedAPI{entry: claim, discoveryFailed: isDiscoveryFailure(err)}
+	if api != nil {
+		added.resource, added.api = new(publishedresource.RelatedAPI(*api)), *api
+	}
 	p.relatedAPIs = append(p.relatedAPIs, added)
 	return added
 }

@@ -72,6 +72,9 @@ type resourcePlan struct {
 	api *publishedresource.API
 	// synced is the resource to sync, or nil if the objects must not be synced.
 	synced *plan.Resource
+	// compiledFrom is the PublishedResource from which synced was compiled: an older state of published, while the schema for a
+	// changed spec is being made.
+	compiledFrom *synchubv1alpha1.PublishedResource
 	// notExported is why mailboxes do not have the API from this PublishedResource. problem is any other problem. Both may
 	// be nil.
 	notExported, problem *problem

@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
 // Finalizer keeps a terminating PublishedResource while mailbox objects carry the hub's finalizer for it: after the
@@ -44,10 +44,7 @@ func (c *resourcePlan) isUnpublishing() bool { return c.published.DeletionTimest
 func (c *resourcePlan) setUnpublishing() {
 	c.synced, c.problem = nil, nil
 	if c.api != nil && c.notExported == nil {
-		c.synced = &plan.Resource{
-			PublishedResource: c.published.Name, GroupVersionResource: c.api.GroupVersionResource, Kind: c.api.Kind,
-			Namespaced: c.api.Namespaced, Exported: c.api.Exported, Unpublishing: true,
-		}
+		c.synced = new(publishedresource.UnpublishingAPI(c.published.Name, *c.api))
 	}
 }
 

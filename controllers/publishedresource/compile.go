@@ -81,6 +81,14 @@ func RelatedAPI(api API) plan.Resource {
 	return resource
 }
 
+// UnpublishingAPI returns the resource of an API that is no longer published, by which the hub only removes finalizers.
+func UnpublishingAPI(published string, api API) plan.Resource {
+	return plan.Resource{
+		PublishedResource: published, GroupVersionResource: api.GroupVersionResource, Kind: api.Kind,
+		Namespaced: api.Namespaced, Exported: api.Exported, Unpublishing: true,
+	}
+}
+
 // newResource returns the resource of an API with the defaults of all rules.
 func newResource(api API, projected plan.TargetAPI) plan.Resource {
 	resource := plan.Resource{

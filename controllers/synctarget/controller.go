@@ -89,6 +89,9 @@ type Options struct {
 	// Elected tells whether this replica leads; without, it does. Another replica only prepares to lead.
 	Elected leadership.Elected
 
+	// Agents are for SyncTargets with an agent.
+	Agents AgentOptions
+
 	Clock clock.Clock
 	Log   logr.Logger
 }
@@ -159,6 +162,7 @@ func (c *Controller) Register() error {
 		WatchesRawSource(topic.Source(c.ConnectionChanged, c.onChanged)).
 		WatchesRawSource(topic.Source(c.StateChanged, c.onChanged)).
 		WatchesRawSource(topic.Source(c.Unauthorized, c.onUnauthorized)).
+		WatchesRawSource(topic.Source(c.Agents.changed(), c.onRulesChanged)).
 		WatchesRawSource(leadership.Source(c.Elected, c.onElected)).
 		Complete(c)
 }
@@ -231,6 +235,10 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 	}
 	c.indexSecret(request, &syncTarget)
 	c.track(request, syncTarget.UID)
+	c.setAgent(&syncTarget)
+	if isAgent(&syncTarget) {
+		return c.reconcileAgent(ctx, request, inventory, &syncTarget)
+	}
 	return c.reconcileActive(ctx, request, inventory, &syncTarget)
 }
 

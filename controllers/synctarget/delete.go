@@ -78,6 +78,9 @@ func (c *Controller) reconcileDelete(ctx context.Context, request mcreconcile.Re
 	if c.quotaState(request, uid) != mailbox.QuotaGranted {
 		return c.finishCleanup(ctx, inventory, syncTarget, ReasonCleanedUp, "It had no mailbox.")
 	}
+	if isAgent(syncTarget) {
+		return c.reconcileAgentDelete(ctx, request, inventory, syncTarget)
+	}
 	state := c.stateOf(uid)
 	c.expectCluster(syncTarget, state)
 	connection, problem, err := c.connect(ctx, inventory, syncTarget, state)

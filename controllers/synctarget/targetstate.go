@@ -49,6 +49,9 @@ type targetState struct {
 	conflictSeen bool
 	// conditions are those that the metric has, as the hub has set them last. The controller's lock guards them.
 	conditions []conditionState
+	// isAgent is true if an agent syncs the SyncTarget. The controller's lock guards it. agent is the state of that agent.
+	isAgent bool
+	agent   agentState
 }
 
 // restartTrust says how long findings of the previous hub about a target count.

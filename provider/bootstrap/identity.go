@@ -20,6 +20,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/kcp-dev/logicalcluster/v3"
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	"github.com/kcp-dev/sdk/apis/apis/v1alpha2/permissionclaims"
 	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,8 +35,15 @@ import (
 type Identity struct {
 	// HubUID is the UID of the provider workspace's LogicalCluster.
 	HubUID types.UID
+	// Cluster is the name of that LogicalCluster.
+	Cluster logicalcluster.Name
 	// HashKey is the key of the hashes in marks.
 	HashKey []byte
+}
+
+// MailboxBindingSelector returns a label selector of the bindings of the hub's mailbox export, by the label that kcp gives them.
+func MailboxBindingSelector(identity Identity) string {
+	return apisv1alpha1.InternalAPIBindingExportLabelKey + "=" + permissionclaims.ToAPIBindingExportLabelValue(identity.Cluster, MailboxExport)
 }
 
 // ReadIdentity reads the hub's identity from its provider workspace.
@@ -54,7 +64,7 @@ func ReadIdentity(ctx context.Context, config *rest.Config, workspace string) (I
 	if len(key) == 0 {
 		return Identity{}, notPreparedError(workspace, fmt.Errorf("the Secret %s/%s has no key %q", HashKeyNamespace, HashKeySecret, HashKey))
 	}
-	return Identity{HubUID: logicalCluster.UID, HashKey: key}, nil
+	return Identity{HubUID: logicalCluster.UID, Cluster: logicalcluster.From(&logicalCluster), HashKey: key}, nil
 }
 
 // readError distinguishes an unprepared workspace, which answers Forbidden or NotFound, from a kcp that does not answer the

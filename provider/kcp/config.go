@@ -18,6 +18,7 @@ package kcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -68,16 +69,25 @@ type credentials struct {
 
 // Load reads the kubeconfig at path. The URL of its server may have the path of any workspace, which Load removes.
 func Load(path string, limits Limits) (*ConfigProvider, error) {
-	access := &ConfigProvider{path: path, limits: limits}
 	content, err := os.ReadFile(path) //nolint:gosec // the path is the operator's own flag
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the kcp kubeconfig: %w", err)
 	}
-	host, roundTripper, err := parse(content)
+	access, err := LoadContent(content, limits)
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the kcp kubeconfig %s: %w", path, err)
 	}
-	access.host, access.kubeconfig = host, content
+	access.path = path
+	return access, nil
+}
+
+// LoadContent is [Load] for a kubeconfig that is in no file. [ConfigProvider.Replace] changes it.
+func LoadContent(content []byte, limits Limits) (*ConfigProvider, error) {
+	host, roundTripper, err := parse(content)
+	if err != nil {
+		return nil, err
+	}
+	access := &ConfigProvider{limits: limits, host: host, kubeconfig: content}
 	access.current.Store(roundTripper)
 	return access, nil
 }
@@ -147,22 +157,43 @@ func (a *ConfigProvider) reload(log logr.Logger) error {
 		log.Error(err, "cannot re-read the kcp kubeconfig, keeping the credentials so far", "path", a.path)
 		return nil
 	}
-	if string(content) == string(a.kubeconfig) {
-		return nil
-	}
-	host, changed, err := parse(content)
-	if err != nil {
+	changed, err := a.Replace(content)
+	var moved *movedError
+	switch {
+	case errors.As(err, &moved):
+		return fmt.Errorf("the kcp kubeconfig %s now names the server %s instead of %s: the hub must be started again", a.path, moved.host, a.host)
+	case err != nil:
 		log.Error(err, "the changed kcp kubeconfig cannot be used, keeping the credentials so far", "path", a.path)
-		return nil
+	case changed:
+		log.Info("took over the changed kcp kubeconfig", "path", a.path)
+	}
+	return nil
+}
+
+// movedError is the error of a kubeconfig with another server.
+type movedError struct{ host string }
+
+func (e *movedError) Error() string {
+	return fmt.Sprintf("it names another server, %s", e.host)
+}
+
+// Replace takes the credentials of another kubeconfig, unless it is the same. It returns an error, and keeps the former credentials,
+// if the kubeconfig is unusable or names another server. Only one caller may use it at a time.
+func (a *ConfigProvider) Replace(content []byte) (changed bool, err error) {
+	if string(content) == string(a.kubeconfig) {
+		return false, nil
+	}
+	host, next, err := parse(content)
+	if err != nil {
+		return false, err
 	}
 	if host != a.host {
-		return fmt.Errorf("the kcp kubeconfig %s now names the server %s instead of %s: the hub must be started again", a.path, host, a.host)
+		next.release()
+		return false, &movedError{host}
 	}
 	a.kubeconfig = content
-	old := a.current.Swap(changed)
-	old.release()
-	log.Info("took over the changed kcp kubeconfig", "path", a.path)
-	return nil
+	a.current.Swap(next).release()
+	return true, nil
 }
 
 // parse returns the base URL of the server in a kubeconfig, and a transport with its credentials.

@@ -87,7 +87,7 @@ func (l *Store) waitForPreviousHub(ctx context.Context) (time.Time, error) {
 func (l *Store) readLeader(ctx context.Context) (renewTime time.Time, other string, err error) {
 	var leader corev1.ConfigMap
 	err = l.withTimeout(ctx, func(ctx context.Context) error {
-		return l.Reader.Get(ctx, types.NamespacedName{Namespace: Namespace, Name: leaderConfigMap}, &leader)
+		return l.Reader.Get(ctx, types.NamespacedName{Namespace: l.Namespace, Name: leaderConfigMap}, &leader)
 	})
 	if client.IgnoreNotFound(err) != nil {
 		return time.Time{}, "", readError(err)
@@ -113,7 +113,7 @@ func (l *Store) otherHubError(lease string, renewTime time.Time) error {
 func (l *Store) renewLeader(ctx context.Context) error {
 	for {
 		leader := &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: leaderConfigMap, ResourceVersion: l.leaderVersion},
+			ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: leaderConfigMap, ResourceVersion: l.leaderVersion},
 			Data:       map[string]string{renewTimeKey: l.Clock.Now().UTC().Format(time.RFC3339), leaseKey: l.holder.Lease, namespaceKey: l.holder.Namespace},
 		}
 		err := l.withTimeout(ctx, func(ctx context.Context) error {

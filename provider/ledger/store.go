@@ -17,6 +17,7 @@ limitations under the License.
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,7 +38,7 @@ import (
 )
 
 const (
-	// Namespace is the namespace of the ledger in the provider workspace.
+	// Namespace is the namespace of the hub's ledger in the provider workspace.
 	Namespace = "synchub-ledger"
 	// syncTargetLabel is "true" on the ConfigMap of each SyncTarget.
 	syncTargetLabel = "synchub.dev/synctarget"
@@ -53,6 +54,8 @@ const (
 
 // Options configure a [Store].
 type Options struct {
+	// Namespace is that of the entries; [Namespace] if it is empty. An agent has its ledger in its own cluster.
+	Namespace string
 	// Client writes to the provider workspace, and Reader reads from it without a cache.
 	Client client.Client
 	Reader client.Reader
@@ -88,6 +91,7 @@ type record struct {
 
 // New returns a Store, which is empty until Start has read the entries.
 func New(options Options) *Store {
+	options.Namespace = cmp.Or(options.Namespace, Namespace)
 	return &Store{Options: options, loaded: make(chan struct{}), records: map[types.UID]*record{}}
 }
 
@@ -133,7 +137,7 @@ func (l *Store) load(ctx context.Context) error {
 	for next := ""; ; {
 		var list corev1.ConfigMapList
 		err := l.withTimeout(ctx, func(ctx context.Context) error {
-			return l.Reader.List(ctx, &list, client.InNamespace(Namespace), client.HasLabels{syncTargetLabel}, client.Limit(pageSize), client.Continue(next))
+			return l.Reader.List(ctx, &list, client.InNamespace(l.Namespace), client.HasLabels{syncTargetLabel}, client.Limit(pageSize), client.Continue(next))
 		})
 		if err != nil {
 			return readError(err)
@@ -142,7 +146,7 @@ func (l *Store) load(ctx context.Context) error {
 			stored := &list.Items[i]
 			entry, err := decode(stored.Data[entryKey])
 			if err != nil {
-				return fmt.Errorf("the ConfigMap %s/%s of the provider workspace: %w", Namespace, stored.Name, err)
+				return fmt.Errorf("the ConfigMap %s/%s of the provider workspace: %w", l.Namespace, stored.Name, err)
 			}
 			records[types.UID(stored.Name)] = &record{entry: entry, version: stored.ResourceVersion}
 		}
@@ -206,7 +210,7 @@ func (l *Store) Get(syncTarget types.UID) Entry {
 func (l *Store) Read(ctx context.Context, syncTarget types.UID) (Entry, error) {
 	var stored corev1.ConfigMap
 	err := l.withTimeout(ctx, func(ctx context.Context) error {
-		return l.Reader.Get(ctx, types.NamespacedName{Namespace: Namespace, Name: string(syncTarget)}, &stored)
+		return l.Reader.Get(ctx, types.NamespacedName{Namespace: l.Namespace, Name: string(syncTarget)}, &stored)
 	})
 	if client.IgnoreNotFound(err) != nil {
 		return Entry{}, readError(err)
@@ -214,7 +218,7 @@ func (l *Store) Read(ctx context.Context, syncTarget types.UID) (Entry, error) {
 	entry, found := Entry{}, err == nil
 	if found {
 		if entry, err = decode(stored.Data[entryKey]); err != nil {
-			return Entry{}, fmt.Errorf("the ConfigMap %s/%s of the provider workspace: %w", Namespace, syncTarget, err)
+			return Entry{}, fmt.Errorf("the ConfigMap %s/%s of the provider workspace: %w", l.Namespace, syncTarget, err)
 		}
 	}
 	l.lock.Lock()
@@ -287,7 +291,7 @@ func (l *Store) Delete(ctx context.Context, syncTarget types.UID) error {
 	}
 	found.writeLock.Lock()
 	defer found.writeLock.Unlock()
-	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: string(syncTarget)}}
+	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: string(syncTarget)}}
 	err := l.withTimeout(ctx, func(ctx context.Context) error { return l.Client.Delete(ctx, stored) })
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot delete the ledger entry of the SyncTarget %s: %w", syncTarget, err)
@@ -319,7 +323,7 @@ func (l *Store) setRecord(changed *record, entry Entry, version string) {
 // to create the ConfigMap.
 func (l *Store) writeEntry(ctx context.Context, syncTarget types.UID, entry, version string) (string, error) {
 	stored := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: string(syncTarget), Labels: map[string]string{syncTargetLabel: "true"}, ResourceVersion: version},
+		ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: string(syncTarget), Labels: map[string]string{syncTargetLabel: "true"}, ResourceVersion: version},
 		Data:       map[string]string{entryKey: entry},
 	}
 	err := l.withTimeout(ctx, func(ctx context.Context) error {
@@ -335,7 +339,7 @@ func (l *Store) writeEntry(ctx context.Context, syncTarget types.UID, entry, ver
 func (l *Store) refreshRecord(ctx context.Context, syncTarget types.UID, changed *record) error {
 	var stored corev1.ConfigMap
 	err := l.withTimeout(ctx, func(ctx context.Context) error {
-		return l.Reader.Get(ctx, types.NamespacedName{Namespace: Namespace, Name: string(syncTarget)}, &stored)
+		return l.Reader.Get(ctx, types.NamespacedName{Namespace: l.Namespace, Name: string(syncTarget)}, &stored)
 	})
 	if apierrors.IsNotFound(err) {
 		// Somebody has deleted the ConfigMap. The entry in memory is still valid, so the next attempt creates the ConfigMap.

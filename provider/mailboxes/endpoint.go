@@ -76,7 +76,7 @@ func newEndpoint(ctx context.Context, owner *Mailboxes, url string) (*endpoint, 
 	}
 	clients := kcpclient.NewCache(config, client, &kcpclient.Constructor[dynamic.Interface]{NewForConfigAndClient: fastjson.NewDynamicClient})
 	// If one mailbox's client can be made, all can.
-	if _, err := clients.Cluster(logicalcluster.Wildcard); err != nil {
+	if _, err := clients.Cluster(owner.listedCluster()); err != nil {
 		return nil, fmt.Errorf("cannot make a client for the endpoint %s: %w", url, err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -229,7 +229,8 @@ func (e *endpoint) binding(mailbox logicalcluster.Name) *unstructured.Unstructur
 	if !ok {
 		return nil
 	}
-	// The virtual workspace shows only bindings of its own export unless bindings are claimed, which the hub does not do.
+	// The virtual workspace shows only bindings of its own export unless bindings are claimed, which the hub does not do. In an only
+	// mailbox the selector of its bindings leaves out the others.
 	found, err := informer.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
 	if err != nil || len(found) == 0 {
 		return nil

@@ -21,6 +21,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/kcp-dev/logicalcluster/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -53,6 +54,23 @@ func (m *Mailboxes) runEndpointSliceInformer(ctx context.Context, client dynamic
 	}()
 	informer.RunWithContext(ctx)
 	return nil
+}
+
+// runOnlyEndpoint keeps one endpoint, kcp itself, until ctx ends.
+func (m *Mailboxes) runOnlyEndpoint(ctx context.Context) {
+	m.setEndpoints([]string{m.kcpConfig.Host()})
+	m.lock.Lock()
+	m.sliceSynced = true
+	m.lock.Unlock()
+	<-ctx.Done()
+}
+
+// listedCluster returns the cluster in which informers list: all of them, or the only mailbox.
+func (m *Mailboxes) listedCluster() logicalcluster.Path {
+	if m.only != nil {
+		return m.only.Cluster.Path()
+	}
+	return logicalcluster.Wildcard
 }
 
 func endpointURLs(object any) []string {

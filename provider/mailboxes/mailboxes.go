@@ -64,6 +64,8 @@ type Event struct {
 // Mailboxes caches the objects of all mailboxes. Create it with [New] and run it with [Mailboxes.Start].
 type Mailboxes struct {
 	kcpConfig *kcp.ConfigProvider
+	// only is nil unless a single mailbox is cached.
+	only *OnlyMailbox
 	// workspace is the provider workspace's path, export the name of the mailbox export.
 	workspace, export string
 	log               logr.Logger
@@ -115,8 +117,19 @@ type Options struct {
 	// BindLater is true if workspaces bind the export after their creation, as workload workspaces do. A mailbox is bound when it is
 	// created, so a later binding shows that its objects were lost (see package absence).
 	BindLater bool
-	Clock     clock.WithTicker
-	Log       logr.Logger
+	// Only makes the caches those of one mailbox, which is then read and written directly, not through the export.
+	Only  *OnlyMailbox
+	Clock clock.WithTicker
+	Log   logr.Logger
+}
+
+// OnlyMailbox names a mailbox that is reached at its own URL. An agent has no other access to kcp.
+type OnlyMailbox struct {
+	// Cluster is the logical cluster of the mailbox.
+	Cluster logicalcluster.Name
+	// BindingSelector is a label selector of the mailbox's binding of the export. A mailbox has other bindings, which the virtual
+	// workspace of the export would not show.
+	BindingSelector string
 }
 
 // New returns the mailboxes of an export, which are idle until [Mailboxes.Start].
@@ -124,6 +137,7 @@ func New(options Options) *Mailboxes {
 	always := append([]schema.GroupVersionResource{bindingsResource}, options.Resources...)
 	mailboxes := &Mailboxes{
 		kcpConfig:      options.Access,
+		only:           options.Only,
 		workspace:      options.Workspace,
 		export:         options.Export,
 		log:            options.Log,
@@ -145,10 +159,6 @@ func New(options Options) *Mailboxes {
 
 // Start watches the export's endpoints, and through them all mailboxes, until ctx ends.
 func (m *Mailboxes) Start(ctx context.Context) error {
-	client, err := dynamic.NewForConfig(m.kcpConfig.WorkspaceConfig(m.workspace))
-	if err != nil {
-		return fmt.Errorf("cannot make a client for the provider workspace %s: %w", m.workspace, err)
-	}
 	m.lock.Lock()
 	m.ctx = ctx
 	m.lock.Unlock()
@@ -160,6 +170,14 @@ func (m *Mailboxes) Start(ctx context.Context) error {
 		reviewing.Go(func() { m.runReviews(ctx) })
 		reviewing.Go(func() { m.runFairShare(ctx) })
 		reviewing.Go(func() { m.runEvictions(ctx) })
+	}
+	if m.only != nil {
+		m.runOnlyEndpoint(ctx)
+		return nil
+	}
+	client, err := dynamic.NewForConfig(m.kcpConfig.WorkspaceConfig(m.workspace))
+	if err != nil {
+		return fmt.Errorf("cannot make a client for the provider workspace %s: %w", m.workspace, err)
 	}
 	return m.runEndpointSliceInformer(ctx, client)
 }

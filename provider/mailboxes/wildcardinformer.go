@@ -156,6 +156,19 @@ func (w *wildcardInformer) list(ctx context.Context, options metav1.ListOptions)
 	return list, err
 }
 
+// client returns the client for lists and watches of the resource.
+func (w *wildcardInformer) client() dynamic.ResourceInterface {
+	return w.endpoint.clients.ClusterOrDie(w.endpoint.owner.listedCluster()).Resource(w.resource)
+}
+
+// labelSelector selects the objects to list: all of them, but only the export's own bindings.
+func (w *wildcardInformer) labelSelector() string {
+	if only := w.endpoint.owner.only; only != nil && w.resource == bindingsResource {
+		return only.BindingSelector
+	}
+	return ""
+}
+
 // watch starts a watch, which may begin with a list.
 func (w *wildcardInformer) watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	if options.SendInitialEvents != nil && *options.SendInitialEvents {
@@ -165,7 +178,8 @@ func (w *wildcardInformer) watch(ctx context.Context, options metav1.ListOptions
 		w.waitForConfigs(ctx)
 		w.beginList()
 	}
-	stream, err := w.endpoint.clients.ClusterOrDie(logicalcluster.Wildcard).Resource(w.resource).Watch(ctx, options)
+	options.LabelSelector = w.labelSelector()
+	stream, err := w.client().Watch(ctx, options)
 	// A server that refuses a watch may not support lists by watches, so the reflector lists next.
 	if _, isRefused := errors.AsType[*apierrors.StatusError](err); !isRefused {
 		w.recordResult(err)
@@ -228,8 +242,9 @@ var errMarkersNeedPages = errors.New("the end of a list by a watch cannot be mar
 func (w *wildcardInformer) listPages(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	w.beginList()
 	markers := w.endOfListMarkers()
-	client := w.endpoint.clients.ClusterOrDie(logicalcluster.Wildcard).Resource(w.resource)
+	client := w.client()
 	options.Limit = wildcardPageSize
+	options.LabelSelector = w.labelSelector()
 	if options.ResourceVersion == "0" {
 		// From its watch cache a server would return all objects at once.
 		options.ResourceVersion = ""

@@ -35,6 +35,9 @@ const (
 	AnnotationDownsynced = "edge.kubestellar.io/downsynced"
 )
 
+// LabelAgent is on the objects that the hub makes in a mailbox for the agent of its SyncTarget. They are never synced.
+const LabelAgent = "synchub.dev/agent"
+
 // AnnotationForceRemoval with the value "true", on a SyncTarget that is being deleted, makes the hub finish the
 // deletion although the cluster is unreachable. An event lists the objects that stay on the cluster.
 const AnnotationForceRemoval = "synchub.dev/force-removal"

@@ -42,13 +42,16 @@ const (
 	// NoDownsyncEnsured: it is a namespace that the hub created for upsynced objects, or an upsynced one that the hub
 	// released.
 	NoDownsyncEnsured NoDownsyncReason = "Ensured"
-	// NoDownsyncMailboxAccess: it grants users access to the mailbox.
+	// NoDownsyncMailboxAccess: it grants users, or an agent, access to the mailbox.
 	NoDownsyncMailboxAccess NoDownsyncReason = "MailboxAccess"
 )
 
 // WhyNotDownsynced returns why a mailbox object is never downsynced; empty if it may be.
 func WhyNotDownsynced(owner ownership.Owner, source *unstructured.Unstructured) NoDownsyncReason {
 	if _, ok := label(source, edgev2alpha1.LabelMailboxAccess); ok {
+		return NoDownsyncMailboxAccess
+	}
+	if _, ok := label(source, edgev2alpha1.LabelAgent); ok {
 		return NoDownsyncMailboxAccess
 	}
 	ensuredBy, ensured := Annotation(source, ownership.EnsuredAnnotation)

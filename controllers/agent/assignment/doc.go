@@ -1,0 +1,19 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+// Package assignment defines the messages between the hub and the agent of a SyncTarget. The hub writes an [Assignment] into the
+// mailbox, and the agent answers with a [Report]. Users of the mailbox may write both objects, so each message carries a seal
+// that only the hub and the agent can make, and a number that grows. The package sends no requests.
+package assignment

@@ -1,0 +1,413 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+	http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+package synctarget
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/agent/assignment"
+	"github.com/synchub-dev/synchub/controllers/internal/patch"
+	"github.com/synchub-dev/synchub/controllers/internal/topic"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/provider/inventories"
+	"github.com/synchub-dev/synchub/provider/ledger"
+)
+
+const (
+	// agentPollInterval is how often the hub reads the Lease of an agent: one GET, in the class of background requests.
+	agentPollInterval = 15 * time.Second
+	// agentSilentAfter is how long the hub goes on to believe the last report of an agent. An agent reports every 20 seconds.
+	agentSilentAfter = 90 * time.Second
+	// agentResyncInterval is how often the hub compares the agent's identity and assignment in the mailbox, which it does not watch.
+	agentResyncInterval = 10 * time.Minute
+)
+
+// Reasons of conditions of a SyncTarget with an agent.
+const (
+	// ReasonAgentNotSeen: no agent has reported yet.
+	ReasonAgentNotSeen = "AgentNotSeen"
+	// ReasonAgentSilent: the agent has not reported for a while.
+	ReasonAgentSilent = "AgentSilent"
+	// ReasonAssignmentFailed: the hub cannot write the assignment of the agent, or the agent does not accept it.
+	ReasonAssignmentFailed = "AssignmentFailed"
+)
+
+// AgentOptions are the dependencies for SyncTargets with an agent.
+type AgentOptions struct {
+	// Rules are the rules for all agents. Without, SyncTargets with an agent stay unready.
+	Rules *assignment.Store
+	// WorkspaceConfig returns a client config for a workspace with the hub's own rights.
+	WorkspaceConfig func(workspace string) *rest.Config
+	// BindingSelector selects the binding of the mailbox export in mailboxes.
+	BindingSelector string
+}
+
+// changed notifies about new rules; nil without rules.
+func (o AgentOptions) changed() *topic.Topic[struct{}] {
+	if o.Rules == nil {
+		return nil
+	}
+	return &o.Rules.Changed
+}
+
+// setAgent remembers whether an agent syncs the SyncTarget.
+func (c *Controller) setAgent(syncTarget *edgev2alpha1.SyncTarget) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if state := c.states[syncTarget.UID]; state != nil {
+		state.isAgent = isAgent(syncTarget)
+	}
+}
+
+// agentState is the hub's state of an agent between two reconciles.
+type agentState struct {
+	// written is the hash of the last assignment without its sequence, content and seal are the assignment as it is stored, and
+	// ensuredAt is when the mailbox was last compared with it.
+	written   [sha256.Size]byte
+	content   []byte
+	seal      string
+	ensuredAt time.Time
+	// report is the last report, and seenAt when this hub first read it, by its own clock. seenAt is zero if the
+	// age of the first report that this hub has read is unknown.
+	report *assignment.Report
+	seenAt time.Time
+}
+
+// isAgent reports whether an agent syncs the SyncTarget.
+func isAgent(syncTarget *edgev2alpha1.SyncTarget) bool {
+	return syncTarget.Spec.Mode == edgev2alpha1.SyncModeAgent
+}
+
+// agentModeOf returns what the agent of a SyncTarget must do.
+func agentModeOf(syncTarget *edgev2alpha1.SyncTarget) assignment.Mode {
+	switch {
+	case syncTarget.DeletionTimestamp != nil && syncTarget.Spec.DeletionPolicy == edgev2alpha1.DeletionPolicyDelete:
+		return assignment.ModeDelete
+	case syncTarget.DeletionTimestamp != nil:
+		return assignment.ModeOrphan
+	case syncTarget.Spec.Suspend:
+		return assignment.ModeSuspend
+	case syncTarget.Spec.Drain:
+		return assignment.ModeDrain
+	default:
+		return assignment.ModeSync
+	}
+}
+
+// reconcileAgent writes the assignment of an agent, reads its report, and writes the status of the SyncTarget. The hub makes no
+// connection to the cluster.
+func (c *Controller) reconcileAgent(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
+	state := c.stateOf(syncTarget.UID)
+	located, err := c.Mailboxes.Locate(ctx, logicalcluster.Name(request.ClusterName), syncTarget)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	problem, err := c.talkToAgent(ctx, request, inventory, syncTarget, located, state)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	stored := syncTarget.DeepCopy()
+	c.setAgentStatus(syncTarget, located, problem, state)
+	c.Readiness.Set(syncTarget.UID, isSynced(syncTarget), c.Clock.Now())
+	c.setConditions(state, syncTarget.Status.Conditions)
+	result := reconcile.Result{RequeueAfter: agentPollInterval}
+	if apiequality.Semantic.DeepEqual(stored.Status, syncTarget.Status) {
+		return result, nil
+	}
+	written, err := patch.Status(ctx, inventory.GetClient(), stored, syncTarget)
+	if err != nil || written.RequeueAfter > 0 {
+		return written, err
+	}
+	return result, nil
+}
+
+// talkToAgent writes the assignment and reads the report. It returns a problem that the status shows; the error is one of kcp.
+func (c *Controller) talkToAgent(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget,
+	located logicalcluster.Name, state *targetState,
+) (*credentialsError, error) {
+	key, problem, err := c.kubeconfig(ctx, inventory, syncTarget, state)
+	if err != nil || problem != nil {
+		return problem, err
+	}
+	if len(key) < assignment.KeyLength {
+		return &credentialsError{ReasonCredentialsRefused, fmt.Sprintf("The key in the Secret is shorter than %d bytes: run `kubectl synchub register %s --mode=agent` again.", assignment.KeyLength, syncTarget.Name)}, nil
+	}
+	rules, known := assignment.Rules{}, false
+	if c.Agents.Rules != nil {
+		rules, known = c.Agents.Rules.Rules()
+	}
+	if located == "" || !known {
+		return nil, nil
+	}
+	sealer := ownership.NewSealer(key)
+	mailbox, err := newAgentMailbox(c.Agents.WorkspaceConfig(located.String()))
+	if err != nil {
+		return nil, err
+	}
+	if err := c.readReport(ctx, mailbox, sealer, syncTarget, located, state); err != nil {
+		return nil, err
+	}
+	err = c.writeAssignment(ctx, request, mailbox, sealer, syncTarget, located, rules, state)
+	if errors.Is(err, assignment.ErrTooLarge) {
+		return &credentialsError{ReasonAssignmentFailed, fmt.Sprintf("The published rules do not fit into one object for the agent: %v.", err)}, nil
+	}
+	return nil, err
+}
+
+// readReport reads the report of the agent. A report that was not sealed with the key, or is older than one that was read, is as none.
+func (c *Controller) readReport(ctx context.Context, mailbox *agentMailbox, sealer *ownership.Sealer, syncTarget *edgev2alpha1.SyncTarget, located logicalcluster.Name, state *targetState) error {
+	text, seal, err := mailbox.getReport(ctx)
+	if err != nil || text == "" {
+		return err
+	}
+	report, err := assignment.DecodeReport(sealer, located.String(), text, seal)
+	if err != nil || report.SyncTarget != syncTarget.UID {
+		log.FromContext(ctx).V(1).Info("ignoring a report that is not the agent's", "syncTarget", syncTarget.Name, "error", fmt.Sprint(err))
+		return nil
+	}
+	switch before := state.agent.report; {
+	case before == nil:
+		state.agent.report = report
+		// Its sequence is the time of the agent's clock. A report of the last minute counts at once, an older one may be a former state
+		// that somebody has put back.
+		if sent := time.UnixMilli(report.Sequence); c.Clock.Since(sent) >= 0 && c.Clock.Since(sent) < agentSilentAfter {
+			state.agent.seenAt = sent
+		}
+	case report.Sequence > before.Sequence:
+		state.agent.report, state.agent.seenAt = report, c.Clock.Now()
+	}
+	return nil
+}
+
+// writeAssignment writes the assignment if it changed, if the agent says that it cannot use the stored one, and now and then.
+func (c *Controller) writeAssignment(ctx context.Context, request mcreconcile.Request, mailbox *agentMailbox, sealer *ownership.Sealer,
+	syncTarget *edgev2alpha1.SyncTarget, located logicalcluster.Name, rules assignment.Rules, state *targetState,
+) error {
+	desired := &assignment.Assignment{
+		Hub: c.Sync.Hub, Mailbox: located.String(), BindingSelector: c.Agents.BindingSelector, Mode: agentModeOf(syncTarget), Rules: rules,
+		ProtectedNamespaces: c.Sync.ProtectedNamespaces,
+		SyncTarget: assignment.SyncTarget{
+			Name: syncTarget.Name, UID: syncTarget.UID, Generation: syncTarget.Generation, Inventory: string(request.ClusterName),
+			Labels: syncTarget.Labels, Annotations: inventories.ParameterAnnotations(syncTarget), Spec: syncTarget.Spec,
+		},
+	}
+	content, _, err := assignment.EncodeAssignment(sealer, desired)
+	if err != nil {
+		return err
+	}
+	agent := &state.agent
+	now, hash := c.Clock.Now(), sha256.Sum256(append(content, sealer.SealText("agent-key", "")...))
+	changed := agent.content == nil || hash != agent.written
+	isRefused := agent.report != nil && agent.report.Problem != "" && now.Sub(agent.ensuredAt) >= agentPollInterval
+	if !changed && !isRefused && now.Sub(agent.ensuredAt) < agentResyncInterval {
+		return nil
+	}
+	if err := mailbox.ensureIdentity(ctx, rules); err != nil {
+		return err
+	}
+	if changed {
+		// The sequence is recorded first: two assignments must never have the same one.
+		if err := c.Ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) {
+			entry.Name, entry.Inventory = syncTarget.Name, string(request.ClusterName)
+			entry.Assignment = max(entry.Assignment+1, now.UnixMilli())
+		}); err != nil {
+			return err
+		}
+		desired.Sequence = c.Ledger.Get(syncTarget.UID).Assignment
+		if content, agent.seal, err = assignment.EncodeAssignment(sealer, desired); err != nil {
+			return err
+		}
+		agent.content = content
+	}
+	if err := mailbox.ensureAssignment(ctx, agent.content, agent.seal); err != nil {
+		return err
+	}
+	agent.written, agent.ensuredAt = hash, now
+	return nil
+}
+
+// agentHealth says whether the agent reports, as a condition HeartbeatHealthy. isKnown is false while the hub has just started and
+// cannot know it.
+func (c *Controller) agentHealth(syncTarget *edgev2alpha1.SyncTarget, state *targetState) (condition metav1.Condition, isKnown bool) {
+	condition = metav1.Condition{Type: edgev2alpha1.ConditionHeartbeatHealthy, Status: metav1.ConditionFalse, ObservedGeneration: syncTarget.Generation}
+	agent, now := &state.agent, c.Clock.Now()
+	switch {
+	case agent.report == nil:
+		condition.Status, condition.Reason = metav1.ConditionUnknown, ReasonAgentNotSeen
+		condition.Message = fmt.Sprintf("No agent has reported yet. Apply the manifest of `kubectl synchub register %s --mode=agent` to the cluster.", syncTarget.Name)
+		return condition, true
+	case agent.seenAt.IsZero() && now.Sub(state.since) < agentSilentAfter:
+		return condition, false
+	case agent.seenAt.IsZero() || now.Sub(agent.seenAt) >= agentSilentAfter:
+		condition.Reason, condition.Message = ReasonAgentSilent, fmt.Sprintf("The agent in the cluster has not reported for %s or more. What it last said about the cluster is not repeated here.", agentSilentAfter)
+		return condition, true
+	case agent.report.Problem != "":
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonAssignmentFailed, "The agent reports, but does not use its assignment: "+agent.report.Problem
+		return condition, true
+	}
+	found := meta.FindStatusCondition(agent.report.Status.Conditions, edgev2alpha1.ConditionHeartbeatHealthy)
+	if found == nil {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionUnknown, ReasonStarting, "The agent has not looked at its cluster yet."
+		return condition, true
+	}
+	return *found, true
+}
+
+// reportedConditions are the conditions that the hub takes from a report. Ready follows from them.
+var reportedConditions = []string{
+	edgev2alpha1.ConditionSyncerReady, edgev2alpha1.ConditionSyncerAuthorized, edgev2alpha1.ConditionAPIsMissing, edgev2alpha1.ConditionMailboxLimitExceeded,
+	edgev2alpha1.ConditionNamespacesLeft, edgev2alpha1.ConditionDrained,
+}
+
+// setAgentStatus sets the status from the last report of the agent. It claims nothing that the agent has not said lately.
+func (c *Controller) setAgentStatus(syncTarget *edgev2alpha1.SyncTarget, located logicalcluster.Name, problem *credentialsError, state *targetState) {
+	status := &syncTarget.Status
+	heartbeat, isKnown := c.agentHealth(syncTarget, state)
+	if !isKnown && problem == nil && meta.FindStatusCondition(status.Conditions, edgev2alpha1.ConditionHeartbeatHealthy) != nil {
+		// Another replica led until now. What it wrote stays until this one knows better, for a bounded time.
+		return
+	}
+	if problem != nil {
+		heartbeat.Status, heartbeat.Reason, heartbeat.Message = metav1.ConditionUnknown, problem.reason, problem.message
+	}
+	if heartbeat.Reason == "" {
+		heartbeat.Status, heartbeat.Reason, heartbeat.Message = metav1.ConditionUnknown, ReasonStarting, "The hub is reading what the agent reports."
+	}
+	syncer := heartbeat
+	syncer.Type = edgev2alpha1.ConditionSyncerReady
+	if heartbeat.Status == metav1.ConditionTrue {
+		c.applyReport(syncTarget, state)
+		if reported := meta.FindStatusCondition(state.agent.report.Status.Conditions, syncer.Type); reported != nil && heartbeat.Reason != ReasonAssignmentFailed {
+			syncer = *reported
+		} else {
+			syncer.Status = metav1.ConditionFalse
+		}
+	} else {
+		authorized := heartbeat
+		authorized.Type, authorized.Status = edgev2alpha1.ConditionSyncerAuthorized, metav1.ConditionUnknown
+		meta.SetStatusCondition(&status.Conditions, authorized)
+		status.Counts, status.Failures, status.PendingSince = nil, nil, nil
+	}
+	switch {
+	case located == "":
+		syncer.Status, syncer.Reason, syncer.Message = metav1.ConditionFalse, ReasonMailboxNotReady, "The mailbox workspace is not ready."
+	case syncTarget.Spec.Suspend:
+		syncer.Status, syncer.Reason, syncer.Message = metav1.ConditionFalse, ReasonSuspended, "Nothing is synced while spec.suspend is true."
+	case syncTarget.Spec.Drain:
+		syncer.Status, syncer.Reason, syncer.Message = metav1.ConditionFalse, ReasonDraining, "Nothing is synced while spec.drain is true; the condition Drained tells how far that is."
+	}
+	for _, condition := range []metav1.Condition{heartbeat, syncer, readyCondition(syncTarget, heartbeat, syncer)} {
+		meta.SetStatusCondition(&status.Conditions, condition)
+	}
+	setSuspendedCondition(syncTarget)
+}
+
+// applyReport copies the report of the agent into the status, once per heartbeat interval or when a condition changes.
+func (c *Controller) applyReport(syncTarget *edgev2alpha1.SyncTarget, state *targetState) {
+	status, reported := &syncTarget.Status, &state.agent.report.Status
+	changed := false
+	for _, kind := range reportedConditions {
+		if found := meta.FindStatusCondition(reported.Conditions, kind); found != nil {
+			before := meta.FindStatusCondition(status.Conditions, kind)
+			changed = changed || before == nil || before.Status != found.Status || before.Reason != found.Reason
+			if kind != edgev2alpha1.ConditionSyncerReady {
+				meta.SetStatusCondition(&status.Conditions, *found)
+			}
+		} else if kind != edgev2alpha1.ConditionSyncerReady {
+			changed = meta.RemoveStatusCondition(&status.Conditions, kind) || changed
+		}
+	}
+	last := status.LastSyncerHeartbeatTime
+	if !changed && last != nil && state.agent.seenAt.Sub(last.Time) < heartbeatInterval && state.agent.seenAt.After(last.Time) {
+		return
+	}
+	status.LastSyncerHeartbeatTime = &metav1.Time{Time: state.agent.seenAt.Truncate(time.Second)}
+	status.Counts, status.Failures, status.PendingSince = reported.Counts, reported.Failures, reported.PendingSince
+	status.SyncedResources, status.Versions, status.ClusterID = reported.SyncedResources, reported.Versions, reported.ClusterID
+	status.Credentials, status.Cleanup = reported.Credentials, reported.Cleanup
+}
+
+// reconcileAgentDelete lets the agent of a SyncTarget that is being deleted clean up, and waits for its answer. An agent that does not
+// answer keeps the SyncTarget as an unreachable target does: until it answers, or the removal is forced.
+func (c *Controller) reconcileAgentDelete(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
+	if c.Ledger.Get(syncTarget.UID).Assignment == 0 {
+		return c.finishCleanup(ctx, inventory, syncTarget, ReasonCleanedUp, "Its agent never had an assignment.")
+	}
+	state := c.stateOf(syncTarget.UID)
+	located, err := c.Mailboxes.Locate(ctx, logicalcluster.Name(request.ClusterName), syncTarget)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	problem, err := c.talkToAgent(ctx, request, inventory, syncTarget, located, state)
+	if err != nil && !isForced(syncTarget) {
+		return reconcile.Result{}, err
+	}
+	report := state.agent.report
+	current := c.Ledger.Get(syncTarget.UID).Assignment
+	if report != nil && report.Finished && report.Assignment == current {
+		return c.finishCleanup(ctx, inventory, syncTarget, ReasonCleanedUp, "The agent says that nothing is left to be done on the target.")
+	}
+	health, _ := c.agentHealth(syncTarget, state)
+	if health.Reason == "" {
+		health.Status, health.Reason, health.Message = metav1.ConditionUnknown, ReasonStarting, "The hub is reading what the agent reports."
+	}
+	if problem != nil {
+		health.Status, health.Reason, health.Message = metav1.ConditionUnknown, problem.reason, problem.message
+	}
+	remaining := "Objects may be left on the target."
+	if report != nil && report.Status.Cleanup != nil && report.Assignment == current {
+		remaining = cleanupMessage(*report.Status.Cleanup)
+	}
+	if isForced(syncTarget) && (health.Status != metav1.ConditionTrue || c.Clock.Since(syncTarget.DeletionTimestamp.Time) >= forceGracePeriod) {
+		return c.forceRemoval(ctx, inventory, syncTarget, remaining)
+	}
+	reason, message := ReasonCleaningUp, "The SyncTarget is being deleted. The agent cleans up. "+remaining
+	if health.Status != metav1.ConditionTrue {
+		reason = ReasonCleanupBlocked
+		message = fmt.Sprintf("%s The agent does not clean up: %s The hub waits until it does, or until the annotation %s=true is set.", remaining, health.Message, edgev2alpha1.AnnotationForceRemoval)
+	}
+	result, err := c.updateDeletingStatus(ctx, inventory, syncTarget, reason, message, health)
+	if err == nil && result.RequeueAfter == 0 {
+		result.RequeueAfter = agentPollInterval / 3
+	}
+	return result, err
+}
+
+// onRulesChanged enqueues all SyncTargets. Those without an agent find nothing to do.
+func (c *Controller) onRulesChanged(queue requestQueue, _ struct{}) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	for uid, request := range c.requests {
+		if state := c.states[uid]; state != nil && state.isAgent {
+			queue.Add(request)
+		}
+	}
+}
