@@ -24,6 +24,7 @@ import (
 	gosync "sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -93,28 +94,38 @@ func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request
 	if err != nil {
 		return nil, err
 	}
+	// The caller keeps writing to its copy of the SyncTarget.
+	name, uid := syncTarget.Name, syncTarget.UID
+	return c.launchDrain(parent, uid, connection, mode, current.Status.Cleanup, log.FromContext(ctx).WithValues("syncTarget", request.String(), "mode", mode),
+		func(ctx context.Context, started *drainRun, report edgev2alpha1.CleanupStatus) error {
+			return c.storeCleanupStatus(ctx, inventory, name, uid, started, report)
+		}), nil
+}
+
+// launchDrain starts a drain. store is called with each report of the progress.
+func (c *Controller) launchDrain(parent context.Context, uid types.UID, connection *targets.Connection, mode drain.Mode, previous *edgev2alpha1.CleanupStatus, log logr.Logger,
+	store func(context.Context, *drainRun, edgev2alpha1.CleanupStatus) error,
+) *drainRun {
 	ctx, cancel := context.WithCancel(parent)
 	started := &drainRun{mode: mode, connection: connection, startedAt: c.Clock.Now(), cancel: cancel, done: make(chan struct{})}
 	c.lock.Lock()
-	c.drains[syncTarget.UID] = started
+	c.drains[uid] = started
 	c.lock.Unlock()
-	// The caller keeps writing to its copy of the SyncTarget.
-	name, uid := syncTarget.Name, syncTarget.UID
-	known := c.Ledger.Get(syncTarget.UID)
+	known := c.Ledger.Get(uid)
 	options := drain.Options{
 		Target:             connection,
-		Owner:              c.Sync.Owner(syncTarget.UID),
+		Owner:              c.Sync.Owner(uid),
 		Mode:               mode,
 		Resources:          inventoryResources(known.Resources),
 		ReadableNamespaces: connection.Namespaces(),
 		WrittenNamespaces:  writtenNamespaces(known),
 		AllowsCascade:      c.Sync.AllowsCascade,
-		PreviousStatus:     current.Status.Cleanup,
+		PreviousStatus:     previous,
 		StoreStatus: func(ctx context.Context, report edgev2alpha1.CleanupStatus) error {
-			return c.storeCleanupStatus(ctx, inventory, name, uid, started, report)
+			return store(ctx, started, report)
 		},
 		Clock: c.Clock,
-		Log:   log.FromContext(ctx).WithValues("syncTarget", request.String(), "mode", mode),
+		Log:   log,
 	}
 	go func() {
 		defer close(started.done)
@@ -125,7 +136,7 @@ func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request
 			c.enqueue(uid)
 		}
 	}()
-	return started, nil
+	return started
 }
 
 // stopDrain cancels the drain of the SyncTarget, if there is one, and returns when it has ended.

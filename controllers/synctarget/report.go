@@ -102,6 +102,26 @@ type observedState struct {
 // updateStatus writes the status if it changed. A healthy target's heartbeat, with its counts, changes once per heartbeatInterval.
 func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, observed observedState, state *targetState) (reconcile.Result, error) {
 	stored := syncTarget.DeepCopy()
+	view := c.newView(syncTarget, observed)
+	result := reconcile.Result{RequeueAfter: view.apply(syncTarget, state)}
+	c.Readiness.Set(syncTarget.UID, isSynced(syncTarget), view.now)
+	c.Sync.SetNotSynced(syncTarget.UID, notSyncedOf(syncTarget, observed.mailbox))
+	if err := c.setRecordedStatus(ctx, syncTarget, view); err != nil {
+		return reconcile.Result{}, err
+	}
+	c.setConditions(state, syncTarget.Status.Conditions)
+	if apiequality.Semantic.DeepEqual(stored.Status, syncTarget.Status) {
+		return result, nil
+	}
+	written, err := patch.Status(ctx, inventory.GetClient(), stored, syncTarget)
+	if err != nil || written.RequeueAfter > 0 {
+		return written, err
+	}
+	return result, nil
+}
+
+// newView returns the snapshot of all that the status of a SyncTarget is derived from.
+func (c *Controller) newView(syncTarget *edgev2alpha1.SyncTarget, observed observedState) statusView {
 	view := statusView{observedState: observed, configsKnown: c.Sync.ConfigsKnown(syncTarget.UID), now: c.Clock.Now()}
 	if observed.connection != nil {
 		// Health is read once, so that the conditions cannot contradict each other.
@@ -116,26 +136,17 @@ func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster
 	view.hidden = c.Sync.HiddenObjects(syncTarget.UID)
 	view.evicted = c.Sync.IsEvicted(syncTarget.UID)
 	view.countObjects = func() (objectsync.Summary, bool) { return c.Sync.Sum(syncTarget.UID) }
-	result := reconcile.Result{RequeueAfter: view.apply(syncTarget, state)}
-	c.Readiness.Set(syncTarget.UID, isSynced(syncTarget), view.now)
-	c.Sync.SetNotSynced(syncTarget.UID, notSyncedOf(syncTarget, observed.mailbox))
+	return view
+}
+
+// setRecordedStatus sets the parts of the status that show the ledger, and records which generation is verified.
+func (c *Controller) setRecordedStatus(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, view statusView) error {
 	known := c.Ledger.Get(syncTarget.UID)
 	view.setLedgerStatus(syncTarget, known, c.Sync.States(syncTarget.UID))
 	setNamespacesLeftCondition(syncTarget, known.FormerNamespaces(namespacesOf(syncTarget)))
-	if err := c.Ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) {
+	return c.Ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) {
 		entry.VerifiedGeneration = view.verifiedGeneration(syncTarget, entry.VerifiedGeneration)
-	}); err != nil {
-		return reconcile.Result{}, err
-	}
-	c.setConditions(state, syncTarget.Status.Conditions)
-	if apiequality.Semantic.DeepEqual(stored.Status, syncTarget.Status) {
-		return result, nil
-	}
-	written, err := patch.Status(ctx, inventory.GetClient(), stored, syncTarget)
-	if err != nil || written.RequeueAfter > 0 {
-		return written, err
-	}
-	return result, nil
+	})
 }
 
 // isSynced reports whether the hub syncs the target, by the conditions that it has just set. ConditionReady also depends on one that

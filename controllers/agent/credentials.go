@@ -1,0 +1,200 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+	http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+package agent
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/synchub-dev/synchub/controllers/agent/assignment"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/redact"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
+)
+
+// Keys of the agent's Secret in its own cluster.
+const (
+	// KubeconfigKey has the kubeconfig for the mailbox. The agent renews its token there.
+	KubeconfigKey = "kubeconfig"
+	// KeyKey has the key that the hub and the agent share.
+	KeyKey = "key"
+)
+
+// renewTimeout bounds the requests that renew the token.
+const renewTimeout = 30 * time.Second
+
+// Credentials are the content of the agent's Secret. One goroutine at a time may change them.
+type Credentials struct {
+	// Access makes clients for kcp.
+	Access *kcp.ConfigProvider
+	// Key is shared with the hub.
+	Key []byte
+	// Mailbox is the logical cluster of the mailbox.
+	Mailbox string
+
+	secret     types.NamespacedName
+	kubeconfig []byte
+}
+
+// LoadCredentials reads the agent's Secret.
+func LoadCredentials(ctx context.Context, secrets coreclient.SecretsGetter, name types.NamespacedName, limits kcp.Limits) (*Credentials, error) {
+	secret, err := secrets.Secrets(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the agent's Secret %s: %w", name, err)
+	}
+	credentials := &Credentials{Key: secret.Data[KeyKey], secret: name, kubeconfig: secret.Data[KubeconfigKey]}
+	if len(credentials.Key) < assignment.KeyLength {
+		return nil, fmt.Errorf("the Secret %s has no %s of %d bytes: apply the manifest of `kubectl synchub register NAME --mode=agent` again", name, KeyKey, assignment.KeyLength)
+	}
+	config, err := kubeconfig.Parse(credentials.kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("in the Secret %s: %w", name, err)
+	}
+	if credentials.Mailbox, err = mailboxOf(config.Host); err != nil {
+		return nil, fmt.Errorf("in the Secret %s: %w", name, err)
+	}
+	if credentials.Access, err = kcp.LoadContent(credentials.kubeconfig, limits); err != nil {
+		return nil, fmt.Errorf("cannot use the kubeconfig of the Secret %s: %w", name, err)
+	}
+	redact.RegisterHub(string(credentials.Key))
+	return credentials, nil
+}
+
+// mailboxOf returns the logical cluster in the URL of a workspace.
+func mailboxOf(server string) (string, error) {
+	parsed, err := url.Parse(server)
+	if err != nil {
+		return "", fmt.Errorf("its server is no URL: %w", err)
+	}
+	_, mailbox, ok := strings.Cut(parsed.Path, "/clusters/")
+	if mailbox = strings.TrimSuffix(mailbox, "/"); !ok || mailbox == "" || strings.ContainsAny(mailbox, ":/") {
+		return "", fmt.Errorf("the path of its server must be /clusters/<logical cluster of the mailbox>, not %q", parsed.Path)
+	}
+	return mailbox, nil
+}
+
+// decode returns the assignment in a ConfigMap of the mailbox.
+func decode(credentials *Credentials, found *corev1.ConfigMap) (*assignment.Assignment, error) {
+	return assignment.DecodeAssignment(ownership.NewSealer(credentials.Key), credentials.Mailbox, found.BinaryData[assignment.AssignmentKey], found.Data[assignment.SealKey])
+}
+
+// renew replaces the token in the agent's Secret when a third of its lifetime is left, and takes over a Secret that an operator has
+// changed. It returns when it is to be called again.
+func (c *Credentials) renew(ctx context.Context, secrets coreclient.SecretsGetter, now time.Time) (again time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
+	defer cancel()
+	secret, err := secrets.Secrets(c.secret.Namespace).Get(ctx, c.secret.Name, metav1.GetOptions{})
+	if err != nil {
+		return renewInterval, fmt.Errorf("cannot read the agent's Secret %s: %w", c.secret, err)
+	}
+	if string(secret.Data[KeyKey]) != string(c.Key) {
+		return renewInterval, fmt.Errorf("the Secret %s has another key: %w", c.secret, ErrRestart)
+	}
+	if content := secret.Data[KubeconfigKey]; string(content) != string(c.kubeconfig) {
+		if _, err := c.Access.Replace(content); err != nil {
+			return renewInterval, fmt.Errorf("the changed kubeconfig of the Secret %s is not used: %w", c.secret, err)
+		}
+		c.kubeconfig = content
+	}
+	config, err := kubeconfig.Parse(c.kubeconfig)
+	if err != nil {
+		return renewInterval, err
+	}
+	token, ok := kubeconfig.ParseToken(config.BearerToken)
+	if !ok || now.Before(token.ExpiresAt.Add(-token.Lifetime()/3)) {
+		return renewInterval, nil
+	}
+	return renewInterval, c.replaceToken(ctx, secrets, secret, token)
+}
+
+// renewInterval is how often the agent reads its Secret.
+const renewInterval = time.Minute
+
+// replaceToken requests a token of the same lifetime from kcp, and stores it before it is used.
+func (c *Credentials) replaceToken(ctx context.Context, secrets coreclient.SecretsGetter, secret *corev1.Secret, claimed kubeconfig.Token) error {
+	core, err := newCoreClient(c.Access.WorkspaceConfig(c.Mailbox))
+	if err != nil {
+		return err
+	}
+	answer, err := core.ServiceAccounts(claimed.Namespace).CreateToken(ctx, claimed.ServiceAccount, &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{Audiences: claimed.Audiences, ExpirationSeconds: new(int64(claimed.Lifetime() / time.Second))},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("cannot renew the token for kcp, which ends at %s: %w", claimed.ExpiresAt.Format(time.RFC3339), err)
+	}
+	content, err := kubeconfig.ReplaceToken(c.kubeconfig, answer.Status.Token)
+	if err != nil {
+		return err
+	}
+	secret.Data[KubeconfigKey] = content
+	if _, err := secrets.Secrets(secret.Namespace).Update(ctx, secret, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("cannot store the renewed token in the Secret %s: %w", c.secret, err)
+	}
+	if _, err := c.Access.Replace(content); err != nil {
+		return err
+	}
+	c.kubeconfig = content
+	return nil
+}
+
+// newCoreClient returns a client for the core group.
+func newCoreClient(config *rest.Config) (*coreclient.CoreV1Client, error) {
+	core, err := coreclient.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a client for %s: %w", config.Host, err)
+	}
+	return core, nil
+}
+
+// kubeconfigOf returns a kubeconfig with the content of the files that a Pod's configuration names.
+func kubeconfigOf(config *rest.Config) ([]byte, error) {
+	authority, token := config.CAData, config.BearerToken
+	if config.CAFile != "" {
+		content, err := os.ReadFile(config.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the certificate authority of the agent's own cluster: %w", err)
+		}
+		authority = content
+	}
+	if config.BearerTokenFile != "" {
+		content, err := os.ReadFile(config.BearerTokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the token of the agent's Pod: %w", err)
+		}
+		token = strings.TrimSpace(string(content))
+	}
+	const name = "own"
+	result := clientcmdapi.NewConfig()
+	result.Clusters[name] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: authority}
+	result.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: token}
+	result.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	result.CurrentContext = name
+	return clientcmd.Write(*result)
+}

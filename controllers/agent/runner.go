@@ -1,0 +1,262 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+	http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/agent/assignment"
+	"github.com/synchub-dev/synchub/controllers/internal/topic"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
+	"github.com/synchub-dev/synchub/controllers/schemacheck"
+	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/controllers/synctarget"
+	"github.com/synchub-dev/synchub/provider/ledger"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+)
+
+const (
+	// passInterval is how often the agent looks at its connections and its assignment without an event.
+	passInterval = 5 * time.Second
+	// requestTimeout bounds a request to kcp, which may be out of reach.
+	requestTimeout = 10 * time.Second
+)
+
+// runner puts assignments into force, and reports. It runs on the replica that leads.
+type runner struct {
+	Options
+	sealer    *ownership.Sealer
+	first     *assignment.Assignment
+	cluster   client.Client
+	mailboxes *mailboxes.Mailboxes
+	sync      *syncmanager.Manager
+	ledger    *ledger.Store
+	compiler  *publishedresource.Compiler
+	local     synctarget.Options
+	// wake has an entry if something has changed.
+	wake chan struct{}
+
+	own      coreclient.CoreV1Interface
+	reports  *reporter
+	assigned cache.SharedIndexInformer
+	// inForce is the assignment that the agent acts on. read is the version of the ConfigMap that was read last, and problem why it
+	// is not in force.
+	inForce       *assignment.Assignment
+	read, problem string
+	schemas       map[schema.GroupResource]schemacheck.Schema
+	target        *synctarget.Local
+	nextRenewal   time.Time
+}
+
+// follow wakes the runner when something changes.
+func (r *runner) follow(topics ...*topic.Topic[types.UID]) {
+	for _, one := range topics {
+		one.Subscribe(context.Background(), func(types.UID) { r.awake() })
+	}
+}
+
+func (r *runner) awake() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Start runs the agent until ctx ends. It returns [ErrRestart] if the process must be started again.
+func (r *runner) Start(ctx context.Context) error {
+	if err := r.makeClients(); err != nil {
+		return err
+	}
+	if err := r.ledger.WaitForLoad(ctx); err != nil {
+		return nil
+	}
+	go r.assigned.RunWithContext(ctx)
+	ticker := time.NewTicker(passInterval)
+	defer ticker.Stop()
+	for {
+		if err := r.pass(ctx); errors.Is(err, ErrRestart) {
+			return err
+		} else if err != nil && ctx.Err() == nil {
+			r.Log.V(1).Info("this is tried again", "error", err.Error())
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		case <-r.wake:
+		}
+	}
+}
+
+func (r *runner) makeClients() error {
+	config := r.Credentials.Access.WorkspaceConfig(r.Credentials.Mailbox)
+	core, err := newCoreClient(config)
+	if err != nil {
+		return err
+	}
+	leases, err := coordinationclient.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("cannot make a client for %s: %w", config.Host, err)
+	}
+	if r.own, err = newCoreClient(r.Target); err != nil {
+		return err
+	}
+	r.reports = &reporter{leases: leases.Leases(assignment.Namespace), sealer: r.sealer, mailbox: r.Credentials.Mailbox, syncTarget: r.first.SyncTarget.UID}
+	r.assigned = cache.NewSharedIndexInformer(
+		cache.NewListWatchFromClient(core.RESTClient(), "configmaps", assignment.Namespace, fields.OneTermEqualSelector(metav1.ObjectNameField, assignment.ConfigMap)),
+		&corev1.ConfigMap{}, 0, cache.Indexers{})
+	_, err = r.assigned.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { r.awake() }, UpdateFunc: func(any, any) { r.awake() }, DeleteFunc: func(any) { r.awake() },
+	})
+	return err
+}
+
+// pass does once all that there is to do.
+func (r *runner) pass(ctx context.Context) error {
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	if err := r.readAssignment(ctx); err != nil {
+		return err
+	}
+	if r.inForce == nil {
+		return nil
+	}
+	kubeconfig, err := r.Kubeconfig()
+	if err != nil {
+		return err
+	}
+	status, finished, err := r.target.Reconcile(ctx, r.inForce, kubeconfig)
+	report := &assignment.Report{Assignment: r.inForce.Sequence, Problem: r.problem, Cluster: r.reports.cluster, Status: status, Finished: finished}
+	return errors.Join(err, r.reports.write(ctx, report, time.Now()))
+}
+
+// prepare renews the token from time to time, and reads, once, the identity of the cluster and the last report. Another replica may
+// have renewed the token, so that comes first.
+func (r *runner) prepare(ctx context.Context) error {
+	if now := time.Now(); !now.Before(r.nextRenewal) {
+		again, err := r.Credentials.renew(ctx, r.own, now)
+		r.nextRenewal = now.Add(again)
+		if errors.Is(err, ErrRestart) {
+			return err
+		}
+		if err != nil {
+			r.Log.Error(err, "the credentials for kcp were not renewed")
+		}
+	}
+	if r.target == nil {
+		var system corev1.Namespace
+		if err := r.cluster.Get(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, &system); err != nil {
+			return fmt.Errorf("cannot read the namespace %s of the agent's own cluster: %w", metav1.NamespaceSystem, err)
+		}
+		r.reports.cluster = string(system.UID)
+		last, err := r.reports.claim(ctx, time.Now())
+		if err != nil {
+			return err
+		}
+		var status edgev2alpha1.SyncTargetStatus
+		if last != nil && last.Cluster == r.reports.cluster {
+			status = last.Status
+		}
+		r.target = synctarget.NewLocal(r.local, status)
+	}
+	return nil
+}
+
+// readAssignment puts the stored assignment into force, if it is the hub's and not older than one that was in force before.
+func (r *runner) readAssignment(ctx context.Context) error {
+	found, exists, err := r.assigned.GetStore().GetByKey(assignment.Namespace + "/" + assignment.ConfigMap)
+	if err != nil || !exists {
+		return err
+	}
+	stored := found.(*corev1.ConfigMap)
+	if stored.ResourceVersion == r.read {
+		return nil
+	}
+	next, err := decode(r.Credentials, stored)
+	if err != nil {
+		r.refuse(stored, fmt.Sprintf("the ConfigMap %s/%s of the mailbox is not the hub's: %v", stored.Namespace, stored.Name, err))
+		return nil
+	}
+	if !isSameInstance(r.first, next) {
+		return ErrRestart
+	}
+	last := r.ledger.Get(next.SyncTarget.UID).Assignment
+	if next.Sequence < last {
+		r.refuse(stored, fmt.Sprintf("the ConfigMap %s/%s of the mailbox has an assignment that was replaced before", stored.Namespace, stored.Name))
+		return nil
+	}
+	if err := r.ledger.Update(ctx, next.SyncTarget.UID, func(entry *ledger.Entry) {
+		entry.Name, entry.Inventory, entry.Mailbox, entry.Assignment = next.SyncTarget.Name, next.SyncTarget.Inventory, next.Mailbox, next.Sequence
+	}); err != nil {
+		return err
+	}
+	r.problem = ""
+	if r.inForce == nil || r.inForce.Sequence != next.Sequence {
+		r.publish(next)
+	}
+	r.inForce, r.read = next, stored.ResourceVersion
+	return nil
+}
+
+// refuse notes why an assignment is not put into force. The one so far stays in force.
+func (r *runner) refuse(stored *corev1.ConfigMap, problem string) {
+	r.problem, r.read = problem, stored.ResourceVersion
+	r.Log.Info("an assignment is refused, the one so far stays in force", "reason", problem)
+}
+
+// publish passes the rules of an assignment to the engine.
+func (r *runner) publish(next *assignment.Assignment) {
+	resources, err := next.Rules.Compile(r.compiler)
+	if err != nil {
+		r.Log.Error(err, "some rules cannot be compiled, their objects stay as they are")
+		r.problem = "some rules cannot be compiled: " + err.Error()
+	}
+	r.mailboxes.SetResourceLimits(next.Rules.CacheLimits())
+	r.mailboxes.SetResources(next.Rules.Watched)
+	schemas := next.Rules.CheckedSchemas()
+	for resource, before := range r.schemas {
+		// An equal schema stays the same one, so that it is not compared again.
+		if after, ok := schemas[resource]; ok && after.ID() == before.ID() && after.WarnOnly == before.WarnOnly {
+			schemas[resource] = before
+		}
+	}
+	if !maps.Equal(schemas, r.schemas) {
+		r.schemas = schemas
+		r.sync.SetSchemas(schemas)
+	}
+	r.sync.SetCRDs(next.Rules.Installations())
+	if !r.sync.HasPublished() || !slices.Equal(resources, r.sync.Published()) {
+		r.sync.Publish(resources)
+	}
+}

@@ -1,0 +1,131 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+	http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+package synctarget
+
+import (
+	"context"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/agent/assignment"
+	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
+)
+
+// Local keeps the one SyncTarget of an agent in sync, as [Controller] does for those of inventory workspaces. The SyncTarget comes from
+// an assignment, and its status goes into a report. One goroutine at a time may use it.
+type Local struct {
+	controller *Controller
+	// status is that of the last call, or from before a restart.
+	status edgev2alpha1.SyncTargetStatus
+}
+
+// NewLocal returns a Local with the Registry, Sync, Ledger, Clock and Log of the options. status is the last one from before a restart.
+func NewLocal(options Options, status edgev2alpha1.SyncTargetStatus) *Local {
+	return &Local{controller: NewController(options), status: status}
+}
+
+// Reconcile connects to the cluster, and assigns or drains it as the assignment says. It returns the status of the SyncTarget, and
+// whether a cleanup that the assignment asks for has nothing left to do. ctx ends what it starts.
+func (l *Local) Reconcile(ctx context.Context, assigned *assignment.Assignment, kubeconfig []byte) (status edgev2alpha1.SyncTargetStatus, finished bool, err error) {
+	c := l.controller
+	syncTarget := localSyncTarget(assigned)
+	syncTarget.Status = *l.status.DeepCopy()
+	request := mcreconcile.Request{ClusterName: multicluster.ClusterName(assigned.SyncTarget.Inventory)}
+	request.Name = syncTarget.Name
+	c.track(request, syncTarget.UID)
+	state := c.stateOf(syncTarget.UID)
+	observed := observedState{mailbox: logicalcluster.Name(assigned.Mailbox), mailboxPath: assigned.Mailbox}
+	trusted := c.expectCluster(syncTarget, state)
+	if observed.connection, err = c.Registry.Connect(syncTarget.UID, kubeconfig, limitsOf(syncTarget), namespacesOf(syncTarget)...); err != nil {
+		return l.status, false, err
+	}
+	observed.trust = trusted.forConnection(observed.connection)
+	if err := c.identifyCluster(ctx, request, syncTarget, &observed, state); err != nil {
+		return l.status, false, err
+	}
+	c.updateAssignment(request, syncTarget, observed)
+	if mode, ok := drainModes[assigned.Mode]; ok {
+		observed.drain = l.ensureDrain(ctx, syncTarget, observed, mode)
+		finished = observed.drain != nil && observed.drain.isFinished()
+	} else {
+		c.stopDrain(syncTarget.UID)
+	}
+	view := c.newView(syncTarget, observed)
+	view.apply(syncTarget, state)
+	if observed.drain != nil {
+		syncTarget.Status.Cleanup = observed.drain.cleanupStatus()
+	}
+	err = c.setRecordedStatus(ctx, syncTarget, view)
+	l.status = syncTarget.Status
+	return *l.status.DeepCopy(), finished, err
+}
+
+// drainModes are the modes of drains, by the mode of the assignment.
+var drainModes = map[assignment.Mode]drain.Mode{
+	assignment.ModeDrain: drain.ModeDrain, assignment.ModeDelete: drain.ModeDelete, assignment.ModeOrphan: drain.ModeOrphan,
+}
+
+// localSyncTarget returns the SyncTarget of an assignment. One that is being deleted is drained.
+func localSyncTarget(assigned *assignment.Assignment) *edgev2alpha1.SyncTarget {
+	syncTarget := &edgev2alpha1.SyncTarget{Spec: *assigned.SyncTarget.Spec.DeepCopy()}
+	syncTarget.Name, syncTarget.UID, syncTarget.Generation = assigned.SyncTarget.Name, assigned.SyncTarget.UID, assigned.SyncTarget.Generation
+	syncTarget.Labels, syncTarget.Annotations = assigned.SyncTarget.Labels, assigned.SyncTarget.Annotations
+	_, syncTarget.Spec.Drain = drainModes[assigned.Mode]
+	syncTarget.Spec.Suspend = assigned.Mode == assignment.ModeSuspend
+	return syncTarget
+}
+
+// ensureDrain returns the drain of this mode and connection, and starts one if there is none. It returns nil while it cannot start.
+func (l *Local) ensureDrain(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, observed observedState, mode drain.Mode) *drainRun {
+	c, uid := l.controller, syncTarget.UID
+	c.lock.Lock()
+	running := c.drains[uid]
+	c.lock.Unlock()
+	if running != nil && running.mode == mode && running.connection == observed.connection {
+		return running
+	}
+	c.stopDrain(uid)
+	if !observed.identified || !c.Sync.HasPublished() {
+		return nil
+	}
+	return c.launchDrain(ctx, uid, observed.connection, mode, syncTarget.Status.Cleanup, log.FromContext(ctx).WithValues("syncTarget", syncTarget.Name, "mode", mode),
+		func(_ context.Context, started *drainRun, report edgev2alpha1.CleanupStatus) error {
+			started.setStatus(report)
+			return nil
+		})
+}
+
+// Stop ends all work for the SyncTarget. It returns once nothing is written to the cluster any more.
+func (l *Local) Stop(syncTarget types.UID) { l.controller.Stop(syncTarget) }
+
+// setStatus stores the progress of the drain.
+func (d *drainRun) setStatus(report edgev2alpha1.CleanupStatus) {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	d.status = &report
+}
+
+// cleanupStatus returns the progress of the drain, nil before the first report.
+func (d *drainRun) cleanupStatus() *edgev2alpha1.CleanupStatus {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	return d.status.DeepCopy()
+}
