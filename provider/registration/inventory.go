@@ -80,6 +80,9 @@ func (i *Inventory) EnsureSyncTarget(ctx context.Context, desired *edgev2alpha1.
 		if spec.KubeconfigSecretRef == nil {
 			spec.KubeconfigSecretRef = desired.Spec.KubeconfigSecretRef
 		}
+		if to.GetResourceVersion() == "" {
+			spec.Mode = desired.Spec.Mode
+		}
 		spec.Adoption, spec.Namespaces = desired.Spec.Adoption, desired.Spec.Namespaces
 	})
 	if err != nil {

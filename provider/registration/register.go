@@ -37,6 +37,8 @@ type Registrar struct {
 	// Name is the name of the SyncTarget. Labels are added to its labels.
 	Name   string
 	Labels map[string]string
+	// Mode is the mode of the SyncTarget. Empty stands for the hub's own connection.
+	Mode edgev2alpha1.SyncMode
 	// Adoption is the adoption policy of the SyncTarget. Nil keeps that of an existing one.
 	Adoption  *edgev2alpha1.AdoptionPolicy
 	Requested ResourceRequest
@@ -113,7 +115,14 @@ func (r *Registrar) desiredSyncTarget(ctx context.Context) (*edgev2alpha1.SyncTa
 		return nil, err
 	}
 	desired := r.Inventory.DesiredSyncTarget(r.Name, r.Labels)
+	desired.Spec.Mode = r.Mode
+	if r.Mode == edgev2alpha1.SyncModeAgent {
+		desired.Spec.KubeconfigSecretRef.Name, desired.Spec.KubeconfigSecretRef.Key = r.Name+agentSuffix, agentKeyField
+	}
 	if current != nil {
+		if (current.Spec.Mode == edgev2alpha1.SyncModeAgent) != (r.Mode == edgev2alpha1.SyncModeAgent) {
+			return nil, fmt.Errorf("the SyncTarget %s has another spec.mode, which cannot be changed: unregister it first, or choose another name", r.Name)
+		}
 		if current.DeletionTimestamp != nil {
 			return nil, fmt.Errorf("the SyncTarget %s is being deleted: wait until it is gone, or remove it with `kubectl synchub unregister %s --force`", r.Name, r.Name)
 		}

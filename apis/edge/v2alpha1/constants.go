@@ -38,6 +38,18 @@ const (
 // LabelAgent is on the objects that the hub makes in a mailbox for the agent of its SyncTarget. They are never synced.
 const LabelAgent = "synchub.dev/agent"
 
+// Names of the agent's objects in its mailbox.
+const (
+	// AgentNamespace is the namespace that the hub makes in the mailbox of a SyncTarget with an agent.
+	AgentNamespace = "synchub-agent"
+
+	// AgentServiceAccount is the ServiceAccount there by which the agent uses kcp.
+	AgentServiceAccount = "synchub-agent"
+
+	// AgentKeyLength is the length of the key that the hub and an agent share, in bytes.
+	AgentKeyLength = 32
+)
+
 // AnnotationForceRemoval with the value "true", on a SyncTarget that is being deleted, makes the hub finish the
 // deletion although the cluster is unreachable. An event lists the objects that stay on the cluster.
 const AnnotationForceRemoval = "synchub.dev/force-removal"

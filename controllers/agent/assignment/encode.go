@@ -23,12 +23,13 @@ import (
 	"fmt"
 	"io"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
 
 const (
 	// KeyLength is the length of the key that the hub and an agent share, in bytes.
-	KeyLength = 32
+	KeyLength = edgev2alpha1.AgentKeyLength
 	// maxCompressed bounds a stored assignment: kcp refuses a ConfigMap of more than a MiB. maxAssignment bounds what a reader
 	// decompresses, and maxReport a report, whose Lease may have 256 KiB of annotations.
 	maxCompressed = 900 << 10

@@ -30,9 +30,9 @@ import (
 // Names of the objects in a mailbox by which the hub and the agent work together. The hub makes all of them.
 const (
 	// Namespace holds the ServiceAccount, the ConfigMap and the Lease.
-	Namespace = "synchub-agent"
+	Namespace = edgev2alpha1.AgentNamespace
 	// ServiceAccount is the kcp identity of the agent.
-	ServiceAccount = "synchub-agent"
+	ServiceAccount = edgev2alpha1.AgentServiceAccount
 	// ConfigMap has the assignment. Its key in binaryData is AssignmentKey.
 	ConfigMap, AssignmentKey = "assignment", "assignment"
 	// SealKey is the key of the seal in the ConfigMap's data.

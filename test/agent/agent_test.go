@@ -1,0 +1,425 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+	http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+package agent
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/yaml"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/agent/assignment"
+	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/faults"
+	"github.com/synchub-dev/synchub/test/framework/installation"
+	"github.com/synchub-dev/synchub/test/framework/servers"
+)
+
+const (
+	timeout = 3 * time.Minute
+	// agents is the agent's namespace in its cluster, and the name of its objects there.
+	agents = "synchub-agent"
+)
+
+var (
+	configMaps  = corev1.SchemeGroupVersion.WithResource("configmaps")
+	secrets     = corev1.SchemeGroupVersion.WithResource("secrets")
+	deployments = appsv1.SchemeGroupVersion.WithResource("deployments")
+	leases      = coordinationv1.SchemeGroupVersion.WithResource("leases")
+)
+
+// content is what the mailbox has: a namespace with a Deployment and two ConfigMaps, and what selects them.
+const content = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: shop}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, namespace: shop}
+data: {entry: first}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: obsolete, namespace: shop}
+data: {entry: first}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: registry.invalid/web}]}
+---
+apiVersion: edge.kubestellar.io/v2alpha1
+kind: SyncerConfig
+metadata: {name: shop}
+spec:
+  namespaceScope:
+    namespaces: [shop]
+    resources:
+    - {group: "", resource: configmaps}
+    - {group: apps, resource: deployments}
+  upsync:
+  - {apiGroup: "", resources: [configmaps], namespaces: [shop], names: [from-the-cluster]}
+`
+
+func TestAgent(t *testing.T) {
+	w := start(t)
+	w.expectRegistration(t)
+	w.expectSync(t)
+	w.expectLeastRights(t)
+	w.expectForgedAssignmentRefused(t)
+	w.expectRecovery(t)
+	w.expectSilence(t)
+	w.expectDeletion(t)
+}
+
+// world is a hub with a SyncTarget "edge" whose cluster has an agent.
+type world struct {
+	*WithT
+	opts      servers.Options
+	kcp       *servers.KCP
+	install   *installation.Installation
+	inventory *installation.Inventory
+	cluster   *servers.Target
+	proxy     *faults.Proxy
+	process   *servers.Process
+	metrics   string
+	// mailbox is an administrator's config for the mailbox, and agent the agent's own.
+	mailbox, agent *rest.Config
+}
+
+func start(t *testing.T) *world {
+	t.Helper()
+	w := &world{WithT: NewWithT(t)}
+	w.SetDefaultEventuallyTimeout(timeout)
+	w.SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
+	root, err := framework.RepositoryRoot()
+	w.Expect(err).NotTo(HaveOccurred())
+	w.opts = framework.ServerOptions(root, "agent")
+	w.opts.Log = func(line string) { t.Log(line) }
+	w.Expect(os.RemoveAll(w.opts.Dir)).To(Succeed())
+	t.Cleanup(func() {
+		if logs, err := framework.RemoveFiles(w.opts.Dir, t.Failed()); err != nil || logs != "" {
+			t.Log("logs:", logs, err)
+		}
+	})
+	hosting, err := servers.StartTarget(t.Context(), w.opts, "hosting", servers.TargetOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { w.Expect(hosting.Stop()).To(Succeed()) })
+	w.cluster, err = servers.StartTarget(t.Context(), w.opts, "edge", servers.TargetOptions{})
+	w.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { w.Expect(w.cluster.Stop()).To(Succeed()) })
+	w.kcp, err = servers.StartKCP(t.Context(), w.opts)
+	w.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { w.Expect(w.kcp.Stop()).To(Succeed()) })
+	w.proxy, err = faults.NewProxy(t.Context(), w.kcp.Config)
+	w.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = w.proxy.Close() })
+
+	w.install, err = installation.New(t.Context(), w.opts, w.kcp, hosting, filepath.Join(w.opts.Bin, "synchub-race"), 1)
+	w.Expect(err).NotTo(HaveOccurred())
+	hub, err := w.install.StartHub()
+	w.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { w.end(t, hub.Process) })
+	w.Expect(hub.AwaitReady(t.Context())).To(Succeed())
+	w.inventory, err = w.install.NewInventory(t.Context(), "fleet")
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Eventually(func() error {
+		_, err := framework.List(t.Context(), w.inventory.Config, installation.SyncTargets, "", "")
+		return err
+	}).Should(Succeed(), "the workspace serves SyncTargets")
+	return w
+}
+
+func (w *world) end(t *testing.T, process *servers.Process) {
+	t.Helper()
+	code, err := process.Terminate(context.WithoutCancel(t.Context()))
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(code).To(BeZero(), process.LogTail(30))
+}
+
+// plugin runs kubectl-synchub in the inventory workspace, and returns its standard output.
+func (w *world) plugin(t *testing.T, args ...string) string {
+	t.Helper()
+	kubeconfig, err := w.kcp.WorkspaceKubeconfig(w.inventory.Path)
+	w.Expect(err).NotTo(HaveOccurred())
+	command := exec.CommandContext(t.Context(), filepath.Join(w.opts.Bin, "kubectl-synchub"), append(args, "--kubeconfig", kubeconfig)...)
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	w.Expect(command.Run()).To(Succeed(), "%s", stderr.String())
+	return stdout.String()
+}
+
+// expectRegistration applies the printed manifest to the cluster, and starts the agent with the content of its Secret.
+func (w *world) expectRegistration(t *testing.T) {
+	t.Helper()
+	proxied, err := w.proxy.Kubeconfig()
+	w.Expect(err).NotTo(HaveOccurred())
+	throughProxy, err := clientcmd.RESTConfigFromKubeConfig(proxied)
+	w.Expect(err).NotTo(HaveOccurred())
+	manifest := w.plugin(t, "register", "edge", "--mode=agent", "--output=yaml", "--kcp-server", throughProxy.Host)
+	// The proxy has a certificate of its own.
+	w.Expect(framework.Apply(t.Context(), w.cluster.Config, w.withAuthority(manifest, throughProxy.CAData))).To(Succeed())
+	w.Expect(w.plugin(t, "get", "edge", "-o", "wide")).To(ContainSubstring("Agent"))
+
+	syncTarget, err := w.inventory.SyncTarget(t.Context(), "edge")
+	w.Expect(err).NotTo(HaveOccurred())
+	w.mailbox = w.install.InWorkspace(syncTarget.Status.Mailbox.Workspace)
+	w.startAgent(t)
+	w.Eventually(func(g Gomega) {
+		syncTarget, err := w.inventory.SyncTarget(t.Context(), "edge")
+		g.Expect(err).NotTo(HaveOccurred())
+		ready := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionReady)
+		g.Expect(ready).NotTo(BeNil())
+		g.Expect(string(ready.Status)).To(Equal("True"), "%v\n%s", syncTarget.Status.Conditions, w.process.LogTail(20))
+		g.Expect(syncTarget.Status.Versions).NotTo(BeNil())
+	}).Should(Succeed())
+}
+
+// withAuthority replaces the certificate authority in the kubeconfig of the manifest's Secret.
+func (w *world) withAuthority(manifest string, authority []byte) string {
+	var documents []string
+	for document := range strings.SplitSeq(manifest, "\n---\n") {
+		var object unstructured.Unstructured
+		w.Expect(yaml.Unmarshal([]byte(document), &object.Object)).To(Succeed())
+		if object.GetKind() == "Secret" {
+			var secret corev1.Secret
+			w.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &secret)).To(Succeed())
+			config, err := clientcmd.Load(secret.Data["kubeconfig"])
+			w.Expect(err).NotTo(HaveOccurred())
+			for _, cluster := range config.Clusters {
+				cluster.CertificateAuthorityData = authority
+			}
+			secret.Data["kubeconfig"], err = clientcmd.Write(*config)
+			w.Expect(err).NotTo(HaveOccurred())
+			w.agent, err = clientcmd.RESTConfigFromKubeConfig(secret.Data["kubeconfig"])
+			w.Expect(err).NotTo(HaveOccurred())
+			changed, err := yaml.Marshal(secret)
+			w.Expect(err).NotTo(HaveOccurred())
+			document = string(changed)
+		}
+		documents = append(documents, document)
+	}
+	return strings.Join(documents, "\n---\n")
+}
+
+// startAgent starts the agent as its Deployment would, with the rights of its ServiceAccount.
+func (w *world) startAgent(t *testing.T) {
+	t.Helper()
+	kubeconfig, err := w.cluster.ServiceAccountKubeconfig(t.Context(), agents, agents)
+	w.Expect(err).NotTo(HaveOccurred())
+	file := filepath.Join(w.opts.Dir, "agent.kubeconfig")
+	w.Expect(os.WriteFile(file, kubeconfig, 0o600)).To(Succeed())
+	port, err := servers.FreePort()
+	w.Expect(err).NotTo(HaveOccurred())
+	w.metrics = fmt.Sprintf("127.0.0.1:%d", port)
+	w.process, err = servers.Start(w.opts, "agent", filepath.Join(w.opts.Bin, "synchub-race"), []string{
+		"agent", "--kubeconfig", file, "--namespace", agents, "--metrics-bind-address", w.metrics, "--health-probe-bind-address", "0",
+		"--binding-settle-period", "2s", "--mass-deletion-delay", "2s", "--log-level", "debug", "--log-format", "console",
+	}, nil)
+	w.Expect(err).NotTo(HaveOccurred())
+	process := w.process
+	t.Cleanup(func() {
+		if !process.Ended() {
+			w.end(t, process)
+		}
+	})
+}
+
+func (w *world) eventuallyField(t *testing.T, config *rest.Config, name, want string, path ...string) {
+	t.Helper()
+	w.Eventually(func() (string, error) {
+		return framework.Field(t.Context(), config, configMaps, "shop", name, path...)
+	}).Should(Equal(want), func() string { return w.process.LogTail(20) })
+}
+
+// expectSync changes objects on both sides.
+func (w *world) expectSync(t *testing.T) {
+	t.Helper()
+	w.Eventually(framework.Apply).WithContext(t.Context()).WithArguments(w.mailbox, content).Should(Succeed())
+	w.eventuallyField(t, w.cluster.Config, "settings", "first", "data", "entry")
+	w.eventuallyField(t, w.cluster.Config, "obsolete", "first", "data", "entry")
+	w.Eventually(framework.Exists).WithContext(t.Context()).WithArguments(w.cluster.Config, deployments, "shop", "web").Should(BeTrue())
+	w.Expect(framework.Patch(t.Context(), w.cluster.Config, deployments, "shop", "web", `{"status": {"replicas": 1, "readyReplicas": 1}}`, "status")).To(Succeed())
+	w.Eventually(func() (string, error) {
+		return framework.Field(t.Context(), w.mailbox, deployments, "shop", "web", "status", "readyReplicas")
+	}).Should(Equal("1"))
+	w.Expect(framework.Patch(t.Context(), w.mailbox, configMaps, "shop", "settings", `{"data": {"entry": "second"}}`)).To(Succeed())
+	w.eventuallyField(t, w.cluster.Config, "settings", "second", "data", "entry")
+	w.Expect(framework.Apply(t.Context(), w.cluster.Config, "{apiVersion: v1, kind: ConfigMap, metadata: {name: from-the-cluster, namespace: shop}, data: {entry: up}}")).To(Succeed())
+	w.eventuallyField(t, w.mailbox, "from-the-cluster", "up", "data", "entry")
+	w.Expect(framework.Delete(t.Context(), w.mailbox, configMaps, "shop", "obsolete")).To(Succeed())
+	w.Eventually(framework.Exists).WithContext(t.Context()).WithArguments(w.cluster.Config, configMaps, "shop", "obsolete").Should(BeFalse())
+	// None of the agent's own objects goes down.
+	w.Expect(framework.Exists(t.Context(), w.cluster.Config, configMaps, agents, assignment.ConfigMap)).To(BeFalse())
+	w.Eventually(func() (string, error) {
+		return framework.Condition(t.Context(), w.mailbox, edgev2alpha1.SchemeGroupVersion.WithResource("syncerconfigs"), "", "shop", "Ready")
+	}).Should(Equal("True"))
+}
+
+// expectLeastRights uses the agent's token where it must not be of use.
+func (w *world) expectLeastRights(t *testing.T) {
+	t.Helper()
+	for _, workspace := range []string{w.inventory.Path, w.install.Workspace, "root"} {
+		config := rest.CopyConfig(w.agent)
+		config.Host = strings.TrimSuffix(w.agent.Host, w.agent.Host[strings.Index(w.agent.Host, "/clusters/"):]) + "/clusters/" + workspace
+		_, err := framework.List(t.Context(), config, secrets, "", "")
+		w.Expect(apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)).To(BeTrue(), "%s: %v", workspace, err)
+	}
+	// In its own mailbox it may not give itself rights, nor change what the hub tells it.
+	for _, patch := range []func() error{
+		func() error {
+			return framework.Patch(t.Context(), w.agent, configMaps, assignment.Namespace, assignment.ConfigMap, `{"data": {"seal": "other"}}`)
+		},
+		func() error {
+			return framework.Apply(t.Context(), w.agent, `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: more},
+				subjects: [{kind: ServiceAccount, name: synchub-agent, namespace: synchub-agent}], roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}}`)
+		},
+	} {
+		err := patch()
+		w.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
+	}
+}
+
+// expectForgedAssignmentRefused lets a tenant change the assignment. The agent keeps the one that it has, and the hub puts it back.
+func (w *world) expectForgedAssignmentRefused(t *testing.T) {
+	t.Helper()
+	before, err := framework.Get(t.Context(), w.mailbox, configMaps, assignment.Namespace, assignment.ConfigMap)
+	w.Expect(err).NotTo(HaveOccurred())
+	seal, _, _ := unstructured.NestedString(before.Object, "data", assignment.SealKey)
+	w.Expect(framework.Patch(t.Context(), w.mailbox, configMaps, assignment.Namespace, assignment.ConfigMap, `{"data": {"seal": "forged"}}`)).To(Succeed())
+	w.Eventually(func() (string, error) {
+		return framework.Field(t.Context(), w.mailbox, configMaps, assignment.Namespace, assignment.ConfigMap, "data", assignment.SealKey)
+	}).Should(Equal(seal), "the hub puts the assignment back")
+	// Meanwhile and afterwards the agent syncs.
+	w.Expect(framework.Patch(t.Context(), w.mailbox, configMaps, "shop", "settings", `{"data": {"entry": "third"}}`)).To(Succeed())
+	w.eventuallyField(t, w.cluster.Config, "settings", "third", "data", "entry")
+}
+
+// objectWrites returns how many writes of objects a server has accepted from the agent, by verb and side.
+func (w *world) objectWrites(t *testing.T) map[string]float64 {
+	t.Helper()
+	samples, err := framework.Scrape(t.Context(), "http://"+w.metrics+"/metrics")
+	w.Expect(err).NotTo(HaveOccurred())
+	writes := map[string]float64{}
+	for request, count := range installation.RequestsIn(samples) {
+		if request.Class == "object" && strings.HasPrefix(request.Code, "2") {
+			writes[request.String()] += count
+		}
+	}
+	return writes
+}
+
+func sum(counts map[string]float64) (total float64) {
+	for _, count := range counts {
+		total += count
+	}
+	return total
+}
+
+// expectRecovery cuts the connection to kcp, changes both sides, and heals it. Each change is written once.
+func (w *world) expectRecovery(t *testing.T) {
+	t.Helper()
+	before := w.objectWrites(t)
+	w.Expect(w.proxy.Set(t.Context(), faults.Refused)).To(Succeed())
+	w.Expect(framework.Patch(t.Context(), w.mailbox, configMaps, "shop", "settings", `{"data": {"entry": "while away"}}`)).To(Succeed())
+	w.Expect(framework.Apply(t.Context(), w.mailbox, "{apiVersion: v1, kind: ConfigMap, metadata: {name: late, namespace: shop}, data: {entry: late}}")).To(Succeed())
+	w.Expect(framework.Patch(t.Context(), w.cluster.Config, configMaps, "shop", "from-the-cluster", `{"data": {"entry": "up again"}}`)).To(Succeed())
+	w.Expect(framework.Patch(t.Context(), w.cluster.Config, deployments, "shop", "web", `{"status": {"replicas": 1, "readyReplicas": 0}}`, "status")).To(Succeed())
+	w.eventuallySilent(t)
+	w.Expect(framework.Field(t.Context(), w.cluster.Config, configMaps, "shop", "settings", "data", "entry")).To(Equal("third"), "nothing arrives while the connection is cut")
+
+	w.Expect(w.proxy.Set(t.Context(), faults.None)).To(Succeed())
+	w.eventuallyField(t, w.cluster.Config, "settings", "while away", "data", "entry")
+	w.eventuallyField(t, w.cluster.Config, "late", "late", "data", "entry")
+	w.eventuallyField(t, w.mailbox, "from-the-cluster", "up again", "data", "entry")
+	w.Eventually(func() (string, error) {
+		return framework.Field(t.Context(), w.mailbox, deployments, "shop", "web", "status", "readyReplicas")
+	}).ShouldNot(Equal("1"))
+	w.eventuallyReady(t)
+	after := w.objectWrites(t)
+	// One for each of the two ConfigMaps down, one for that up, and one for the status.
+	w.Expect(sum(after)-sum(before)).To(BeEquivalentTo(4), "before %v\nafter %v", before, after)
+}
+
+// eventuallySilent waits until the hub says that the agent is silent.
+func (w *world) eventuallySilent(t *testing.T) {
+	t.Helper()
+	w.eventuallyCondition(t, edgev2alpha1.ConditionReady, "AgentSilent")
+}
+
+func (w *world) eventuallyReady(t *testing.T) {
+	t.Helper()
+	w.eventuallyCondition(t, edgev2alpha1.ConditionReady, "Ready")
+}
+
+func (w *world) eventuallyCondition(t *testing.T, kind, reason string) {
+	t.Helper()
+	w.Eventually(func(g Gomega) {
+		syncTarget, err := w.inventory.SyncTarget(t.Context(), "edge")
+		g.Expect(err).NotTo(HaveOccurred())
+		condition := meta.FindStatusCondition(syncTarget.Status.Conditions, kind)
+		g.Expect(condition).NotTo(BeNil())
+		g.Expect(condition.Reason).To(Equal(reason), "%v", syncTarget.Status.Conditions)
+	}).Should(Succeed())
+}
+
+// expectSilence ends the agent. A report that a tenant writes does not make it look alive.
+func (w *world) expectSilence(t *testing.T) {
+	t.Helper()
+	before := w.objectWrites(t)
+	w.Expect(before).NotTo(BeEmpty())
+	w.end(t, w.process)
+	w.eventuallySilent(t)
+	w.Expect(framework.Patch(t.Context(), w.mailbox, leases, assignment.Namespace, assignment.Lease,
+		`{"metadata": {"annotations": {"synchub.dev/agent-report": "{}", "synchub.dev/agent-seal": "forged"}}}`)).To(Succeed())
+	w.startAgent(t)
+	w.eventuallyReady(t)
+	w.Expect(sum(w.objectWrites(t))).To(BeZero(), "a restart writes nothing")
+}
+
+// expectDeletion deletes the SyncTarget. The agent answers once it has removed the marks.
+func (w *world) expectDeletion(t *testing.T) {
+	t.Helper()
+	w.Expect(framework.Delete(t.Context(), w.inventory.Config, installation.SyncTargets, "", "edge")).To(Succeed())
+	w.Eventually(framework.Exists).WithContext(t.Context()).WithArguments(w.inventory.Config, installation.SyncTargets, "", "edge").Should(BeFalse())
+	left, err := framework.Get(t.Context(), w.cluster.Config, configMaps, "shop", "settings")
+	w.Expect(err).NotTo(HaveOccurred(), "by default the objects stay")
+	w.Expect(left.GetAnnotations()).NotTo(HaveKey(HavePrefix("synchub.dev/")), "without the hub's marks")
+}
