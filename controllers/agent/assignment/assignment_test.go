@@ -1,0 +1,156 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+	http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+package assignment
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"reflect"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
+)
+
+const mailbox = "2x7fz9k1"
+
+func newSealer(key byte) *ownership.Sealer {
+	return ownership.NewSealer(bytes.Repeat([]byte{key}, KeyLength))
+}
+
+func newAssignment() *Assignment {
+	deployments := publishedresource.API{
+		GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Kind: "Deployment", Namespaced: true,
+		StatusSubresource: true, Exported: true, Versions: []string{"v1"},
+	}
+	return &Assignment{
+		Sequence: 7, Hub: "hub", Mailbox: mailbox, Mode: ModeSync,
+		SyncTarget: SyncTarget{Name: "edge", UID: "uid", Spec: edgev2alpha1.SyncTargetSpec{Mode: edgev2alpha1.SyncModeAgent}},
+		Rules: Rules{
+			Resources: []Resource{{
+				API: deployments,
+				Published: &Published{Name: "deployments", Spec: synchubv1alpha1.PublishedResourceSpec{
+					Resource:     synchubv1alpha1.ResourceDescriptor{Group: "apps", Resource: "deployments", Kind: "Deployment"},
+					IgnoreFields: []synchubv1alpha1.IgnoredField{{Path: "spec.replicas"}},
+				}},
+			}},
+			Watched: []schema.GroupVersionResource{deployments.GroupVersionResource},
+		},
+	}
+}
+
+func TestAssignmentArrivesAsItWasSent(t *testing.T) {
+	sent := newAssignment()
+	content, seal, err := EncodeAssignment(newSealer(1), sent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, sameSeal, _ := EncodeAssignment(newSealer(1), newAssignment())
+	if !bytes.Equal(content, again) || seal != sameSeal {
+		t.Error("equal assignments have different content, so that each pass would write one")
+	}
+	arrived, err := DecodeAssignment(newSealer(1), mailbox, content, seal)
+	if err != nil || !reflect.DeepEqual(sent, arrived) {
+		t.Errorf("got %+v, %v", arrived, err)
+	}
+}
+
+func TestForgedMessagesAreRefused(t *testing.T) {
+	content, seal, err := EncodeAssignment(newSealer(1), newAssignment())
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, reportSeal, err := EncodeReport(newSealer(1), &Report{Mailbox: mailbox, Sequence: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := bytes.Clone(content)
+	changed[len(changed)/2]++
+	for name, decode := range map[string]func() error{
+		"another key":     func() error { _, err := DecodeAssignment(newSealer(2), mailbox, content, seal); return err },
+		"changed content": func() error { _, err := DecodeAssignment(newSealer(1), mailbox, changed, seal); return err },
+		"no seal":         func() error { _, err := DecodeAssignment(newSealer(1), mailbox, content, ""); return err },
+		"another mailbox": func() error { _, err := DecodeAssignment(newSealer(1), "other", content, seal); return err },
+		"another purpose": func() error {
+			_, err := DecodeAssignment(newSealer(1), mailbox, []byte(report), reportSeal)
+			return err
+		},
+		"a changed report": func() error { _, err := DecodeReport(newSealer(1), mailbox, report+" ", reportSeal); return err },
+		"a copied report":  func() error { _, err := DecodeReport(newSealer(1), "other", report, reportSeal); return err },
+	} {
+		if err := decode(); !errors.Is(err, ErrNotSealed) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if found, err := DecodeReport(newSealer(1), mailbox, report, reportSeal); err != nil || found.Sequence != 3 {
+		t.Errorf("got %v, %v", found, err)
+	}
+}
+
+func TestMessagesAreBounded(t *testing.T) {
+	large := newAssignment()
+	noise := make([]byte, 2*maxCompressed)
+	_, _ = rand.Read(noise)
+	large.SyncTarget.Annotations = map[string]string{"noise": hex.EncodeToString(noise)}
+	if _, _, err := EncodeAssignment(newSealer(1), large); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("got %v", err)
+	}
+	report := &Report{Mailbox: mailbox, Problem: string(bytes.Repeat([]byte("x"), maxReport))}
+	if _, _, err := EncodeReport(newSealer(1), report); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The agent compiles what the hub has compiled, and finds equal resources equal, so that an assignment changes nothing by arriving again.
+func TestRulesCompileAsOnTheHub(t *testing.T) {
+	compiler, rules := publishedresource.NewCompiler(), newAssignment().Rules
+	rules.Resources = append(rules.Resources,
+		Resource{API: publishedresource.API{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Kind: "Secret"}},
+		Resource{API: publishedresource.API{GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}}, Published: &Published{Name: "widgets"}, Unpublishing: true})
+	first, err := rules.Compile(compiler)
+	if err != nil || len(first) != 3 || !first[1].RelatedOnly || !first[2].Unpublishing || len(first[0].GetRules().IgnoredFields) != 1 {
+		t.Fatalf("got %+v, %v", first, err)
+	}
+	again, _ := rules.Compile(compiler)
+	if first[0] != again[0] {
+		t.Error("equal rules were compiled to another resource")
+	}
+	rules.Resources[0].Published = &Published{Name: "bad", Created: metav1.Now(), Spec: synchubv1alpha1.PublishedResourceSpec{IgnoreFields: []synchubv1alpha1.IgnoredField{{Path: "spec..x["}}}}
+	rest, err := rules.Compile(compiler)
+	if err == nil || len(rest) != 2 {
+		t.Errorf("one bad rule must not stop the others: %+v, %v", rest, err)
+	}
+}
+
+func TestStoreNotifiesOfChangesOnly(t *testing.T) {
+	store, notified := &Store{}, 0
+	if _, known := store.Rules(); known {
+		t.Error("rules are known before there are any")
+	}
+	store.Changed.Subscribe(t.Context(), func(struct{}) { notified++ })
+	store.SetResources(newAssignment().Rules)
+	store.SetResources(newAssignment().Rules)
+	if _, known := store.Rules(); !known || notified != 1 {
+		t.Errorf("notified %d times", notified)
+	}
+}
