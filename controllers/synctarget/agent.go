@@ -125,6 +125,8 @@ func agentModeOf(syncTarget *edgev2alpha1.SyncTarget) assignment.Mode {
 // reconcileAgent writes the assignment of an agent, reads its report, and writes the status of the SyncTarget. The hub makes no
 // connection to the cluster.
 func (c *Controller) reconcileAgent(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
+	// The counts of all SyncTargets are known only once the manager has heard of each.
+	c.Sync.Unassign(syncTarget.UID)
 	state := c.stateOf(syncTarget.UID)
 	located, err := c.Mailboxes.Locate(ctx, logicalcluster.Name(request.ClusterName), syncTarget)
 	if err != nil {
