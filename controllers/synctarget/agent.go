@@ -18,6 +18,7 @@ package synctarget
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -89,7 +90,7 @@ func (c *Controller) setAgent(syncTarget *edgev2alpha1.SyncTarget) {
 
 // agentState is the hub's state of an agent between two reconciles.
 type agentState struct {
-	// written is the hash of the last assignment without its sequence, content and seal are the assignment as it is stored, and
+	// written is the hash of the last assignment without its sequence, see hashOf. content and seal are the assignment as it is stored, and
 	// ensuredAt is when the mailbox was last compared with it.
 	written   [sha256.Size]byte
 	content   []byte
@@ -162,11 +163,11 @@ func (c *Controller) talkToAgent(ctx context.Context, request mcreconcile.Reques
 	if len(key) < assignment.KeyLength {
 		return &credentialsError{ReasonCredentialsRefused, fmt.Sprintf("The key in the Secret is shorter than %d bytes: run `kubectl synchub register %s --mode=agent` again.", assignment.KeyLength, syncTarget.Name)}, nil
 	}
-	rules, known := assignment.Rules{}, false
+	rules, version := assignment.Rules{}, int64(0)
 	if c.Agents.Rules != nil {
-		rules, known = c.Agents.Rules.Rules()
+		rules, version = c.Agents.Rules.Rules()
 	}
-	if located == "" || !known {
+	if located == "" || version == 0 {
 		return nil, nil
 	}
 	sealer := ownership.NewSealer(key)
@@ -177,7 +178,7 @@ func (c *Controller) talkToAgent(ctx context.Context, request mcreconcile.Reques
 	if err := c.readReport(ctx, mailbox, sealer, syncTarget, located, state); err != nil {
 		return nil, err
 	}
-	err = c.writeAssignment(ctx, request, mailbox, sealer, syncTarget, located, rules, state)
+	err = c.writeAssignment(ctx, request, mailbox, sealer, syncTarget, located, rules, version, state)
 	if errors.Is(err, assignment.ErrTooLarge) {
 		return &credentialsError{ReasonAssignmentFailed, fmt.Sprintf("The published rules do not fit into one object for the agent: %v.", err)}, nil
 	}
@@ -211,22 +212,18 @@ func (c *Controller) readReport(ctx context.Context, mailbox *agentMailbox, seal
 
 // writeAssignment writes the assignment if it changed, if the agent says that it cannot use the stored one, and now and then.
 func (c *Controller) writeAssignment(ctx context.Context, request mcreconcile.Request, mailbox *agentMailbox, sealer *ownership.Sealer,
-	syncTarget *edgev2alpha1.SyncTarget, located logicalcluster.Name, rules assignment.Rules, state *targetState,
+	syncTarget *edgev2alpha1.SyncTarget, located logicalcluster.Name, rules assignment.Rules, rulesVersion int64, state *targetState,
 ) error {
 	desired := &assignment.Assignment{
-		Hub: c.Sync.Hub, Mailbox: located.String(), BindingSelector: c.Agents.BindingSelector, Mode: agentModeOf(syncTarget), Rules: rules,
+		Hub: c.Sync.Hub, Mailbox: located.String(), BindingSelector: c.Agents.BindingSelector, Mode: agentModeOf(syncTarget),
 		ProtectedNamespaces: c.Sync.ProtectedNamespaces,
 		SyncTarget: assignment.SyncTarget{
 			Name: syncTarget.Name, UID: syncTarget.UID, Generation: syncTarget.Generation, Inventory: string(request.ClusterName),
 			Labels: syncTarget.Labels, Annotations: inventories.ParameterAnnotations(syncTarget), Spec: syncTarget.Spec,
 		},
 	}
-	content, _, err := assignment.EncodeAssignment(sealer, desired)
-	if err != nil {
-		return err
-	}
 	agent := &state.agent
-	now, hash := c.Clock.Now(), sha256.Sum256(append(content, sealer.SealText("agent-key", "")...))
+	now, hash := c.Clock.Now(), hashOf(desired, rulesVersion, sealer)
 	changed := agent.content == nil || hash != agent.written
 	isRefused := agent.report != nil && agent.report.Problem != "" && now.Sub(agent.ensuredAt) >= agentPollInterval
 	if !changed && !isRefused && now.Sub(agent.ensuredAt) < agentResyncInterval {
@@ -244,16 +241,25 @@ func (c *Controller) writeAssignment(ctx context.Context, request mcreconcile.Re
 			return err
 		}
 		desired.Sequence = c.Ledger.Get(syncTarget.UID).Assignment
-		if content, agent.seal, err = assignment.EncodeAssignment(sealer, desired); err != nil {
+		desired.Rules = rules
+		content, seal, err := assignment.EncodeAssignment(sealer, desired)
+		if err != nil {
 			return err
 		}
-		agent.content = content
+		agent.content, agent.seal, agent.written = content, seal, hash
 	}
 	if err := mailbox.ensureAssignment(ctx, agent.content, agent.seal); err != nil {
 		return err
 	}
-	agent.written, agent.ensuredAt = hash, now
+	agent.ensuredAt = now
 	return nil
+}
+
+// hashOf returns a hash of an assignment without its rules, which take long to encode, of their version, and of the key.
+func hashOf(desired *assignment.Assignment, rulesVersion int64, sealer *ownership.Sealer) [sha256.Size]byte {
+	// All of it is text, numbers and API types.
+	text, _ := json.Marshal(desired)
+	return sha256.Sum256(fmt.Appendf(text, "/%d/%s", rulesVersion, sealer.SealText("agent-key", "")))
 }
 
 // agentHealth says whether the agent reports, as a condition HeartbeatHealthy. isKnown is false while the hub has just started and

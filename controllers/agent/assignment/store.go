@@ -29,33 +29,49 @@ type Store struct {
 
 	lock  sync.Mutex
 	rules Rules
-	// published is false until the hub knows which resources are published.
+	// version grows with each change. published is false until the hub knows which resources are published.
+	version   int64
 	published bool
 }
 
 // SetResources replaces all rules but the CRDs.
 func (s *Store) SetResources(rules Rules) {
+	s.update(func() {
+		rules.CRDs = s.rules.CRDs
+		s.published = true
+	}, &rules)
+}
+
+// SetCRDs replaces the CRDs.
+func (s *Store) SetCRDs(crds []CRD) {
+	var rules Rules
+	s.update(func() {
+		rules = s.rules
+		rules.CRDs = crds
+	}, &rules)
+}
+
+// update replaces the rules by those that prepare has completed, and notifies if they differ. prepare is called with the lock.
+func (s *Store) update(prepare func(), next *Rules) {
 	s.lock.Lock()
-	rules.CRDs = s.rules.CRDs
-	changed := !s.published || !reflect.DeepEqual(s.rules, rules)
-	s.rules, s.published = rules, true
+	prepare()
+	changed := s.version == 0 || !reflect.DeepEqual(s.rules, *next)
+	if changed {
+		s.rules = *next
+		s.version++
+	}
 	s.lock.Unlock()
 	if changed {
 		s.Changed.Publish(struct{}{})
 	}
 }
 
-// SetCRDs replaces the CRDs.
-func (s *Store) SetCRDs(crds []CRD) {
-	s.lock.Lock()
-	s.rules.CRDs = crds
-	s.lock.Unlock()
-	s.Changed.Publish(struct{}{})
-}
-
-// Rules returns the rules; known is false until there are any.
-func (s *Store) Rules() (rules Rules, known bool) {
+// Rules returns the rules and their version, which is zero until the hub knows which resources are published.
+func (s *Store) Rules() (rules Rules, version int64) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	return s.rules, s.published
+	if !s.published {
+		return Rules{}, 0
+	}
+	return s.rules, s.version
 }
