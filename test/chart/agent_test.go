@@ -1,0 +1,179 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+	http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+package chart
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/synchub-dev/synchub/provider/registration"
+	"github.com/synchub-dev/synchub/test/fixtures"
+)
+
+const agentNamespace = "synchub-agent"
+
+// agentObjects returns the rendered objects of the chart of the agent, by kind.
+func agentObjects(t *testing.T, args ...string) (found map[string]*unstructured.Unstructured, err error) {
+	t.Helper()
+	helm, _, root := paths(t)
+	rendered, err := helm.Run(t.Context(), append([]string{
+		"template", "agent", filepath.Join(root, "charts", "synchub-agent"), "--namespace", agentNamespace, "--kube-version", kubeVersion,
+	}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	found = map[string]*unstructured.Unstructured{}
+	for document := range strings.SplitSeq(rendered, "\n---\n") {
+		if object := fixtures.Object(t, document); len(object.Object) > 0 {
+			found[object.GetKind()] = object
+		}
+	}
+	return found, nil
+}
+
+// permissions returns what rules allow, one verb on one resource each.
+func permissions(rules []rbacv1.PolicyRule) []string {
+	all := map[string]bool{}
+	for _, rule := range rules {
+		for _, verb := range rule.Verbs {
+			for _, url := range rule.NonResourceURLs {
+				all[verb+" "+url] = true
+			}
+			for _, group := range rule.APIGroups {
+				for _, resource := range rule.Resources {
+					all[verb+" "+group+"/"+resource+" "+strings.Join(rule.ResourceNames, ",")] = true
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// The chart installs what `kubectl synchub register --mode=agent` prints.
+func TestAgentChartIsThePrintedManifest(t *testing.T) {
+	found, err := agentObjects(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	printed, err := (&registration.Agent{Namespace: agentNamespace, Image: "synchub-dev/synchub:0.1.0"}).Manifest(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range printed {
+		compareWithChart(t, found, object)
+	}
+}
+
+func compareWithChart(t *testing.T, found map[string]*unstructured.Unstructured, object client.Object) {
+	t.Helper()
+	switch printed := object.(type) {
+	case *rbacv1.ClusterRole:
+		rendered := &rbacv1.ClusterRole{}
+		decode(t, found["ClusterRole"], rendered)
+		if rendered.Name != printed.Name || !slices.Equal(permissions(rendered.Rules), permissions(printed.Rules)) {
+			t.Errorf("the ClusterRole of the chart allows\n%v\nthe printed one\n%v", permissions(rendered.Rules), permissions(printed.Rules))
+		}
+	case *rbacv1.Role:
+		rendered := &rbacv1.Role{}
+		decode(t, found["Role"], rendered)
+		if !slices.Equal(permissions(rendered.Rules), permissions(printed.Rules)) {
+			t.Errorf("the Role of the chart allows\n%v\nthe printed one\n%v", permissions(rendered.Rules), permissions(printed.Rules))
+		}
+	case *appsv1.Deployment:
+		rendered := &appsv1.Deployment{}
+		decode(t, found["Deployment"], rendered)
+		is, want := rendered.Spec.Template.Spec, printed.Spec.Template.Spec
+		if is.Containers[0].Image != want.Containers[0].Image || !equality.Semantic.DeepEqual(is.Volumes, want.Volumes) ||
+			!equality.Semantic.DeepEqual(is.SecurityContext, want.SecurityContext) || !equality.Semantic.DeepEqual(is.Containers[0].SecurityContext, want.Containers[0].SecurityContext) ||
+			!slices.Equal(is.Containers[0].Args[:3], want.Containers[0].Args) {
+			t.Errorf("the Deployment of the chart has\n%+v\nthe printed one\n%+v", is, want)
+		}
+	}
+}
+
+func TestAgentChartUsesItsValues(t *testing.T) {
+	found, err := agentObjects(t, "--set", "secret.name=other,image.digest=sha256:"+strings.Repeat("a", 64)+",metrics.enabled=true,replicaCount=2",
+		"--set", "podLabels.team=edge,nodeSelector.zone=a,podAnnotations.note=x,imagePullSecrets[0].name=pull",
+		"--set-json", `rbac.resources=[{"group": "example.com", "resource": "widgets"}]`, "--set-json", "rbac.upOnly=[]",
+		"--set-json", `tolerations=[{"operator": "Exists"}]`, "--set-json", `affinity={"podAntiAffinity": {}}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deployment, role := &appsv1.Deployment{}, &rbacv1.ClusterRole{}
+	decode(t, found["Deployment"], deployment)
+	decode(t, found["ClusterRole"], role)
+	pod := deployment.Spec.Template
+	if *deployment.Spec.Replicas != 2 || !strings.HasPrefix(pod.Spec.Containers[0].Image, "synchub-dev/synchub@sha256:") ||
+		!slices.Contains(pod.Spec.Containers[0].Args, "--secret=other") || !slices.Contains(pod.Spec.Containers[0].Args, "--metrics-bind-address=:8080") ||
+		pod.Labels["team"] != "edge" || pod.Annotations["note"] != "x" || pod.Spec.NodeSelector["zone"] != "a" || len(pod.Spec.Tolerations) != 1 ||
+		pod.Spec.Affinity == nil || pod.Spec.ImagePullSecrets[0].Name != "pull" {
+		t.Errorf("got %+v", deployment.Spec)
+	}
+	allowed := permissions(role.Rules)
+	if !slices.Contains(allowed, "patch example.com/widgets ") || slices.Contains(allowed, "get /secrets ") {
+		t.Errorf("got %v", allowed)
+	}
+}
+
+func TestAgentChartRefusesUnknownValues(t *testing.T) {
+	for _, set := range []string{"secrets.name=x", "image.pullPolicy=Sometimes", "replicaCount=9", "log.level=loud"} {
+		if _, err := agentObjects(t, "--set", set); err == nil {
+			t.Errorf("%s was accepted", set)
+		}
+	}
+}
+
+// Each value has a comment of its own, and is in the schema.
+func TestAgentValuesAreDescribed(t *testing.T) {
+	_, _, root := paths(t)
+	directory := filepath.Join(root, "charts", "synchub-agent")
+	content, err := os.ReadFile(filepath.Join(directory, "values.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema := fixtures.DecodeFile[map[string]any](t, filepath.Join(directory, "values.schema.json"))
+	properties, _ := schema["properties"].(map[string]any)
+	values := map[string]any{}
+	if err := yaml.Unmarshal(content, &values); err != nil {
+		t.Fatal(err)
+	}
+	for name := range values {
+		if properties[name] == nil {
+			t.Errorf("the schema lacks %s", name)
+		}
+	}
+	before := ""
+	for line := range strings.SplitSeq(string(content), "\n") {
+		text := strings.TrimSpace(line)
+		key, value, isKey := strings.Cut(text, ":")
+		isGroup := isKey && strings.TrimSpace(value) == ""
+		if isKey && !isGroup && !strings.HasPrefix(text, "#") && !strings.HasPrefix(text, "-") && key != "requests" && !strings.HasPrefix(before, "#") {
+			t.Errorf("%s has no comment", key)
+		}
+		before = text
+	}
+}
