@@ -182,6 +182,10 @@ test-shards: test-tools ## Run a hub with a kcp of two shards behind a front pro
 	go run ./hack/buildtools -for shards
 	go test -race -vet=off -count=1 -timeout $(UNIT_TIMEOUT) -v ./test/shards
 
+.PHONY: test-agent
+test-agent: test-tools ## Run an agent in a cluster, and cut its connection to kcp
+	go test -race -vet=off -count=1 -timeout $(UNIT_TIMEOUT) -v ./test/agent
+
 .PHONY: test-e2e
 test-e2e: test-tools ## Run the end-to-end tests; FOCUS=<regular expression> selects specs
 	$(e2e_tests)
