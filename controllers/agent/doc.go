@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 // Package agent runs the engine of the hub for one SyncTarget inside its cluster. The agent connects to kcp, for its own mailbox only.
 // The hub tells it what to do by an [assignment.Assignment], and it answers with an [assignment.Report].
 package agent

@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 package registration
 
 import (
@@ -32,6 +33,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/clientcmd"
@@ -127,7 +129,7 @@ func (a *Agent) requestAccess(ctx context.Context, syncTarget *edgev2alpha1.Sync
 		}
 		workspace := current.Status.Mailbox.Workspace
 		// Whoever may write the status could name a workspace of another cluster.
-		if !strings.HasSuffix(workspace, ":"+inventory+"-mb-"+string(current.UID)) {
+		if !isMailboxOf(workspace, inventory, current.UID) {
 			return false, fmt.Errorf("status.mailbox of the SyncTarget %s names the workspace %s, which is not its mailbox", current.Name, workspace)
 		}
 		mailbox, err := a.MailboxClient(workspace)
@@ -154,6 +156,11 @@ func (a *Agent) requestAccess(ctx context.Context, syncTarget *edgev2alpha1.Sync
 		return nil, err
 	}
 	return a.kubeconfig(token)
+}
+
+// isMailboxOf reports whether a workspace has the name that the hub gives the mailbox of a SyncTarget.
+func isMailboxOf(workspace, inventory string, syncTarget types.UID) bool {
+	return strings.HasSuffix(workspace, ":"+inventory+"-mb-"+string(syncTarget))
 }
 
 // kubeconfig returns a kubeconfig for the workspace that has issued a token.

@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 // Package agent tests a cluster with an agent: a hub that never connects to it, the printed manifest, and an agent that reaches kcp
 // through a connection that the test cuts.
 package agent

@@ -1,0 +1,105 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package registration
+
+import (
+	"encoding/base64"
+	"slices"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/synchub-dev/synchub/provider/rbac"
+	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
+)
+
+// Whoever may write the status of a SyncTarget must not lead the operator to another workspace.
+func TestAgentTokenIsOfItsOwnMailbox(t *testing.T) {
+	for workspace, want := range map[string]bool{
+		"root:synchub:abc-mb-1234":       true,
+		"root:synchub:abc-mb-5678":       false,
+		"root:synchub:xabc-mb-1234":      false,
+		"root:synchub:abc-mb-1234:child": false,
+		"abc-mb-1234":                    false,
+		"":                               false,
+	} {
+		if got := isMailboxOf(workspace, "abc", "1234"); got != want {
+			t.Errorf("%q: got %v", workspace, got)
+		}
+	}
+}
+
+// newToken returns an unsigned token with the claims.
+func newToken(claims string) string {
+	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".c2ln"
+}
+
+func TestAgentKubeconfigLeadsToTheIssuer(t *testing.T) {
+	agent := &Agent{Server: "https://kcp.example.org:6443"}
+	content, err := agent.kubeconfig(newToken(`{"kubernetes.io": {"clusterName": "2x7fz9k1"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := kubeconfig.Parse(content)
+	if err != nil || config.Host != "https://kcp.example.org:6443/clusters/2x7fz9k1" {
+		t.Errorf("got %v, %v", config, err)
+	}
+	for _, token := range []string{"opaque", newToken(`{}`), "e30.%.c2ln"} {
+		if _, err := agent.kubeconfig(token); err == nil {
+			t.Errorf("%q names no workspace and was used", token)
+		}
+	}
+}
+
+func TestAgentManifest(t *testing.T) {
+	agent := &Agent{Namespace: "edge", Image: "example.org/synchub:1"}
+	agent.Requested.Resources = []rbac.Resource{{Resource: "configmaps", Down: true, Up: true}}
+	agent.Namespaces = []string{"shop"}
+	objects, err := agent.Manifest([]byte("kubeconfig"), []byte("key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]int{}
+	for _, object := range objects {
+		kinds[object.GetObjectKind().GroupVersionKind().Kind]++
+		switch object := object.(type) {
+		case *rbacv1.ClusterRole:
+			for _, rule := range object.Rules {
+				if slices.Contains(rule.Resources, "configmaps") || slices.Contains(rule.Resources, "secrets") {
+					t.Errorf("an agent for one namespace may use %v everywhere", rule.Resources)
+				}
+			}
+		case *rbacv1.Role:
+			if object.Namespace == "shop" && (len(object.Rules) != 1 || !slices.Equal(object.Rules[0].Resources, []string{"configmaps"})) {
+				t.Errorf("got %v", object.Rules)
+			}
+		case *corev1.Secret:
+			if string(object.Data["kubeconfig"]) != "kubeconfig" || string(object.Data["key"]) != "key" {
+				t.Errorf("got %v", object.Data)
+			}
+		case *appsv1.Deployment:
+			if object.Namespace != "edge" || object.Spec.Template.Spec.Containers[0].Image != agent.Image {
+				t.Errorf("got %+v", object.Spec)
+			}
+		}
+	}
+	if kinds["Role"] != 2 || kinds["RoleBinding"] != 2 || kinds["Deployment"] != 1 || kinds["Namespace"] != 1 || kinds["ServiceAccount"] != 1 {
+		t.Errorf("got %v", kinds)
+	}
+}
