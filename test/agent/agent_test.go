@@ -197,7 +197,7 @@ func (w *world) expectRegistration(t *testing.T) {
 	manifest := w.plugin(t, "register", "edge", "--mode=agent", "--output=yaml", "--kcp-server", throughProxy.Host)
 	// The proxy has a certificate of its own.
 	w.Expect(framework.Apply(t.Context(), w.cluster.Config, w.withAuthority(manifest, throughProxy.CAData))).To(Succeed())
-	w.Expect(w.plugin(t, "get", "edge", "-o", "wide")).To(ContainSubstring("Agent"))
+	w.Expect(w.plugin(t, "get", "targets", "edge", "-o", "wide")).To(ContainSubstring("Agent"))
 
 	syncTarget, err := w.inventory.SyncTarget(t.Context(), "edge")
 	w.Expect(err).NotTo(HaveOccurred())
