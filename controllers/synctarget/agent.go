@@ -186,16 +186,22 @@ func (c *Controller) talkToAgent(ctx context.Context, request mcreconcile.Reques
 	return nil, err
 }
 
-// readReport reads the report of the agent. A report that was not sealed with the key, or is older than one that was read, is as none.
+// readReport reads the report of the agent.
 func (c *Controller) readReport(ctx context.Context, mailbox *agentMailbox, sealer *ownership.Sealer, syncTarget *edgev2alpha1.SyncTarget, located logicalcluster.Name, state *targetState) error {
 	text, seal, err := mailbox.getReport(ctx)
 	if err != nil || text == "" {
 		return err
 	}
+	c.acceptReport(ctx, sealer, text, seal, syncTarget, located, state)
+	return nil
+}
+
+// acceptReport takes a report into the state. One that was not sealed with the key, or is older than one that was read, is as none.
+func (c *Controller) acceptReport(ctx context.Context, sealer *ownership.Sealer, text, seal string, syncTarget *edgev2alpha1.SyncTarget, located logicalcluster.Name, state *targetState) {
 	report, err := assignment.DecodeReport(sealer, located.String(), text, seal)
 	if err != nil || report.SyncTarget != syncTarget.UID {
 		log.FromContext(ctx).V(1).Info("ignoring a report that is not the agent's", "syncTarget", syncTarget.Name, "error", fmt.Sprint(err))
-		return nil
+		return
 	}
 	switch before := state.agent.report; {
 	case before == nil:
@@ -208,7 +214,6 @@ func (c *Controller) readReport(ctx context.Context, mailbox *agentMailbox, seal
 	case report.Sequence > before.Sequence:
 		state.agent.report, state.agent.seenAt = report, c.Clock.Now()
 	}
-	return nil
 }
 
 // writeAssignment writes the assignment if it changed, if the agent says that it cannot use the stored one, and now and then.

@@ -1,0 +1,159 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package synctarget
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/agent/assignment"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+)
+
+var agentEpoch = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+
+// agentFixture is a SyncTarget with an agent, as a hub sees it that has just started.
+type agentFixture struct {
+	*Controller
+	clock      *clocktesting.FakeClock
+	syncTarget *edgev2alpha1.SyncTarget
+	state      *targetState
+}
+
+func newAgentFixture() *agentFixture {
+	clock := clocktesting.NewFakeClock(agentEpoch)
+	syncTarget := &edgev2alpha1.SyncTarget{Spec: edgev2alpha1.SyncTargetSpec{Mode: edgev2alpha1.SyncModeAgent}}
+	syncTarget.Name, syncTarget.UID, syncTarget.Generation = "edge", "uid", 1
+	meta.SetStatusCondition(&syncTarget.Status.Conditions, metav1.Condition{Type: edgev2alpha1.ConditionMailboxReady, Status: metav1.ConditionTrue, Reason: "Ready"})
+	return &agentFixture{NewController(Options{Clock: clock}), clock, syncTarget, &targetState{since: clock.Now()}}
+}
+
+// receive lets the hub read a report.
+func (f *agentFixture) receive(t *testing.T, report *assignment.Report, key byte) {
+	t.Helper()
+	sealer := func(key byte) *ownership.Sealer {
+		return ownership.NewSealer(bytes.Repeat([]byte{key}, assignment.KeyLength))
+	}
+	report.Mailbox, report.SyncTarget = "mailbox", f.syncTarget.UID
+	text, seal, err := assignment.EncodeReport(sealer(key), report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.acceptReport(t.Context(), sealer(1), text, seal, f.syncTarget, "mailbox", f.state)
+}
+
+func (f *agentFixture) expect(t *testing.T, status metav1.ConditionStatus, reason string) {
+	t.Helper()
+	f.setAgentStatus(f.syncTarget, "mailbox", nil, f.state)
+	ready := meta.FindStatusCondition(f.syncTarget.Status.Conditions, edgev2alpha1.ConditionReady)
+	if ready == nil || ready.Status != status || ready.Reason != reason {
+		t.Errorf("want %s %s, got %+v", status, reason, ready)
+	}
+}
+
+// healthyReport returns the report of an agent that syncs, made at a time of its clock.
+func healthyReport(at time.Time) *assignment.Report {
+	report := &assignment.Report{Sequence: at.UnixMilli()}
+	report.Status.Counts = &edgev2alpha1.TargetCounts{Synced: 3}
+	for kind, reason := range map[string]string{edgev2alpha1.ConditionHeartbeatHealthy: "Ready", edgev2alpha1.ConditionSyncerReady: ReasonSyncing} {
+		report.Status.Conditions = append(report.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: reason})
+	}
+	return report
+}
+
+func TestAgentThatReportsIsReadyUntilItIsSilent(t *testing.T) {
+	f := newAgentFixture()
+	f.expect(t, metav1.ConditionUnknown, ReasonAgentNotSeen)
+	f.receive(t, healthyReport(f.clock.Now()), 1)
+	f.expect(t, metav1.ConditionTrue, ReasonReady)
+	if f.syncTarget.Status.Counts == nil || f.syncTarget.Status.LastSyncerHeartbeatTime == nil {
+		t.Errorf("got %+v", f.syncTarget.Status)
+	}
+	f.clock.Step(agentSilentAfter)
+	f.expect(t, metav1.ConditionFalse, ReasonAgentSilent)
+	if f.syncTarget.Status.Counts != nil {
+		t.Error("the counts of a silent agent are still shown")
+	}
+	f.receive(t, healthyReport(f.clock.Now()), 1)
+	f.expect(t, metav1.ConditionTrue, ReasonReady)
+}
+
+func TestOldAndForgedReportsDoNotCount(t *testing.T) {
+	f := newAgentFixture()
+	last := healthyReport(f.clock.Now())
+	f.receive(t, last, 1)
+	f.clock.Step(agentSilentAfter)
+	f.receive(t, last, 1)
+	f.receive(t, healthyReport(f.clock.Now()), 2)
+	f.expect(t, metav1.ConditionFalse, ReasonAgentSilent)
+
+	// After a restart of the hub a report from long ago, which somebody has put back, is no sign of life.
+	f = newAgentFixture()
+	f.receive(t, healthyReport(f.clock.Now().Add(-time.Hour)), 1)
+	f.expect(t, metav1.ConditionUnknown, ReasonStarting)
+	f.clock.Step(agentSilentAfter)
+	f.expect(t, metav1.ConditionFalse, ReasonAgentSilent)
+}
+
+// A hub that starts leaves what its predecessor wrote until it knows better.
+func TestRestartedHubKeepsTheStatusOfAgents(t *testing.T) {
+	f := newAgentFixture()
+	f.receive(t, healthyReport(f.clock.Now()), 1)
+	f.expect(t, metav1.ConditionTrue, ReasonReady)
+	f.state = &targetState{since: f.clock.Now()}
+	skewed := healthyReport(f.clock.Now().Add(time.Hour))
+	f.receive(t, skewed, 1)
+	f.expect(t, metav1.ConditionTrue, ReasonReady)
+	f.clock.Step(20 * time.Second)
+	skewed.Sequence++
+	f.receive(t, skewed, 1)
+	f.clock.Step(agentSilentAfter - time.Second)
+	f.expect(t, metav1.ConditionTrue, ReasonReady)
+}
+
+func TestAgentThatRefusesItsAssignmentIsNotReady(t *testing.T) {
+	f := newAgentFixture()
+	report := healthyReport(f.clock.Now())
+	report.Problem = "it is not the hub's"
+	f.receive(t, report, 1)
+	f.expect(t, metav1.ConditionFalse, ReasonAssignmentFailed)
+}
+
+func TestModesOfAgents(t *testing.T) {
+	deleted := metav1.NewTime(agentEpoch)
+	for want, change := range map[assignment.Mode]func(*edgev2alpha1.SyncTarget){
+		assignment.ModeSync:    func(*edgev2alpha1.SyncTarget) {},
+		assignment.ModeSuspend: func(s *edgev2alpha1.SyncTarget) { s.Spec.Suspend, s.Spec.Drain = true, true },
+		assignment.ModeDrain:   func(s *edgev2alpha1.SyncTarget) { s.Spec.Drain = true },
+		assignment.ModeOrphan:  func(s *edgev2alpha1.SyncTarget) { s.DeletionTimestamp, s.Spec.Suspend = &deleted, true },
+		assignment.ModeDelete: func(s *edgev2alpha1.SyncTarget) {
+			s.DeletionTimestamp, s.Spec.DeletionPolicy = &deleted, edgev2alpha1.DeletionPolicyDelete
+		},
+	} {
+		syncTarget := &edgev2alpha1.SyncTarget{}
+		change(syncTarget)
+		if got := agentModeOf(syncTarget); got != want {
+			t.Errorf("want %s, got %s", want, got)
+		}
+	}
+}
