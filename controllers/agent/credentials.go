@@ -107,32 +107,32 @@ func decode(credentials *Credentials, found *corev1.ConfigMap) (*assignment.Assi
 }
 
 // renew replaces the token in the agent's Secret when a third of its lifetime is left, and takes over a Secret that an operator has
-// changed. It returns when it is to be called again.
-func (c *Credentials) renew(ctx context.Context, secrets coreclient.SecretsGetter, now time.Time) (again time.Duration, err error) {
+// changed.
+func (c *Credentials) renew(ctx context.Context, secrets coreclient.SecretsGetter, now time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()
 	secret, err := secrets.Secrets(c.secret.Namespace).Get(ctx, c.secret.Name, metav1.GetOptions{})
 	if err != nil {
-		return renewInterval, fmt.Errorf("cannot read the agent's Secret %s: %w", c.secret, err)
+		return fmt.Errorf("cannot read the agent's Secret %s: %w", c.secret, err)
 	}
 	if string(secret.Data[KeyKey]) != string(c.Key) {
-		return renewInterval, fmt.Errorf("the Secret %s has another key: %w", c.secret, ErrRestart)
+		return fmt.Errorf("the Secret %s has another key: %w", c.secret, ErrRestart)
 	}
 	if content := secret.Data[KubeconfigKey]; string(content) != string(c.kubeconfig) {
 		if _, err := c.Access.Replace(content); err != nil {
-			return renewInterval, fmt.Errorf("the changed kubeconfig of the Secret %s is not used: %w", c.secret, err)
+			return fmt.Errorf("the changed kubeconfig of the Secret %s is not used: %w", c.secret, err)
 		}
 		c.kubeconfig = content
 	}
 	config, err := kubeconfig.Parse(c.kubeconfig)
 	if err != nil {
-		return renewInterval, err
+		return err
 	}
 	token, ok := kubeconfig.ParseToken(config.BearerToken)
 	if !ok || now.Before(token.ExpiresAt.Add(-token.Lifetime()/3)) {
-		return renewInterval, nil
+		return nil
 	}
-	return renewInterval, c.replaceToken(ctx, secrets, secret, token)
+	return c.replaceToken(ctx, secrets, secret, token)
 }
 
 // renewInterval is how often the agent reads its Secret.

@@ -166,8 +166,8 @@ func (r *runner) pass(ctx context.Context) error {
 // have renewed the token, so that comes first.
 func (r *runner) prepare(ctx context.Context) error {
 	if now := time.Now(); !now.Before(r.nextRenewal) {
-		again, err := r.Credentials.renew(ctx, r.own, now)
-		r.nextRenewal = now.Add(again)
+		err := r.Credentials.renew(ctx, r.own, now)
+		r.nextRenewal = now.Add(renewInterval)
 		if errors.Is(err, ErrRestart) {
 			return err
 		}

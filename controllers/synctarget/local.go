@@ -20,7 +20,6 @@ import (
 	"context"
 
 	"github.com/kcp-dev/logicalcluster/v3"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
@@ -113,9 +112,6 @@ func (l *Local) ensureDrain(ctx context.Context, syncTarget *edgev2alpha1.SyncTa
 			return nil
 		})
 }
-
-// Stop ends all work for the SyncTarget. It returns once nothing is written to the cluster any more.
-func (l *Local) Stop(syncTarget types.UID) { l.controller.Stop(syncTarget) }
 
 // setStatus stores the progress of the drain.
 func (d *drainRun) setStatus(report edgev2alpha1.CleanupStatus) {

@@ -231,13 +231,13 @@ func (a *Agent) Manifest(access, key []byte) ([]client.Object, error) {
 	objects := []client.Object{
 		&corev1.Namespace{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"}, ObjectMeta: named("", a.Namespace)},
 		&corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: named(a.Namespace, agentName)},
-		&rbacv1.ClusterRole{TypeMeta: rbacTypeMeta("ClusterRole"), ObjectMeta: named("", clusterName), Rules: AgentClusterRules(resources, options)},
+		&rbacv1.ClusterRole{TypeMeta: rbacTypeMeta("ClusterRole"), ObjectMeta: named("", clusterName), Rules: rbac.ClusterRoleRules(resources, options)},
 		&rbacv1.ClusterRoleBinding{
 			TypeMeta: rbacTypeMeta("ClusterRoleBinding"), ObjectMeta: named("", clusterName), Subjects: subjects,
 			RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: clusterName},
 		},
 	}
-	objects = append(objects, bindRole(a.Namespace, agentName, AgentOwnRules())...)
+	objects = append(objects, bindRole(a.Namespace, agentName, agentOwnRules())...)
 	for _, namespace := range options.Namespaces {
 		objects = append(objects, bindRole(namespace, clusterName, rbac.RoleRules(resources, options))...)
 	}
@@ -248,14 +248,8 @@ func (a *Agent) Manifest(access, key []byte) ([]client.Object, error) {
 	return append(objects, secret, a.deployment(labels)), nil
 }
 
-// AgentClusterRules returns the rights of an agent in its whole cluster: those that the hub would have there, and the identity of the
-// cluster.
-func AgentClusterRules(resources []rbac.Resource, options rbac.Options) []rbacv1.PolicyRule {
-	return rbac.ClusterRoleRules(resources, options)
-}
-
-// AgentOwnRules returns the rights of an agent in its own namespace: its Secret, its Lease with the events about it, and its records.
-func AgentOwnRules() []rbacv1.PolicyRule {
+// agentOwnRules returns the rights of an agent in its own namespace: its Secret, its Lease with the events about it, and its records.
+func agentOwnRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{agentName}, Verbs: []string{"get", "update"}},
 		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create", "delete", "get", "list", "update"}},
