@@ -98,7 +98,8 @@ func (r *runner) Start(ctx context.Context) error {
 	if err := r.makeClients(); err != nil {
 		return err
 	}
-	if err := r.ledger.WaitForLoad(ctx); err != nil {
+	if r.ledger.WaitForLoad(ctx) != nil {
+		// The agent ends.
 		return nil
 	}
 	go r.assigned.RunWithContext(ctx)

@@ -389,13 +389,7 @@ func (c *Controller) reconcileAgentDelete(ctx context.Context, request mcreconci
 	if report != nil && report.Finished && report.Assignment == current {
 		return c.finishCleanup(ctx, inventory, syncTarget, ReasonCleanedUp, "The agent says that nothing is left to be done on the target.")
 	}
-	health, _ := c.agentHealth(syncTarget, state)
-	if health.Reason == "" {
-		health.Status, health.Reason, health.Message = metav1.ConditionUnknown, ReasonStarting, "The hub is reading what the agent reports."
-	}
-	if problem != nil {
-		health.Status, health.Reason, health.Message = metav1.ConditionUnknown, problem.reason, problem.message
-	}
+	health := c.deletingHealth(syncTarget, problem, state)
 	remaining := "Objects may be left on the target."
 	if report != nil && report.Status.Cleanup != nil && report.Assignment == current {
 		remaining = cleanupMessage(*report.Status.Cleanup)
@@ -403,6 +397,23 @@ func (c *Controller) reconcileAgentDelete(ctx context.Context, request mcreconci
 	if isForced(syncTarget) && (health.Status != metav1.ConditionTrue || c.Clock.Since(syncTarget.DeletionTimestamp.Time) >= forceGracePeriod) {
 		return c.forceRemoval(ctx, inventory, syncTarget, remaining)
 	}
+	return c.reportAgentCleanup(ctx, inventory, syncTarget, remaining, health)
+}
+
+// deletingHealth returns the condition HeartbeatHealthy of a SyncTarget that is being deleted.
+func (c *Controller) deletingHealth(syncTarget *edgev2alpha1.SyncTarget, problem *credentialsError, state *targetState) metav1.Condition {
+	health, _ := c.agentHealth(syncTarget, state)
+	if health.Reason == "" {
+		health.Status, health.Reason, health.Message = metav1.ConditionUnknown, ReasonStarting, "The hub is reading what the agent reports."
+	}
+	if problem != nil {
+		health.Status, health.Reason, health.Message = metav1.ConditionUnknown, problem.reason, problem.message
+	}
+	return health
+}
+
+// reportAgentCleanup writes how far the cleanup by an agent is, and looks again soon.
+func (c *Controller) reportAgentCleanup(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, remaining string, health metav1.Condition) (reconcile.Result, error) {
 	reason, message := ReasonCleaningUp, "The SyncTarget is being deleted. The agent cleans up. "+remaining
 	if health.Status != metav1.ConditionTrue {
 		reason = ReasonCleanupBlocked

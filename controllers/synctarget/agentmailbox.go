@@ -22,7 +22,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -208,7 +207,7 @@ func agentClusterRules(rules assignment.Rules) []rbacv1.PolicyRule {
 		{APIGroups: []string{corev1alpha1.SchemeGroupVersion.Group}, Resources: []string{"logicalclusters"}, ResourceNames: []string{corev1alpha1.LogicalClusterName}, Verbs: []string{"get"}},
 		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 	}
-	for _, group := range slices.SortedFunc(maps.Keys(byGroup), strings.Compare) {
+	for _, group := range slices.Sorted(maps.Keys(byGroup)) {
 		resources := slices.Sorted(slices.Values(byGroup[group]))
 		var statuses []string
 		for _, resource := range resources {

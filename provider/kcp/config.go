@@ -158,9 +158,9 @@ func (a *ConfigProvider) reload(log logr.Logger) error {
 		return nil
 	}
 	changed, err := a.Replace(content)
-	var moved *movedError
+	moved, isMoved := errors.AsType[*movedError](err)
 	switch {
-	case errors.As(err, &moved):
+	case isMoved:
 		return fmt.Errorf("the kcp kubeconfig %s now names the server %s instead of %s: the hub must be started again", a.path, moved.host, a.host)
 	case err != nil:
 		log.Error(err, "the changed kcp kubeconfig cannot be used, keeping the credentials so far", "path", a.path)
