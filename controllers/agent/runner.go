@@ -17,6 +17,7 @@ limitations under the License.
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,9 +75,11 @@ type runner struct {
 	// is not in force.
 	inForce       *assignment.Assignment
 	read, problem string
-	schemas       map[schema.GroupResource]schemacheck.Schema
-	target        *synctarget.Local
-	nextRenewal   time.Time
+	// rulesProblem says which rules of the assignment in force are not.
+	rulesProblem string
+	schemas      map[schema.GroupResource]schemacheck.Schema
+	target       *synctarget.Local
+	nextRenewal  time.Time
 }
 
 // follow wakes the runner when something changes.
@@ -159,7 +162,7 @@ func (r *runner) pass(ctx context.Context) error {
 		return err
 	}
 	status, finished, err := r.target.Reconcile(ctx, r.inForce, kubeconfig)
-	report := &assignment.Report{Assignment: r.inForce.Sequence, Problem: r.problem, Cluster: r.reports.cluster, Status: status, Finished: finished}
+	report := &assignment.Report{Assignment: r.inForce.Sequence, Problem: cmp.Or(r.problem, r.rulesProblem), Cluster: r.reports.cluster, Status: status, Finished: finished}
 	return errors.Join(err, r.reports.write(ctx, report, time.Now()))
 }
 
@@ -198,8 +201,14 @@ func (r *runner) prepare(ctx context.Context) error {
 // readAssignment puts the stored assignment into force, if it is the hub's and not older than one that was in force before.
 func (r *runner) readAssignment(ctx context.Context) error {
 	found, exists, err := r.assigned.GetStore().GetByKey(assignment.Namespace + "/" + assignment.ConfigMap)
-	if err != nil || !exists {
+	if err != nil {
 		return err
+	}
+	if !exists {
+		if r.inForce != nil && r.assigned.HasSynced() {
+			r.problem, r.read = fmt.Sprintf("the ConfigMap %s/%s of the mailbox is not there", assignment.Namespace, assignment.ConfigMap), ""
+		}
+		return nil
 	}
 	stored := found.(*corev1.ConfigMap)
 	if stored.ResourceVersion == r.read {
@@ -239,10 +248,11 @@ func (r *runner) refuse(stored *corev1.ConfigMap, problem string) {
 
 // publish passes the rules of an assignment to the engine.
 func (r *runner) publish(next *assignment.Assignment) {
+	r.rulesProblem = ""
 	resources, err := next.Rules.Compile(r.compiler)
 	if err != nil {
 		r.Log.Error(err, "some rules cannot be compiled, their objects stay as they are")
-		r.problem = "some rules cannot be compiled: " + err.Error()
+		r.rulesProblem = "some rules cannot be compiled: " + err.Error()
 	}
 	r.mailboxes.SetResourceLimits(next.Rules.CacheLimits())
 	r.mailboxes.SetResources(next.Rules.Watched)

@@ -132,18 +132,6 @@ func (m *agentMailbox) ensureAssignment(ctx context.Context, content []byte, sea
 	})
 }
 
-// getSeal returns the seal of the stored assignment, empty if there is none.
-func (m *agentMailbox) getSeal(ctx context.Context) (string, error) {
-	found, err := m.core.ConfigMaps(assignment.Namespace).Get(requestmetrics.WithClass(ctx, requestmetrics.Background), assignment.ConfigMap, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("cannot read the agent's assignment: %w", err)
-	}
-	return found.Data[assignment.SealKey], nil
-}
-
 func agentMeta(namespace, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{edgev2alpha1.LabelAgent: "true"}}
 }
