@@ -77,6 +77,8 @@ type Options struct {
 	Fence *fence.Fence
 	// ColdStandby makes replicas that do not lead only wait. By default they fill their caches meanwhile.
 	ColdStandby bool
+	// Replica is the name of this replica.
+	Replica string
 	// Lease names the Lease in the hosting cluster for leader election. With an empty name the hub leads without a Lease.
 	Lease types.NamespacedName
 	// Namespace in the hosting cluster holds the ConfigMaps with schemas.
@@ -152,7 +154,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 		Agents: synctarget.AgentOptions{
 			Rules: agentRules, WorkspaceConfig: options.Access.WorkspaceConfig, BindingSelector: bootstrap.MailboxBindingSelector(identity),
 		},
-		Elected: elected, Manager: clusters.standbyInventories, Registry: clusters.targets, Sync: syncManager, Ledger: clusters.ledger, Mailboxes: locator,
+		Replica: options.Replica, Elected: elected, Manager: clusters.standbyInventories, Registry: clusters.targets, Sync: syncManager, Ledger: clusters.ledger, Mailboxes: locator,
 		ConnectionChanged: &changed.connection, StateChanged: &changed.state, Unauthorized: &changed.unauthorized, Readiness: &changed.readiness,
 		Clock: clock.RealClock{}, Log: options.Log.WithName("synctarget"),
 	})

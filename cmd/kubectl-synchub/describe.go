@@ -98,6 +98,7 @@ func (d *description) target(of *edgev2alpha1.SyncTarget) {
 	d.field("Labels", formatLabels(of.Labels))
 	d.field("Ready", strings.TrimSuffix(row.State()+", "+row.Reason+": "+row.Message, ": "))
 	d.field("Mailbox", row.Mailbox)
+	d.field("Hub", row.Hub)
 	d.field("Cluster ID", of.Status.ClusterID)
 	d.otherCluster(of)
 	d.field("Version", row.Version)

@@ -36,7 +36,6 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/agent/assignment"
-	"github.com/synchub-dev/synchub/controllers/internal/patch"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/inventories"
@@ -146,7 +145,7 @@ func (c *Controller) reconcileAgent(ctx context.Context, request mcreconcile.Req
 	if apiequality.Semantic.DeepEqual(stored.Status, syncTarget.Status) {
 		return result, nil
 	}
-	written, err := patch.Status(ctx, inventory.GetClient(), stored, syncTarget)
+	written, err := c.patchStatus(ctx, inventory, stored, syncTarget)
 	if err != nil || written.RequeueAfter > 0 {
 		return written, err
 	}

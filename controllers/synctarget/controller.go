@@ -89,6 +89,8 @@ type Options struct {
 	// Elected tells whether this replica leads; without, it does. Another replica only prepares to lead.
 	Elected leadership.Elected
 
+	// Replica is the name of this replica, for status.hub.
+	Replica string
 	// Agents are for SyncTargets with an agent.
 	Agents AgentOptions
 
@@ -296,6 +298,13 @@ func (c *Controller) reportQuotaExceeded(ctx context.Context, inventory cluster.
 	if apiequality.Semantic.DeepEqual(stored.Status, syncTarget.Status) {
 		return reconcile.Result{}, nil
 	}
+	return c.patchStatus(ctx, inventory, stored, syncTarget)
+}
+
+// patchStatus writes a status that has changed, and names this replica in it. A status that only names another replica is not written
+// again: when replicas change, all SyncTargets would be written at once.
+func (c *Controller) patchStatus(ctx context.Context, inventory cluster.Cluster, stored, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
+	syncTarget.Status.Hub = c.Replica
 	return patch.Status(ctx, inventory.GetClient(), stored, syncTarget)
 }
 

@@ -35,7 +35,6 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/events"
-	"github.com/synchub-dev/synchub/controllers/internal/patch"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
@@ -172,7 +171,7 @@ func (c *Controller) updateDeletingStatus(ctx context.Context, inventory cluster
 	if !changed {
 		return reconcile.Result{}, nil
 	}
-	return patch.Status(ctx, inventory.GetClient(), stored, syncTarget)
+	return c.patchStatus(ctx, inventory, stored, syncTarget)
 }
 
 // IsCleanedUp reports whether the hub has finished with the target of a SyncTarget that is being deleted.

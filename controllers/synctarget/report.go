@@ -34,7 +34,6 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/conditions"
-	"github.com/synchub-dev/synchub/controllers/internal/patch"
 	"github.com/synchub-dev/synchub/controllers/internal/unsupportedfields"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/schemacheck"
@@ -113,7 +112,7 @@ func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster
 	if apiequality.Semantic.DeepEqual(stored.Status, syncTarget.Status) {
 		return result, nil
 	}
-	written, err := patch.Status(ctx, inventory.GetClient(), stored, syncTarget)
+	written, err := c.patchStatus(ctx, inventory, stored, syncTarget)
 	if err != nil || written.RequeueAfter > 0 {
 		return written, err
 	}

@@ -88,6 +88,11 @@ type SyncTargetStatus struct {
 	// +kubebuilder:validation:MaxLength=512
 	ClusterID string `json:"clusterID,omitempty"`
 
+	// hub is the name of the replica of the hub that wrote this status last, which is that of its Pod.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Hub string `json:"hub,omitempty"`
+
 	// observedClusterID identifies the cluster that the kubeconfig reaches now, while that is another cluster than
 	// clusterID. The hub then syncs nothing until the annotation synchub.dev/confirmed-cluster has this value, or the
 	// kubeconfig reaches the former cluster again. For a cluster that does not tell its ID the value is a fingerprint

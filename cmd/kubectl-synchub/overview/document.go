@@ -48,6 +48,7 @@ type Item struct {
 	// LastSeen is when the cluster last answered; null if it never has.
 	LastSeen     *metav1.Time `json:"lastSeen"`
 	Mailbox      string       `json:"mailbox,omitempty"`
+	Hub          string       `json:"hub,omitempty"`
 	Incompatible int          `json:"incompatible,omitempty"`
 	Unauthorized string       `json:"unauthorized,omitempty"`
 	BeyondLimits string       `json:"beyondLimits,omitempty"`
@@ -60,7 +61,7 @@ func DocumentOf(rows []Row) Document {
 		item := Item{
 			Name: row.Name, NeedsAttention: !row.IsHealthy(), Ready: row.Ready, Reason: row.Reason, Message: row.Message, Modes: row.Modes,
 			Synced: row.Objects, Failed: row.Failed, Failures: row.Failures, PendingSeconds: int64(row.Lag / time.Second), Version: row.Version,
-			Mailbox: row.Mailbox, Incompatible: row.Incompatible, Unauthorized: row.Unauthorized, BeyondLimits: row.BeyondLimits,
+			Mailbox: row.Mailbox, Hub: row.Hub, Incompatible: row.Incompatible, Unauthorized: row.Unauthorized, BeyondLimits: row.BeyondLimits,
 		}
 		if !row.LastSeen.IsZero() {
 			item.LastSeen = &metav1.Time{Time: row.LastSeen}

@@ -19,6 +19,7 @@ package overview
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,6 +62,8 @@ type Row struct {
 	Mailbox  string
 	// SyncMode says who syncs the cluster: the hub, or an agent in it.
 	SyncMode edgev2alpha1.SyncMode
+	// Hub is the replica of the hub that serves the SyncTarget.
+	Hub string
 	// Incompatible is the number of resources that the hub cannot sync.
 	Incompatible int
 	// Unauthorized says which rights the hub lacks on the cluster. It is empty if it lacks none, or if that is
@@ -76,7 +79,7 @@ func RowOf(syncTarget *edgev2alpha1.SyncTarget, now time.Time) Row {
 	status := &syncTarget.Status
 	row := Row{
 		Name: syncTarget.Name, Ready: metav1.ConditionUnknown, Reason: ReasonHubSilent, Message: "No hub has said anything about it yet.",
-		Modes: modesOf(syncTarget), Created: syncTarget.CreationTimestamp.Time,
+		Modes: modesOf(syncTarget), Created: syncTarget.CreationTimestamp.Time, Hub: status.Hub,
 	}
 	if ready := meta.FindStatusCondition(status.Conditions, edgev2alpha1.ConditionReady); ready != nil {
 		row.Ready, row.Reason, row.Message = ready.Status, ready.Reason, ready.Message
@@ -196,6 +199,7 @@ var columns = []metav1.TableColumnDefinition{
 	{Name: "Age", Type: "string"},
 	{Name: "Mode", Type: "string", Priority: 1},
 	{Name: "Mailbox", Type: "string", Priority: 1},
+	{Name: "Hub", Type: "string", Priority: 1},
 	{Name: "Reason", Type: "string", Priority: 1},
 }
 
@@ -205,7 +209,7 @@ func Table(rows []Row, now time.Time) *metav1.Table {
 	for _, row := range rows {
 		table.Rows = append(table.Rows, metav1.TableRow{Cells: []any{
 			row.Name, row.State(), formatCount(row.Objects), formatCount(row.Failed), formatLag(row), cmp.Or(row.Version, noValue),
-			formatSince(row.LastSeen, now), formatSince(row.Created, now), string(row.SyncMode), cmp.Or(row.Mailbox, noValue), row.Reason,
+			formatSince(row.LastSeen, now), formatSince(row.Created, now), string(row.SyncMode), cmp.Or(row.Mailbox, noValue), cmp.Or(row.Hub, noValue), row.Reason,
 		}})
 	}
 	return table
@@ -271,5 +275,23 @@ func Summary(rows []Row) string {
 	if oldest > 0 {
 		text += " The oldest change has been waiting for " + FormatDuration(oldest) + "."
 	}
-	return text
+	return text + division(rows)
+}
+
+// division says how many SyncTargets each replica of the hub serves; empty if one serves all of them.
+func division(rows []Row) string {
+	counts := map[string]int{}
+	for _, row := range rows {
+		if row.Hub != "" {
+			counts[row.Hub]++
+		}
+	}
+	if len(counts) < 2 {
+		return ""
+	}
+	var parts []string
+	for _, hub := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%s %d", hub, counts[hub]))
+	}
+	return " By replica of the hub: " + strings.Join(parts, ", ") + "."
 }

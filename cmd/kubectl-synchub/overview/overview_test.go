@@ -161,6 +161,19 @@ func TestSummary(t *testing.T) {
 	if got := overview.Summary(rows()); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
+	of := func(hubs ...string) string {
+		var divided []overview.Row
+		for _, hub := range hubs {
+			divided = append(divided, overview.Row{Hub: hub})
+		}
+		return overview.Summary(divided)
+	}
+	if got := of("a", "a", ""); strings.Contains(got, "replica") {
+		t.Errorf("of one replica: %s", got)
+	}
+	if got := of("b", "a", "b", ""); !strings.HasSuffix(got, " By replica of the hub: a 1, b 2.") {
+		t.Errorf("of two replicas: %s", got)
+	}
 	if got := overview.Summary(nil); !strings.HasPrefix(got, "0 clusters: 0 ready. 0 objects") {
 		t.Errorf("of no cluster: %s", got)
 	}
