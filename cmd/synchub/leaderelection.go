@@ -77,7 +77,7 @@ func (l leaseEvents) GetEventRecorderFor(name string) record.EventRecorder {
 
 // addReplicaMonitor adds what announces in the hosting cluster that this replica reaches kcp, and ends a leader that does not. Without
 // leader election there is nothing to add.
-func addReplicaMonitor(hosting manager.Manager, settings v1alpha1.LeaderElectionConfiguration, providerWorkspace string, access *kcp.ConfigProvider, log logr.Logger) error {
+func addReplicaMonitor(hosting manager.Manager, replica replicaIdentity, settings v1alpha1.LeaderElectionConfiguration, providerWorkspace string, access *kcp.ConfigProvider, log logr.Logger) error {
 	if !settings.LeaderElect {
 		return nil
 	}
@@ -89,9 +89,8 @@ func addReplicaMonitor(hosting manager.Manager, settings v1alpha1.LeaderElection
 	if err != nil {
 		return fmt.Errorf("cannot make a client for the Leases of replicas: %w", err)
 	}
-	name, pod := replicaIdentity()
 	return hosting.Add(replicas.New(replicas.Options{
-		Hosting: leases, Namespace: settings.Namespace, Name: name, Pod: pod, Elected: hosting.Elected(), Clock: clock.RealClock{}, Log: log.WithName("replicas"),
+		Hosting: leases, Namespace: settings.Namespace, Name: replica.name, Pod: replica.pod, Elected: hosting.Elected(), Clock: clock.RealClock{}, Log: log.WithName("replicas"),
 		Reach: func(ctx context.Context) error {
 			_, err := kcp.WhoAmI(ctx, access.WorkspaceConfig(providerWorkspace))
 			return err
@@ -99,12 +98,20 @@ func addReplicaMonitor(hosting manager.Manager, settings v1alpha1.LeaderElection
 	}))
 }
 
-// replicaIdentity returns the name of this replica and its Pod. Outside a cluster there is none, and several replicas may run on a host.
-func replicaIdentity() (name string, pod *metav1.OwnerReference) {
+// replicaIdentity says which replica this is.
+type replicaIdentity struct {
+	name string
+	// pod is nil outside a cluster.
+	pod *metav1.OwnerReference
+}
+
+// newReplicaIdentity returns the identity of this process: that of its Pod, or a new one. Outside a cluster several replicas may run on
+// a host.
+func newReplicaIdentity() replicaIdentity {
 	name, uid := os.Getenv("POD_NAME"), os.Getenv("POD_UID")
 	if name != "" && uid != "" {
-		return name, &metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: name, UID: types.UID(uid)}
+		return replicaIdentity{name, &metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: name, UID: types.UID(uid)}}
 	}
 	host, _ := os.Hostname()
-	return cmp.Or(host, "replica") + "-" + string(uuid.NewUUID()), nil
+	return replicaIdentity{name: cmp.Or(host, "replica") + "-" + string(uuid.NewUUID())}
 }

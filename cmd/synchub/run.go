@@ -238,7 +238,8 @@ func (o *runOptions) run(ctx context.Context) error {
 	}
 	starting, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	o.hub.Access, o.hub.Log = access, log
+	replica := newReplicaIdentity()
+	o.hub.Access, o.hub.Log, o.hub.Replica = access, log, replica.name
 	exporter, err := newTraceExporter(starting, s.Tracing, log)
 	if err != nil {
 		return err
@@ -250,7 +251,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	if err := controllers.Setup(starting, hosting, o.hub); err != nil {
 		return err
 	}
-	if err := addReplicaMonitor(hosting, s.LeaderElection, o.hub.Workspace, access, log); err != nil {
+	if err := addReplicaMonitor(hosting, replica, s.LeaderElection, o.hub.Workspace, access, log); err != nil {
 		return err
 	}
 	log.Info("starting", "version", version, "commit", commit, "kcp", access.Host(), "providerWorkspace", o.hub.Workspace)

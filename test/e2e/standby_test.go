@@ -189,6 +189,10 @@ var _ = Describe("a leader that does not reach kcp", func() {
 		quiet(ctx)
 		placed := identities(ctx, target("florin"), configMaps, ns, "")
 
+		served := readerOf(ctx, sharedInventory(ctx).Config)(syncTargets, "", "florin", "status", "hub")
+		former := served()
+		Expect(former).NotTo(BeEmpty())
+
 		parted := time.Now()
 		tunnel.Cut()
 		leader := hub
@@ -202,6 +206,7 @@ var _ = Describe("a leader that does not reach kcp", func() {
 		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "object-0", "data", "number").Should(Equal("meanwhile"))
 		eventuallyGone(ctx, target("florin"), configMaps, ns, "object-1")
 		AddReportEntry("until a change arrives after the leader lost kcp", time.Since(parted).Round(time.Second), ReportEntryVisibilityAlways)
+		Eventually(served).WithContext(ctx).ShouldNot(Equal(former), "the next heartbeat names the other replica")
 		now := identities(ctx, target("florin"), configMaps, ns, "")
 		for _, changed := range []string{"object-0", "object-1"} {
 			delete(now, changed)
