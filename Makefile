@@ -18,6 +18,10 @@ BUILD_FLAGS   = -buildvcs=false -ldflags '$(VERSION_FLAGS)'
 # All but the end-to-end specs, which ginkgo runs, and the tests with hundreds of targets and of an upgrade.
 UNIT_PACKAGES = $(shell go list ./... | grep -v -e /synchub/test/e2e -e /synchub/test/scale -e /synchub/test/upgrade -e /synchub/test/compatibility -e /synchub/test/shards)
 
+# Packages with nothing but thorough tests.
+THOROUGH_PACKAGES := test/chart test/escapes
+QUICK_PACKAGES = $(filter-out $(addprefix %/synchub/,$(THOROUGH_PACKAGES)),$(UNIT_PACKAGES))
+
 UNIT_TIMEOUT ?= 30m
 E2E_TIMEOUT  ?= 45m
 # End-to-end specs wait most of the time, so several processes run them side by side, also on few cores, in any order but
@@ -125,18 +129,28 @@ clean-all: clean ## Remove the tools too
 
 # golangci-lint vets the code, see lint.
 # Many of the packages wait for their servers to start, so more of them run at a time than there are processors.
-unit_tests = go test -race -vet=off -p 4 -timeout $(UNIT_TIMEOUT) $(UNIT_PACKAGES)
-e2e_tests = go run github.com/onsi/ginkgo/v2/ginkgo -v -race -timeout=$(E2E_TIMEOUT) -procs=$(E2E_PROCS) -randomize-all -focus='$(FOCUS)' ./test/e2e
+unit_tests = go test -race -vet=off $(if $(quick),-short) -p 4 -timeout $(UNIT_TIMEOUT) $(if $(quick),$(QUICK_PACKAGES),$(UNIT_PACKAGES))
+e2e_tests = go run github.com/onsi/ginkgo/v2/ginkgo -v -race -timeout=$(E2E_TIMEOUT) -procs=$(E2E_PROCS) -randomize-all $(if $(quick),-label-filter='!thorough') -focus='$(FOCUS)' ./test/e2e
 
 # One after the other: both together keep the processors so busy that waits time out, and take no less time.
-.PHONY: test
-test: test-tools ## Run all tests on real servers, building what they need
+define run_tests
 	@mkdir -p logs; e2e=0; unit=0; \
 	$(e2e_tests) 2>&1 | tee logs/e2e.log || e2e=$$?; \
 	$(unit_tests) 2>&1 | tee logs/unit.log || unit=$$?; \
 	if ((e2e)); then echo "Failed end to end:"; sed 's/\x1b\[[0-9;]*m//g' logs/e2e.log | grep -aE -A12 '^ *\[(FAILED|PANICKED|TIMEDOUT)\] |DATA RACE' | cut -c1-240 | tail -n 120 || tail -n 20 logs/e2e.log; fi; \
 	if ((unit)); then echo "Failed beside the code:"; grep -aE '^(panic: |FAIL| *--- FAIL|WARNING: DATA RACE)|^ +[a-z_]+_test.go:' logs/unit.log | cut -c1-200 | tail -n 20 || tail -n 20 logs/unit.log; fi; \
 	exit $$((e2e + unit > 0))
+endef
+
+# The tiers are in docs/design/0026-test-tiers.md.
+.PHONY: test
+test: quick = 1
+test: test-tools ## Run the quick tests on real servers, building what they need: for each commit, about 12 minutes on two processors
+	$(run_tests)
+
+.PHONY: test-all
+test-all: test-tools ## Run all tests on real servers, also the thorough ones
+	$(run_tests)
 
 .PHONY: test-tools
 test-tools: check-go
@@ -145,7 +159,7 @@ test-tools: check-go
 	go build $(BUILD_FLAGS) -o bin/kubectl-synchub ./cmd/kubectl-synchub
 
 .PHONY: test-unit
-test-unit: test-tools ## Run the tests beside the code
+test-unit: test-tools ## Run all tests beside the code
 	$(unit_tests)
 
 .PHONY: test-image
@@ -187,7 +201,7 @@ test-agent: test-tools ## Run an agent in a cluster, and cut its connection to k
 	go test -race -vet=off -count=1 -timeout $(UNIT_TIMEOUT) -v ./test/agent
 
 .PHONY: test-e2e
-test-e2e: test-tools ## Run the end-to-end tests; FOCUS=<regular expression> selects specs
+test-e2e: test-tools ## Run all end-to-end tests; FOCUS=<regular expression> selects specs
 	$(e2e_tests)
 
 .PHONY: test-scale

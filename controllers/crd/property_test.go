@@ -26,6 +26,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/crd"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 // anyDefinition returns a CRD with a random subset of a few versions, one of which is the storage version.
@@ -91,6 +92,7 @@ func expectNothingLost(t *testing.T, before, after *apiextensionsv1.CustomResour
 }
 
 func TestDecideInvariants(t *testing.T) {
+	tier.Thorough(t)
 	t.Parallel()
 	const rounds = 5_000
 	seen := map[crd.Action]int{}

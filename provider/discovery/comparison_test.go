@@ -33,6 +33,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/synchub-dev/synchub/test/framework/suite"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 // droppedFields are the fields that the cluster removes without validation, because their feature gates are off.
@@ -117,6 +118,7 @@ func otherValues(value any) []any {
 // The schema accepts each object that the cluster accepts, and the cluster's response to it. Exceptions are objects that
 // the hub could not apply on the cluster: duplicates in a list whose items have keys, and null as a key.
 func TestSchemasAcceptWhatTheClusterAccepts(t *testing.T) {
+	tier.Thorough(t)
 	client := suite.Dynamic(t, cluster(t))
 	var mu sync.Mutex
 	var found []string

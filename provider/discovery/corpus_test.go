@@ -33,6 +33,7 @@ import (
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/test/framework/suite"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 // knownFailures are the built-in kinds whose objects change in kcp, with the reason.
@@ -45,6 +46,7 @@ var knownFailures = map[string]string{
 // Every built-in kind becomes an API of kcp, in its own group unless kcp serves the kind itself. kcp stores objects
 // unchanged: a sample that the cluster accepts, the cluster's response to it, and an object with every field.
 func TestEveryBuiltinKindSurvivesInKCP(t *testing.T) {
+	tier.Thorough(t)
 	all := builtins(t)
 	apis := publish(t, "corpus", definitionsOf(t, all), kcpNatives(t))
 	var mu sync.Mutex
@@ -79,6 +81,7 @@ func TestEveryBuiltinKindSurvivesInKCP(t *testing.T) {
 
 // Fields that are lost if a kind is published with all its versions are kept if it is published with one.
 func TestKindsWithSeveralVersionsSurviveAlone(t *testing.T) {
+	tier.Thorough(t)
 	for _, kind := range builtins(t) {
 		if _, listed := knownFailures[kind.String()]; !listed {
 			continue

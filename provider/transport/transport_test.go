@@ -32,6 +32,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 func TestKindOf(t *testing.T) {
@@ -202,6 +204,7 @@ func BenchmarkObject(b *testing.B) {
 
 // The largest objects that a tenant can create are read in pages within the limit.
 func TestLargeObjectsAreReadInSmallPages(t *testing.T) {
+	tier.Thorough(t)
 	const count, size = 40, 1_500_000
 	limits := MailboxLimits()
 	largest, requests := 0, 0

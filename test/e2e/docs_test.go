@@ -44,7 +44,7 @@ var (
 )
 
 // The pages use the same names for their objects, so they run one after the other.
-var _ = Describe("the documentation", Ordered, ContinueOnFailure, SpecPriority(2), func() {
+var _ = Describe("the documentation", Ordered, ContinueOnFailure, SpecPriority(2), thorough, func() {
 	It("has commands in getting started that work as they stand", func(ctx SpecContext) {
 		run(ctx, "getting-started", nil, blocks(page("getting-started.md"), shellBlock))
 	}, NodeTimeout(6*time.Minute))
@@ -86,7 +86,7 @@ var _ = Describe("the documentation", Ordered, ContinueOnFailure, SpecPriority(2
 	}, NodeTimeout(6*time.Minute))
 })
 
-var _ = Describe("the documentation of configs", func() {
+var _ = Describe("the documentation of configs", thorough, func() {
 	It("has examples of configs that are understood", func(ctx SpecContext) {
 		inventory := newInventory(ctx, "docs-examples")
 		mailbox := register(ctx, inventory, "florin", "florin")

@@ -35,7 +35,7 @@ import (
 var clusterRoleBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
 
 var _ = Describe("departure", func() {
-	It("goes on where a hub that was killed has left off", func(ctx SpecContext) {
+	It("goes on where a hub that was killed has left off", thorough, func(ctx SpecContext) {
 		const ns = "killed-departing"
 		inventory := newInventory(ctx, ns)
 		mailbox := register(ctx, inventory, "florin", "florin")
@@ -64,7 +64,7 @@ var _ = Describe("departure", func() {
 		Expect(framework.Exists(ctx, target("florin"), configMaps, ns, "local")).To(BeTrue())
 	}, NodeTimeout(4*time.Minute))
 
-	It("waits for a target that is away when a SyncTarget is deleted, and lets it go by force", func(ctx SpecContext) {
+	It("waits for a target that is away when a SyncTarget is deleted, and lets it go by force", thorough, func(ctx SpecContext) {
 		const ns, group = "forced", "forced.example.com"
 		proxy := newProxy(ctx, clusters["florin"])
 		gvr := publishWaiting(ctx, "florin", group, ns)
@@ -144,7 +144,7 @@ spec:
 		eventuallyGone(ctx, mailbox, clusterRoleBindings, "", "synchub:view")
 	}, NodeTimeout(3*time.Minute))
 
-	It("refuses the younger of two SyncTargets of one cluster, unless that is allowed", func(ctx SpecContext) {
+	It("refuses the younger of two SyncTargets of one cluster, unless that is allowed", thorough, func(ctx SpecContext) {
 		const ns = "shared-cluster"
 		inventory := newInventory(ctx, ns)
 		older := register(ctx, inventory, "older", "florin")
@@ -164,7 +164,7 @@ spec:
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "younger", "SyncerReady").Should(Equal("True"))
 	}, NodeTimeout(3*time.Minute))
 
-	It("makes a mailbox again that was deleted by hand, and leaves the target alone", func(ctx SpecContext) {
+	It("makes a mailbox again that was deleted by hand, and leaves the target alone", thorough, func(ctx SpecContext) {
 		const ns, group = "remade", "remade.example.com"
 		gvr := publishWaiting(ctx, "florin", group, ns)
 		inventory := newInventory(ctx, ns)

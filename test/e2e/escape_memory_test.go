@@ -44,7 +44,7 @@ func fillWithLarge(ctx context.Context, mailbox *rest.Config, namespace string, 
 	}
 }
 
-var _ = Describe("a mailbox that holds too much", Label("escapes"), func() {
+var _ = Describe("a mailbox that holds too much", thorough, Label("escapes"), func() {
 	It("costs the hub no more than its limits, others nothing, and the target no object", SpecPriority(1), func(ctx SpecContext) {
 		const ns, other, size, count = "too-much", "enough", 200_000, 10
 		inventory := newInventory(ctx, ns)

@@ -33,7 +33,7 @@ import (
 var grantsUse = regexp.MustCompile("`kubectl (annotate secret [^`]+)`")
 
 // Attacks of a user of an inventory workspace who may create SyncTargets and write their status, but not read Secrets.
-var _ = Describe("a registration", Label("escapes"), func() {
+var _ = Describe("a registration", thorough, Label("escapes"), func() {
 	It("lets a SyncTarget use no Secret that does not name it", func(ctx SpecContext) {
 		const ns = "stolen-secret"
 		inventory := newInventory(ctx, ns)
@@ -76,7 +76,7 @@ spec: {allowSharedCluster: true, kubeconfigSecretRef: {name: owner-kubeconfig}}
 	}, NodeTimeout(2*time.Minute))
 })
 
-var _ = Describe("a tenant", Label("escapes"), func() {
+var _ = Describe("a tenant", thorough, Label("escapes"), func() {
 	It("leaves Pod Security to the cluster where the policy of the page is applied", func(ctx SpecContext) {
 		const ns = "pod-security"
 		guilder := target("guilder")
@@ -101,7 +101,7 @@ var _ = Describe("a tenant", Label("escapes"), func() {
 	}, NodeTimeout(2*time.Minute))
 })
 
-var _ = Describe("a cluster that had another SyncTarget", func() {
+var _ = Describe("a cluster that had another SyncTarget", thorough, func() {
 	It("is taken over with all that is there by register --adopt", func(ctx SpecContext) {
 		const ns, count = "readopted", 50
 		inventory := newInventory(ctx, ns)

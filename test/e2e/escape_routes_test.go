@@ -28,7 +28,7 @@ import (
 )
 
 // Attempts of a target's administrator, or of a user of a mailbox, to reach the other side.
-var _ = Describe("routes that nobody was given", Label("escapes"), func() {
+var _ = Describe("routes that nobody was given", thorough, Label("escapes"), func() {
 	It("lead no rights from a target into its mailbox, unless the PublishedResource says so in so many words", func(ctx SpecContext) {
 		const ns = "escape-rights"
 		created := packages("escape-rights.example.com")

@@ -36,7 +36,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
-var _ = Describe("what the hub believes", Label("escapes"), func() {
+var _ = Describe("what the hub believes", thorough, Label("escapes"), func() {
 	It("is never the status of a SyncTarget", func(ctx SpecContext) {
 		const ns = "believed"
 		victims, attackers := newInventory(ctx, ns+"-victim"), newInventory(ctx, ns+"-attacker")

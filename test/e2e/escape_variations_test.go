@@ -31,7 +31,7 @@ import (
 )
 
 // Variations of the other attacks, and mistakes of operators.
-var _ = Describe("variations", Label("escapes"), func() {
+var _ = Describe("variations", thorough, Label("escapes"), func() {
 	It("of what a tenant writes into his mailbox, and a target's administrator brings up, lead nowhere else", func(ctx SpecContext) {
 		const ns, kcpSystem = "variations", "kcp-system"
 		inventory := sharedInventory(ctx)

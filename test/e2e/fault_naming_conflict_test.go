@@ -33,7 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
-var _ = Describe("a definition that reaches a mailbox before its API is published", Label("faults"), func() {
+var _ = Describe("a definition that reaches a mailbox before its API is published", thorough, Label("faults"), func() {
 	It("is told of everywhere, and once it is gone the API arrives", func(ctx SpecContext) {
 		const ns, group = "name-taken", "taken.example.com"
 		gizmos, laters := custom(group, "v1", "gizmos", "Gizmo"), custom(group, "v1", "laters", "Later")

@@ -31,7 +31,7 @@ import (
 
 const forced = `{"metadata": {"annotations": {"synchub.dev/force-removal": "true"}}}`
 
-var _ = Describe("a SyncTarget whose server accepts connections and never answers", Label("faults"), func() {
+var _ = Describe("a SyncTarget whose server accepts connections and never answers", thorough, Label("faults"), func() {
 	It("says for whom its deletion waits, and goes at once by force", func(ctx SpecContext) {
 		const ns = "hanging"
 		proxy := newProxy(ctx, clusters["florin"])

@@ -36,7 +36,7 @@ import (
 const mostRequests = 40
 
 // All SyncTargets use one cluster, each in its own way.
-var _ = Describe("targets in trouble", Label("faults"), func() {
+var _ = Describe("targets in trouble", thorough, Label("faults"), func() {
 	It("are told by a condition, cost the others nothing, and catch up without a loss", SpecPriority(1), func(ctx SpecContext) {
 		const ns = "ailing"
 		cluster := newCluster(ctx, ns)

@@ -127,7 +127,7 @@ spec:
 `, namespace)
 }
 
-var _ = Describe("what is told", Label("faults"), func() {
+var _ = Describe("what is told", thorough, Label("faults"), func() {
 	It("claims nothing to be in sync while nothing is synced, by whichever hub", func(ctx SpecContext) {
 		const ns = "claimed"
 		inventory := sharedInventory(ctx)

@@ -30,7 +30,7 @@ import (
 )
 
 // Serial: the hubs of the other processes use the same kcp.
-var _ = Describe("mailboxes", Serial, Label("faults"), func() {
+var _ = Describe("mailboxes", Serial, thorough, Label("faults"), func() {
 	It("delete and lose nothing when kcp is killed while there is much to do", func(ctx SpecContext) {
 		const ns, count, more = "kcp-killed", 200, 100
 		inventory := newInventory(ctx, ns)

@@ -49,7 +49,7 @@ spec:
 }
 
 var _ = Describe("the status of a placement", func() {
-	It("tells how far the clusters are, and how healthy the objects there", func(ctx SpecContext) {
+	It("tells how far the clusters are, and how healthy the objects there", thorough, func(ctx SpecContext) {
 		const ns = "placement-health"
 		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
 		for _, name := range []string{"florin", "guilder"} {

@@ -120,7 +120,7 @@ var _ = Describe("placement", func() {
 		eventuallyGone(ctx, target("guilder"), configMaps, ns, "prices")
 	}, NodeTimeout(5*time.Minute))
 
-	It("makes one write to the mailbox and one to the target per change, and none at rest or after a restart", SpecPriority(1), func(ctx SpecContext) {
+	It("makes one write to the mailbox and one to the target per change, and none at rest or after a restart", thorough, SpecPriority(1), func(ctx SpecContext) {
 		const ns = "placement-counted"
 		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
 		Expect(inventory.Register(ctx, "quiet", kubeconfigOf("hosting"), map[string]string{"env": "prod"})).To(Succeed())
@@ -215,7 +215,7 @@ var _ = Describe("placement", func() {
 		Eventually(identities).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "of-").Should(BeEmpty())
 	}, NodeTimeout(5*time.Minute))
 
-	It("leaves alone what is somebody else's, and what it cannot judge", func(ctx SpecContext) {
+	It("leaves alone what is somebody else's, and what it cannot judge", thorough, func(ctx SpecContext) {
 		const ns = "placement-others"
 		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
 		Expect(inventory.Register(ctx, "florin", kubeconfigOf("florin"), map[string]string{"env": "prod"})).To(Succeed())
@@ -282,7 +282,7 @@ rules: []
 		Expect(framework.Exists(ctx, target("florin"), configMaps, ns, "free")).To(BeTrue())
 	}, NodeTimeout(5*time.Minute))
 
-	It("repairs its SyncerConfigs and slices, and brings objects up only where a Location permits it", func(ctx SpecContext) {
+	It("repairs its SyncerConfigs and slices, and brings objects up only where a Location permits it", thorough, func(ctx SpecContext) {
 		const ns = "placement-configs"
 		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
 		Expect(inventory.Register(ctx, "florin", kubeconfigOf("florin"), map[string]string{"env": "prod"})).To(Succeed())
@@ -341,7 +341,7 @@ rules: []
 		Expect(identities(ctx, cluster, configMaps, ns, "prices")).To(Equal(placed), "the cluster kept its objects")
 	}, NodeTimeout(5*time.Minute))
 
-	It("keeps copies by the policy Orphan, and withdraws them when the binding goes", func(ctx SpecContext) {
+	It("keeps copies by the policy Orphan, and withdraws them when the binding goes", thorough, func(ctx SpecContext) {
 		const ns = "placement-ends"
 		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
 		Expect(inventory.Register(ctx, "florin", kubeconfigOf("florin"), map[string]string{"env": "prod"})).To(Succeed())

@@ -130,7 +130,7 @@ func publishWarden(ctx context.Context) {
 // wardensObjects is the number of downsynced objects of the policy engine.
 const wardensObjects = "30"
 
-var _ = Describe("a policy engine", func() {
+var _ = Describe("a policy engine", thorough, func() {
 	It("goes down with its definitions and policies, and its findings come up", func(ctx SpecContext) {
 		publishWarden(ctx)
 		cluster, mailbox := target("florin"), sharedMailbox(ctx, "florin")

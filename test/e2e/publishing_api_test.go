@@ -166,7 +166,7 @@ var _ = Describe("mailboxes get an API", func() {
 		Expect(hub.Pid()).To(Equal(replica), "the same replica has done all of it")
 	}, NodeTimeout(4*time.Minute))
 
-	It("in several versions, and another schema when the definition changes", func(ctx SpecContext) {
+	It("in several versions, and another schema when the definition changes", thorough, func(ctx SpecContext) {
 		const ns, group = "versions", "versions.example.com"
 		first, second := custom(group, "v1", "scales", "Scale"), custom(group, "v2", "scales", "Scale")
 		hosting, florin, provider := target("hosting"), target("florin"), synchub.InWorkspace(synchub.Workspace)
@@ -239,7 +239,7 @@ spec: {resources: [{group: versions.example.org, name: strangers, schema: v1.str
 		Expect(identities(ctx, florin, gvr, ns, "painted")["painted"]).To(HavePrefix(placed["painted"][:36]), "it is changed, not replaced")
 	}, NodeTimeout(4*time.Minute))
 
-	It("not where it would act inside kcp or says nonsense, while others go on", func(ctx SpecContext) {
+	It("not where it would act inside kcp or says nonsense, while others go on", thorough, func(ctx SpecContext) {
 		const ns, group = "nonsense", "nonsense.example.com"
 		hosting, florin := target("hosting"), target("florin")
 		widgets := custom(group, "v1", "widgets", "Widget")
@@ -295,7 +295,7 @@ spec: {resources: [{group: versions.example.org, name: strangers, schema: v1.str
 		Expect(identities(ctx, florin, widgets.GroupVersionResource, ns, "")).To(Equal(placed))
 	}, NodeTimeout(4*time.Minute))
 
-	It("of another export, which they have bound themselves, by a claim on its identity", func(ctx SpecContext) {
+	It("of another export, which they have bound themselves, by a claim on its identity", thorough, func(ctx SpecContext) {
 		const ns, group = "vendor", "vendor.example.com"
 		gizmos := custom(group, "v1", "gizmos", "Gizmo")
 		florin := target("florin")

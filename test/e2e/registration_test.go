@@ -177,7 +177,7 @@ var _ = Describe("the kubectl plugin", func() {
 		eventuallyExists(ctx, target("guilder"), widgets.GroupVersionResource, ns, "second")
 	}, NodeTimeout(4*time.Minute))
 
-	It("does what its page says", func(ctx SpecContext) {
+	It("does what its page says", thorough, func(ctx SpecContext) {
 		const ns = "registered-by-the-page"
 		databases := custom("example.com", "v1", "databases", "Database")
 		define(ctx, target("guilder"), databases)

@@ -62,7 +62,7 @@ subjects: [{kind: ServiceAccount, name: clerk, namespace: %[1]s}]
 }
 
 var _ = Describe("reports", func() {
-	It("name the resources that a config cannot have, until it can", func(ctx SpecContext) {
+	It("name the resources that a config cannot have, until it can", thorough, func(ctx SpecContext) {
 		const ns = "cannot-have"
 		const few = `- {apiGroups: ["", report.example.com], resources: [configmaps, ledgers, receipts], verbs: ["*"]}`
 		inventory := newInventory(ctx, ns)

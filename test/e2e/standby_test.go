@@ -32,7 +32,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
-var _ = Describe("replicas that do not lead", func() {
+var _ = Describe("replicas that do not lead", thorough, func() {
 	It("fill their caches, write nothing, and list nothing again when they lead", Label("faults"), func(ctx SpecContext) {
 		const ns, count = "standby", 100
 		inventory := newInventory(ctx, ns)

@@ -60,6 +60,10 @@ var (
 
 var shared = []string{"florin", "guilder"}
 
+// thorough marks a spec, or all of a container, that `make test-all` runs and `make test` does not. See
+// docs/design/0026-test-tiers.md.
+var thorough = Label("thorough")
+
 const (
 	// absenceDelay is short, since the few mailboxes of the tests are bound in a moment: deletions need not wait as long as in
 	// a fleet.

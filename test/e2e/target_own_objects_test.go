@@ -32,7 +32,7 @@ import (
 )
 
 var _ = Describe("targets: what each cluster has of its own", func() {
-	It("never travels by a wildcard, and by its name only where it is the hub's", func(ctx SpecContext) {
+	It("never travels by a wildcard, and by its name only where it is the hub's", thorough, func(ctx SpecContext) {
 		const ns = "own-objects"
 		inventory := newInventory(ctx, ns)
 		florin, mailbox := target("florin"), register(ctx, inventory, "florin", "florin")

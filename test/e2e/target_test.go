@@ -51,7 +51,7 @@ spec: {selector: {app: web}, ports: [%s]}
 }
 
 var _ = Describe("targets", func() {
-	It("takes over what KubeStellar's syncer placed", func(ctx SpecContext) {
+	It("takes over what KubeStellar's syncer placed", thorough, func(ctx SpecContext) {
 		const ns = "adoption"
 		const relic, service = `spec: {kept: 1, dropped: 2, parts: [a, b, c]}`, `{name: one, port: 80}, {name: two, port: 81}`
 		inventory := sharedInventory(ctx)

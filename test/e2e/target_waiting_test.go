@@ -67,7 +67,7 @@ var _ = Describe("targets: what has to wait", func() {
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", taken, "Ready").Should(Equal("True"))
 	}, NodeTimeout(4*time.Minute))
 
-	It("is reported by name where the target does not permit it", func(ctx SpecContext) {
+	It("is reported by name where the target does not permit it", thorough, func(ctx SpecContext) {
 		const ns = "narrow"
 		inventory := newInventory(ctx, ns)
 		florin := target("florin")

@@ -86,7 +86,7 @@ metadata: {name: robot, namespace: %s}
 		Expect(above(namespaces, "", empty, "status", "phase")()).To(Equal("Active"))
 	}, NodeTimeout(3*time.Minute))
 
-	It("follows every change of what is selected", func(ctx SpecContext) {
+	It("follows every change of what is selected", thorough, func(ctx SpecContext) {
 		const ns = "up-selected"
 		publishInstruments(ctx, "florin")
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
@@ -154,7 +154,7 @@ spec:
 		}
 	}, NodeTimeout(3*time.Minute))
 
-	It("makes up for what happened while the hub was away", func(ctx SpecContext) {
+	It("makes up for what happened while the hub was away", thorough, func(ctx SpecContext) {
 		const ns, vanished = "up-away", "up-away-vanished"
 		publishInstruments(ctx, "florin")
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")

@@ -161,7 +161,7 @@ var _ = Describe("up", func() {
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "Overlapping").Should(BeEmpty())
 	}, NodeTimeout(3*time.Minute))
 
-	It("overwrites nothing in the mailbox but what KubeStellar's syncer brought up, where that may be adopted", func(ctx SpecContext) {
+	It("overwrites nothing in the mailbox but what KubeStellar's syncer brought up, where that may be adopted", thorough, func(ctx SpecContext) {
 		const ns = "up-taken"
 		publishInstruments(ctx, "florin")
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")

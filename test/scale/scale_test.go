@@ -54,7 +54,7 @@ const (
 	moreWrites = 1.1
 )
 
-// TestScale is not part of `make test`: it takes long, needs the machine for itself, and asserts the hub's CPU time.
+// TestScale is not part of `make test-all`: it takes long, needs the machine for itself, and asserts the hub's CPU time.
 func TestScale(t *testing.T) {
 	g := NewWithT(t)
 	if *synced < 1 || *synced > scale.MostResources {

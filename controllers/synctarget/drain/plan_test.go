@@ -26,6 +26,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/crd"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 var (
@@ -188,6 +189,7 @@ func TestPlanAsksForTheSource(t *testing.T) {
 // On random targets, a drain deletes only objects with our label and our mark for themselves. It releases only those, and namespaces
 // that the hub ensured. ModeDrain releases nothing.
 func TestPlanTouchesOnlyOurs(t *testing.T) { //nolint:gocyclo // a list of what must hold
+	tier.Thorough(t)
 	random := rand.New(rand.NewPCG(7, 8)) //nolint:gosec // repeatable objects
 	pick := func(values ...string) string { return values[random.IntN(len(values))] }
 	makers := []func(func(*ownership.Mark)) drain.Object{configMap, namespace, crdObject}

@@ -28,6 +28,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/test/fixtures"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 // newAdoptedServer returns a server with an object that somebody created, with a change of theirs to it, and that the hub then
@@ -85,6 +86,7 @@ func identityOnly(object map[string]any) map[string]any {
 
 // An adopted object that yielded behaves as one that the hub created: whatever leaves the source leaves the target.
 func TestWhatIsAdoptedCanBeRemoved(t *testing.T) {
+	tier.Thorough(t)
 	for name, text := range manifests {
 		t.Run(name, func(t *testing.T) {
 			desired := fixtures.Map(t, text)

@@ -25,6 +25,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 	"github.com/synchub-dev/synchub/test/fixtures"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 // checkChanged checks that every changed answer is notified.
@@ -147,6 +148,7 @@ func set[T comparable](list []T) map[T]struct{} {
 }
 
 func TestMatchesLikeTheModel(t *testing.T) {
+	tier.Thorough(t)
 	tried := map[string]int{}
 	for seed := range uint64(30) {
 		g := seeded(seed)

@@ -30,6 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/test/fixtures"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 // check compares the matcher with the naive answer, for all configs and without each of them.
@@ -145,6 +146,7 @@ func covers(scope selection.Scope, object selection.Object) bool {
 }
 
 func TestMatchesLikeTheModel(t *testing.T) {
+	tier.Thorough(t)
 	all := tried{}
 	for seed := range uint64(3000) {
 		for answer, count := range check(t, seeded(seed)) {

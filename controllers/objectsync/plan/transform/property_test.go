@@ -33,6 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/test/fixtures"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 // checkDesired makes the desired object for source and checks what must hold for any source.
@@ -249,6 +250,7 @@ func (g generator) source() *unstructured.Unstructured {
 }
 
 func TestDesiredOfAnything(t *testing.T) {
+	tier.Thorough(t)
 	for seed := range uint64(1500) {
 		checkDesired(t, seeded(seed).source())
 		checkUpDesired(t, seeded(seed).source())

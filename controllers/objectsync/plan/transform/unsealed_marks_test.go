@@ -31,6 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/test/fixtures"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 // Marks as hubs wrote them before there were rules about how objects change on their way. Were one of them to come out
@@ -78,6 +79,7 @@ func TestMarksOfFormerHubs(t *testing.T) {
 }
 
 func TestWhatFormerHubsMade(t *testing.T) {
+	tier.Thorough(t)
 	sums := map[string]hash.Hash{}
 	write := func(name string, desired *transform.Desired, err error) {
 		if sums[name] == nil {

@@ -1,0 +1,250 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package tier_test
+
+import (
+	"context"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/synchub-dev/synchub/test/framework"
+)
+
+// ownTargets are the packages that have a target in the Makefile of their own, and are not in `make test-all`. The command
+// for the end-to-end specs names their directory.
+var ownTargets = map[string]string{
+	"test/scale":         "test-scale",
+	"test/upgrade":       "test-upgrade",
+	"test/compatibility": "test-compatibility",
+	"test/shards":        "test-shards",
+}
+
+const module = "github.com/synchub-dev/synchub/"
+
+func TestEachPackageIsInATier(t *testing.T) {
+	all, quick, thorough := commandsOf(t, "test-all"), commandsOf(t, "test"), thoroughPackages(t)
+	with := strings.Fields(output(t, "go", "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}", "./..."))
+	if len(with) < 50 {
+		t.Fatalf("only %d packages have tests", len(with))
+	}
+	for _, path := range with {
+		name := strings.TrimPrefix(path, module)
+		target, own := ownTargets[name]
+		switch {
+		case own:
+			if !names(commandsOf(t, target), name) {
+				t.Errorf("make %s does not test %s", target, name)
+			}
+		case !names(all, name):
+			t.Errorf("make test-all does not test %s", name)
+		case names(quick, name) == slices.Contains(thorough, name):
+			t.Errorf("%s must be either tested by make test, or one of THOROUGH_PACKAGES", name)
+		}
+	}
+	for _, name := range thorough {
+		if !slices.Contains(with, module+name) {
+			t.Errorf("THOROUGH_PACKAGES names %s, which has no tests", name)
+		}
+	}
+}
+
+// In ginkgo's specs all labels and decorators are allowed but those that leave a spec out of `make test-all`.
+func TestEachSpecIsInATier(t *testing.T) {
+	if strings.Contains(commandsOf(t, "test-all"), "-label-filter") {
+		t.Error("make test-all leaves out specs by their label")
+	}
+	if !strings.Contains(commandsOf(t, "test"), "-label-filter='!thorough'") {
+		t.Error("make test does not leave out the specs labelled thorough")
+	}
+	specs, quick := 0, 0
+	for _, file := range testFiles(t, "test/e2e") {
+		ast.Inspect(parse(t, file), func(node ast.Node) bool {
+			call, ok := node.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			switch name := calledName(call); name {
+			case "It", "Specify", "Entry":
+				specs++
+				if !isThorough(call.Args) {
+					quick++
+				}
+			case "Label":
+				checkLabels(t, file, call.Args)
+			case "Describe":
+				if !isThorough(call.Args) {
+					return true
+				}
+				ast.Inspect(call, func(inner ast.Node) bool {
+					if spec, ok := inner.(*ast.CallExpr); ok && calledName(spec) == "It" {
+						if specs++; isThorough(spec.Args) {
+							t.Errorf("%s: a spec is thorough twice", file)
+						}
+					}
+					if label, ok := inner.(*ast.CallExpr); ok && calledName(label) == "Label" {
+						checkLabels(t, file, label.Args)
+					}
+					return true
+				})
+				return false
+			}
+			return true
+		})
+	}
+	if quick == 0 || quick == specs {
+		t.Errorf("%d of %d specs are quick", quick, specs)
+	}
+	t.Logf("%d of %d specs are quick", quick, specs)
+}
+
+// leavesOut matches a call that leaves a test or a spec out. Fuzz tests may skip an input.
+var leavesOut = regexp.MustCompile(`\bSkip(f|Now)?\(|\btesting\.Short\(|\b[FPX](It|Describe|Context|Specify|Entry|When)\(|\bPending\b *[,)]|\bFocus\b *[,)]`)
+
+func TestOnlyATierLeavesOut(t *testing.T) {
+	for _, file := range testFiles(t, ".") {
+		if strings.HasPrefix(file, "test/tier/") {
+			continue
+		}
+		ast.Inspect(parse(t, file), func(node ast.Node) bool {
+			if function, ok := node.(*ast.FuncDecl); ok && strings.HasPrefix(function.Name.Name, "Fuzz") {
+				return false
+			}
+			call, ok := node.(*ast.CallExpr)
+			if ok && leavesOut.MatchString(calledName(call)+"(") {
+				t.Errorf("%s leaves out a test by %s: use tier.Thorough, or the label thorough", file, calledName(call))
+			}
+			return true
+		})
+	}
+}
+
+var knownLabels = []string{"thorough", "escapes", "faults"}
+
+func checkLabels(t *testing.T, file string, labels []ast.Expr) {
+	t.Helper()
+	for _, label := range labels {
+		literal, ok := label.(*ast.BasicLit)
+		if !ok {
+			t.Errorf("%s: a label is no literal", file)
+			continue
+		}
+		text, err := strconv.Unquote(literal.Value)
+		if err != nil || !slices.Contains(knownLabels, text) {
+			t.Errorf("%s: the label %s is none of %v", file, literal.Value, knownLabels)
+		}
+	}
+}
+
+func isThorough(args []ast.Expr) bool {
+	return slices.ContainsFunc(args, func(arg ast.Expr) bool {
+		identifier, ok := arg.(*ast.Ident)
+		return ok && identifier.Name == "thorough"
+	})
+}
+
+// calledName returns the name of the function that is called, with the package or receiver if there is one.
+func calledName(call *ast.CallExpr) string {
+	switch function := call.Fun.(type) {
+	case *ast.Ident:
+		return function.Name
+	case *ast.SelectorExpr:
+		if of, ok := function.X.(*ast.Ident); ok {
+			return of.Name + "." + function.Sel.Name
+		}
+		return function.Sel.Name
+	}
+	return ""
+}
+
+// commandsOf returns the commands of a target of the Makefile.
+func commandsOf(t *testing.T, target string) string {
+	t.Helper()
+	return output(t, "make", "--no-print-directory", "--dry-run", target)
+}
+
+// names tells whether commands name a package, by its path or its directory.
+func names(commands, name string) bool {
+	return slices.ContainsFunc(strings.Fields(commands), func(word string) bool { return word == module+name || word == "./"+name })
+}
+
+func thoroughPackages(t *testing.T) []string {
+	t.Helper()
+	makefile := output(t, "make", "--no-print-directory", "--dry-run", "--print-data-base", "help")
+	found := regexp.MustCompile(`(?m)^THOROUGH_PACKAGES := (.*)$`).FindStringSubmatch(makefile)
+	if found == nil {
+		t.Fatal("the Makefile has no THOROUGH_PACKAGES")
+	}
+	return strings.Fields(found[1])
+}
+
+func output(t *testing.T, program string, args ...string) string {
+	t.Helper()
+	command := exec.CommandContext(context.WithoutCancel(t.Context()), program, args...)
+	command.Dir = root(t)
+	content, err := command.Output()
+	if err != nil {
+		t.Fatalf("%s %v: %v", program, args, err)
+	}
+	return string(content)
+}
+
+// testFiles returns the files with tests below a directory of the repository, relative to the repository.
+func testFiles(t *testing.T, dir string) (files []string) {
+	t.Helper()
+	root := root(t)
+	err := filepath.WalkDir(filepath.Join(root, dir), func(path string, entry fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(root, path)
+		if entry.IsDir() && (slices.Contains([]string{"bin", "dist", "logs"}, name) || strings.HasPrefix(name, ".") && name != ".") {
+			return fs.SkipDir
+		}
+		if strings.HasSuffix(name, "_test.go") {
+			files = append(files, name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func parse(t *testing.T, file string) *ast.File {
+	t.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root(t), file), nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+func root(t *testing.T) string {
+	t.Helper()
+	root, err := framework.RepositoryRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
