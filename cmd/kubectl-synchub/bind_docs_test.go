@@ -26,10 +26,12 @@ import (
 
 	"github.com/synchub-dev/synchub/test/fixtures"
 	"github.com/synchub-dev/synchub/test/framework/suite"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 // The commands on the page work as they stand, one after the other.
 func TestDocumentedPlacementCommandsWork(t *testing.T) {
+	tier.Thorough(t)
 	b := newBindTest(t, "bind-docs")
 	b.allowBind(t)
 	page := string(suite.ReadFile(t, "../../docs/placement.md"))

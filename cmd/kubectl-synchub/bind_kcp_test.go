@@ -42,6 +42,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 	"github.com/synchub-dev/synchub/test/framework/suite"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 const (
@@ -511,6 +512,7 @@ func (b *bindTest) reports(t *testing.T, name string) {
 
 // A workspace may be an inventory too, so that it already serves another kind of the group.
 func TestBindComputeInAnInventory(t *testing.T) {
+	tier.Thorough(t)
 	b := newBindTest(t, "bind-inventory")
 	b.allowBind(t)
 	suite.Apply(t, b.kcp.Workspace(b.path), fmt.Sprintf("apiVersion: apis.kcp.io/v1alpha2\nkind: APIBinding\nmetadata: {name: synchub}\nspec: {reference: {export: {path: %q, name: %s}}}\n", bindProvider, bootstrap.InventoryExport))
@@ -522,6 +524,7 @@ func TestBindComputeInAnInventory(t *testing.T) {
 }
 
 func TestBindComputeWithANamingConflict(t *testing.T) {
+	tier.Thorough(t)
 	b := newBindTest(t, "bind-conflict")
 	b.allowBind(t)
 	crd := suite.ReadFile(t, "../../apis/schemas/crds/edge.kubestellar.io_edgeplacements.yaml")

@@ -26,10 +26,12 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 	"github.com/synchub-dev/synchub/test/framework/suite"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 // An operator who starts with the wrong command is told to run init.
 func TestInitComesBeforeRun(t *testing.T) {
+	tier.Thorough(t)
 	g, kcp := NewWithT(t), suite.KCP(t)
 	// A kcp workspace suffices as hosting cluster.
 	hosting, err := kcp.WorkspaceKubeconfig("root")
@@ -94,6 +96,7 @@ func TestInitComesBeforeRun(t *testing.T) {
 
 // The chart waits like this. A kcp workspace suffices as hosting cluster.
 func TestWaitForAPI(t *testing.T) {
+	tier.Thorough(t)
 	g, kcp := NewWithT(t), suite.KCP(t)
 	hosting, err := kcp.WorkspaceKubeconfig("root")
 	g.Expect(err).NotTo(HaveOccurred())

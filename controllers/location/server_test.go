@@ -39,6 +39,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/inventoryenv"
 	"github.com/synchub-dev/synchub/test/framework/suite"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 func TestMain(m *testing.M) { suite.Main(m) }
@@ -124,6 +125,7 @@ func writes(t *testing.T) (count float64) {
 }
 
 func TestAgainstKCP(t *testing.T) {
+	tier.Thorough(t)
 	env := inventoryenv.New(t)
 	var manager mcmanager.Manager
 	register := func(hub *inventoryenv.Hub) error {

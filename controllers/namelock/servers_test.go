@@ -38,6 +38,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/connections"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 	"github.com/synchub-dev/synchub/test/framework/suite"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 const (
@@ -63,6 +64,7 @@ type fixture struct {
 func TestMain(m *testing.M) { suite.Main(m) }
 
 func TestClearOnKCP(t *testing.T) {
+	tier.Thorough(t)
 	w := newFixture(t)
 	// The order matters, since a bound API stays bound.
 	t.Run("a name that kcp keeps for a definition that is gone", w.testKept)

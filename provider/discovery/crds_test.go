@@ -34,6 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/apis/schemas"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/test/framework/suite"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 // resourceClient reads and creates objects of one resource in one namespace.
@@ -76,6 +77,7 @@ func newClock(t *testing.T, version, name, spec string) *unstructured.Unstructur
 // kcp serves a CRD with several versions in those that the cluster serves, with the rules, defaults and columns of the
 // cluster.
 func TestDefinitionsWithSeveralVersionsInKCP(t *testing.T) {
+	tier.Thorough(t)
 	g := NewWithT(t)
 	crd := installClockCRD(t)
 	apis := publish(t, "clocks", []definition{{crd: crd}}, nil)
@@ -124,6 +126,7 @@ func TestDefinitionsWithSeveralVersionsInKCP(t *testing.T) {
 
 // A CRD can become an API of the core group.
 func TestDefinitionsInTheCoreGroupInKCP(t *testing.T) {
+	tier.Thorough(t)
 	g := NewWithT(t)
 	apis := publish(t, "core", []definition{{
 		crd:        installClockCRD(t),
@@ -140,6 +143,7 @@ func TestDefinitionsInTheCoreGroupInKCP(t *testing.T) {
 
 // kcp serves the scale subresource.
 func TestScaleInKCP(t *testing.T) {
+	tier.Thorough(t)
 	g := NewWithT(t)
 	crd, err := read(t, cluster(t), synchubv1alpha1.ResourceDescriptor{Group: "apps", Resource: "deployments"})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -166,6 +170,7 @@ func TestScaleInKCP(t *testing.T) {
 
 // An API that kcp serves through an export can be read from kcp like from a cluster, and published again.
 func TestReadFromKCP(t *testing.T) {
+	tier.Thorough(t)
 	g := NewWithT(t)
 	crd := installClockCRD(t)
 	apis := publish(t, "upstream", []definition{{crd: crd}}, nil)

@@ -29,12 +29,14 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/connections"
 	"github.com/synchub-dev/synchub/test/framework/suite"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 func TestMain(m *testing.M) { suite.Main(m) }
 
 // The administrator of a workspace can write the path of another one into his LogicalCluster.
 func TestLogicalClusterOf(t *testing.T) {
+	tier.Thorough(t)
 	g, ctx, server := NewWithT(t), t.Context(), suite.KCP(t)
 	access := connections.KCP(t, suite.ReadFile(t, server.HubKubeconfig))
 	create := func(parent, name string) logicalcluster.Name {

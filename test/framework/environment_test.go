@@ -34,6 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 	"github.com/synchub-dev/synchub/test/framework/suite"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 const (
@@ -53,6 +54,7 @@ func TestMain(m *testing.M) { suite.Main(m) }
 
 // TestWorld starts the servers once, checks each of their features, and then that nothing of them is left.
 func TestWorld(t *testing.T) {
+	tier.Thorough(t)
 	g := NewWithT(t)
 	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
 	defer cancel()

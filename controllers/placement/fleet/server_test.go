@@ -37,6 +37,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/test/framework/inventoryenv"
 	"github.com/synchub-dev/synchub/test/framework/suite"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 func TestMain(m *testing.M) { suite.Main(m) }
@@ -118,6 +119,7 @@ func (e *testEnv) verify(t *testing.T, inventory logicalcluster.Name) {
 }
 
 func TestAgainstKCP(t *testing.T) {
+	tier.Thorough(t)
 	env := newTestEnv(t)
 
 	t.Run("follows SyncTargets, Locations and mailboxes", func(t *testing.T) {
