@@ -27,6 +27,8 @@ E2E_TIMEOUT  ?= 45m
 # End-to-end specs wait most of the time, so several processes run them side by side, also on few cores, in any order but
 # those that take long first.
 E2E_PROCS    ?= 4
+# Packages wait for their servers to start, so more of them run at a time than there are processors. A thorough one may take 4 GB.
+UNIT_PROCS   ?= $(if $(quick),6,4)
 FUZZTIME     ?= 10s
 # The directories with parsers of what targets and tenants write. Their fuzz tests share PARSERS_SECONDS evenly.
 PARSERS      := apis provider controllers/mailbox controllers/namelock controllers/objectsync/plan controllers/placement
@@ -128,8 +130,7 @@ clean-all: clean ## Remove the tools too
 ##@ Test
 
 # golangci-lint vets the code, see lint.
-# Many of the packages wait for their servers to start, so more of them run at a time than there are processors.
-unit_tests = go test -race -vet=off $(if $(quick),-short) -p 4 -timeout $(UNIT_TIMEOUT) $(if $(quick),$(QUICK_PACKAGES),$(UNIT_PACKAGES))
+unit_tests = go test -race -vet=off $(if $(quick),-short) -p $(UNIT_PROCS) -timeout $(UNIT_TIMEOUT) $(if $(quick),$(QUICK_PACKAGES),$(UNIT_PACKAGES))
 e2e_tests = go run github.com/onsi/ginkgo/v2/ginkgo -v -race -timeout=$(E2E_TIMEOUT) -procs=$(E2E_PROCS) -randomize-all $(if $(quick),-label-filter='!thorough') -focus='$(FOCUS)' ./test/e2e
 
 # One after the other: both together keep the processors so busy that waits time out, and take no less time.

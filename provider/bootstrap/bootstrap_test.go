@@ -35,6 +35,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 	"github.com/synchub-dev/synchub/test/framework/suite"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 func named(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
@@ -75,6 +76,7 @@ func TestRunIsIdempotent(t *testing.T) {
 
 // A dry run in a workspace that exists tells what is missing and what would change, and shows no key.
 func TestDryRun(t *testing.T) {
+	tier.Thorough(t)
 	t.Parallel()
 	g := NewWithT(t)
 	provider := newProvider(t, "dry").create(t)
@@ -251,6 +253,7 @@ metadata: {name: other}
 
 // A newer hub brings its schemas under other names, and the export then serves those.
 func TestRunReplacesItsOwnSchemas(t *testing.T) {
+	tier.Thorough(t)
 	t.Parallel()
 	g := NewWithT(t)
 	provider := newProvider(t, "newer").bootstrapped(t)
@@ -282,6 +285,7 @@ func TestRunReplacesItsOwnSchemas(t *testing.T) {
 
 // An administrator of an existing provider workspace needs no rights in its parent.
 func TestRunAsAdministratorOfTheWorkspaceAlone(t *testing.T) {
+	tier.Thorough(t)
 	t.Parallel()
 	g := NewWithT(t)
 	newProvider(t, "closed").create(t)
@@ -299,6 +303,7 @@ func TestRunAsAdministratorOfTheWorkspaceAlone(t *testing.T) {
 }
 
 func TestRunWithoutRights(t *testing.T) {
+	tier.Thorough(t)
 	t.Parallel()
 	const advice = "use the kubeconfig of an administrator of that workspace"
 	for name, tt := range map[string]struct {

@@ -29,6 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/suite"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 var universal = tenancyv1alpha1.WorkspaceTypeReference{Name: "universal", Path: "root"}
@@ -36,6 +37,7 @@ var universal = tenancyv1alpha1.WorkspaceTypeReference{Name: "universal", Path: 
 // A mailbox extends universal only if its provider workspace demands it, and has no children. The latter also holds for a
 // mailbox from a time when the type still extended universal, and which otherwise works as before.
 func TestMailboxesAreLean(t *testing.T) {
+	tier.Thorough(t)
 	t.Parallel()
 	for parentType, extends := range map[string][]tenancyv1alpha1.WorkspaceTypeReference{
 		"universal":    nil,

@@ -42,6 +42,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 	"github.com/synchub-dev/synchub/test/framework/suite"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 // permission is a set of verbs on a resource that a user may or may not have.
@@ -124,6 +125,7 @@ func accessReviewsFor(rights []permission) (all []authorizationv1.ResourceAttrib
 
 // Members of the inventory groups may bind the inventory export in their workspaces, and nothing else of the hub's.
 func TestInventoryGroupsMayBind(t *testing.T) {
+	tier.Thorough(t)
 	t.Parallel()
 	testGroupsMayBind(t, "inventories", bootstrap.InventoryExport, func(*provider) []string { return []string{"others", servers.HubGroup} })
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/test/framework/suite"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 // A provider workspace that an older release prepared has no workload export, and Run adds the export.
@@ -45,6 +46,7 @@ func TestHasWorkloadExport(t *testing.T) {
 }
 
 func TestHasWorkloadExportWithoutRights(t *testing.T) {
+	tier.Thorough(t)
 	t.Parallel()
 	provider := newProvider(t, "without-rights").create(t)
 	_, err := bootstrap.HasWorkloadExport(t.Context(), provider.hub(t))

@@ -29,10 +29,12 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 // A resource is watched before kcp serves it, and after it does not any more; neither harms the others.
 func TestPublishedResourcesComeAndGo(t *testing.T) {
+	tier.Thorough(t)
 	f := newTestHub(t)
 	f.slice.set(f.first.url)
 	f.eventually(f.hub.HasSynced).Should(BeTrue())
@@ -107,6 +109,7 @@ spec:
 
 // An API that is claimed from another export is discovered although no mailbox binds it.
 func TestDiscoverAClaimOnAnotherExport(t *testing.T) {
+	tier.Thorough(t)
 	f := newTestHub(t)
 	f.slice.set(f.first.url)
 	_, err := framework.CreateWorkspace(t.Context(), f.first.Config, "root", "wheels", "")

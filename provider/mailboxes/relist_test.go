@@ -36,6 +36,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 	"github.com/synchub-dev/synchub/test/framework/suite"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 // watchProxy passes on requests to the virtual workspace of a real shard. While it is away it has lost the history that watches go on
@@ -166,6 +167,7 @@ func (f *testHub) expectCounted(mailbox logicalcluster.Name) {
 
 // The next list finds a deletion that no watch has reported, and a replaced object. Unchanged objects cause no events.
 func TestWhatNoWatchHasSeen(t *testing.T) {
+	tier.Thorough(t)
 	for name, refusesWatchLists := range map[string]bool{"list": true, "watch-list": false} {
 		t.Run(name, func(t *testing.T) {
 			policy := &prefixPolicy{}

@@ -31,10 +31,12 @@ import (
 
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 // The endpoint slice of a kcp with two shards, played by a double, goes through all that it can; the shards are real.
 func TestSeveralEndpoints(t *testing.T) {
+	tier.Thorough(t)
 	f := newTestHub(t)
 	for _, step := range []struct {
 		name string

@@ -30,7 +30,7 @@ import (
 var customizers = schema.GroupVersionResource{Group: "edge.kubestellar.io", Version: "v2alpha1", Resource: "customizers"}
 
 var _ = Describe("the placement of customized objects", func() {
-	It("gives each cluster its own values", func(ctx SpecContext) {
+	It("gives each cluster its own values", SpecPriority(1), func(ctx SpecContext) {
 		const ns = "placement-values"
 		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
 		for name, city := range map[string]string{"florin": "Florence", "guilder": "Gouda"} {
