@@ -26,9 +26,11 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 func TestBindInventory(t *testing.T) {
+	tier.Thorough(t)
 	b := newBindTest(t, "bind-inventory")
 	g := NewWithT(t)
 	bind := func(more ...string) []string {

@@ -250,6 +250,7 @@ func (b *bindTest) addClaim(t *testing.T, resource string) {
 }
 
 func TestBindCompute(t *testing.T) {
+	tier.Thorough(t)
 	b := newBindTest(t, "bind-web")
 	b.forbidBind(t)
 	t.Run("without the right to bind", b.refuses)

@@ -33,6 +33,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/check"
 	"github.com/synchub-dev/synchub/test/framework/suite"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 // finding matches a line of check.
@@ -41,6 +42,7 @@ func finding(area, result, message string) string {
 }
 
 func TestCheck(t *testing.T) {
+	tier.Thorough(t)
 	b, g := newBindTest(t, "check"), NewWithT(t)
 	run := func(more ...string) printed {
 		return plugin(t, append([]string{"check", "--provider-workspace", bindProvider}, more...)...)
@@ -93,6 +95,7 @@ subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: visitor}]
 }
 
 func TestCheckOfTheHostingCluster(t *testing.T) {
+	tier.Thorough(t)
 	const namespace = "check-hub"
 	hosting, g := startHosting(t), NewWithT(t)
 	admin, err := client.New(hosting.Config, client.Options{Scheme: scheme})

@@ -42,6 +42,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 	"github.com/synchub-dev/synchub/test/framework/suite"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 const (
@@ -184,6 +185,7 @@ func rows(table string) (found []string) {
 }
 
 func TestGetAllMailboxes(t *testing.T) {
+	tier.Thorough(t)
 	a := newAllMailboxesTest(t)
 	t.Run("without the role", a.refuses)
 	t.Run("shows logical clusters without the right to list Workspaces", a.showsClusters)

@@ -42,6 +42,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/test/fixtures"
 	"github.com/synchub-dev/synchub/test/framework/suite"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 // gadgets returns the manifest of the CRD gadgets in a group.
@@ -124,6 +125,7 @@ func (w *testEnv) hasEvent(t *testing.T, name, reason, part string) (count int) 
 // All tests share one kcp: one workspace is the hosting cluster, one is the provider workspace, and one belongs to a vendor
 // whose export mailboxes bind too.
 func TestOnAServer(t *testing.T) {
+	tier.Thorough(t)
 	w := newTestEnv(t)
 	t.Run("what kcp serves by itself", w.testServedByKCP)
 	t.Run("the export", w.testExport)

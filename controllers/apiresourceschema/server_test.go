@@ -31,6 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/suite"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 // definition returns the manifest of the CRD gadgets.<group>, whose spec has one field.
@@ -57,6 +58,7 @@ func configMap(name, key, text string) string {
 var definitions = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 
 func TestSchemaFromTheHostingCluster(t *testing.T) {
+	tier.Thorough(t)
 	w := sharedTestEnv(t)
 	const group = "hosting.example.com"
 	w.publish(t, "gadgets-here", "resource: {group: "+group+", kind: Gadget}")
@@ -95,6 +97,7 @@ func TestSchemaFromTheHostingCluster(t *testing.T) {
 
 // The controller leaves a PublishedResource of another hub alone until status.hub is handed over.
 func TestResourceOfAnotherHub(t *testing.T) {
+	tier.Thorough(t)
 	w := sharedTestEnv(t)
 	const group = "hubs.example.com"
 	for _, name := range []string{"gadgets-theirs", "gadgets-ours"} {
@@ -119,6 +122,7 @@ func TestResourceOfAnotherHub(t *testing.T) {
 }
 
 func TestSchemaOfBuiltInKinds(t *testing.T) {
+	tier.Thorough(t)
 	w := sharedTestEnv(t)
 	w.publish(t, "deployments", "{resource: {group: apps, resource: deployments}, api: {schemaFrom: {hostingCluster: {}}}}")
 	w.publish(t, "pods", "{resource: {kind: Pod}}")
@@ -140,6 +144,7 @@ func TestSchemaOfBuiltInKinds(t *testing.T) {
 }
 
 func TestSchemaFromATarget(t *testing.T) {
+	tier.Thorough(t)
 	w := sharedTestEnv(t)
 	const group = "florin.example.com"
 	from := func(workspace, name string) string {
@@ -192,6 +197,7 @@ func TestSchemaFromATarget(t *testing.T) {
 }
 
 func TestSchemaFromAConfigMap(t *testing.T) {
+	tier.Thorough(t)
 	w := sharedTestEnv(t)
 	const group = "written.example.com"
 	const spec = "{resource: {group: " + group + ", resource: gadgets}, api: {schemaFrom: {configMap: {name: written}}}}"
@@ -219,6 +225,7 @@ func TestSchemaFromAConfigMap(t *testing.T) {
 
 // A schema that somebody deleted is created again.
 func TestSchemaThatWasRemoved(t *testing.T) {
+	tier.Thorough(t)
 	w := sharedTestEnv(t)
 	const group = "removed.example.com"
 	w.apply(t, hosting, configMap("removed", "crd.yaml", definition(group, "first")))
@@ -237,6 +244,7 @@ func TestSchemaThatWasRemoved(t *testing.T) {
 
 // The CRD to install is removed with spec.installCRD, not with the schema.
 func TestDefinitionToInstall(t *testing.T) {
+	tier.Thorough(t)
 	w := sharedTestEnv(t)
 	const group = "installed.example.com"
 	w.apply(t, hosting, configMap("installed", "crd.yaml", definition(group, "first")))

@@ -45,6 +45,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/connections"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 	"github.com/synchub-dev/synchub/test/framework/suite"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 const providerWorkspace = "root:synchub"
@@ -154,6 +155,7 @@ func newInventory(t *testing.T, server *servers.KCP, name, providerWorkspace str
 func TestMain(m *testing.M) { suite.Main(m) }
 
 func TestAgainstKCP(t *testing.T) {
+	tier.Thorough(t)
 	ctx, server := t.Context(), suite.KCP(t)
 	connections.Bootstrap(t, server, providerWorkspace)
 	scheme := testScheme(t)
@@ -230,9 +232,12 @@ func TestAgainstKCP(t *testing.T) {
 		var others edgev2alpha1.LocationList
 		g.Expect(found.get(greedyName).GetClient().List(ctx, &others)).To(Succeed())
 		g.Expect(others.Items).To(BeEmpty())
-		for _, cache := range provider.endpointCaches() {
-			g.Expect(cache.sizes[locations].Objects()).To(BeEquivalentTo(1))
-		}
+		// The cache counts an object a moment after it shows it.
+		suite.Eventually(t, func(g Gomega) {
+			for _, cache := range provider.endpointCaches() {
+				g.Expect(cache.sizes[locations].Objects()).To(BeEquivalentTo(1))
+			}
+		})
 		g.Expect(modest.Delete(ctx, &read.Items[0])).To(Succeed())
 	})
 
@@ -288,6 +293,7 @@ spec:
 // An installation that an older version prepared has no Locations. Its SyncTargets work, and the Locations appear in the
 // running hub when the installation is prepared again.
 func TestAnExportWithoutLocations(t *testing.T) {
+	tier.Thorough(t)
 	const workspace = "root:old"
 	g := NewWithT(t)
 	ctx, server := t.Context(), suite.KCP(t)

@@ -31,6 +31,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 // prefixPolicy is a policy that selects objects by the prefix of their name.
@@ -62,6 +63,7 @@ func (p *prefixPolicy) RetainedAnnotations() []string  { return nil }
 // What nobody selects takes next to no memory; what is selected then is fetched, as much as the limits allow, and what is
 // deselected is let go.
 func TestReview(t *testing.T) {
+	tier.Thorough(t)
 	const count, size = 20, 1_000_000
 	policy := &prefixPolicy{}
 	policy.set("nothing", 0)
@@ -156,6 +158,7 @@ func TestReviewOfConfigs(t *testing.T) {
 // Of a resource with limits of its own the oldest objects are held, in each mailbox. When the limits are raised or taken away the
 // others are fetched.
 func TestReviewOfAResource(t *testing.T) {
+	tier.Thorough(t)
 	const count = 6
 	policy := &prefixPolicy{}
 	policy.set("", 0)
@@ -197,6 +200,7 @@ func TestReviewOfAResource(t *testing.T) {
 
 // A mailbox with too many objects leaves the cache, while its neighbours stay, and comes back as it is by then.
 func TestTooManyObjects(t *testing.T) {
+	tier.Thorough(t)
 	const count = 60
 	policy := &prefixPolicy{}
 	policy.set("crowd-", 0)
