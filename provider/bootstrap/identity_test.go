@@ -39,8 +39,11 @@ func TestIdentify(t *testing.T) {
 	_, err := identify()
 	g.Expect(err).To(MatchError(ContainSubstring(advice)), "no such workspace")
 	provider.create(t)
-	_, err = identify()
-	g.Expect(err).To(MatchError(ContainSubstring(advice)), "no rights in it")
+	// kcp refuses all requests to a new workspace for a moment.
+	suite.Eventually(t, func(g Gomega) {
+		_, err := identify()
+		g.Expect(err).To(MatchError(ContainSubstring(advice)), "no rights in it")
+	})
 
 	provider.bootstrapped(t)
 	var identity bootstrap.Identity

@@ -118,6 +118,7 @@ func TestReview(t *testing.T) {
 
 // The oldest configs are cached; when one of them is deleted, the next is fetched.
 func TestReviewOfConfigs(t *testing.T) {
+	tier.Thorough(t)
 	policy := &prefixPolicy{}
 	policy.set("", 1)
 	f := newTestHubWithConfigs(t, policy, []schema.GroupVersionResource{configMaps})
