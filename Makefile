@@ -19,7 +19,7 @@ BUILD_FLAGS   = -buildvcs=false -ldflags '$(VERSION_FLAGS)'
 UNIT_PACKAGES = $(shell go list ./... | grep -v -e /synchub/test/e2e -e /synchub/test/scale -e /synchub/test/upgrade -e /synchub/test/compatibility -e /synchub/test/shards)
 
 # Packages with nothing but thorough tests.
-THOROUGH_PACKAGES := test/chart test/escapes
+THOROUGH_PACKAGES := test/agent test/chart test/escapes
 QUICK_PACKAGES = $(filter-out $(addprefix %/synchub/,$(THOROUGH_PACKAGES)),$(UNIT_PACKAGES))
 
 UNIT_TIMEOUT ?= 30m

@@ -166,7 +166,7 @@ var _ = Describe("replicas that do not lead", thorough, func() {
 	}, NodeTimeout(4*time.Minute))
 })
 
-var _ = Describe("a leader that does not reach kcp", func() {
+var _ = Describe("a leader that does not reach kcp", thorough, func() {
 	It("yields to a replica that does, and nothing is lost or doubled", Label("faults"), func(ctx SpecContext) {
 		const ns, count = "parted", 50
 		mailbox := sharedMailbox(ctx, "florin")
