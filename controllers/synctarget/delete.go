@@ -80,7 +80,12 @@ func (c *Controller) reconcileDelete(ctx context.Context, request mcreconcile.Re
 	if isAgent(syncTarget) {
 		return c.reconcileAgentDelete(ctx, request, inventory, syncTarget)
 	}
-	state := c.stateOf(uid)
+	return c.cleanUpTarget(ctx, request, inventory, syncTarget)
+}
+
+// cleanUpTarget cleans up the target of a SyncTarget that is being deleted, over the hub's own connection.
+func (c *Controller) cleanUpTarget(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
+	state := c.stateOf(syncTarget.UID)
 	c.expectCluster(syncTarget, state)
 	connection, problem, err := c.connect(ctx, inventory, syncTarget, state)
 	if err != nil {

@@ -144,10 +144,9 @@ func (a *Agent) requestAccess(ctx context.Context, syncTarget *edgev2alpha1.Sync
 			return false, fmt.Errorf("cannot get a token for the agent in its mailbox %s: give yourself rights there, such as cluster-admin, by spec.mailboxAccess of the SyncTarget, and try again: %w", workspace, err)
 		case err != nil:
 			last = err
-			return false, nil
 		}
 		token = request.Status.Token
-		return true, nil
+		return token != "", nil
 	})
 	if ctx.Err() != nil && err != nil {
 		return nil, fmt.Errorf("the SyncTarget %s is registered, but its mailbox is not ready; repeat the command for the manifest: %w", syncTarget.Name, last)

@@ -13,6 +13,7 @@ WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
 See the License for the specific language governing permissions and
 limitations under the License.
 */
+
 // Package assignment defines the messages between the hub and the agent of a SyncTarget. The hub writes an [Assignment] into the
 // mailbox, and the agent answers with a [Report]. Users of the mailbox may write both objects, so each message carries a seal
 // that only the hub and the agent can make, and a number that grows. The package sends no requests.
