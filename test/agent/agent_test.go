@@ -29,7 +29,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -57,7 +56,6 @@ var (
 	configMaps  = corev1.SchemeGroupVersion.WithResource("configmaps")
 	secrets     = corev1.SchemeGroupVersion.WithResource("secrets")
 	deployments = appsv1.SchemeGroupVersion.WithResource("deployments")
-	leases      = coordinationv1.SchemeGroupVersion.WithResource("leases")
 )
 
 // content is what the mailbox has: a namespace with a Deployment and two ConfigMaps, and what selects them.
