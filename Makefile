@@ -198,7 +198,7 @@ test-shards: test-tools ## Run a hub with a kcp of two shards behind a front pro
 	go test -race -vet=off -count=1 -timeout $(UNIT_TIMEOUT) -v ./test/shards
 
 .PHONY: test-agent
-test-agent: test-tools ## Run an agent in a cluster
+test-agent: test-tools ## Run an agent in a cluster, and cut its connection to kcp
 	go test -race -vet=off -count=1 -timeout $(UNIT_TIMEOUT) -v ./test/agent
 
 .PHONY: test-e2e

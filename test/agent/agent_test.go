@@ -102,6 +102,8 @@ func TestAgent(t *testing.T) {
 	w.expectRegistration(t)
 	w.expectSync(t)
 	w.expectLeastRights(t)
+	w.expectForgedAssignmentRefused(t)
+	w.expectRecovery(t)
 }
 
 // world is a hub with a SyncTarget "edge" whose cluster has an agent.
@@ -301,4 +303,87 @@ func (w *world) expectLeastRights(t *testing.T) {
 	err := framework.Apply(t.Context(), w.agent, `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: more},
 		subjects: [{kind: ServiceAccount, name: synchub-agent, namespace: synchub-agent}], roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}}`)
 	w.Expect(err).To(HaveOccurred())
+}
+
+// expectForgedAssignmentRefused lets a tenant change the assignment. The agent keeps the one that it has, and the hub puts it back.
+func (w *world) expectForgedAssignmentRefused(t *testing.T) {
+	t.Helper()
+	before, err := framework.Get(t.Context(), w.mailbox, configMaps, assignment.Namespace, assignment.ConfigMap)
+	w.Expect(err).NotTo(HaveOccurred())
+	seal, _, _ := unstructured.NestedString(before.Object, "data", assignment.SealKey)
+	w.Expect(framework.Patch(t.Context(), w.mailbox, configMaps, assignment.Namespace, assignment.ConfigMap, `{"data": {"seal": "forged"}}`)).To(Succeed())
+	w.Eventually(func() (string, error) {
+		return framework.Field(t.Context(), w.mailbox, configMaps, assignment.Namespace, assignment.ConfigMap, "data", assignment.SealKey)
+	}).Should(Equal(seal), "the hub puts the assignment back")
+	// Meanwhile and afterwards the agent syncs.
+	w.Expect(framework.Patch(t.Context(), w.mailbox, configMaps, "shop", "settings", `{"data": {"entry": "third"}}`)).To(Succeed())
+	w.eventuallyField(t, w.cluster.Config, "settings", "third", "data", "entry")
+}
+
+// objectWrites returns how many writes of objects a server has accepted from the agent, by verb and side.
+func (w *world) objectWrites(t *testing.T) map[string]float64 {
+	t.Helper()
+	samples, err := framework.Scrape(t.Context(), "http://"+w.metrics+"/metrics")
+	w.Expect(err).NotTo(HaveOccurred())
+	writes := map[string]float64{}
+	for request, count := range installation.RequestsIn(samples) {
+		if request.Class == "object" && strings.HasPrefix(request.Code, "2") {
+			writes[request.String()] += count
+		}
+	}
+	return writes
+}
+
+func sum(counts map[string]float64) (total float64) {
+	for _, count := range counts {
+		total += count
+	}
+	return total
+}
+
+// expectRecovery cuts the connection to kcp, changes both sides, and heals it. Each change is written once.
+func (w *world) expectRecovery(t *testing.T) {
+	t.Helper()
+	before := w.objectWrites(t)
+	w.Expect(w.proxy.Set(t.Context(), faults.Refused)).To(Succeed())
+	w.Expect(framework.Patch(t.Context(), w.mailbox, configMaps, "shop", "settings", `{"data": {"entry": "while away"}}`)).To(Succeed())
+	w.Expect(framework.Apply(t.Context(), w.mailbox, "{apiVersion: v1, kind: ConfigMap, metadata: {name: late, namespace: shop}, data: {entry: late}}")).To(Succeed())
+	w.Expect(framework.Patch(t.Context(), w.cluster.Config, configMaps, "shop", "from-the-cluster", `{"data": {"entry": "up again"}}`)).To(Succeed())
+	w.Expect(framework.Patch(t.Context(), w.cluster.Config, deployments, "shop", "web", `{"status": {"replicas": 1, "readyReplicas": 0}}`, "status")).To(Succeed())
+	w.eventuallySilent(t)
+	w.Expect(framework.Field(t.Context(), w.cluster.Config, configMaps, "shop", "settings", "data", "entry")).To(Equal("third"), "nothing arrives while the connection is cut")
+
+	w.Expect(w.proxy.Set(t.Context(), faults.None)).To(Succeed())
+	w.eventuallyField(t, w.cluster.Config, "settings", "while away", "data", "entry")
+	w.eventuallyField(t, w.cluster.Config, "late", "late", "data", "entry")
+	w.eventuallyField(t, w.mailbox, "from-the-cluster", "up again", "data", "entry")
+	w.Eventually(func() (string, error) {
+		return framework.Field(t.Context(), w.mailbox, deployments, "shop", "web", "status", "readyReplicas")
+	}).ShouldNot(Equal("1"))
+	w.eventuallyReady(t)
+	after := w.objectWrites(t)
+	// One for each of the two ConfigMaps down, one for that up, and one for the status.
+	w.Expect(sum(after)-sum(before)).To(BeEquivalentTo(4), "before %v\nafter %v", before, after)
+}
+
+// eventuallySilent waits until the hub says that the agent is silent.
+func (w *world) eventuallySilent(t *testing.T) {
+	t.Helper()
+	w.eventuallyCondition(t, edgev2alpha1.ConditionReady, "AgentSilent")
+}
+
+func (w *world) eventuallyReady(t *testing.T) {
+	t.Helper()
+	w.eventuallyCondition(t, edgev2alpha1.ConditionReady, "Ready")
+}
+
+func (w *world) eventuallyCondition(t *testing.T, kind, reason string) {
+	t.Helper()
+	w.Eventually(func(g Gomega) {
+		syncTarget, err := w.inventory.SyncTarget(t.Context(), "edge")
+		g.Expect(err).NotTo(HaveOccurred())
+		condition := meta.FindStatusCondition(syncTarget.Status.Conditions, kind)
+		g.Expect(condition).NotTo(BeNil())
+		g.Expect(condition.Reason).To(Equal(reason), "%v", syncTarget.Status.Conditions)
+	}).Should(Succeed())
 }

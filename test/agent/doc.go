@@ -15,5 +15,5 @@ limitations under the License.
 */
 
 // Package agent tests a cluster with an agent: a hub that never connects to it, the printed manifest, and an agent that reaches kcp
-// through a proxy.
+// through a connection that the test cuts.
 package agent
