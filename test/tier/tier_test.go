@@ -81,43 +81,45 @@ func TestEachSpecIsInATier(t *testing.T) {
 	}
 	specs, quick := 0, 0
 	for _, file := range testFiles(t, "test/e2e") {
-		ast.Inspect(parse(t, file), func(node ast.Node) bool {
-			call, ok := node.(*ast.CallExpr)
-			if !ok {
-				return true
-			}
-			switch name := calledName(call); name {
-			case "It", "Specify", "Entry":
-				specs++
-				if !isThorough(call.Args) {
-					quick++
-				}
-			case "Label":
-				checkLabels(t, file, call.Args)
-			case "Describe":
-				if !isThorough(call.Args) {
-					return true
-				}
-				ast.Inspect(call, func(inner ast.Node) bool {
-					if spec, ok := inner.(*ast.CallExpr); ok && calledName(spec) == "It" {
-						if specs++; isThorough(spec.Args) {
-							t.Errorf("%s: a spec is thorough twice", file)
-						}
-					}
-					if label, ok := inner.(*ast.CallExpr); ok && calledName(label) == "Label" {
-						checkLabels(t, file, label.Args)
-					}
-					return true
-				})
-				return false
-			}
-			return true
-		})
+		all, few := countSpecs(t, file, parse(t, file), false)
+		specs, quick = specs+all, quick+few
 	}
 	if quick == 0 || quick == specs {
 		t.Errorf("%d of %d specs are quick", quick, specs)
 	}
 	t.Logf("%d of %d specs are quick", quick, specs)
+}
+
+// countSpecs returns how many specs there are below a node, and how many of them are quick. inThorough is true if their container is
+// thorough.
+func countSpecs(t *testing.T, file string, container ast.Node, inThorough bool) (specs, quick int) {
+	ast.Inspect(container, func(node ast.Node) bool {
+		call, ok := node.(*ast.CallExpr)
+		if !ok || node == container {
+			return true
+		}
+		switch calledName(call) {
+		case "It", "Specify", "Entry":
+			specs++
+			switch is := isThorough(call.Args); {
+			case is && inThorough:
+				t.Errorf("%s: a spec is thorough twice", file)
+			case !is && !inThorough:
+				quick++
+			}
+		case "Label":
+			checkLabels(t, file, call.Args)
+		case "Describe":
+			if inThorough || !isThorough(call.Args) {
+				return true
+			}
+			all, _ := countSpecs(t, file, call, true)
+			specs += all
+			return false
+		}
+		return true
+	})
+	return specs, quick
 }
 
 // leavesOut matches a call that leaves a test or a spec out. Fuzz tests may skip an input.
