@@ -75,10 +75,10 @@ image: ## Build the container image into dist/, with the same bytes for the same
 goreleaser = VERSION='$(VERSION)' COMMIT='$(COMMIT)' DATE='$(DATE)' TIMESTAMP="$$(git log -1 --format=%ct)" PATH='$(CURDIR)/bin':"$$PATH" goreleaser
 
 .PHONY: release
-release: ## Build the archives, checksums, SBOMs, the manifest for krew and the packaged chart of a release into dist/; PUBLISH=1 publishes those of a tag
+release: ## Build the archives, checksums, SBOMs, the manifest for krew and the packaged charts of a release into dist/; PUBLISH=1 publishes those of a tag
 	go run ./hack/buildtools -for release
 	rm -rf dist/chart
-	bin/helm package charts/synchub --destination dist/chart
+	bin/helm package charts/synchub charts/synchub-agent --destination dist/chart
 	go run ./hack/release $(if $(PUBLISH),-version='$(VERSION)') -created='$(DATE)' -notes=dist/release-notes.md dist/chart/*.tgz
 	$(if $(PUBLISH),GORELEASER_CURRENT_TAG='$(VERSION)') $(goreleaser) release --clean --release-notes=dist/release-notes.md $(if $(PUBLISH),,--snapshot --skip=sign --skip=publish)
 

@@ -27,14 +27,16 @@ import (
 
 const changelogFile = "CHANGELOG.md"
 
-// settings are the flags and the argument of the command.
+// settings are the flags and the arguments of the command.
 type settings struct {
 	// version is the tag of the release; empty for a snapshot.
 	version string
 	// created is the time of the commit.
 	created time.Time
-	// notes is the file to write the notes to, chart the packaged chart.
-	notes, chart string
+	// notes is the file to write the notes to.
+	notes string
+	// charts are the packaged charts.
+	charts []string
 }
 
 func main() {
@@ -57,10 +59,10 @@ func parse(args []string) (settings, error) {
 	if s.created, err = time.Parse(time.RFC3339, *created); err != nil {
 		return s, fmt.Errorf("-created: %w", err)
 	}
-	if s.notes == "" || flags.NArg() != 1 {
-		return s, errors.New("-notes and one packaged chart are needed")
+	if s.notes == "" || flags.NArg() == 0 {
+		return s, errors.New("-notes and the packaged charts are needed")
 	}
-	s.chart = flags.Arg(0)
+	s.charts = flags.Args()
 	return s, nil
 }
 
@@ -77,18 +79,25 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	packed, err := os.ReadFile(s.chart)
-	if err != nil {
-		return err
-	}
-	if packed, err = normalize(packed, s.version, s.created); err != nil {
-		return fmt.Errorf("%s: %w", s.chart, err)
-	}
-	if err := os.WriteFile(s.chart, packed, 0o644); err != nil { //nolint:gosec // whoever runs it names the file
-		return err
+	for _, chart := range s.charts {
+		if err := normalizeFile(chart, s.version, s.created); err != nil {
+			return fmt.Errorf("%s: %w", chart, err)
+		}
 	}
 	if err := os.MkdirAll(filepath.Dir(s.notes), 0o755); err != nil {
 		return err
 	}
 	return os.WriteFile(s.notes, []byte(notes), 0o644)
+}
+
+// normalizeFile replaces a packaged chart by the one that [normalize] returns.
+func normalizeFile(path, version string, created time.Time) error {
+	packed, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if packed, err = normalize(packed, version, created); err != nil {
+		return err
+	}
+	return os.WriteFile(path, packed, 0o644) //nolint:gosec // whoever runs it names the file
 }

@@ -155,9 +155,9 @@ func TestNormalizeRefuses(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for want, args := range map[string][]string{
-		"-created":           {"-notes=notes.md", "chart.tgz"},
-		"-notes":             {"-created=2026-02-03T04:05:06Z", "chart.tgz"},
-		"one packaged chart": {"-created=2026-02-03T04:05:06Z", "-notes=notes.md", "a.tgz", "b.tgz"},
+		"-created":        {"-notes=notes.md", "chart.tgz"},
+		"-notes":          {"-created=2026-02-03T04:05:06Z", "chart.tgz"},
+		"packaged charts": {"-created=2026-02-03T04:05:06Z", "-notes=notes.md"},
 	} {
 		if _, err := parse(args); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v", args, err)

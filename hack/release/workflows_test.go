@@ -149,9 +149,22 @@ func TestWorkflowsHaveFewRights(t *testing.T) {
 	}
 }
 
-// TestChartDeploysTheImageOfTheRelease compares the chart's default image with the one that the workflow pushes.
-func TestChartDeploysTheImageOfTheRelease(t *testing.T) {
-	dir := filepath.Join(root, "charts", "synchub")
+// TestChartsDeployTheImageOfTheRelease compares the default image of each chart with the one that the workflow pushes.
+func TestChartsDeployTheImageOfTheRelease(t *testing.T) {
+	for _, name := range []string{"synchub", "synchub-agent"} {
+		t.Run(name, func(t *testing.T) { checkImage(t, filepath.Join(root, "charts", name)) })
+	}
+	var pushes bool
+	for _, step := range workflows(t)["image.yaml"].Jobs["image"].Steps {
+		pushes = pushes || strings.Contains(step.Run, `PUSH="$IMAGE_REPOSITORY:${GITHUB_REF_NAME#v}"`)
+	}
+	if !pushes {
+		t.Error("the workflow does not push the image under the version without the v, which is the chart's appVersion")
+	}
+}
+
+func checkImage(t *testing.T, dir string) {
+	t.Helper()
 	var chart struct {
 		Version    string `json:"version"`
 		AppVersion string `json:"appVersion"`
@@ -173,12 +186,5 @@ func TestChartDeploysTheImageOfTheRelease(t *testing.T) {
 	}
 	if values.Image.Repository != "synchub-dev/synchub" || values.Image.Tag != "" {
 		t.Errorf("the chart deploys %+v, want synchub-dev/synchub of the chart's appVersion", values.Image)
-	}
-	var pushes bool
-	for _, step := range workflows(t)["image.yaml"].Jobs["image"].Steps {
-		pushes = pushes || strings.Contains(step.Run, `PUSH="$IMAGE_REPOSITORY:${GITHUB_REF_NAME#v}"`)
-	}
-	if !pushes {
-		t.Error("the workflow does not push the image under the version without the v, which is the chart's appVersion")
 	}
 }
