@@ -63,7 +63,7 @@ func newAgentCommand() *cobra.Command {
 		Short: "Run the agent of one cluster",
 		Long: "Run the agent of a cluster that has only outbound connections, for one SyncTarget with\n" +
 			"spec.mode: Agent. It runs in the cluster, with the Secret that\n" +
-			"`kubectl synchub register NAME --mode=agent` prints.",
+			"`kubectl synchub register NAME --mode=agent -o yaml` prints.",
 		Example: "  # In the cluster, as the printed manifest and the Helm chart do\n" +
 			"  synchub agent --namespace synchub-agent\n\n" +
 			"  # Outside, with a kubeconfig of the cluster\n" +

@@ -72,7 +72,7 @@ func LoadCredentials(ctx context.Context, secrets coreclient.SecretsGetter, name
 	}
 	credentials := &Credentials{Key: secret.Data[KeyKey], secret: name, kubeconfig: secret.Data[KubeconfigKey]}
 	if len(credentials.Key) < assignment.KeyLength {
-		return nil, fmt.Errorf("the Secret %s has no %s of %d bytes: apply the manifest of `kubectl synchub register NAME --mode=agent` again", name, KeyKey, assignment.KeyLength)
+		return nil, fmt.Errorf("the Secret %s has no %s of %d bytes: apply the manifest of `kubectl synchub register NAME --mode=agent -o yaml` again", name, KeyKey, assignment.KeyLength)
 	}
 	config, err := kubeconfig.Parse(credentials.kubeconfig)
 	if err != nil {

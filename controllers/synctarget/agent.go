@@ -161,7 +161,7 @@ func (c *Controller) talkToAgent(ctx context.Context, request mcreconcile.Reques
 		return problem, err
 	}
 	if len(key) < assignment.KeyLength {
-		return &credentialsError{ReasonCredentialsRefused, fmt.Sprintf("The key in the Secret is shorter than %d bytes: run `kubectl synchub register %s --mode=agent` again.", assignment.KeyLength, syncTarget.Name)}, nil
+		return &credentialsError{ReasonCredentialsRefused, fmt.Sprintf("The key in the Secret is shorter than %d bytes: run `kubectl synchub register %s --mode=agent -o yaml` again.", assignment.KeyLength, syncTarget.Name)}, nil
 	}
 	rules, version := assignment.Rules{}, int64(0)
 	if c.Agents.Rules != nil {
@@ -275,7 +275,7 @@ func (c *Controller) agentHealth(syncTarget *edgev2alpha1.SyncTarget, state *tar
 	switch {
 	case agent.report == nil:
 		condition.Status, condition.Reason = metav1.ConditionUnknown, ReasonAgentNotSeen
-		condition.Message = fmt.Sprintf("No agent has reported yet. Apply the manifest of `kubectl synchub register %s --mode=agent` to the cluster.", syncTarget.Name)
+		condition.Message = fmt.Sprintf("No agent has reported yet. Apply the manifest of `kubectl synchub register %s --mode=agent -o yaml` to the cluster.", syncTarget.Name)
 		return condition, true
 	case agent.seenAt.IsZero() && now.Sub(state.since) < agentSilentAfter:
 		return condition, false

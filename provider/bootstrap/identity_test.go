@@ -19,6 +19,7 @@ package bootstrap_test
 import (
 	"testing"
 
+	"github.com/kcp-dev/logicalcluster/v3"
 	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -56,7 +57,7 @@ func TestIdentify(t *testing.T) {
 	provider.read(t, logicalCluster, named(corev1alpha1.LogicalClusterName))
 	secret := &corev1.Secret{}
 	provider.read(t, secret, hashKeySecret)
-	g.Expect(identity).To(Equal(bootstrap.Identity{HubUID: logicalCluster.UID, HashKey: secret.Data[bootstrap.HashKey]}))
+	g.Expect(identity).To(Equal(bootstrap.Identity{HubUID: logicalCluster.UID, Cluster: logicalcluster.From(logicalCluster), HashKey: secret.Data[bootstrap.HashKey]}))
 	g.Expect(identity.HubUID).NotTo(BeEmpty())
 	g.Expect(identity.HashKey).To(HaveLen(32))
 

@@ -58,6 +58,7 @@ var reportedFields = map[string]map[string]testReference{
 		"status.mailbox":                 spec(mainJob, "keeps two targets in sync while a third does not exist"),
 		"status.versions":                test("controllers/synctarget/status_test.go", "TestStatusTellsOfTheObjects"),
 		"status.clusterID":               spec(leaving, "refuses the younger of two SyncTargets of one cluster, unless that is allowed"),
+		"status.hub":                     spec("test/e2e/standby_test.go", "yields to a replica that does, and nothing is lost or doubled"),
 		"status.observedClusterID":       spec(trusting, "is one cluster for each SyncTarget, until an operator confirms another"),
 		"status.formerClusters":          spec(trusting, "is one cluster for each SyncTarget, until an operator confirms another"),
 		"status.counts":                  test("controllers/synctarget/status_test.go", "TestStatusTellsOfTheObjects"),
