@@ -25,7 +25,9 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
@@ -84,6 +86,12 @@ var _ = Describe("the plugin", func() {
 
 		By("telling what an operator did")
 		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"spec": {"unschedulable": true}}`)
+		// The hub may hear of the object before it hears of the SyncTarget.
+		Eventually(func() bool {
+			syncTarget := syncTargetOf(ctx, inventory, "florin")
+			ready := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionReady)
+			return ready != nil && ready.ObservedGeneration == syncTarget.Generation
+		}).WithContext(ctx).Should(BeTrue())
 		apply(ctx, mailbox, configMap(ns, "new", "x"))
 		ask("configmaps", ns+"/new").Should(And(comesTo(explain.Absent, explain.Stopped, explain.StepReport), HaveField("Text", ContainSubstring("spec.unschedulable"))))
 		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"spec": {"unschedulable": false, "suspend": true}}`)

@@ -219,7 +219,7 @@ var _ = Describe("a leader that does not reach kcp", thorough, func() {
 // tunnelled returns a kubeconfig of the hub's user that reaches kcp through a tunnel.
 func tunnelled(tunnel *faults.Tunnel) (path string) {
 	GinkgoHelper()
-	config, err := clientcmd.LoadFromFile(suite.KCP.HubKubeconfig)
+	config, err := clientcmd.LoadFromFile(synchub.HubKubeconfig)
 	Expect(err).NotTo(HaveOccurred())
 	for _, cluster := range config.Clusters {
 		cluster.ProxyURL = tunnel.URL()
