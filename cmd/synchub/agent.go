@@ -113,7 +113,9 @@ func (o *agentOptions) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot make a client for the agent's own cluster: %w", err)
 	}
-	credentials, err := agent.LoadCredentials(ctx, secrets, types.NamespacedName{Namespace: o.namespace, Name: o.secret}, kcp.Limits{QPS: s.KCP.QPS, Burst: s.KCP.Burst})
+	starting, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	credentials, err := agent.LoadCredentials(starting, secrets, types.NamespacedName{Namespace: o.namespace, Name: o.secret}, kcp.Limits{QPS: s.KCP.QPS, Burst: s.KCP.Burst})
 	if err != nil {
 		return err
 	}
@@ -141,7 +143,7 @@ func (o *agentOptions) run(ctx context.Context) error {
 func (o *agentOptions) agent(own *rest.Config, credentials *agent.Credentials) agent.Options {
 	s := o.settings
 	return agent.Options{
-		Namespace: o.namespace, Credentials: credentials, Target: own, Fence: fence.New(clock.RealClock{}),
+		Namespace: o.namespace, Credentials: credentials, Target: own, Fence: fence.New(clock.RealClock{}), Clock: clock.RealClock{},
 		Kubeconfig: func() ([]byte, error) {
 			if o.kubeconfig == "" {
 				return agent.InClusterKubeconfig()

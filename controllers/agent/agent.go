@@ -26,8 +26,10 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/kcp-dev/logicalcluster/v3"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -69,6 +71,7 @@ type Options struct {
 	MailboxBytes      int64
 	AbsenceDelays     absence.Delays
 	TargetCacheLimits targets.CacheLimits
+	Clock             clock.WithTicker
 	Log               logr.Logger
 }
 
@@ -86,33 +89,33 @@ func Setup(cluster manager.Manager, assigned *assignment.Assignment, options Opt
 	}
 	credentials := options.Credentials
 	sealer := ownership.NewSealer(credentials.Key)
-	state := ledger.New(ledger.Options{Namespace: options.Namespace, Client: direct, Reader: direct, Clock: clock.RealClock{}, Log: options.Log.WithName("ledger")})
+	state := ledger.New(ledger.Options{Namespace: options.Namespace, Client: direct, Reader: direct, Clock: options.Clock, Log: options.Log.WithName("ledger")})
 	cachePolicy := syncmanager.NewCachePolicy(options.MailboxLimits, options.Log.WithName("sync"))
 	boxes := mailboxes.New(mailboxes.Options{
 		Access: credentials.Access, Only: &mailboxes.OnlyMailbox{Cluster: logicalcluster.Name(assigned.Mailbox), BindingSelector: assigned.BindingSelector},
 		Resources: syncmanager.ConfigResources, Policy: cachePolicy, MaxBytes: options.MailboxBytes, AbsenceDelays: options.AbsenceDelays,
-		Clock: clock.RealClock{}, Log: options.Log.WithName("mailbox"),
+		Clock: options.Clock, Log: options.Log.WithName("mailbox"),
 	})
 	registry := targets.NewRegistry(targets.Options{
-		FieldManager: ownership.FieldManager(assigned.Hub), Limits: options.TargetLimits, Clock: clock.RealClock{}, Log: options.Log.WithName("target"),
+		FieldManager: ownership.FieldManager(assigned.Hub), Limits: options.TargetLimits, Clock: options.Clock, Log: options.Log.WithName("target"),
 		OnChange: connectionChanged.Publish, OnUnauthorized: unauthorized.Publish, CacheLimits: options.TargetCacheLimits, Fence: options.Fence,
 	})
 	sync := syncmanager.New(syncmanager.Options{
 		Mailboxes: boxes, CachePolicy: cachePolicy, InventoryStore: syncmanager.LedgerInventoryStore{Store: state}, KnownSyncTargets: state.SyncTargets,
 		Hub: assigned.Hub, Hasher: ownership.NewHasher(credentials.Key), Sealer: sealer, ProtectedNamespaces: protectedNamespaces(assigned, options.Namespace),
 		StateChanged: &stateChanged, ObjectsChanged: &objectsChanged, ObjectStates: &copies,
-		Checker: schemacheck.NewChecker(clock.RealClock{}), Clock: clock.RealClock{}, Log: options.Log.WithName("sync"),
+		Checker: schemacheck.NewChecker(options.Clock), Clock: options.Clock, Log: options.Log.WithName("sync"),
 	})
 	runner := &runner{
-		Options: options, sealer: sealer, first: assigned, cluster: direct, mailboxes: boxes, sync: sync, ledger: state, compiler: publishedresource.NewCompiler(),
-		local: synctarget.Options{Registry: registry, Sync: sync, Ledger: state, Clock: clock.RealClock{}, Log: options.Log.WithName("synctarget")},
-		wake:  make(chan struct{}, 1),
+		Options: options, sealer: sealer, first: assigned, cluster: direct, mailboxes: boxes, engine: sync, ledger: state, compiler: publishedresource.NewCompiler(),
+		local:   synctarget.Options{Registry: registry, Sync: sync, Ledger: state, Clock: options.Clock, Log: options.Log.WithName("synctarget")},
+		changes: []*topic.Topic[types.UID]{&connectionChanged, &stateChanged, &unauthorized},
+		wake:    make(chan struct{}, 1),
 	}
-	runner.follow(&connectionChanged, &stateChanged, &unauthorized)
 	return errors.Join(
 		cluster.Add(state), cluster.Add(boxes), cluster.Add(registry),
 		sync.Register(cluster),
-		syncerconfig.NewController(boxes, sync, clock.RealClock{}, options.Log.WithName("syncerconfig")).Register(cluster),
+		syncerconfig.NewController(boxes, sync, options.Clock, options.Log.WithName("syncerconfig")).Register(cluster),
 		cluster.Add(runner),
 	)
 }
@@ -137,7 +140,7 @@ func AwaitAssignment(ctx context.Context, credentials *Credentials, log logr.Log
 	}
 	last := ""
 	for {
-		found, err := core.ConfigMaps(assignment.Namespace).Get(ctx, assignment.ConfigMap, metav1.GetOptions{})
+		found, err := getAssignment(ctx, core)
 		if err == nil {
 			var assigned *assignment.Assignment
 			if assigned, err = decode(credentials, found); err == nil {
@@ -154,6 +157,12 @@ func AwaitAssignment(ctx context.Context, credentials *Credentials, log logr.Log
 		case <-time.After(awaitInterval):
 		}
 	}
+}
+
+func getAssignment(ctx context.Context, core coreclient.CoreV1Interface) (*corev1.ConfigMap, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	return core.ConfigMaps(assignment.Namespace).Get(ctx, assignment.ConfigMap, metav1.GetOptions{})
 }
 
 // awaitInterval is the time between two attempts to read the first assignment.

@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -61,10 +62,12 @@ type runner struct {
 	first     *assignment.Assignment
 	cluster   client.Client
 	mailboxes *mailboxes.Mailboxes
-	sync      *syncmanager.Manager
+	engine    *syncmanager.Manager
 	ledger    *ledger.Store
 	compiler  *publishedresource.Compiler
 	local     synctarget.Options
+	// changes wake the runner.
+	changes []*topic.Topic[types.UID]
 	// wake has an entry if something has changed.
 	wake chan struct{}
 
@@ -80,13 +83,8 @@ type runner struct {
 	schemas      map[schema.GroupResource]schemacheck.Schema
 	target       *synctarget.Local
 	nextRenewal  time.Time
-}
-
-// follow wakes the runner when something changes.
-func (r *runner) follow(topics ...*topic.Topic[types.UID]) {
-	for _, one := range topics {
-		one.Subscribe(context.Background(), func(types.UID) { r.awake() })
-	}
+	// logged is the error of the last pass, or empty.
+	logged string
 }
 
 func (r *runner) awake() {
@@ -105,22 +103,41 @@ func (r *runner) Start(ctx context.Context) error {
 		// The agent ends.
 		return nil
 	}
-	go r.assigned.RunWithContext(ctx)
-	ticker := time.NewTicker(passInterval)
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	running.Go(func() { r.assigned.RunWithContext(ctx) })
+	for _, change := range r.changes {
+		change.Subscribe(ctx, func(types.UID) { r.awake() })
+	}
+	ticker := r.Clock.NewTicker(passInterval)
 	defer ticker.Stop()
 	for {
-		if err := r.pass(ctx); errors.Is(err, ErrRestart) {
+		err := r.pass(ctx)
+		if errors.Is(err, ErrRestart) {
 			return err
-		} else if err != nil && ctx.Err() == nil {
-			r.Log.V(1).Info("this is tried again", "error", err.Error())
 		}
+		r.logChanged(ctx, err)
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
+		case <-ticker.C():
 		case <-r.wake:
 		}
 	}
+}
+
+// logChanged logs the error of a pass, unless that of the pass before was the same. An agent that kcp does not hear has only its log.
+func (r *runner) logChanged(ctx context.Context, err error) {
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != "" && text != r.logged && ctx.Err() == nil {
+		r.Log.Info("this is tried again", "error", text)
+	}
+	r.logged = text
 }
 
 func (r *runner) makeClients() error {
@@ -163,13 +180,13 @@ func (r *runner) pass(ctx context.Context) error {
 	}
 	status, finished, err := r.target.Reconcile(ctx, r.inForce, kubeconfig)
 	report := &assignment.Report{Assignment: r.inForce.Sequence, Problem: cmp.Or(r.problem, r.rulesProblem), Cluster: r.reports.cluster, Status: status, Finished: finished}
-	return errors.Join(err, r.reports.write(ctx, report, time.Now()))
+	return errors.Join(err, r.reports.write(ctx, report, r.Clock.Now()))
 }
 
 // prepare renews the token from time to time, and reads, once, the identity of the cluster and the last report. Another replica may
 // have renewed the token, so that comes first.
 func (r *runner) prepare(ctx context.Context) error {
-	if now := time.Now(); !now.Before(r.nextRenewal) {
+	if now := r.Clock.Now(); !now.Before(r.nextRenewal) {
 		err := r.Credentials.renew(ctx, r.own, now)
 		r.nextRenewal = now.Add(renewInterval)
 		if errors.Is(err, ErrRestart) {
@@ -185,7 +202,7 @@ func (r *runner) prepare(ctx context.Context) error {
 			return fmt.Errorf("cannot read the namespace %s of the agent's own cluster: %w", metav1.NamespaceSystem, err)
 		}
 		r.reports.cluster = string(system.UID)
-		last, err := r.reports.claim(ctx, time.Now())
+		last, err := r.reports.claim(ctx, r.Clock.Now())
 		if err != nil {
 			return err
 		}
@@ -265,10 +282,10 @@ func (r *runner) publish(next *assignment.Assignment) {
 	}
 	if !maps.Equal(schemas, r.schemas) {
 		r.schemas = schemas
-		r.sync.SetSchemas(schemas)
+		r.engine.SetSchemas(schemas)
 	}
-	r.sync.SetCRDs(next.Rules.Installations())
-	if !r.sync.HasPublished() || !slices.Equal(resources, r.sync.Published()) {
-		r.sync.Publish(resources)
+	r.engine.SetCRDs(next.Rules.Installations())
+	if !r.engine.HasPublished() || !slices.Equal(resources, r.engine.Published()) {
+		r.engine.Publish(resources)
 	}
 }

@@ -26,6 +26,7 @@ import (
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -36,6 +37,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/agent/assignment"
+	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/inventories"
@@ -49,16 +51,6 @@ const (
 	agentSilentAfter = 90 * time.Second
 	// agentResyncInterval is how often the hub compares the agent's identity and assignment in the mailbox, which it does not watch.
 	agentResyncInterval = 10 * time.Minute
-)
-
-// Reasons of conditions of a SyncTarget with an agent.
-const (
-	// ReasonAgentNotSeen: no agent has reported yet.
-	ReasonAgentNotSeen = "AgentNotSeen"
-	// ReasonAgentSilent: the agent has not reported for a while.
-	ReasonAgentSilent = "AgentSilent"
-	// ReasonAssignmentFailed: the hub cannot write the assignment of the agent, or the agent does not accept it.
-	ReasonAssignmentFailed = "AssignmentFailed"
 )
 
 // AgentOptions are the dependencies for SyncTargets with an agent.
@@ -142,14 +134,25 @@ func (c *Controller) reconcileAgent(ctx context.Context, request mcreconcile.Req
 	c.Readiness.Set(syncTarget.UID, isSynced(syncTarget), c.Clock.Now())
 	c.setConditions(state, syncTarget.Status.Conditions)
 	result := reconcile.Result{RequeueAfter: agentPollInterval}
-	if apiequality.Semantic.DeepEqual(stored.Status, syncTarget.Status) {
+	if apiequality.Semantic.DeepEqual(stored.Status, syncTarget.Status) && !state.isForgedHub(stored.Status.Hub, c.Replica) {
 		return result, nil
 	}
 	written, err := c.patchStatus(ctx, inventory, stored, syncTarget)
+	if apierrors.IsInvalid(err) && state.agent.report != nil {
+		state.agent.refuse(err)
+		return reconcile.Result{RequeueAfter: time.Second}, nil
+	}
 	if err != nil || written.RequeueAfter > 0 {
 		return written, err
 	}
 	return result, nil
+}
+
+// refuse replaces the status in the last report by the problem that kcp does not accept it. Otherwise the status of the SyncTarget would
+// stay as it was before, whatever that said.
+func (a *agentState) refuse(err error) {
+	a.report.Status = edgev2alpha1.SyncTargetStatus{}
+	a.report.Problem = events.Truncate("kcp refuses the status that it reports: " + err.Error())
 }
 
 // talkToAgent writes the assignment and reads the report. It returns a problem that the status shows; the error is one of kcp.
@@ -283,12 +286,12 @@ func (c *Controller) agentHealth(syncTarget *edgev2alpha1.SyncTarget, state *tar
 		condition.Reason, condition.Message = ReasonAgentSilent, fmt.Sprintf("The agent in the cluster has not reported for %s or more. What it last said about the cluster is not repeated here.", agentSilentAfter)
 		return condition, true
 	case agent.report.Problem != "":
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonAssignmentFailed, "The agent reports, but does not use its assignment: "+agent.report.Problem
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, ReasonAssignmentFailed, "The agent reports a problem: "+agent.report.Problem
 		return condition, true
 	}
 	found := meta.FindStatusCondition(agent.report.Status.Conditions, edgev2alpha1.ConditionHeartbeatHealthy)
 	if found == nil {
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionUnknown, ReasonStarting, "The agent has not looked at its cluster yet."
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionUnknown, ReasonStarting, "The agent has not connected to its cluster yet."
 		return condition, true
 	}
 	return *found, true

@@ -18,6 +18,8 @@ package synctarget
 
 import (
 	"bytes"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -137,6 +139,35 @@ func TestAgentThatRefusesItsAssignmentIsNotReady(t *testing.T) {
 	report.Problem = "it is not the hub's"
 	f.receive(t, report, 1)
 	f.expect(t, metav1.ConditionFalse, ReasonAssignmentFailed)
+}
+
+// A status that kcp refuses must not leave the former one in place for ever.
+func TestRefusedReportIsAProblem(t *testing.T) {
+	f := newAgentFixture()
+	f.receive(t, healthyReport(f.clock.Now()), 1)
+	f.expect(t, metav1.ConditionTrue, ReasonReady)
+	f.clock.Step(time.Second)
+	f.receive(t, healthyReport(f.clock.Now()), 1)
+	f.state.agent.refuse(errors.New("a reason has blanks"))
+	f.expect(t, metav1.ConditionFalse, ReasonAssignmentFailed)
+	if heartbeat := meta.FindStatusCondition(f.syncTarget.Status.Conditions, edgev2alpha1.ConditionHeartbeatHealthy); !strings.Contains(heartbeat.Message, "has blanks") {
+		t.Errorf("got %+v", heartbeat)
+	}
+	f.clock.Step(time.Second)
+	f.receive(t, healthyReport(f.clock.Now()), 1)
+	f.expect(t, metav1.ConditionTrue, ReasonReady)
+}
+
+func TestForgedHub(t *testing.T) {
+	state := &targetState{}
+	for i, shown := range []string{"former", "own", "former"} {
+		if state.isForgedHub(shown, "own") {
+			t.Errorf("%d: %s is taken for forged", i, shown)
+		}
+	}
+	if !state.isForgedHub("mallory", "own") {
+		t.Error("a forged name stays")
+	}
 }
 
 func TestModesOfAgents(t *testing.T) {

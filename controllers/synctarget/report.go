@@ -45,40 +45,6 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
-// Reasons of conditions of a SyncTarget. Conditions also have the reasons of [targets.Health].
-const (
-	ReasonCredentialsMissing = "CredentialsMissing"
-	ReasonCredentialsRefused = "CredentialsRefused"
-	// ReasonCredentialsNotAllowed: the Secret does not list the SyncTarget among those that may use it.
-	ReasonCredentialsNotAllowed = "CredentialsNotAllowed"
-	ReasonTokenExpired          = "TokenExpired"
-	ReasonMailboxNotReady       = "MailboxNotReady"
-	ReasonStarting              = "Starting"
-	ReasonSuspended             = "Suspended"
-	ReasonSyncing               = "Syncing"
-	// ReasonMailboxRebound: the hub syncs, but removes nothing from the target.
-	ReasonMailboxRebound = "MailboxRebound"
-	// ReasonObjectsHidden: the hub syncs, but kcp hides some objects of the mailbox from it.
-	ReasonObjectsHidden = "ObjectsHidden"
-	ReasonReady         = "Ready"
-	// ReasonSharedCluster: an older SyncTarget of the same workspace stands for the same cluster.
-	ReasonSharedCluster = "SharedCluster"
-	// ReasonOtherInventory: a SyncTarget of another inventory workspace leads to a cluster that claims the same identity.
-	ReasonOtherInventory = "OtherInventory"
-	// ReasonNamespacesUnlisted: the hub used namespaces before that the SyncTarget no longer lists.
-	ReasonNamespacesUnlisted = "NamespacesUnlisted"
-	// ReasonDraining: the hub is removing its objects from the target. ReasonDrained: it has removed them.
-	ReasonDraining = "Draining"
-	ReasonDrained  = "Drained"
-	// ReasonCleaningUp: the SyncTarget is being deleted, and the hub cleans up its target. ReasonCleanupBlocked: the cleanup
-	// cannot go on now. ReasonCleanedUp: the cleanup is finished.
-	ReasonCleaningUp     = "CleaningUp"
-	ReasonCleanupBlocked = "CleanupBlocked"
-	ReasonCleanedUp      = "CleanedUp"
-	// ReasonRemovalForced: the SyncTarget is removed although objects may be left on its target.
-	ReasonRemovalForced = "RemovalForced"
-)
-
 // observedState is one reconcile's knowledge of a SyncTarget, from which updateStatus derives the conditions.
 type observedState struct {
 	connection *targets.Connection
@@ -109,7 +75,7 @@ func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster
 		return reconcile.Result{}, err
 	}
 	c.setConditions(state, syncTarget.Status.Conditions)
-	if apiequality.Semantic.DeepEqual(stored.Status, syncTarget.Status) {
+	if apiequality.Semantic.DeepEqual(stored.Status, syncTarget.Status) && !state.isForgedHub(stored.Status.Hub, c.Replica) {
 		return result, nil
 	}
 	written, err := c.patchStatus(ctx, inventory, stored, syncTarget)

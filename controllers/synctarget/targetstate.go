@@ -49,6 +49,8 @@ type targetState struct {
 	conflictSeen bool
 	// conditions are those that the metric has, as the hub has set them last. The controller's lock guards them.
 	conditions []conditionState
+	// formerHub is status.hub as this replica found it, nil until the first reconcile.
+	formerHub *string
 	// isAgent is true if an agent syncs the SyncTarget. The controller's lock guards it. agent is the state of that agent.
 	isAgent bool
 	agent   agentState
@@ -103,4 +105,13 @@ func (c *Controller) takeCredentialsRefused(state *targetState) bool {
 	refused := state.credentialsRefused
 	state.credentialsRefused = false
 	return refused
+}
+
+// isForgedHub reports whether status.hub names neither this replica nor the one that wrote the status before this one observed it. The
+// name of the latter stays until there is something else to write.
+func (s *targetState) isForgedHub(shown, own string) bool {
+	if s.formerHub == nil {
+		s.formerHub = &shown
+	}
+	return shown != own && shown != *s.formerHub
 }

@@ -90,7 +90,7 @@ func (l *Store) readLeader(ctx context.Context) (renewTime time.Time, other stri
 		return l.Reader.Get(ctx, types.NamespacedName{Namespace: l.Namespace, Name: leaderConfigMap}, &leader)
 	})
 	if client.IgnoreNotFound(err) != nil {
-		return time.Time{}, "", readError(err)
+		return time.Time{}, "", l.readError(err)
 	}
 	l.leaderVersion = leader.ResourceVersion
 	renewTime, err = time.Parse(time.RFC3339, leader.Data[renewTimeKey])

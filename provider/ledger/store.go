@@ -140,13 +140,13 @@ func (l *Store) load(ctx context.Context) error {
 			return l.Reader.List(ctx, &list, client.InNamespace(l.Namespace), client.HasLabels{syncTargetLabel}, client.Limit(pageSize), client.Continue(next))
 		})
 		if err != nil {
-			return readError(err)
+			return l.readError(err)
 		}
 		for i := range list.Items {
 			stored := &list.Items[i]
 			entry, err := decode(stored.Data[entryKey])
 			if err != nil {
-				return fmt.Errorf("the ConfigMap %s/%s of the provider workspace: %w", l.Namespace, stored.Name, err)
+				return fmt.Errorf("the ledger entry in the ConfigMap %s/%s: %w", l.Namespace, stored.Name, err)
 			}
 			records[types.UID(stored.Name)] = &record{entry: entry, version: stored.ResourceVersion}
 		}
@@ -161,11 +161,19 @@ func (l *Store) load(ctx context.Context) error {
 	return nil
 }
 
-func readError(err error) error {
-	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+// readError says what to do if the ledger cannot be read.
+func (l *Store) readError(err error) error {
+	isMissing := apierrors.IsForbidden(err) || apierrors.IsNotFound(err)
+	switch {
+	case l.Namespace != Namespace && isMissing:
+		return fmt.Errorf("the agent may not read its records in its namespace %s; apply its manifest again: %w", l.Namespace, err)
+	case l.Namespace != Namespace:
+		return fmt.Errorf("cannot read the agent's records in its namespace %s: %w", l.Namespace, err)
+	case isMissing:
 		return fmt.Errorf("the hub may not read its ledger in the namespace %s of the provider workspace; run `synchub init` again as its administrator: %w", Namespace, err)
+	default:
+		return fmt.Errorf("cannot read the hub's ledger in the provider workspace: %w", err)
 	}
-	return fmt.Errorf("cannot read the hub's ledger in the provider workspace: %w", err)
 }
 
 // WaitForLoad waits until Start has read all entries. If ctx ends first, it returns the error of ctx.
@@ -213,12 +221,12 @@ func (l *Store) Read(ctx context.Context, syncTarget types.UID) (Entry, error) {
 		return l.Reader.Get(ctx, types.NamespacedName{Namespace: l.Namespace, Name: string(syncTarget)}, &stored)
 	})
 	if client.IgnoreNotFound(err) != nil {
-		return Entry{}, readError(err)
+		return Entry{}, l.readError(err)
 	}
 	entry, found := Entry{}, err == nil
 	if found {
 		if entry, err = decode(stored.Data[entryKey]); err != nil {
-			return Entry{}, fmt.Errorf("the ConfigMap %s/%s of the provider workspace: %w", l.Namespace, syncTarget, err)
+			return Entry{}, fmt.Errorf("the ledger entry in the ConfigMap %s/%s: %w", l.Namespace, syncTarget, err)
 		}
 	}
 	l.lock.Lock()
@@ -350,7 +358,7 @@ func (l *Store) refreshRecord(ctx context.Context, syncTarget types.UID, changed
 		return nil
 	}
 	if err != nil {
-		return readError(err)
+		return l.readError(err)
 	}
 	entry, err := decode(stored.Data[entryKey])
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -305,8 +306,11 @@ func TestConfirm(t *testing.T) {
 
 func TestUnreadable(t *testing.T) {
 	forbidden := apierrors.NewForbidden(corev1.Resource("configmaps"), "", errors.New("no"))
-	if err := readError(forbidden); !errors.Is(err, forbidden) || !apierrors.IsForbidden(err) {
-		t.Errorf("got %v", err)
+	for namespace, advice := range map[string]string{"": "synchub init", "synchub-agent": "manifest"} {
+		err := New(Options{Namespace: namespace}).readError(forbidden)
+		if !errors.Is(err, forbidden) || !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), advice) {
+			t.Errorf("got %v", err)
+		}
 	}
 }
 

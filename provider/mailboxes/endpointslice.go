@@ -57,12 +57,13 @@ func (m *Mailboxes) runEndpointSliceInformer(ctx context.Context, client dynamic
 }
 
 // runOnlyEndpoint keeps one endpoint, kcp itself, until ctx ends.
-func (m *Mailboxes) runOnlyEndpoint(ctx context.Context) {
+func (m *Mailboxes) runOnlyEndpoint(ctx context.Context) error {
 	m.setEndpoints([]string{m.kcpConfig.Host()})
 	m.lock.Lock()
 	m.sliceSynced = true
 	m.lock.Unlock()
 	<-ctx.Done()
+	return nil
 }
 
 // listedCluster returns the cluster in which informers list: all of them, or the only mailbox.

@@ -159,6 +159,14 @@ func New(options Options) *Mailboxes {
 
 // Start watches the export's endpoints, and through them all mailboxes, until ctx ends.
 func (m *Mailboxes) Start(ctx context.Context) error {
+	runEndpoints := m.runOnlyEndpoint
+	if m.only == nil {
+		client, err := dynamic.NewForConfig(m.kcpConfig.WorkspaceConfig(m.workspace))
+		if err != nil {
+			return fmt.Errorf("cannot make a client for the provider workspace %s: %w", m.workspace, err)
+		}
+		runEndpoints = func(ctx context.Context) error { return m.runEndpointSliceInformer(ctx, client) }
+	}
 	m.lock.Lock()
 	m.ctx = ctx
 	m.lock.Unlock()
@@ -171,15 +179,7 @@ func (m *Mailboxes) Start(ctx context.Context) error {
 		reviewing.Go(func() { m.runFairShare(ctx) })
 		reviewing.Go(func() { m.runEvictions(ctx) })
 	}
-	if m.only != nil {
-		m.runOnlyEndpoint(ctx)
-		return nil
-	}
-	client, err := dynamic.NewForConfig(m.kcpConfig.WorkspaceConfig(m.workspace))
-	if err != nil {
-		return fmt.Errorf("cannot make a client for the provider workspace %s: %w", m.workspace, err)
-	}
-	return m.runEndpointSliceInformer(ctx, client)
+	return runEndpoints(ctx)
 }
 
 // HasSynced reports whether the hub can work: the endpoints are known, and each cache is filled or has failed to. It ignores

@@ -25,7 +25,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -40,17 +39,18 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/agent/assignment"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/faults"
 	"github.com/synchub-dev/synchub/test/framework/installation"
 	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-const (
-	timeout = 3 * time.Minute
-	// agents is the agent's namespace in its cluster, and the name of its objects there.
-	agents = "synchub-agent"
-)
+// agents is the agent's namespace in its cluster, and the name of its objects there.
+const agents = "synchub-agent"
+
+func TestMain(m *testing.M) { suite.Main(m) }
 
 var (
 	configMaps  = corev1.SchemeGroupVersion.WithResource("configmaps")
@@ -104,6 +104,8 @@ func TestAgent(t *testing.T) {
 	w.expectLeastRights(t)
 	w.expectForgedAssignmentRefused(t)
 	w.expectRecovery(t)
+	w.expectRestartWithoutWrites(t)
+	w.expectRelease(t)
 }
 
 // world is a hub with a SyncTarget "edge" whose cluster has an agent.
@@ -124,27 +126,11 @@ type world struct {
 func start(t *testing.T) *world {
 	t.Helper()
 	w := &world{WithT: NewWithT(t)}
-	w.SetDefaultEventuallyTimeout(timeout)
-	w.SetDefaultEventuallyPollingInterval(100 * time.Millisecond)
-	root, err := framework.RepositoryRoot()
-	w.Expect(err).NotTo(HaveOccurred())
-	w.opts = framework.ServerOptions(root, "agent")
-	w.opts.Log = func(line string) { t.Log(line) }
-	w.Expect(os.RemoveAll(w.opts.Dir)).To(Succeed())
-	t.Cleanup(func() {
-		if logs, err := framework.RemoveFiles(w.opts.Dir, t.Failed()); err != nil || logs != "" {
-			t.Log("logs:", logs, err)
-		}
-	})
-	hosting, err := servers.StartTarget(t.Context(), w.opts, "hosting", servers.TargetOptions{})
-	w.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { w.Expect(hosting.Stop()).To(Succeed()) })
-	w.cluster, err = servers.StartTarget(t.Context(), w.opts, "edge", servers.TargetOptions{})
-	w.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { w.Expect(w.cluster.Stop()).To(Succeed()) })
-	w.kcp, err = servers.StartKCP(t.Context(), w.opts)
-	w.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { w.Expect(w.kcp.Stop()).To(Succeed()) })
+	w.opts = suite.Options(t)
+	hosting := suite.StartTarget(t, "hosting", servers.TargetOptions{})
+	w.cluster = suite.StartTarget(t, "edge", servers.TargetOptions{})
+	w.kcp = suite.KCP(t)
+	var err error
 	w.proxy, err = faults.NewProxy(t.Context(), w.kcp.Config)
 	w.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { _ = w.proxy.Close() })
@@ -293,14 +279,17 @@ func (w *world) expectSync(t *testing.T) {
 // expectLeastRights uses the agent's token where it must not be of use.
 func (w *world) expectLeastRights(t *testing.T) {
 	t.Helper()
-	for _, workspace := range []string{w.inventory.Path, w.install.Workspace, "root"} {
+	w.plugin(t, "register", "other", "--mode=agent", "--output=yaml")
+	other, err := w.inventory.SyncTarget(t.Context(), "other")
+	w.Expect(err).NotTo(HaveOccurred())
+	for _, workspace := range []string{other.Status.Mailbox.Workspace, other.Status.Mailbox.Cluster, w.inventory.Path, w.install.Workspace, "root"} {
 		config := rest.CopyConfig(w.agent)
 		config.Host = strings.TrimSuffix(w.agent.Host, w.agent.Host[strings.Index(w.agent.Host, "/clusters/"):]) + "/clusters/" + workspace
 		_, err := framework.List(t.Context(), config, secrets, "", "")
 		w.Expect(apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)).To(BeTrue(), "%s: %v", workspace, err)
 	}
 	// In its own mailbox it may write bindings, since they are published, but none that gives it more than it has.
-	err := framework.Apply(t.Context(), w.agent, `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: more},
+	err = framework.Apply(t.Context(), w.agent, `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: more},
 		subjects: [{kind: ServiceAccount, name: synchub-agent, namespace: synchub-agent}], roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}}`)
 	w.Expect(err).To(HaveOccurred())
 }
@@ -364,6 +353,41 @@ func (w *world) expectRecovery(t *testing.T) {
 	after := w.objectWrites(t)
 	// One for each of the two ConfigMaps down, one for that up, and one for the status.
 	w.Expect(sum(after)-sum(before)).To(BeEquivalentTo(4), "before %v\nafter %v", before, after)
+}
+
+// expectRestartWithoutWrites starts the agent again, with everything in sync.
+func (w *world) expectRestartWithoutWrites(t *testing.T) {
+	t.Helper()
+	w.end(t, w.process)
+	w.startAgent(t)
+	objects := []string{"settings", "late", "from-the-cluster", "web"}
+	w.Eventually(func() (decided float64, err error) {
+		samples, err := framework.Scrape(t.Context(), "http://"+w.metrics+"/metrics")
+		for sample, count := range samples {
+			if strings.HasPrefix(sample, "synchub_sync_actions_total{") {
+				decided += count
+			}
+		}
+		return decided, err
+	}).Should(BeNumerically(">=", len(objects)), "it has decided about every object")
+	// A change goes after all that the start may have queued.
+	w.Expect(framework.Patch(t.Context(), w.mailbox, configMaps, "shop", "settings", `{"data": {"entry": "restarted"}}`)).To(Succeed())
+	w.eventuallyField(t, w.cluster.Config, "settings", "restarted", "data", "entry")
+	w.Expect(sum(w.objectWrites(t))).To(BeEquivalentTo(1), "%v", w.objectWrites(t))
+}
+
+// expectRelease deletes the SyncTarget. By default the agent leaves the objects, without the hub's marks.
+func (w *world) expectRelease(t *testing.T) {
+	t.Helper()
+	w.Expect(framework.Delete(t.Context(), w.inventory.Config, installation.SyncTargets, "", "edge")).To(Succeed())
+	w.Eventually(framework.Exists).WithContext(t.Context()).WithArguments(w.inventory.Config, installation.SyncTargets, "", "edge").
+		Should(BeFalse(), func() string { return w.process.LogTail(20) })
+	for _, name := range []string{"settings", "late"} {
+		left, err := framework.Get(t.Context(), w.cluster.Config, configMaps, "shop", name)
+		w.Expect(err).NotTo(HaveOccurred())
+		w.Expect(left.GetLabels()).NotTo(HaveKey(ownership.OwnerLabel))
+		w.Expect(left.GetAnnotations()).NotTo(HaveKey(ownership.MarkAnnotation))
+	}
 }
 
 // eventuallySilent waits until the hub says that the agent is silent.

@@ -37,13 +37,13 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/installation"
 	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-const (
-	timeout = 3 * time.Minute
-	// other is the shard beside the root shard.
-	other = "second"
-)
+// other is the shard beside the root shard.
+const other = "second"
+
+func TestMain(m *testing.M) { suite.Main(m) }
 
 var (
 	configMaps     = corev1.SchemeGroupVersion.WithResource("configmaps")
@@ -122,24 +122,12 @@ type member struct {
 func start(t *testing.T) *hub {
 	t.Helper()
 	h := &hub{WithT: NewWithT(t), members: map[string]member{}}
-	h.SetDefaultEventuallyTimeout(timeout)
-	root, err := framework.RepositoryRoot()
-	h.Expect(err).NotTo(HaveOccurred())
-	opts := framework.ServerOptions(root, "shards")
-	opts.Log = func(line string) { t.Log(line) }
-	h.Expect(os.RemoveAll(opts.Dir)).To(Succeed())
-	t.Cleanup(func() {
-		if logs, err := framework.RemoveFiles(opts.Dir, t.Failed()); err != nil || logs != "" {
-			t.Log("logs:", logs, err)
-		}
-	})
-	cluster, err := servers.StartTarget(t.Context(), opts, "hosting", servers.TargetOptions{})
-	h.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { h.Expect(cluster.Stop()).To(Succeed()) })
+	opts, cluster := suite.Options(t), suite.StartTarget(t, "hosting", servers.TargetOptions{})
 	h.target = cluster.Config
-	h.kcp, err = servers.StartShardedKCP(t.Context(), opts, other)
-	h.Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() { h.Expect(h.kcp.Stop()).To(Succeed()) })
+	h.kcp = suite.Start(t, func(ctx context.Context, options servers.Options) (*servers.ShardedKCP, error) {
+		return servers.StartShardedKCP(ctx, options, other)
+	})
+	var err error
 
 	h.Eventually(framework.Apply).WithContext(t.Context()).WithArguments(h.kcp.Workspace("root"), fmt.Sprintf(onRootShard, "synchub", "universal")).Should(Succeed())
 	h.install, err = installation.New(t.Context(), opts, h.kcp.KCP, cluster, filepath.Join(opts.Bin, "synchub-race"), 1)

@@ -22,7 +22,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -119,6 +121,44 @@ func TestMessagesAreBounded(t *testing.T) {
 	report := &Report{Mailbox: mailbox, Problem: string(bytes.Repeat([]byte("x"), maxReport))}
 	if _, _, err := EncodeReport(newSealer(1), report); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A report is shortened rather than not sent.
+func TestLargeReportsAreShortened(t *testing.T) {
+	for name, test := range map[string]struct {
+		resources, message int
+		cut, isReduced     bool
+	}{
+		"small":          {10, 1000, false, false},
+		"long messages":  {100, 4000, true, false},
+		"many resources": {4000, 1000, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			message := strings.Repeat("é", test.message/2)
+			report := &Report{Mailbox: mailbox}
+			report.Status.Conditions = []metav1.Condition{{Type: "Ready", Message: message}}
+			for range test.resources {
+				report.Status.SyncedResources = append(report.Status.SyncedResources, edgev2alpha1.SyncedResource{Resource: "widgets", Message: message})
+			}
+			text, seal, err := EncodeReport(newSealer(1), report)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := DecodeReport(newSealer(1), mailbox, text, seal)
+			if err != nil || len(found.Status.Conditions) != 1 {
+				t.Fatalf("got %+v, %v", found, err)
+			}
+			if got := found.Status.Conditions[0].Message; (got != message) != test.cut || !utf8.ValidString(got) {
+				t.Errorf("the message is %q", got)
+			}
+			if (found.Problem != "") != test.isReduced || (len(found.Status.SyncedResources) == 0) != test.isReduced {
+				t.Errorf("%d resources, problem %q", len(found.Status.SyncedResources), found.Problem)
+			}
+			if report.Status.Conditions[0].Message != message || len(report.Status.SyncedResources) != test.resources {
+				t.Error("the agent's own status was changed")
+			}
+		})
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
@@ -96,16 +97,51 @@ func DecodeAssignment(sealer *ownership.Sealer, mailbox string, content []byte, 
 	return assignment, nil
 }
 
-// EncodeReport returns a report as an annotation, with its seal.
+// EncodeReport returns a report as an annotation, with its seal. If the status is too large, its messages are cut. If that is not enough,
+// only the conditions are left, and the problem says so: an agent with much to tell must not seem to be silent.
 func EncodeReport(sealer *ownership.Sealer, report *Report) (text, seal string, err error) {
-	content, err := json.Marshal(report)
-	if err != nil {
-		return "", "", fmt.Errorf("cannot encode the report: %w", err)
+	shortened := *report
+	for _, shorten := range []func(*Report){func(*Report) {}, cutMessages, keepConditions} {
+		shorten(&shortened)
+		content, err := json.Marshal(shortened)
+		if err != nil {
+			return "", "", fmt.Errorf("cannot encode the report: %w", err)
+		}
+		if len(content) <= maxReport {
+			return string(content), sealer.SealText(purposeReport, string(content)), nil
+		}
 	}
-	if len(content) > maxReport {
-		return "", "", fmt.Errorf("%w: %d bytes, of which %d can be stored", ErrTooLarge, len(content), maxReport)
+	return "", "", fmt.Errorf("%w: more than the %d bytes that can be stored", ErrTooLarge, maxReport)
+}
+
+// maxShortMessage is the length to which the messages of a large report are cut, in bytes.
+const maxShortMessage = 256
+
+// cutMessages cuts all messages of a report.
+func cutMessages(report *Report) {
+	report.Status = *report.Status.DeepCopy()
+	cut := func(message *string) {
+		if len(*message) > maxShortMessage {
+			*message = strings.ToValidUTF8((*message)[:maxShortMessage], "") + "…"
+		}
 	}
-	return string(content), sealer.SealText(purposeReport, string(content)), nil
+	for i := range report.Status.Conditions {
+		cut(&report.Status.Conditions[i].Message)
+	}
+	for i := range report.Status.SyncedResources {
+		cut(&report.Status.SyncedResources[i].Message)
+	}
+	for i := range report.Status.Failures {
+		cut(&report.Status.Failures[i].Message)
+	}
+}
+
+// keepConditions removes everything but the conditions from the status of a report.
+func keepConditions(report *Report) {
+	report.Status = edgev2alpha1.SyncTargetStatus{Conditions: report.Status.Conditions}
+	if report.Problem == "" {
+		report.Problem = "its status is too large to be reported"
+	}
 }
 
 // DecodeReport returns the report of the agent of a mailbox.
