@@ -244,6 +244,8 @@ func TestAgainstKCP(t *testing.T) {
 		w.syncTarget("one", map[string]string{"env": "prod"})
 		w.setReady("one")
 		before := []edgev2alpha1.Location{w.expect("prod", 1, 1, ReasonReady), w.expect("test", 0, 0, ReasonReady)}
+		// The last of the workspace to be written may be the marker.
+		w.expect("marker", 0, 0, ReasonReady)
 		stop()
 		written := writes(t)
 		env.Start(t, register)

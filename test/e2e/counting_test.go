@@ -158,6 +158,15 @@ func quiet(ctx context.Context) {
 	Expect(hub.WaitIdle(ctx, time.Second, boundedByTime...)).To(Succeed())
 }
 
+// settled returns when the hub has made no request for a change, nor written a status whose rate it limits, for longer than it puts
+// off such a status.
+func settled(ctx context.Context) {
+	GinkgoHelper()
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	Expect(hub.WaitIdle(ctx, 7*time.Second)).To(Succeed())
+}
+
 // looked returns how many objects of a SyncTarget the hub has reconciled.
 func looked(ctx context.Context, syncTarget string) (total float64) {
 	samples, err := hub.Metrics(ctx)
