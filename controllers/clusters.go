@@ -32,10 +32,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
+	"github.com/synchub-dev/synchub/controllers/internal/leadership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/placement"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
+	"github.com/synchub-dev/synchub/provider/fence"
 	"github.com/synchub-dev/synchub/provider/inventories"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
@@ -60,7 +62,7 @@ type clusters struct {
 	targets        *targets.Registry
 }
 
-func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *changes, options Options) (*clusters, error) {
+func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *changes, scope leadership.Scope, options Options) (*clusters, error) {
 	provider, err := cluster.New(options.Access.WorkspaceConfig(options.Workspace), func(o *cluster.Options) { o.Scheme = hosting.GetScheme() })
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach the provider workspace %s: %w", options.Workspace, err)
@@ -108,7 +110,7 @@ func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *
 			TotalBytes:     options.TargetsBytes,
 
 			AggregateMetrics: options.AggregateMetrics,
-			Fence:            options.Fence,
+			Fence:            func(syncTarget types.UID) *fence.Fence { return scope.Fence(syncTarget, options.Fence) },
 		}),
 	}, nil
 }

@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/go-logr/logr"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
@@ -75,6 +76,11 @@ type Options struct {
 	Workspace string
 	// Fence refuses the hub's writes to kcp and to targets while this replica does not hold the Lease; nil refuses none.
 	Fence *fence.Fence
+	// Sharded divides the SyncTargets among all replicas. Living returns their names, with this one's. It needs a Lease, whose times
+	// those of partitions are too.
+	Sharded                      bool
+	Living                       func() []string
+	LeaseDuration, RenewDeadline time.Duration
 	// ColdStandby makes replicas that do not lead only wait. By default they fill their caches meanwhile.
 	ColdStandby bool
 	// Replica is the name of this replica.
@@ -127,6 +133,8 @@ type changes struct {
 	connection, unauthorized topic.Topic[types.UID]
 	// state: the sync manager's state of the SyncTarget. objects: its configs, or the objects that they select.
 	state, objects topic.Topic[types.UID]
+	// partition: those that this replica has got or lost.
+	partition topic.Topic[int]
 	// copies: how far the hub has come with copies of placements in mailboxes.
 	copies topic.Topic[objectsync.ObjectRef]
 	// readiness: whether the SyncTarget is Ready. It knows the states, too.
@@ -140,21 +148,25 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 		return err
 	}
 	changed := &changes{}
-	clusters, err := newClusters(hosting, identity, changed, options)
+	var syncTargets *synctarget.Controller
+	scope, partitions, err := newScope(hosting, changed, func(partition int) { syncTargets.StopPartition(partition) }, options)
+	if err != nil {
+		return err
+	}
+	clusters, err := newClusters(hosting, identity, changed, scope, options)
 	if err != nil {
 		return err
 	}
 	logPlacementUnavailable(ctx, clusters.provider.GetAPIReader(), options)
 	quota := mailbox.NewQuota(clusters.provider, options.MaxMailboxes, options.Log.WithName("mailbox"))
 	locator := newLocator(clusters, quota, options)
-	elected := leadership.Elected(hosting.Elected())
-	syncManager := newSyncManager(clusters, identity, changed, elected, options)
+	syncManager := newSyncManager(clusters, identity, changed, scope, options)
 	agentRules := &assignment.Store{}
-	syncTargets := synctarget.NewController(synctarget.Options{
+	syncTargets = synctarget.NewController(synctarget.Options{
 		Agents: synctarget.AgentOptions{
 			Rules: agentRules, WorkspaceConfig: options.Access.WorkspaceConfig, BindingSelector: bootstrap.MailboxBindingSelector(identity),
 		},
-		Replica: options.Replica, Elected: elected, Manager: clusters.standbyInventories, Registry: clusters.targets, Sync: syncManager, Ledger: clusters.ledger, Mailboxes: locator,
+		Replica: options.Replica, Scope: scope, Manager: clusters.standbyInventories, Registry: clusters.targets, Sync: syncManager, Ledger: clusters.ledger, Mailboxes: locator,
 		ConnectionChanged: &changed.connection, StateChanged: &changed.state, Unauthorized: &changed.unauthorized, Readiness: &changed.readiness,
 		Clock: clock.RealClock{}, Log: options.Log.WithName("synctarget"),
 	})
@@ -165,6 +177,10 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 		return err
 	}
 	standby := standbyHosting(hosting, options)
+	holders := hosting
+	if options.Sharded {
+		holders = standby
+	}
 	return errors.Join(
 		clusters.addTo(hosting, standby),
 		hosting.Add(quota),
@@ -176,11 +192,12 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 		fleet.Register(),
 		placement.Register(hosting),
 		schemas.Register(hosting),
-		newExports(hosting, clusters, identity, syncManager, agentRules, placement, elected, options).Register(standby),
+		newExports(hosting, clusters, identity, syncManager, agentRules, placement, scope.Elected, options).Register(standby),
 		syncManager.Register(standby),
-		syncerconfig.NewController(clusters.mailboxes, syncManager, clock.RealClock{}, options.Log.WithName("syncerconfig")).Register(hosting),
+		syncerconfig.NewController(clusters.mailboxes, syncManager, clock.RealClock{}, options.Log.WithName("syncerconfig")).Register(holders),
+		addPartitions(hosting, partitions),
 		hosting.Add(kubeconfigWatcher{options.Access, options.Log.WithName("kcp")}),
-		hosting.AddReadyzCheck("kcp-caches", cachesReadyCheck(elected, clusters.mailboxes, options)),
+		hosting.AddReadyzCheck("kcp-caches", cachesReadyCheck(scope.Elected, clusters.mailboxes, options)),
 	)
 }
 
@@ -224,7 +241,7 @@ func newPlacement(clusters *clusters, view *fleet.Fleet, sync *syncmanager.Manag
 }
 
 // newSyncManager returns the manager that runs the sync controllers of each SyncTarget.
-func newSyncManager(clusters *clusters, identity bootstrap.Identity, changed *changes, elected leadership.Elected, options Options) *syncmanager.Manager {
+func newSyncManager(clusters *clusters, identity bootstrap.Identity, changed *changes, scope leadership.Scope, options Options) *syncmanager.Manager {
 	return syncmanager.New(syncmanager.Options{
 		Mailboxes:           clusters.mailboxes,
 		CachePolicy:         clusters.cachePolicy,
@@ -237,7 +254,7 @@ func newSyncManager(clusters *clusters, identity bootstrap.Identity, changed *ch
 		StateChanged:        &changed.state,
 		ObjectsChanged:      &changed.objects,
 		ObjectStates:        &changed.copies,
-		Elected:             elected,
+		Scope:               scope,
 		Checker:             schemacheck.NewChecker(clock.RealClock{}),
 		NameClearer:         &namelock.Clearer{ConfigFor: options.Access.WorkspaceConfig},
 		AggregateMetrics:    options.AggregateMetrics,

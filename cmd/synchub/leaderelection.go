@@ -40,6 +40,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
 	"github.com/synchub-dev/synchub/apis/config/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers"
 	"github.com/synchub-dev/synchub/provider/fence"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/replicas"
@@ -75,27 +76,29 @@ func (l leaseEvents) GetEventRecorderFor(name string) record.EventRecorder {
 	return l.broadcaster.NewRecorder(l.scheme, corev1.EventSource{Component: name})
 }
 
-// addReplicaMonitor adds what announces in the hosting cluster that this replica reaches kcp, and ends a leader that does not. Without
-// leader election there is nothing to add.
-func addReplicaMonitor(hosting manager.Manager, replica replicaIdentity, settings v1alpha1.LeaderElectionConfiguration, providerWorkspace string, access *kcp.ConfigProvider, log logr.Logger) error {
-	if !settings.LeaderElect {
-		return nil
-	}
+// newReplicaMonitor returns what announces in the hosting cluster that this replica reaches kcp, and ends one with work that does not.
+func newReplicaMonitor(hosting manager.Manager, replica replicaIdentity, settings v1alpha1.LeaderElectionConfiguration, hub controllers.Options, log logr.Logger) (*replicas.Monitor, error) {
 	scheme := runtime.NewScheme()
 	if err := coordinationv1.AddToScheme(scheme); err != nil {
-		return err
+		return nil, err
 	}
 	leases, err := client.New(hosting.GetConfig(), client.Options{HTTPClient: hosting.GetHTTPClient(), Scheme: scheme})
 	if err != nil {
-		return fmt.Errorf("cannot make a client for the Leases of replicas: %w", err)
+		return nil, fmt.Errorf("cannot make a client for the Leases of replicas: %w", err)
 	}
-	return hosting.Add(replicas.New(replicas.Options{
-		Hosting: leases, Namespace: settings.Namespace, Name: replica.name, Pod: replica.pod, Elected: hosting.Elected(), Clock: clock.RealClock{}, Log: log.WithName("replicas"),
+	working := hosting.Elected()
+	if hub.Sharded {
+		always := make(chan struct{})
+		close(always)
+		working = always
+	}
+	return replicas.New(replicas.Options{
+		Hosting: leases, Namespace: settings.Namespace, Name: replica.name, Pod: replica.pod, Elected: working, Clock: clock.RealClock{}, Log: log.WithName("replicas"),
 		Reach: func(ctx context.Context) error {
-			_, err := kcp.WhoAmI(ctx, access.WorkspaceConfig(providerWorkspace))
+			_, err := kcp.WhoAmI(ctx, hub.Access.WorkspaceConfig(hub.Workspace))
 			return err
 		},
-	}))
+	}), nil
 }
 
 // replicaIdentity says which replica this is.

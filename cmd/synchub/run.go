@@ -174,6 +174,7 @@ func (o *runOptions) completeHub() error {
 	}
 	if s.LeaderElection.LeaderElect {
 		o.hub.Lease = types.NamespacedName{Namespace: s.LeaderElection.Namespace, Name: leaseName}
+		o.hub.LeaseDuration, o.hub.RenewDeadline = s.LeaderElection.LeaseDuration.Duration, s.LeaderElection.RenewDeadline.Duration
 	}
 	return nil
 }
@@ -248,10 +249,17 @@ func (o *runOptions) run(ctx context.Context) error {
 		o.hub.Tracer = exporter.Tracer()
 		defer flushTraces(exporter, log)
 	}
-	if err := controllers.Setup(starting, hosting, o.hub); err != nil {
-		return err
+	if s.LeaderElection.LeaderElect {
+		monitor, err := newReplicaMonitor(hosting, replica, s.LeaderElection, o.hub, log)
+		if err != nil {
+			return err
+		}
+		if err := hosting.Add(monitor); err != nil {
+			return err
+		}
+		o.hub.Living = monitor.Living
 	}
-	if err := addReplicaMonitor(hosting, replica, s.LeaderElection, o.hub.Workspace, access, log); err != nil {
+	if err := controllers.Setup(starting, hosting, o.hub); err != nil {
 		return err
 	}
 	log.Info("starting", "version", version, "commit", commit, "kcp", access.Host(), "providerWorkspace", o.hub.Workspace)

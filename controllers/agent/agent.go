@@ -98,7 +98,7 @@ func Setup(cluster manager.Manager, assigned *assignment.Assignment, options Opt
 	})
 	registry := targets.NewRegistry(targets.Options{
 		FieldManager: ownership.FieldManager(assigned.Hub), Limits: options.TargetLimits, Clock: options.Clock, Log: options.Log.WithName("target"),
-		OnChange: connectionChanged.Publish, OnUnauthorized: unauthorized.Publish, CacheLimits: options.TargetCacheLimits, Fence: options.Fence,
+		OnChange: connectionChanged.Publish, OnUnauthorized: unauthorized.Publish, CacheLimits: options.TargetCacheLimits, Fence: func(types.UID) *fence.Fence { return options.Fence },
 	})
 	sync := syncmanager.New(syncmanager.Options{
 		Mailboxes: boxes, CachePolicy: cachePolicy, InventoryStore: syncmanager.LedgerInventoryStore{Store: state}, KnownSyncTargets: state.SyncTargets,

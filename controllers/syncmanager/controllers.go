@@ -239,7 +239,7 @@ func (m *Manager) startController(state *targetState, resource plan.Resource, fo
 		Log:                 log,
 	}, state.matcher)
 	state.lock.Lock()
-	state.syncControllers[resource.GroupResource()] = &syncController{controller, m.Clock.Now(), m.run(controller.Run, log)}
+	state.syncControllers[resource.GroupResource()] = &syncController{controller, m.Clock.Now(), m.run(target.UID, controller.Run, log)}
 	state.lock.Unlock()
 	state.forwardCompletenessRequests(controller)
 }

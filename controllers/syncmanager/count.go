@@ -104,7 +104,9 @@ func (m *Manager) hasObservedAllTargets() bool {
 	if m.observedAll {
 		return true
 	}
-	isUnobserved := func(syncTarget types.UID) bool { return !m.observed[syncTarget] }
+	isUnobserved := func(syncTarget types.UID) bool {
+		return !m.observed[syncTarget] && (!m.Scope.IsDivided() || m.Scope.Holds(syncTarget))
+	}
 	isOver := !m.startedAt.IsZero() && !m.Clock.Now().Before(m.startedAt.Add(countTimeout))
 	m.observedAll = isOver || loaded && !slices.ContainsFunc(known, isUnobserved)
 	if m.observedAll {

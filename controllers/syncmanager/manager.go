@@ -137,8 +137,8 @@ type Options struct {
 	ObjectStates *topic.Topic[objectsync.ObjectRef]
 	// CachePolicy is that of the mailboxes.
 	CachePolicy *CachePolicy
-	// Elected tells whether this replica leads; without, it does.
-	Elected leadership.Elected
+	// Scope tells what this replica does.
+	Scope leadership.Scope
 	// AggregateMetrics makes the series of a SyncTarget those of all its resources together.
 	AggregateMetrics bool
 	// Tracer records traces of changed objects; nil records none.
@@ -172,7 +172,7 @@ type Manager struct {
 	targets map[types.UID]*targetState
 	// notSynced holds the reasons why SyncTargets are not synced, as passed to SetNotSynced.
 	notSynced map[types.UID]NotSynced
-	// startedAt is when this replica began to lead. observed are the SyncTargets that have been assigned or unassigned since. It is nil
+	// startedAt is when this replica began to sync. observed are the SyncTargets that have been assigned or unassigned since. It is nil
 	// once observedAll is true.
 	startedAt   time.Time
 	observed    map[types.UID]bool
@@ -226,9 +226,9 @@ func (m *Manager) Register(hosting manager.Manager) error {
 
 // Start waits until ctx ends, and returns after all controllers that the manager runs have ended.
 func (m *Manager) Start(ctx context.Context) error {
-	if m.Elected != nil {
+	if elected := m.Scope.Elected; elected != nil && !m.Scope.IsDivided() {
 		select {
-		case <-m.Elected:
+		case <-elected:
 		case <-ctx.Done():
 		}
 	}

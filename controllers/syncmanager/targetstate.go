@@ -25,6 +25,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
@@ -240,8 +241,8 @@ type runner struct {
 }
 
 // run runs a controller until [runner.stop], or until the manager ends.
-func (m *Manager) run(controller func(context.Context) error, log logr.Logger) runner {
-	ctx, cancel := context.WithCancel(m.ctx)
+func (m *Manager) run(syncTarget types.UID, controller func(context.Context) error, log logr.Logger) runner {
+	ctx, cancel := context.WithCancel(m.Scope.Context(m.ctx, syncTarget))
 	started := runner{cancel, make(chan struct{})}
 	go func() {
 		defer close(started.done)

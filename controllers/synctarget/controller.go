@@ -67,6 +67,9 @@ import (
 // heartbeatInterval is how often the hub writes the heartbeat of a healthy target. A quiet SyncTarget has no other status writes.
 const heartbeatInterval = time.Minute
 
+// quotaRetryInterval is how often the hub looks whether the quota has been decided.
+const quotaRetryInterval = time.Second
+
 // workers is how many SyncTargets are reconciled at once. A reconcile waits for kcp and for sync controllers that stop, and a
 // slow one must not delay the other SyncTargets.
 const workers = 32
@@ -86,8 +89,10 @@ type Options struct {
 
 	// Readiness is told which SyncTargets are Ready; nil tells nobody.
 	Readiness *readiness.Registry
-	// Elected tells whether this replica leads; without, it does. Another replica only prepares to lead.
-	Elected leadership.Elected
+	// Scope tells what this replica does. If SyncTargets are not divided, one that does not lead prepares to lead.
+	Scope leadership.Scope
+	// LedgerChanged carries SyncTargets whose entries another replica has changed; nil if SyncTargets are not divided.
+	LedgerChanged *topic.Topic[types.UID]
 
 	// Replica is the name of this replica, for status.hub.
 	Replica string
@@ -165,7 +170,9 @@ func (c *Controller) Register() error {
 		WatchesRawSource(topic.Source(c.StateChanged, c.onChanged)).
 		WatchesRawSource(topic.Source(c.Unauthorized, c.onUnauthorized)).
 		WatchesRawSource(topic.Source(c.Agents.changed(), c.onRulesChanged)).
-		WatchesRawSource(leadership.Source(c.Elected, c.onElected)).
+		WatchesRawSource(leadership.Source(c.Scope.Elected, c.onElected)).
+		WatchesRawSource(topic.Source(c.Scope.PartitionChanged, c.onPartitionChanged)).
+		WatchesRawSource(topic.Source(c.LedgerChanged, c.onChanged)).
 		Complete(c)
 }
 
@@ -199,9 +206,10 @@ type requestQueue = workqueue.TypedRateLimitingInterface[mcreconcile.Request]
 func (c *Controller) onChanged(_ requestQueue, syncTarget types.UID) { c.enqueue(syncTarget) }
 
 // Reconcile connects one SyncTarget, assigns, drains or cleans up its target, and writes its status. It waits until the ledger is
-// loaded. On a replica that does not lead it only prepares the SyncTarget.
+// loaded. On a replica that does not lead it only prepares the SyncTarget or, if SyncTargets are divided and another replica holds it,
+// follows that one.
 func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request) (reconcile.Result, error) {
-	if !c.Elected.Leads() {
+	if !c.Scope.IsDivided() && !c.Scope.Leads() {
 		return reconcile.Result{}, c.prepare(ctx, request)
 	}
 	if err := c.Ledger.WaitForLoad(ctx); err != nil {
@@ -223,6 +231,17 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 		// The mailbox controller reports it. The hub does not know the spec of such an object, and must not stop anything because of it.
 		return reconcile.Result{}, nil
 	}
+	if c.Scope.IsDivided() {
+		c.track(request, syncTarget.UID)
+		c.setAgent(&syncTarget)
+		if !c.holds(&syncTarget) {
+			return c.follow(ctx, request, inventory, &syncTarget)
+		}
+		ctx = c.contextOf(ctx, &syncTarget)
+		if err := c.takeOver(ctx, syncTarget.UID); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
 	if syncTarget.DeletionTimestamp != nil {
 		c.indexSecret(request, &syncTarget)
 		return c.reconcileDelete(ctx, request, inventory, &syncTarget)
@@ -230,7 +249,11 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 	// A SyncTarget without a mailbox gets no connection either, so that it costs nothing.
 	switch c.quotaState(request, syncTarget.UID) {
 	case mailbox.QuotaUndecided:
-		return reconcile.Result{RequeueAfter: time.Second}, nil
+		if !c.Scope.Leads() {
+			// The leader makes the mailbox, and records it in the ledger.
+			return reconcile.Result{}, nil
+		}
+		return reconcile.Result{RequeueAfter: quotaRetryInterval}, nil
 	case mailbox.QuotaExceeded:
 		return c.reportQuotaExceeded(ctx, inventory, &syncTarget)
 	case mailbox.QuotaGranted:
@@ -323,16 +346,21 @@ func (c *Controller) updateAssignment(request mcreconcile.Request, syncTarget *e
 
 // Stop ends all work of the hub for a SyncTarget. It returns once the hub no longer writes to the target.
 func (c *Controller) Stop(syncTarget types.UID) {
-	c.stopDrain(syncTarget)
-	c.Sync.Unassign(syncTarget)
-	c.Sync.SetNotSynced(syncTarget, syncmanager.NotSynced{})
-	c.Registry.Disconnect(syncTarget)
+	c.release(syncTarget)
 	c.Readiness.Forget(syncTarget)
 	c.lock.Lock()
 	delete(c.cleanedUp, syncTarget)
 	concerned := c.identities.delete(syncTarget)
 	c.lock.Unlock()
 	c.enqueue(concerned...)
+}
+
+// release ends what this replica does for a SyncTarget. It returns once the replica no longer writes to the target.
+func (c *Controller) release(syncTarget types.UID) {
+	c.stopDrain(syncTarget)
+	c.Sync.Unassign(syncTarget)
+	c.Sync.SetNotSynced(syncTarget, syncmanager.NotSynced{})
+	c.Registry.Disconnect(syncTarget)
 }
 
 // enqueue enqueues SyncTargets. It does nothing before the controller starts, and for those that the controller has not observed.

@@ -156,9 +156,9 @@ func (c *Controller) forceRemoval(ctx context.Context, inventory cluster.Cluster
 
 // finishCleanup marks the SyncTarget as cleaned up, so that the mailbox controller deletes the mailbox.
 func (c *Controller) finishCleanup(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, reason, message string) (reconcile.Result, error) {
-	c.lock.Lock()
-	c.cleanedUp[syncTarget.UID] = true
-	c.lock.Unlock()
+	if err := c.recordCleanedUp(ctx, syncTarget); err != nil {
+		return reconcile.Result{}, err
+	}
 	return c.updateDeletingStatus(ctx, inventory, syncTarget, reason, message)
 }
 
@@ -183,7 +183,22 @@ func (c *Controller) updateDeletingStatus(ctx context.Context, inventory cluster
 func (c *Controller) IsCleanedUp(syncTarget types.UID) bool {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	return c.cleanedUp[syncTarget]
+	return c.cleanedUp[syncTarget] || c.Scope.IsDivided() && c.Ledger.Get(syncTarget).CleanedUp
+}
+
+// recordCleanedUp notes that this replica has finished with the target, in the ledger too if another replica may be the leader.
+func (c *Controller) recordCleanedUp(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) error {
+	if c.Scope.IsDivided() {
+		if err := c.Ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) {
+			entry.Name, entry.Inventory, entry.CleanedUp = syncTarget.Name, string(logicalcluster.From(syncTarget)), true
+		}); err != nil {
+			return err
+		}
+	}
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	c.cleanedUp[syncTarget.UID] = true
+	return nil
 }
 
 func drainModeOf(syncTarget *edgev2alpha1.SyncTarget) drain.Mode {

@@ -106,7 +106,7 @@ func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request
 func (c *Controller) launchDrain(parent context.Context, uid types.UID, connection *targets.Connection, mode drain.Mode, previous *edgev2alpha1.CleanupStatus, log logr.Logger,
 	store func(context.Context, *drainRun, edgev2alpha1.CleanupStatus) error,
 ) *drainRun {
-	ctx, cancel := context.WithCancel(parent)
+	ctx, cancel := context.WithCancel(c.Scope.Context(parent, uid))
 	started := &drainRun{mode: mode, connection: connection, startedAt: c.Clock.Now(), cancel: cancel, done: make(chan struct{})}
 	c.lock.Lock()
 	c.drains[uid] = started

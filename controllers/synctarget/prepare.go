@@ -88,7 +88,7 @@ func mayPrepare(syncTarget *edgev2alpha1.SyncTarget, known ledger.Entry) bool {
 func (c *Controller) markPrepared(request mcreconcile.Request) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	if c.Elected.Leads() {
+	if c.Scope.Leads() {
 		// onElected may have run already.
 		c.queue.Add(request)
 		return
@@ -108,6 +108,13 @@ func (c *Controller) forgetPrepared(request mcreconcile.Request) {
 func (c *Controller) onElected(queue requestQueue) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
+	if c.Scope.IsDivided() {
+		// The leader has agents, and answers for the quota of mailboxes.
+		for _, request := range c.requests {
+			queue.Add(request)
+		}
+		return
+	}
 	now := c.Clock.Now()
 	for uid, state := range c.states {
 		c.states[uid] = &targetState{since: now, secret: state.secret, supersededVersion: state.supersededVersion}

@@ -28,6 +28,7 @@ import (
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/leadership"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
@@ -64,7 +65,7 @@ func TestAllIsReconciledWhenTheReplicaLeads(t *testing.T) {
 	g := NewWithT(t)
 	elected := make(chan struct{})
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
-	controller := NewController(Options{Elected: elected, Sync: syncmanager.New(syncmanager.Options{}), Clock: clock})
+	controller := NewController(Options{Scope: leadership.Scope{Elected: elected}, Sync: syncmanager.New(syncmanager.Options{}), Clock: clock})
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[mcreconcile.Request]())
 	t.Cleanup(queue.ShutDown)
 	controller.queue = queue

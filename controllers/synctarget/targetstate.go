@@ -51,6 +51,8 @@ type targetState struct {
 	conditions []conditionState
 	// formerHub is status.hub as this replica found it, nil until the first reconcile.
 	formerHub *string
+	// tookOver is true once this replica, as the holder, has read what the former holder recorded.
+	tookOver bool
 	// isAgent is true if an agent syncs the SyncTarget. The controller's lock guards it. agent is the state of that agent.
 	isAgent bool
 	agent   agentState

@@ -17,6 +17,7 @@ limitations under the License.
 package fence
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -64,7 +65,16 @@ func (f *Fence) IsOpen() bool {
 	return until != nil && !until.isOver(f.clock.Now())
 }
 
-// Wrap returns a transport that sends writes only while the fence is open, and reads always. The error is [ErrClosed] otherwise.
+type contextKey struct{}
+
+// NewContext returns a context whose requests another fence lets through, in place of that of their transport: a transport that serves many
+// purposes, of which each has a Lease of its own.
+func NewContext(ctx context.Context, fence *Fence) context.Context {
+	return context.WithValue(ctx, contextKey{}, fence)
+}
+
+// Wrap returns a transport that sends writes only while the fence is open, and reads always. The error is [ErrClosed] otherwise. The fence
+// of the context of a request, if there is one, decides in place of this one.
 func (f *Fence) Wrap(next http.RoundTripper) http.RoundTripper {
 	if f == nil {
 		return next
@@ -80,13 +90,20 @@ type roundTripper struct {
 var _ utilnet.RoundTripperWrapper = &roundTripper{}
 
 func (r *roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
-	if isWrite(request) && !r.fence.IsOpen() {
+	if isWrite(request) && !r.fenceOf(request.Context()).IsOpen() {
 		if request.Body != nil {
 			_ = request.Body.Close()
 		}
 		return nil, fmt.Errorf("%s %s was not sent: %w", request.Method, request.URL.Path, ErrClosed)
 	}
 	return r.next.RoundTrip(request)
+}
+
+func (r *roundTripper) fenceOf(ctx context.Context) *Fence {
+	if fence, ok := ctx.Value(contextKey{}).(*Fence); ok {
+		return fence
+	}
+	return r.fence
 }
 
 // WrappedRoundTripper lets client-go find the transport that dials.

@@ -59,7 +59,7 @@ type Options struct {
 	Pod *metav1.OwnerReference
 	// Reach asks kcp something, as the user of the hub. An error means that kcp does not answer this replica.
 	Reach func(ctx context.Context) error
-	// Elected is closed once this replica leads.
+	// Elected is closed once this replica has work that others could do: it leads, or SyncTargets are divided.
 	Elected <-chan struct{}
 	Clock   clock.WithTicker
 	Log     logr.Logger
@@ -109,7 +109,16 @@ func (m *Monitor) Start(ctx context.Context) error {
 	}
 }
 
-// yield returns [ErrYielded] if this replica leads and another one should.
+// Living returns the names of all replicas that reach kcp, this one among them; none before they are known.
+func (m *Monitor) Living() []string {
+	peers := m.registry.Snapshot()
+	if len(peers) == 0 {
+		return nil
+	}
+	return append(othersOf(m.registry.Self().ID, peers), m.registry.Self().ID)
+}
+
+// yield returns [ErrYielded] if this replica has work that another one should do.
 func (m *Monitor) yield() error {
 	select {
 	case <-m.Elected:

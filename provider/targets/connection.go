@@ -162,7 +162,6 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 		onChange:              options.OnChange,
 		onUnauthorized:        options.OnUnauthorized,
 		aggregateMetrics:      options.AggregateMetrics,
-		fence:                 options.Fence,
 		ctx:                   ctx,
 		cancel:                cancel,
 		probeRequested:        make(chan struct{}, 1),
@@ -173,6 +172,9 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 		memory:                options.memory,
 		pageSemaphore:         make(chan struct{}, maxConcurrentPages),
 		unregisterCredentials: redact.Register(config.BearerToken, config.Password),
+	}
+	if options.Fence != nil {
+		connection.fence = options.Fence(syncTarget)
 	}
 	_ = connection.watchBuffers.AddToParent(&connection.cached)
 	connection.watchBuffers.Add(1, 0)
@@ -307,8 +309,8 @@ type Options struct {
 	TotalBytes int64
 	// AggregateMetrics makes the series of a target those of all its resources together.
 	AggregateMetrics bool
-	// Fence refuses the hub's writes to targets while it is closed; nil refuses none.
-	Fence *fence.Fence
+	// Fence returns the fence that refuses the hub's writes to a target while it is closed; nil refuses none.
+	Fence func(syncTarget types.UID) *fence.Fence
 
 	// memory is set by the registry.
 	memory *memoryLimit

@@ -1,0 +1,60 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controllers
+
+import (
+	"fmt"
+
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/synchub-dev/synchub/controllers/internal/leadership"
+	"github.com/synchub-dev/synchub/provider/partitions"
+)
+
+// newScope returns what this replica does. If SyncTargets are divided, the partitions say so, which stop ends the work for; otherwise
+// they are nil.
+func newScope(hosting manager.Manager, changed *changes, stop func(partition int), options Options) (leadership.Scope, *partitions.Partitions, error) {
+	scope := leadership.Scope{Elected: leadership.Elected(hosting.Elected())}
+	if !options.Sharded {
+		return scope, nil, nil
+	}
+	config := rest.CopyConfig(hosting.GetConfig())
+	// The elections bound their requests by time. They must not wait for those of controllers.
+	config.QPS, config.Timeout = -1, options.RenewDeadline/2
+	leases, err := coordinationv1client.NewForConfig(config)
+	if err != nil {
+		return scope, nil, fmt.Errorf("cannot make a client for the Leases of partitions: %w", err)
+	}
+	divided := partitions.New(partitions.Options{
+		Leases: leases, Namespace: options.Lease.Namespace, Replica: options.Replica, Living: options.Living,
+		LeaseDuration: options.LeaseDuration, RenewDeadline: options.RenewDeadline,
+		Stop: stop, OnChange: changed.partition.Publish, Clock: clock.RealClock{}, Log: options.Log.WithName("partitions"),
+	})
+	scope.Partitions, scope.PartitionChanged = divided, &changed.partition
+	return scope, divided, nil
+}
+
+// addPartitions makes each replica take its share.
+func addPartitions(hosting manager.Manager, divided *partitions.Partitions) error {
+	if divided == nil {
+		return nil
+	}
+	return hosting.Add(divided)
+}

@@ -1,0 +1,119 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package synctarget
+
+import (
+	"context"
+	gosync "sync"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/mailbox"
+	"github.com/synchub-dev/synchub/provider/partitions"
+)
+
+// holds reports whether this replica works for a SyncTarget. Agents are the leader's, which alone knows the rules for them.
+func (c *Controller) holds(syncTarget *edgev2alpha1.SyncTarget) bool {
+	if isAgent(syncTarget) {
+		return c.Scope.Leads()
+	}
+	return c.Scope.Holds(syncTarget.UID)
+}
+
+// contextOf returns the context for requests of the holder of a SyncTarget.
+func (c *Controller) contextOf(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) context.Context {
+	if isAgent(syncTarget) {
+		return ctx
+	}
+	return c.Scope.Context(ctx, syncTarget.UID)
+}
+
+// takeOver reads, once, what the former holder of a SyncTarget recorded last. The cache of the ledger may be behind.
+func (c *Controller) takeOver(ctx context.Context, syncTarget types.UID) error {
+	state := c.stateOf(syncTarget)
+	if state.tookOver {
+		return nil
+	}
+	if _, err := c.Ledger.Read(ctx, syncTarget); err != nil {
+		return err
+	}
+	state.tookOver = true
+	return nil
+}
+
+// follow does what is left for a replica that does not hold the SyncTarget. Each replica knows which cluster it stands for, to compare with
+// those of its own SyncTargets. The leader reports if it gives the SyncTarget no mailbox, without which nobody works for it.
+func (c *Controller) follow(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
+	c.release(syncTarget.UID)
+	c.lock.Lock()
+	c.secretIndex.delete(request)
+	delete(c.cleanedUp, syncTarget.UID)
+	concerned := c.identities.set(clusterIdentity{
+		uid: syncTarget.UID, name: syncTarget.Name, inventory: logicalcluster.Name(request.ClusterName),
+		created: syncTarget.CreationTimestamp.Time, cluster: c.Ledger.Get(syncTarget.UID).Cluster.ID,
+	})
+	c.lock.Unlock()
+	c.enqueue(concerned...)
+	if !c.Scope.Leads() || syncTarget.DeletionTimestamp != nil {
+		return reconcile.Result{}, nil
+	}
+	switch c.quotaState(request, syncTarget.UID) {
+	case mailbox.QuotaUndecided:
+		return reconcile.Result{RequeueAfter: quotaRetryInterval}, nil
+	case mailbox.QuotaExceeded:
+		return c.reportQuotaExceeded(ctx, inventory, syncTarget)
+	case mailbox.QuotaGranted:
+	}
+	return reconcile.Result{}, nil
+}
+
+// onPartitionChanged reconciles the SyncTargets of a partition that this replica has got or lost. It has seen nothing of them as their
+// holder.
+func (c *Controller) onPartitionChanged(queue requestQueue, partition int) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	now := c.Clock.Now()
+	for syncTarget, request := range c.requests {
+		if partitions.Of(syncTarget) == partition {
+			c.states[syncTarget] = &targetState{since: now, isAgent: c.states[syncTarget] != nil && c.states[syncTarget].isAgent}
+			queue.Add(request)
+		}
+	}
+}
+
+// StopPartition ends all work of this replica for the SyncTargets of a partition. It returns once the replica no longer writes to their
+// targets.
+func (c *Controller) StopPartition(partition int) {
+	c.lock.Lock()
+	var held []types.UID
+	for syncTarget := range c.requests {
+		if partitions.Of(syncTarget) == partition && (c.states[syncTarget] == nil || !c.states[syncTarget].isAgent) {
+			held = append(held, syncTarget)
+		}
+	}
+	c.lock.Unlock()
+	var stopping gosync.WaitGroup
+	for _, syncTarget := range held {
+		stopping.Go(func() { c.release(syncTarget) })
+	}
+	stopping.Wait()
+}

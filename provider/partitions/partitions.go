@@ -1,0 +1,291 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package partitions
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/synchub-dev/synchub/provider/fence"
+)
+
+const (
+	// leasePrefix begins the name of the Lease of each partition.
+	leasePrefix = "synchub-partition"
+	// RetryPeriod is the time between two requests for the Lease of a partition. It is longer than that of the leader's Lease, since there
+	// are many.
+	RetryPeriod = 2 * time.Second
+	// balanceInterval is how often a replica looks which partitions it should hold.
+	balanceInterval = 2 * time.Second
+	// settlePeriod is how long a replica that has ended may seem to live: its announcement counts for 30 s, and is read every 10 s.
+	settlePeriod = 45 * time.Second
+	// releaseTimeout bounds how long a replica that ends waits for its work to stop, before it releases the Leases.
+	releaseTimeout = 15 * time.Second
+)
+
+// Options configure [Partitions].
+type Options struct {
+	// Leases are those of the hosting cluster, in the Namespace.
+	Leases    coordinationv1client.LeasesGetter
+	Namespace string
+	// Replica is the name of this replica. Living returns the names of all that reach kcp, with this one; none before they are known.
+	Replica string
+	Living  func() []string
+	// LeaseDuration and RenewDeadline are those of the Leases. Writes for a partition pass until the renew deadline.
+	LeaseDuration, RenewDeadline time.Duration
+	// Stop ends all work for the SyncTargets of a partition, and returns when nothing more is written for them.
+	Stop func(partition int)
+	// OnChange is called after this replica has got or lost a partition. It must not block.
+	OnChange func(partition int)
+	Clock    clock.WithTicker
+	Log      logr.Logger
+}
+
+// Partitions holds a share of all partitions. It runs on each replica.
+type Partitions struct {
+	Options
+	all [Count]*partition
+	// settle is [settlePeriod], except in tests.
+	settle time.Duration
+}
+
+// New returns Partitions that hold none yet.
+func New(options Options) *Partitions {
+	p := &Partitions{Options: options, settle: settlePeriod}
+	for number := range p.all {
+		p.all[number] = &partition{number: number, fence: fence.New(options.Clock), owner: p}
+	}
+	return p
+}
+
+// NeedLeaderElection returns false: partitions have Leases of their own.
+func (p *Partitions) NeedLeaderElection() bool { return false }
+
+// Holds reports whether this replica works for a SyncTarget.
+func (p *Partitions) Holds(syncTarget types.UID) bool { return p.all[Of(syncTarget)].isHeld() }
+
+// Fence returns the fence of writes for a SyncTarget.
+func (p *Partitions) Fence(syncTarget types.UID) *fence.Fence { return p.all[Of(syncTarget)].fence }
+
+// Held returns how many partitions this replica holds.
+func (p *Partitions) Held() (held int) {
+	for _, one := range p.all {
+		if one.isHeld() {
+			held++
+		}
+	}
+	return held
+}
+
+// Start takes and releases partitions until ctx ends, and releases all of them then.
+func (p *Partitions) Start(ctx context.Context) error {
+	ticker := p.Clock.NewTicker(balanceInterval)
+	defer ticker.Stop()
+	for {
+		p.balance(ctx)
+		select {
+		case <-ctx.Done():
+			p.releaseAll()
+			return nil
+		case <-ticker.C():
+		}
+	}
+}
+
+func (p *Partitions) balance(ctx context.Context) {
+	living := p.Living()
+	if len(living) == 0 || ctx.Err() != nil {
+		return
+	}
+	now := p.Clock.Now()
+	for _, one := range p.all {
+		one.follow(ctx, rankOf(one.number, p.Replica, living), now)
+	}
+}
+
+func (p *Partitions) releaseAll() {
+	var releasing sync.WaitGroup
+	for _, one := range p.all {
+		releasing.Go(func() { one.release(); one.wait() })
+	}
+	released := make(chan struct{})
+	go func() { releasing.Wait(); close(released) }()
+	select {
+	case <-released:
+	case <-p.Clock.After(releaseTimeout):
+		p.Log.Info("work has not stopped in time, so the Leases of partitions are left to expire", "timeout", releaseTimeout)
+	}
+}
+
+// partition is one partition, as this replica sees it.
+type partition struct {
+	number int
+	fence  *fence.Fence
+	owner  *Partitions
+
+	// candidacy is nil while this replica does not want the partition. Only the goroutine of Start uses it, and secondSince.
+	candidacy *candidacy
+	// secondSince is since when another replica should hold the partition, and this one is to take it if that one has ended.
+	secondSince time.Time
+
+	lock  sync.Mutex
+	held  bool
+	since time.Time
+}
+
+func (p *partition) isHeld() bool {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return p.held
+}
+
+// heldFor returns for how long this replica has held the partition; zero if it does not.
+func (p *partition) heldFor(now time.Time) time.Duration {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if !p.held {
+		return 0
+	}
+	return now.Sub(p.since)
+}
+
+// follow wants the partition, or not, by the rank of this replica. The second is a candidate too, so that nobody waits until the replicas
+// notice that the first has ended: the Lease tells earlier. It leaves the first the time to take the partition, and after it has taken it
+// itself, the time to be noticed as ended. After that time the first lives, and gets it back.
+func (p *partition) follow(ctx context.Context, rank int, now time.Time) {
+	if p.candidacy != nil && p.candidacy.hasEnded() {
+		p.candidacy = nil
+	}
+	if rank != 1 {
+		p.secondSince = time.Time{}
+	} else if p.secondSince.IsZero() {
+		p.secondSince = now
+	}
+	wants := rank == 0 || rank == 1 && now.Sub(p.secondSince) >= p.owner.settle
+	held := p.heldFor(now)
+	switch {
+	case p.candidacy == nil && wants:
+		p.candidacy = p.owner.newCandidacy(ctx, p)
+	case p.candidacy == nil || rank == 0:
+	case held >= p.owner.settle, held == 0 && !wants:
+		p.secondSince = now
+		if !p.candidacy.releasing {
+			p.candidacy.releasing = true
+			go p.candidacy.release()
+		}
+	}
+}
+
+func (p *partition) release() {
+	if p.candidacy != nil {
+		p.candidacy.release()
+	}
+}
+
+func (p *partition) wait() {
+	if p.candidacy != nil {
+		<-p.candidacy.ended
+	}
+}
+
+// set notes whether this replica holds the partition, and reports whether that has changed. isValid is asked under the lock.
+func (p *partition) set(held bool, isValid func() bool) (changed bool) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if p.held == held || !isValid() {
+		return false
+	}
+	p.held, p.since = held, p.owner.Clock.Now()
+	return true
+}
+
+// candidacy is one leader election in which this replica takes part, from its beginning to its end.
+type candidacy struct {
+	of *partition
+	// release gives the partition up. releasing is true once the goroutine of Start has caused that.
+	release   func()
+	releasing bool
+	ended     chan struct{}
+}
+
+func (c *candidacy) hasEnded() bool {
+	select {
+	case <-c.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// newCandidacy starts to try to get a partition, until it is released. It outlives ctx, so that work can stop before the Lease is released.
+func (p *Partitions) newCandidacy(ctx context.Context, of *partition) *candidacy {
+	ctx, cancel := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), p.Log.V(1)))
+	c := &candidacy{of: of, ended: make(chan struct{})}
+	c.release = sync.OnceFunc(func() {
+		c.lose()
+		cancel()
+	})
+	go func() {
+		defer close(c.ended)
+		defer cancel()
+		elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+			Lock: of.fence.Lock(&resourcelock.LeaseLock{
+				LeaseMeta:  metav1.ObjectMeta{Namespace: p.Namespace, Name: fmt.Sprintf("%s-%02d", leasePrefix, of.number)},
+				Client:     p.Leases,
+				LockConfig: resourcelock.ResourceLockConfig{Identity: p.Replica},
+			}, p.RenewDeadline),
+			LeaseDuration: p.LeaseDuration, RenewDeadline: p.RenewDeadline, RetryPeriod: RetryPeriod, ReleaseOnCancel: true,
+			Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: c.win, OnStoppedLeading: c.lose},
+		})
+		if err != nil {
+			// The settings are validated at the start.
+			p.Log.Error(err, "cannot take part in the election for a partition", "partition", of.number)
+			return
+		}
+		elector.Run(ctx)
+	}()
+	return c
+}
+
+// win notes that this replica holds the partition. The election calls it in a goroutine of its own, perhaps only after the partition was lost.
+func (c *candidacy) win(ctx context.Context) {
+	if c.of.set(true, func() bool { return ctx.Err() == nil }) {
+		c.of.owner.Log.Info("holds a partition", "partition", c.of.number)
+		c.of.owner.OnChange(c.of.number)
+	}
+}
+
+// lose notes that this replica does not hold the partition, and stops the work for it. The fence closes by itself, or by the release of the
+// Lease.
+func (c *candidacy) lose() {
+	if c.of.set(false, func() bool { return true }) {
+		c.of.owner.Log.Info("no longer holds a partition", "partition", c.of.number)
+		c.of.owner.Stop(c.of.number)
+		c.of.owner.OnChange(c.of.number)
+	}
+}

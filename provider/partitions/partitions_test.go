@@ -1,0 +1,250 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package partitions
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"github.com/synchub-dev/synchub/provider/fence"
+	"github.com/synchub-dev/synchub/test/framework/suite"
+	"github.com/synchub-dev/synchub/test/tier"
+)
+
+func TestMain(m *testing.M) { suite.Main(m) }
+
+// fleet are the replicas of a test, which know of each other.
+type fleet struct {
+	*WithT
+	t      *testing.T
+	config *rest.Config
+
+	lock   sync.Mutex
+	living []string
+}
+
+func (f *fleet) names() []string {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	return slices.Clone(f.living)
+}
+
+// believe sets the replicas that all believe to be alive.
+func (f *fleet) believe(living ...string) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	f.living = living
+}
+
+// replica is one process of the hub.
+type replica struct {
+	*Partitions
+	// cut is true while the hosting cluster cannot be reached.
+	lock    sync.Mutex
+	cut     bool
+	stopped map[int]int
+	// openAtStop are the partitions whose fence was open when the work for them was stopped.
+	openAtStop []int
+	end        context.CancelFunc
+	ended      chan struct{}
+}
+
+func (r *replica) RoundTrip(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(request *http.Request) (*http.Response, error) {
+		r.lock.Lock()
+		cut := r.cut
+		r.lock.Unlock()
+		if cut {
+			return nil, fmt.Errorf("no route to %s", request.URL.Host)
+		}
+		return next.RoundTrip(request)
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
+
+func (r *replica) setCut(cut bool) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	r.cut = cut
+}
+
+func (f *fleet) start(name string, living func() []string) *replica {
+	f.t.Helper()
+	r := &replica{stopped: map[int]int{}, ended: make(chan struct{})}
+	config := rest.CopyConfig(f.config)
+	config.QPS = -1
+	config.Wrap(r.RoundTrip)
+	leases, err := coordinationv1client.NewForConfig(config)
+	f.Expect(err).NotTo(HaveOccurred())
+	r.Partitions = New(Options{
+		Leases: leases, Namespace: metav1.NamespaceDefault, Replica: name, Living: living, LeaseDuration: 8 * time.Second, RenewDeadline: 5 * time.Second,
+		Stop: func(partition int) {
+			r.lock.Lock()
+			defer r.lock.Unlock()
+			r.stopped[partition]++
+			if r.all[partition].fence.IsOpen() {
+				r.openAtStop = append(r.openAtStop, partition)
+			}
+		},
+		OnChange: func(int) {}, Clock: clock.RealClock{}, Log: logr.Discard(),
+	})
+	r.settle = 10 * time.Second
+	var ctx context.Context
+	ctx, r.end = context.WithCancel(f.t.Context())
+	go func() { defer close(r.ended); _ = r.Start(ctx) }()
+	f.t.Cleanup(func() { r.end(); <-r.ended })
+	return r
+}
+
+// holders returns how many of the replicas hold each partition, and how many of them may write for it.
+func holders(replicas ...*replica) (held, writing [Count]int) {
+	for number := range Count {
+		for _, one := range replicas {
+			if one.all[number].fence.IsOpen() {
+				writing[number]++
+			}
+			if one.all[number].isHeld() {
+				held[number]++
+			}
+		}
+	}
+	return held, writing
+}
+
+// expectDivided waits until each partition has one holder, the first of those that live, and checks all the time that nobody else may
+// write.
+func (f *fleet) expectDivided(replicas ...*replica) {
+	f.t.Helper()
+	f.Eventually(func(g Gomega) {
+		held, writing := holders(replicas...)
+		for number := range Count {
+			if writing[number] > 1 {
+				StopTrying(fmt.Sprintf("%d replicas may write for the partition %d", writing[number], number)).Now()
+			}
+			g.Expect(held[number]).To(Equal(1), "partition %d", number)
+		}
+		for _, one := range replicas {
+			for number, partition := range one.all {
+				g.Expect(partition.isHeld()).To(Equal(rankOf(number, one.Replica, f.names()) == 0), "partition %d, %s", number, one.Replica)
+			}
+		}
+	}).WithTimeout(3 * time.Minute).WithPolling(50 * time.Millisecond).Should(Succeed())
+}
+
+func TestPartitions(t *testing.T) {
+	tier.Thorough(t)
+	f := &fleet{WithT: NewWithT(t), t: t, config: suite.Target(t).Config}
+	f.believe("a", "b")
+	a, b := f.start("a", f.names), f.start("b", f.names)
+	f.expectDivided(a, b)
+	one := types.UID("one")
+	f.Expect(a.Holds(one)).NotTo(Equal(b.Holds(one)))
+	f.Expect(a.Held() + b.Held()).To(Equal(Count))
+
+	// A replica comes: only its share moves, and work stops before the Lease is released, with writes still allowed.
+	held := a.Held() + b.Held()
+	f.believe("a", "b", "c")
+	c := f.start("c", f.names)
+	f.expectDivided(a, b, c)
+	f.Expect(len(a.stopped) + len(b.stopped)).To(Equal(held - a.Held() - b.Held()))
+	f.Expect(a.openAtStop).To(HaveLen(len(a.stopped)))
+
+	// A replica ends: all its Leases are free at once.
+	c.end()
+	<-c.ended
+	f.Expect(c.Held()).To(BeZero())
+	f.believe("a", "b")
+	f.expectDivided(a, b)
+
+	// Two replicas that do not know of each other both want all. Neither takes what the other holds.
+	before := a.Held()
+	lonely := f.start("d", func() []string { return []string{"d"} })
+	f.Consistently(func(g Gomega) {
+		held, writing := holders(a, b, lonely)
+		for number := range Count {
+			g.Expect(held[number]).To(Equal(1))
+			g.Expect(writing[number]).To(Equal(1))
+		}
+		g.Expect(a.Held()).To(Equal(before))
+	}).WithTimeout(10 * time.Second).Should(Succeed())
+	lonely.end()
+	<-lonely.ended
+
+	// A replica loses the hosting cluster: its fences close before another may write.
+	a.setCut(true)
+	f.Eventually(func(g Gomega) {
+		_, writing := holders(a, b)
+		for number := range Count {
+			if writing[number] > 1 {
+				StopTrying(fmt.Sprintf("%d replicas may write for the partition %d", writing[number], number)).Now()
+			}
+		}
+		g.Expect(b.Held()).To(Equal(Count), "the second is a candidate, whoever seems to live")
+	}).WithTimeout(time.Minute).WithPolling(20 * time.Millisecond).Should(Succeed())
+	f.Expect(a.Held()).To(BeZero())
+	a.setCut(false)
+	f.expectDivided(a, b)
+
+	var leases *coordinationv1.LeaseList
+	leases, err := b.Leases.Leases(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
+	f.Expect(err).NotTo(HaveOccurred())
+	f.Expect(leases.Items).To(HaveLen(Count))
+}
+
+// A context of a fence decides, in place of the fence of the transport.
+func TestFence(t *testing.T) {
+	g := NewWithT(t)
+	p := New(Options{Clock: clock.RealClock{}})
+	syncTarget := uuid.NewUUID()
+	g.Expect(p.Holds(syncTarget)).To(BeFalse())
+	sent := 0
+	leader := fence.New(clock.RealClock{})
+	transport := leader.Wrap(roundTripper(func(*http.Request) (*http.Response, error) { sent++; return &http.Response{}, nil }))
+	write := func(ctx context.Context) error {
+		request, err := http.NewRequestWithContext(ctx, http.MethodPut, "http://127.0.0.1/", http.NoBody)
+		g.Expect(err).NotTo(HaveOccurred())
+		_, err = transport.RoundTrip(request) //nolint:bodyclose // there is none
+		return err
+	}
+	holder := fence.NewContext(t.Context(), p.Fence(syncTarget))
+	g.Expect(write(holder)).To(MatchError(fence.ErrClosed))
+	p.Fence(syncTarget).OpenUntil(time.Now().Add(time.Minute))
+	g.Expect(write(holder)).To(Succeed())
+	g.Expect(write(t.Context())).To(MatchError(fence.ErrClosed), "this replica does not lead")
+	leader.OpenUntil(time.Now().Add(time.Minute))
+	p.Fence(syncTarget).Close()
+	g.Expect(write(holder)).To(MatchError(fence.ErrClosed), "the leader does not hold this partition")
+	g.Expect(sent).To(Equal(1))
+}
