@@ -66,7 +66,7 @@ func (s *bootstrapper) ensureHubRBAC(ctx context.Context) error {
 func (s *bootstrapper) ensureLedgerRBAC(ctx context.Context, user rbacv1.Subject) error {
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: ledger.Namespace, Name: hubRole}}
 	err := createOrUpdate(ctx, s, "Role", role, func(role *rbacv1.Role) {
-		role.Rules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create", "get", "list", "update", "delete"}}}
+		role.Rules = []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create", "get", "list", "watch", "update", "delete"}}}
 	})
 	if err != nil {
 		return err

@@ -19,10 +19,12 @@ package ledger
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Entry is the state that the hub keeps of one SyncTarget. Do not change an entry that [Store.Get] returned.
@@ -55,6 +57,55 @@ type Entry struct {
 	// Assignment is the sequence of the last assignment for the agent of the SyncTarget: the last that the hub has written, or that the
 	// agent has put into force. It is zero without an agent.
 	Assignment int64 `json:"assignment,omitempty"`
+
+	// The other fields are what the holder of the SyncTarget tells the leader, if that is another replica.
+
+	// CleanedUp is true once the holder has finished with the target of a SyncTarget that is being deleted. The holder no longer writes
+	// there.
+	CleanedUp bool `json:"cleanedUp,omitempty"`
+	// Ready says whether the SyncTarget is Ready; nil until a holder has found out.
+	Ready *bool `json:"ready,omitempty"`
+	// Answer is about the objects of the SyncTarget; nil until a holder has counted them.
+	Answer *Answer `json:"answer,omitempty"`
+}
+
+// Answer is what the holder of a SyncTarget tells the leader about its objects. Resources are named as "deployments.apps".
+type Answer struct {
+	// Synced is true if the holder syncs the SyncTarget. If it does not, the other fields are empty.
+	Synced bool `json:"synced,omitempty"`
+	// Objects counts the objects on the target, by resource of the mailbox. It has all resources that are synced.
+	Objects map[string]int64 `json:"objects,omitempty"`
+	// NotServed are the published resources that the mailbox does not serve, sorted. Missing are those that it lacks because
+	// their names are taken there.
+	NotServed []string `json:"notServed,omitempty"`
+	Missing   []string `json:"missing,omitempty"`
+	// Unpublished are the UIDs of PublishedResources that are being deleted, and for which no object of the mailbox has the hub's
+	// finalizer any more, sorted. They are those that this holder knows itself, not those that a former one knew.
+	Unpublished []types.UID `json:"unpublished,omitempty"`
+}
+
+// Equal reports whether two answers say the same. Either may be nil.
+func (a *Answer) Equal(other *Answer) bool {
+	return a.EqualExceptObjects(other) && (a == nil || maps.Equal(a.Objects, other.Objects))
+}
+
+// EqualExceptObjects reports whether two answers differ at most in the numbers of objects. Either may be nil.
+func (a *Answer) EqualExceptObjects(other *Answer) bool {
+	if a == nil || other == nil {
+		return a == other
+	}
+	return a.Synced == other.Synced && slices.Equal(a.NotServed, other.NotServed) && slices.Equal(a.Missing, other.Missing) &&
+		slices.Equal(a.Unpublished, other.Unpublished)
+}
+
+func (a *Answer) clone() *Answer {
+	if a == nil {
+		return nil
+	}
+	next := *a
+	next.Objects, next.NotServed, next.Missing = maps.Clone(a.Objects), slices.Clone(a.NotServed), slices.Clone(a.Missing)
+	next.Unpublished = slices.Clone(a.Unpublished)
+	return &next
 }
 
 // AllNamespaces stands for all namespaces of a cluster.
@@ -154,6 +205,10 @@ func (e *Entry) clone() Entry {
 	for i := range next.Resources {
 		next.Resources[i].ConvertedFrom = slices.Clone(next.Resources[i].ConvertedFrom)
 	}
+	if e.Ready != nil {
+		next.Ready = new(*e.Ready)
+	}
+	next.Answer = e.Answer.clone()
 	return next
 }
 

@@ -66,7 +66,7 @@ func (l *Store) waitForPreviousHub(ctx context.Context) (time.Time, error) {
 		return renewTime, err
 	}
 	if l.Clock.Since(renewTime).Abs() < otherHubTimeout {
-		return renewTime, l.otherHubError(other, renewTime)
+		return renewTime, l.holder.otherHubError(other, renewTime)
 	}
 	l.Log.Info("another hub worked with this provider workspace, waiting to see whether it does", "lease", other, "led", renewTime, "wait", otherHubTimeout)
 	observed := l.leaderVersion
@@ -77,7 +77,7 @@ func (l *Store) waitForPreviousHub(ctx context.Context) (time.Time, error) {
 	}
 	renewTime, other, err = l.readLeader(ctx)
 	if err == nil && other != "" && l.leaderVersion != observed {
-		err = l.otherHubError(other, renewTime)
+		err = l.holder.otherHubError(other, renewTime)
 	}
 	return renewTime, err
 }
@@ -85,27 +85,60 @@ func (l *Store) waitForPreviousHub(ctx context.Context) (time.Time, error) {
 // readLeader returns the last renew time of a leader, or zero if there is none. other is the UID of its Lease, or "" if
 // that is the Lease of this hub.
 func (l *Store) readLeader(ctx context.Context) (renewTime time.Time, other string, err error) {
-	var leader corev1.ConfigMap
-	err = l.withTimeout(ctx, func(ctx context.Context) error {
-		return l.Reader.Get(ctx, types.NamespacedName{Namespace: l.Namespace, Name: leaderConfigMap}, &leader)
+	leader, err := l.getLeader(ctx)
+	if err != nil {
+		return time.Time{}, "", err
+	}
+	l.leaderVersion = leader.version
+	return leader.renewTime, leader.otherThan(l.holder), nil
+}
+
+// leaderRecord is the content of leaderConfigMap, and its resourceVersion. It is zero if there is none.
+type leaderRecord struct {
+	Holder
+	renewTime time.Time
+	version   string
+}
+
+// otherThan returns the Lease of the leader if that is another hub, else "".
+func (r leaderRecord) otherThan(hub Holder) string {
+	if hub.isOther(r.Holder) {
+		return r.Lease
+	}
+	return ""
+}
+
+func (l *Store) getLeader(ctx context.Context) (leaderRecord, error) {
+	var stored corev1.ConfigMap
+	err := l.withTimeout(ctx, func(ctx context.Context) error {
+		return l.Reader.Get(ctx, types.NamespacedName{Namespace: l.Namespace, Name: leaderConfigMap}, &stored)
 	})
 	if client.IgnoreNotFound(err) != nil {
-		return time.Time{}, "", l.readError(err)
+		return leaderRecord{}, l.readError(err)
 	}
-	l.leaderVersion = leader.ResourceVersion
-	renewTime, err = time.Parse(time.RFC3339, leader.Data[renewTimeKey])
+	renewTime, err := time.Parse(time.RFC3339, stored.Data[renewTimeKey])
 	if err != nil {
 		renewTime = time.Time{}
 	}
-	if found := (Holder{Lease: leader.Data[leaseKey], Namespace: leader.Data[namespaceKey]}); l.holder.isOther(found) {
-		other = found.Lease
-	}
-	return renewTime, other, nil
+	return leaderRecord{Holder{Lease: stored.Data[leaseKey], Namespace: stored.Data[namespaceKey]}, renewTime, stored.ResourceVersion}, nil
 }
 
-func (l *Store) otherHubError(lease string, renewTime time.Time) error {
+// readHolder returns who this hub is.
+func (l *Store) readHolder(ctx context.Context) (holder Holder, err error) {
+	if l.Holder == nil {
+		return Holder{}, nil
+	}
+	err = l.withTimeout(ctx, func(ctx context.Context) error { holder, err = l.Holder(ctx); return err })
+	if err != nil {
+		return Holder{}, fmt.Errorf("cannot read the Lease by which this hub leads: %w", err)
+	}
+	return holder, nil
+}
+
+// otherHubError is the error of this hub if another one, with the given Lease, leads.
+func (h Holder) otherHubError(lease string, renewTime time.Time) error {
 	return fmt.Errorf("%w: it leads by the Lease with the UID %s, and did at %s by its clock; this one has the Lease %s. Stop one of them, or give it a provider workspace of its own. "+
-		"What is left of a hub that was stopped ends after two minutes", ErrOtherHubActive, lease, renewTime.Format(time.RFC3339), l.holder.Lease)
+		"What is left of a hub that was stopped ends after two minutes", ErrOtherHubActive, lease, renewTime.Format(time.RFC3339), h.Lease)
 }
 
 // renewLeader writes that this hub leads now. A conflict shows that another hub has written, whatever its clock says.
@@ -130,7 +163,7 @@ func (l *Store) renewLeader(ctx context.Context) error {
 		}
 		renewTime, other, err := l.readLeader(ctx)
 		if err == nil && other != "" {
-			err = l.otherHubError(other, renewTime)
+			err = l.holder.otherHubError(other, renewTime)
 		}
 		if err != nil {
 			return err

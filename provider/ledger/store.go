@@ -21,8 +21,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -59,17 +57,20 @@ type Options struct {
 	// Client writes to the provider workspace, and Reader reads from it without a cache.
 	Client client.Client
 	Reader client.Reader
+	// Shared lists and watches the entries if several replicas write them. With nil only the leader writes them, and reads them once.
+	Shared client.WithWatch
 	// Holder returns who this hub is; the zero Holder if the hub leads without a Lease. It may be nil.
 	Holder func(ctx context.Context) (Holder, error)
 	Clock  clock.WithTicker
 	Log    logr.Logger
 }
 
-// Store holds all entries in memory and writes their changes to the provider workspace. Only the leader starts it. It
-// reads all entries once, since only the leader writes them.
+// Store holds all entries in memory and writes their changes to the provider workspace. Only the leader starts it. If only
+// the leader writes the entries, it reads them once. If they are shared, each replica starts a [Watcher], which keeps them up to date.
 type Store struct {
 	Options
-	loaded chan struct{}
+	loaded  chan struct{}
+	changes subscribers
 
 	lock              sync.Mutex
 	records           map[types.UID]*record
@@ -87,6 +88,10 @@ type record struct {
 	// is no ConfigMap.
 	entry   Entry
 	version string
+	// users counts the callers that write the entry, or wait for that. A shared Store keeps the record while there are some, and forgets
+	// then a record without a ConfigMap. deletedAt is the resourceVersion at which somebody deleted the ConfigMap meanwhile.
+	users     int
+	deletedAt string
 }
 
 // New returns a Store, which is empty until Start has read the entries.
@@ -95,11 +100,11 @@ func New(options Options) *Store {
 	return &Store{Options: options, loaded: make(chan struct{}), records: map[types.UID]*record{}}
 }
 
-// NeedLeaderElection returns true: only the leader uses the ledger.
+// NeedLeaderElection returns true: only the leader writes that it leads.
 func (l *Store) NeedLeaderElection() bool { return true }
 
-// Start reads all entries. Then it writes regularly that this hub leads, until ctx ends. The error may be
-// [ErrOtherHubActive].
+// Start reads all entries, unless a [Watcher] does. Then it writes regularly that this hub leads, until ctx ends. The error
+// may be [ErrOtherHubActive].
 func (l *Store) Start(ctx context.Context) error {
 	if err := l.load(ctx); err != nil {
 		return err
@@ -122,16 +127,19 @@ func (l *Store) Start(ctx context.Context) error {
 	}
 }
 
-// load reads all entries, after it has waited for the end of another hub.
+// load waits for the end of another hub. Then it reads all entries, unless a [Watcher] does.
 func (l *Store) load(ctx context.Context) error {
-	if l.Holder != nil {
-		if err := l.withTimeout(ctx, func(ctx context.Context) (err error) { l.holder, err = l.Holder(ctx); return err }); err != nil {
-			return fmt.Errorf("cannot read the Lease by which this hub leads: %w", err)
-		}
+	var err error
+	if l.holder, err = l.readHolder(ctx); err != nil {
+		return err
 	}
 	renewTime, err := l.waitForPreviousHub(ctx)
 	if err != nil {
 		return err
+	}
+	if l.Shared != nil {
+		l.setPreviousRenewTime(renewTime)
+		return nil
 	}
 	records := map[types.UID]*record{}
 	for next := ""; ; {
@@ -176,7 +184,7 @@ func (l *Store) readError(err error) error {
 	}
 }
 
-// WaitForLoad waits until Start has read all entries. If ctx ends first, it returns the error of ctx.
+// WaitForLoad waits until Start, or the [Watcher], has read all entries. If ctx ends first, it returns the error of ctx.
 func (l *Store) WaitForLoad(ctx context.Context) error {
 	select {
 	case <-l.loaded:
@@ -186,7 +194,14 @@ func (l *Store) WaitForLoad(ctx context.Context) error {
 	}
 }
 
-// PreviousRenewTime returns the last renew time of the previous leader, or zero if there is none.
+func (l *Store) setPreviousRenewTime(renewTime time.Time) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	l.previousRenewTime = renewTime
+}
+
+// PreviousRenewTime returns the last renew time of the leader before this replica led, or zero if there is none. On a replica that does
+// not lead it is that of the leader when its [Watcher] had read all entries.
 func (l *Store) PreviousRenewTime() time.Time {
 	l.lock.Lock()
 	defer l.lock.Unlock()
@@ -200,7 +215,23 @@ func (l *Store) SyncTargets() (all []types.UID, loaded bool) {
 	}
 	l.lock.Lock()
 	defer l.lock.Unlock()
-	return slices.Collect(maps.Keys(l.records)), true
+	for syncTarget, found := range l.records {
+		if l.Shared == nil || found.version != "" {
+			all = append(all, syncTarget)
+		}
+	}
+	return all, true
+}
+
+// Each calls visit for each SyncTarget with an entry. visit must not block, nor call the Store, nor change or keep the entry.
+func (l *Store) Each(visit func(types.UID, *Entry)) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	for syncTarget, found := range l.records {
+		if found.version != "" {
+			visit(syncTarget, &found.entry)
+		}
+	}
 }
 
 // Get returns the entry of a SyncTarget, or the zero entry if there is none.
@@ -213,9 +244,11 @@ func (l *Store) Get(syncTarget types.UID) Entry {
 	return Entry{}
 }
 
-// Read reads the entry of a SyncTarget from the provider workspace; the zero entry if there is none. A replica that does not lead uses
-// it, since it has not loaded the entries. [Store.Get] returns the entry from then on.
+// Read reads the entry of a SyncTarget from the provider workspace; the zero entry if there is none. A replica that has not loaded the
+// entries uses it, and [Store.Get] returns the entry from then on. A replica that is the new holder of a SyncTarget in a shared Store
+// uses it, so that the entry is not older than the last write of the former holder.
 func (l *Store) Read(ctx context.Context, syncTarget types.UID) (Entry, error) {
+	before := l.versionOf(syncTarget)
 	var stored corev1.ConfigMap
 	err := l.withTimeout(ctx, func(ctx context.Context) error {
 		return l.Reader.Get(ctx, types.NamespacedName{Namespace: l.Namespace, Name: string(syncTarget)}, &stored)
@@ -228,6 +261,14 @@ func (l *Store) Read(ctx context.Context, syncTarget types.UID) (Entry, error) {
 		if entry, err = decode(stored.Data[entryKey]); err != nil {
 			return Entry{}, fmt.Errorf("the ledger entry in the ConfigMap %s/%s: %w", l.Namespace, syncTarget, err)
 		}
+	}
+	if l.Shared != nil {
+		if found {
+			l.observe(syncTarget, entry, stored.ResourceVersion)
+		} else {
+			l.observeMissing(syncTarget, before)
+		}
+		return l.Get(syncTarget), nil
 	}
 	l.lock.Lock()
 	defer l.lock.Unlock()
@@ -242,7 +283,7 @@ func (l *Store) Read(ctx context.Context, syncTarget types.UID) (Entry, error) {
 	return entry, nil
 }
 
-// isLoaded reports whether Start has read all entries.
+// isLoaded reports whether all entries have been read.
 func (l *Store) isLoaded() bool {
 	select {
 	case <-l.loaded:
@@ -254,9 +295,19 @@ func (l *Store) isLoaded() bool {
 
 // Update changes the entry of a SyncTarget, and returns when the entry is stored. If change does not change the entry,
 // Update sends no request. After a conflict, Update calls change again. If somebody has deleted the ConfigMap, Update
-// creates it again.
+// creates it again; but not in a shared Store for a SyncTarget that is cleaned up, since the leader deletes its entry.
 func (l *Store) Update(ctx context.Context, syncTarget types.UID, change func(*Entry)) error {
-	record := l.getOrAddRecord(syncTarget)
+	return l.update(ctx, syncTarget, change, true)
+}
+
+// UpdateExisting is like Update, but does nothing if there is no entry.
+func (l *Store) UpdateExisting(ctx context.Context, syncTarget types.UID, change func(*Entry)) error {
+	return l.update(ctx, syncTarget, change, false)
+}
+
+func (l *Store) update(ctx context.Context, syncTarget types.UID, change func(*Entry), mayCreate bool) error {
+	record := l.acquireRecord(syncTarget)
+	defer l.releaseRecord(syncTarget, record)
 	record.writeLock.Lock()
 	defer record.writeLock.Unlock()
 	var err error
@@ -264,6 +315,9 @@ func (l *Store) Update(ctx context.Context, syncTarget types.UID, change func(*E
 		l.lock.Lock()
 		current, version := record.entry, record.version
 		l.lock.Unlock()
+		if version == "" && (!mayCreate || l.Shared != nil && current.CleanedUp) {
+			return nil
+		}
 		next := current.clone()
 		change(&next)
 		before, beforeErr := current.encode()
@@ -291,12 +345,11 @@ func (l *Store) Update(ctx context.Context, syncTarget types.UID, change func(*E
 
 // Delete deletes the entry of a SyncTarget.
 func (l *Store) Delete(ctx context.Context, syncTarget types.UID) error {
-	l.lock.Lock()
-	found := l.records[syncTarget]
-	l.lock.Unlock()
-	if found == nil {
+	if l.Shared == nil && !l.hasRecord(syncTarget) {
 		return nil
 	}
+	found := l.acquireRecord(syncTarget)
+	defer l.releaseRecord(syncTarget, found)
 	found.writeLock.Lock()
 	defer found.writeLock.Unlock()
 	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: string(syncTarget)}}
@@ -306,11 +359,32 @@ func (l *Store) Delete(ctx context.Context, syncTarget types.UID) error {
 	}
 	l.lock.Lock()
 	defer l.lock.Unlock()
-	delete(l.records, syncTarget)
+	if l.Shared == nil {
+		delete(l.records, syncTarget)
+		return nil
+	}
+	found.entry, found.version = Entry{}, ""
 	return nil
 }
 
-func (l *Store) getOrAddRecord(syncTarget types.UID) *record {
+func (l *Store) hasRecord(syncTarget types.UID) bool {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	return l.records[syncTarget] != nil
+}
+
+// versionOf returns the resourceVersion of an entry, or "" if there is none.
+func (l *Store) versionOf(syncTarget types.UID) string {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	if found := l.records[syncTarget]; found != nil {
+		return found.version
+	}
+	return ""
+}
+
+// acquireRecord returns the record of a SyncTarget, which is made if there is none. The caller releases it.
+func (l *Store) acquireRecord(syncTarget types.UID) *record {
 	l.lock.Lock()
 	defer l.lock.Unlock()
 	found := l.records[syncTarget]
@@ -318,13 +392,30 @@ func (l *Store) getOrAddRecord(syncTarget types.UID) *record {
 		found = &record{}
 		l.records[syncTarget] = found
 	}
+	found.users++
 	return found
 }
 
-func (l *Store) setRecord(changed *record, entry Entry, version string) {
+// releaseRecord forgets the record of a shared Store if it has no ConfigMap and nobody else uses it.
+func (l *Store) releaseRecord(syncTarget types.UID, released *record) {
 	l.lock.Lock()
 	defer l.lock.Unlock()
-	changed.entry, changed.version = entry, version
+	released.users--
+	if l.Shared != nil && released.users == 0 && released.version == "" {
+		delete(l.records, syncTarget)
+	}
+}
+
+// setRecord stores the entry of the given resourceVersion in a record. It reports whether that was done: a shared Store does not replace a
+// newer version.
+func (l *Store) setRecord(changed *record, entry Entry, version string) bool {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	if l.Shared != nil && (!isNewer(version, changed.version) || changed.deletedAt != "" && !isNewer(version, changed.deletedAt)) {
+		return false
+	}
+	changed.entry, changed.version, changed.deletedAt = entry, version, ""
+	return true
 }
 
 // writeEntry stores an encoded entry and returns the new resourceVersion. version is the expected resourceVersion, or ""
@@ -364,7 +455,9 @@ func (l *Store) refreshRecord(ctx context.Context, syncTarget types.UID, changed
 	if err != nil {
 		return err
 	}
-	l.setRecord(changed, entry, stored.ResourceVersion)
+	if l.setRecord(changed, entry, stored.ResourceVersion) {
+		l.changes.publish(syncTarget)
+	}
 	return nil
 }
 
