@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
@@ -77,12 +78,18 @@ func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *
 	if err != nil {
 		return nil, err
 	}
+	var shared client.WithWatch
+	if options.Sharded {
+		if shared, err = client.NewWithWatch(provider.GetConfig(), client.Options{HTTPClient: provider.GetHTTPClient(), Scheme: hosting.GetScheme()}); err != nil {
+			return nil, fmt.Errorf("cannot make a client for the ledger: %w", err)
+		}
+	}
 	cachePolicy := syncmanager.NewCachePolicy(options.MailboxLimits, options.Log.WithName("sync"))
 	workloadPolicy := placement.NewCachePolicy(options.MailboxLimits)
 	return &clusters{
 		provider: provider,
 		ledger: ledger.New(ledger.Options{
-			Client: provider.GetClient(), Reader: provider.GetAPIReader(), Holder: holderReader(hosting, options.Lease),
+			Client: provider.GetClient(), Reader: provider.GetAPIReader(), Shared: shared, Holder: holderReader(hosting, options.Lease),
 			Clock: clock.RealClock{}, Log: options.Log.WithName("ledger"),
 		}),
 		inventories: leaderInventories{multi}, standbyInventories: standbyInventories(multi, options), inventoryProvider: inventoryProvider,
@@ -117,8 +124,12 @@ func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *
 
 // addTo makes the manager of the hosting cluster run the ledger, and that of the standby the caches and the connections.
 func (c *clusters) addTo(hosting, standby manager.Manager) error {
+	var shared error
+	if c.ledger.Shared != nil {
+		shared = hosting.Add(c.ledger.Watcher())
+	}
 	findInventories := manager.RunnableFunc(func(ctx context.Context) error { return c.inventoryProvider.Start(ctx, c.inventories) })
-	return errors.Join(hosting.Add(c.provider), hosting.Add(c.ledger),
+	return errors.Join(hosting.Add(c.provider), hosting.Add(c.ledger), shared,
 		standby.Add(findInventories), standby.Add(c.mailboxes), standby.Add(c.workloads), standby.Add(c.targets))
 }
 

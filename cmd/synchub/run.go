@@ -107,6 +107,8 @@ func newRunCommand() *cobra.Command {
 		},
 	}
 	addFlagGroups(command, options.flags())
+	_ = command.RegisterFlagCompletionFunc("coordination",
+		cobra.FixedCompletions([]string{string(v1alpha1.CoordinationLeader), string(v1alpha1.CoordinationSharded)}, cobra.ShellCompDirectiveNoFileComp))
 	return command
 }
 
@@ -170,6 +172,7 @@ func (o *runOptions) completeHub() error {
 		DeniedNetworks:      denied,
 		ProtectedNamespaces: protected,
 		AggregateMetrics:    !s.Metrics.PerResource,
+		Sharded:             s.Coordination == v1alpha1.CoordinationSharded,
 		ColdStandby:         s.LeaderElection.Standby == v1alpha1.StandbyCold,
 	}
 	if s.LeaderElection.LeaderElect {

@@ -91,8 +91,6 @@ type Options struct {
 	Readiness *readiness.Registry
 	// Scope tells what this replica does. If SyncTargets are not divided, one that does not lead prepares to lead.
 	Scope leadership.Scope
-	// LedgerChanged carries SyncTargets whose entries another replica has changed; nil if SyncTargets are not divided.
-	LedgerChanged *topic.Topic[types.UID]
 
 	// Replica is the name of this replica, for status.hub.
 	Replica string
@@ -172,7 +170,7 @@ func (c *Controller) Register() error {
 		WatchesRawSource(topic.Source(c.Agents.changed(), c.onRulesChanged)).
 		WatchesRawSource(leadership.Source(c.Scope.Elected, c.onElected)).
 		WatchesRawSource(topic.Source(c.Scope.PartitionChanged, c.onPartitionChanged)).
-		WatchesRawSource(topic.Source(c.LedgerChanged, c.onChanged)).
+		WatchesRawSource(source.TypedFunc[mcreconcile.Request](c.followLedger)).
 		Complete(c)
 }
 

@@ -86,6 +86,14 @@ func (c *Controller) follow(ctx context.Context, request mcreconcile.Request, in
 	return reconcile.Result{}, nil
 }
 
+// followLedger is a source of the SyncTargets whose entries another replica has changed.
+func (c *Controller) followLedger(ctx context.Context, _ requestQueue) error {
+	if c.Scope.IsDivided() {
+		c.Ledger.Subscribe(ctx, func(syncTarget types.UID) { c.enqueue(syncTarget) })
+	}
+	return nil
+}
+
 // onPartitionChanged reconciles the SyncTargets of a partition that this replica has got or lost. It has seen nothing of them as their
 // holder.
 func (c *Controller) onPartitionChanged(queue requestQueue, partition int) {

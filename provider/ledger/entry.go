@@ -51,9 +51,6 @@ type Entry struct {
 	// Namespaces are the namespaces in which the hub may have written these objects, sorted. They include [AllNamespaces] if
 	// the hub was not restricted to namespaces before. Empty means the whole cluster.
 	Namespaces []string `json:"namespaces,omitempty"`
-	// CleanedUp is true once the holder has finished with the target of a SyncTarget that is being deleted, and no longer writes there. It
-	// is recorded only if SyncTargets are divided among replicas.
-	CleanedUp bool `json:"cleanedUp,omitempty"`
 	// Assignment is the sequence of the last assignment for the agent of the SyncTarget: the last that the hub has written, or that the
 	// agent has put into force. It is zero without an agent.
 	Assignment int64 `json:"assignment,omitempty"`

@@ -37,6 +37,8 @@ type HubConfiguration struct {
 	Namespace string `json:"namespace"`
 	// MemoryLimit is the memory that the hub may take, in bytes. Zero means no limit.
 	MemoryLimit int64 `json:"memoryLimit"`
+	// Coordination says how the replicas divide the work: leader or sharded.
+	Coordination CoordinationMode `json:"coordination"`
 
 	KCP            KCPConfiguration            `json:"kcp"`
 	Hosting        HostingConfiguration        `json:"hosting"`
@@ -50,6 +52,16 @@ type HubConfiguration struct {
 	Log            LogConfiguration            `json:"log"`
 	Tracing        TracingConfiguration        `json:"tracing"`
 }
+
+// CoordinationMode says how the replicas of the hub divide the work.
+type CoordinationMode string
+
+const (
+	// CoordinationLeader: the leader does all of it.
+	CoordinationLeader CoordinationMode = "leader"
+	// CoordinationSharded: the replicas divide the SyncTargets among them. The leader also does the work that is there once.
+	CoordinationSharded CoordinationMode = "sharded"
+)
 
 // KCPConfiguration says how the hub reaches kcp.
 type KCPConfiguration struct {

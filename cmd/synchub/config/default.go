@@ -31,8 +31,9 @@ import (
 // Defaults returns the settings of a hub that has neither flags nor a file.
 func Defaults() *v1alpha1.HubConfiguration {
 	return &v1alpha1.HubConfiguration{
-		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind},
-		KCP:      v1alpha1.KCPConfiguration{ProviderWorkspace: "root:synchub", QPS: 2000, Burst: 4000},
+		TypeMeta:     metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind},
+		Coordination: v1alpha1.CoordinationLeader,
+		KCP:          v1alpha1.KCPConfiguration{ProviderWorkspace: "root:synchub", QPS: 2000, Burst: 4000},
 		LeaderElection: v1alpha1.LeaderElectionConfiguration{
 			LeaderElect:   true,
 			LeaseDuration: metav1.Duration{Duration: 15 * time.Second},

@@ -31,6 +31,7 @@ const Flag = "config"
 // fieldOf maps each flag to its field. Problems and tests find the one by the other.
 var fieldOf = map[string]string{
 	"binding-settle-period":             "mailboxes.bindingSettlePeriod",
+	"coordination":                      "coordination",
 	"denied-networks":                   "targets.deniedNetworks",
 	"health-probe-bind-address":         "health.bindAddress",
 	"hosting-kubeconfig":                "hosting.kubeconfig",
@@ -78,7 +79,9 @@ func AddFlags(groups *cliflag.NamedFlagSets, s *v1alpha1.HubConfiguration) {
 	general.StringVar(&s.Namespace, "namespace", s.Namespace, "namespace of the hub in the hosting cluster, with the ConfigMaps that hold schemas (default: the Pod's, else default)")
 	general.Int64Var(&s.MemoryLimit, "memory-limit", s.MemoryLimit, "bytes of memory that the hub may take, by which garbage is collected more often when it takes much (default: no limit)")
 
-	addLeaderElectionFlags(groups.FlagSet("leader election"), &s.LeaderElection)
+	leaderElection := groups.FlagSet("leader election")
+	leaderElection.StringVar((*string)(&s.Coordination), "coordination", string(s.Coordination), "how replicas divide the work: with leader, the leader does all of it; with sharded, the replicas divide the SyncTargets among them")
+	addLeaderElectionFlags(leaderElection, &s.LeaderElection)
 	addServingFlags(groups.FlagSet("serving"), s)
 
 	rates := groups.FlagSet("rate limit")
@@ -106,7 +109,7 @@ func addLeaderElectionFlags(flags *pflag.FlagSet, s *v1alpha1.LeaderElectionConf
 	flags.DurationVar(&s.LeaseDuration.Duration, "leader-election-lease-duration", s.LeaseDuration.Duration, "how long a lost leader is waited for")
 	flags.DurationVar(&s.RenewDeadline.Duration, "leader-election-renew-deadline", s.RenewDeadline.Duration, "how long the leader tries to renew before it gives up")
 	flags.DurationVar(&s.RetryPeriod.Duration, "leader-election-retry-period", s.RetryPeriod.Duration, "how often the Lease is tried for and renewed")
-	flags.StringVar((*string)(&s.Standby), "standby", string(s.Standby), "what a replica does that does not lead: warm watches what the leader watches and goes on at once, cold only waits")
+	flags.StringVar((*string)(&s.Standby), "standby", string(s.Standby), "what a replica does that does not lead, with --coordination=leader: warm watches what the leader watches and goes on at once, cold only waits")
 }
 
 func addServingFlags(flags *pflag.FlagSet, s *v1alpha1.HubConfiguration) {

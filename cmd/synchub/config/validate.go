@@ -44,6 +44,9 @@ var (
 // minDelay is the shortest delay before the hub believes that an object is gone.
 const minDelay = time.Second
 
+// partitionRetryPeriod is the time between two tries to get or renew the Lease of a partition, with sharded coordination.
+const partitionRetryPeriod = 2 * time.Second
+
 // Validate returns the problems of the settings, each with the path of its field. It reads no files.
 func Validate(s *v1alpha1.HubConfiguration) field.ErrorList {
 	var problems field.ErrorList
@@ -57,6 +60,7 @@ func Validate(s *v1alpha1.HubConfiguration) field.ErrorList {
 	problems = append(problems, validateRate(kcp, s.KCP.QPS, s.KCP.Burst)...)
 	problems = append(problems, notNegative(field.NewPath("memoryLimit"), s.MemoryLimit, "no limit")...)
 	problems = append(problems, validateLeaderElection(field.NewPath("leaderElection"), &s.LeaderElection)...)
+	problems = append(problems, validateCoordination(s)...)
 	if s.Metrics.CertDir != "" && !s.Metrics.Secure {
 		problems = append(problems, field.Required(metrics.Child("secure"), "only then the hub uses the certificate in "+metrics.Child("certDir").String()))
 	}
@@ -83,6 +87,26 @@ func validateLeaderElection(path *field.Path, s *v1alpha1.LeaderElectionConfigur
 		problems = append(problems, field.Invalid(path.Child("renewDeadline"), renew.String(), fmt.Sprintf("must be longer than %s, which is the retry period times %v", limit, leaderelection.JitterFactor)))
 	}
 	return append(problems, oneOf(path.Child("standby"), s.Standby, []v1alpha1.StandbyMode{v1alpha1.StandbyWarm, v1alpha1.StandbyCold})...)
+}
+
+// validateCoordination verifies that leader election is set up for what sharded replicas need: each must be able to hold a Lease, and
+// must watch what the leader watches.
+func validateCoordination(s *v1alpha1.HubConfiguration) field.ErrorList {
+	path, election := field.NewPath("coordination"), field.NewPath("leaderElection")
+	problems := oneOf(path, s.Coordination, []v1alpha1.CoordinationMode{v1alpha1.CoordinationLeader, v1alpha1.CoordinationSharded})
+	if s.Coordination != v1alpha1.CoordinationSharded {
+		return problems
+	}
+	if !s.LeaderElection.LeaderElect {
+		problems = append(problems, field.Invalid(path, s.Coordination, fmt.Sprintf("needs %s: true, since replicas divide the SyncTargets by Leases", election.Child("leaderElect"))))
+	}
+	if s.LeaderElection.Standby == v1alpha1.StandbyCold {
+		problems = append(problems, field.Invalid(path, s.Coordination, fmt.Sprintf("cannot be used with %s: %s, since each replica works", election.Child("standby"), v1alpha1.StandbyCold)))
+	}
+	if renew, limit := s.LeaderElection.RenewDeadline.Duration, time.Duration(leaderelection.JitterFactor*float64(partitionRetryPeriod)); renew <= limit {
+		problems = append(problems, field.Invalid(election.Child("renewDeadline"), renew.String(), fmt.Sprintf("must be longer than %s with %s: %s", limit, path, s.Coordination)))
+	}
+	return problems
 }
 
 func validateMailboxes(path *field.Path, s *v1alpha1.MailboxesConfiguration) (problems field.ErrorList) {

@@ -42,6 +42,7 @@ func TestValidateNamesFields(t *testing.T) {
 		"kcp.qps":                        func(s *v1alpha1.HubConfiguration) { s.KCP.QPS = float32(math.NaN()) },
 		"kcp.burst":                      func(s *v1alpha1.HubConfiguration) { s.KCP.Burst = 0 },
 		"memoryLimit":                    func(s *v1alpha1.HubConfiguration) { s.MemoryLimit = -1 },
+		"coordination":                   func(s *v1alpha1.HubConfiguration) { s.Coordination = "shared" },
 		"leaderElection.leaseDuration":   func(s *v1alpha1.HubConfiguration) { s.LeaderElection.LeaseDuration = s.LeaderElection.RenewDeadline },
 		"leaderElection.renewDeadline":   func(s *v1alpha1.HubConfiguration) { s.LeaderElection.RenewDeadline = s.LeaderElection.RetryPeriod },
 		"leaderElection.retryPeriod":     func(s *v1alpha1.HubConfiguration) { s.LeaderElection.RetryPeriod.Duration = 0 },
@@ -73,6 +74,41 @@ func TestValidateNamesFields(t *testing.T) {
 			problems := Validate(settings)
 			if len(problems) != 1 || problems[0].Field != path {
 				t.Errorf("got %v", problems)
+			}
+		})
+	}
+}
+
+func TestValidateCoordination(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*v1alpha1.LeaderElectionConfiguration)
+		want   string
+	}{
+		"valid": {change: func(*v1alpha1.LeaderElectionConfiguration) {}},
+		"no leader election": {
+			change: func(s *v1alpha1.LeaderElectionConfiguration) { s.LeaderElect = false },
+			want:   `--coordination: Invalid value: "sharded": needs leaderElection.leaderElect: true, since replicas divide the SyncTargets by Leases`,
+		},
+		"a cold standby": {
+			change: func(s *v1alpha1.LeaderElectionConfiguration) { s.Standby = v1alpha1.StandbyCold },
+			want:   `--coordination: Invalid value: "sharded": cannot be used with leaderElection.standby: cold, since each replica works`,
+		},
+		"a short renew deadline": {
+			change: func(s *v1alpha1.LeaderElectionConfiguration) { s.RenewDeadline.Duration = 2 * time.Second },
+			want:   `--leader-election-renew-deadline: Invalid value: "2s": must be longer than 2.4s with coordination: sharded`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			settings := valid()
+			test.change(&settings.LeaderElection)
+			g.Expect(Validate(settings)).To(BeEmpty(), "the leader alone does not need it")
+			settings.Coordination = v1alpha1.CoordinationSharded
+			err := Explain(Validate(settings), "", newFlags(Defaults()))
+			if test.want == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+			} else {
+				g.Expect(err).To(MatchError(test.want))
 			}
 		})
 	}
