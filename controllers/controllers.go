@@ -172,7 +172,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 	})
 	fleet := newFleet(clusters, locator, options)
 	placement := newPlacement(clusters, fleet, syncManager, changed, identity, options)
-	schemas, err := newSchemas(hosting, clusters, identity, syncManager, agentRules, changed, options)
+	schemas, err := newSchemas(hosting, clusters, identity, syncManager, syncTargets, agentRules, changed, options)
 	if err != nil {
 		return err
 	}
@@ -265,10 +265,14 @@ func newSyncManager(clusters *clusters, identity bootstrap.Identity, changed *ch
 }
 
 // newSchemas returns the controller of the schemas that mailboxes get. It gives the sync manager the CRDs to install.
-func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.Identity, sync *syncmanager.Manager, agents *assignment.Store, changed *changes, options Options) (*apiresourceschema.Controller, error) {
+func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.Identity, sync *syncmanager.Manager, syncTargets *synctarget.Controller, agents *assignment.Store, changed *changes, options Options) (*apiresourceschema.Controller, error) {
 	hostingDiscovery, err := discovery.NewClient(hosting.GetConfig(), hosting.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for the hosting cluster: %w", err)
+	}
+	sources := &apiresourceschema.SyncTargets{Inventories: clusters.inventories, ResolvePath: options.Access.LogicalClusterOf, Registry: clusters.targets}
+	if options.Sharded {
+		sources.Connect = syncTargets.ConnectForSchemas
 	}
 	return apiresourceschema.NewController(apiresourceschema.Options{
 		Hub:               publishedresource.Hub{UID: identity.HubUID, Workspace: options.Workspace},
@@ -276,7 +280,7 @@ func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.
 		HostingDiscovery:  hostingDiscovery,
 		Namespace:         options.Namespace,
 		Provider:          clusters.provider,
-		Targets:           &apiresourceschema.SyncTargets{Inventories: clusters.inventories, ResolvePath: options.Access.LogicalClusterOf, Registry: clusters.targets},
+		Targets:           sources,
 		ConnectionChanged: &changed.connection,
 		CRDs: publishedresource.NewCRDStore(func(all []publishedresource.CRDInstallation) {
 			sync.SetCRDs(desiredCRDs(all))

@@ -54,6 +54,8 @@ type SyncTargets struct {
 	// ResolvePath returns the logical cluster of a workspace path, as [kcp.ConfigProvider.LogicalClusterOf] does.
 	ResolvePath func(ctx context.Context, path logicalcluster.Path) (logicalcluster.Name, error)
 	Registry    *targets.Registry
+	// Connect makes this replica connect to a SyncTarget that another one may hold; nil if this one holds all.
+	Connect func(syncTarget types.UID)
 }
 
 var _ Targets = &SyncTargets{}
@@ -77,6 +79,9 @@ func (s *SyncTargets) Find(ctx context.Context, workspace, name string) (*target
 			return nil, ErrNoSyncTarget
 		}
 		return nil, fmt.Errorf("cannot get SyncTarget %s in the workspace %s: %w", name, workspace, err)
+	}
+	if s.Connect != nil {
+		s.Connect(syncTarget.UID)
 	}
 	connection, _ := s.Registry.Get(syncTarget.UID)
 	return connection, nil

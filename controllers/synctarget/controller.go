@@ -123,6 +123,8 @@ type Controller struct {
 	states map[types.UID]*targetState
 	// prepared holds the SyncTargets that were reconciled before this replica led. They are reconciled again when it does.
 	prepared map[mcreconcile.Request]struct{}
+	// schemaSources are the SyncTargets to whose clusters this replica connects to read schemas, although another one may hold them.
+	schemaSources map[types.UID]struct{}
 }
 
 // NewController returns a controller that connects SyncTargets through options.Registry and assigns them to options.Sync.
@@ -136,6 +138,8 @@ func NewController(options Options) *Controller {
 		drains:     map[types.UID]*drainRun{},
 		cleanedUp:  map[types.UID]bool{},
 		prepared:   map[mcreconcile.Request]struct{}{},
+
+		schemaSources: map[types.UID]struct{}{},
 	}
 }
 
@@ -355,10 +359,15 @@ func (c *Controller) Stop(syncTarget types.UID) {
 
 // release ends what this replica does for a SyncTarget. It returns once the replica no longer writes to the target.
 func (c *Controller) release(syncTarget types.UID) {
+	c.stopSync(syncTarget)
+	c.Registry.Disconnect(syncTarget)
+}
+
+// stopSync does the same, except that it leaves the connection.
+func (c *Controller) stopSync(syncTarget types.UID) {
 	c.stopDrain(syncTarget)
 	c.Sync.Unassign(syncTarget)
 	c.Sync.SetNotSynced(syncTarget, syncmanager.NotSynced{})
-	c.Registry.Disconnect(syncTarget)
 }
 
 // enqueue enqueues SyncTargets. It does nothing before the controller starts, and for those that the controller has not observed.

@@ -28,7 +28,9 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
+	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/partitions"
+	"github.com/synchub-dev/synchub/provider/targets"
 )
 
 // holds reports whether this replica works for a SyncTarget. Agents are the leader's, which alone knows the rules for them.
@@ -63,9 +65,10 @@ func (c *Controller) takeOver(ctx context.Context, syncTarget types.UID) error {
 // follow does what is left for a replica that does not hold the SyncTarget. Each replica knows which cluster it stands for, to compare with
 // those of its own SyncTargets. The leader reports if it gives the SyncTarget no mailbox, without which nobody works for it.
 func (c *Controller) follow(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
-	c.release(syncTarget.UID)
+	if err := c.followConnection(ctx, request, inventory, syncTarget); err != nil {
+		return reconcile.Result{}, err
+	}
 	c.lock.Lock()
-	c.secretIndex.delete(request)
 	delete(c.cleanedUp, syncTarget.UID)
 	concerned := c.identities.set(clusterIdentity{
 		uid: syncTarget.UID, name: syncTarget.Name, inventory: logicalcluster.Name(request.ClusterName),
@@ -84,6 +87,38 @@ func (c *Controller) follow(ctx context.Context, request mcreconcile.Request, in
 	case mailbox.QuotaGranted:
 	}
 	return reconcile.Result{}, nil
+}
+
+// followConnection ends this replica's connection to the cluster of a SyncTarget that another one holds, except for reading schemas.
+func (c *Controller) followConnection(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) error {
+	known := c.Ledger.Get(syncTarget.UID).Cluster
+	c.lock.Lock()
+	_, isSource := c.schemaSources[syncTarget.UID]
+	c.lock.Unlock()
+	if !isSource || !c.Scope.Leads() || known == (ledger.Cluster{}) || syncTarget.DeletionTimestamp != nil {
+		c.lock.Lock()
+		c.secretIndex.delete(request)
+		c.lock.Unlock()
+		c.release(syncTarget.UID)
+		return nil
+	}
+	c.stopSync(syncTarget.UID)
+	c.indexSecret(request, syncTarget)
+	c.Registry.SetExpectedCluster(syncTarget.UID, targets.ExpectedCluster{Cluster: targets.Cluster(known)})
+	_, _, err := c.connect(ctx, inventory, syncTarget, c.stateOf(syncTarget.UID))
+	return err
+}
+
+// ConnectForSchemas makes the leader connect to the cluster of a SyncTarget, whichever replica holds it. Schemas are read through this
+// connection, nothing is written.
+func (c *Controller) ConnectForSchemas(syncTarget types.UID) {
+	c.lock.Lock()
+	_, known := c.schemaSources[syncTarget]
+	c.schemaSources[syncTarget] = struct{}{}
+	c.lock.Unlock()
+	if !known {
+		c.enqueue(syncTarget)
+	}
 }
 
 // followLedger is a source of the SyncTargets whose entries another replica has changed.

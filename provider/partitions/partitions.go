@@ -214,13 +214,18 @@ func (p *partition) wait() {
 }
 
 // set notes whether this replica holds the partition, and reports whether that has changed. isValid is asked under the lock.
-func (p *partition) set(held bool, isValid func() bool) (changed bool) {
+func (p *partition) set(isHeld bool, isValid func() bool) (changed bool) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	if p.held == held || !isValid() {
+	if p.held == isHeld || !isValid() {
 		return false
 	}
-	p.held, p.since = held, p.owner.Clock.Now()
+	p.held, p.since = isHeld, p.owner.Clock.Now()
+	if isHeld {
+		held.Inc()
+	} else {
+		held.Dec()
+	}
 	return true
 }
 

@@ -1,0 +1,19 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package sharded tests several active replicas of the hub, among which SyncTargets are divided: that all objects arrive and nothing is
+// written twice, whatever comes and goes. The servers are real. All SyncTargets lead to one cluster, each with a namespace of its own.
+package sharded

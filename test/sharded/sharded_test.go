@@ -1,0 +1,330 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package sharded
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/installation"
+	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/framework/suite"
+)
+
+func TestMain(m *testing.M) { suite.Main(m) }
+
+const (
+	// count is the number of SyncTargets. That a replica of three has none of so many happens once in a hundred runs or less; nothing
+	// depends on it.
+	count = 12
+	// objects is the number of ConfigMaps in each mailbox.
+	objects = 5
+	// patience is for a takeover on a busy machine.
+	patience = 3 * time.Minute
+)
+
+var (
+	configMaps = corev1.SchemeGroupVersion.WithResource("configmaps")
+	leases     = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
+	workspaces = schema.GroupVersionResource{Group: "tenancy.kcp.io", Version: "v1alpha1", Resource: "workspaces"}
+)
+
+func TestSharded(t *testing.T) {
+	h := start(t)
+	h.expectDivided(t)
+	h.expectSync(t)
+	h.expectMovesWithoutWrites(t)
+	h.expectKilledReplaced(t)
+	h.expectEmptiedRegistrySurvived(t)
+	h.expectDeletion(t)
+}
+
+// hub is a hub of several replicas with its SyncTargets.
+type hub struct {
+	*WithT
+	install   *installation.Installation
+	inventory *installation.Inventory
+	hosting   *servers.Target
+	target    *rest.Config
+	replicas  []*installation.Hub
+	members   []member
+	// edition is the content of all objects.
+	edition int
+}
+
+// member is a SyncTarget with its mailbox. The namespace on the cluster has its name.
+type member struct {
+	name    string
+	mailbox *rest.Config
+}
+
+func start(t *testing.T) *hub {
+	t.Helper()
+	h := &hub{WithT: NewWithT(t)}
+	opts := suite.Options(t)
+	h.hosting = suite.StartTarget(t, "hosting", servers.TargetOptions{})
+	cluster := suite.StartTarget(t, "cluster", servers.TargetOptions{})
+	h.target = cluster.Config
+	var err error
+	h.install, err = installation.New(t.Context(), opts, suite.KCP(t), h.hosting, filepath.Join(opts.Bin, "synchub-race"), 1)
+	h.Expect(err).NotTo(HaveOccurred())
+	h.install.HubArguments = []string{"--coordination", "sharded"}
+	t.Cleanup(func() {
+		for _, replica := range h.replicas {
+			code, err := replica.Terminate(context.WithoutCancel(t.Context()))
+			h.Expect(err).NotTo(HaveOccurred())
+			h.Expect(code).To(BeZero(), replica.LogTail(30))
+		}
+	})
+	for range 2 {
+		h.startReplica(t)
+	}
+	h.inventory, err = h.install.NewInventory(t.Context(), "fleet")
+	h.Expect(err).NotTo(HaveOccurred())
+	kubeconfig, err := os.ReadFile(cluster.Kubeconfig)
+	h.Expect(err).NotTo(HaveOccurred())
+	for number := range count {
+		one := member{name: fmt.Sprintf("member-%02d", number)}
+		h.Expect(h.inventory.Register(t.Context(), one.name, kubeconfig, nil)).To(Succeed())
+		h.members = append(h.members, one)
+	}
+	for i := range h.members {
+		h.Eventually(func() (err error) {
+			h.members[i].mailbox, err = h.inventory.Mailbox(t.Context(), h.members[i].name)
+			return err
+		}).WithTimeout(patience).Should(Succeed())
+	}
+	return h
+}
+
+func (h *hub) startReplica(t *testing.T) *installation.Hub {
+	t.Helper()
+	replica, err := h.install.StartHub()
+	h.Expect(err).NotTo(HaveOccurred())
+	h.replicas = append(h.replicas, replica)
+	h.Expect(replica.AwaitReady(t.Context())).To(Succeed())
+	return replica
+}
+
+// hubs returns how many SyncTargets each replica serves, by status.hub, of those that are Ready.
+func (h *hub) hubs(t *testing.T) map[string]int {
+	t.Helper()
+	found := map[string]int{}
+	for _, one := range h.members {
+		syncTarget, err := h.inventory.SyncTarget(t.Context(), one.name)
+		h.Expect(err).NotTo(HaveOccurred())
+		if meta.IsStatusConditionTrue(syncTarget.Status.Conditions, edgev2alpha1.ConditionReady) {
+			found[syncTarget.Status.Hub]++
+		}
+	}
+	return found
+}
+
+// held returns how many partitions each replica holds.
+func (h *hub) held(t *testing.T) (held []int) {
+	t.Helper()
+	for _, replica := range h.replicas {
+		samples, err := replica.Metrics(t.Context())
+		h.Expect(err).NotTo(HaveOccurred())
+		held = append(held, int(samples["synchub_partitions_held"]))
+	}
+	return held
+}
+
+// expectDivided expects that two replicas share the SyncTargets, and that each says so.
+func (h *hub) expectDivided(t *testing.T) {
+	t.Helper()
+	h.Eventually(func() int {
+		total := 0
+		for _, number := range h.hubs(t) {
+			total += number
+		}
+		return total
+	}).WithTimeout(patience).Should(Equal(count))
+	h.Expect(len(h.hubs(t))).To(Equal(2), "%v", h.hubs(t))
+	h.Eventually(func() []int { return h.held(t) }).WithTimeout(patience).Should(HaveEach(BeNumerically(">", 0)))
+}
+
+func (h *hub) content(namespace string) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "apiVersion: v1\nkind: Namespace\nmetadata: {name: %s}\n", namespace)
+	for number := range objects {
+		fmt.Fprintf(&text, "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: object-%d, namespace: %s}\ndata: {edition: %q}\n", number, namespace, fmt.Sprint(h.edition))
+	}
+	fmt.Fprintf(&text, `---
+apiVersion: edge.kubestellar.io/v2alpha1
+kind: SyncerConfig
+metadata: {name: all}
+spec:
+  namespaceScope:
+    namespaces: [%s]
+    resources:
+    - {group: "", resource: configmaps}
+`, namespace)
+	return text.String()
+}
+
+// edit writes another edition of all objects into all mailboxes.
+func (h *hub) edit(t *testing.T) {
+	t.Helper()
+	h.edition++
+	for _, one := range h.members {
+		h.Eventually(framework.Apply).WithContext(t.Context()).WithArguments(one.mailbox, h.content(one.name)).WithTimeout(patience).Should(Succeed())
+	}
+}
+
+// expectEdition expects that all objects arrive.
+func (h *hub) expectEdition(t *testing.T) {
+	t.Helper()
+	for _, one := range h.members {
+		h.Eventually(func() ([]string, error) {
+			listed, err := framework.List(t.Context(), h.target, configMaps, one.name, "")
+			var editions []string
+			for i := range listed {
+				if data, ok := listed[i].Object["data"].(map[string]any); ok && strings.HasPrefix(listed[i].GetName(), "object-") {
+					editions = append(editions, fmt.Sprint(data["edition"]))
+				}
+			}
+			return editions, err
+		}).WithTimeout(patience).Should(And(HaveLen(objects), HaveEach(fmt.Sprint(h.edition))), one.name)
+	}
+}
+
+// writes returns how many requests of the replicas changed objects of targets.
+func (h *hub) writes(t *testing.T) (written float64) {
+	t.Helper()
+	for _, replica := range h.replicas {
+		requests, err := replica.Requests(t.Context())
+		h.Expect(err).NotTo(HaveOccurred())
+		for kind, times := range requests {
+			if kind.Destination == "target" && kind.Class == "object" && slices.Contains([]string{"create", "apply", "update", "patch", "delete"}, kind.Verb) {
+				written += times
+			}
+		}
+	}
+	return written
+}
+
+// versions returns the resourceVersions of all objects on the cluster.
+func (h *hub) versions(t *testing.T) (found []string) {
+	t.Helper()
+	for _, one := range h.members {
+		listed, err := framework.List(t.Context(), h.target, configMaps, one.name, "")
+		h.Expect(err).NotTo(HaveOccurred())
+		for i := range listed {
+			found = append(found, one.name+"/"+listed[i].GetName()+"@"+listed[i].GetResourceVersion())
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// expectSync expects that each change is written once, by whichever replica.
+func (h *hub) expectSync(t *testing.T) {
+	t.Helper()
+	h.edit(t)
+	h.expectEdition(t)
+	before := h.writes(t)
+	h.edit(t)
+	h.expectEdition(t)
+	h.Expect(h.writes(t) - before).To(BeEquivalentTo(count * objects))
+}
+
+// expectMovesWithoutWrites starts a replica, which gets a share. Then one is started in the middle of a burst.
+func (h *hub) expectMovesWithoutWrites(t *testing.T) {
+	t.Helper()
+	before, written := h.versions(t), h.writes(t)
+	h.startReplica(t)
+	h.Eventually(func() []int { return h.held(t) }).WithTimeout(patience).Should(HaveEach(BeNumerically(">", 0)))
+	h.Eventually(func() int { return len(h.hubs(t)) }).WithTimeout(patience).Should(BeNumerically(">", 2), "the heartbeats name the replicas")
+	h.Expect(h.versions(t)).To(Equal(before))
+	h.Expect(h.writes(t)).To(Equal(written))
+
+	replica, err := h.install.StartHub()
+	h.Expect(err).NotTo(HaveOccurred())
+	h.replicas = append(h.replicas, replica)
+	for range 3 {
+		h.edit(t)
+	}
+	h.Expect(replica.AwaitReady(t.Context())).To(Succeed())
+	h.Eventually(func() []int { return h.held(t) }).WithTimeout(patience).Should(HaveEach(BeNumerically(">", 0)))
+	h.edit(t)
+	h.expectEdition(t)
+}
+
+// expectKilledReplaced kills replicas, the leader among them, while everything is edited.
+func (h *hub) expectKilledReplaced(t *testing.T) {
+	t.Helper()
+	for range 2 {
+		victim := h.replicas[0]
+		h.replicas = h.replicas[1:]
+		h.Expect(victim.Kill9()).To(Succeed())
+		h.edit(t)
+		h.expectEdition(t)
+	}
+}
+
+// expectEmptiedRegistrySurvived deletes the Leases by which replicas announce themselves.
+func (h *hub) expectEmptiedRegistrySurvived(t *testing.T) {
+	t.Helper()
+	announced, err := framework.List(t.Context(), h.hosting.Config, leases, installation.Namespace, "mcr.sigs.k8s.io/peer=true")
+	h.Expect(err).NotTo(HaveOccurred())
+	h.Expect(len(announced)).To(BeNumerically(">=", len(h.replicas)))
+	for i := range announced {
+		h.Expect(framework.Delete(t.Context(), h.hosting.Config, leases, installation.Namespace, announced[i].GetName())).To(Succeed())
+	}
+	written := h.writes(t)
+	h.edit(t)
+	h.expectEdition(t)
+	h.Expect(h.writes(t) - written).To(BeEquivalentTo(count * objects))
+	for _, replica := range h.replicas {
+		h.Expect(replica.Ended()).To(BeFalse())
+	}
+}
+
+// expectDeletion deletes all SyncTargets: the holders clean up, and the leader removes the mailboxes.
+func (h *hub) expectDeletion(t *testing.T) {
+	t.Helper()
+	for _, one := range h.members {
+		h.Expect(framework.Delete(t.Context(), h.inventory.Config, installation.SyncTargets, "", one.name)).To(Succeed())
+	}
+	h.Eventually(framework.List).WithContext(t.Context()).WithArguments(h.inventory.Config, installation.SyncTargets, "", "").WithTimeout(patience).Should(BeEmpty())
+	h.Eventually(func() (names []string, err error) {
+		listed, err := framework.List(t.Context(), h.install.InWorkspace(h.install.Workspace), workspaces, "", "")
+		for i := range listed {
+			if listed[i].GetDeletionTimestamp() == nil {
+				names = append(names, listed[i].GetName())
+			}
+		}
+		return names, err
+	}).WithTimeout(patience).Should(BeEmpty())
+	h.Expect(h.versions(t)).NotTo(BeEmpty(), "the objects stay, as the SyncTargets say")
+}
