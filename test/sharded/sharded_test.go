@@ -169,7 +169,7 @@ func (h *hub) expectDivided(t *testing.T) {
 		}
 		return total
 	}).WithTimeout(patience).Should(Equal(count))
-	h.Expect(len(h.hubs(t))).To(Equal(2), "%v", h.hubs(t))
+	h.Eventually(func() map[string]int { return h.hubs(t) }).WithTimeout(patience).Should(HaveLen(2), "the heartbeats name the replicas")
 	h.Eventually(func() []int { return h.held(t) }).WithTimeout(patience).Should(HaveEach(BeNumerically(">", 0)))
 }
 

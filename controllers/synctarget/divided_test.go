@@ -1,0 +1,115 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package synctarget
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	testclock "k8s.io/utils/clock/testing"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/leadership"
+	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/provider/fence"
+	"github.com/synchub-dev/synchub/provider/partitions"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// heldPartition is the partition of a replica.
+type heldPartition int
+
+func (p heldPartition) Holds(syncTarget types.UID) bool { return partitions.Of(syncTarget) == int(p) }
+func (heldPartition) Fence(types.UID) *fence.Fence      { return nil }
+
+// A replica that gets a partition reconciles its SyncTargets as if it had never seen them, and nobody else's.
+func TestPartitionsChange(t *testing.T) {
+	g := NewWithT(t)
+	clock := testclock.NewFakeClock(time.Unix(1000, 0))
+	own := partitions.Of("a")
+	scope := leadership.Scope{Elected: make(chan struct{}), Partitions: heldPartition(own)}
+	controller := NewController(Options{
+		Scope: scope, Clock: clock, Sync: syncmanager.New(syncmanager.Options{Scope: scope, Clock: clock}),
+		Registry: targets.NewRegistry(targets.Options{Clock: clock, Log: logr.Discard()}),
+	})
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[mcreconcile.Request]())
+	t.Cleanup(queue.ShutDown)
+	controller.queue = queue
+	var wanted []string
+	for _, uid := range []types.UID{"a", "b", "c", "d", "e", "f"} {
+		request := mcreconcile.Request{ClusterName: "i"}
+		request.Name = string(uid)
+		controller.track(request, uid)
+		controller.stateOf(uid).tookOver = true
+		if partitions.Of(uid) == own {
+			wanted = append(wanted, string(uid))
+		}
+	}
+	clock.Step(time.Minute)
+	controller.onPartitionChanged(queue, own)
+	var got []string
+	for queue.Len() > 0 {
+		request, _ := queue.Get()
+		got = append(got, request.Name)
+		queue.Done(request)
+	}
+	slices.Sort(got)
+	g.Expect(got).To(Equal(wanted))
+	g.Expect(controller.stateOf("a").tookOver).To(BeFalse())
+	g.Expect(controller.stateOf("a").since).To(Equal(clock.Now()))
+	for _, uid := range []types.UID{"b", "c", "d", "e", "f"} {
+		if partitions.Of(uid) != own {
+			g.Expect(controller.stateOf(uid).tookOver).To(BeTrue(), string(uid))
+		}
+	}
+	controller.StopPartition(own)
+}
+
+// Agents are the leader's, whoever holds their partition.
+func TestWhoHolds(t *testing.T) {
+	syncTarget := func(mode edgev2alpha1.SyncMode) *edgev2alpha1.SyncTarget {
+		found := &edgev2alpha1.SyncTarget{}
+		found.UID, found.Spec.Mode = "a", mode
+		return found
+	}
+	leads := make(chan struct{})
+	close(leads)
+	other := heldPartition((partitions.Of("a") + 1) % partitions.Count)
+	for name, test := range map[string]struct {
+		scope      leadership.Scope
+		hub, agent bool
+	}{
+		"the leader alone":                  {leadership.Scope{Elected: leads}, true, true},
+		"a holder that does not lead":       {leadership.Scope{Elected: make(chan struct{}), Partitions: heldPartition(partitions.Of("a"))}, true, false},
+		"the leader, with another holder":   {leadership.Scope{Elected: leads, Partitions: other}, false, true},
+		"neither the leader nor the holder": {leadership.Scope{Elected: make(chan struct{}), Partitions: other}, false, false},
+	} {
+		controller := NewController(Options{Scope: test.scope})
+		if got := controller.holds(syncTarget(edgev2alpha1.SyncModeHub)); got != test.hub {
+			t.Errorf("%s: a SyncTarget without an agent: %t", name, got)
+		}
+		if got := controller.holds(syncTarget(edgev2alpha1.SyncModeAgent)); got != test.agent {
+			t.Errorf("%s: a SyncTarget with an agent: %t", name, got)
+		}
+	}
+}
