@@ -45,6 +45,8 @@ type fakeStore struct {
 	client.WithWatch
 	writes atomic.Int32
 	fail   error
+	// after is called after each update, before its answer; nil does nothing.
+	after func(written client.Object)
 }
 
 func newFakeStore(objects ...client.Object) *fakeStore {
@@ -61,7 +63,11 @@ func newFakeStore(objects ...client.Object) *fakeStore {
 			if err := count(); err != nil {
 				return err
 			}
-			return next.Update(ctx, object, options...)
+			err := next.Update(ctx, object, options...)
+			if err == nil && s.after != nil {
+				s.after(object)
+			}
+			return err
 		},
 	})
 	return s
@@ -91,6 +97,8 @@ var fullEntry = Entry{
 		{GroupResource: metav1.GroupResource{Group: "apps", Resource: "deployments"}, Version: "v1", Direct: true, State: "Accepted", Reason: "R", Message: "M"},
 		{GroupResource: metav1.GroupResource{Resource: "pods"}, ConvertedFrom: []metav1.GroupResource{{Group: "x", Resource: "y"}}},
 	},
+	CleanedUp: true, Ready: new(false),
+	Answer: &Answer{Synced: true, Objects: map[string]int64{"pods": 2}, NotServed: []string{"x"}, Missing: []string{"y"}, Unpublished: []types.UID{"u"}},
 }
 
 // The next hub reads the entries of the previous one. An unchanged entry is not written.
@@ -130,7 +138,11 @@ func TestOnlyWhatIsStoredCounts(t *testing.T) {
 	s.update(t, l, func(entry *Entry) { *entry = fullEntry })
 	before := l.Get("florin")
 	s.fail = errors.New("no")
-	if err := l.Update(t.Context(), "florin", func(entry *Entry) { entry.Resources[1].ConvertedFrom[0].Group = "z" }); !errors.Is(err, s.fail) {
+	if err := l.Update(t.Context(), "florin", func(entry *Entry) {
+		entry.Resources[1].ConvertedFrom[0].Group = "z"
+		*entry.Ready, entry.Answer.Synced, entry.Answer.Objects["pods"] = true, false, 3
+		entry.Answer.NotServed[0], entry.Answer.Missing[0], entry.Answer.Unpublished[0] = "z", "z", "z"
+	}); !errors.Is(err, s.fail) {
 		t.Errorf("got %v", err)
 	}
 	if !reflect.DeepEqual(before, fullEntry) || !reflect.DeepEqual(l.Get("florin"), fullEntry) {

@@ -1,0 +1,174 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package ledger_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/synchub-dev/synchub/provider/bootstrap"
+	"github.com/synchub-dev/synchub/provider/ledger"
+	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/framework/suite"
+	"github.com/synchub-dev/synchub/test/tier"
+)
+
+func TestMain(m *testing.M) { suite.Main(m) }
+
+const providerWorkspace = "root:synchub"
+
+// replica is a replica of the hub with a shared ledger, and the SyncTargets that it was told of.
+type replica struct {
+	*ledger.Store
+
+	lock    sync.Mutex
+	changed []types.UID
+}
+
+// newReplica returns a replica whose Watcher runs until the test ends. The leader writes that it leads.
+func newReplica(t *testing.T, hub *rest.Config, leads bool) *replica {
+	t.Helper()
+	g := NewWithT(t)
+	direct, err := client.NewWithWatch(hub, client.Options{Scheme: bootstrap.Scheme()})
+	g.Expect(err).NotTo(HaveOccurred())
+	r := &replica{Store: ledger.New(ledger.Options{
+		Client: direct, Reader: direct, Shared: direct, Clock: clock.RealClock{}, Log: logr.Discard(),
+		Holder: func(context.Context) (ledger.Holder, error) { return ledger.Holder{Lease: "one"}, nil },
+	})}
+	r.Subscribe(t.Context(), func(syncTarget types.UID) {
+		r.lock.Lock()
+		defer r.lock.Unlock()
+		r.changed = append(r.changed, syncTarget)
+	})
+	var running sync.WaitGroup
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(func() { cancel(); running.Wait() })
+	run := func(start func(context.Context) error) {
+		running.Go(func() {
+			if err := start(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	run(r.Watcher().Start)
+	if leads {
+		run(r.Start)
+	}
+	return r
+}
+
+func (r *replica) countChanges(syncTarget types.UID) (count int) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	for _, one := range r.changed {
+		if one == syncTarget {
+			count++
+		}
+	}
+	return count
+}
+
+// Replicas with the rights of a hub's user share the ledger in a real provider workspace.
+func TestReplicasShareTheLedger(t *testing.T) {
+	tier.Thorough(t)
+	g := NewWithT(t)
+	kcp := suite.KCP(t)
+	g.Expect(bootstrap.Run(t.Context(), bootstrap.Options{
+		Config: func(workspace string) *rest.Config { return kcp.Workspace(workspace) }, Workspace: providerWorkspace, HubUser: servers.HubUser,
+		Report: func(string, string) {},
+	})).To(Succeed())
+	hub := framework.InWorkspace(kcp.HubConfig, providerWorkspace)
+
+	early := newReplica(t, hub, false)
+	leader := newReplica(t, hub, true)
+	for _, one := range []*replica{leader, early} {
+		g.Expect(one.WaitForLoad(t.Context())).To(Succeed())
+	}
+	g.Expect(early.PreviousRenewTime()).NotTo(BeZero(), "its leader has written that it leads")
+	update := func(l *replica, change func(*ledger.Entry)) {
+		t.Helper()
+		g.Expect(l.Update(t.Context(), "florin", change)).To(Succeed())
+	}
+	update(leader, func(entry *ledger.Entry) { entry.Name, entry.Mailbox = "florin", "m" })
+	suite.Eventually(t, func(g Gomega) { g.Expect(early.Get("florin").Mailbox).To(Equal("m")) })
+	late := newReplica(t, hub, false)
+	g.Expect(late.WaitForLoad(t.Context())).To(Succeed())
+	g.Expect(late.Get("florin").Mailbox).To(Equal("m"), "from the list")
+
+	// Both write the same entry, and neither has seen the other's last write: the conflict is resolved.
+	for i := range int64(20) {
+		var writing sync.WaitGroup
+		for _, change := range []struct {
+			by *replica
+			of func(*ledger.Entry)
+		}{
+			{leader, func(entry *ledger.Entry) { entry.VerifiedGeneration = i + 1 }},
+			{early, func(entry *ledger.Entry) {
+				entry.Ready, entry.Answer = new(i%2 == 0), &ledger.Answer{Synced: true, Objects: map[string]int64{"configmaps": i}}
+			}},
+		} {
+			writing.Go(func() {
+				if err := change.by.Update(t.Context(), "florin", change.of); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		writing.Wait()
+	}
+	entry, err := late.Read(t.Context(), "florin")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(entry.VerifiedGeneration).To(BeEquivalentTo(20))
+	g.Expect(entry.Answer.Objects).To(HaveKeyWithValue("configmaps", int64(19)))
+	g.Expect(late.Get("florin")).To(Equal(entry), "no event that comes now is newer")
+	for _, one := range []*replica{leader, early, late} {
+		suite.Eventually(t, func(g Gomega) { g.Expect(one.Get("florin")).To(Equal(entry)) })
+	}
+	g.Expect(late.countChanges("florin")).To(BeNumerically(">", 1))
+
+	// What another replica deletes is forgotten, and a late answer does not bring it back.
+	g.Expect(leader.Delete(t.Context(), "florin")).To(Succeed())
+	g.Expect(early.UpdateExisting(t.Context(), "florin", func(entry *ledger.Entry) { entry.Ready = nil })).To(Succeed())
+	for _, one := range []*replica{leader, early, late} {
+		suite.Eventually(t, func(g Gomega) {
+			all, loaded := one.SyncTargets()
+			g.Expect(loaded).To(BeTrue())
+			g.Expect(slices.Contains(all, "florin")).To(BeFalse())
+		})
+	}
+	admin, err := client.New(kcp.Workspace(providerWorkspace), client.Options{Scheme: bootstrap.Scheme()})
+	g.Expect(err).NotTo(HaveOccurred())
+	var left corev1.ConfigMap
+	g.Expect(admin.Get(t.Context(), types.NamespacedName{Namespace: ledger.Namespace, Name: "florin"}, &left)).NotTo(Succeed())
+
+	// A ConfigMap that somebody else has in the namespace is no entry.
+	foreign := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ledger.Namespace, Name: "foreign"}, Data: map[string]string{"entry": "{}"}}
+	g.Expect(admin.Create(t.Context(), foreign)).To(Succeed())
+	update(early, func(entry *ledger.Entry) { entry.Name = "florin" })
+	suite.Eventually(t, func(g Gomega) { all, _ := late.SyncTargets(); g.Expect(all).To(ConsistOf(types.UID("florin"))) })
+}
