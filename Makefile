@@ -19,7 +19,7 @@ BUILD_FLAGS   = -buildvcs=false -ldflags '$(VERSION_FLAGS)'
 UNIT_PACKAGES = $(shell go list ./... | grep -v -e /synchub/test/e2e -e /synchub/test/scale -e /synchub/test/upgrade -e /synchub/test/compatibility -e /synchub/test/shards)
 
 # Packages with nothing but thorough tests.
-THOROUGH_PACKAGES := test/agent test/chart test/escapes
+THOROUGH_PACKAGES := test/agent test/chart test/escapes test/sharded
 QUICK_PACKAGES = $(filter-out $(addprefix %/synchub/,$(THOROUGH_PACKAGES)),$(UNIT_PACKAGES))
 
 UNIT_TIMEOUT ?= 30m
@@ -200,6 +200,10 @@ test-shards: test-tools ## Run a hub with a kcp of two shards behind a front pro
 .PHONY: test-agent
 test-agent: test-tools ## Run an agent in a cluster, and cut its connection to kcp
 	go test -race -vet=off -count=1 -timeout $(UNIT_TIMEOUT) -v ./test/agent
+
+.PHONY: test-sharded
+test-sharded: test-tools ## Run several active replicas, among which SyncTargets are divided, and kill some
+	go test -race -vet=off -count=1 -timeout $(UNIT_TIMEOUT) -v ./test/sharded
 
 .PHONY: test-e2e
 test-e2e: test-tools ## Run all end-to-end tests; FOCUS=<regular expression> selects specs

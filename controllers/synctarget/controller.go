@@ -19,6 +19,7 @@ package synctarget
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	gosync "sync"
 	"time"
@@ -66,6 +67,9 @@ import (
 
 // heartbeatInterval is how often the hub writes the heartbeat of a healthy target. A quiet SyncTarget has no other status writes.
 const heartbeatInterval = time.Minute
+
+// cacheRetryInterval is how often the hub looks whether the cache of the inventories has been filled, after its start.
+const cacheRetryInterval = 500 * time.Millisecond
 
 // quotaRetryInterval is how often the hub looks whether the quota has been decided.
 const quotaRetryInterval = time.Second
@@ -226,6 +230,9 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 		if apierrors.IsNotFound(err) {
 			c.untrack(request)
 			return reconcile.Result{}, nil
+		}
+		if errors.Is(err, inventories.ErrNotSynced) {
+			return reconcile.Result{RequeueAfter: cacheRetryInterval}, nil
 		}
 		return reconcile.Result{}, err
 	}

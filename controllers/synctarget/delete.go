@@ -47,6 +47,8 @@ const (
 	forceGracePeriod = 30 * time.Second
 	// pingTimeout is how long a target may take to answer before a forced removal treats it as gone.
 	pingTimeout = 3 * time.Second
+	// repeatCleanedUpAfter is how long the leader may take from the deletion of an entry in the ledger to the end of the SyncTarget.
+	repeatCleanedUpAfter = 15 * time.Second
 	// reconcileTimeout bounds one reconcile of a SyncTarget, with its requests to kcp and the target.
 	reconcileTimeout = 2 * time.Minute
 )
@@ -60,7 +62,7 @@ func (c *Controller) reconcileDelete(ctx context.Context, request mcreconcile.Re
 		return reconcile.Result{}, nil
 	}
 	if c.IsCleanedUp(uid) {
-		return reconcile.Result{}, nil
+		return c.repeatCleanedUp(ctx, syncTarget)
 	}
 	terminatingReason, err := mailbox.InventoryTerminating(ctx, inventory)
 	if err != nil {
@@ -183,7 +185,28 @@ func (c *Controller) updateDeletingStatus(ctx context.Context, inventory cluster
 func (c *Controller) IsCleanedUp(syncTarget types.UID) bool {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	return c.cleanedUp[syncTarget] || c.Scope.IsDivided() && c.Ledger.Get(syncTarget).CleanedUp
+	if c.Scope.IsDivided() && c.Ledger.Get(syncTarget).CleanedUp {
+		// The leader deletes the entry before it removes the finalizer, which may take more than one attempt.
+		c.cleanedUp[syncTarget] = true
+	}
+	return c.cleanedUp[syncTarget]
+}
+
+// repeatCleanedUp records again that the target is cleaned up if the entry in the ledger is gone and the SyncTarget stays: the leader has
+// ended between the two, and the next one knows nothing of it.
+func (c *Controller) repeatCleanedUp(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
+	if !c.Scope.IsDivided() || c.Ledger.Get(syncTarget.UID).CleanedUp {
+		return reconcile.Result{}, nil
+	}
+	state, now := c.stateOf(syncTarget.UID), c.Clock.Now()
+	if state.cleanedUpMissing.IsZero() {
+		state.cleanedUpMissing = now
+	}
+	if wait := repeatCleanedUpAfter - now.Sub(state.cleanedUpMissing); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	state.cleanedUpMissing = time.Time{}
+	return reconcile.Result{}, c.recordCleanedUp(ctx, syncTarget)
 }
 
 // recordCleanedUp notes that this replica has finished with the target, in the ledger too if another replica may be the leader.

@@ -69,7 +69,6 @@ func (c *Controller) follow(ctx context.Context, request mcreconcile.Request, in
 		return reconcile.Result{}, err
 	}
 	c.lock.Lock()
-	delete(c.cleanedUp, syncTarget.UID)
 	concerned := c.identities.set(clusterIdentity{
 		uid: syncTarget.UID, name: syncTarget.Name, inventory: logicalcluster.Name(request.ClusterName),
 		created: syncTarget.CreationTimestamp.Time, cluster: c.Ledger.Get(syncTarget.UID).Cluster.ID,

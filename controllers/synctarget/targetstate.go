@@ -53,6 +53,8 @@ type targetState struct {
 	formerHub *string
 	// tookOver is true once this replica, as the holder, has read what the former holder recorded.
 	tookOver bool
+	// cleanedUpMissing is since when the ledger lacks that this replica has cleaned the target up; zero if it does not.
+	cleanedUpMissing time.Time
 	// isAgent is true if an agent syncs the SyncTarget. The controller's lock guards it. agent is the state of that agent.
 	isAgent bool
 	agent   agentState
