@@ -17,7 +17,11 @@ limitations under the License.
 package objectsync
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -26,18 +30,38 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
 
-// ObjectRef names a mailbox object.
+// ObjectRef names a mailbox object of a SyncTarget.
 type ObjectRef struct {
-	Mailbox  logicalcluster.Name
-	Resource schema.GroupVersionResource
-	Key      types.NamespacedName
+	SyncTarget types.UID
+	Mailbox    logicalcluster.Name
+	Resource   schema.GroupVersionResource
+	Key        types.NamespacedName
 }
 
-// ObjectState is how far the hub has come with a marked mailbox object: a copy that a placement made. The mark changes with the
-// content of the copy, so it tells which content the state is about.
+// Version identifies the content of a marked mailbox object: a copy that a placement made. Its mark changes with the content. A copy
+// that was deleted and made again with the same content has another UID: its object may be gone from the target meanwhile. The zero
+// Version is that of no object.
+type Version struct {
+	UID  types.UID
+	Mark string
+}
+
+// VersionOf returns the version of a mailbox object; zero if it has no mark, or is nil.
+func VersionOf(object *unstructured.Unstructured) Version {
+	if object == nil {
+		return Version{}
+	}
+	mark, _ := plan.Annotation(object, ownership.MarkAnnotation)
+	if mark == "" {
+		return Version{}
+	}
+	return Version{UID: object.GetUID(), Mark: mark}
+}
+
+// ObjectState is how far the hub has come with a version of a marked mailbox object.
 type ObjectState struct {
-	// SyncedMark is the mark that the mailbox object had when the target was last in sync with it; empty before.
-	SyncedMark string
+	// Synced is true if the target was in sync with this version when it was last in sync with the object.
+	Synced bool
 	// Excluded is true if the object is not synced because a config selects its name on the target for upsync.
 	Excluded bool
 	// Failure is why the last pass failed; nil if it did not.
@@ -46,25 +70,54 @@ type ObjectState struct {
 	Health health.Health
 }
 
-// ObjectState returns the state of a marked mailbox object; known is false before the first pass for it.
-func (c *Controller) ObjectState(key types.NamespacedName) (state ObjectState, known bool) {
+// Copy is a marked mailbox object, with the state of the version that the target was last in sync with.
+type Copy struct {
+	Resource schema.GroupVersionResource
+	Key      types.NamespacedName
+	// Version is zero if the target was never in sync with the object.
+	Version Version
+	State   ObjectState
+}
+
+// ObjectState returns the state of a version of a marked mailbox object; known is false before the first pass for the object.
+func (c *Controller) ObjectState(key types.NamespacedName, version Version) (state ObjectState, known bool) {
+	state, synced, known := c.syncedState(key)
+	state.Synced = known && synced != Version{} && synced == version
+	return state, known
+}
+
+// Copies returns all marked mailbox objects whose state is known.
+func (c *Controller) Copies() []Copy {
+	keys := c.states.markedKeys()
+	copies := make([]Copy, 0, len(keys))
+	for _, key := range keys {
+		if state, synced, known := c.syncedState(key); known {
+			state.Synced = synced != Version{}
+			copies = append(copies, Copy{c.Resource.GroupVersionResource, key, synced, state})
+		}
+	}
+	return copies
+}
+
+// syncedState returns the state of a marked mailbox object, and the version that the target was last in sync with.
+func (c *Controller) syncedState(key types.NamespacedName) (state ObjectState, synced Version, known bool) {
 	marked, failure, known := c.states.markedState(key)
 	if !known {
-		return ObjectState{}, false
+		return ObjectState{}, Version{}, false
 	}
-	state = ObjectState{SyncedMark: marked.synced, Excluded: marked.excluded, Failure: failure, Health: health.Health{Status: health.InProgress}}
+	state = ObjectState{Excluded: marked.excluded, Failure: failure, Health: health.Health{Status: health.InProgress}}
 	for i, copied := range c.observeCopiesOf(key) {
 		// A copy under an old name goes once the new one exists.
 		if i == 0 || copied.Observed.Health.Status != health.Terminating {
 			state.Health = copied.Observed.Health
 		}
 	}
-	return state, true
+	return state, marked.synced, true
 }
 
 // recordMarked records the result of a pass for a marked object, and publishes a change of its state.
 func (c *Controller) recordMarked(key types.NamespacedName, result outcome, failureChanged bool) {
-	if c.states.recordMarked(key, result) || failureChanged && result.marked.mark != "" {
+	if c.states.recordMarked(key, result) || failureChanged && result.marked.version != (Version{}) {
 		c.publishState(key)
 	}
 }
@@ -79,13 +132,13 @@ func (c *Controller) publishMarked(keys []types.NamespacedName) {
 }
 
 func (c *Controller) publishState(key types.NamespacedName) {
-	c.ObjectStates.Publish(ObjectRef{c.Mailbox, c.Resource.GroupVersionResource, key})
+	c.ObjectStates.Publish(ObjectRef{c.Owner.SyncTarget, c.Mailbox, c.Resource.GroupVersionResource, key})
 }
 
 // markedState is what the hub remembers of a marked object.
 type markedState struct {
-	// synced is the mark of the object when the target was last in sync with it.
-	synced   string
+	// synced is the version of the object when the target was last in sync with it.
+	synced   Version
 	excluded bool
 }
 
@@ -97,13 +150,13 @@ func (s *keyStates) recordMarked(key types.NamespacedName, result outcome) (chan
 	if result.unreadable {
 		return false
 	}
-	if result.marked.mark == "" {
+	if result.marked.version == (Version{}) {
 		delete(s.marked, key)
 		return known
 	}
 	now := markedState{synced: before.synced, excluded: result.marked.excluded}
 	if result.marked.synced {
-		now.synced = result.marked.mark
+		now.synced = result.marked.version
 	}
 	s.marked[key] = now
 	return !known || now != before
@@ -123,10 +176,17 @@ func (s *keyStates) markedState(key types.NamespacedName) (state markedState, fa
 	return state, failure, true
 }
 
+// markedKeys returns the keys of all marked objects whose state is known.
+func (s *keyStates) markedKeys() []types.NamespacedName {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	return slices.Collect(maps.Keys(s.marked))
+}
+
 // markedOutcome is what one pass found out about a marked object.
 type markedOutcome struct {
-	// mark is the mark of the mailbox object; empty if a user made the object, or it came up from the target.
-	mark string
+	// version is that of the mailbox object; zero if a user made the object, or it came up from the target.
+	version Version
 	// synced is true if the target has the content of the object. excluded is true if upsync takes precedence.
 	synced, excluded bool
 }
@@ -136,9 +196,8 @@ func newMarkedOutcome(s *plan.Snapshot, down outcome, err error) markedOutcome {
 	if s.Source == nil {
 		return markedOutcome{}
 	}
-	mark, _ := plan.Annotation(s.Source, ownership.MarkAnnotation)
 	return markedOutcome{
-		mark:     mark,
+		version:  VersionOf(s.Source),
 		synced:   err == nil && !down.stale && isSynced(s.Down, down.decision),
 		excluded: down.decision.Cause == plan.ExcludedByUpsync,
 	}

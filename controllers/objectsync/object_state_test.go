@@ -34,6 +34,7 @@ func TestMarkedStates(t *testing.T) {
 	key := types.NamespacedName{Name: "till"}
 	withMark := func(mark string) *plan.Snapshot {
 		object := &unstructured.Unstructured{Object: map[string]any{}}
+		object.SetUID("uid")
 		if mark != "" {
 			object.SetAnnotations(map[string]string{ownership.MarkAnnotation: mark})
 		}
@@ -53,12 +54,12 @@ func TestMarkedStates(t *testing.T) {
 	}{
 		{"a user's object", "", decided(plan.Create, plan.Missing), nil, false, markedState{}, false},
 		{"a copy that is refused", "one", decided(plan.Create, plan.Missing), errors.New("no"), true, markedState{}, true},
-		{"a copy that is created", "one", decided(plan.Create, plan.Missing), nil, true, markedState{synced: "one"}, true},
-		{"nothing to do", "one", decided(plan.None, plan.InSync), nil, false, markedState{synced: "one"}, true},
-		{"an edit that is refused", "two", decided(plan.Apply, plan.Changed), errors.New("no"), false, markedState{synced: "one"}, true},
-		{"a pass that comes too late", "two", outcome{decision: plan.Decision{Action: plan.Apply}, stale: true}, nil, false, markedState{synced: "one"}, true},
-		{"an edit that is applied", "two", decided(plan.Apply, plan.Changed), nil, true, markedState{synced: "two"}, true},
-		{"upsync takes precedence", "two", decided(plan.None, plan.ExcludedByUpsync), nil, true, markedState{synced: "two", excluded: true}, true},
+		{"a copy that is created", "one", decided(plan.Create, plan.Missing), nil, true, markedState{synced: Version{UID: "uid", Mark: "one"}}, true},
+		{"nothing to do", "one", decided(plan.None, plan.InSync), nil, false, markedState{synced: Version{UID: "uid", Mark: "one"}}, true},
+		{"an edit that is refused", "two", decided(plan.Apply, plan.Changed), errors.New("no"), false, markedState{synced: Version{UID: "uid", Mark: "one"}}, true},
+		{"a pass that comes too late", "two", outcome{decision: plan.Decision{Action: plan.Apply}, stale: true}, nil, false, markedState{synced: Version{UID: "uid", Mark: "one"}}, true},
+		{"an edit that is applied", "two", decided(plan.Apply, plan.Changed), nil, true, markedState{synced: Version{UID: "uid", Mark: "two"}}, true},
+		{"upsync takes precedence", "two", decided(plan.None, plan.ExcludedByUpsync), nil, true, markedState{synced: Version{UID: "uid", Mark: "two"}, excluded: true}, true},
 		{"it is released", "", decided(plan.None, plan.InSync), nil, true, markedState{}, false},
 	} {
 		result := step.down
@@ -69,7 +70,7 @@ func TestMarkedStates(t *testing.T) {
 			t.Errorf("%s: changed %v, %+v, %v", step.name, changed, got, known)
 		}
 	}
-	states.recordMarked(key, outcome{marked: markedOutcome{mark: "three", synced: true}})
+	states.recordMarked(key, outcome{marked: markedOutcome{version: Version{UID: "uid", Mark: "three"}, synced: true}})
 	if changed := states.recordMarked(key, outcome{unreadable: true}); changed {
 		t.Error("a mailbox that cannot be read changes what is known")
 	}

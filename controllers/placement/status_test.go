@@ -230,23 +230,22 @@ func TestTally(t *testing.T) {
 func TestTargetState(t *testing.T) {
 	healthy := health.Health{Status: health.Current}
 	for name, c := range map[string]struct {
-		state     objectsync.ObjectState
-		isCurrent bool
-		want      targetState
+		state objectsync.ObjectState
+		want  targetState
 	}{
-		"in sync with this content": {objectsync.ObjectState{Health: healthy}, true, targetState{synced: true, health: healthy}},
-		"in sync with an older one": {objectsync.ObjectState{Health: healthy}, false, targetState{}},
-		"it fails":                  {objectsync.ObjectState{Failure: &objectsync.Failure{Reason: "Forbidden", Message: "no"}, Health: healthy}, true, targetState{failure: &Failure{"Forbidden", "no"}}},
+		"in sync with this content": {objectsync.ObjectState{Synced: true, Health: healthy}, targetState{synced: true, health: healthy}},
+		"in sync with an older one": {objectsync.ObjectState{Health: healthy}, targetState{}},
+		"it fails":                  {objectsync.ObjectState{Synced: true, Failure: &objectsync.Failure{Reason: "Forbidden", Message: "no"}, Health: healthy}, targetState{failure: &Failure{"Forbidden", "no"}}},
 	} {
-		if got := newTargetState(c.state, c.isCurrent); !got.equal(&c.want) {
+		if got := newTargetState(c.state); !got.equal(&c.want) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	taken := newTargetState(objectsync.ObjectState{Failure: &objectsync.Failure{Reason: objectsync.ReasonConflict, Message: "it came from secrets other/password"}}, false)
+	taken := newTargetState(objectsync.ObjectState{Failure: &objectsync.Failure{Reason: objectsync.ReasonConflict, Message: "it came from secrets other/password"}})
 	if taken.failure.Reason != ReasonConflict || strings.Contains(taken.failure.Message, "password") {
 		t.Errorf("%+v", taken.failure)
 	}
-	if excluded := newTargetState(objectsync.ObjectState{Excluded: true}, true); excluded.synced || excluded.failure.Reason != ReasonExcludedByUpsync {
+	if excluded := newTargetState(objectsync.ObjectState{Synced: true, Excluded: true}); excluded.synced || excluded.failure.Reason != ReasonExcludedByUpsync {
 		t.Errorf("%+v", excluded)
 	}
 }

@@ -28,8 +28,8 @@ import (
 
 // SyncStates tells how far the sync controllers have come with the copies in mailboxes, as [syncmanager.Manager] does.
 type SyncStates interface {
-	// ObjectState returns the state of a copy; known is false before a sync controller has tried the copy.
-	ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName) (state objectsync.ObjectState, known bool)
+	// ObjectState returns the state of a version of a copy; known is false before a sync controller has tried the copy.
+	ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.Version) (state objectsync.ObjectState, known bool)
 }
 
 // targetState is how far the sync of one copy with its cluster has come. It is as the hub has seen it last: while the cluster is away,
@@ -59,16 +59,17 @@ func (c *Controller) observeTarget(key pairKey, s *pairSnapshot, decision plan.D
 	if c.Sync == nil {
 		return nil
 	}
-	state, known := c.Sync.ObjectState(s.syncTarget.UID, key.resource.GroupResource(), key.key)
+	state, known := c.Sync.ObjectState(s.syncTarget.UID, key.resource.GroupResource(), key.key, objectsync.VersionOf(s.Source))
 	if !known {
 		return nil
 	}
 	// The sync controller has not seen a copy that this pass has written.
-	return newTargetState(state, !decision.Action.Writes() && s.Source != nil && state.SyncedMark == markOf(s.Source))
+	state.Synced = state.Synced && !decision.Action.Writes()
+	return newTargetState(state)
 }
 
-// newTargetState returns the state of a copy. isCurrent is true if the cluster was in sync with the present content of the copy.
-func newTargetState(state objectsync.ObjectState, isCurrent bool) *targetState {
+// newTargetState returns the state of the present version of a copy.
+func newTargetState(state objectsync.ObjectState) *targetState {
 	switch {
 	case state.Excluded:
 		return &targetState{failure: &Failure{ReasonExcludedByUpsync, "spec.upsync of a placement, or a config of the mailbox, selects the object of this name on the cluster for upsync, which takes precedence"}}
@@ -77,7 +78,7 @@ func newTargetState(state objectsync.ObjectState, isCurrent bool) *targetState {
 		return &targetState{failure: &Failure{ReasonConflict, "the cluster has an object of this name that this placement did not make: delete it there, or choose another name"}}
 	case state.Failure != nil:
 		return &targetState{failure: &Failure{state.Failure.Reason, events.Truncate(state.Failure.Message)}}
-	case isCurrent:
+	case state.Synced:
 		return &targetState{synced: true, health: state.Health}
 	default:
 		return &targetState{}

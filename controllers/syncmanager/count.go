@@ -22,6 +22,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -138,9 +139,9 @@ func (m *Manager) SyncTargetsMissingAPI(resource schema.GroupResource) (syncTarg
 	return syncTargets
 }
 
-// ObjectState returns how far the hub has come with a copy that a placement made in the mailbox of a SyncTarget. known is false
-// before the first pass for the object.
-func (m *Manager) ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName) (found objectsync.ObjectState, known bool) {
+// ObjectState returns how far the hub has come with a version of a copy that a placement made in the mailbox of a SyncTarget. known is
+// false before the first pass for the object.
+func (m *Manager) ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.Version) (found objectsync.ObjectState, known bool) {
 	state, ok := m.get(syncTarget)
 	if !ok {
 		return found, false
@@ -151,7 +152,24 @@ func (m *Manager) ObjectState(syncTarget types.UID, resource schema.GroupResourc
 	if running == nil {
 		return found, false
 	}
-	return running.controller.ObjectState(key)
+	return running.controller.ObjectState(key, version)
+}
+
+// Copies returns how far the hub has come with all copies that placements made in the mailbox of a SyncTarget. known is false while some
+// copies are not observed yet, as for [Manager.Count]. The mailbox is empty if the SyncTarget is not synced here.
+func (m *Manager) Copies(syncTarget types.UID) (copies []objectsync.Copy, mailbox logicalcluster.Name, known bool) {
+	state, ok := m.get(syncTarget)
+	if !ok {
+		return nil, "", false
+	}
+	mailbox = state.currentTarget().Mailbox
+	if !m.isCountKnown(state) {
+		return nil, mailbox, false
+	}
+	for _, controller := range state.controllers() {
+		copies = append(copies, controller.Copies()...)
+	}
+	return copies, mailbox, true
 }
 
 // Sum summarizes all objects that are synced with a SyncTarget's target. known is false while the SyncTarget is not synced, and while
