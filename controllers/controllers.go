@@ -41,6 +41,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/agent/assignment"
 	apiexportcontroller "github.com/synchub-dev/synchub/controllers/apiexport"
 	"github.com/synchub-dev/synchub/controllers/apiresourceschema"
+	"github.com/synchub-dev/synchub/controllers/copystates"
 	"github.com/synchub-dev/synchub/controllers/crd"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
@@ -162,16 +163,17 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 	locator := newLocator(clusters, quota, options)
 	syncManager := newSyncManager(clusters, identity, changed, scope, options)
 	agentRules := &assignment.Store{}
+	copies := copystates.NewStore(copystates.StoreOptions{Mailboxes: clusters.mailboxes, Published: syncManager.Published, ObjectStates: &changed.copies})
 	syncTargets = synctarget.NewController(synctarget.Options{
 		Agents: synctarget.AgentOptions{
-			Rules: agentRules, WorkspaceConfig: options.Access.WorkspaceConfig, BindingSelector: bootstrap.MailboxBindingSelector(identity),
+			Rules: agentRules, WorkspaceConfig: options.Access.WorkspaceConfig, BindingSelector: bootstrap.MailboxBindingSelector(identity), Copies: copies,
 		},
 		Replica: options.Replica, Scope: scope, Manager: clusters.standbyInventories, Registry: clusters.targets, Sync: syncManager, Ledger: clusters.ledger, Mailboxes: locator,
 		ConnectionChanged: &changed.connection, StateChanged: &changed.state, Unauthorized: &changed.unauthorized, Readiness: &changed.readiness,
 		Clock: clock.RealClock{}, Log: options.Log.WithName("synctarget"),
 	})
 	fleet := newFleet(clusters, locator, options)
-	placement := newPlacement(clusters, fleet, syncManager, changed, identity, options)
+	placement := newPlacement(clusters, fleet, copystates.States{Sync: syncManager, Store: copies}, changed, identity, options)
 	schemas, err := newSchemas(hosting, clusters, identity, syncManager, syncTargets, agentRules, changed, options)
 	if err != nil {
 		return err
@@ -231,11 +233,11 @@ func newFleet(clusters *clusters, locator mailbox.Locator, options Options) *fle
 }
 
 // newPlacement returns the controller that copies objects of workload workspaces into mailboxes.
-func newPlacement(clusters *clusters, view *fleet.Fleet, sync *syncmanager.Manager, changed *changes, identity bootstrap.Identity, options Options) *placement.Controller {
+func newPlacement(clusters *clusters, view *fleet.Fleet, states placement.SyncStates, changed *changes, identity bootstrap.Identity, options Options) *placement.Controller {
 	return placement.New(placement.Options{
 		Workloads: clusters.workloads, Mailboxes: clusters.mailboxes, CachePolicy: clusters.workloadPolicy, Fleet: view, Paths: options.Access, Readiness: &changed.readiness,
 		Hub: identity.HubUID, Hasher: ownership.NewHasher(identity.HashKey), Sealer: ownership.NewSealer(identity.HashKey),
-		KnownSyncTargets: clusters.ledger.SyncTargets, Sync: sync, ObjectStates: &changed.copies,
+		KnownSyncTargets: clusters.ledger.SyncTargets, Sync: states, ObjectStates: &changed.copies,
 		MaxPairs: options.MaxPlacedObjects, Clock: clock.RealClock{}, Log: options.Log.WithName("placement"),
 	})
 }

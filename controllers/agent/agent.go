@@ -36,6 +36,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"github.com/synchub-dev/synchub/controllers/agent/assignment"
+	"github.com/synchub-dev/synchub/controllers/copystates"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
@@ -81,13 +82,17 @@ var ErrRestart = errors.New("the assignment is for another hub or SyncTarget: th
 
 // Setup adds the agent to the manager of its own cluster. assigned is the first assignment.
 func Setup(cluster manager.Manager, assigned *assignment.Assignment, options Options) error {
-	var connectionChanged, stateChanged, objectsChanged, unauthorized topic.Topic[types.UID]
+	var connectionChanged, stateChanged, objectsChanged, unauthorized, copiesWritten topic.Topic[types.UID]
 	var copies topic.Topic[objectsync.ObjectRef]
 	direct, err := client.New(cluster.GetConfig(), client.Options{Scheme: cluster.GetScheme(), HTTPClient: cluster.GetHTTPClient()})
 	if err != nil {
 		return fmt.Errorf("cannot make a client for the agent's own cluster: %w", err)
 	}
 	credentials := options.Credentials
+	inMailbox, err := newCoreClient(credentials.Access.WorkspaceConfig(credentials.Mailbox))
+	if err != nil {
+		return err
+	}
 	sealer := ownership.NewSealer(credentials.Key)
 	state := ledger.New(ledger.Options{Namespace: options.Namespace, Client: direct, Reader: direct, Clock: options.Clock, Log: options.Log.WithName("ledger")})
 	cachePolicy := syncmanager.NewCachePolicy(options.MailboxLimits, options.Log.WithName("sync"))
@@ -106,15 +111,20 @@ func Setup(cluster manager.Manager, assigned *assignment.Assignment, options Opt
 		StateChanged: &stateChanged, ObjectsChanged: &objectsChanged, ObjectStates: &copies,
 		Checker: schemacheck.NewChecker(options.Clock), Clock: options.Clock, Log: options.Log.WithName("sync"),
 	})
+	writer := copystates.NewWriter(copystates.WriterOptions{
+		Location: copystates.MailboxLocation(inMailbox), Sync: sync, Sealer: sealer, ObjectStates: &copies, Written: &copiesWritten,
+		Clock: options.Clock, Log: options.Log.WithName("copystates"),
+	})
 	runner := &runner{
-		Options: options, sealer: sealer, first: assigned, cluster: direct, mailboxes: boxes, engine: sync, ledger: state, compiler: publishedresource.NewCompiler(),
+		Options: options, sealer: sealer, first: assigned, cluster: direct, mailboxes: boxes, engine: sync, copies: writer, ledger: state, compiler: publishedresource.NewCompiler(),
 		local:   synctarget.Options{Registry: registry, Sync: sync, Ledger: state, Clock: options.Clock, Log: options.Log.WithName("synctarget")},
-		changes: []*topic.Topic[types.UID]{&connectionChanged, &stateChanged, &unauthorized},
+		changes: []*topic.Topic[types.UID]{&connectionChanged, &stateChanged, &unauthorized, &copiesWritten},
 		wake:    make(chan struct{}, 1),
 	}
 	return errors.Join(
 		cluster.Add(state), cluster.Add(boxes), cluster.Add(registry),
 		sync.Register(cluster),
+		writer.Register(cluster),
 		syncerconfig.NewController(boxes, sync, options.Clock, options.Log.WithName("syncerconfig")).Register(cluster),
 		cluster.Add(runner),
 	)

@@ -125,7 +125,7 @@ func (r *reporter) write(ctx context.Context, report *assignment.Report, now tim
 
 // differs reports whether a report must not wait for the next heartbeat.
 func differs(before, after *assignment.Report) bool {
-	if before.Assignment != after.Assignment || before.Problem != after.Problem || before.Finished != after.Finished || len(before.Status.Conditions) != len(after.Status.Conditions) {
+	if before.Assignment != after.Assignment || before.Problem != after.Problem || before.Finished != after.Finished || before.Copies != after.Copies || len(before.Status.Conditions) != len(after.Status.Conditions) {
 		return true
 	}
 	for _, kind := range []string{edgev2alpha1.ConditionHeartbeatHealthy, edgev2alpha1.ConditionSyncerReady, edgev2alpha1.ConditionSyncerAuthorized, edgev2alpha1.ConditionDrained} {

@@ -38,6 +38,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/agent/assignment"
+	"github.com/synchub-dev/synchub/controllers/copystates"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
@@ -63,6 +64,7 @@ type runner struct {
 	cluster   client.Client
 	mailboxes *mailboxes.Mailboxes
 	engine    *syncmanager.Manager
+	copies    *copystates.Writer
 	ledger    *ledger.Store
 	compiler  *publishedresource.Compiler
 	local     synctarget.Options
@@ -179,7 +181,10 @@ func (r *runner) pass(ctx context.Context) error {
 		return err
 	}
 	status, finished, err := r.target.Reconcile(ctx, r.inForce, kubeconfig)
-	report := &assignment.Report{Assignment: r.inForce.Sequence, Problem: cmp.Or(r.problem, r.rulesProblem), Cluster: r.reports.cluster, Status: status, Finished: finished}
+	report := &assignment.Report{
+		Assignment: r.inForce.Sequence, Problem: cmp.Or(r.problem, r.rulesProblem), Cluster: r.reports.cluster, Status: status, Finished: finished,
+		Copies: r.copies.Sequence(r.inForce.SyncTarget.UID),
+	}
 	return errors.Join(err, r.reports.write(ctx, report, r.Clock.Now()))
 }
 

@@ -70,6 +70,14 @@ type ObjectState struct {
 	Health health.Health
 }
 
+// Equal reports whether two states are the same.
+func (s ObjectState) Equal(other ObjectState) bool {
+	if (s.Failure == nil) != (other.Failure == nil) || s.Failure != nil && *s.Failure != *other.Failure {
+		return false
+	}
+	return s.Synced == other.Synced && s.Excluded == other.Excluded && s.Health == other.Health
+}
+
 // Copy is a marked mailbox object, with the state of the version that the target was last in sync with.
 type Copy struct {
 	Resource schema.GroupVersionResource

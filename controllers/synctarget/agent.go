@@ -37,6 +37,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/agent/assignment"
+	"github.com/synchub-dev/synchub/controllers/copystates"
 	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
@@ -61,6 +62,8 @@ type AgentOptions struct {
 	WorkspaceConfig func(workspace string) *rest.Config
 	// BindingSelector selects the binding of the mailbox export in mailboxes.
 	BindingSelector string
+	// Copies gets the states of the copies on the clusters; nil if nobody asks for them.
+	Copies *copystates.Store
 }
 
 // changed notifies about new rules; nil without rules.
@@ -92,6 +95,8 @@ type agentState struct {
 	// age of the first report that this hub has read is unknown.
 	report *assignment.Report
 	seenAt time.Time
+	// copies is the sequence of the states of copies that were read last.
+	copies int64
 }
 
 // isAgent reports whether an agent syncs the SyncTarget.
@@ -181,6 +186,9 @@ func (c *Controller) talkToAgent(ctx context.Context, request mcreconcile.Reques
 	if err := c.readReport(ctx, mailbox, sealer, syncTarget, located, state); err != nil {
 		return nil, err
 	}
+	if err := c.readCopies(ctx, mailbox, sealer, syncTarget, located, state); err != nil {
+		return nil, err
+	}
 	err = c.writeAssignment(ctx, request, mailbox, sealer, syncTarget, located, rules, version, state)
 	if errors.Is(err, assignment.ErrTooLarge) {
 		return &credentialsError{ReasonAssignmentFailed, fmt.Sprintf("The published rules do not fit into one object for the agent: %v.", err)}, nil
@@ -216,6 +224,27 @@ func (c *Controller) acceptReport(ctx context.Context, sealer *ownership.Sealer,
 	case report.Sequence > before.Sequence:
 		state.agent.report, state.agent.seenAt = report, c.Clock.Now()
 	}
+}
+
+// readCopies reads the states of the copies if the report says that there are newer ones.
+func (c *Controller) readCopies(ctx context.Context, mailbox *agentMailbox, sealer *ownership.Sealer, syncTarget *edgev2alpha1.SyncTarget, located logicalcluster.Name, state *targetState) error {
+	report := state.agent.report
+	if c.Agents.Copies == nil || report == nil || report.Copies <= state.agent.copies {
+		return nil
+	}
+	stored, err := mailbox.getCopies(ctx)
+	if err != nil || stored == nil {
+		return err
+	}
+	states, err := copystates.Decode(sealer, syncTarget.UID, located.String(), stored)
+	if err != nil || states.Sequence() < report.Copies {
+		// Somebody has changed the ConfigMap, or put earlier states back.
+		log.FromContext(ctx).V(1).Info("ignoring states of copies that are not the agent's last ones", "syncTarget", syncTarget.Name, "error", fmt.Sprint(err))
+		return nil
+	}
+	state.agent.copies = states.Sequence()
+	c.Agents.Copies.Set(syncTarget.UID, states)
+	return nil
 }
 
 // writeAssignment writes the assignment if it changed, if the agent says that it cannot use the stored one, and now and then.

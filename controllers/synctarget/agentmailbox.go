@@ -74,7 +74,19 @@ func (m *agentMailbox) getReport(ctx context.Context) (report, seal string, err 
 	return lease.Annotations[assignment.ReportAnnotation], lease.Annotations[assignment.SealAnnotation], nil
 }
 
-// ensureIdentity makes the agent's ServiceAccount, its roles and its Lease equal to what the rules need. It writes only differences.
+// getCopies returns the states of the copies in the mailbox; nil if nobody has stored any.
+func (m *agentMailbox) getCopies(ctx context.Context) (*corev1.ConfigMap, error) {
+	found, err := m.core.ConfigMaps(assignment.Namespace).Get(requestmetrics.WithClass(ctx, requestmetrics.Background), assignment.CopiesConfigMap, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the states of copies that the agent reports: %w", err)
+	}
+	return found, nil
+}
+
+// ensureIdentity makes the agent's ServiceAccount, its roles and the objects that it writes equal to what the rules need. It writes only differences.
 func (m *agentMailbox) ensureIdentity(ctx context.Context, rules assignment.Rules) error {
 	ctx = requestmetrics.WithClass(ctx, requestmetrics.Background)
 	namespace := &corev1.Namespace{ObjectMeta: agentMeta("", assignment.Namespace)}
@@ -91,7 +103,8 @@ func (m *agentMailbox) ensureIdentity(ctx context.Context, rules assignment.Rule
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: agentMeta(assignment.Namespace, agentRole), Subjects: subjects, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: agentRole},
 	}
-	// The agent may write only this Lease, and may not make another one.
+	// The agent may write only these two, and may not make others.
+	copies := &corev1.ConfigMap{ObjectMeta: agentMeta(assignment.Namespace, assignment.CopiesConfigMap)}
 	lease := &coordinationv1.Lease{ObjectMeta: agentMeta(assignment.Namespace, assignment.Lease)}
 	return errors.Join(
 		ensureObject(ctx, m.core.ServiceAccounts(account.Namespace), account, labelIsKept),
@@ -115,6 +128,7 @@ func (m *agentMailbox) ensureIdentity(ctx context.Context, rules assignment.Rule
 			found.Subjects = subjects
 			return same
 		}),
+		ensureObject(ctx, m.core.ConfigMaps(copies.Namespace), copies, labelIsKept),
 		ensureObject(ctx, m.leases.Leases(lease.Namespace), lease, labelIsKept),
 	)
 }
@@ -212,6 +226,7 @@ func agentClusterRules(rules assignment.Rules) []rbacv1.PolicyRule {
 func agentNamespaceRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{assignment.ConfigMap}, Verbs: []string{"get", "list", "watch"}},
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{assignment.CopiesConfigMap}, Verbs: []string{"get", "update"}},
 		{APIGroups: []string{coordinationv1.GroupName}, Resources: []string{"leases"}, ResourceNames: []string{assignment.Lease}, Verbs: []string{"get", "update"}},
 		{APIGroups: []string{""}, Resources: []string{"serviceaccounts/token"}, ResourceNames: []string{assignment.ServiceAccount}, Verbs: []string{"create"}},
 	}

@@ -395,7 +395,7 @@ func (c *Controller) track(request mcreconcile.Request, uid types.UID) {
 	c.requests[uid], c.uids[request] = request, uid
 	if ok && previous != uid {
 		delete(c.requests, previous)
-		delete(c.states, previous)
+		c.deleteState(previous)
 		deleteInfo(previous)
 	}
 	setInfo(uid, request)
@@ -415,12 +415,20 @@ func (c *Controller) untrack(request mcreconcile.Request) {
 	uid, ok := c.uids[request]
 	delete(c.uids, request)
 	delete(c.requests, uid)
-	delete(c.states, uid)
+	c.deleteState(uid)
 	deleteInfo(uid)
 	c.lock.Unlock()
 	if ok {
 		c.Stop(uid)
 	}
+}
+
+// deleteState deletes the state of a SyncTarget that is not tracked any more. The caller holds the lock.
+func (c *Controller) deleteState(syncTarget types.UID) {
+	if state := c.states[syncTarget]; state != nil && state.isAgent && c.Agents.Copies != nil {
+		c.Agents.Copies.Set(syncTarget, nil)
+	}
+	delete(c.states, syncTarget)
 }
 
 func targetFor(inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarget, observed observedState, known ledger.Entry) syncmanager.Target {

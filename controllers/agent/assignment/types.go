@@ -30,7 +30,7 @@ import (
 
 // Names of the objects in a mailbox by which the hub and the agent work together. The hub makes all of them.
 const (
-	// Namespace holds the ServiceAccount, the ConfigMap and the Lease.
+	// Namespace holds the ServiceAccount, the ConfigMaps and the Lease.
 	Namespace = edgev2alpha1.AgentNamespace
 	// ServiceAccount is the kcp identity of the agent.
 	ServiceAccount = edgev2alpha1.AgentServiceAccount
@@ -38,6 +38,8 @@ const (
 	ConfigMap, AssignmentKey = "assignment", "assignment"
 	// SealKey is the key of the seal in the ConfigMap's data.
 	SealKey = "seal"
+	// CopiesConfigMap has the states of the copies of placements. The agent writes it, see package copystates.
+	CopiesConfigMap = "copies"
 	// Lease is the heartbeat of the agent. ReportAnnotation and SealAnnotation carry the report.
 	Lease            = "synchub-agent"
 	ReportAnnotation = "synchub.dev/agent-report"
@@ -153,6 +155,8 @@ type Report struct {
 	Cluster string `json:"cluster,omitempty"`
 	// Status is the status of the SyncTarget as far as the agent knows it.
 	Status edgev2alpha1.SyncTargetStatus `json:"status"`
+	// Copies is the sequence of the states in the ConfigMap CopiesConfigMap; zero while the agent has none.
+	Copies int64 `json:"copies,omitempty"`
 	// Finished is true once a drain or a cleanup has nothing left to do.
 	Finished bool `json:"finished,omitempty"`
 }

@@ -92,14 +92,6 @@ func want(state objectsync.ObjectState) objectsync.ObjectState {
 	}
 }
 
-func equal(a, b objectsync.ObjectState) bool {
-	if (a.Failure == nil) != (b.Failure == nil) || a.Failure != nil && *a.Failure != *b.Failure {
-		return false
-	}
-	a.Failure, b.Failure = nil, nil
-	return a == b
-}
-
 // Whatever the states are, the reader finds each again, for the version that was synced and for no other.
 func TestStatesArriveAsTheyWereSent(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
@@ -126,7 +118,7 @@ func TestStatesArriveAsTheyWereSent(t *testing.T) {
 		set := roundTrip(t, copies)
 		for _, c := range copies {
 			resource := c.Resource.GroupResource()
-			if got, known := set.State(resource, c.Key, c.Version); !known || !equal(got, want(c.State)) {
+			if got, known := set.State(resource, c.Key, c.Version); !known || !got.Equal(want(c.State)) {
 				t.Fatalf("seed %d: sent %+v %+v, got %+v", seed, c.State, c.State.Failure, got)
 			}
 			for name, other := range map[string]objectsync.Version{
@@ -134,7 +126,7 @@ func TestStatesArriveAsTheyWereSent(t *testing.T) {
 			} {
 				notSynced := c.State
 				notSynced.Synced = false
-				if got, _ := set.State(resource, c.Key, other); !equal(got, want(notSynced)) {
+				if got, _ := set.State(resource, c.Key, other); !got.Equal(want(notSynced)) {
 					t.Fatalf("seed %d: %s: sent %+v, got %+v", seed, name, c.State, got)
 				}
 			}

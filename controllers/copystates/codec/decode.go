@@ -71,9 +71,18 @@ type decodedGroup struct {
 	copies []uint64
 }
 
-// Decode returns the states of a SyncTarget. The error is [ErrNotSealed] or wraps [ErrMalformed]. The seal is verified before anything
-// is decoded.
+// Decode returns the states of a SyncTarget in its mailbox. The error is [ErrNotSealed] or wraps [ErrMalformed]. The seal is verified
+// before anything is decoded.
 func Decode(sealer *ownership.Sealer, syncTarget types.UID, mailbox string, content []byte, seal string) (*Set, error) {
+	set, err := DecodeAny(sealer, syncTarget, content, seal)
+	if err == nil && set.mailbox != mailbox {
+		return nil, ErrNotSealed
+	}
+	return set, err
+}
+
+// DecodeAny returns the states of a SyncTarget, whatever its mailbox is. The errors are those of [Decode].
+func DecodeAny(sealer *ownership.Sealer, syncTarget types.UID, content []byte, seal string) (*Set, error) {
 	if len(content) > maxContent {
 		return nil, fmt.Errorf("%w: %d bytes", ErrMalformed, len(content))
 	}
@@ -84,7 +93,7 @@ func Decode(sealer *ownership.Sealer, syncTarget types.UID, mailbox string, cont
 	if err != nil {
 		return nil, err
 	}
-	if described.SyncTarget != syncTarget || described.Mailbox != mailbox {
+	if described.SyncTarget != syncTarget {
 		return nil, ErrNotSealed
 	}
 	key := fingerprintKey(sealer)

@@ -1,0 +1,82 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package copystates
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/agent/assignment"
+	"github.com/synchub-dev/synchub/controllers/copystates/codec"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/provider/ledger"
+)
+
+const (
+	// statesKey is the key of encoded states in the binaryData of a ConfigMap, and sealKey that of their seal in its data.
+	statesKey = "states"
+	sealKey   = "seal"
+	// copiesLabel is "true" on the ConfigMaps of hubs.
+	copiesLabel = "synchub.dev/copies"
+	// nameSuffix follows the UID of the SyncTarget in the names of these ConfigMaps.
+	nameSuffix = "-copies"
+)
+
+// Location says where the states of SyncTargets are stored.
+type Location struct {
+	// Namespace is that of the ConfigMaps, and ConfigMaps the client for it.
+	Namespace  string
+	ConfigMaps coreclient.ConfigMapInterface
+	// Name returns the name of the ConfigMap of a SyncTarget.
+	Name func(syncTarget types.UID) string
+	// Labels are those of the ConfigMaps.
+	Labels map[string]string
+	// IsMailbox is true if the ConfigMap is in a mailbox. The hub makes it there, and whoever may write ConfigMaps there may change it.
+	IsMailbox bool
+}
+
+// LedgerLocation returns the location for the replicas of a hub: the namespace of the ledger.
+func LedgerLocation(provider coreclient.ConfigMapsGetter) Location {
+	return Location{
+		Namespace: ledger.Namespace, ConfigMaps: provider.ConfigMaps(ledger.Namespace), Name: func(syncTarget types.UID) string { return string(syncTarget) + nameSuffix },
+		Labels: map[string]string{copiesLabel: "true"},
+	}
+}
+
+// MailboxLocation returns the location for an agent: one ConfigMap in the mailbox of its SyncTarget.
+func MailboxLocation(mailbox coreclient.ConfigMapsGetter) Location {
+	return Location{
+		Namespace: assignment.Namespace, ConfigMaps: mailbox.ConfigMaps(assignment.Namespace), Name: func(types.UID) string { return assignment.CopiesConfigMap },
+		Labels: map[string]string{edgev2alpha1.LabelAgent: "true"}, IsMailbox: true,
+	}
+}
+
+// Decode returns the states that a ConfigMap has.
+func Decode(sealer *ownership.Sealer, syncTarget types.UID, mailbox string, stored *corev1.ConfigMap) (*codec.Set, error) {
+	return codec.Decode(sealer, syncTarget, mailbox, stored.BinaryData[statesKey], stored.Data[sealKey])
+}
+
+// newConfigMap returns the ConfigMap with encoded states.
+func (l Location) newConfigMap(syncTarget types.UID, resourceVersion string, content []byte, seal string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Name(syncTarget), Labels: l.Labels, ResourceVersion: resourceVersion},
+		BinaryData: map[string][]byte{statesKey: content}, Data: map[string]string{sealKey: seal},
+	}
+}

@@ -1,0 +1,127 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package copystates
+
+import (
+	gosync "sync"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/copystates/codec"
+	"github.com/synchub-dev/synchub/controllers/internal/topic"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+)
+
+// MailboxObjects lists the cached objects of a mailbox, as [mailboxes.Mailboxes] does.
+type MailboxObjects interface {
+	List(resource schema.GroupVersionResource, mailbox logicalcluster.Name) (objects []*unstructured.Unstructured, known bool)
+}
+
+// StoreOptions are the dependencies of a [Store].
+type StoreOptions struct {
+	Mailboxes MailboxObjects
+	// Published returns the resources that mailboxes have.
+	Published func() []plan.Resource
+	// ObjectStates gets the copies whose state changed.
+	ObjectStates *topic.Topic[objectsync.ObjectRef]
+}
+
+// Store has the last states of the copies of SyncTargets that others sync.
+type Store struct {
+	StoreOptions
+
+	lock gosync.Mutex
+	sets map[types.UID]*codec.Set
+}
+
+// NewStore returns an empty Store.
+func NewStore(options StoreOptions) *Store {
+	return &Store{StoreOptions: options, sets: map[types.UID]*codec.Set{}}
+}
+
+// Set replaces the states of a SyncTarget, and publishes the copies whose state differs. Nil stands for none.
+func (s *Store) Set(syncTarget types.UID, states *codec.Set) {
+	s.lock.Lock()
+	before := s.sets[syncTarget]
+	if states == nil {
+		delete(s.sets, syncTarget)
+	} else {
+		s.sets[syncTarget] = states
+	}
+	s.lock.Unlock()
+	if states == nil {
+		// The SyncTarget is gone, or its placements hear of its copies from the sync manager.
+		return
+	}
+	mailbox := logicalcluster.Name(states.Mailbox())
+	for _, resource := range s.Published() {
+		objects, _ := s.Mailboxes.List(resource.GroupVersionResource, mailbox)
+		for _, object := range objects {
+			version := objectsync.VersionOf(object)
+			if version == (objectsync.Version{}) {
+				continue
+			}
+			key := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+			was, _ := before.State(resource.GroupResource(), key, version)
+			is, _ := states.State(resource.GroupResource(), key, version)
+			if !was.Equal(is) {
+				s.ObjectStates.Publish(objectsync.ObjectRef{SyncTarget: syncTarget, Mailbox: mailbox, Resource: resource.GroupVersionResource, Key: key})
+			}
+		}
+	}
+}
+
+// ObjectState returns the state of a version of a copy. known is false while the store has no states of the SyncTarget.
+func (s *Store) ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.Version) (state objectsync.ObjectState, known bool) {
+	s.lock.Lock()
+	found := s.sets[syncTarget]
+	s.lock.Unlock()
+	return found.State(resource, key, version)
+}
+
+// SyncManager tells how far copies have come that are synced in this process, as [syncmanager.Manager] does.
+type SyncManager interface {
+	ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.Version) (state objectsync.ObjectState, known bool)
+}
+
+// Holder tells which SyncTargets this replica syncs.
+type Holder interface {
+	Holds(syncTarget types.UID) bool
+}
+
+// States tell how far all copies have come.
+type States struct {
+	Sync  SyncManager
+	Store *Store
+	// Holder is nil if no other replica syncs SyncTargets.
+	Holder Holder
+}
+
+// ObjectState returns the state of a version of a copy. The sync manager of this process comes first. Where it knows nothing, the last
+// states count: an agent syncs the SyncTarget, or another replica does, or did until a moment ago.
+func (s States) ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.Version) (state objectsync.ObjectState, known bool) {
+	if s.Holder == nil || s.Holder.Holds(syncTarget) {
+		if state, known = s.Sync.ObjectState(syncTarget, resource, key, version); known {
+			return state, true
+		}
+	}
+	return s.Store.ObjectState(syncTarget, resource, key, version)
+}

@@ -1,0 +1,243 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package copystates
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	gosync "sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/kcp-dev/logicalcluster/v3"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/synchub-dev/synchub/controllers/copystates/codec"
+	"github.com/synchub-dev/synchub/controllers/internal/topic"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+)
+
+const (
+	// minWriteInterval is the least time between two writes for one SyncTarget. changeDelay is how long the writer waits after a change,
+	// because changes rarely come alone.
+	minWriteInterval = 5 * time.Second
+	changeDelay      = 500 * time.Millisecond
+	// compareInterval is how often the writer compares a ConfigMap, which it does not watch, while states change.
+	compareInterval = 10 * time.Minute
+	// requestTimeout is the timeout of each request.
+	requestTimeout = 30 * time.Second
+	// A failed write is tried again after minRetryDelay. The delay doubles each time, up to maxRetryDelay.
+	minRetryDelay = time.Second
+	maxRetryDelay = time.Minute
+	writers       = 4
+)
+
+// SyncedCopies lists the copies that are synced here, as [syncmanager.Manager] does.
+type SyncedCopies interface {
+	// Copies returns all copies in the mailbox of a SyncTarget. known is false while some are not observed yet. The mailbox is empty if
+	// the SyncTarget is not synced here.
+	Copies(syncTarget types.UID) (copies []objectsync.Copy, mailbox logicalcluster.Name, known bool)
+	SyncTargets() []types.UID
+}
+
+// WriterOptions are the dependencies of a [Writer].
+type WriterOptions struct {
+	Location
+	Sync SyncedCopies
+	// Sealer seals the states for those who read them.
+	Sealer *ownership.Sealer
+	// ObjectStates notifies about copies whose state changed.
+	ObjectStates *topic.Topic[objectsync.ObjectRef]
+	// Written notifies about SyncTargets whose stored states changed; nil notifies nobody.
+	Written *topic.Topic[types.UID]
+	// Context returns the context for requests on behalf of a SyncTarget; with nil, it is that of the reconcile.
+	Context func(ctx context.Context, syncTarget types.UID) context.Context
+	Clock   clock.Clock
+	Log     logr.Logger
+}
+
+// Writer stores the states of copies when they have changed, at most every five seconds for each SyncTarget. It stores nothing for
+// SyncTargets that never had copies.
+type Writer struct {
+	WriterOptions
+
+	lock gosync.Mutex
+	// stored are the ConfigMaps that this process has read or written.
+	stored map[types.UID]storedStates
+}
+
+// storedStates is a ConfigMap as it was read or written last.
+type storedStates struct {
+	// resourceVersion is empty if the ConfigMap must be read, or is not there.
+	resourceVersion string
+	// digest is zero if the ConfigMap has no states of ours.
+	digest   [sha256.Size]byte
+	sequence int64
+	// comparedAt is when it was read or written, and writtenAt when it was written.
+	comparedAt, writtenAt time.Time
+}
+
+// NewWriter returns a Writer, which does nothing until it is registered.
+func NewWriter(options WriterOptions) *Writer {
+	return &Writer{WriterOptions: options, stored: map[types.UID]storedStates{}}
+}
+
+// Register adds the writer to a manager.
+func (w *Writer) Register(hosting manager.Manager) error {
+	worker, err := controller.NewTyped("copystates", hosting, controller.TypedOptions[types.UID]{
+		MaxConcurrentReconciles: writers,
+		Reconciler:              w,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](minRetryDelay, maxRetryDelay),
+		LogConstructor: func(syncTarget *types.UID) logr.Logger {
+			if syncTarget == nil {
+				return w.Log.V(2)
+			}
+			return w.Log.WithValues("syncTargetUID", *syncTarget)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	changed := topic.Source(w.ObjectStates, func(queue workqueue.TypedRateLimitingInterface[types.UID], ref objectsync.ObjectRef) {
+		queue.AddAfter(ref.SyncTarget, changeDelay)
+	})
+	return worker.Watch(source.TypedFunc[types.UID](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[types.UID]) error {
+		err := changed.Start(ctx, queue)
+		// Earlier changes were lost.
+		for _, syncTarget := range w.Sync.SyncTargets() {
+			queue.Add(syncTarget)
+		}
+		return err
+	}))
+}
+
+// Sequence returns the sequence of the stored states; zero if this process has neither read nor written any.
+func (w *Writer) Sequence(syncTarget types.UID) int64 {
+	return w.lastStored(syncTarget).sequence
+}
+
+// Reconcile implements [reconcile.TypedReconciler].
+func (w *Writer) Reconcile(ctx context.Context, syncTarget types.UID) (reconcile.Result, error) {
+	copies, mailbox, known := w.Sync.Copies(syncTarget)
+	if mailbox == "" {
+		w.forget(syncTarget)
+		return reconcile.Result{}, nil
+	}
+	if !known {
+		// The states of a part would look as if the others were not synced. What is stored is right until then.
+		return reconcile.Result{RequeueAfter: minWriteInterval}, nil
+	}
+	last, now := w.lastStored(syncTarget), w.Clock.Now()
+	if len(copies) == 0 && last.resourceVersion == "" {
+		return reconcile.Result{}, nil
+	}
+	if wait := last.writtenAt.Add(minWriteInterval).Sub(now); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	content := codec.Encode(w.Sealer, syncTarget, mailbox.String(), copies)
+	if len(copies) > codec.MaxCopies {
+		w.Log.Info("some copies are not reported, so that their placements wait", "syncTargetUID", syncTarget, "copies", len(copies), "reported", codec.MaxCopies)
+	}
+	if err := w.ensureStored(ctx, syncTarget, mailbox.String(), content, last); err != nil {
+		return reconcile.Result{}, err
+	}
+	if w.IsMailbox {
+		return reconcile.Result{RequeueAfter: compareInterval}, nil
+	}
+	return reconcile.Result{}, nil
+}
+
+// ensureStored makes the ConfigMap hold the states. It reads a ConfigMap that this process does not know.
+func (w *Writer) ensureStored(ctx context.Context, syncTarget types.UID, mailbox string, content []byte, last storedStates) error {
+	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), requestTimeout)
+	defer cancel()
+	if w.Context != nil {
+		ctx = w.Context(ctx, syncTarget)
+	}
+	digest, now := codec.Digest(content), w.Clock.Now()
+	if last.resourceVersion == "" || w.IsMailbox && now.Sub(last.comparedAt) >= compareInterval {
+		found, err := w.ConfigMaps.Get(ctx, w.Name(syncTarget), metav1.GetOptions{})
+		if err != nil && (w.IsMailbox || !apierrors.IsNotFound(err)) {
+			return fmt.Errorf("cannot read the ConfigMap with the states of copies: %w", err)
+		}
+		last = w.observe(syncTarget, mailbox, found, last)
+		last.comparedAt = now
+	}
+	if last.resourceVersion == "" || last.digest != digest {
+		last.digest, last.sequence = digest, max(last.sequence+1, now.UnixMilli())
+		codec.SetSequence(content, last.sequence)
+		desired := w.newConfigMap(syncTarget, last.resourceVersion, content, codec.Seal(w.Sealer, content))
+		write := func() (*corev1.ConfigMap, error) { return w.ConfigMaps.Update(ctx, desired, metav1.UpdateOptions{}) }
+		if last.resourceVersion == "" {
+			write = func() (*corev1.ConfigMap, error) { return w.ConfigMaps.Create(ctx, desired, metav1.CreateOptions{}) }
+		}
+		written, err := write()
+		if err != nil {
+			// Somebody else may have written it meanwhile, so it must be read again.
+			w.setStored(syncTarget, storedStates{sequence: last.sequence, writtenAt: now})
+			return fmt.Errorf("cannot store the states of copies: %w", err)
+		}
+		last.resourceVersion, last.writtenAt = written.ResourceVersion, now
+	}
+	w.setStored(syncTarget, last)
+	w.Written.Publish(syncTarget)
+	return nil
+}
+
+// observe returns the states that a ConfigMap has; none if it is not there. States that were stored by somebody else, or put back from
+// earlier, are to be replaced.
+func (w *Writer) observe(syncTarget types.UID, mailbox string, found *corev1.ConfigMap, last storedStates) storedStates {
+	if found == nil || found.ResourceVersion == "" {
+		return storedStates{sequence: last.sequence}
+	}
+	observed := storedStates{resourceVersion: found.ResourceVersion, sequence: last.sequence}
+	if states, err := Decode(w.Sealer, syncTarget, mailbox, found); err == nil && states.Sequence() >= last.sequence {
+		observed.sequence, observed.digest = states.Sequence(), codec.Digest(found.BinaryData[statesKey])
+	}
+	return observed
+}
+
+func (w *Writer) lastStored(syncTarget types.UID) storedStates {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	return w.stored[syncTarget]
+}
+
+func (w *Writer) setStored(syncTarget types.UID, stored storedStates) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	w.stored[syncTarget] = stored
+}
+
+// forget forgets a SyncTarget that is synced elsewhere, or nowhere. If it comes back, its ConfigMap is read again.
+func (w *Writer) forget(syncTarget types.UID) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	delete(w.stored, syncTarget)
+}
