@@ -23,12 +23,20 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/agent/assignment"
+	"github.com/synchub-dev/synchub/controllers/copystates"
+	"github.com/synchub-dev/synchub/controllers/copystates/codec"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
 
@@ -186,5 +194,65 @@ func TestModesOfAgents(t *testing.T) {
 		if got := agentModeOf(syncTarget); got != want {
 			t.Errorf("want %s, got %s", want, got)
 		}
+	}
+}
+
+// The states of copies are read when the report tells of newer ones. Earlier ones, and those of somebody else, do not count.
+func TestStatesOfCopiesAreReadWhenTheyHaveChanged(t *testing.T) {
+	f := newAgentFixture()
+	f.Agents.Copies = copystates.NewStore(copystates.StoreOptions{Published: func() []plan.Resource { return nil }})
+	resource, key := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, types.NamespacedName{Name: "till"}
+	sealer := ownership.NewSealer(bytes.Repeat([]byte{1}, assignment.KeyLength))
+	version := func(mark string) objectsync.Version { return objectsync.Version{UID: "uid", Mark: mark} }
+	states := func(mark string, sequence int64) *corev1.ConfigMap {
+		content := codec.Encode(sealer, f.syncTarget.UID, "mailbox", []objectsync.Copy{{Resource: resource, Key: key, Version: version(mark), State: objectsync.ObjectState{Synced: true}}})
+		codec.SetSequence(content, sequence)
+		stored := &corev1.ConfigMap{BinaryData: map[string][]byte{"states": content}, Data: map[string]string{"seal": codec.Seal(sealer, content)}}
+		stored.Namespace, stored.Name = assignment.Namespace, assignment.CopiesConfigMap
+		return stored
+	}
+	forged := states("forged", 9)
+	forged.Data["seal"] = "forged"
+	client := fake.NewClientset(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: assignment.Namespace, Name: assignment.CopiesConfigMap}})
+	for _, step := range []struct {
+		name     string
+		reported int64
+		stored   *corev1.ConfigMap
+		requests int
+		want     string
+	}{
+		{"the agent has none", 0, nil, 0, ""},
+		{"the first", 5, states("one", 5), 1, "one"},
+		{"no newer ones", 5, states("unseen", 6), 0, "one"},
+		{"forged ones", 7, forged, 1, "one"},
+		{"earlier ones that were put back", 7, states("one", 5), 1, "one"},
+		{"newer ones", 7, states("two", 7), 1, "two"},
+		{"even newer ones than the report says", 8, states("three", 9), 1, "three"},
+		{"the report says so too", 9, states("three", 9), 0, "three"},
+	} {
+		if step.stored != nil {
+			if err := client.Tracker().Update(corev1.SchemeGroupVersion.WithResource("configmaps"), step.stored, assignment.Namespace); err != nil {
+				t.Fatal(err)
+			}
+		}
+		client.ClearActions()
+		f.state.agent.report = &assignment.Report{Copies: step.reported}
+		if err := f.readCopies(t.Context(), &agentMailbox{core: client.CoreV1()}, sealer, f.syncTarget, "mailbox", f.state); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(client.Actions()); got != step.requests {
+			t.Errorf("%s: %d requests", step.name, got)
+		}
+		for _, mark := range []string{"one", "two", "three", "forged", "unseen"} {
+			if state, _ := f.Agents.Copies.ObjectState(f.syncTarget.UID, resource.GroupResource(), key, version(mark)); state.Synced != (mark == step.want) {
+				t.Errorf("%s: %s is synced: %v", step.name, mark, state.Synced)
+			}
+		}
+	}
+	f.states[f.syncTarget.UID] = f.state
+	f.setAgent(f.syncTarget)
+	f.deleteState(f.syncTarget.UID)
+	if _, known := f.Agents.Copies.ObjectState(f.syncTarget.UID, resource.GroupResource(), key, version("three")); known {
+		t.Error("the states of a SyncTarget that is gone are kept")
 	}
 }

@@ -56,6 +56,7 @@ var (
 	configMaps  = corev1.SchemeGroupVersion.WithResource("configmaps")
 	secrets     = corev1.SchemeGroupVersion.WithResource("secrets")
 	deployments = appsv1.SchemeGroupVersion.WithResource("deployments")
+	placements  = edgev2alpha1.SchemeGroupVersion.WithResource("edgeplacements")
 )
 
 // content is what the mailbox has: a namespace with a Deployment and two ConfigMaps, and what selects them.
@@ -101,6 +102,7 @@ func TestAgent(t *testing.T) {
 	w := start(t)
 	w.expectRegistration(t)
 	w.expectSync(t)
+	w.expectPlacement(t)
 	w.expectLeastRights(t)
 	w.expectForgedAssignmentRefused(t)
 	w.expectRecovery(t)
@@ -115,7 +117,8 @@ type world struct {
 	kcp       *servers.KCP
 	install   *installation.Installation
 	inventory *installation.Inventory
-	cluster   *servers.Target
+	// hosting is the cluster of the hub, and cluster that of the agent.
+	hosting, cluster *servers.Target
 	proxy     *faults.Proxy
 	process   *servers.Process
 	metrics   string
@@ -127,7 +130,7 @@ func start(t *testing.T) *world {
 	t.Helper()
 	w := &world{WithT: NewWithT(t)}
 	w.opts = suite.Options(t)
-	hosting := suite.StartTarget(t, "hosting", servers.TargetOptions{})
+	w.hosting = suite.StartTarget(t, "hosting", servers.TargetOptions{})
 	w.cluster = suite.StartTarget(t, "edge", servers.TargetOptions{})
 	w.kcp = suite.KCP(t)
 	var err error
@@ -135,7 +138,7 @@ func start(t *testing.T) *world {
 	w.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { _ = w.proxy.Close() })
 
-	w.install, err = installation.New(t.Context(), w.opts, w.kcp, hosting, filepath.Join(w.opts.Bin, "synchub-race"), 1)
+	w.install, err = installation.New(t.Context(), w.opts, w.kcp, w.hosting, filepath.Join(w.opts.Bin, "synchub-race"), 1)
 	w.Expect(err).NotTo(HaveOccurred())
 	hub, err := w.install.StartHub()
 	w.Expect(err).NotTo(HaveOccurred())
@@ -274,6 +277,97 @@ func (w *world) expectSync(t *testing.T) {
 	w.Eventually(func() (string, error) {
 		return framework.Condition(t.Context(), w.mailbox, edgev2alpha1.SchemeGroupVersion.WithResource("syncerconfigs"), "", "shop", "Ready")
 	}).Should(Equal("True"))
+}
+
+// placed are a namespace with a Deployment, and a placement that takes one cluster after the other: first that of the agent.
+const placed = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: tills}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: till, namespace: tills, labels: {edition: "%[1]s"}}
+spec:
+  selector: {matchLabels: {app: till}}
+  template:
+    metadata: {labels: {app: till, edition: "%[1]s"}}
+    spec: {containers: [{name: till, image: registry.invalid/till}]}
+---
+apiVersion: edge.kubestellar.io/v2alpha1
+kind: EdgePlacement
+metadata: {name: tills}
+spec:
+  locationSelectors: [{matchLabels: {env: prod}}]
+  downsync: [{namespaces: [tills]}]
+  rolloutStrategy: {type: Progressive, progressive: {maxConcurrency: 1, progressDeadline: 10m}}
+`
+
+// expectPlacement rolls a Deployment out, and then an edit: to the cluster of the agent first, and to another one when it is healthy there.
+func (w *world) expectPlacement(t *testing.T) {
+	t.Helper()
+	workload, err := w.install.NewWorkload(t.Context(), "tills")
+	w.Expect(err).NotTo(HaveOccurred())
+	kubeconfig, err := os.ReadFile(w.hosting.Kubeconfig)
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(w.inventory.Register(t.Context(), "zloty", kubeconfig, nil)).To(Succeed())
+	w.Expect(framework.Apply(t.Context(), w.inventory.Config, fmt.Sprintf(`{apiVersion: edge.kubestellar.io/v2alpha1, kind: Location, metadata: {name: prod, labels: {env: prod}},
+		spec: {resource: {group: edge.kubestellar.io, version: v2alpha1, resource: synctargets}, availableTo: {workspaces: [%q]}}}`, workload.Path))).To(Succeed())
+	edition := func(cluster *servers.Target) string {
+		found, _ := framework.Field(t.Context(), cluster.Config, deployments, "tills", "till", "metadata", "labels", "edition")
+		return found
+	}
+	for _, next := range []string{"first", "second"} {
+		before := edition(w.hosting)
+		w.Eventually(framework.Apply).WithContext(t.Context()).WithArguments(workload.Config, fmt.Sprintf(placed, next)).Should(Succeed())
+		for _, cluster := range []*servers.Target{w.cluster, w.hosting} {
+			w.Eventually(edition).WithArguments(cluster).Should(Equal(next), func() string { return w.describePlacement(t, workload) + w.process.LogTail(20) })
+			if cluster == w.cluster {
+				w.Expect(edition(w.hosting)).To(Equal(before), "the other cluster waits until the object is healthy where it is")
+			}
+			w.makeAvailable(t, cluster)
+		}
+		w.Eventually(func(g Gomega) {
+			object, err := framework.Get(t.Context(), workload.Config, placements, "", "tills")
+			g.Expect(err).NotTo(HaveOccurred())
+			var found edgev2alpha1.EdgePlacement
+			g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &found)).To(Succeed())
+			condition := meta.FindStatusCondition(found.Status.Conditions, edgev2alpha1.ConditionReady)
+			g.Expect(condition).NotTo(BeNil())
+			g.Expect(condition.Status).To(BeEquivalentTo("True"), "%+v", found.Status)
+			// The namespace and the Deployment, on two clusters.
+			g.Expect(found.Status.Synced).To(BeEquivalentTo(4), "%+v", found.Status)
+			g.Expect(found.Status.Healthy).To(BeEquivalentTo(4), "%+v", found.Status)
+			g.Expect(found.Status.Rollout).NotTo(BeNil())
+			g.Expect(found.Status.Rollout.Succeeded).To(BeEquivalentTo(2), "%+v", found.Status)
+		}).Should(Succeed())
+	}
+	w.Expect(framework.Delete(t.Context(), workload.Config, placements, "", "tills")).To(Succeed())
+	for _, cluster := range []*servers.Target{w.cluster, w.hosting} {
+		w.Eventually(framework.Exists).WithContext(t.Context()).WithArguments(cluster.Config, deployments, "tills", "till").Should(BeFalse())
+	}
+}
+
+// makeAvailable writes the status that the controller of Deployments would write.
+func (w *world) makeAvailable(t *testing.T, cluster *servers.Target) {
+	t.Helper()
+	w.Eventually(func(g Gomega) {
+		till, err := framework.Get(t.Context(), cluster.Config, deployments, "tills", "till")
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(framework.Patch(t.Context(), cluster.Config, deployments, "tills", "till", fmt.Sprintf(`{"status": {"observedGeneration": %d, "replicas": 1,
+			"updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1, "conditions": [{"type": "Available", "status": "True"}]}}`, till.GetGeneration()), "status")).To(Succeed())
+	}).Should(Succeed())
+}
+
+// describePlacement returns the status of the placement.
+func (w *world) describePlacement(t *testing.T, workload *installation.Workload) string {
+	t.Helper()
+	object, err := framework.Get(t.Context(), workload.Config, placements, "", "tills")
+	if err != nil {
+		return err.Error()
+	}
+	status, _ := yaml.Marshal(object.Object["status"])
+	return string(status)
 }
 
 // expectLeastRights uses the agent's token where it must not be of use.
