@@ -72,15 +72,19 @@ func TestReportsAreWrittenWhenDue(t *testing.T) {
 	for _, step := range []struct {
 		after   time.Duration
 		status  metav1.ConditionStatus
+		copies  int64
 		written bool
 	}{
-		{0, metav1.ConditionTrue, true},
-		{time.Second, metav1.ConditionFalse, false},                          // too soon
-		{minReportInterval, metav1.ConditionFalse, true},                     // it changed
-		{minReportInterval + reportInterval/2, metav1.ConditionFalse, false}, // nothing changed
-		{minReportInterval + reportInterval, metav1.ConditionFalse, true},    // the heartbeat
+		{0, metav1.ConditionTrue, 0, true},
+		{time.Second, metav1.ConditionFalse, 0, false},                          // too soon
+		{minReportInterval, metav1.ConditionFalse, 0, true},                     // it changed
+		{minReportInterval + reportInterval/2, metav1.ConditionFalse, 0, false}, // nothing changed
+		{minReportInterval + reportInterval, metav1.ConditionFalse, 0, true},    // the heartbeat
+		{3*minReportInterval + reportInterval, metav1.ConditionFalse, 1, true},  // other states of copies
 	} {
-		if err := reports.write(t.Context(), condition(step.status), start.Add(step.after)); err != nil {
+		report := condition(step.status)
+		report.Copies = step.copies
+		if err := reports.write(t.Context(), report, start.Add(step.after)); err != nil {
 			t.Fatal(err)
 		}
 		sequence := stored(t, mailbox).Sequence
