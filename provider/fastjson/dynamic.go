@@ -29,8 +29,21 @@ import (
 
 // NewDynamicClient is [dynamic.NewForConfigAndClient] for a client that decodes each response only once.
 func NewDynamicClient(config *rest.Config, client *http.Client) (dynamic.Interface, error) {
+	return newDynamicClient(config, client, nil)
+}
+
+// NewFilteringClient returns a function like [NewDynamicClient] for a client whose lists and watches leave out the objects that the
+// filter drops. Such an object is not decoded. Rarely one is returned nevertheless, so the caller must check them too.
+func NewFilteringClient(filter Filter) func(*rest.Config, *http.Client) (dynamic.Interface, error) {
+	return func(config *rest.Config, client *http.Client) (dynamic.Interface, error) {
+		return newDynamicClient(config, client, &filter)
+	}
+}
+
+// newDynamicClient returns a client whose filter may be nil.
+func newDynamicClient(config *rest.Config, client *http.Client, filter *Filter) (dynamic.Interface, error) {
 	config = dynamic.ConfigFor(config)
-	config.NegotiatedSerializer = withFastDecoders(config.NegotiatedSerializer)
+	config.NegotiatedSerializer = withFastDecoders(config.NegotiatedSerializer, filter)
 	config.GroupVersion = nil
 	// The dynamic client sets the whole path of each request.
 	config.APIPath = "/unused"
@@ -50,14 +63,17 @@ type negotiatedSerializer struct {
 // SupportedMediaTypes returns the cached media types. The client calls it for each request.
 func (n negotiatedSerializer) SupportedMediaTypes() []runtime.SerializerInfo { return n.mediaTypes }
 
-// withFastDecoders returns the serializer with fast decoders for JSON and its watch streams.
-func withFastDecoders(serializer runtime.NegotiatedSerializer) runtime.NegotiatedSerializer {
+// withFastDecoders returns the serializer with fast decoders for JSON and its watch streams, which drop objects if there is a filter.
+func withFastDecoders(serializer runtime.NegotiatedSerializer, filter *Filter) runtime.NegotiatedSerializer {
 	types := slices.Clone(serializer.SupportedMediaTypes())
 	for i := range types {
 		if types[i].MediaType == runtime.ContentTypeJSON {
 			types[i].Serializer = fastSerializer{types[i].Serializer}
 			stream := *types[i].StreamSerializer
-			stream.Serializer, stream.Framer = watchEventSerializer{stream.Serializer}, framer{stream.Framer}
+			stream.Serializer, stream.Framer = watchEventSerializer{stream.Serializer}, framer{stream.Framer, filter}
+			if filter != nil {
+				types[i].Serializer = filteringSerializer{types[i].Serializer, filter}
+			}
 			types[i].StreamSerializer = &stream
 		}
 	}

@@ -87,7 +87,7 @@ func FuzzDecode(f *testing.F) {
 func TestMediaTypes(t *testing.T) {
 	usual := dynamic.ConfigFor(&rest.Config{}).NegotiatedSerializer
 	before := slices.Clone(usual.SupportedMediaTypes())
-	ours := withFastDecoders(usual)
+	ours := withFastDecoders(usual, nil)
 	var asking sync.WaitGroup
 	for range 4 {
 		asking.Go(func() {

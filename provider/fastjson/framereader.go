@@ -33,13 +33,16 @@ const readBufferSize = 4 << 10
 // whitespace are the characters that JSON allows between two values.
 const whitespace = " \t\r\n"
 
-// framer splits the stream of a watch into events.
-type framer struct{ runtime.Framer }
+// framer splits the stream of a watch into events. Its filter may be nil.
+type framer struct {
+	runtime.Framer
+	filter *Filter
+}
 
 // NewFrameReader returns a reader that returns one event per Read. If the buffer is too small, Read returns a part of the
 // event with [io.ErrShortBuffer].
-func (framer) NewFrameReader(stream io.ReadCloser) io.ReadCloser {
-	reader := &frameReader{Closer: stream, buffered: bufio.NewReaderSize(stream, readBufferSize), limiter: unlimited{}}
+func (f framer) NewFrameReader(stream io.ReadCloser) io.ReadCloser {
+	reader := &frameReader{Closer: stream, buffered: bufio.NewReaderSize(stream, readBufferSize), limiter: unlimited{}, filter: f.filter}
 	if bounded, ok := stream.(eventLimiterSource); ok {
 		reader.limiter = bounded.TakeEventLimiter()
 	}
@@ -77,10 +80,30 @@ type frameReader struct {
 	limiter        EventLimiter
 	// lastWasLarge is true if the last object was longer than LargeThreshold.
 	lastWasLarge bool
+	// filter may be nil. dropped is the number of events that it has dropped.
+	filter  *Filter
+	dropped int
 }
 
-// Read reads an object, or the next part of an object that does not fit into the buffer.
+// Read reads the next object that the filter keeps, or the next part of an object that does not fit into the buffer. Such an object
+// is kept: the buffer grows to the largest object, so there are few.
 func (f *frameReader) Read(into []byte) (read int, err error) {
+	for {
+		isPart := f.scanner != (ObjectScanner{})
+		read, err = f.readPart(into)
+		if f.filter == nil || isPart || err != nil || !f.filter.dropsEvent(into[:read]) {
+			return read, err
+		}
+		if f.dropped++; f.dropped%bookmarkInterval == 1 {
+			if bookmark := bookmarkFor(into[:read]); bookmark != nil && len(bookmark) <= len(into) {
+				return copy(into, bookmark), nil
+			}
+		}
+	}
+}
+
+// readPart reads an object, or the next part of one.
+func (f *frameReader) readPart(into []byte) (read int, err error) {
 	if f.scanner == (ObjectScanner{}) {
 		if f.lastWasLarge {
 			f.lastWasLarge = false
