@@ -112,7 +112,7 @@ func TestDropItemsOfAnUnreadableList(t *testing.T) {
 			t.Errorf("%q became %q", text, got)
 		}
 	}
-	for text, want := range map[string]string{`{"items":[]}`: `{"items":[]}`, `{"kind":"Status"}`: `{"kind":"Status"}`, `{ "items" : [ ` + foreign + ` , 1 ] , "a":2}`: `{ "items" : [1] , "a":2}`} {
+	for text, want := range map[string]string{`{"items":[]}`: `{"items":[]}`, `{"kind":"Status"}`: `{"kind":"Status"}`, `{ "items" : [ ` + foreign + ` , 1 ] , "a":2}`: `{ "items" : [1 ] , "a":2}`} {
 		if got := dropsForeign.dropItems([]byte(text)); string(got) != want {
 			t.Errorf("%q: want %q, got %q", text, want, got)
 		}
