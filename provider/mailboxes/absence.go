@@ -99,7 +99,7 @@ func (c absenceCache) WorkspaceClient(mailbox logicalcluster.Name) (dynamic.Inte
 }
 
 func (c absenceCache) IsEvicted(mailbox logicalcluster.Name) bool {
-	return c.isEvicted(mailbox, false) || c.isEvicted(mailbox, true)
+	return c.isEvicted(mailbox, false) || c.isEvicted(mailbox, true) || c.needs.isUnknown(mailbox)
 }
 
 func (c absenceCache) Contains(resource schema.GroupVersionResource, mailbox logicalcluster.Name, key types.NamespacedName) (contained, known bool) {

@@ -97,6 +97,9 @@ func (w *wildcardInformer) toCachedObject(object *unstructured.Unstructured) *ca
 	object = w.strip(object)
 	made := newCachedObject(object, cachesize.SizeOf(object))
 	made.listNumber = w.initialList.number
+	if w.dropsForeign {
+		made.readmission = uint32(w.endpoint.owner.readmissions.Load()) //nolint:gosec // there are never that many
+	}
 	if w.endpoint.owner.policy == nil {
 		return made
 	}

@@ -47,10 +47,12 @@ type endpoint struct {
 	owner   *Mailboxes
 	url     string
 	clients kcpclient.Cache[dynamic.Interface]
-	log     logr.Logger
-	ctx     context.Context
-	cancel  context.CancelFunc
-	schemas *schemaTracker
+	// filtered is the client that drops the objects of foreign mailboxes; nil if all mailboxes are needed.
+	filtered dynamic.Interface
+	log      logr.Logger
+	ctx      context.Context
+	cancel   context.CancelFunc
+	schemas  *schemaTracker
 	// restarting are the informers that are being restarted.
 	restarting sync.WaitGroup
 	// pageSemaphore has an entry for each page of a list that is being read.
@@ -79,8 +81,17 @@ func newEndpoint(ctx context.Context, owner *Mailboxes, url string) (*endpoint, 
 	if _, err := clients.Cluster(owner.listedCluster()); err != nil {
 		return nil, fmt.Errorf("cannot make a client for the endpoint %s: %w", url, err)
 	}
+	var filtered dynamic.Interface
+	if owner.needs.decide != nil {
+		construct := fastjson.NewFilteringClient(fastjson.Filter{Annotation: logicalcluster.AnnotationKey, Drops: owner.needs.isForeignText})
+		dropping := kcpclient.NewCache(config, client, &kcpclient.Constructor[dynamic.Interface]{NewForConfigAndClient: construct})
+		if filtered, err = dropping.Cluster(owner.listedCluster()); err != nil {
+			return nil, fmt.Errorf("cannot make a client for the endpoint %s: %w", url, err)
+		}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	return &endpoint{
+		filtered:      filtered,
 		owner:         owner,
 		url:           url,
 		clients:       clients,

@@ -120,6 +120,7 @@ func (m *Mailboxes) releaseMailbox(mailbox logicalcluster.Name) {
 		}
 	}
 	m.deleteUnusedUsage(mailbox)
+	m.forgetNeeds()
 	if m.endpointFor(mailbox) != nil {
 		m.notifyMailboxReset(mailbox)
 	} else if observer := m.observer.Load(); observer != nil {

@@ -49,6 +49,8 @@ type fakeShard struct {
 
 	lock    sync.Mutex
 	refuses bool
+	// listed names the mailbox, or all, and the resource of each list that was answered.
+	listed []string
 	// lists is how many lists wait to be released.
 	lists  int
 	caches caches
@@ -123,7 +125,9 @@ func (s *fakeShard) watchers(resource schema.GroupVersionResource) int {
 }
 
 func (s *fakeShard) ServeHTTP(response http.ResponseWriter, request *http.Request) {
-	_, path, ok := strings.Cut(request.URL.Path, "/services/apiexport/a/b/clusters/*/")
+	_, path, ok := strings.Cut(request.URL.Path, "/services/apiexport/a/b/clusters/")
+	mailbox, path, _ := strings.Cut(path, "/")
+	request.SetPathValue("mailbox", mailbox)
 	parts := strings.Split(path, "/")
 	switch {
 	case !ok:
@@ -210,9 +214,15 @@ func (s *fakeShard) objects(response http.ResponseWriter, request *http.Request,
 		if held != nil && !s.wait(request.Context(), held) {
 			return
 		}
+		mailbox := request.PathValue("mailbox")
+		s.lock.Lock()
+		s.listed = append(s.listed, mailbox+" "+resource.Resource)
+		s.lock.Unlock()
 		list := unstructured.UnstructuredList{Object: map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": strconv.Itoa(firstVersion + version)}}}
 		for _, object := range objects {
-			list.Items = append(list.Items, *object)
+			if mailbox == "*" || mailboxOf(object).String() == mailbox {
+				list.Items = append(list.Items, *object)
+			}
 		}
 		answer(response, &list)
 	}

@@ -87,6 +87,8 @@ type Mailboxes struct {
 	readmissions   atomic.Uint64
 	reviewQueue    workqueue.TypedRateLimitingInterface[logicalcluster.Name]
 
+	needs needs
+
 	// alwaysWatched are the resources that are watched at each endpoint: bindings and configs.
 	alwaysWatched []schema.GroupVersionResource
 	subscribers   subscribers
@@ -117,6 +119,10 @@ type Options struct {
 	// BindLater is true if workspaces bind the export after their creation, as workload workspaces do. A mailbox is bound when it is
 	// created, so a later binding shows that its objects were lost (see package absence).
 	BindLater bool
+	// Needs reports whether the objects of a mailbox are needed; nil means that all are. [Mailboxes.RecheckNeeds] asks again; until then an
+	// answer holds. Needs is called for each mailbox that is met, also by the goroutines that read watches: it must be quick, and must not
+	// call the Mailboxes. Bindings and Resources are cached of all mailboxes.
+	Needs func(mailbox logicalcluster.Name) bool
 	// Only makes the caches those of one mailbox, which is then read and written directly, not through the export.
 	Only  *OnlyMailbox
 	Clock clock.WithTicker
@@ -149,6 +155,7 @@ func New(options Options) *Mailboxes {
 		endpoints:      map[string]*endpoint{},
 		memory:         memoryLimit{limit: options.MaxBytes, wake: newSignal()},
 		evictionSignal: newSignal(),
+		needs:          newNeeds(options.Needs),
 	}
 	if options.Policy != nil {
 		mailboxes.reviewQueue = newReviewQueue(options.Clock)
@@ -178,6 +185,9 @@ func (m *Mailboxes) Start(ctx context.Context) error {
 		reviewing.Go(func() { m.runReviews(ctx) })
 		reviewing.Go(func() { m.runFairShare(ctx) })
 		reviewing.Go(func() { m.runEvictions(ctx) })
+	}
+	if m.needs.decide != nil {
+		reviewing.Go(func() { m.runNeeds(ctx) })
 	}
 	return runEndpoints(ctx)
 }
@@ -246,6 +256,9 @@ func (m *Mailboxes) Client(mailbox logicalcluster.Name) (client dynamic.Interfac
 func (m *Mailboxes) informer(resource schema.GroupVersionResource, mailbox logicalcluster.Name) (kcpcache.ScopeableSharedIndexInformer, bool) {
 	endpoint := m.endpointFor(mailbox)
 	if endpoint == nil || resource != bindingsResource && m.isEvicted(mailbox, m.isConfig(resource)) {
+		return nil, false
+	}
+	if m.dropsForeign(resource) && m.needs.isUnknown(mailbox) {
 		return nil, false
 	}
 	if m.awaitingRelist.Load() > 0 && endpoint.isAwaitingRelist(resource, mailbox) {

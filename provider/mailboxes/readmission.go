@@ -88,6 +88,26 @@ func (w *wildcardInformer) endOfListMarkers() (markers []*cachedObject) {
 	return markers
 }
 
+// countAwaitingRelist returns the number of mailboxes that wait for a list.
+func (w *wildcardInformer) countAwaitingRelist() int {
+	w.awaitingRelistLock.Lock()
+	defer w.awaitingRelistLock.Unlock()
+	return len(w.awaitingRelist)
+}
+
+// readmissionOf returns the mailbox and the readmission of an end-of-list marker, and false for other entries.
+func readmissionOf(entry any) (mailbox logicalcluster.Name, readmission uint64, ok bool) {
+	if !isPlaceholder(entry) {
+		return "", 0, false
+	}
+	object := toObject(entry)
+	if object.GetName() != endOfListName {
+		return "", 0, false
+	}
+	readmission, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
+	return mailboxOf(object), readmission, err == nil
+}
+
 // cancelRelists ends all waits, because the informer stops.
 func (w *wildcardInformer) cancelRelists() {
 	for _, marker := range w.endOfListMarkers() {
@@ -102,17 +122,22 @@ func (w *wildcardInformer) handlePlaceholder(entry any) bool {
 		return false
 	}
 	placeholder := entry.(*cachedObject)
-	object := placeholder.current.Load()
-	if object.GetName() != endOfListName {
+	mailbox, readmission, isMarker := readmissionOf(entry)
+	if !isMarker {
 		return true
 	}
 	_ = w.informer.GetIndexer().Delete(placeholder)
-	mailbox := mailboxOf(object)
-	if readmission, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64); err != nil || !w.relistDone(mailbox, readmission) {
+	for _, one := range w.takeOlder(placeholder) {
+		w.updateUsage(one, nil)
+	}
+	if !w.relistDone(mailbox, readmission) {
 		return true
 	}
 	w.log.V(1).Info("listed the objects of a readmitted mailbox", "mailbox", mailbox)
 	notifyReset(w.endpoint.owner.subscribers.get(subscriptionKey{w.resource, mailbox}))
+	if observer := w.endpoint.owner.observer.Load(); observer != nil {
+		observer.OnReset(mailbox)
+	}
 	w.endpoint.owner.EnqueueReview(mailbox)
 	return true
 }
@@ -122,9 +147,13 @@ func (w *wildcardInformer) handlePlaceholder(entry any) bool {
 func (m *Mailboxes) relistReadmitted() (isWaiting bool) {
 	for _, configs := range []bool{true, false} {
 		for _, w := range m.limitedInformers(configs) {
-			if len(w.endOfListMarkers()) > 0 {
-				w.informer.ForceRelist()
+			if w.countAwaitingRelist() > 0 {
 				isWaiting = true
+				if w.dropsForeign {
+					m.needs.changed.notify()
+				} else {
+					w.informer.ForceRelist()
+				}
 			}
 		}
 	}

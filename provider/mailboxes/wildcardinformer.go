@@ -62,6 +62,16 @@ type wildcardInformer struct {
 	cached   cachesize.Counter
 	// configs is true if the objects are configs.
 	configs bool
+	// dropsForeign is true if the objects of foreign mailboxes are dropped. Then stream is the watch, gained wakes runGained, listsPages is
+	// true while pages are listed, and lastForced is when runNeeds last forced a list.
+	dropsForeign bool
+	stream       atomic.Pointer[splicedWatch]
+	gained       signal
+	listsPages   atomic.Bool
+	lastForced   time.Time
+	// older are the entries that dropOlder has removed for an end-of-list marker. They count until the handler gets the marker.
+	olderLock sync.Mutex
+	older     map[*cachedObject][]*cachedObject
 	// countedObjects are the entries that count to the usages of their mailboxes.
 	countedLock    sync.Mutex
 	countedObjects map[types.UID]*cachedObject
@@ -91,6 +101,7 @@ func startWildcardInformer(endpoint *endpoint, resource schema.GroupVersionResou
 	w := &wildcardInformer{
 		endpoint: endpoint, resource: resource, log: endpoint.log.WithValues("resource", resource.String()),
 		countedObjects: map[types.UID]*cachedObject{}, attempted: make(chan struct{}), configs: endpoint.owner.isConfig(resource),
+		dropsForeign: endpoint.owner.dropsForeign(resource), gained: newSignal(),
 	}
 	w.cached.AddToParent(&endpoint.owner.memory.cached)
 	w.markAttempted = sync.OnceFunc(func() { close(w.attempted) })
@@ -103,7 +114,8 @@ func startWildcardInformer(endpoint *endpoint, resource schema.GroupVersionResou
 	)
 	// These fail only on an informer that runs.
 	_ = w.informer.SetTransform(w.transform)
-	_ = w.informer.SetIgnoreFunc(kcp.NewUnlistedDeleter(w.informer))
+	deletesUnlisted := kcp.NewUnlistedDeleter(w.informer)
+	_ = w.informer.SetIgnoreFunc(func(entry any) bool { return w.ignores(entry) || deletesUnlisted(entry) })
 	_ = w.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
 		w.log.V(1).Info("the watch ended and will be taken up again", "error", err.Error())
 	})
@@ -115,6 +127,9 @@ func startWildcardInformer(endpoint *endpoint, resource schema.GroupVersionResou
 		w.releasePending()
 		w.cancelRelists()
 	})
+	if w.dropsForeign {
+		w.running.Go(w.runGained)
+	}
 	w.running.Go(func() {
 		select {
 		case <-w.ctx.Done():
@@ -158,6 +173,9 @@ func (w *wildcardInformer) list(ctx context.Context, options metav1.ListOptions)
 
 // client returns the client for lists and watches of the resource.
 func (w *wildcardInformer) client() dynamic.ResourceInterface {
+	if w.dropsForeign {
+		return w.endpoint.filtered.Resource(w.resource)
+	}
 	return w.endpoint.clients.ClusterOrDie(w.endpoint.owner.listedCluster()).Resource(w.resource)
 }
 
@@ -183,6 +201,11 @@ func (w *wildcardInformer) watch(ctx context.Context, options metav1.ListOptions
 	// A server that refuses a watch may not support lists by watches, so the reflector lists next.
 	if _, isRefused := errors.AsType[*apierrors.StatusError](err); !isRefused {
 		w.recordResult(err)
+	}
+	if err == nil && w.dropsForeign {
+		within := spliced(stream, options)
+		w.stream.Store(within)
+		return within, nil
 	}
 	return stream, err
 }
@@ -240,6 +263,8 @@ var errMarkersNeedPages = errors.New("the end of a list by a watch cannot be mar
 
 // listPages reads a list in pages and keeps only as much of it as the cache will hold.
 func (w *wildcardInformer) listPages(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+	w.listsPages.Store(true)
+	defer w.listsPages.Store(false)
 	w.beginList()
 	markers := w.endOfListMarkers()
 	client := w.client()
@@ -255,7 +280,7 @@ func (w *wildcardInformer) listPages(ctx context.Context, options metav1.ListOpt
 			return nil, err
 		}
 		if options.Continue = all.Continue; options.Continue == "" {
-			all.Items = slices.DeleteFunc(all.Items, w.isEvicted)
+			all.Items = slices.DeleteFunc(all.Items, w.isExcluded)
 			for _, marker := range markers {
 				all.Items = append(all.Items, marker)
 			}
@@ -296,17 +321,22 @@ func (w *wildcardInformer) transform(obj any) (any, error) {
 		return obj, nil
 	case w.resource == bindingsResource:
 		return stripMetadata(object), nil
-	case w.isEvicted(object):
+	case w.dropsForeign && restoreVersion(object) && object.GetName() == endOfListName:
+		marker := newCachedObject(object, 0)
+		marker.isPlaceholder = true
+		return marker, nil
+	case w.isExcluded(object):
 		return newPlaceholder(mailboxOf(object)), nil
 	default:
 		return w.toCachedObject(object), nil
 	}
 }
 
-// isEvicted reports whether an object or an entry belongs to an evicted mailbox.
-func (w *wildcardInformer) isEvicted(object runtime.Object) bool {
+// isExcluded reports whether an object or an entry belongs to an evicted or a foreign mailbox.
+func (w *wildcardInformer) isExcluded(object runtime.Object) bool {
 	owner := w.endpoint.owner
-	return owner.evictedCount.Load() > 0 && owner.isEvicted(mailboxOf(toObject(object)), w.configs)
+	return owner.evictedCount.Load() > 0 && owner.isEvicted(mailboxOf(toObject(object)), w.configs) ||
+		w.dropsForeign && owner.needs.isForeign(mailboxOf(toObject(object)))
 }
 
 // countingHandler returns a handler that counts the entries of the cache, and calls the other one.
@@ -316,14 +346,14 @@ func (w *wildcardInformer) countingHandler(handler cache.ResourceEventHandler) c
 	}
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
-			if w.handlePlaceholder(obj) {
+			if w.handlePlaceholder(obj) || w.dropIfForeign(obj) || w.isOlder(obj.(*cachedObject)) {
 				return
 			}
 			w.updateUsage(nil, obj.(*cachedObject))
 			handler.OnAdd(obj, initial)
 		},
 		UpdateFunc: func(old, obj any) {
-			if w.handlePlaceholder(obj) {
+			if w.handlePlaceholder(obj) || w.dropIfForeign(obj) || w.isOlder(obj.(*cachedObject)) {
 				return
 			}
 			w.updateUsage(old.(*cachedObject), obj.(*cachedObject))
@@ -336,8 +366,8 @@ func (w *wildcardInformer) countingHandler(handler cache.ResourceEventHandler) c
 			object := toObject(obj)
 			// The last state of a deleted object may be another entry than that of the cache.
 			w.updateUsage(w.countedObject(object.GetUID()), nil)
-			if !w.isEvicted(object) {
-				// A list lacks the objects of an evicted mailbox because listPages and transform leave them out.
+			if !w.isExcluded(object) {
+				// A list lacks the objects of an evicted or foreign mailbox because listPages and transform leave them out.
 				handler.OnDelete(obj)
 			}
 		},
@@ -368,8 +398,8 @@ func (w *wildcardInformer) updateUsage(before, after *cachedObject) {
 	mailboxes, of := w.endpoint.owner, after
 	if after != nil {
 		w.lastDeliveredList.Store(after.listNumber)
-		if w.isEvicted(after) {
-			// dropFromCaches will remove the entry.
+		if w.isExcluded(after) {
+			// dropFromCaches or dropForeign will remove the entry.
 			after = nil
 		}
 	}

@@ -1,0 +1,459 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailboxes
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+	"unsafe"
+
+	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
+	"github.com/kcp-dev/logicalcluster/v3"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
+
+	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
+)
+
+// answers are answers of [Options.Needs] that a test changes.
+type answers struct {
+	lock   sync.Mutex
+	needed map[logicalcluster.Name]bool
+	asked  int
+}
+
+func needing(mailboxes ...logicalcluster.Name) *answers {
+	a := &answers{needed: map[logicalcluster.Name]bool{}}
+	a.set(true, mailboxes...)
+	return a
+}
+
+func (a *answers) set(isNeeded bool, mailboxes ...logicalcluster.Name) {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	for _, mailbox := range mailboxes {
+		a.needed[mailbox] = isNeeded
+	}
+}
+
+func (a *answers) needs(mailbox logicalcluster.Name) bool {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	a.asked++
+	return a.needed[mailbox]
+}
+
+// ofMailbox returns an object of a mailbox that counts.
+func ofMailbox(mailbox logicalcluster.Name, name, version string) *unstructured.Unstructured {
+	made := object(mailbox, name)
+	made.SetUID(types.UID(mailbox.String() + "/" + name))
+	made.SetResourceVersion(version)
+	return made
+}
+
+func listOptionsAt(version string) metav1.ListOptions {
+	return metav1.ListOptions{ResourceVersion: version}
+}
+
+// startNeeding returns mailboxes with an endpoint that show what a shard serves, as far as it is needed.
+func startNeeding(t *testing.T, answers *answers, policy CachePolicy, shard *fakeShard) *Mailboxes {
+	t.Helper()
+	mailboxes := startMailboxes(t)
+	mailboxes.needs.decide, mailboxes.clock, mailboxes.policy = answers.needs, clock.RealClock{}, policy
+	if policy != nil {
+		mailboxes.reviewQueue = newReviewQueue(clock.RealClock{})
+		t.Cleanup(mailboxes.reviewQueue.ShutDown)
+	}
+	recordAbsenceCalls(mailboxes)
+	go mailboxes.runNeeds(t.Context())
+	mailboxes.SetResources([]schema.GroupVersionResource{configMaps})
+	mailboxes.setEndpoints([]string{shard.url()})
+	NewWithT(t).Eventually(mailboxes.HasSynced).Should(BeTrue())
+	return mailboxes
+}
+
+// heldOf returns the objects of a mailbox that the cache of config maps holds, and their versions.
+func heldOf(mailboxes *Mailboxes, mailbox logicalcluster.Name) func() []string {
+	return func() (all []string) {
+		for _, informer := range mailboxes.droppingInformers() {
+			entries, _ := informer.informer.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
+			for _, entry := range entries {
+				all = append(all, toObject(entry).GetName()+" "+toObject(entry).GetResourceVersion())
+			}
+		}
+		slices.Sort(all)
+		return all
+	}
+}
+
+// takeListed returns the lists that were answered since the last time.
+func (s *fakeShard) takeListed() (listed []string) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	listed, s.listed = s.listed, nil
+	return listed
+}
+
+// The objects of a foreign mailbox are not held, and no event of them arrives.
+func TestForeignMailboxes(t *testing.T) {
+	g := NewWithT(t)
+	shard := newFakeShard(t, caches{bindingsResource: bindings(here, there), configMaps: {ofMailbox(here, "a", "1"), ofMailbox(there, "a", "2")}})
+	mailboxes := startNeeding(t, needing(here), &labelPolicy{}, shard)
+	theirs := &recorder{}
+	mailboxes.Subscribe(configMaps, there, theirs)
+	g.Expect(stateOf(mailboxes, configMaps, here, "a")()).To(Equal(Present))
+	g.Expect(stateOf(mailboxes, configMaps, there, "a")()).To(Equal(Unknown))
+	_, known := mailboxes.List(configMaps, there)
+	g.Expect(known).To(BeFalse())
+	g.Expect(absenceCache{mailboxes}.IsEvicted(there)).To(BeTrue(), "no absence is verified")
+	g.Expect(absenceCache{mailboxes}.IsEvicted(here)).To(BeFalse())
+	g.Expect(mailboxes.BindingState(there)).To(Equal(BindingPresent), "bindings are cached of all")
+
+	g.Eventually(func() int { return shard.watchers(configMaps) }).Should(Equal(1))
+	shard.tell(configMaps, "ADDED", ofMailbox(there, "b", "3"))
+	shard.tell(configMaps, "DELETED", ofMailbox(there, "a", "4"))
+	shard.tell(configMaps, "MODIFIED", ofMailbox(here, "a", "5"))
+	g.Eventually(heldOf(mailboxes, here)).Should(ConsistOf("a 5"))
+	g.Expect(heldOf(mailboxes, there)()).To(BeEmpty())
+	informer := mailboxes.droppingInformers()[0]
+	g.Eventually(informer.cached.Objects).Should(BeEquivalentTo(1))
+	events, _, _ := theirs.received()
+	g.Expect(events).To(BeEmpty())
+	g.Expect(shard.takeListed()).To(ConsistOf("* apibindings", "* configmaps"))
+}
+
+// A gained mailbox's objects appear completely with one list of each resource, and no event is lost while it is under way. Others
+// notice nothing.
+func TestAGainedMailbox(t *testing.T) {
+	g := NewWithT(t)
+	shard := newFakeShard(t, caches{bindingsResource: bindings(here, there), configMaps: {
+		ofMailbox(here, "a", "1"), ofMailbox(there, "kept", "2"), ofMailbox(there, "changed", "3"), ofMailbox(there, "deleted", "4"),
+	}})
+	answers := needing(here)
+	mailboxes := startNeeding(t, answers, &labelPolicy{}, shard)
+	theirs, ours := &recorder{}, &recorder{}
+	mailboxes.Subscribe(configMaps, there, theirs)
+	mailboxes.Subscribe(configMaps, here, ours)
+	g.Eventually(func() int { return shard.watchers(configMaps) }).Should(Equal(1))
+	shard.takeListed()
+	release := shard.hold(configMaps)
+	defer release()
+	answers.set(true, there)
+	g.Expect(stateOf(mailboxes, configMaps, there, "kept")()).To(Equal(Unknown), "an answer holds until it is asked for again")
+	mailboxes.RecheckNeeds()
+	g.Eventually(shard.waiting).Should(Equal(1))
+	g.Expect(stateOf(mailboxes, configMaps, there, "kept")()).To(Equal(Unknown))
+
+	shard.tell(configMaps, "MODIFIED", ofMailbox(there, "changed", "11"))
+	shard.tell(configMaps, "DELETED", ofMailbox(there, "deleted", "12"))
+	shard.tell(configMaps, "ADDED", ofMailbox(there, "added", "13"))
+	shard.tell(configMaps, "MODIFIED", ofMailbox(here, "a", "14"))
+	g.Eventually(heldOf(mailboxes, here)).Should(ConsistOf("a 14"), "other mailboxes do not wait")
+	g.Expect(stateOf(mailboxes, configMaps, there, "kept")()).To(Equal(Unknown), "a part is not all")
+	theirs.received()
+	release()
+	g.Eventually(stateOf(mailboxes, configMaps, there, "kept")).Should(Equal(Present))
+	g.Expect(heldOf(mailboxes, there)()).To(ConsistOf("added 13", "changed 11", "kept 2"))
+	g.Expect(stateOf(mailboxes, configMaps, there, "deleted")()).To(Equal(Absent))
+	g.Expect(shard.takeListed()).To(ConsistOf("there configmaps"))
+	g.Eventually(func() int { _, _, resets := theirs.received(); return resets }).Should(BeNumerically(">", 0))
+	g.Eventually(mailboxes.droppingInformers()[0].cached.Objects).Should(BeEquivalentTo(4))
+	g.Expect(mailboxes.awaitingRelist.Load()).To(BeZero())
+	g.Expect(shard.watchers(configMaps)).To(Equal(1))
+	_, _, resets := ours.received()
+	g.Expect(resets).To(BeZero())
+
+	shard.tell(configMaps, "DELETED", ofMailbox(there, "kept", "15"))
+	g.Eventually(heldOf(mailboxes, there)).Should(ConsistOf("added 13", "changed 11"))
+	g.Consistently(shard.takeListed, 2*relistInterval).Should(BeEmpty(), "nothing is listed again")
+}
+
+// A list whose watch ends is void: the mailbox is listed again with the next watch.
+func TestTheWatchOfAGainedMailboxEnds(t *testing.T) {
+	g := NewWithT(t)
+	shard := newFakeShard(t, caches{bindingsResource: bindings(here, there), configMaps: {ofMailbox(there, "a", "2"), ofMailbox(there, "b", "3")}})
+	answers := needing(here)
+	mailboxes := startNeeding(t, answers, nil, shard)
+	g.Eventually(func() int { return shard.watchers(configMaps) }).Should(Equal(1))
+	release := shard.hold(configMaps)
+	answers.set(true, there)
+	mailboxes.RecheckNeeds(there)
+	g.Eventually(shard.waiting).Should(Equal(1))
+	shard.serve(configMaps, ofMailbox(there, "a", "2"))
+	shard.refuse(true)
+	shard.refuse(false)
+	release()
+	g.Eventually(stateOf(mailboxes, configMaps, there, "a")).WithTimeout(time.Minute).Should(Equal(Present))
+	g.Expect(heldOf(mailboxes, there)()).To(ConsistOf("a 2"))
+}
+
+// The objects of a lost mailbox leave the caches, and no deletion is reported. Nothing is left.
+func TestALostMailbox(t *testing.T) {
+	g := NewWithT(t)
+	shard := newFakeShard(t, caches{bindingsResource: bindings(here, there), configMaps: {ofMailbox(here, "a", "1"), ofMailbox(there, "a", "2"), ofMailbox(there, "b", "3")}})
+	answers := needing(here, there)
+	mailboxes := startNeeding(t, answers, &labelPolicy{}, shard)
+	informer, theirs := mailboxes.droppingInformers()[0], &recorder{}
+	mailboxes.Subscribe(configMaps, there, theirs)
+	g.Eventually(informer.cached.Objects).Should(BeEquivalentTo(3))
+	g.Eventually(func() int { return shard.watchers(configMaps) }).Should(Equal(1))
+	theirs.received()
+	calls := mailboxes.absence.(*callRecorder)
+
+	answers.set(false, there)
+	mailboxes.RecheckNeeds(there)
+	g.Expect(stateOf(mailboxes, configMaps, there, "a")()).To(Equal(Unknown), "at once")
+	g.Expect(calls.take()).To(ContainElement("forget there"))
+	g.Eventually(heldOf(mailboxes, there)).Should(BeEmpty())
+	shard.tell(configMaps, "DELETED", ofMailbox(there, "a", "4"))
+	shard.tell(configMaps, "MODIFIED", ofMailbox(here, "a", "5"))
+	g.Eventually(heldOf(mailboxes, here)).Should(ConsistOf("a 5"))
+	g.Eventually(informer.cached.Objects).Should(BeEquivalentTo(1))
+	left, _ := mailboxes.Get(configMaps, here, key("a"))
+	g.Eventually(informer.cached.Bytes).Should(Equal(cachesize.SizeOf(left)))
+	g.Expect(mailboxes.memory.cached.Bytes()).To(Equal(informer.cached.Bytes() + mailboxes.endpoints[shard.url()].informers[bindingsResource].cached.Bytes()))
+	g.Eventually(func() bool { _, ok := mailboxes.usages.Load(there); return ok }).Should(BeFalse())
+	informer.countedLock.Lock()
+	g.Expect(informer.countedObjects).To(HaveLen(1))
+	informer.countedLock.Unlock()
+	events, _, resets := theirs.received()
+	g.Expect(events).To(BeEmpty(), "nothing was deleted")
+	g.Expect(resets).To(BeNumerically(">", 0))
+
+	// What was deleted meanwhile is not there when the mailbox is gained again.
+	shard.lock.Lock()
+	shard.caches[configMaps] = []*unstructured.Unstructured{ofMailbox(here, "a", "5"), ofMailbox(there, "b", "3")}
+	shard.lock.Unlock()
+	answers.set(true, there)
+	mailboxes.RecheckNeeds(there)
+	g.Eventually(stateOf(mailboxes, configMaps, there, "b")).Should(Equal(Present))
+	g.Expect(stateOf(mailboxes, configMaps, there, "a")()).To(Equal(Absent))
+	g.Eventually(informer.cached.Objects).Should(BeEquivalentTo(2))
+}
+
+// When a replica begins to lead it needs all mailboxes: that is one list of each resource, whatever their number.
+func TestAllMailboxesAreGained(t *testing.T) {
+	g := NewWithT(t)
+	var all []logicalcluster.Name
+	var served []*unstructured.Unstructured
+	for number := range 300 {
+		all = append(all, logicalcluster.Name(fmt.Sprint("mailbox-", number)))
+		served = append(served, ofMailbox(all[number], "a", "1"))
+	}
+	shard := newFakeShard(t, caches{bindingsResource: bindings(all...), configMaps: served, secrets: served})
+	answers := needing(all[0])
+	mailboxes := startNeeding(t, answers, nil, shard)
+	mailboxes.Watch(secrets)
+	g.Eventually(func() int { return shard.watchers(configMaps) + shard.watchers(secrets) }).Should(Equal(2))
+	shard.takeListed()
+	answers.set(true, all...)
+	mailboxes.RecheckNeeds()
+	for _, mailbox := range all {
+		g.Eventually(stateOf(mailboxes, configMaps, mailbox, "a")).WithTimeout(time.Minute).Should(Equal(Present))
+		g.Eventually(stateOf(mailboxes, secrets, mailbox, "a")).WithTimeout(time.Minute).Should(Equal(Present))
+	}
+	g.Expect(shard.takeListed()).To(ConsistOf("* configmaps", "* secrets"))
+}
+
+func TestListsOneByOne(t *testing.T) {
+	for _, one := range []struct {
+		waiting, all int
+		want         bool
+	}{{1, 1, true}, {4, 4, true}, {5, 5, false}, {12, 100, true}, {13, 100, false}, {1250, 10_000, true}, {10_000, 10_000, false}} {
+		if got := listsOneByOne(one.waiting, one.all); got != one.want {
+			t.Errorf("%d of %d: want %t, got %t", one.waiting, one.all, one.want, got)
+		}
+	}
+}
+
+// Entries that were in the cache or in the queue of the informer before the mailbox was foreign do not outlast its next list.
+func TestOlderEntries(t *testing.T) {
+	g := NewWithT(t)
+	answers := needing(here)
+	c := newTestInformer(t, &labelPolicy{})
+	owner := c.endpoint.owner
+	owner.needs.decide, owner.endpoints["https://one"] = answers.needs, c.endpoint
+	c.dropsForeign = owner.dropsForeign(configMaps)
+	g.Expect(c.dropsForeign).To(BeTrue())
+	c.update(t, configMapOf("older", 10, selectedLabel))
+	c.update(t, configMapOf("kept", 10, selectedLabel))
+	queued, _ := c.transform(configMapOf("queued", 10, selectedLabel))
+	g.Expect(c.ignores(queued)).To(BeFalse())
+	c.events = nil
+
+	answers.set(false, here)
+	owner.RecheckNeeds()
+	g.Expect(c.ignores(queued)).To(BeTrue(), "it must not come back")
+	placeholder, _ := c.transform(configMapOf("dropped", 10, selectedLabel))
+	g.Expect(c.ignores(placeholder)).To(BeTrue())
+	answers.set(true, here)
+	owner.RecheckNeeds() // before the caches have dropped anything
+	g.Expect(c.ignores(queued)).To(BeTrue(), "it may have been deleted")
+	c.handler.OnAdd(queued, false)
+	g.Expect(c.events).To(BeEmpty())
+	c.update(t, configMapOf("kept", 10, selectedLabel))
+	marker := c.endOfListMarkers()[0]
+	g.Expect(c.ignores(marker)).To(BeFalse())
+	g.Expect(c.informer.GetIndexer().Add(marker)).To(Succeed())
+	c.handler.OnAdd(marker, false)
+	g.Expect(heldOf(owner, here)()).To(ConsistOf(HavePrefix("kept")))
+	g.Expect(c.cached.Objects()).To(BeEquivalentTo(1))
+	g.Expect(c.older).To(BeEmpty())
+	g.Expect(owner.awaitingRelist.Load()).To(BeZero())
+	for _, event := range c.events {
+		g.Expect(event.New).NotTo(BeNil(), "no deletion is reported")
+	}
+}
+
+// An entry of a mailbox that was lost is removed by the handler, too: it may have been on its way to the cache.
+func TestEntriesThatComeLate(t *testing.T) {
+	g := NewWithT(t)
+	answers := needing(here)
+	c := newTestInformer(t, &labelPolicy{})
+	owner := c.endpoint.owner
+	owner.needs.decide, c.dropsForeign = answers.needs, true
+	first, _ := c.transform(configMapOf("a", 10, selectedLabel))
+	second, _ := c.transform(configMapOf("a", 20, selectedLabel))
+	g.Expect(c.informer.GetIndexer().Add(first)).To(Succeed())
+	c.handler.OnAdd(first, false)
+	c.events = nil
+	answers.set(false, here)
+	owner.RecheckNeeds(here)
+	g.Expect(c.informer.GetIndexer().Update(second)).To(Succeed())
+	c.handler.OnUpdate(first, second)
+	g.Expect(c.informer.GetIndexer().List()).To(BeEmpty())
+	c.handler.OnDelete(second)
+	g.Expect(c.events).To(BeEmpty())
+	g.Expect(c.cached.Objects()).To(BeZero())
+	g.Expect(c.countedObjects).To(BeEmpty())
+}
+
+// Each mailbox is asked about once, and those that are gone are forgotten once there are many.
+func TestNeedsAreForgotten(t *testing.T) {
+	g := NewWithT(t)
+	answers := needing(here)
+	mailboxes := newMailboxes()
+	mailboxes.needs.decide = answers.needs
+	addEndpoint(t, mailboxes, "https://one", caches{bindingsResource: bindings(here, there)})
+	for range 3 {
+		for number := range minSweep {
+			g.Expect(mailboxes.needs.isForeignText(fmt.Append(nil, "gone-", number))).To(BeTrue())
+		}
+		g.Expect(mailboxes.needs.isForeign(here)).To(BeFalse())
+		g.Expect(mailboxes.needs.isForeign(there)).To(BeTrue())
+	}
+	g.Expect(answers.asked).To(Equal(minSweep + 2))
+	mailboxes.releaseMailbox("gone-1")
+	g.Expect(mailboxes.needs.states).To(Equal(map[logicalcluster.Name]needState{here: needed, there: foreign}))
+	mailboxes.needs.isForeign("gone-1")
+	mailboxes.releaseMailbox("gone-1")
+	g.Expect(mailboxes.needs.states).To(HaveLen(3), "few are kept")
+}
+
+// The lookup for each event allocates nothing, and entries of the caches take no more memory than without it.
+func TestNeedsCostNoAllocation(t *testing.T) {
+	mailboxes := newMailboxes()
+	mailboxes.needs.decide = needing(here).needs
+	known := []byte("there")
+	mailboxes.needs.isForeignText(known)
+	if count := testing.AllocsPerRun(100, func() { mailboxes.needs.isForeignText(known) }); count > 0 {
+		t.Errorf("a lookup takes %v allocations", count)
+	}
+	if size := unsafe.Sizeof(cachedObject{}); size > 64 {
+		t.Errorf("an entry takes %d bytes, of which 64 were taken before", size)
+	}
+}
+
+// Spliced objects do not overtake events, and the watch is not taken up again at their versions.
+func TestSplicedWatch(t *testing.T) {
+	g := NewWithT(t)
+	source := watch.NewFake()
+	s := spliced(source, listOptionsAt("7"))
+	var got []string
+	receive := func() {
+		event, ok := <-s.ResultChan()
+		if !ok {
+			got = append(got, "end")
+			return
+		}
+		object := event.Object.(*unstructured.Unstructured)
+		text := fmt.Sprint(event.Type, " ", object.GetName(), " at ", object.GetResourceVersion())
+		if restoreVersion(object) {
+			text += " of " + object.GetResourceVersion()
+		}
+		got = append(got, text)
+	}
+	go source.Modify(ofMailbox(here, "before", "10"))
+	receive()
+	g.Expect(s.begin(here, 1)).To(BeTrue())
+	go source.Delete(ofMailbox(here, "deleted", "11"))
+	receive()
+	go source.Add(ofMailbox(there, "listed", "12"))
+	receive()
+	go s.splice(here, ofMailbox(here, "deleted", "3"), ofMailbox(here, "before", "4"), ofMailbox(here, "listed", "5"))
+	receive()
+	receive()
+	s.complete(here, 1)
+	s.end(here)
+	g.Expect(s.begin(here, 1)).To(BeFalse(), "the list is complete")
+	g.Expect(s.begin(here, 2)).To(BeTrue())
+	source.Stop()
+	receive()
+	g.Expect(s.splice(here, ofMailbox(here, "late", "6"))).To(BeFalse())
+	g.Expect(s.begin(here, 3)).To(BeFalse())
+	s.Stop()
+	s.Stop()
+	g.Expect(got).To(Equal([]string{
+		"MODIFIED before at 10", "DELETED deleted at 11", "ADDED listed at 12", "ADDED before at 12 of 4", "ADDED listed at 12 of 5", "end",
+	}))
+
+	forged := ofMailbox(here, "forged", "1")
+	forged.Object[listedVersionField] = "99"
+	g.Expect(restoreVersion(forged)).To(BeFalse())
+	g.Expect(forged.GetResourceVersion()).To(Equal("1"))
+}
+
+// Nothing is spliced in while a watch lists, and a watch that nobody reads any more ends.
+func TestSplicedWatchOfInitialEvents(t *testing.T) {
+	g := NewWithT(t)
+	source := watch.NewFake()
+	options := listOptionsAt("")
+	options.SendInitialEvents = new(true)
+	s := spliced(source, options)
+	go source.Add(ofMailbox(here, "a", "5"))
+	<-s.ResultChan()
+	g.Expect(s.isInitial()).To(BeTrue())
+	g.Expect(s.begin(here, 1)).To(BeFalse())
+	end := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"resourceVersion": "9", "annotations": map[string]any{"k8s.io/initial-events-end": "true"}}}}
+	go source.Action(watch.Bookmark, end)
+	<-s.ResultChan()
+	g.Expect(s.isInitial()).To(BeFalse())
+	g.Expect(s.begin(here, 1)).To(BeTrue())
+	ended := make(chan bool)
+	go func() { ended <- s.splice(here, ofMailbox(here, "b", "6")) }()
+	s.Stop()
+	g.Eventually(ended).Should(Receive(BeFalse()))
+	g.Eventually(s.ResultChan()).Should(BeClosed())
+}

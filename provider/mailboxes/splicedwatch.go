@@ -1,0 +1,193 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package mailboxes
+
+import (
+	"sync"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// splicedWatch is a watch into which the objects of gained mailboxes are spliced. An informer handles its watch in order, so that an
+// object that was listed cannot overtake an event.
+//
+// An object is spliced in only if the watch has had no event of it since before the list began: the events are as new as the list,
+// or newer ones follow. That holds for one watch only. If the watch ends, the mailbox is listed again.
+type splicedWatch struct {
+	source watch.Interface
+	result chan watch.Event
+	done   chan struct{}
+	stop   func()
+
+	// lock serializes the events that are sent.
+	lock sync.Mutex
+	// ended is true once no event may be sent any more.
+	ended bool
+	// version is the resource version up to which the watch has come; empty while it sends its initial events.
+	version string
+	// awaitsInitial is true until the initial events have ended.
+	awaitsInitial bool
+	// changed holds, for each mailbox that is being listed, the objects that events have named since.
+	changed map[logicalcluster.Name]map[types.NamespacedName]struct{}
+	// completed holds the readmission of each mailbox whose list was spliced in.
+	completed map[logicalcluster.Name]uint64
+}
+
+// spliced returns a watch that began at a version, or with initial events.
+func spliced(source watch.Interface, options metav1.ListOptions) *splicedWatch {
+	s := &splicedWatch{source: source, result: make(chan watch.Event), done: make(chan struct{}), changed: map[logicalcluster.Name]map[types.NamespacedName]struct{}{}, completed: map[logicalcluster.Name]uint64{}}
+	s.awaitsInitial = options.SendInitialEvents != nil && *options.SendInitialEvents
+	if !s.awaitsInitial && options.ResourceVersion != "0" {
+		s.version = options.ResourceVersion
+	}
+	s.stop = sync.OnceFunc(func() {
+		close(s.done)
+		source.Stop()
+	})
+	go s.forward()
+	return s
+}
+
+// ResultChan returns the events and the objects that are spliced in.
+func (s *splicedWatch) ResultChan() <-chan watch.Event { return s.result }
+
+// Stop ends the watch.
+func (s *splicedWatch) Stop() { s.stop() }
+
+// forward sends the events of the source.
+func (s *splicedWatch) forward() {
+	for event := range s.source.ResultChan() {
+		s.lock.Lock()
+		s.observe(event)
+		s.send(event)
+		s.lock.Unlock()
+	}
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.ended = true
+	close(s.result)
+}
+
+// observe notes how far the watch has come, and which object of a mailbox that is being listed has changed. It requires the lock.
+func (s *splicedWatch) observe(event watch.Event) {
+	object, ok := event.Object.(*unstructured.Unstructured)
+	if !ok || event.Type == watch.Error {
+		return
+	}
+	if event.Type == watch.Bookmark && object.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
+		s.awaitsInitial = false
+	}
+	if !s.awaitsInitial {
+		s.version = object.GetResourceVersion()
+	}
+	if len(s.changed) == 0 || event.Type == watch.Bookmark {
+		return
+	}
+	if changed, isListed := s.changed[mailboxOf(object)]; isListed {
+		changed[types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}] = struct{}{}
+	}
+}
+
+// send returns false if the watch has ended. It requires the lock.
+func (s *splicedWatch) send(event watch.Event) bool {
+	if s.ended {
+		return false
+	}
+	select {
+	case <-s.done:
+		return false
+	case s.result <- event:
+		return true
+	}
+}
+
+// isInitial reports whether the watch sends its initial events.
+func (s *splicedWatch) isInitial() bool {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	return !s.ended && s.awaitsInitial
+}
+
+// begin is called before the objects of a readmitted mailbox are listed. It returns false if nothing can be spliced in now, or all is
+// already.
+func (s *splicedWatch) begin(mailbox logicalcluster.Name, readmission uint64) bool {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if s.ended || s.version == "" || s.completed[mailbox] == readmission {
+		return false
+	}
+	s.changed[mailbox] = map[types.NamespacedName]struct{}{}
+	return true
+}
+
+// complete is called when all objects of a mailbox were spliced in.
+func (s *splicedWatch) complete(mailbox logicalcluster.Name, readmission uint64) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.completed[mailbox] = readmission
+}
+
+// end is called when the list is complete, or has failed.
+func (s *splicedWatch) end(mailbox logicalcluster.Name) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	delete(s.changed, mailbox)
+}
+
+// splice sends objects of a list. It returns false if the watch has ended.
+func (s *splicedWatch) splice(mailbox logicalcluster.Name, listed ...*unstructured.Unstructured) bool {
+	for _, object := range listed {
+		s.lock.Lock()
+		sent := true
+		if _, hasChanged := s.changed[mailbox][types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}]; !hasChanged {
+			sent = s.send(watch.Event{Type: watch.Added, Object: s.atVersion(object)})
+		}
+		s.lock.Unlock()
+		if !sent {
+			return false
+		}
+	}
+	return true
+}
+
+// listedVersion is the resource version of an object that was spliced in. No object from a server can hold a value of this type.
+type listedVersion string
+
+// listedVersionField is the field of an object that holds its listedVersion.
+const listedVersionField = "listedVersion"
+
+// atVersion gives an object the version of the watch, at which the watch is taken up again if it ends. restoreVersion undoes that. It
+// requires the lock.
+func (s *splicedWatch) atVersion(object *unstructured.Unstructured) *unstructured.Unstructured {
+	object.Object[listedVersionField] = listedVersion(object.GetResourceVersion())
+	object.SetResourceVersion(s.version)
+	return object
+}
+
+// restoreVersion gives an object that was spliced in its own version, and returns false for other objects.
+func restoreVersion(object *unstructured.Unstructured) bool {
+	version, ok := object.Object[listedVersionField].(listedVersion)
+	if ok {
+		delete(object.Object, listedVersionField)
+		object.SetResourceVersion(string(version))
+	}
+	return ok
+}
