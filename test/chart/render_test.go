@@ -244,9 +244,10 @@ func TestAllValuesAreUsed(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"name: hub-of-ours", "replicas: 3", "image: \"images.example.org/synchub@sha256:", "imagePullPolicy: Always", "name: pull-secret",
+		"name: hub-of-ours", "image: \"images.example.org/synchub@sha256:", "imagePullPolicy: Always", "name: pull-secret",
 		"secretName: kcp-credentials", "--kcp-kubeconfig=/etc/synchub/kcp/hub.kubeconfig", "--provider-workspace=root:org:hub",
-		"--standby=cold", "--leader-election-lease-duration=31s", "--leader-election-renew-deadline=21s", "--leader-election-retry-period=1500ms",
+		"--coordination=sharded", "kind: HorizontalPodAutoscaler", "minReplicas: 4", "maxReplicas: 9", "averageUtilization: 71",
+		"--standby=warm", "--leader-election-lease-duration=31s", "--leader-election-renew-deadline=21s", "--leader-election-retry-period=1500ms",
 		"--kcp-qps=101", "--kcp-burst=102", "--target-qps=103", "--target-burst=104", "--mailbox-max-objects=105", "--mailbox-max-bytes=106", "--mailboxes-max-bytes=107", "--inventory-max-mailboxes=109", "--max-placed-objects=110", "--targets-max-bytes=108", "--denied-networks=10.96.0.0/12,fd12::/16", "--protected-namespaces=kube-*,mine", "--log-level=debug", "--log-format=console",
 		"--tracing-endpoint=http://collector.example.org:4317", "--tracing-sampling-rate-per-million=111",
 		"--more=yes", "serviceAccountName: hub-account", "example.org/account", "aggregate-to-view", "aggregate-to-admin",
@@ -273,6 +274,36 @@ func TestAllValuesAreUsed(t *testing.T) {
 	values, defaults := fixtures.DecodeFile[map[string]any](t, "testdata/all-values.yaml"), fixtures.DecodeFile[map[string]any](t, filepath.Join(chartDir, "values.yaml"))
 	for _, key := range missing("", defaults, values) {
 		t.Errorf("testdata/all-values.yaml does not set %s", key)
+	}
+}
+
+// An autoscaler sets the number of hubs, which the Deployment must not set then.
+func TestReplicas(t *testing.T) {
+	for name, test := range map[string]struct {
+		set             string
+		contains, lacks []string
+	}{
+		"by default":  {contains: []string{"\n  replicas: 2\n", "--coordination=leader\n", "--standby=warm\n"}, lacks: []string{"kind: HorizontalPodAutoscaler", "verbs: [create, update]\n"}},
+		"cold":        {set: "replicaCount=3,leaderElection.standby=cold", contains: []string{"\n  replicas: 3\n", "--standby=cold\n"}},
+		"sharded":     {set: "replicaCount=5,coordination=sharded", contains: []string{"\n  replicas: 5\n", "--coordination=sharded\n", "verbs: [create, update]\n"}, lacks: []string{"kind: HorizontalPodAutoscaler"}},
+		"autoscaling": {set: "replicaCount=5,coordination=sharded,autoscaling.enabled=true", contains: []string{"kind: HorizontalPodAutoscaler", "\n  minReplicas: 2\n  maxReplicas: 8\n"}, lacks: []string{"\n  replicas:"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rendered, err := template(t, "--set", required, "--set", test.set)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range test.contains {
+				if !strings.Contains(rendered, want) {
+					t.Errorf("nothing was rendered with %q", want)
+				}
+			}
+			for _, unwanted := range test.lacks {
+				if strings.Contains(rendered, unwanted) {
+					t.Errorf("it was rendered with %q", unwanted)
+				}
+			}
+		})
 	}
 }
 
@@ -410,6 +441,12 @@ func TestInvalidValuesAreRefused(t *testing.T) {
 		{"image.repository=", "/image/repository"},
 		{"replicaCount=-1", "/replicaCount"},
 		{"replicaCount=two", "/replicaCount"},
+		{"coordination=shared", "/coordination"},
+		{"coordination=sharded,leaderElection.standby=cold", "coordination: sharded cannot be used with leaderElection.standby: cold"},
+		{"autoscaling.enabled=true", "autoscaling needs coordination: sharded"},
+		{"coordination=sharded,autoscaling.enabled=true,autoscaling.minReplicas=9", "autoscaling.minReplicas is more than autoscaling.maxReplicas"},
+		{"coordination=sharded,autoscaling.enabled=true,resources.requests.memory=null", "autoscaling needs resources.requests.memory"},
+		{"autoscaling.maxReplicas=65", "/autoscaling/maxReplicas"},
 		{"leaderElection.standby=hot", "/leaderElection/standby"},
 		{"leaderElection.retryPeriod=soon", "/leaderElection/retryPeriod"},
 		{"kcp.kubeconfigSecret.name=Not_A_Name", "/kcp/kubeconfigSecret/name"},
