@@ -174,7 +174,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 	})
 	fleet := newFleet(clusters, locator, options)
 	placement := newPlacement(clusters, fleet, copystates.States{Sync: syncManager, Store: copies}, changed, identity, options)
-	schemas, err := newSchemas(hosting, clusters, identity, syncManager, syncTargets, agentRules, changed, options)
+	schemas, err := newSchemas(hosting, clusters, identity, syncManager, syncTargets, agentRules, changed, scope, options)
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 		location.NewController(clusters.inventories, clock.RealClock{}).Register(),
 		fleet.Register(),
 		placement.Register(hosting),
-		schemas.Register(hosting),
+		schemas.Register(holders),
 		newExports(hosting, clusters, identity, syncManager, agentRules, placement, scope.Elected, options).Register(standby),
 		syncManager.Register(standby),
 		syncerconfig.NewController(clusters.mailboxes, syncManager, clock.RealClock{}, options.Log.WithName("syncerconfig")).Register(holders),
@@ -267,14 +267,16 @@ func newSyncManager(clusters *clusters, identity bootstrap.Identity, changed *ch
 }
 
 // newSchemas returns the controller of the schemas that mailboxes get. It gives the sync manager the CRDs to install.
-func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.Identity, sync *syncmanager.Manager, syncTargets *synctarget.Controller, agents *assignment.Store, changed *changes, options Options) (*apiresourceschema.Controller, error) {
+func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.Identity, sync *syncmanager.Manager, syncTargets *synctarget.Controller, agents *assignment.Store, changed *changes, scope leadership.Scope, options Options) (*apiresourceschema.Controller, error) {
 	hostingDiscovery, err := discovery.NewClient(hosting.GetConfig(), hosting.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for the hosting cluster: %w", err)
 	}
 	sources := &apiresourceschema.SyncTargets{Inventories: clusters.inventories, ResolvePath: options.Access.LogicalClusterOf, Registry: clusters.targets}
+	var elected leadership.Elected
 	if options.Sharded {
-		sources.Connect = syncTargets.ConnectForSchemas
+		// Otherwise the controller runs on the leader only.
+		sources.Connect, elected = syncTargets.ConnectForSchemas, scope.Elected
 	}
 	return apiresourceschema.NewController(apiresourceschema.Options{
 		Hub:               publishedresource.Hub{UID: identity.HubUID, Workspace: options.Workspace},
@@ -288,6 +290,7 @@ func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.
 			sync.SetCRDs(desiredCRDs(all))
 			agents.SetCRDs(agentCRDs(all))
 		}),
+		Elected:  elected,
 		Recorder: hosting.GetEventRecorder("synchub"),
 		Clock:    clock.RealClock{},
 	}), nil

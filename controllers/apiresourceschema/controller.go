@@ -32,6 +32,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clientevents "k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -47,6 +48,7 @@ import (
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/internal/leadership"
 	"github.com/synchub-dev/synchub/controllers/internal/patch"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
@@ -72,7 +74,9 @@ type Options struct {
 	// ConnectionChanged carries the SyncTargets whose target got a connection, came up or went down.
 	ConnectionChanged *topic.Topic[types.UID]
 	// CRDs receives the CRDs to install on targets.
-	CRDs     *publishedresource.CRDStore
+	CRDs *publishedresource.CRDStore
+	// Elected tells whether this replica leads; without, it does. Another replica only finds out the CRDs to install.
+	Elected  leadership.Elected
 	Recorder clientevents.EventRecorder
 	Clock    clock.Clock
 }
@@ -119,8 +123,18 @@ func (c *Controller) Register(hosting manager.Manager) error {
 		WatchesRawSource(schemas).
 		WatchesRawSource(crsource.Func(c.watches.setQueue)).
 		WatchesRawSource(topic.Source(c.ConnectionChanged, c.targetChanged)).
+		WatchesRawSource(crsource.Func(c.enqueueAllWhenElected)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(c)
+}
+
+// enqueueAllWhenElected enqueues all PublishedResources once this replica leads. It is a source.
+func (c *Controller) enqueueAllWhenElected(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	return leadership.Source(c.Elected, func(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		for _, request := range c.requestsFor(ctx, func(*synchubv1alpha1.PublishedResource) bool { return true }) {
+			queue.Add(request)
+		}
+	}).Start(ctx, queue)
 }
 
 // hubChanged selects updates that change the hub which owns a PublishedResource.
@@ -171,7 +185,8 @@ func (c *Controller) requestsForSchema(ctx context.Context, schema client.Object
 	})
 }
 
-// Reconcile creates the schema of one PublishedResource, and writes the condition SchemaReady and status.schemaName.
+// Reconcile creates the schema of one PublishedResource, and writes the condition SchemaReady and status.schemaName. On a replica that
+// does not lead it only finds out the CRD to install.
 func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	var resource synchubv1alpha1.PublishedResource
 	if err := c.Hosting.Get(ctx, request.NamespacedName, &resource); err != nil {
@@ -183,10 +198,15 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	if !c.Hub.Owns(&resource) {
 		c.forget(request.Name)
-		c.reportForeign(ctx, &resource)
+		if c.Elected.Leads() {
+			c.reportForeign(ctx, &resource)
+		}
 		return reconcile.Result{}, nil
 	}
 	c.foreignReported.Delete(request.Name)
+	if !c.Elected.Leads() {
+		return c.follow(ctx, &resource)
+	}
 	c.startOnce.Do(func() { c.startedAt = c.Clock.Now() })
 	if wait := c.startedAt.Add(startDelay).Sub(c.Clock.Now()); wait > 0 && isUpToDate(&resource) {
 		return reconcile.Result{RequeueAfter: wait}, nil
@@ -215,6 +235,19 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 		c.recordEvents(stored, &resource)
 	}
 	return reconcile.Result{RequeueAfter: found.requeueAfter}, nil
+}
+
+// follow finds out, on a replica that does not lead, the CRD to install. It writes nothing.
+func (c *Controller) follow(ctx context.Context, resource *synchubv1alpha1.PublishedResource) (reconcile.Result, error) {
+	if !resource.Spec.InstallCRD {
+		c.forget(resource.Name)
+		return reconcile.Result{}, nil
+	}
+	found, err := c.reconcileSchema(ctx, resource)
+	if errors.Is(err, errReadPending) {
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{RequeueAfter: found.requeueAfter}, err
 }
 
 // forget ends the target watch and the CRD installation of a PublishedResource that is deleted or belongs to another hub.

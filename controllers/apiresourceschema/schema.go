@@ -108,6 +108,9 @@ func (c *Controller) ensureSchema(ctx context.Context, resource *synchubv1alpha1
 	if err := c.updateInstallation(resource, definition, notInstallable); err != nil {
 		return err
 	}
+	if !c.Elected.Leads() {
+		return nil
+	}
 	if err := c.createSchema(ctx, schema); err != nil {
 		return err
 	}

@@ -94,7 +94,7 @@ func (c *Controller) followConnection(ctx context.Context, request mcreconcile.R
 	c.lock.Lock()
 	_, isSource := c.schemaSources[syncTarget.UID]
 	c.lock.Unlock()
-	if !isSource || !c.Scope.Leads() || known == (ledger.Cluster{}) || syncTarget.DeletionTimestamp != nil {
+	if !isSource || known == (ledger.Cluster{}) || syncTarget.DeletionTimestamp != nil {
 		c.lock.Lock()
 		c.secretIndex.delete(request)
 		c.lock.Unlock()
@@ -108,7 +108,7 @@ func (c *Controller) followConnection(ctx context.Context, request mcreconcile.R
 	return err
 }
 
-// ConnectForSchemas makes the leader connect to the cluster of a SyncTarget, whichever replica holds it. Schemas are read through this
+// ConnectForSchemas makes this replica connect to the cluster of a SyncTarget, whichever replica holds it. Schemas are read through this
 // connection, nothing is written.
 func (c *Controller) ConnectForSchemas(syncTarget types.UID) {
 	c.lock.Lock()
