@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kcp-dev/logicalcluster/v3"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -61,6 +62,8 @@ type clusters struct {
 	workloads      *mailboxes.Mailboxes
 	workloadPolicy *placement.CachePolicy
 	targets        *targets.Registry
+	// needed are the mailboxes that this replica needs; nil if it needs all.
+	needed *neededMailboxes
 }
 
 func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *changes, scope leadership.Scope, options Options) (*clusters, error) {
@@ -84,9 +87,15 @@ func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *
 			return nil, fmt.Errorf("cannot make a client for the ledger: %w", err)
 		}
 	}
+	var needed *neededMailboxes
+	var needs, needsWorkload func(logicalcluster.Name) bool
+	if options.Sharded {
+		needed = newNeededMailboxes(scope)
+		needs, needsWorkload = needed.needs, needed.needsWorkload
+	}
 	cachePolicy := syncmanager.NewCachePolicy(options.MailboxLimits, options.Log.WithName("sync"))
 	workloadPolicy := placement.NewCachePolicy(options.MailboxLimits)
-	return &clusters{
+	made := &clusters{
 		provider: provider,
 		ledger: ledger.New(ledger.Options{
 			Client: provider.GetClient(), Reader: provider.GetAPIReader(), Shared: shared, Holder: holderReader(hosting, options.Lease),
@@ -94,13 +103,13 @@ func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *
 		}),
 		inventories: leaderInventories{multi}, standbyInventories: standbyInventories(multi, options), inventoryProvider: inventoryProvider,
 		mailboxes: mailboxes.New(mailboxes.Options{
-			Access: options.Access, Workspace: options.Workspace, Export: bootstrap.MailboxExport, Resources: syncmanager.ConfigResources,
+			Access: options.Access, Workspace: options.Workspace, Export: bootstrap.MailboxExport, Resources: syncmanager.ConfigResources, Needs: needs,
 			Policy: cachePolicy, MaxBytes: options.MailboxesBytes, AbsenceDelays: options.AbsenceDelays,
 			Clock: clock.RealClock{}, Log: options.Log.WithName("mailboxes"),
 		}),
 		cachePolicy: cachePolicy,
 		workloads: mailboxes.New(mailboxes.Options{
-			Access: options.Access, Workspace: options.Workspace, Export: bootstrap.WorkloadExport, Resources: placement.Resources, BindLater: true,
+			Access: options.Access, Workspace: options.Workspace, Export: bootstrap.WorkloadExport, Resources: placement.Resources, BindLater: true, Needs: needsWorkload,
 			Policy: workloadPolicy, MaxBytes: options.MailboxesBytes / 2, AbsenceDelays: options.AbsenceDelays,
 			Clock: clock.RealClock{}, Log: options.Log.WithName("workloads"),
 		}),
@@ -119,14 +128,19 @@ func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *
 			AggregateMetrics: options.AggregateMetrics,
 			Fence:            func(syncTarget types.UID) *fence.Fence { return scope.Fence(syncTarget, options.Fence) },
 		}),
-	}, nil
+		needed: needed,
+	}
+	if needed != nil {
+		needed.ledger, needed.recheck, needed.recheckWorkloads = made.ledger, made.mailboxes.RecheckNeeds, made.workloads.RecheckNeeds
+	}
+	return made, nil
 }
 
 // addTo makes the manager of the hosting cluster run the ledger, and that of the standby the caches and the connections.
 func (c *clusters) addTo(hosting, standby manager.Manager) error {
 	var shared error
 	if c.ledger.Shared != nil {
-		shared = hosting.Add(c.ledger.Watcher())
+		shared = errors.Join(hosting.Add(c.ledger.Watcher()), hosting.Add(c.needed))
 	}
 	findInventories := manager.RunnableFunc(func(ctx context.Context) error { return c.inventoryProvider.Start(ctx, c.inventories) })
 	return errors.Join(hosting.Add(c.provider), hosting.Add(c.ledger), shared,

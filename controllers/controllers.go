@@ -173,7 +173,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 		Clock: clock.RealClock{}, Log: options.Log.WithName("synctarget"),
 	})
 	fleet := newFleet(clusters, locator, options)
-	placement := newPlacement(clusters, fleet, copystates.States{Sync: syncManager, Store: copies}, changed, identity, options)
+	placement := newPlacement(clusters, fleet, copystates.States{Sync: syncManager, Store: copies, Holder: scope}, changed, identity, options)
 	schemas, err := newSchemas(hosting, clusters, identity, syncManager, syncTargets, agentRules, changed, scope, options)
 	if err != nil {
 		return err
@@ -198,6 +198,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 		syncManager.Register(standby),
 		syncerconfig.NewController(clusters.mailboxes, syncManager, clock.RealClock{}, options.Log.WithName("syncerconfig")).Register(holders),
 		addPartitions(hosting, partitions),
+		addCopyStates(hosting, holders, clusters, syncManager, copies, ownership.NewSealer(identity.HashKey), changed, scope, options),
 		hosting.Add(kubeconfigWatcher{options.Access, options.Log.WithName("kcp")}),
 		hosting.AddReadyzCheck("kcp-caches", cachesReadyCheck(scope.Elected, clusters.mailboxes, options)),
 	)

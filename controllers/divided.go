@@ -17,14 +17,19 @@ limitations under the License.
 package controllers
 
 import (
+	"errors"
 	"fmt"
 
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/synchub-dev/synchub/controllers/copystates"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/partitions"
 )
 
@@ -49,6 +54,29 @@ func newScope(hosting manager.Manager, changed *changes, stop func(partition int
 	})
 	scope.Partitions, scope.PartitionChanged = divided, &changed.partition
 	return scope, divided, nil
+}
+
+// addCopyStates makes each replica store how far the copies of placements have come on the clusters of its SyncTargets, and the leader
+// read what the others store.
+func addCopyStates(hosting, holders manager.Manager, clusters *clusters, sync *syncmanager.Manager, states *copystates.Store, sealer *ownership.Sealer, changed *changes, scope leadership.Scope, options Options) error {
+	if !options.Sharded {
+		return nil
+	}
+	provider, err := corev1client.NewForConfigAndClient(clusters.provider.GetConfig(), clusters.provider.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("cannot make a client for the states of copies: %w", err)
+	}
+	location, log := copystates.LedgerLocation(provider), options.Log.WithName("copystates")
+	watcher, err := copystates.NewWatcher(copystates.WatcherOptions{
+		Location: location, Store: states, Sealer: sealer, KnownSyncTargets: clusters.ledger.SyncTargets, Clock: clock.RealClock{}, Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	writer := copystates.NewWriter(copystates.WriterOptions{
+		Location: location, Sync: sync, Sealer: sealer, ObjectStates: &changed.copies, Context: scope.Context, Clock: clock.RealClock{}, Log: log,
+	})
+	return errors.Join(hosting.Add(watcher), writer.Register(holders))
 }
 
 // addPartitions makes each replica take its share.

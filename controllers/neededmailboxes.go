@@ -1,0 +1,121 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controllers
+
+import (
+	"context"
+	"sync"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/internal/leadership"
+	"github.com/synchub-dev/synchub/provider/ledger"
+	"github.com/synchub-dev/synchub/provider/partitions"
+)
+
+// neededMailboxes knows of which mailboxes this replica needs the objects if SyncTargets are divided: those of the SyncTargets that it
+// holds. The leader needs all of them, since it places copies there and counts objects.
+type neededMailboxes struct {
+	scope  leadership.Scope
+	ledger *ledger.Store
+	// recheck is called with the mailboxes, or with none for all, about which the answer may have changed. recheckWorkloads is the same for
+	// workload workspaces.
+	recheck, recheckWorkloads func(...logicalcluster.Name)
+
+	lock sync.RWMutex
+	// syncTargets are the SyncTargets of mailboxes, as the ledger has them, and mailboxes is the inverse.
+	syncTargets map[logicalcluster.Name]types.UID
+	mailboxes   map[types.UID]logicalcluster.Name
+}
+
+func newNeededMailboxes(scope leadership.Scope) *neededMailboxes {
+	return &neededMailboxes{scope: scope, syncTargets: map[logicalcluster.Name]types.UID{}, mailboxes: map[types.UID]logicalcluster.Name{}}
+}
+
+// needs reports whether this replica needs the objects of a mailbox. One that the ledger does not have yet is the leader's alone.
+func (n *neededMailboxes) needs(mailbox logicalcluster.Name) bool {
+	if n.scope.Leads() {
+		return true
+	}
+	n.lock.RLock()
+	syncTarget, known := n.syncTargets[mailbox]
+	n.lock.RUnlock()
+	return known && n.scope.Holds(syncTarget)
+}
+
+// needsWorkload reports whether this replica needs the objects of a workload workspace: only the leader places them.
+func (n *neededMailboxes) needsWorkload(logicalcluster.Name) bool { return n.scope.Leads() }
+
+// NeedLeaderElection returns false: each replica needs other mailboxes.
+func (n *neededMailboxes) NeedLeaderElection() bool { return false }
+
+// Start follows the ledger, the partitions and the leadership until ctx ends.
+func (n *neededMailboxes) Start(ctx context.Context) error {
+	n.ledger.Subscribe(ctx, n.entryChanged)
+	n.scope.PartitionChanged.Subscribe(ctx, n.partitionChanged)
+	n.ledger.Each(func(syncTarget types.UID, entry *ledger.Entry) { n.set(syncTarget, logicalcluster.Name(entry.Mailbox)) })
+	n.recheck()
+	select {
+	case <-n.scope.Elected:
+		n.recheck()
+		n.recheckWorkloads()
+	case <-ctx.Done():
+		return nil
+	}
+	<-ctx.Done()
+	return nil
+}
+
+func (n *neededMailboxes) entryChanged(syncTarget types.UID) {
+	mailbox := logicalcluster.Name(n.ledger.Get(syncTarget).Mailbox)
+	if n.set(syncTarget, mailbox) && mailbox != "" {
+		n.recheck(mailbox)
+	}
+}
+
+// set notes the mailbox of a SyncTarget, and reports whether it is another one.
+func (n *neededMailboxes) set(syncTarget types.UID, mailbox logicalcluster.Name) (changed bool) {
+	n.lock.Lock()
+	defer n.lock.Unlock()
+	before := n.mailboxes[syncTarget]
+	if before == mailbox {
+		return false
+	}
+	if n.syncTargets[before] == syncTarget {
+		delete(n.syncTargets, before)
+	}
+	delete(n.mailboxes, syncTarget)
+	if mailbox != "" {
+		n.syncTargets[mailbox], n.mailboxes[syncTarget] = syncTarget, mailbox
+	}
+	return true
+}
+
+func (n *neededMailboxes) partitionChanged(partition int) {
+	n.lock.RLock()
+	var concerned []logicalcluster.Name
+	for syncTarget, mailbox := range n.mailboxes {
+		if partitions.Of(syncTarget) == partition {
+			concerned = append(concerned, mailbox)
+		}
+	}
+	n.lock.RUnlock()
+	if len(concerned) > 0 {
+		n.recheck(concerned...)
+	}
+}
