@@ -45,6 +45,7 @@ func (c *resourcePlan) setUnpublishing() {
 	c.synced, c.problem = nil, nil
 	if c.api != nil && c.notExported == nil {
 		c.synced = new(publishedresource.UnpublishingAPI(c.published.Name, *c.api))
+		c.synced.UID = c.published.UID
 	}
 }
 

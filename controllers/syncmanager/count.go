@@ -35,6 +35,12 @@ type Counts struct {
 	Mailboxes, Targets, Objects int64
 }
 
+func (c *Counts) add(share Counts) {
+	c.Mailboxes += share.Mailboxes
+	c.Targets += share.Targets
+	c.Objects += share.Objects
+}
+
 // countTimeout limits how long a SyncTarget, or a controller that was just started, may leave counts unknown. An unreachable target
 // must not withhold the counts of all others for ever.
 const countTimeout = 2 * time.Minute
@@ -48,18 +54,24 @@ func (m *Manager) Count(resource schema.GroupResource) (counts Counts, known boo
 	published, all := m.publicationNumber, slices.Collect(maps.Values(m.targets))
 	m.lock.Unlock()
 	for _, state := range all {
-		if !m.Mailboxes.IsKnownNotServed(state.currentTarget().Mailbox, resource) {
-			counts.Mailboxes++
-		}
-		state.lock.Lock()
-		if running, ok := state.syncControllers[resource]; ok {
-			counts.Targets++
-			counts.Objects += int64(running.controller.TargetObjectCount())
-		}
-		known = known && state.isCountKnown(resource, published, now)
-		state.lock.Unlock()
+		share, isKnown := m.countOf(state, resource, published, now)
+		counts.add(share)
+		known = known && isKnown
 	}
 	return counts, known
+}
+
+// countOf returns the share of a SyncTarget of the counts of a mailbox resource.
+func (m *Manager) countOf(state *targetState, resource schema.GroupResource, published int, now time.Time) (counts Counts, known bool) {
+	if !m.Mailboxes.IsKnownNotServed(state.currentTarget().Mailbox, resource) {
+		counts.Mailboxes = 1
+	}
+	state.lock.Lock()
+	defer state.lock.Unlock()
+	if running, ok := state.syncControllers[resource]; ok {
+		counts.Targets, counts.Objects = 1, int64(running.controller.TargetObjectCount())
+	}
+	return counts, state.isCountKnown(resource, published, now)
 }
 
 // isCountKnown reports whether the SyncTarget's share of the counts of a resource has been observed, or has timed out. The caller holds
@@ -131,12 +143,17 @@ func (m *Manager) SyncTargetsMissingAPI(resource schema.GroupResource) (syncTarg
 	for _, state := range all {
 		state.lock.Lock()
 		if state.missingAPIs.Has(resource) {
-			syncTargets = append(syncTargets, fmt.Sprintf("%s (inventory %s)", state.target.Name, state.target.InventoryWorkspace))
+			syncTargets = append(syncTargets, displayName(state.target.Name, state.target.InventoryWorkspace.String()))
 		}
 		state.lock.Unlock()
 	}
 	slices.Sort(syncTargets)
 	return syncTargets
+}
+
+// displayName returns how messages name a SyncTarget.
+func displayName(syncTarget, inventory string) string {
+	return fmt.Sprintf("%s (inventory %s)", syncTarget, inventory)
 }
 
 // ObjectState returns how far the hub has come with a version of a copy that a placement made in the mailbox of a SyncTarget. known is

@@ -51,14 +51,15 @@ func (m *Manager) IsUnpublished(resource schema.GroupResource) bool {
 	if index < 0 {
 		return false
 	}
-	for _, state := range all {
-		state.lock.Lock()
-		running, runs := state.syncControllers[resource]
-		busy := runs && !running.controller.Resource.Unpublishing
-		state.lock.Unlock()
-		if busy || len(m.unpublishing(state, published[index:index+1])) > 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(all, func(state *targetState) bool { return m.mayHaveFinalizers(state, published[index]) })
+}
+
+// mayHaveFinalizers reports whether objects of a resource that is about to be unpublished have the hub's finalizer in the mailbox of a
+// SyncTarget, or may get one.
+func (m *Manager) mayHaveFinalizers(state *targetState, resource plan.Resource) bool {
+	state.lock.Lock()
+	running, runs := state.syncControllers[resource.GroupResource()]
+	busy := runs && !running.controller.Resource.Unpublishing
+	state.lock.Unlock()
+	return busy || len(m.unpublishing(state, []plan.Resource{resource})) > 0
 }

@@ -210,7 +210,7 @@ func (l *Store) PreviousRenewTime() time.Time {
 
 // SyncTargets returns the UIDs of all SyncTargets with an entry. loaded is false until Start has read all entries.
 func (l *Store) SyncTargets() (all []types.UID, loaded bool) {
-	if !l.isLoaded() {
+	if !l.IsLoaded() {
 		return nil, false
 	}
 	l.lock.Lock()
@@ -244,6 +244,9 @@ func (l *Store) Get(syncTarget types.UID) Entry {
 	return Entry{}
 }
 
+// Has reports whether a SyncTarget has an entry.
+func (l *Store) Has(syncTarget types.UID) bool { return l.versionOf(syncTarget) != "" }
+
 // Read reads the entry of a SyncTarget from the provider workspace; the zero entry if there is none. A replica that has not loaded the
 // entries uses it, and [Store.Get] returns the entry from then on. A replica that is the new holder of a SyncTarget in a shared Store
 // uses it, so that the entry is not older than the last write of the former holder.
@@ -272,7 +275,7 @@ func (l *Store) Read(ctx context.Context, syncTarget types.UID) (Entry, error) {
 	}
 	l.lock.Lock()
 	defer l.lock.Unlock()
-	if l.isLoaded() {
+	if l.IsLoaded() {
 		return entry, nil
 	}
 	if found {
@@ -283,8 +286,8 @@ func (l *Store) Read(ctx context.Context, syncTarget types.UID) (Entry, error) {
 	return entry, nil
 }
 
-// isLoaded reports whether all entries have been read.
-func (l *Store) isLoaded() bool {
+// IsLoaded reports whether all entries have been read.
+func (l *Store) IsLoaded() bool {
 	select {
 	case <-l.loaded:
 		return true

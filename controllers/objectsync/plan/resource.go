@@ -40,6 +40,8 @@ import (
 type Resource struct {
 	// PublishedResource is the name of the PublishedResource; empty for an API whose objects only travel with primaries.
 	PublishedResource string
+	// UID is that of the PublishedResource while the API is being withdrawn; else empty.
+	UID types.UID
 	// GroupVersionResource and Kind are those of the mailbox.
 	schema.GroupVersionResource
 	Kind string

@@ -1,0 +1,204 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"context"
+	"errors"
+	"hash/fnv"
+	"slices"
+	gosync "sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/synchub-dev/synchub/controllers/internal/readiness"
+	"github.com/synchub-dev/synchub/controllers/internal/topic"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/provider/ledger"
+)
+
+const (
+	// answerInterval is how often the numbers of objects of a SyncTarget are written, if they change. All else is written at once.
+	answerInterval = time.Minute
+	// answerDelay is how long an event waits for others of the same SyncTarget.
+	answerDelay = 500 * time.Millisecond
+	// unpublishInterval is how often a holder finds out whether objects have the finalizer of an API that is being withdrawn.
+	unpublishInterval = 2 * time.Second
+	// answerWorkers is how many entries are written at once.
+	answerWorkers = 8
+)
+
+// AnswerWriter writes into the ledger what the leader must know of the SyncTargets that this replica holds: whether they are Ready, and the
+// answers by which a [DividedManager] sums. It runs on every replica.
+type AnswerWriter struct {
+	sync      *Manager
+	ledger    *ledger.Store
+	readiness *readiness.Registry
+	log       logr.Logger
+
+	lock gosync.Mutex
+	held map[types.UID]*heldState
+}
+
+// heldState is what an AnswerWriter knows of a SyncTarget that this replica holds.
+type heldState struct {
+	// since is when the writer found out that this replica holds the SyncTarget. nextCounts is when numbers of objects may be written.
+	since, nextCounts time.Time
+}
+
+// NewAnswerWriter returns a writer for what the Scope of the sync manager holds.
+func NewAnswerWriter(sync *Manager, entries *ledger.Store, ready *readiness.Registry, log logr.Logger) *AnswerWriter {
+	return &AnswerWriter{sync: sync, ledger: entries, readiness: ready, log: log, held: map[types.UID]*heldState{}}
+}
+
+// Register adds the writer to the manager of the hosting cluster.
+func (w *AnswerWriter) Register(hosting manager.Manager) error {
+	added, err := controller.NewTyped("syncanswers", hosting, controller.TypedOptions[types.UID]{
+		MaxConcurrentReconciles: answerWorkers,
+		Reconciler:              w,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](minRetryDelay, maxRetryDelay),
+		LogConstructor: func(syncTarget *types.UID) logr.Logger {
+			if syncTarget == nil {
+				return w.log.V(2)
+			}
+			return w.log.WithValues("syncTargetUID", *syncTarget)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	later := func(queue answerQueue, syncTarget types.UID) { queue.AddAfter(syncTarget, answerDelay) }
+	return errors.Join(
+		added.Watch(topic.Source(w.sync.StateChanged, later)),
+		added.Watch(topic.Source(w.readiness.Changes(), later)),
+		added.Watch(topic.Source(w.sync.Scope.PartitionChanged, func(queue answerQueue, _ int) { w.enqueueAll(queue, 0) })),
+		added.Watch(source.TypedFunc[types.UID](func(ctx context.Context, queue answerQueue) error {
+			go w.enqueueRegularly(ctx, queue)
+			return nil
+		})),
+	)
+}
+
+type answerQueue = workqueue.TypedRateLimitingInterface[types.UID]
+
+// enqueueRegularly enqueues all SyncTargets that this replica holds, once the ledger is loaded and then once in an interval.
+func (w *AnswerWriter) enqueueRegularly(ctx context.Context, queue answerQueue) {
+	if w.ledger.WaitForLoad(ctx) != nil {
+		return
+	}
+	w.enqueueAll(queue, 0)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.sync.Clock.After(answerInterval):
+			w.enqueueAll(queue, answerInterval)
+		}
+	}
+}
+
+// enqueueAll enqueues what this replica holds, spread over a time.
+func (w *AnswerWriter) enqueueAll(queue answerQueue, spread time.Duration) {
+	all, _ := w.ledger.SyncTargets()
+	for _, syncTarget := range all {
+		if w.sync.Scope.Holds(syncTarget) {
+			queue.AddAfter(syncTarget, spreadOver(syncTarget, spread))
+		}
+	}
+}
+
+// spreadOver returns a part of the duration that is always the same for a SyncTarget.
+func spreadOver(syncTarget types.UID, duration time.Duration) time.Duration {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(syncTarget))
+	return time.Duration(float64(duration) * float64(hash.Sum32()) / (1 << 32))
+}
+
+// Reconcile writes the answers of one SyncTarget if they have changed.
+func (w *AnswerWriter) Reconcile(ctx context.Context, syncTarget types.UID) (reconcile.Result, error) {
+	if !w.sync.Scope.Holds(syncTarget) || !w.ledger.IsLoaded() {
+		w.forget(syncTarget)
+		return reconcile.Result{}, nil
+	}
+	now := w.sync.Clock.Now()
+	held := w.stateOf(syncTarget, now)
+	local, heldFor := w.sync.answer(syncTarget), now.Sub(held.since)
+	change := func(entry *ledger.Entry) {
+		if state, known := w.readiness.Of(syncTarget); known {
+			entry.Ready = &state.Ready
+		}
+		entry.Answer = nextAnswer(entry.Answer, local, heldFor)
+	}
+	stored := w.ledger.Get(syncTarget)
+	next := stored
+	change(&next)
+	mustWrite, writesCounts := compareAnswers(&stored, &next)
+	if !mustWrite && writesCounts && now.Before(held.nextCounts) {
+		return reconcile.Result{RequeueAfter: held.nextCounts.Sub(now)}, nil
+	}
+	if mustWrite || writesCounts {
+		err := w.ledger.UpdateExisting(w.sync.Scope.Context(ctx, syncTarget), syncTarget, change)
+		if err != nil && w.sync.Scope.Holds(syncTarget) {
+			return reconcile.Result{}, err
+		}
+	}
+	if writesCounts {
+		w.setNextCounts(syncTarget, now.Add(answerInterval))
+	}
+	if slices.ContainsFunc(w.sync.Published(), func(resource plan.Resource) bool { return resource.Unpublishing }) {
+		return reconcile.Result{RequeueAfter: unpublishInterval}, nil
+	}
+	return reconcile.Result{}, nil
+}
+
+// compareAnswers reports whether something has changed that the leader must know at once, and whether numbers of objects have.
+func compareAnswers(stored, next *ledger.Entry) (mustWrite, writesCounts bool) {
+	isReadyChanged := next.Ready != nil && (stored.Ready == nil || *stored.Ready != *next.Ready)
+	return isReadyChanged || !stored.Answer.EqualExceptObjects(next.Answer), !stored.Answer.Equal(next.Answer)
+}
+
+// stateOf returns the state of a SyncTarget that this replica holds. The first numbers of objects of all SyncTargets are spread over the
+// interval, unless there are none yet.
+func (w *AnswerWriter) stateOf(syncTarget types.UID, now time.Time) heldState {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if w.held[syncTarget] == nil {
+		w.held[syncTarget] = &heldState{since: now, nextCounts: now.Add(spreadOver(syncTarget, answerInterval))}
+	}
+	return *w.held[syncTarget]
+}
+
+func (w *AnswerWriter) setNextCounts(syncTarget types.UID, next time.Time) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if found := w.held[syncTarget]; found != nil {
+		found.nextCounts = next
+	}
+}
+
+func (w *AnswerWriter) forget(syncTarget types.UID) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	delete(w.held, syncTarget)
+}

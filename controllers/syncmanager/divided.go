@@ -1,0 +1,174 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"slices"
+	gosync "sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/provider/ledger"
+)
+
+// Ledger is the part of [ledger.Store] that has the answers of all holders.
+type Ledger interface {
+	IsLoaded() bool
+	Each(visit func(types.UID, *ledger.Entry))
+}
+
+var _ Ledger = &ledger.Store{}
+
+// DividedManager is the [Manager] of a leader that does not hold all SyncTargets. It sums over all of them: what this replica holds is
+// counted here, and the holders of the others have written their answers into the ledger.
+type DividedManager struct {
+	*Manager
+	ledger Ledger
+
+	lock gosync.Mutex
+	// unanswered is since when SyncTargets have no answer.
+	unanswered map[types.UID]time.Time
+}
+
+// NewDivided returns a manager that sums over all SyncTargets of the ledger. The Scope of the manager says which of them it holds.
+func NewDivided(manager *Manager, entries Ledger) *DividedManager {
+	return &DividedManager{Manager: manager, ledger: entries, unanswered: map[types.UID]time.Time{}}
+}
+
+// Count returns the counts of a mailbox resource over all SyncTargets. known is false while some of them have no answer yet, but no
+// longer than [countTimeout] for each.
+func (d *DividedManager) Count(resource schema.GroupResource) (counts Counts, known bool) {
+	known = d.ledger.IsLoaded()
+	for _, share := range d.shares(resource, "") {
+		counts.add(share.counts)
+		known = known && share.known
+	}
+	return counts, known
+}
+
+// IsUnpublished reports whether no object of a resource that is about to be unpublished has the hub's finalizer in any mailbox, as
+// all holders have found out. Mailboxes of SyncTargets that are not synced do not count.
+func (d *DividedManager) IsUnpublished(resource schema.GroupResource) bool {
+	published := d.Published()
+	index := slices.IndexFunc(published, func(r plan.Resource) bool { return r.Unpublishing && r.GroupResource() == resource })
+	if index < 0 || published[index].UID == "" || !d.ledger.IsLoaded() {
+		return false
+	}
+	return !slices.ContainsFunc(d.shares(resource, published[index].UID), func(share share) bool { return !share.unpublished })
+}
+
+// SyncTargetsMissingAPI returns, sorted, the SyncTargets whose mailboxes lack a resource because its name is taken there.
+func (d *DividedManager) SyncTargetsMissingAPI(resource schema.GroupResource) (syncTargets []string) {
+	for _, share := range d.shares(resource, "") {
+		if share.missing {
+			syncTargets = append(syncTargets, displayName(share.name, share.inventory))
+		}
+	}
+	slices.Sort(syncTargets)
+	return syncTargets
+}
+
+// share is what one SyncTarget contributes to the answers about a resource.
+type share struct {
+	name, inventory string
+	counts          Counts
+	// isSynced is true if the holder syncs the SyncTarget.
+	isSynced bool
+	// known is false while the counts are not known. unpublished is true if no object has the hub's finalizer. missing is true if the
+	// mailbox lacks the API because its name is taken there.
+	known, unpublished, missing bool
+}
+
+// shares returns what each SyncTarget contributes. unpublishing is the UID of the PublishedResource that is being deleted, if that is
+// asked for.
+func (d *DividedManager) shares(resource schema.GroupResource, unpublishing types.UID) []share {
+	now, name := d.Clock.Now(), resource.String()
+	var all []share
+	var held []types.UID
+	var heldShares []int
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	unanswered := map[types.UID]time.Time{}
+	d.ledger.Each(func(syncTarget types.UID, entry *ledger.Entry) {
+		if d.Scope.Holds(syncTarget) {
+			held, heldShares = append(held, syncTarget), append(heldShares, len(all))
+		}
+		share := shareOf(entry, name, unpublishing)
+		if !share.known {
+			since, ok := d.unanswered[syncTarget]
+			if !ok {
+				since = now
+			}
+			unanswered[syncTarget] = since
+			share.known = !now.Before(since.Add(countTimeout))
+		}
+		all = append(all, share)
+	})
+	d.unanswered = unanswered
+	for i, syncTarget := range held {
+		d.setLocal(&all[heldShares[i]], syncTarget, resource, unpublishing, now)
+	}
+	return all
+}
+
+// shareOf returns what the ledger says of a SyncTarget.
+func shareOf(entry *ledger.Entry, resource string, unpublishing types.UID) share {
+	result := share{name: entry.Name, inventory: entry.Inventory}
+	answer := entry.Answer
+	switch {
+	case entry.Mailbox == "" || entry.CleanedUp || answer != nil && !answer.Synced:
+		result.known, result.unpublished = true, true
+	case answer != nil:
+		objects, isSynced := answer.Objects[resource]
+		if isSynced {
+			result.counts.Targets, result.counts.Objects = 1, objects
+		}
+		if !slices.Contains(answer.NotServed, resource) {
+			result.counts.Mailboxes = 1
+		}
+		result.known, result.isSynced = true, true
+		result.missing = slices.Contains(answer.Missing, resource)
+		result.unpublished = slices.Contains(answer.Unpublished, unpublishing)
+	}
+	return result
+}
+
+// setLocal replaces what the ledger says of a SyncTarget by what this replica knows, since it holds the SyncTarget. Counts of the
+// former holder count until this one has observed all objects.
+func (d *DividedManager) setLocal(result *share, syncTarget types.UID, resource schema.GroupResource, unpublishing types.UID, now time.Time) {
+	state, ok := d.get(syncTarget)
+	if !ok {
+		// The former holder may have known it, but not for this one.
+		result.unpublished = result.unpublished && !result.isSynced
+		return
+	}
+	published, publication := d.publication()
+	counts, known := d.countOf(state, resource, publication, now)
+	if known || !result.isSynced {
+		result.counts, result.known = counts, known
+	}
+	state.lock.Lock()
+	if state.missingAPIsKnown {
+		result.missing = state.missingAPIs.Has(resource)
+	}
+	state.lock.Unlock()
+	index := slices.IndexFunc(published, func(r plan.Resource) bool { return r.UID == unpublishing })
+	result.unpublished = unpublishing != "" && index >= 0 && d.isUnpublishedBy(state, published[index], publication)
+}
