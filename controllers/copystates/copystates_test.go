@@ -214,10 +214,23 @@ func TestStatesAreWrittenWhenTheyChange(t *testing.T) {
 	f.sync.copies = nil
 	f.expect(t, "the last copy is gone", "PUT")
 
+	f.clock.Step(minWriteInterval)
+	f.sync.copies = []objectsync.Copy{newCopy("one", healthy)}
+	f.expect(t, "a copy again", "PUT")
+
+	f.clock.Step(minWriteInterval)
+	f.sync.mailbox, f.Holder = "", holder(false)
+	f.expect(t, "another replica syncs it")
+	f.sync.mailbox, f.Holder = mailbox, holder(true)
+	f.expect(t, "it is back", "GET")
 	f.sync.mailbox = ""
-	f.expect(t, "the SyncTarget is elsewhere")
-	f.sync.mailbox, f.sync.copies = mailbox, []objectsync.Copy{newCopy("one", healthy)}
-	f.expect(t, "it is back", "GET", "PUT")
+	f.expect(t, "nobody syncs it", "PUT")
+	if set := f.stored(t); isSynced(set, "one") || set.Sequence() <= first {
+		t.Error("copies on a cluster that nobody syncs count as synced")
+	}
+	f.expect(t, "still nobody syncs it")
+	f.sync.mailbox = mailbox
+	f.expect(t, "it is synced again", "GET", "PUT")
 }
 
 // Another replica may have written meanwhile.

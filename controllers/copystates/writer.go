@@ -76,6 +76,8 @@ type WriterOptions struct {
 	ObjectStates *topic.Topic[objectsync.ObjectRef]
 	// Written notifies about SyncTargets whose stored states changed; nil notifies nobody.
 	Written *topic.Topic[types.UID]
+	// Holder tells whether this replica still works for a SyncTarget that it does not sync; nil if there are no other replicas.
+	Holder Holder
 	// Context returns the context for requests on behalf of a SyncTarget; with nil, it is that of the reconcile.
 	Context func(ctx context.Context, syncTarget types.UID) context.Context
 	Clock   clock.Clock
@@ -99,6 +101,8 @@ type storedStates struct {
 	// digest is zero if the ConfigMap has no states of ours.
 	digest   [sha256.Size]byte
 	sequence int64
+	// mailbox is that of the states.
+	mailbox string
 	// comparedAt is when it was read or written, and writtenAt when it was written.
 	comparedAt, writtenAt time.Time
 }
@@ -144,21 +148,25 @@ func (w *Writer) Sequence(syncTarget types.UID) int64 {
 
 // Reconcile implements [reconcile.TypedReconciler].
 func (w *Writer) Reconcile(ctx context.Context, syncTarget types.UID) (reconcile.Result, error) {
+	last := w.lastStored(syncTarget)
 	copies, mailbox, known := w.Sync.Copies(syncTarget)
-	if mailbox == "" {
+	if mailbox == "" && (last.mailbox == "" || w.Holder != nil && !w.Holder.Holds(syncTarget)) {
+		// Nobody has heard of it from here, or another replica syncs it.
 		w.forget(syncTarget)
 		return reconcile.Result{}, nil
 	}
-	if !known {
-		// The states of a part would look as if the others were not synced. What is stored is right until then.
+	if mailbox != "" && !known {
+		// The states of a part would look as if the others were not synced. The stored ones are right until then.
 		return reconcile.Result{RequeueAfter: minWriteInterval}, nil
 	}
-	last, now := w.lastStored(syncTarget), w.Clock.Now()
 	if len(copies) == 0 && last.resourceVersion == "" {
 		return reconcile.Result{}, nil
 	}
-	if wait := last.writtenAt.Add(minWriteInterval).Sub(now); wait > 0 {
+	if wait := last.writtenAt.Add(minWriteInterval).Sub(w.Clock.Now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	if mailbox == "" {
+		return reconcile.Result{}, w.clear(ctx, syncTarget, last)
 	}
 	content := codec.Encode(w.Sealer, syncTarget, mailbox.String(), copies)
 	if len(copies) > codec.MaxCopies {
@@ -171,6 +179,17 @@ func (w *Writer) Reconcile(ctx context.Context, syncTarget types.UID) (reconcile
 		return reconcile.Result{RequeueAfter: compareInterval}, nil
 	}
 	return reconcile.Result{}, nil
+}
+
+// clear stores that no copy of a SyncTarget is known to be synced: nobody syncs it, as while it is suspended or drained.
+func (w *Writer) clear(ctx context.Context, syncTarget types.UID, last storedStates) error {
+	err := w.ensureStored(ctx, syncTarget, last.mailbox, codec.Encode(w.Sealer, syncTarget, last.mailbox, nil), last)
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) && !apierrors.IsUnauthorized(err) {
+		return err
+	}
+	// The mailbox may be gone with its SyncTarget.
+	w.forget(syncTarget)
+	return nil
 }
 
 // ensureStored makes the ConfigMap hold the states. It reads a ConfigMap that this process does not know.
@@ -200,11 +219,12 @@ func (w *Writer) ensureStored(ctx context.Context, syncTarget types.UID, mailbox
 		written, err := write()
 		if err != nil {
 			// Somebody else may have written it meanwhile, so it must be read again.
-			w.setStored(syncTarget, storedStates{sequence: last.sequence, writtenAt: now})
+			w.setStored(syncTarget, storedStates{sequence: last.sequence, mailbox: mailbox, writtenAt: now})
 			return fmt.Errorf("cannot store the states of copies: %w", err)
 		}
 		last.resourceVersion, last.writtenAt = written.ResourceVersion, now
 	}
+	last.mailbox = mailbox
 	w.setStored(syncTarget, last)
 	w.Written.Publish(syncTarget)
 	return nil

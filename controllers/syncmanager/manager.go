@@ -133,7 +133,8 @@ type Options struct {
 	// StateChanged notifies about SyncTargets whose configs became known, or whose inventory, resource states or missing APIs
 	// changed. ObjectsChanged notifies about SyncTargets whose configs, or the objects that they select, changed.
 	StateChanged, ObjectsChanged *topic.Topic[types.UID]
-	// ObjectStates notifies about copies of placements whose [Manager.ObjectState] changed.
+	// ObjectStates notifies about copies of placements whose [Manager.ObjectState] changed. A reference to no object stands for all copies
+	// of a SyncTarget that is not synced any more.
 	ObjectStates *topic.Topic[objectsync.ObjectRef]
 	// CachePolicy is that of the mailboxes.
 	CachePolicy *CachePolicy
@@ -374,6 +375,7 @@ func (m *Manager) Unassign(syncTarget types.UID) {
 	if ok {
 		m.CachePolicy.forget(found.currentTarget().Mailbox)
 		found.stop()
+		m.ObjectStates.Publish(objectsync.ObjectRef{SyncTarget: syncTarget})
 	}
 }
 
