@@ -31,7 +31,7 @@ E2E_PROCS    ?= 4
 UNIT_PROCS   ?= $(if $(quick),6,4)
 FUZZTIME     ?= 10s
 # The directories with parsers of what targets and tenants write. Their fuzz tests share PARSERS_SECONDS evenly.
-PARSERS      := apis provider controllers/mailbox controllers/namelock controllers/objectsync/plan controllers/placement
+PARSERS      := apis provider controllers/copystates controllers/mailbox controllers/namelock controllers/objectsync/plan controllers/placement
 PARSERS_SECONDS ?= 60
 # The version from which test-upgrade upgrades: the last release, or before the first one a commit.
 UPGRADE_FROM ?= 4cd57f072567cd56d8b95c14d1974ddb0f257ab7

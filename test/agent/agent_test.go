@@ -279,7 +279,7 @@ func (w *world) expectSync(t *testing.T) {
 	}).Should(Equal("True"))
 }
 
-// placed are a namespace with a Deployment, and a placement that takes one cluster after the other: first that of the agent.
+// placed is a namespace with a Deployment, and a placement that takes one cluster after the other: first that of the agent.
 const placed = `
 apiVersion: v1
 kind: Namespace
@@ -335,9 +335,8 @@ func (w *world) expectPlacement(t *testing.T) {
 			condition := meta.FindStatusCondition(found.Status.Conditions, edgev2alpha1.ConditionReady)
 			g.Expect(condition).NotTo(BeNil())
 			g.Expect(condition.Status).To(BeEquivalentTo("True"), "%+v", found.Status)
-			// The namespace and the Deployment, on two clusters.
-			g.Expect(found.Status.Synced).To(BeEquivalentTo(4), "%+v", found.Status)
-			g.Expect(found.Status.Healthy).To(BeEquivalentTo(4), "%+v", found.Status)
+			g.Expect(found.Status.Synced).To(BeEquivalentTo(2), "%+v", found.Status)
+			g.Expect(found.Status.Healthy).To(BeEquivalentTo(2), "%+v", found.Status)
 			g.Expect(found.Status.Rollout).NotTo(BeNil())
 			g.Expect(found.Status.Rollout.Succeeded).To(BeEquivalentTo(2), "%+v", found.Status)
 		}).Should(Succeed())
@@ -355,7 +354,8 @@ func (w *world) makeAvailable(t *testing.T, cluster *servers.Target) {
 		till, err := framework.Get(t.Context(), cluster.Config, deployments, "tills", "till")
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(framework.Patch(t.Context(), cluster.Config, deployments, "tills", "till", fmt.Sprintf(`{"status": {"observedGeneration": %d, "replicas": 1,
-			"updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1, "conditions": [{"type": "Available", "status": "True"}]}}`, till.GetGeneration()), "status")).To(Succeed())
+			"updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1, "conditions": [{"type": "Available", "status": "True"},
+			{"type": "Progressing", "status": "True", "reason": "NewReplicaSetAvailable"}]}}`, till.GetGeneration()), "status")).To(Succeed())
 	}).Should(Succeed())
 }
 
