@@ -234,3 +234,23 @@ func BenchmarkFilter(b *testing.B) {
 		})
 	}
 }
+
+// A list is filtered in place.
+func TestDroppedItemsAllocateNothing(t *testing.T) {
+	event := eventOf(t, "foreign", 1)
+	at := cursor{rest: event}
+	if !at.find("object") {
+		t.Fatal(string(event))
+	}
+	item := bytes.TrimSuffix(bytes.TrimSpace(at.rest), []byte("}"))
+	list := fmt.Appendf(nil, `{"apiVersion":"v1","items":[%s],"kind":"List"}`, bytes.Join(slices.Repeat([][]byte{item}, 100), []byte(",")))
+	text := make([]byte, len(list))
+	var left []byte
+	count := testing.AllocsPerRun(10, func() {
+		copy(text, list)
+		left = dropsForeign.dropItems(text)
+	})
+	if want := `{"apiVersion":"v1","items":[],"kind":"List"}`; string(left) != want || count > 0 {
+		t.Errorf("want %s, got %s with %v allocations", want, left, count)
+	}
+}
