@@ -26,8 +26,10 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	apiexportcontroller "github.com/synchub-dev/synchub/controllers/apiexport"
 	"github.com/synchub-dev/synchub/controllers/copystates"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
+	"github.com/synchub-dev/synchub/controllers/internal/readiness"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/partitions"
@@ -77,6 +79,26 @@ func addCopyStates(hosting, holders manager.Manager, clusters *clusters, sync *s
 		Location: location, Sync: sync, Sealer: sealer, ObjectStates: &changed.copies, Context: scope.Context, Clock: clock.RealClock{}, Log: log,
 	})
 	return errors.Join(hosting.Add(watcher), writer.Register(holders))
+}
+
+// fleetCounts returns what answers for all SyncTargets: the sync manager of this replica, or if SyncTargets are divided, with the answers
+// of their holders.
+func fleetCounts(clusters *clusters, sync *syncmanager.Manager, options Options) apiexportcontroller.Syncer {
+	if !options.Sharded {
+		return sync
+	}
+	return syncmanager.NewDivided(sync, clusters.ledger)
+}
+
+// addAnswers makes each replica write what the leader must know of its SyncTargets, and the leader read whether those of others are Ready.
+func addAnswers(hosting, holders manager.Manager, clusters *clusters, sync *syncmanager.Manager, changed *changes, scope leadership.Scope, options Options) error {
+	if !options.Sharded {
+		return nil
+	}
+	return errors.Join(
+		syncmanager.NewAnswerWriter(sync, clusters.ledger, &changed.readiness, options.Log.WithName("answers")).Register(holders),
+		hosting.Add(&readiness.Follower{Registry: &changed.readiness, Ledger: clusters.ledger, Holds: scope.Holds, Clock: clock.RealClock{}}),
+	)
 }
 
 // addPartitions makes each replica take its share.
