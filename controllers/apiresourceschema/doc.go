@@ -23,4 +23,8 @@ limitations under the License.
 // reads the source every few minutes. If the CRD cannot be read, mailboxes keep their schema, and the condition SchemaReady
 // says why the schema may be out of date. For PublishedResources with spec.installCRD, it also passes the CRD on to be
 // installed on targets.
+//
+// If SyncTargets are divided among replicas, the controller runs on all of them. One that does not lead only finds out the CRDs to
+// install. The holder of a SyncTarget stores what it reads from the target in a ConfigMap of the hosting cluster, since the other
+// replicas, and the leader, are not connected.
 package apiresourceschema

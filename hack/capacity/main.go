@@ -25,8 +25,6 @@ import (
 	"strconv"
 	"strings"
 
-	"sigs.k8s.io/multicluster-runtime/pkg/manager/coordinator/sharded/sharder"
-
 	"synchub.dev/hack/capacity/inputs"
 	"synchub.dev/hack/capacity/model"
 	"synchub.dev/hack/capacity/spread"
@@ -109,7 +107,7 @@ func run(o options, to io.Writer) error {
 func newPlanner(o options, costs model.Costs) (planner, error) {
 	p := planner{
 		Model:   model.Model{Costs: costs, Limits: model.Documented, Assumptions: model.Assumed},
-		divider: newMemo(spread.Simulation{Sharder: sharder.NewHRW(), Names: spread.DeploymentPods}),
+		divider: newMemo(spread.Simulation{Sharder: spread.Partitions{}, Names: spread.DeploymentPods}),
 		even:    newMemo(spread.Simulation{Sharder: spread.Even{}, Names: spread.DeploymentPods}),
 		replica: model.Replica{Memory: o.memoryLimit * gibi, Cores: o.cores},
 		reading: model.Reading(o.mailboxes),

@@ -99,8 +99,8 @@ func (p planner) details() []line {
 		{"divided: SyncTargets of the largest replica", divided(func(made plan) string { return count(float64(made.divided.Load.Largest)) })},
 		{"divided: the same, when any one replica is lost", divided(func(made plan) string { return count(float64(made.divided.Load.AfterLoss)) })},
 		{"divided: its memory then", divided(func(made plan) string { return size(made.divided.Memory.Limit()) })},
-		{"divided: replicas, if the hash were even", divided(func(made plan) string { return count(float64(made.even.Replicas)) })},
-		{"divided: renewals of Leases a second in the hosting cluster", divided(func(made plan) string { return count(p.Renewals(made.fleet)) })},
+		{"divided: replicas, if there were no partitions", divided(func(made plan) string { return count(float64(made.even.Replicas)) })},
+		{"divided: renewals of Leases a second in the hosting cluster, and as many reads", divided(func(plan) string { return count(p.Renewals()) })},
 		{"shards for the size of etcd, with a database of " + size(p.Limits.Etcd*p.Assumptions.EtcdUsed) + " each", func(made plan) string { return strconv.Itoa(made.kcp.ByStorage) }},
 		{"shards for writes, with " + count(p.BurstObjects/p.Burst) + " a second each", func(made plan) string { return strconv.Itoa(made.kcp.ByWrites) }},
 		{"shards for mailbox workspaces, with " + size(p.Assumptions.ShardMemory) + " each", func(made plan) string { return strconv.Itoa(made.kcp.ByMailboxes) }},
@@ -160,19 +160,21 @@ const divisionOf = 10_000
 // divisions returns a table that compares how evenly SyncTargets are divided.
 func divisions() string {
 	rows := [][]string{{
-		"replicas", "Pods of a Deployment", "the same, when one is lost", "moved when one joins", "numbered Pods", "an even hash",
+		"replicas", "largest replica", "the same, when one is lost", "moved when one joins", "without partitions", "the library's hash", "the same with numbered Pods",
 	}}
-	hrw := sharder.NewHRW()
 	part := func(syncTargets, replicas int) string {
 		return fmt.Sprintf("%.2f", float64(syncTargets)*float64(replicas)/divisionOf)
 	}
+	divide := func(by sharder.Sharder, names spread.Names, replicas int) spread.Load {
+		return spread.Simulation{Sharder: by, Names: names}.Divide(divisionOf, replicas)
+	}
 	for _, replicas := range []int{2, 3, 5, 10, 20} {
-		pods := spread.Simulation{Sharder: hrw, Names: spread.DeploymentPods}.Divide(divisionOf, replicas)
-		numbered := spread.Simulation{Sharder: hrw, Names: spread.StatefulSetPods}.Divide(divisionOf, replicas)
-		even := spread.Simulation{Sharder: spread.Even{}, Names: spread.DeploymentPods}.Divide(divisionOf, replicas)
+		divided := divide(spread.Partitions{}, spread.DeploymentPods, replicas)
 		rows = append(rows, []string{
-			strconv.Itoa(replicas), part(pods.Largest, replicas), part(pods.AfterLoss, replicas), count(float64(pods.Moved)),
-			part(numbered.Largest, replicas), part(even.Largest, replicas),
+			strconv.Itoa(replicas), part(divided.Largest, replicas), part(divided.AfterLoss, replicas), count(float64(divided.Moved)),
+			part(divide(spread.Even{}, spread.DeploymentPods, replicas).Largest, replicas),
+			part(divide(sharder.NewHRW(), spread.DeploymentPods, replicas).Largest, replicas),
+			part(divide(sharder.NewHRW(), spread.StatefulSetPods, replicas).Largest, replicas),
 		})
 	}
 	return table(rows)

@@ -17,7 +17,7 @@ limitations under the License.
 package model
 
 // Documented are the limits of others; Sources names their documentation.
-var Documented = Limits{Etcd: 8 << 30, Compaction: 300, LeaseRenewal: 10}
+var Documented = Limits{Etcd: 8 << 30, Compaction: 300, LeaseRenewal: 2}
 
 // Assumed are the assumptions; Sources says why.
 var Assumed = Assumptions{StoredOverhead: 1 << 10, EtcdUsed: 0.5, ShardMemory: 64 << 30, LimitStep: 1 << 30, Margin: 0.25}
@@ -31,7 +31,7 @@ type Statement struct {
 var LimitSources = []Statement{
 	{"greatest size of etcd's database", "8 GiB", "[etcd's system limits](https://etcd.io/docs/v3.6/dev-guide/limit/) suggest no more, and 2 GiB is the default"},
 	{"how long former versions of an object stay in etcd", "5 min", "the default of `--etcd-compaction-interval` of kcp, as of [kube-apiserver](https://kubernetes.io/docs/reference/command-line-tools-reference/kube-apiserver/)"},
-	{"time between two renewals of a SyncTarget's Lease", "10 s", "the default of [multicluster-runtime](https://github.com/kubernetes-sigs/multicluster-runtime)'s sharded coordinator"},
+	{"time between two renewals of the Lease of a partition, of which there are 64", "2 s", "the hub itself: [Several active replicas](operations.md#several-active-replicas)"},
 }
 
 // AssumptionSources are the statements of Assumed, and those that are in the shape of the model.

@@ -52,7 +52,7 @@ func simple() Model {
 			KcpMemory: 600 * 10 * mebi, KcpMailboxes: 300, KcpTargets: 300, SeriesOfPair: 50, SeriesOfTarget: 20,
 			QPS: 2000, QPSBurst: 4000, MaxObjects: 20_000, MaxBytes: 64 * mebi, MaxPerInventory: 1000,
 		},
-		Limits:      Limits{Etcd: 8 << 30, Compaction: 300, LeaseRenewal: 10},
+		Limits:      Limits{Etcd: 8 << 30, Compaction: 300, LeaseRenewal: 2},
 		Assumptions: Assumptions{StoredOverhead: 1000, EtcdUsed: 0.5, ShardMemory: 10_000 * mebi, LimitStep: mebi, Margin: 0.25},
 	}
 }
@@ -219,7 +219,7 @@ func TestCounts(t *testing.T) {
 	}{
 		{"series by resource", m.Series(f, true), 100 * (11*50 + 20)},
 		{"series added up", m.Series(f, false), 100 * (50 + 20)},
-		{"renewals", m.Renewals(f), 10},
+		{"renewals", m.Renewals(), 32},
 		{"requests to targets", m.RestTargetRequests(f), 10},
 		{"watches of targets", float64(f.TargetWatches()), 1300},
 		{"wildcard watches", float64(f.MailboxWatches(HoldAll, 3, 2)), 66},

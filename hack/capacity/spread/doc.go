@@ -14,5 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package spread simulates how a sharder of multicluster-runtime divides SyncTargets among replicas of the hub.
+// Package spread simulates how SyncTargets are divided among replicas of the hub: by its partitions, and for comparison by
+// sharders of multicluster-runtime.
 package spread

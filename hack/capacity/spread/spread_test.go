@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/manager/coordinator/sharded/sharder"
 )
 
-var sharders = map[string]sharder.Sharder{"HRW": sharder.NewHRW(), "Even": Even{}}
+var sharders = map[string]sharder.Sharder{"HRW": sharder.NewHRW(), "Even": Even{}, "Partitions": Partitions{}}
 
 // Comparing peers in pairs finds the one peer of which the sharder says that it should own the SyncTarget.
 func TestOwnerIsWhatTheSharderSays(t *testing.T) {
