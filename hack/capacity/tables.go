@@ -165,13 +165,14 @@ func divisions() string {
 	part := func(syncTargets, replicas int) string {
 		return fmt.Sprintf("%.2f", float64(syncTargets)*float64(replicas)/divisionOf)
 	}
+	divided := spread.Partitions{Names: spread.DeploymentPods}
 	divide := func(by sharder.Sharder, names spread.Names, replicas int) spread.Load {
 		return spread.Simulation{Sharder: by, Names: names}.Divide(divisionOf, replicas)
 	}
 	for _, replicas := range []int{2, 3, 5, 10, 20} {
-		divided := divide(spread.Partitions{}, spread.DeploymentPods, replicas)
+		load := divided.Divide(divisionOf, replicas)
 		rows = append(rows, []string{
-			strconv.Itoa(replicas), part(divided.Largest, replicas), part(divided.AfterLoss, replicas), count(float64(divided.Moved)),
+			strconv.Itoa(replicas), part(load.Largest, replicas), part(load.AfterLoss, replicas), count(float64(load.Moved)),
 			part(divide(spread.Even{}, spread.DeploymentPods, replicas).Largest, replicas),
 			part(divide(sharder.NewHRW(), spread.DeploymentPods, replicas).Largest, replicas),
 			part(divide(sharder.NewHRW(), spread.StatefulSetPods, replicas).Largest, replicas),

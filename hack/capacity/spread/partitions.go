@@ -20,27 +20,86 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"hash/fnv"
-
-	"sigs.k8s.io/multicluster-runtime/pkg/manager/coordinator/sharded/sharder"
+	"math/rand/v2"
+	"slices"
 )
 
 // PartitionCount is the number of partitions of the hub, in provider/partitions.
 const PartitionCount = 64
 
-// Partitions is how the hub divides SyncTargets, in provider/partitions: each belongs to a partition, and rendezvous hashing by SHA-256 says
-// which replica should hold the partition.
-type Partitions struct{}
+// Partitions simulates how the hub divides SyncTargets, in provider/partitions: each belongs to a partition, and rendezvous hashing by
+// SHA-256 says which replica should hold the partition.
+type Partitions struct {
+	Names Names
+}
 
-// ShouldOwn reports whether self should hold the partition of the SyncTarget.
-func (Partitions) ShouldOwn(clusterID string, peers []sharder.PeerInfo, self sharder.PeerInfo) bool {
-	partition := partitionOf(clusterID)
-	own := weight(partition, self.ID)
-	for _, peer := range peers {
-		if peer.ID != self.ID && weight(partition, peer.ID) > own {
-			return false
+// Divide returns the load of replicas that share a number of SyncTargets. It returns the same numbers each time.
+func (p Partitions) Divide(syncTargets, replicas int) Load {
+	random := rand.New(rand.NewPCG(uint64(syncTargets), uint64(replicas))) //nolint:gosec // A simulation must be reproducible.
+	sizes := sizesOf(UIDs(random, syncTargets))
+	var worst Load
+	for range draws {
+		// The last one is the replica that joins.
+		names := p.Names(random, replicas+1)
+		load := sizes.divide(names[:replicas], names)
+		worst.Largest = max(worst.Largest, load.Largest)
+		worst.AfterLoss = max(worst.AfterLoss, load.AfterLoss)
+		worst.Moved = max(worst.Moved, load.Moved)
+	}
+	return worst
+}
+
+// partitionSizes are the numbers of SyncTargets in the partitions.
+type partitionSizes [PartitionCount]int
+
+func sizesOf(syncTargets []string) (sizes partitionSizes) {
+	for _, uid := range syncTargets {
+		sizes[partitionOf(uid)]++
+	}
+	return sizes
+}
+
+// divide returns the load of replicas. joined are those and one more.
+func (s partitionSizes) divide(names, joined []string) Load {
+	before, after := holders(names), holders(joined)
+	load := Load{Largest: s.largest(before)}
+	for partition, size := range s {
+		if before[partition] != after[partition] {
+			load.Moved += size
 		}
 	}
-	return true
+	if len(names) == 1 {
+		load.AfterLoss = load.Largest
+		return load
+	}
+	for lost := range names {
+		left := slices.Delete(slices.Clone(names), lost, lost+1)
+		load.AfterLoss = max(load.AfterLoss, s.largest(holders(left)))
+	}
+	return load
+}
+
+// largest returns the number of SyncTargets of the replica with most.
+func (s partitionSizes) largest(holders [PartitionCount]string) (largest int) {
+	held := map[string]int{}
+	for partition, size := range s {
+		held[holders[partition]] += size
+		largest = max(largest, held[holders[partition]])
+	}
+	return largest
+}
+
+// holders returns the replica that should hold each partition.
+func holders(names []string) (holders [PartitionCount]string) {
+	for partition := range uint32(PartitionCount) {
+		var greatest uint64
+		for _, name := range names {
+			if weight := weight(partition, name); holders[partition] == "" || weight > greatest {
+				holders[partition], greatest = name, weight
+			}
+		}
+	}
+	return holders
 }
 
 func partitionOf(syncTarget string) uint32 {

@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/manager/coordinator/sharded/sharder"
 )
 
-var sharders = map[string]sharder.Sharder{"HRW": sharder.NewHRW(), "Even": Even{}, "Partitions": Partitions{}}
+var sharders = map[string]sharder.Sharder{"HRW": sharder.NewHRW(), "Even": Even{}}
 
 // Comparing peers in pairs finds the one peer of which the sharder says that it should own the SyncTarget.
 func TestOwnerIsWhatTheSharderSays(t *testing.T) {
@@ -62,8 +62,14 @@ func TestNothingElseMoves(t *testing.T) {
 }
 
 func TestDivideIsDeterministicAndBounded(t *testing.T) {
+	type divider interface {
+		Divide(syncTargets, replicas int) Load
+	}
+	dividers := map[string]divider{"Partitions": Partitions{DeploymentPods}}
 	for name, s := range sharders {
-		simulation := Simulation{Sharder: s, Names: DeploymentPods}
+		dividers[name] = Simulation{Sharder: s, Names: DeploymentPods}
+	}
+	for name, simulation := range dividers {
 		for _, c := range []struct{ syncTargets, replicas int }{{1, 1}, {1, 5}, {100, 1}, {100, 2}, {300, 7}, {1000, 3}} {
 			load := simulation.Divide(c.syncTargets, c.replicas)
 			if again := simulation.Divide(c.syncTargets, c.replicas); again != load {
@@ -74,6 +80,19 @@ func TestDivideIsDeterministicAndBounded(t *testing.T) {
 				t.Errorf("%s, %v: impossible load %+v", name, c, load)
 			}
 		}
+	}
+}
+
+// All of a partition is on one replica, so a large fleet is divided less evenly than without partitions, and more replicas than partitions
+// have nothing more to share.
+func TestPartitionsAreDividedAsAWhole(t *testing.T) {
+	partitions, even := Partitions{DeploymentPods}.Divide(10_000, 20), Simulation{Sharder: Even{}, Names: DeploymentPods}.Divide(10_000, 20)
+	if partitions.Largest <= even.Largest {
+		t.Errorf("with partitions the largest replica has %d SyncTargets, and without %d", partitions.Largest, even.Largest)
+	}
+	sizes := sizesOf(UIDs(rand.New(rand.NewPCG(4, 4)), 10_000)) //nolint:gosec // A test must be reproducible.
+	if many := (Partitions{DeploymentPods}).Divide(10_000, 100); many.Largest < slices.Min(sizes[:]) {
+		t.Errorf("a replica has %d SyncTargets, less than the smallest partition", many.Largest)
 	}
 }
 
