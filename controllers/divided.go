@@ -17,9 +17,11 @@ limitations under the License.
 package controllers
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
@@ -33,6 +35,13 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/partitions"
+)
+
+// LabelCoordination says on the Lease of the leader whether it divides SyncTargets, with the value [CoordinationSharded] if so. Replicas of
+// another setting wait while the setting is being changed.
+const (
+	LabelCoordination   = "synchub.dev/coordination"
+	CoordinationSharded = "sharded"
 )
 
 // newScope returns what this replica does. If SyncTargets are divided, the partitions say so, which stop ends the work for; otherwise
@@ -52,6 +61,13 @@ func newScope(hosting manager.Manager, changed *changes, stop func(partition int
 	divided := partitions.New(partitions.Options{
 		Leases: leases, Namespace: options.Lease.Namespace, Replica: options.Replica, Living: options.Living,
 		LeaseDuration: options.LeaseDuration, RenewDeadline: options.RenewDeadline,
+		IsDivided: func(ctx context.Context) (bool, error) {
+			lease, err := leases.Leases(options.Lease.Namespace).Get(ctx, options.Lease.Name, metav1.GetOptions{})
+			if err != nil {
+				return false, err
+			}
+			return lease.Labels[LabelCoordination] == CoordinationSharded, nil
+		},
 		Stop: stop, OnChange: changed.partition.Publish, Clock: clock.RealClock{}, Log: options.Log.WithName("partitions"),
 	})
 	scope.Partitions, scope.PartitionChanged = divided, &changed.partition

@@ -48,7 +48,7 @@ import (
 
 // newLeaseLock returns the lock of the Lease that the leader holds. The fence is open while this replica holds it. Between the renew
 // deadline, when the fence closes, and the lease duration, when another replica may lead, requests that are under way end.
-func newLeaseLock(hosting *rest.Config, scheme *runtime.Scheme, settings v1alpha1.LeaderElectionConfiguration, fence *fence.Fence) (resourcelock.Interface, error) {
+func newLeaseLock(hosting *rest.Config, scheme *runtime.Scheme, settings v1alpha1.LeaderElectionConfiguration, coordination v1alpha1.CoordinationMode, fence *fence.Fence) (resourcelock.Interface, error) {
 	client, err := corev1client.NewForConfig(rest.AddUserAgent(hosting, "leader-election"))
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for events of the Lease: %w", err)
@@ -57,6 +57,7 @@ func newLeaseLock(hosting *rest.Config, scheme *runtime.Scheme, settings v1alpha
 	broadcaster.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: client.Events(settings.Namespace)})
 	lock, err := leaderelection.NewResourceLock(hosting, leaseEvents{broadcaster: broadcaster, scheme: scheme}, leaderelection.Options{
 		LeaderElection: true, LeaderElectionID: leaseName, LeaderElectionNamespace: settings.Namespace, RenewDeadline: settings.RenewDeadline.Duration,
+		LeaderLabels: map[string]string{controllers.LabelCoordination: string(coordination)},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the lock of the Lease: %w", err)

@@ -225,7 +225,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	managerOptions := o.managerOptions(log)
 	if s.LeaderElection.LeaderElect {
 		o.hub.Fence = fence.New(clock.RealClock{})
-		if managerOptions.LeaderElectionResourceLockInterface, err = newLeaseLock(hostingConfig, managerOptions.Scheme, s.LeaderElection, o.hub.Fence); err != nil {
+		if managerOptions.LeaderElectionResourceLockInterface, err = newLeaseLock(hostingConfig, managerOptions.Scheme, s.LeaderElection, s.Coordination, o.hub.Fence); err != nil {
 			return err
 		}
 	}

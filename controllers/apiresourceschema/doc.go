@@ -25,6 +25,5 @@ limitations under the License.
 // installed on targets.
 //
 // If SyncTargets are divided among replicas, the controller runs on all of them. One that does not lead only finds out the CRDs to
-// install. The holder of a SyncTarget stores what it reads from the target in a ConfigMap of the hosting cluster, since the other
-// replicas, and the leader, are not connected.
+// install. It has a connection of its own to a SyncTarget from which a CRD is read.
 package apiresourceschema

@@ -56,6 +56,9 @@ type Options struct {
 	// Replica is the name of this replica. Living returns the names of all that reach kcp, with this one; none before they are known.
 	Replica string
 	Living  func() []string
+	// IsDivided asks whether the leader of the hub divides SyncTargets too. While it does not, because replicas are being replaced by those
+	// with another setting, this replica holds nothing. An error leaves things as they are.
+	IsDivided func(ctx context.Context) (bool, error)
 	// LeaseDuration and RenewDeadline are those of the Leases. Writes for a partition pass until the renew deadline.
 	LeaseDuration, RenewDeadline time.Duration
 	// Stop ends all work for the SyncTargets of a partition, and returns when nothing more is written for them.
@@ -70,6 +73,8 @@ type Options struct {
 type Partitions struct {
 	Options
 	all [Count]*partition
+	// isDivided is the last answer of IsDivided. Only the goroutine of Start uses it.
+	isDivided bool
 	// settle is [settlePeriod], except in tests.
 	settle time.Duration
 }
@@ -122,10 +127,29 @@ func (p *Partitions) balance(ctx context.Context) {
 	if len(living) == 0 || ctx.Err() != nil {
 		return
 	}
+	p.askLeader(ctx)
 	now := p.Clock.Now()
 	for _, one := range p.all {
-		one.follow(ctx, rankOf(one.number, p.Replica, living), now)
+		rank := unwanted
+		if p.isDivided {
+			rank = rankOf(one.number, p.Replica, living)
+		}
+		one.follow(ctx, rank, now)
 	}
+}
+
+func (p *Partitions) askLeader(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, balanceInterval)
+	defer cancel()
+	isDivided, err := p.IsDivided(ctx)
+	if err != nil {
+		p.Log.V(1).Info("cannot find out what the leader does", "error", err.Error())
+		return
+	}
+	if isDivided != p.isDivided {
+		p.Log.Info("what the leader does has changed", "dividesSyncTargets", isDivided)
+	}
+	p.isDivided = isDivided
 }
 
 func (p *Partitions) releaseAll() {
@@ -186,6 +210,10 @@ func (p *partition) follow(ctx context.Context, rank int, now time.Time) {
 	} else if p.secondSince.IsZero() {
 		p.secondSince = now
 	}
+	if rank == unwanted && p.candidacy != nil {
+		p.giveUp()
+		return
+	}
 	wants := rank == 0 || rank == 1 && now.Sub(p.secondSince) >= p.owner.settle
 	held := p.heldFor(now)
 	switch {
@@ -194,10 +222,15 @@ func (p *partition) follow(ctx context.Context, rank int, now time.Time) {
 	case p.candidacy == nil || rank == 0:
 	case held >= p.owner.settle, held == 0 && !wants:
 		p.secondSince = now
-		if !p.candidacy.releasing {
-			p.candidacy.releasing = true
-			go p.candidacy.release()
-		}
+		p.giveUp()
+	}
+}
+
+// giveUp stops the work and releases the Lease, in the background. There is a candidacy.
+func (p *partition) giveUp() {
+	if !p.candidacy.releasing {
+		p.candidacy.releasing = true
+		go p.candidacy.release()
 	}
 }
 

@@ -18,6 +18,7 @@ package partitions
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -50,6 +51,23 @@ type fleet struct {
 
 	lock   sync.Mutex
 	living []string
+	// undivided is true while the leader does not divide SyncTargets, and unknown while nobody knows.
+	undivided, unknown bool
+}
+
+func (f *fleet) isDivided(context.Context) (bool, error) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	if f.unknown {
+		return false, errors.New("no route")
+	}
+	return !f.undivided, nil
+}
+
+func (f *fleet) setLeader(divides, unknown bool) {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	f.undivided, f.unknown = !divides, unknown
 }
 
 func (f *fleet) names() []string {
@@ -118,7 +136,8 @@ func (f *fleet) start(name string, living func() []string) *replica {
 				r.openAtStop = append(r.openAtStop, partition)
 			}
 		},
-		OnChange: func(int) {}, Clock: clock.RealClock{}, Log: logr.Discard(),
+		IsDivided: f.isDivided,
+		OnChange:  func(int) {}, Clock: clock.RealClock{}, Log: logr.Discard(),
 	})
 	r.settle = 10 * time.Second
 	var ctx context.Context
@@ -215,6 +234,15 @@ func TestPartitions(t *testing.T) {
 	}).WithTimeout(time.Minute).WithPolling(20 * time.Millisecond).Should(Succeed())
 	f.Expect(a.Held()).To(BeZero())
 	a.setCut(false)
+	f.expectDivided(a, b)
+
+	// The leader is replaced by one that works for all.
+	f.setLeader(false, true)
+	f.Consistently(func() int { return a.Held() + b.Held() }).WithTimeout(3 * time.Second).Should(Equal(Count))
+	f.setLeader(false, false)
+	f.Eventually(func() [Count]int { _, writing := holders(a, b); return writing }).WithTimeout(time.Minute).Should(HaveEach(0))
+	f.Expect(a.Held() + b.Held()).To(BeZero())
+	f.setLeader(true, false)
 	f.expectDivided(a, b)
 
 	var leases *coordinationv1.LeaseList

@@ -29,6 +29,9 @@ import (
 // Count is the number of partitions. It bounds the number of replicas that have work, and the requests for Leases, whatever the fleet.
 const Count = 64
 
+// unwanted is the rank of a replica that must not hold a partition.
+const unwanted = -1
+
 // Of returns the partition of a SyncTarget.
 func Of(syncTarget types.UID) int {
 	sum := fnv.New32a()
@@ -37,8 +40,8 @@ func Of(syncTarget types.UID) int {
 	return int(sum.Sum32() % Count)
 }
 
-// rankOf returns the place of a replica among those that should hold a partition, 0 for the first. Replicas with different lists of the
-// living may both believe to be the first.
+// rankOf returns the place of a replica among those that should hold a partition, 0 for the first, or [unwanted] if it is not among the
+// living. Replicas with different lists may both believe to be the first.
 func rankOf(partition int, replica string, living []string) int {
 	ranked := slices.Clone(living)
 	slices.SortFunc(ranked, func(a, b string) int {
