@@ -19,6 +19,7 @@ package partitions
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -75,6 +76,9 @@ type Partitions struct {
 	all [Count]*partition
 	// isDivided is the last answer of IsDivided. Only the goroutine of Start uses it.
 	isDivided bool
+	// division is that among the living. Only the goroutine of Start uses both.
+	living   []string
+	division division
 	// settle is [settlePeriod], except in tests.
 	settle time.Duration
 }
@@ -128,11 +132,14 @@ func (p *Partitions) balance(ctx context.Context) {
 		return
 	}
 	p.askLeader(ctx)
+	if slices.Sort(living); !slices.Equal(living, p.living) {
+		p.living, p.division = living, divide(living)
+	}
 	now := p.Clock.Now()
 	for _, one := range p.all {
 		rank := unwanted
 		if p.isDivided {
-			rank = rankOf(one.number, p.Replica, living)
+			rank = p.division.rank(one.number, p.Replica)
 		}
 		one.follow(ctx, rank, now)
 	}

@@ -174,9 +174,10 @@ func (f *fleet) expectDivided(replicas ...*replica) {
 			}
 			g.Expect(held[number]).To(Equal(1), "partition %d", number)
 		}
+		division := divide(f.names())
 		for _, one := range replicas {
 			for number, partition := range one.all {
-				g.Expect(partition.isHeld()).To(Equal(rankOf(number, one.Replica, f.names()) == 0), "partition %d, %s", number, one.Replica)
+				g.Expect(partition.isHeld()).To(Equal(division.first[number] == one.Replica), "partition %d, %s", number, one.Replica)
 			}
 		}
 	}).WithTimeout(3 * time.Minute).WithPolling(50 * time.Millisecond).Should(Succeed())
@@ -197,8 +198,12 @@ func TestPartitions(t *testing.T) {
 	f.believe("a", "b", "c")
 	c := f.start("c", f.names)
 	f.expectDivided(a, b, c)
-	f.Expect(len(a.stopped) + len(b.stopped)).To(Equal(held - a.Held() - b.Held()))
-	f.Expect(a.openAtStop).To(HaveLen(len(a.stopped)))
+	f.Expect(len(a.stopped)+len(b.stopped)).To(BeNumerically(">=", held-a.Held()-b.Held()), "bounded loads may move a few more")
+	stops := 0
+	for _, times := range a.stopped {
+		stops += times
+	}
+	f.Expect(a.openAtStop).To(HaveLen(stops))
 
 	// A replica ends: all its Leases are free at once.
 	c.end()

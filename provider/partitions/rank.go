@@ -29,7 +29,7 @@ import (
 // Count is the number of partitions. It bounds the number of replicas that have work, and the requests for Leases, whatever the fleet.
 const Count = 64
 
-// unwanted is the rank of a replica that must not hold a partition.
+// unwanted is the rank of a replica that must hold no partition.
 const unwanted = -1
 
 // Of returns the partition of a SyncTarget.
@@ -40,14 +40,61 @@ func Of(syncTarget types.UID) int {
 	return int(sum.Sum32() % Count)
 }
 
-// rankOf returns the place of a replica among those that should hold a partition, 0 for the first, or [unwanted] if it is not among the
-// living. Replicas with different lists may both believe to be the first.
-func rankOf(partition int, replica string, living []string) int {
-	ranked := slices.Clone(living)
-	slices.SortFunc(ranked, func(a, b string) int {
-		return cmp.Or(cmp.Compare(weight(partition, b), weight(partition, a)), cmp.Compare(a, b))
+// division says which replica should hold each partition, and which one takes it if that has ended.
+type division struct{ first, second [Count]string }
+
+// divide divides the partitions among the live replicas. Replicas with different lists of the living may divide them differently.
+func divide(living []string) (made division) {
+	made.first = assign(living)
+	for _, lost := range living {
+		left := assign(slices.DeleteFunc(slices.Clone(living), func(name string) bool { return name == lost }))
+		for partition, first := range made.first {
+			if first == lost {
+				made.second[partition] = left[partition]
+			}
+		}
+	}
+	return made
+}
+
+// rank returns 0 for the replica that should hold a partition, 1 for the one that takes it if that has ended, else 2.
+func (d division) rank(partition int, replica string) int {
+	switch replica {
+	case d.first[partition]:
+		return 0
+	case d.second[partition]:
+		return 1
+	default:
+		return 2
+	}
+}
+
+// assign divides partitions by rendezvous hashing with bounded loads: the pairs of a partition and a replica are taken by their weight, the
+// greatest first, and no replica gets more than an even share, rounded up. Without that bound the largest of ten replicas has twice an even
+// share, since a few partitions for each are divided unevenly. It moves a few more partitions when a replica comes or goes.
+func assign(living []string) (holders [Count]string) {
+	type pair struct {
+		weight    uint64
+		partition int
+		replica   string
+	}
+	pairs := make([]pair, 0, Count*len(living))
+	for partition := range Count {
+		for _, replica := range living {
+			pairs = append(pairs, pair{weight(partition, replica), partition, replica})
+		}
+	}
+	slices.SortFunc(pairs, func(a, b pair) int {
+		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.replica, b.replica), cmp.Compare(a.partition, b.partition))
 	})
-	return slices.Index(ranked, replica)
+	held := map[string]int{}
+	for _, one := range pairs {
+		if holders[one.partition] == "" && held[one.replica] < (Count+len(living)-1)/len(living) {
+			holders[one.partition] = one.replica
+			held[one.replica]++
+		}
+	}
+	return holders
 }
 
 // weight is that of rendezvous hashing. The hash mixes well, since the names of replicas differ in few characters: with FNV-1a, which

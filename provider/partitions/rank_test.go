@@ -42,51 +42,64 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestRank has the names of Pods, and numbered ones: each replica is the first for an even share, and a replica that comes or goes moves
-// only its own share.
-func TestRank(t *testing.T) {
+// TestDivide has the names of Pods, and numbered ones. No replica has more than an even share, most partitions stay where they are when a
+// replica comes or goes, and the second is who gets a partition when the first has ended.
+func TestDivide(t *testing.T) {
 	for _, format := range []string{"synchub-7d9f8b6c5d-x%dk2j", "synchub-%d"} {
-		var living []string
-		for number := range 5 {
-			living = append(living, fmt.Sprintf(format, number))
-		}
-		first := func(of int, living []string) (first string) {
-			for _, replica := range living {
-				if rankOf(of, replica, living) == 0 {
-					first = replica
+		for replicas := 1; replicas <= 12; replicas++ {
+			var living []string
+			for number := range replicas {
+				living = append(living, fmt.Sprintf(format, number))
+			}
+			division := divide(living)
+			shares := map[string]int{}
+			for partition, first := range division.first {
+				shares[first]++
+				if division.rank(partition, first) != 0 || !slices.Contains(living, first) {
+					t.Errorf("%d replicas, partition %d: the first is %q", replicas, partition, first)
+				}
+				if second := division.second[partition]; replicas > 1 && (second == first || division.rank(partition, second) != 1 || !slices.Contains(living, second)) {
+					t.Errorf("%d replicas, partition %d: the first is %q, and the second %q", replicas, partition, first, second)
+				}
+				if division.rank(partition, "unknown") != 2 {
+					t.Errorf("a replica that does not live has a rank")
 				}
 			}
-			return first
-		}
-		shares := map[string]int{}
-		for number := range Count {
-			winner := first(number, living)
-			shares[winner]++
-			if shuffled := slices.Clone(living); true {
-				slices.Reverse(shuffled)
-				if first(number, shuffled) != winner {
-					t.Errorf("partition %d: the order of the replicas decides", number)
+			for replica, share := range shares {
+				if share > (Count+replicas-1)/replicas {
+					t.Errorf("%d replicas: %s has %d partitions", replicas, replica, share)
 				}
 			}
-			for gone := range living {
-				left := slices.Delete(slices.Clone(living), gone, gone+1)
-				after := first(number, left)
-				if living[gone] != winner && after != winner {
-					t.Errorf("partition %d moves from %s to %s although %s went", number, winner, after, living[gone])
-				}
-				if living[gone] == winner && rankOf(number, after, living) != 1 {
-					t.Errorf("partition %d does not go to the second", number)
-				}
+			slices.Reverse(living)
+			if divide(living) != division {
+				t.Errorf("%d replicas: their order decides", replicas)
 			}
-		}
-		for _, replica := range living {
-			// An even share is 12.8.
-			if share := shares[replica]; share < 5 || share > 22 {
-				t.Errorf("%s has %d of %d partitions", replica, share, Count)
+			if replicas > 1 {
+				expectFewMoves(t, living, division)
 			}
 		}
 	}
-	if rankOf(1, "unknown", []string{"a", "b"}) != -1 {
-		t.Error("a replica that is not known has a rank")
+	if divide(nil).first != [Count]string{} {
+		t.Error("nobody lives, and has partitions")
+	}
+}
+
+// expectFewMoves takes each replica away: its partitions go to the second ones, and few others move.
+func expectFewMoves(t *testing.T, living []string, before division) {
+	t.Helper()
+	for _, gone := range living {
+		after := divide(slices.DeleteFunc(slices.Clone(living), func(name string) bool { return name == gone }))
+		moved := 0
+		for partition, first := range before.first {
+			switch {
+			case first == gone && after.first[partition] != before.second[partition]:
+				t.Errorf("partition %d of %s goes to %s, not to the second", partition, gone, after.first[partition])
+			case first != gone && after.first[partition] != first:
+				moved++
+			}
+		}
+		if moved > Count/3 {
+			t.Errorf("%d of %d other partitions move when one of %d replicas goes", moved, Count, len(living))
+		}
 	}
 }
