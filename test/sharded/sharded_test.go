@@ -29,10 +29,13 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/provider/partitions"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/installation"
 	"github.com/synchub-dev/synchub/test/framework/servers"
@@ -54,6 +57,8 @@ const (
 var (
 	configMaps = corev1.SchemeGroupVersion.WithResource("configmaps")
 	leases     = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
+	placements = edgev2alpha1.SchemeGroupVersion.WithResource("edgeplacements")
+	published  = synchubv1alpha1.GroupVersion.WithResource("publishedresources")
 	workspaces = schema.GroupVersionResource{Group: "tenancy.kcp.io", Version: "v1alpha1", Resource: "workspaces"}
 )
 
@@ -61,6 +66,8 @@ func TestSharded(t *testing.T) {
 	h := start(t)
 	h.expectDivided(t)
 	h.expectSync(t)
+	h.expectCounts(t)
+	h.expectPlacement(t)
 	h.expectMovesWithoutWrites(t)
 	h.expectKilledReplaced(t)
 	h.expectEmptiedRegistrySurvived(t)
@@ -73,6 +80,7 @@ type hub struct {
 	install   *installation.Installation
 	inventory *installation.Inventory
 	hosting   *servers.Target
+	cluster   *servers.Target
 	target    *rest.Config
 	replicas  []*installation.Hub
 	members   []member
@@ -91,8 +99,8 @@ func start(t *testing.T) *hub {
 	h := &hub{WithT: NewWithT(t)}
 	opts := suite.Options(t)
 	h.hosting = suite.StartTarget(t, "hosting", servers.TargetOptions{})
-	cluster := suite.StartTarget(t, "cluster", servers.TargetOptions{})
-	h.target = cluster.Config
+	h.cluster = suite.StartTarget(t, "cluster", servers.TargetOptions{})
+	h.target = h.cluster.Config
 	var err error
 	h.install, err = installation.New(t.Context(), opts, suite.KCP(t), h.hosting, filepath.Join(opts.Bin, "synchub-race"), 1)
 	h.Expect(err).NotTo(HaveOccurred())
@@ -109,7 +117,7 @@ func start(t *testing.T) *hub {
 	}
 	h.inventory, err = h.install.NewInventory(t.Context(), "fleet")
 	h.Expect(err).NotTo(HaveOccurred())
-	kubeconfig, err := os.ReadFile(cluster.Kubeconfig)
+	kubeconfig, err := os.ReadFile(h.cluster.Kubeconfig)
 	h.Expect(err).NotTo(HaveOccurred())
 	for number := range count {
 		one := member{name: fmt.Sprintf("member-%02d", number)}
@@ -256,6 +264,101 @@ func (h *hub) expectSync(t *testing.T) {
 	h.edit(t)
 	h.expectEdition(t)
 	h.Expect(h.writes(t) - before).To(BeEquivalentTo(count * objects))
+}
+
+// expectCounts expects that the leader sums over what all replicas hold.
+func (h *hub) expectCounts(t *testing.T) {
+	t.Helper()
+	h.Eventually(func() []string {
+		var found []string
+		for _, field := range []string{"targets", "objects"} {
+			number, err := framework.Field(t.Context(), h.hosting.Config, published, "", "configmaps", "status", field)
+			h.Expect(err).NotTo(HaveOccurred())
+			found = append(found, number)
+		}
+		return found
+	}).WithTimeout(patience).Should(Equal([]string{fmt.Sprint(count), fmt.Sprint(count * objects)}))
+}
+
+// placed is a namespace with a ConfigMap, and a placement that takes one cluster after the other.
+const placed = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: tills}
+---
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: till, namespace: tills}
+data: {edition: %q}
+---
+apiVersion: edge.kubestellar.io/v2alpha1
+kind: EdgePlacement
+metadata: {name: tills}
+spec:
+  locationSelectors: [{matchLabels: {env: prod}}]
+  downsync: [{namespaces: [tills]}]
+  rolloutStrategy: {type: Progressive, progressive: {maxConcurrency: 1, progressDeadline: 10m}}
+`
+
+// expectPlacement rolls a ConfigMap out, and then an edit, to two clusters with different holders, of which one at least does not lead.
+func (h *hub) expectPlacement(t *testing.T) {
+	t.Helper()
+	workload, err := h.install.NewWorkload(t.Context(), "tills")
+	h.Expect(err).NotTo(HaveOccurred())
+	h.Expect(framework.Apply(t.Context(), h.inventory.Config, fmt.Sprintf(`{apiVersion: edge.kubestellar.io/v2alpha1, kind: Location, metadata: {name: prod, labels: {env: prod}},
+		spec: {resource: {group: edge.kubestellar.io, version: v2alpha1, resource: synctargets}, instanceSelector: {matchLabels: {env: prod}}, availableTo: {workspaces: [%q]}}}`, workload.Path))).To(Succeed())
+	east := h.registerHeldBy(t, "east", h.cluster, func(string) bool { return true })
+	west := h.registerHeldBy(t, "west", h.hosting, func(holder string) bool { return holder != h.holderOf(t, east) })
+	for _, next := range []string{"first", "second"} {
+		h.Eventually(framework.Apply).WithContext(t.Context()).WithArguments(workload.Config, fmt.Sprintf(placed, next)).WithTimeout(patience).Should(Succeed())
+		for _, config := range []*rest.Config{h.target, h.hosting.Config} {
+			h.Eventually(framework.Field).WithContext(t.Context()).WithArguments(config, configMaps, "tills", "till", "data", "edition").WithTimeout(patience).Should(Equal(next))
+		}
+		h.Eventually(func(g Gomega) {
+			object, err := framework.Get(t.Context(), workload.Config, placements, "", "tills")
+			g.Expect(err).NotTo(HaveOccurred())
+			var found edgev2alpha1.EdgePlacement
+			g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &found)).To(Succeed())
+			g.Expect(found.Status.Synced).To(BeEquivalentTo(2), "%+v", found.Status)
+			g.Expect(found.Status.Healthy).To(BeEquivalentTo(2), "%+v", found.Status)
+			g.Expect(found.Status.Rollout).NotTo(BeNil())
+			g.Expect(found.Status.Rollout.Succeeded).To(BeEquivalentTo(2), "%+v", found.Status)
+		}).WithTimeout(patience).Should(Succeed())
+	}
+	h.Expect(framework.Delete(t.Context(), workload.Config, placements, "", "tills")).To(Succeed())
+	for _, config := range []*rest.Config{h.target, h.hosting.Config} {
+		h.Eventually(framework.Exists).WithContext(t.Context()).WithArguments(config, configMaps, "tills", "till").WithTimeout(patience).Should(BeFalse())
+	}
+	for _, name := range []string{east, west} {
+		h.Expect(framework.Delete(t.Context(), h.inventory.Config, installation.SyncTargets, "", name)).To(Succeed())
+	}
+}
+
+// registerHeldBy makes SyncTargets until one has a holder that is wanted, and returns its name. Their UIDs are random.
+func (h *hub) registerHeldBy(t *testing.T, name string, cluster *servers.Target, isWanted func(holder string) bool) string {
+	t.Helper()
+	kubeconfig, err := os.ReadFile(cluster.Kubeconfig)
+	h.Expect(err).NotTo(HaveOccurred())
+	for number := range 40 {
+		tried := fmt.Sprint(name, "-", number)
+		h.Expect(h.inventory.Register(t.Context(), tried, kubeconfig, map[string]string{"env": "prod"})).To(Succeed())
+		if isWanted(h.holderOf(t, tried)) {
+			return tried
+		}
+		h.Expect(framework.Delete(t.Context(), h.inventory.Config, installation.SyncTargets, "", tried)).To(Succeed())
+	}
+	t.Fatal("one replica holds all partitions")
+	return ""
+}
+
+// holderOf returns the replica that holds a SyncTarget.
+func (h *hub) holderOf(t *testing.T, name string) string {
+	t.Helper()
+	syncTarget, err := h.inventory.SyncTarget(t.Context(), name)
+	h.Expect(err).NotTo(HaveOccurred())
+	holder, err := framework.Field(t.Context(), h.hosting.Config, leases, installation.Namespace, fmt.Sprintf("synchub-partition-%02d", partitions.Of(syncTarget.UID)), "spec", "holderIdentity")
+	h.Expect(err).NotTo(HaveOccurred())
+	return holder
 }
 
 // expectMovesWithoutWrites starts a replica, which gets a share. Then one is started in the middle of a burst.
