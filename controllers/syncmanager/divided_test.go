@@ -1,0 +1,258 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package syncmanager
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/synchub-dev/synchub/controllers/internal/leadership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/provider/fence"
+	"github.com/synchub-dev/synchub/provider/ledger"
+)
+
+// holdings are Partitions that hold some SyncTargets.
+type holdings map[types.UID]bool
+
+var _ leadership.Partitions = holdings{}
+
+func (h holdings) Holds(syncTarget types.UID) bool { return h[syncTarget] }
+
+func (holdings) Fence(types.UID) *fence.Fence { return nil }
+
+// entries is a ledger in memory; nil is not loaded.
+type entries map[types.UID]*ledger.Entry
+
+func (e entries) IsLoaded() bool { return e != nil }
+
+func (e entries) Each(visit func(types.UID, *ledger.Entry)) {
+	for syncTarget, entry := range e {
+		visit(syncTarget, entry)
+	}
+}
+
+// entryWith returns the entry of a SyncTarget with a mailbox.
+func entryWith(name string, answer *ledger.Answer) *ledger.Entry {
+	return &ledger.Entry{Name: name, Inventory: "i", Mailbox: "m", Answer: answer}
+}
+
+func TestShareOf(t *testing.T) {
+	answer := &ledger.Answer{
+		Synced: true, Objects: map[string]int64{"secrets": 3, "deployments.apps": 0}, NotServed: []string{"pods"}, Missing: []string{"pods"}, Unpublished: []types.UID{"u"},
+	}
+	for name, test := range map[string]struct {
+		entry        *ledger.Entry
+		resource     string
+		unpublishing types.UID
+		want         share
+	}{
+		"synced":                       {entryWith("florin", answer), "secrets", "", share{counts: Counts{1, 1, 3}, known: true, isSynced: true}},
+		"synced without objects":       {entryWith("florin", answer), "deployments.apps", "", share{counts: Counts{1, 1, 0}, known: true, isSynced: true}},
+		"of another group":             {entryWith("florin", answer), "deployments", "", share{counts: Counts{1, 0, 0}, known: true, isSynced: true}},
+		"not served":                   {entryWith("florin", answer), "pods", "", share{known: true, isSynced: true, missing: true}},
+		"unpublished":                  {entryWith("florin", answer), "secrets", "u", share{counts: Counts{1, 1, 3}, known: true, isSynced: true, unpublished: true}},
+		"an earlier one was":           {entryWith("florin", answer), "secrets", "v", share{counts: Counts{1, 1, 3}, known: true, isSynced: true}},
+		"no answer":                    {entryWith("florin", nil), "secrets", "u", share{}},
+		"not synced":                   {entryWith("florin", &ledger.Answer{}), "secrets", "u", share{known: true, unpublished: true}},
+		"no mailbox":                   {&ledger.Entry{Name: "florin", Inventory: "i"}, "secrets", "u", share{known: true, unpublished: true}},
+		"its target is cleaned up now": {&ledger.Entry{Name: "florin", Inventory: "i", Mailbox: "m", CleanedUp: true, Answer: answer}, "secrets", "v", share{known: true, unpublished: true}},
+	} {
+		test.want.name, test.want.inventory = "florin", "i"
+		if got := shareOf(test.entry, test.resource, test.unpublishing); got != test.want {
+			t.Errorf("%s: want %+v, got %+v", name, test.want, got)
+		}
+	}
+}
+
+// What this replica holds it counts itself, once it has observed all objects. What the former holder has counted counts until then.
+func TestDividedManager(t *testing.T) {
+	secrets := schema.GroupResource{Resource: "secrets"}
+	synced := func(objects int64, unpublished ...types.UID) *ledger.Answer {
+		return &ledger.Answer{Synced: true, Objects: map[string]int64{"secrets": objects}, Missing: []string{"secrets"}, Unpublished: unpublished}
+	}
+	for name, test := range map[string]struct {
+		ledger entries
+		holds  holdings
+		// assigned is true if the manager syncs florin, and observed if it has observed all objects of it, of which there are none.
+		assigned, observed bool
+		later              time.Duration
+		want               Counts
+		known, unpublished bool
+		missing            []string
+	}{
+		"nothing is loaded":       {},
+		"nothing is there":        {ledger: entries{}, known: true, unpublished: true},
+		"others hold all":         {ledger: entries{"a": entryWith("a", synced(2, "u")), "b": entryWith("b", synced(3, "u"))}, want: Counts{2, 2, 5}, known: true, unpublished: true, missing: []string{"a (inventory i)", "b (inventory i)"}},
+		"one still has objects":   {ledger: entries{"a": entryWith("a", synced(2, "u")), "b": entryWith("b", synced(3))}, want: Counts{2, 2, 5}, known: true, missing: []string{"a (inventory i)", "b (inventory i)"}},
+		"one has no answer":       {ledger: entries{"a": entryWith("a", synced(2, "u")), "b": entryWith("b", nil)}, want: Counts{1, 1, 2}, missing: []string{"a (inventory i)"}},
+		"one never answers":       {ledger: entries{"a": entryWith("a", synced(2, "u")), "b": entryWith("b", nil)}, later: countTimeout, want: Counts{1, 1, 2}, known: true, missing: []string{"a (inventory i)"}},
+		"held and observed":       {ledger: entries{florin: entryWith("f", synced(7, "u"))}, holds: holdings{florin: true}, assigned: true, observed: true, want: Counts{1, 1, 0}, known: true},
+		"held and not observed":   {ledger: entries{florin: entryWith("f", synced(7, "u"))}, holds: holdings{florin: true}, assigned: true, want: Counts{1, 1, 7}, known: true, missing: []string{"f (inventory i)"}},
+		"held and not synced yet": {ledger: entries{florin: entryWith("f", synced(7, "u"))}, holds: holdings{florin: true}, want: Counts{1, 1, 7}, known: true, missing: []string{"f (inventory i)"}},
+		"held and suspended":      {ledger: entries{florin: entryWith("f", &ledger.Answer{})}, holds: holdings{florin: true}, known: true, unpublished: true},
+		"held and resumed":        {ledger: entries{florin: entryWith("f", &ledger.Answer{})}, holds: holdings{florin: true}, assigned: true, want: Counts{1, 0, 0}},
+		"lost":                    {ledger: entries{florin: entryWith("f", synced(7, "u"))}, assigned: true, observed: true, want: Counts{1, 1, 7}, known: true, unpublished: true, missing: []string{"f (inventory i)"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			manager, notes := newManager(t)
+			manager.Scope.Partitions = test.holds
+			divided := NewDivided(manager, test.ledger)
+			published := resources("configmaps", "secrets")
+			manager.Publish(published)
+			if test.assigned {
+				f := &fixture{t, manager, notes, Target{UID: florin, Name: "f", InventoryWorkspace: "i", Mailbox: "m", Connection: connection(t), ResourceInventory: parseInventory("secrets/v1")}}
+				manager.Assign(f.target)
+				if test.observed {
+					setMatcher(manager, selecting("secrets"))
+					f.expectReconciled([]string{"secrets"})
+					found, _ := manager.get(florin)
+					manager.setMissingAPIs(found, MissingAPIs{})
+				}
+			}
+			divided.Count(secrets)
+			manager.Clock.(*testclock.FakeClock).Step(test.later)
+			if test.observed {
+				manager.Clock.(*testclock.FakeClock).Step(countTimeout)
+			}
+			if got, known := divided.Count(secrets); got != test.want || known != test.known {
+				t.Errorf("got %+v, known %v", got, known)
+			}
+			if got := divided.SyncTargetsMissingAPI(secrets); !slices.Equal(got, test.missing) {
+				t.Errorf("got %v", got)
+			}
+			if divided.IsUnpublished(secrets) {
+				t.Error("it is published")
+			}
+			if test.assigned && test.holds[florin] {
+				return
+			}
+			withdrawn := slices.Clone(published)
+			withdrawn[1].Unpublishing, withdrawn[1].UID = true, "u"
+			manager.Publish(withdrawn)
+			if got := divided.IsUnpublished(secrets); got != test.unpublished {
+				t.Errorf("unpublished: %v", got)
+			}
+		})
+	}
+}
+
+// An API is withdrawn from a mailbox once the publication is in force there.
+func TestWithdrawalIsAnsweredOnceItIsInForce(t *testing.T) {
+	f := newFixture(t)
+	f.manager.Scope.Partitions = holdings{florin: true}
+	divided := NewDivided(f.manager, entries{florin: entryWith("f", &ledger.Answer{Synced: true, Unpublished: []types.UID{"u"}})})
+	setMatcher(f.manager, selecting("configmaps"))
+	f.expectReconciled([]string{"configmaps", "secrets"}, "configmaps/v1 secrets/v1")
+	published := slices.Clone(f.manager.Published())
+	index := slices.IndexFunc(published, func(r plan.Resource) bool { return r.GroupVersionResource.Resource == "configmaps" })
+	published[index].Unpublishing, published[index].UID = true, "u"
+	f.manager.Publish(published)
+	is := func(what string, want bool) {
+		t.Helper()
+		configMaps := schema.GroupResource{Resource: "configmaps"}
+		if got := divided.IsUnpublished(configMaps); got != want {
+			t.Errorf("%s: %v", what, got)
+		}
+		if got := slices.Contains(f.manager.answer(florin).Unpublished, "u"); got != want {
+			t.Errorf("%s: the answer says %v", what, got)
+		}
+	}
+	is("the controller may add finalizers", false)
+	if _, err := f.manager.Reconcile(t.Context(), florin); err != nil {
+		t.Fatal(err)
+	}
+	is("it is in force", true)
+	f.manager.Unassign(florin)
+	if divided.IsUnpublished(schema.GroupResource{Resource: "configmaps"}) {
+		t.Error("a former holder is believed")
+	}
+}
+
+func TestNextAnswer(t *testing.T) {
+	stored := func() *ledger.Answer {
+		return &ledger.Answer{Synced: true, Objects: map[string]int64{"secrets": 1}, Unpublished: []types.UID{"u"}}
+	}
+	kept := &ledger.Answer{Synced: true, Objects: map[string]int64{"secrets": 1}}
+	own := ledger.Answer{Synced: true, Objects: map[string]int64{"secrets": 2}, Unpublished: []types.UID{"v"}}
+	for name, test := range map[string]struct {
+		stored  *ledger.Answer
+		local   localAnswer
+		heldFor time.Duration
+		want    *ledger.Answer
+	}{
+		"known":                             {stored(), localAnswer{own, true, true}, 0, &own},
+		"known at first":                    {nil, localAnswer{own, true, true}, 0, &own},
+		"not known yet":                     {stored(), localAnswer{own, true, false}, time.Hour, &ledger.Answer{Synced: true, Objects: kept.Objects, Unpublished: own.Unpublished}},
+		"not known yet, and by nobody":      {nil, localAnswer{own, true, false}, time.Hour, nil},
+		"not known yet, not synced before":  {&ledger.Answer{}, localAnswer{own, true, false}, time.Hour, &ledger.Answer{}},
+		"not synced yet":                    {stored(), localAnswer{}, countTimeout - 1, kept},
+		"not synced yet, and by nobody":     {nil, localAnswer{}, countTimeout - 1, nil},
+		"not synced":                        {stored(), localAnswer{}, countTimeout, &ledger.Answer{}},
+		"never synced":                      {nil, localAnswer{}, countTimeout, &ledger.Answer{}},
+		"not synced, as was known before":   {&ledger.Answer{}, localAnswer{}, countTimeout, &ledger.Answer{}},
+		"not synced yet, nor by the former": {&ledger.Answer{}, localAnswer{}, 0, &ledger.Answer{}},
+	} {
+		if got := nextAnswer(test.stored, test.local, test.heldFor); !got.Equal(test.want) {
+			t.Errorf("%s: want %+v, got %+v", name, test.want, got)
+		}
+		if test.stored != nil && test.stored.Synced && !reflect.DeepEqual(test.stored, stored()) {
+			t.Errorf("%s: the stored answer was changed", name)
+		}
+	}
+}
+
+func TestAnswer(t *testing.T) {
+	g := NewWithT(t)
+	f := newFixture(t)
+	g.Expect(f.manager.answer("nobody")).To(Equal(localAnswer{}))
+	answer := f.manager.answer(florin)
+	g.Expect(answer.isAssigned).To(BeTrue())
+	g.Expect(answer.isKnown).To(BeFalse())
+	setMatcher(f.manager, selecting("deployments.apps"))
+	f.expectReconciled([]string{"deployments.apps", "secrets"}, "deployments.apps/v1 secrets/v1")
+	found, _ := f.manager.get(florin)
+	f.manager.setMissingAPIs(found, MissingAPIs{Resources: []schema.GroupResource{{Group: "apps", Resource: "b"}, {Resource: "a"}}})
+	f.manager.Clock.(*testclock.FakeClock).Step(countTimeout)
+	answer = f.manager.answer(florin)
+	g.Expect(answer.isKnown).To(BeTrue())
+	g.Expect(answer.Answer).To(Equal(ledger.Answer{Synced: true, Objects: map[string]int64{"deployments.apps": 0, "secrets": 0}, Missing: []string{"a", "b.apps"}}))
+}
+
+func TestSpreadOver(t *testing.T) {
+	below := 0
+	for i := range 1000 {
+		part := spreadOver(types.UID(fmt.Sprint("target-", i)), time.Minute)
+		if part < 0 || part >= time.Minute {
+			t.Fatalf("%v", part)
+		}
+		if part < time.Minute/2 {
+			below++
+		}
+	}
+	if below < 300 || below > 700 {
+		t.Errorf("%d of 1000 are in the first half", below)
+	}
+}
