@@ -23,6 +23,7 @@ import (
 	"slices"
 	"strings"
 	gosync "sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -400,9 +401,10 @@ func TestWatcher(t *testing.T) {
 	f.sync.copies = []objectsync.Copy{newCopy("one", healthy)}
 	f.expect(t, "the first copy", "GET", "POST")
 	store, _ := newTestStore(t, "one")
-	known := []types.UID{syncTarget}
+	var known atomic.Pointer[[]types.UID]
+	known.Store(&[]types.UID{syncTarget})
 	watcher, err := NewWatcher(WatcherOptions{
-		Location: f.Location, Store: store, Sealer: sealer, KnownSyncTargets: func() ([]types.UID, bool) { return known, true }, Clock: f.clock, Log: logr.Discard(),
+		Location: f.Location, Store: store, Sealer: sealer, KnownSyncTargets: func() ([]types.UID, bool) { return *known.Load(), true }, Clock: f.clock, Log: logr.Discard(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -434,7 +436,7 @@ func TestWatcher(t *testing.T) {
 	if err := watcher.sweep(t.Context()); err != nil || !exists() {
 		t.Error("the states of a SyncTarget in the ledger were deleted", err)
 	}
-	known = nil
+	known.Store(&[]types.UID{})
 	if err := watcher.sweep(t.Context()); err != nil || exists() {
 		t.Error("the states of a SyncTarget that is gone are still there", err)
 	}

@@ -225,8 +225,8 @@ func TestStatesOfCopiesAreReadWhenTheyHaveChanged(t *testing.T) {
 		{"the first", 5, states("one", 5), 1, "one"},
 		{"no newer ones", 5, states("unseen", 6), 0, "one"},
 		{"forged ones", 7, forged, 1, "one"},
-		{"earlier ones that were put back", 7, states("one", 5), 1, "one"},
 		{"newer ones", 7, states("two", 7), 1, "two"},
+		{"earlier ones that were put back", 8, states("one", 5), 1, "two"},
 		{"even newer ones than the report says", 8, states("three", 9), 1, "three"},
 		{"the report says so too", 9, states("three", 9), 0, "three"},
 	} {

@@ -202,12 +202,15 @@ func TestManyReasons(t *testing.T) {
 	for i := range 3 * maxGroups {
 		copies = append(copies, newCopy(deployments, i, failed(fmt.Sprint("Reason", i), "no")))
 	}
-	copies = append(copies, newCopy(configMaps, 0, failed("not a reason", "no")), newCopy(configMaps, 1, synced(health.Current, "")))
-	set := roundTrip(t, copies)
-	for _, c := range copies[:len(copies)-1] {
+	set := roundTrip(t, append(copies, newCopy(configMaps, 1, synced(health.Current, ""))))
+	for _, c := range copies {
 		if got, _ := set.State(c.Resource.GroupResource(), c.Key, c.Version); got.Failure == nil || got.Failure.Reason != c.State.Failure.Reason && got.Failure.Reason != objectsync.ReasonFailed {
 			t.Errorf("%s: got %+v", c.State.Failure.Reason, got.Failure)
 		}
+	}
+	invalid := newCopy(configMaps, 0, failed("not a reason", "no"))
+	if got, _ := roundTrip(t, []objectsync.Copy{invalid}).State(configMaps.GroupResource(), invalid.Key, objectsync.Version{}); got.Failure == nil || got.Failure.Reason != objectsync.ReasonFailed {
+		t.Errorf("got %+v", got.Failure)
 	}
 }
 
