@@ -250,7 +250,7 @@ func TestAMailboxIsGainedAndLost(t *testing.T) {
 // Many mailboxes are gained with one list of each resource.
 func TestManyMailboxesAreGained(t *testing.T) {
 	tier.Thorough(t)
-	f := newNeedingHub(t, func(*kcpShard) []logicalcluster.Name { return nil })
+	f := newNeedingHub(t, func(first *kcpShard) []logicalcluster.Name { return []logicalcluster.Name{first.own} })
 	all := []logicalcluster.Name{f.first.own, twin}
 	for number := range 5 {
 		made, err := framework.CreateWorkspace(t.Context(), f.first.Config, providerWorkspace, fmt.Sprint("needs-", number), providerWorkspace+":"+bootstrap.WorkspaceType)
@@ -267,7 +267,8 @@ func TestManyMailboxesAreGained(t *testing.T) {
 	for _, mailbox := range all {
 		f.eventually(func() mailboxes.BindingState { return f.hub.BindingState(mailbox) }).Should(Equal(mailboxes.BindingPresent))
 	}
-	f.Expect(f.countCached()).To(BeZero())
+	f.eventually(f.value(f.first.own, "needs-many")).Should(Equal(f.first.own.String()))
+	f.eventually(f.countCached).Should(Equal(f.countIn(f.first.own)))
 	f.proxy.take()
 	f.need(true, all...)
 	f.hub.RecheckNeeds()

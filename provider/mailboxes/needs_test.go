@@ -119,7 +119,13 @@ func (s *fakeShard) takeListed() (listed []string) {
 // The objects of a foreign mailbox are not held, and no event of them arrives.
 func TestForeignMailboxes(t *testing.T) {
 	g := NewWithT(t)
-	shard := newFakeShard(t, caches{bindingsResource: bindings(here, there), configMaps: {ofMailbox(here, "a", "1"), ofMailbox(there, "a", "2")}})
+	// A decoder would refuse an object without a kind.
+	undecodable := func(name, version string) *unstructured.Unstructured {
+		made := ofMailbox(there, name, version)
+		delete(made.Object, "kind")
+		return made
+	}
+	shard := newFakeShard(t, caches{bindingsResource: bindings(here, there), configMaps: {ofMailbox(here, "a", "1"), undecodable("a", "2")}})
 	mailboxes := startNeeding(t, needing(here), &labelPolicy{}, shard)
 	theirs := &recorder{}
 	mailboxes.Subscribe(configMaps, there, theirs)
@@ -132,8 +138,8 @@ func TestForeignMailboxes(t *testing.T) {
 	g.Expect(mailboxes.BindingState(there)).To(Equal(BindingPresent), "bindings are cached of all")
 
 	g.Eventually(func() int { return shard.watchers(configMaps) }).Should(Equal(1))
-	shard.tell(configMaps, "ADDED", ofMailbox(there, "b", "3"))
-	shard.tell(configMaps, "DELETED", ofMailbox(there, "a", "4"))
+	shard.tell(configMaps, "ADDED", undecodable("b", "3"))
+	shard.tell(configMaps, "DELETED", undecodable("a", "4"))
 	shard.tell(configMaps, "MODIFIED", ofMailbox(here, "a", "5"))
 	g.Eventually(heldOf(mailboxes, here)).Should(ConsistOf("a 5"))
 	g.Expect(heldOf(mailboxes, there)()).To(BeEmpty())
