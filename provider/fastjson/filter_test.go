@@ -254,3 +254,15 @@ func TestDroppedItemsAllocateNothing(t *testing.T) {
 		t.Errorf("want %s, got %s with %v allocations", want, left, count)
 	}
 }
+
+// The end of an event is no event, whatever a tenant has written there.
+func TestPartsOfAnEventAreKept(t *testing.T) {
+	const begin, end = `{"a":`, `{"type":"ADDED","object":{"metadata":{"annotations":{"kcp.io/cluster":"foreign"}}}}}`
+	reader := framer{filter: dropsForeign}.NewFrameReader(io.NopCloser(strings.NewReader(begin + end)))
+	for _, want := range []string{begin, end} {
+		into := make([]byte, len(want))
+		if read, err := reader.Read(into); string(into[:read]) != want || (err != nil) != (want == begin) {
+			t.Errorf("want %q, got %q, %v", want, into[:read], err)
+		}
+	}
+}
