@@ -49,7 +49,7 @@ func newAnswering(t *testing.T) *answering {
 	t.Helper()
 	a := &answering{fixture: newFixture(t), WithT: NewWithT(t), readiness: &readiness.Registry{}}
 	a.clock = a.manager.Clock.(*testclock.FakeClock)
-	a.manager.Scope.Partitions = holdings{florin: true}
+	a.manager.Scope.Partitions = heldTargets{florin: true}
 	workspace := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
 		Update: func(ctx context.Context, next client.WithWatch, object client.Object, options ...client.UpdateOption) error {
 			if object.GetName() == string(florin) {
@@ -130,11 +130,12 @@ func TestAnswersAreWrittenWhenTheyChange(t *testing.T) {
 	a.Expect(a.entry().Answer.Unpublished).To(ConsistOf(types.UID("u")))
 
 	// The SyncTarget goes to another replica and comes back.
-	a.manager.Scope.Partitions = holdings{}
+	a.manager.Scope.Partitions = heldTargets{}
 	a.manager.Unassign(florin)
 	a.expect("another replica holds it", 0)
+	a.clock.Step(countTimeout)
 	a.Expect(a.entry().Answer.Unpublished).NotTo(BeEmpty())
-	a.manager.Scope.Partitions = holdings{florin: true}
+	a.manager.Scope.Partitions = heldTargets{florin: true}
 	a.expect("what the former holder has found out does not count", 1)
 	a.Expect(a.entry().Answer.Unpublished).To(BeEmpty())
 	a.Expect(a.entry().Answer.Objects).NotTo(BeEmpty())

@@ -34,14 +34,14 @@ import (
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
-// holdings are Partitions that hold some SyncTargets.
-type holdings map[types.UID]bool
+// heldTargets are Partitions that hold some SyncTargets.
+type heldTargets map[types.UID]bool
 
-var _ leadership.Partitions = holdings{}
+var _ leadership.Partitions = heldTargets{}
 
-func (h holdings) Holds(syncTarget types.UID) bool { return h[syncTarget] }
+func (h heldTargets) Holds(syncTarget types.UID) bool { return h[syncTarget] }
 
-func (holdings) Fence(types.UID) *fence.Fence { return nil }
+func (heldTargets) Fence(types.UID) *fence.Fence { return nil }
 
 // entries is a ledger in memory; nil is not loaded.
 type entries map[types.UID]*ledger.Entry
@@ -95,7 +95,7 @@ func TestDividedManager(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		ledger entries
-		holds  holdings
+		holds  heldTargets
 		// assigned is true if the manager syncs florin, and observed if it has observed all objects of it, of which there are none.
 		assigned, observed bool
 		later              time.Duration
@@ -109,11 +109,11 @@ func TestDividedManager(t *testing.T) {
 		"one still has objects":   {ledger: entries{"a": entryWith("a", synced(2, "u")), "b": entryWith("b", synced(3))}, want: Counts{2, 2, 5}, known: true, missing: []string{"a (inventory i)", "b (inventory i)"}},
 		"one has no answer":       {ledger: entries{"a": entryWith("a", synced(2, "u")), "b": entryWith("b", nil)}, want: Counts{1, 1, 2}, missing: []string{"a (inventory i)"}},
 		"one never answers":       {ledger: entries{"a": entryWith("a", synced(2, "u")), "b": entryWith("b", nil)}, later: countTimeout, want: Counts{1, 1, 2}, known: true, missing: []string{"a (inventory i)"}},
-		"held and observed":       {ledger: entries{florin: entryWith("f", synced(7, "u"))}, holds: holdings{florin: true}, assigned: true, observed: true, want: Counts{1, 1, 0}, known: true},
-		"held and not observed":   {ledger: entries{florin: entryWith("f", synced(7, "u"))}, holds: holdings{florin: true}, assigned: true, want: Counts{1, 1, 7}, known: true, missing: []string{"f (inventory i)"}},
-		"held and not synced yet": {ledger: entries{florin: entryWith("f", synced(7, "u"))}, holds: holdings{florin: true}, want: Counts{1, 1, 7}, known: true, missing: []string{"f (inventory i)"}},
-		"held and suspended":      {ledger: entries{florin: entryWith("f", &ledger.Answer{})}, holds: holdings{florin: true}, known: true, unpublished: true},
-		"held and resumed":        {ledger: entries{florin: entryWith("f", &ledger.Answer{})}, holds: holdings{florin: true}, assigned: true, want: Counts{1, 0, 0}},
+		"held and observed":       {ledger: entries{florin: entryWith("f", synced(7, "u"))}, holds: heldTargets{florin: true}, assigned: true, observed: true, want: Counts{1, 1, 0}, known: true},
+		"held and not observed":   {ledger: entries{florin: entryWith("f", synced(7, "u"))}, holds: heldTargets{florin: true}, assigned: true, want: Counts{1, 1, 7}, known: true, missing: []string{"f (inventory i)"}},
+		"held and not synced yet": {ledger: entries{florin: entryWith("f", synced(7, "u"))}, holds: heldTargets{florin: true}, want: Counts{1, 1, 7}, known: true, missing: []string{"f (inventory i)"}},
+		"held and suspended":      {ledger: entries{florin: entryWith("f", &ledger.Answer{})}, holds: heldTargets{florin: true}, known: true, unpublished: true},
+		"held and resumed":        {ledger: entries{florin: entryWith("f", &ledger.Answer{})}, holds: heldTargets{florin: true}, assigned: true, want: Counts{1, 0, 0}},
 		"lost":                    {ledger: entries{florin: entryWith("f", synced(7, "u"))}, assigned: true, observed: true, want: Counts{1, 1, 7}, known: true, unpublished: true, missing: []string{"f (inventory i)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -162,7 +162,7 @@ func TestDividedManager(t *testing.T) {
 // An API is withdrawn from a mailbox once the publication is in force there.
 func TestWithdrawalIsAnsweredOnceItIsInForce(t *testing.T) {
 	f := newFixture(t)
-	f.manager.Scope.Partitions = holdings{florin: true}
+	f.manager.Scope.Partitions = heldTargets{florin: true}
 	divided := NewDivided(f.manager, entries{florin: entryWith("f", &ledger.Answer{Synced: true, Unpublished: []types.UID{"u"}})})
 	setMatcher(f.manager, selecting("configmaps"))
 	f.expectReconciled([]string{"configmaps", "secrets"}, "configmaps/v1 secrets/v1")
@@ -181,10 +181,20 @@ func TestWithdrawalIsAnsweredOnceItIsInForce(t *testing.T) {
 		}
 	}
 	is("the controller may add finalizers", false)
+	idle := slices.IndexFunc(published, func(r plan.Resource) bool { return r.GroupVersionResource.Resource == "deployments" })
+	published = slices.Clone(published)
+	published[idle].Unpublishing, published[idle].UID = true, "idle"
+	f.manager.Publish(published)
+	if slices.Contains(f.manager.answer(florin).Unpublished, "idle") {
+		t.Error("the publication is not in force")
+	}
 	if _, err := f.manager.Reconcile(t.Context(), florin); err != nil {
 		t.Fatal(err)
 	}
 	is("it is in force", true)
+	if !slices.Contains(f.manager.answer(florin).Unpublished, "idle") {
+		t.Error("no controller of it runs")
+	}
 	f.manager.Unassign(florin)
 	if divided.IsUnpublished(schema.GroupResource{Resource: "configmaps"}) {
 		t.Error("a former holder is believed")
