@@ -1,0 +1,77 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+
+package controllers
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/internal/leadership"
+	"github.com/synchub-dev/synchub/provider/fence"
+	"github.com/synchub-dev/synchub/provider/partitions"
+)
+
+// heldPartition is the partition of a replica.
+type heldPartition int
+
+func (p heldPartition) Holds(syncTarget types.UID) bool { return partitions.Of(syncTarget) == int(p) }
+func (heldPartition) Fence(types.UID) *fence.Fence      { return nil }
+
+func TestNeededMailboxes(t *testing.T) {
+	elected := make(chan struct{})
+	needed := newNeededMailboxes(leadership.Scope{Elected: elected, Partitions: heldPartition(partitions.Of("own"))})
+	var rechecked []logicalcluster.Name
+	needed.recheck = func(mailboxes ...logicalcluster.Name) { rechecked = append(rechecked, mailboxes...) }
+	other := types.UID("other")
+	for partitions.Of(other) == partitions.Of("own") {
+		other += "x"
+	}
+	expect := func(what string, mailbox logicalcluster.Name, want bool) {
+		t.Helper()
+		if got := needed.needs(mailbox); got != want {
+			t.Errorf("%s: %t", what, got)
+		}
+	}
+	expect("a mailbox that the ledger lacks", "m1", false)
+	if !needed.set("own", "m1") || !needed.set(other, "m2") || needed.set("own", "m1") {
+		t.Error("set tells changes only")
+	}
+	expect("an own one", "m1", true)
+	expect("a foreign one", "m2", false)
+	needed.partitionChanged(partitions.Of(other))
+	if !slices.Equal(rechecked, []logicalcluster.Name{"m2"}) {
+		t.Errorf("rechecked %v", rechecked)
+	}
+	// The mailbox was made anew.
+	needed.set("own", "m3")
+	expect("the former one", "m1", false)
+	expect("the next one", "m3", true)
+	needed.set("own", "")
+	expect("that of a SyncTarget that is gone", "m3", false)
+	if needed.needsWorkload("w") {
+		t.Error("a replica that does not lead places something")
+	}
+	close(elected)
+	expect("the leader", "m2", true)
+	if !needed.needsWorkload("w") {
+		t.Error("the leader places nothing")
+	}
+}
