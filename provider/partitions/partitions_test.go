@@ -256,6 +256,51 @@ func TestPartitions(t *testing.T) {
 	f.Expect(leases.Items).To(HaveLen(Count))
 }
 
+// A replica whose clock is five minutes off shows that in the Leases that it holds. Nobody believes it: a Lease is old if it was not renewed for
+// its duration by the own clock.
+func TestClocks(t *testing.T) {
+	tier.Thorough(t)
+	f := &fleet{WithT: NewWithT(t), t: t, config: suite.Target(t).Config}
+	f.believe("punctual")
+	for number, off := range []time.Duration{-5 * time.Minute, 5 * time.Minute} {
+		name := fmt.Sprintf("%s-%02d", leasePrefix, number)
+		leases, err := coordinationv1client.NewForConfig(f.config)
+		f.Expect(err).NotTo(HaveOccurred())
+		_ = leases.Leases(metav1.NamespaceDefault).Delete(t.Context(), name, metav1.DeleteOptions{})
+		renewing, stop := context.WithCancel(t.Context())
+		spec := func() coordinationv1.LeaseSpec {
+			return coordinationv1.LeaseSpec{HolderIdentity: new("off"), LeaseDurationSeconds: new(int32(8)), RenewTime: &metav1.MicroTime{Time: time.Now().Add(off)}}
+		}
+		lease, err := leases.Leases(metav1.NamespaceDefault).Create(t.Context(), &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec()}, metav1.CreateOptions{})
+		f.Expect(err).NotTo(HaveOccurred())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			ticker := time.NewTicker(time.Second)
+			defer ticker.Stop()
+			for {
+				select {
+				case <-renewing.Done():
+					return
+				case <-ticker.C:
+				}
+				lease.Spec = spec()
+				if updated, err := leases.Leases(metav1.NamespaceDefault).Update(t.Context(), lease, metav1.UpdateOptions{}); err == nil {
+					lease = updated
+				}
+			}
+		}()
+		punctual := f.start("punctual", f.names)
+		f.Eventually(punctual.Held).WithTimeout(time.Minute).Should(BeNumerically(">=", Count-1))
+		f.Consistently(punctual.all[number].isHeld).WithTimeout(12*time.Second).Should(BeFalse(), "%s", off)
+		stop()
+		<-ended
+		f.Eventually(punctual.all[number].isHeld).WithTimeout(time.Minute).Should(BeTrue(), "%s", off)
+		punctual.end()
+		<-punctual.ended
+	}
+}
+
 // A context of a fence decides, in place of the fence of the transport.
 func TestFence(t *testing.T) {
 	g := NewWithT(t)

@@ -119,9 +119,9 @@ type world struct {
 	inventory *installation.Inventory
 	// hosting is the cluster of the hub, and cluster that of the agent.
 	hosting, cluster *servers.Target
-	proxy     *faults.Proxy
-	process   *servers.Process
-	metrics   string
+	proxy            *faults.Proxy
+	process          *servers.Process
+	metrics          string
 	// mailbox is an administrator's config for the mailbox, and agent the agent's own.
 	mailbox, agent *rest.Config
 }

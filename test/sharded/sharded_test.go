@@ -70,6 +70,7 @@ func TestSharded(t *testing.T) {
 	h.expectPlacement(t)
 	h.expectMovesWithoutWrites(t)
 	h.expectKilledReplaced(t)
+	h.expectPausedHarmless(t)
 	h.expectEmptiedRegistrySurvived(t)
 	h.expectDeletion(t)
 }
@@ -393,6 +394,31 @@ func (h *hub) expectKilledReplaced(t *testing.T) {
 		h.edit(t)
 		h.expectEdition(t)
 	}
+}
+
+// expectPausedHarmless pauses a replica until others have its partitions, and lets it go on.
+func (h *hub) expectPausedHarmless(t *testing.T) {
+	t.Helper()
+	paused, others := h.replicas[0], h.replicas[1:]
+	h.Expect(paused.Pause()).To(Succeed())
+	h.edit(t)
+	h.expectEdition(t)
+	h.replicas = others
+	written, placed := h.writes(t), h.versions(t)
+	h.Expect(paused.Resume()).To(Succeed())
+	// It ends if it led. Otherwise it finds that it holds nothing, and takes part again.
+	h.Eventually(func() bool {
+		samples, err := paused.Metrics(t.Context())
+		return paused.Ended() || err == nil && samples["synchub_partitions_held"] == 0
+	}).WithTimeout(patience).Should(BeTrue())
+	h.Expect(h.versions(t)).To(Equal(placed))
+	h.Expect(h.writes(t)).To(Equal(written))
+	if paused.Ended() {
+		h.startReplica(t)
+	} else {
+		h.replicas = append([]*installation.Hub{paused}, others...)
+	}
+	h.Eventually(func() []int { return h.held(t) }).WithTimeout(patience).Should(HaveEach(BeNumerically(">", 0)))
 }
 
 // expectEmptiedRegistrySurvived deletes the Leases by which replicas announce themselves.
