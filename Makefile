@@ -39,6 +39,7 @@ UPGRADE_FROM ?= 4cd57f072567cd56d8b95c14d1974ddb0f257ab7
 TARGETS      ?= 300
 RESOURCES    ?= 1
 REPLICAS     ?= 1
+SHARDED      ?= false
 SCALE_TIMEOUT ?= 2h
 
 # TOOLS=download downloads the programs that their projects publish, instead of building them.
@@ -210,10 +211,10 @@ test-e2e: test-tools ## Run all end-to-end tests; FOCUS=<regular expression> sel
 	$(e2e_tests)
 
 .PHONY: test-scale
-test-scale: ## Run REPLICAS (1) of the hub with TARGETS (300) targets and measure them: about half an hour; the report is logs/scale.md
+test-scale: ## Run REPLICAS (1) of the hub, which divide the targets with SHARDED=true, with TARGETS (300) targets and measure them: about half an hour; the report is logs/scale.md
 	$(buildtools) -for test
 	go build $(BUILD_FLAGS) -o bin/synchub ./cmd/synchub
-	go test ./test/scale -count=1 -timeout $(SCALE_TIMEOUT) -v -args -targets=$(TARGETS) -resources=$(RESOURCES) -replicas=$(REPLICAS) -commit=$(VERSION)
+	go test ./test/scale -count=1 -timeout $(SCALE_TIMEOUT) -v -args -targets=$(TARGETS) -resources=$(RESOURCES) -replicas=$(REPLICAS) -sharded=$(SHARDED) -commit=$(VERSION)
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz test for FUZZTIME (10s)

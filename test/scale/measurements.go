@@ -24,6 +24,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/synchub-dev/synchub/provider/partitions"
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
@@ -85,16 +86,19 @@ func (f Measurements) rows() [][2]string {
 		[2]string{"of these, statuses of SyncTargets written", fmt.Sprintf("%.0f", f.StatusWrites())},
 		[2]string{"one target started, lost, back and removed without a request to another", map[bool]string{true: "yes", false: "no, or not reached"}[f.Isolated]})
 	for i, replica := range f.Replicas {
-		name := "leader, with standbys"
-		if i > 0 {
+		name, of := "leader, with standbys", ""
+		switch {
+		case replica.Partitions > 0:
+			name, of = fmt.Sprintf("replica %d", i), fmt.Sprintf(", %.0f of %d partitions", replica.Partitions, partitions.Count)
+		case i > 0:
 			name = fmt.Sprintf("standby %d", i)
 		}
 		rows = append(rows, [2]string{name + " at rest: processor, resident memory, requests per minute",
-			fmt.Sprintf("%.2f %% of a core, %.0f MiB, %.0f", 100*replica.IdleCPU, replica.ResidentBytes/mebi, replica.Requests)})
+			fmt.Sprintf("%.2f %% of a core, %.0f MiB, %.0f%s", 100*replica.IdleCPU, replica.ResidentBytes/mebi, replica.Requests, of)})
 	}
 	if len(f.Replicas) > 0 {
-		rows = append(rows, [2]string{"filling the caches of all standbys", seconds(f.StandbysReady)},
-			[2]string{"from kill -9 of the leader until the last target has a change made meanwhile, with the lease duration of 15 s", seconds(f.TakenOver)})
+		rows = append(rows, [2]string{"filling the caches of all other replicas", seconds(f.StandbysReady)},
+			[2]string{"from kill -9 of the first replica until the last target has a change made meanwhile, with the lease duration of 15 s", seconds(f.TakenOver)})
 	}
 	return rows
 }

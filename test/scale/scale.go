@@ -57,7 +57,9 @@ type Config struct {
 	// Targets is the number of targets at the beginning, and Objects the number of objects for each. Resources is the
 	// number of resources to sync, at least 1 and at most [MostResources].
 	Targets, Objects, Resources int
-	// Replicas is how many replicas there are in the end, and StartReplica starts one. Below 2 there is only Hub.
+	// Replicas is how many replicas there are in the end, and StartReplica starts one. Below 2 there is only Hub. Sharded says that they divide
+	// the targets among them; otherwise Hub leads, and the others are warm standbys.
+	Sharded      bool
 	Replicas     int
 	StartReplica func() (*installation.Hub, error)
 	// Quiet is how long the idle fleet is measured.

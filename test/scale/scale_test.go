@@ -40,7 +40,8 @@ var (
 	targets = flag.Int("targets", 300, "how many targets there are")
 	objects = flag.Int("objects", 10, "how many objects each of them gets")
 	synced  = flag.Int("resources", 1, fmt.Sprintf("of how many resources objects are synced, at most %d", scale.MostResources))
-	count   = flag.Int("replicas", 1, "how many replicas of the hub there are in the end; one leads, the others are warm standbys")
+	count   = flag.Int("replicas", 1, "how many replicas of the hub there are in the end; see -sharded")
+	sharded = flag.Bool("sharded", false, "whether the replicas divide the targets among them")
 	quiet   = flag.Duration("quiet", time.Minute, "for how long the quiet fleet is measured")
 	commit  = flag.String("commit", "unknown", "what is tested, for the report")
 	report  = flag.String("report", "", "where the report is written (default: logs/scale.md)")
@@ -81,7 +82,11 @@ func TestScale(t *testing.T) {
 func prepare(ctx context.Context, t *testing.T) scale.Config {
 	t.Helper()
 	progress := func(line string) { t.Log(time.Now().Format(time.TimeOnly), line) }
-	staged, err := benchenv.New(ctx, benchenv.Options{Name: "scale", IdleRequests: scale.IdleRequests, Progress: progress})
+	options := benchenv.Options{Name: "scale", IdleRequests: scale.IdleRequests, Progress: progress}
+	if *sharded {
+		options.HubArguments = []string{"--coordination", "sharded"}
+	}
+	staged, err := benchenv.New(ctx, options)
 	t.Cleanup(func() {
 		logs, err := staged.Close(ctx, t.Failed())
 		if err != nil || logs != "" {
@@ -92,7 +97,7 @@ func prepare(ctx context.Context, t *testing.T) scale.Config {
 	NewWithT(t).Expect(framework.Apply(ctx, staged.Targets[benchenv.Hosting].Config, scale.Publication)).To(Succeed())
 	return scale.Config{
 		Installation: staged.Installation, Hub: staged.Hub, Inventory: staged.Inventory, Fleet: staged.Fleet,
-		Targets: *targets, Objects: *objects, Resources: *synced, Quiet: *quiet, Replicas: *count,
+		Targets: *targets, Objects: *objects, Resources: *synced, Quiet: *quiet, Replicas: *count, Sharded: *sharded,
 		StartReplica: func() (*installation.Hub, error) { return staged.StartReplica() },
 		Profile:      func(ctx context.Context) error { return profile(ctx, t, staged.ProfilingAddress) },
 		Progress:     func(format string, args ...any) { progress(fmt.Sprintf(format, args...)) },

@@ -55,6 +55,8 @@ type Options struct {
 	Clusters map[string]servers.TargetOptions
 	// IdleRequests are the requests to targets of the fleet that count as idle.
 	IdleRequests fleet.IdleRequests
+	// HubArguments are given to each replica.
+	HubArguments []string
 	// Progress receives progress messages.
 	Progress func(string)
 }
@@ -95,6 +97,7 @@ func New(ctx context.Context, options Options) (*Env, error) {
 	if err != nil {
 		return s, err
 	}
+	s.Installation.HubArguments = options.HubArguments
 	port, err := servers.FreePort()
 	if err != nil {
 		return s, err
