@@ -31,6 +31,7 @@ import (
 
 	"github.com/synchub-dev/synchub/apis/config/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
+	"github.com/synchub-dev/synchub/provider/partitions"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 	"github.com/synchub-dev/synchub/provider/tracing/otlp"
 )
@@ -43,9 +44,6 @@ var (
 
 // minDelay is the shortest delay before the hub believes that an object is gone.
 const minDelay = time.Second
-
-// partitionRetryPeriod is the time between two tries to get or renew the Lease of a partition, with sharded coordination.
-const partitionRetryPeriod = 2 * time.Second
 
 // Validate returns the problems of the settings, each with the path of its field. It reads no files.
 func Validate(s *v1alpha1.HubConfiguration) field.ErrorList {
@@ -103,7 +101,7 @@ func validateCoordination(s *v1alpha1.HubConfiguration) field.ErrorList {
 	if s.LeaderElection.Standby == v1alpha1.StandbyCold {
 		problems = append(problems, field.Invalid(path, s.Coordination, fmt.Sprintf("cannot be used with %s: %s, since each replica works", election.Child("standby"), v1alpha1.StandbyCold)))
 	}
-	if renew, limit := s.LeaderElection.RenewDeadline.Duration, time.Duration(leaderelection.JitterFactor*float64(partitionRetryPeriod)); renew <= limit {
+	if renew, limit := s.LeaderElection.RenewDeadline.Duration, time.Duration(leaderelection.JitterFactor*float64(partitions.RetryPeriod)); renew <= limit {
 		problems = append(problems, field.Invalid(election.Child("renewDeadline"), renew.String(), fmt.Sprintf("must be longer than %s with %s: %s", limit, path, s.Coordination)))
 	}
 	return problems
