@@ -17,8 +17,10 @@ limitations under the License.
 package partitions
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -81,6 +83,15 @@ func TestDivide(t *testing.T) {
 	}
 	if divide(nil).first != [Count]string{} {
 		t.Error("nobody lives, and has partitions")
+	}
+}
+
+// The division must stay the same, so that replicas of two releases divide alike while one replaces the other. The capacity model, which
+// has a copy of the code, expects the same digest.
+func TestAssignIsTheSameInEachRelease(t *testing.T) {
+	holders := assign([]string{"a", "b", "c", "d", "e", "f", "g"})
+	if digest := fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(holders[:], "")))); digest[:16] != "9a8ad0328aca5f10" {
+		t.Errorf("the digest of %v is %s", holders, digest)
 	}
 }
 

@@ -17,6 +17,7 @@ limitations under the License.
 package spread
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"hash/fnv"
@@ -27,8 +28,8 @@ import (
 // PartitionCount is the number of partitions of the hub, in provider/partitions.
 const PartitionCount = 64
 
-// Partitions simulates how the hub divides SyncTargets, in provider/partitions: each belongs to a partition, and rendezvous hashing by
-// SHA-256 says which replica should hold the partition.
+// Partitions simulates how the hub divides SyncTargets, in provider/partitions: each belongs to a partition, and rendezvous hashing with
+// bounded loads says which replica should hold the partition.
 type Partitions struct {
 	Names Names
 }
@@ -61,7 +62,7 @@ func sizesOf(syncTargets []string) (sizes partitionSizes) {
 
 // divide returns the load of replicas. joined are those and one more.
 func (s partitionSizes) divide(names, joined []string) Load {
-	before, after := holders(names), holders(joined)
+	before, after := assign(names), assign(joined)
 	load := Load{Largest: s.largest(before)}
 	for partition, size := range s {
 		if before[partition] != after[partition] {
@@ -74,7 +75,7 @@ func (s partitionSizes) divide(names, joined []string) Load {
 	}
 	for lost := range names {
 		left := slices.Delete(slices.Clone(names), lost, lost+1)
-		load.AfterLoss = max(load.AfterLoss, s.largest(holders(left)))
+		load.AfterLoss = max(load.AfterLoss, s.largest(assign(left)))
 	}
 	return load
 }
@@ -89,14 +90,28 @@ func (s partitionSizes) largest(holders [PartitionCount]string) (largest int) {
 	return largest
 }
 
-// holders returns the replica that should hold each partition.
-func holders(names []string) (holders [PartitionCount]string) {
+// assign divides partitions by rendezvous hashing with bounded loads, as provider/partitions does: the pairs of a partition and a replica
+// are taken by their weight, the greatest first, and no replica gets more than an even share, rounded up.
+func assign(living []string) (holders [PartitionCount]string) {
+	type pair struct {
+		weight    uint64
+		partition uint32
+		replica   string
+	}
+	pairs := make([]pair, 0, PartitionCount*len(living))
 	for partition := range uint32(PartitionCount) {
-		var greatest uint64
-		for _, name := range names {
-			if weight := weight(partition, name); holders[partition] == "" || weight > greatest {
-				holders[partition], greatest = name, weight
-			}
+		for _, replica := range living {
+			pairs = append(pairs, pair{weight(partition, replica), partition, replica})
+		}
+	}
+	slices.SortFunc(pairs, func(a, b pair) int {
+		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.replica, b.replica), cmp.Compare(a.partition, b.partition))
+	})
+	held := map[string]int{}
+	for _, one := range pairs {
+		if holders[one.partition] == "" && held[one.replica] < (PartitionCount+len(living)-1)/len(living) {
+			holders[one.partition] = one.replica
+			held[one.replica]++
 		}
 	}
 	return holders

@@ -17,6 +17,8 @@ limitations under the License.
 package spread
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -99,6 +101,14 @@ func TestPartitionsAreDividedAsAWhole(t *testing.T) {
 // The library hashes by FNV-1a, whose high bits follow from the last characters only a little. Numbered names differ in the
 // last character, so one of three replicas gets half of the SyncTargets. If this fails, the library has become better: say so
 // in docs/scaling.md.
+// The hub's test of provider/partitions expects the same digest.
+func TestPartitionsAreDividedAsByTheHub(t *testing.T) {
+	holders := assign([]string{"a", "b", "c", "d", "e", "f", "g"})
+	if digest := fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(holders[:], "")))); digest[:16] != "9a8ad0328aca5f10" {
+		t.Errorf("the digest of %v is %s", holders, digest)
+	}
+}
+
 func TestNumberedNamesAreDividedUnevenly(t *testing.T) {
 	hrw := Simulation{Sharder: sharder.NewHRW(), Names: StatefulSetPods}.Divide(3000, 3)
 	if hrw.Largest < 1400 {
