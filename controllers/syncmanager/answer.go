@@ -73,8 +73,10 @@ func (m *Manager) isUnpublishedBy(state *targetState, resource plan.Resource, pu
 	if !resource.Unpublishing || resource.UID == "" || state.isPreparing() {
 		return false
 	}
+	// A mailbox that this replica has just begun to need is listed later than its configs.
+	_, isListed := m.Mailboxes.List(resource.GroupVersionResource, state.currentTarget().Mailbox)
 	state.lock.Lock()
-	hasApplied := state.configsKnown && state.appliedMatcher == state.matcher && state.appliedPublication == publication
+	hasApplied := isListed && state.configsKnown && state.appliedMatcher == state.matcher && state.appliedPublication == publication
 	isOver := !m.Clock.Now().Before(state.assignedAt.Add(countTimeout))
 	state.lock.Unlock()
 	return (hasApplied || isOver) && !m.mayHaveFinalizers(state, resource)

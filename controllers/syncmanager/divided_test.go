@@ -191,7 +191,9 @@ func TestWithdrawalIsAnsweredOnceItIsInForce(t *testing.T) {
 	if _, err := f.manager.Reconcile(t.Context(), florin); err != nil {
 		t.Fatal(err)
 	}
-	is("it is in force", true)
+	is("it is in force, but the objects of the mailbox are not listed", false)
+	f.manager.Clock.(*testclock.FakeClock).Step(countTimeout)
+	is("the mailbox cannot be observed", true)
 	if !slices.Contains(f.manager.answer(florin).Unpublished, "idle") {
 		t.Error("no controller of it runs")
 	}

@@ -155,7 +155,11 @@ func (c *Controller) StopPartition(partition int) {
 	c.lock.Unlock()
 	var stopping gosync.WaitGroup
 	for _, syncTarget := range held {
-		stopping.Go(func() { c.release(syncTarget) })
+		stopping.Go(func() {
+			c.release(syncTarget)
+			// If it comes back, it must be found out anew.
+			c.Readiness.Forget(syncTarget)
+		})
 	}
 	stopping.Wait()
 }

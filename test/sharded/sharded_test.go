@@ -333,7 +333,14 @@ func (h *hub) expectPlacement(t *testing.T) {
 	for _, name := range []string{east, west} {
 		h.Expect(framework.Delete(t.Context(), h.inventory.Config, installation.SyncTargets, "", name)).To(Succeed())
 	}
+	h.Eventually(framework.List).WithContext(t.Context()).WithArguments(h.inventory.Config, installation.SyncTargets, "", "").WithTimeout(patience).Should(HaveLen(count))
+	for _, replica := range h.replicas {
+		h.Expect(replica.WaitIdle(t.Context(), 2*time.Second, boundedByTime...)).To(Succeed())
+	}
 }
+
+// boundedByTime are the writes whose rate the hub limits, however much changes.
+var boundedByTime = []string{"syncerconfigs/status", "edgeplacements/status", "locations/status"}
 
 // registerHeldBy makes SyncTargets until one has a holder that is wanted, and returns its name. Their UIDs are random.
 func (h *hub) registerHeldBy(t *testing.T, name string, cluster *servers.Target, isWanted func(holder string) bool) string {
