@@ -18,8 +18,6 @@ package objectsync
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,7 +25,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
 
@@ -77,39 +74,4 @@ func TestMarkedStates(t *testing.T) {
 	if changed := states.recordMarked(key, outcome{unreadable: true}); changed {
 		t.Error("a mailbox that cannot be read changes what is known")
 	}
-}
-
-// The states of all copies can be listed. A copy that was made again with the same content is not taken for synced.
-func TestCopies(t *testing.T) {
-	h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, "{}")}, configMapsTravel)
-	copied := func(name, mark string) *unstructured.Unstructured {
-		h.put(configMapsV1, h.withNamespace(fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: NS, name: %s, annotations: {%s: %s}}, data: {x: y}}", name, ownership.MarkAnnotation, mark)))
-		return h.get(configMapsV1, h.namespace, name)
-	}
-	key := types.NamespacedName{Namespace: h.namespace, Name: "till"}
-	till := VersionOf(copied("till", "one"))
-	h.put(configMapsV1, h.withNamespace("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: NS, name: users}}"))
-	controller := h.running()[0]
-	h.until("the copy is synced", func() bool {
-		state, known := controller.ObjectState(key, till)
-		return known && state.Synced
-	})
-	h.until("the copy is listed", func() bool {
-		copies := controller.Copies()
-		return len(copies) == 1 && copies[0].Key == key && copies[0].Resource == configMapsV1 && copies[0].Version == till && copies[0].State.Synced && copies[0].State.Health.Status == health.Current
-	})
-	for name, version := range map[string]Version{"no version": {}, "another mark": {till.UID, "two"}, "a copy that was made again": {"other", till.Mark}} {
-		if state, known := controller.ObjectState(key, version); !known || state.Synced {
-			t.Errorf("%s is synced", name)
-		}
-	}
-	put(t, h.withNamespace("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: NS, name: taken}}"))
-	copied("taken", "one")
-	h.until("a copy that fails is listed", func() bool {
-		return slices.ContainsFunc(controller.Copies(), func(c Copy) bool {
-			return c.Key.Name == "taken" && c.Version == Version{} && !c.State.Synced && c.State.Failure != nil && c.State.Failure.Reason == ReasonConflict
-		})
-	})
-	h.drop(configMapsV1, h.namespace, "till")
-	h.until("a copy that is gone is not listed", func() bool { return len(controller.Copies()) == 1 })
 }
