@@ -20,4 +20,7 @@ limitations under the License.
 // client-go's dynamic client reads all data first for the kind, then to check that it is JSON, and only then for the
 // object. Decoding the response was most of the hub's cost of a write, and most of its cost of an event. client-go reads
 // watch events three more times: to find the end of the event, and twice for the envelope.
+//
+// [NewFilteringClient] makes clients that drop objects by an annotation. They find it in the text, so that a dropped object is not
+// decoded at all.
 package fastjson

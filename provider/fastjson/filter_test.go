@@ -126,7 +126,7 @@ func decodingOf(tb testing.TB, filter *Filter, stream io.Reader) *restclientwatc
 	return restclientwatch.NewDecoder(streaming.NewDecoder(reader, watchEventSerializer{defaultStreamSerializer(tb).Serializer}), fastSerializer{defaultSerializer(tb)})
 }
 
-// eventOf returns an event of a Deployment of a mailbox, and its resource version.
+// eventOf returns an event of a ConfigMap of a mailbox at a resource version.
 func eventOf(tb testing.TB, mailbox string, version int) []byte {
 	tb.Helper()
 	kind := fixtures.All()[0]

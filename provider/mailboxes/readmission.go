@@ -135,7 +135,7 @@ func (w *wildcardInformer) handlePlaceholder(entry any) bool {
 	}
 	w.log.V(1).Info("listed the objects of a readmitted mailbox", "mailbox", mailbox)
 	notifyReset(w.endpoint.owner.subscribers.get(subscriptionKey{w.resource, mailbox}))
-	if observer := w.endpoint.owner.observer.Load(); observer != nil {
+	if observer := w.endpoint.owner.observer.Load(); observer != nil && w.dropsForeign {
 		observer.OnReset(mailbox)
 	}
 	w.endpoint.owner.EnqueueReview(mailbox)
