@@ -92,7 +92,7 @@ func addCopyStates(hosting, holders manager.Manager, clusters *clusters, sync *s
 		return err
 	}
 	writer := copystates.NewWriter(copystates.WriterOptions{
-		Location: location, Sync: sync, Sealer: sealer, ObjectStates: &changed.copies, Context: scope.Context, Clock: clock.RealClock{}, Log: log,
+		Location: location, Sync: sync, Sealer: sealer, ObjectStates: &changed.copies, Holder: scope, Context: scope.Context, Clock: clock.RealClock{}, Log: log,
 	})
 	return errors.Join(hosting.Add(watcher), writer.Register(holders))
 }
