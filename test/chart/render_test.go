@@ -283,9 +283,9 @@ func TestReplicas(t *testing.T) {
 		set             string
 		contains, lacks []string
 	}{
-		"by default":  {contains: []string{"\n  replicas: 2\n", "--coordination=leader\n", "--standby=warm\n"}, lacks: []string{"kind: HorizontalPodAutoscaler", "verbs: [create, update]\n"}},
+		"by default":  {contains: []string{"\n  replicas: 2\n", "--coordination=leader\n", "--standby=warm\n"}, lacks: []string{"kind: HorizontalPodAutoscaler"}},
 		"cold":        {set: "replicaCount=3,leaderElection.standby=cold", contains: []string{"\n  replicas: 3\n", "--standby=cold\n"}},
-		"sharded":     {set: "replicaCount=5,coordination=sharded", contains: []string{"\n  replicas: 5\n", "--coordination=sharded\n", "verbs: [create, update]\n"}, lacks: []string{"kind: HorizontalPodAutoscaler"}},
+		"sharded":     {set: "replicaCount=5,coordination=sharded", contains: []string{"\n  replicas: 5\n", "--coordination=sharded\n"}, lacks: []string{"kind: HorizontalPodAutoscaler"}},
 		"autoscaling": {set: "replicaCount=5,coordination=sharded,autoscaling.enabled=true", contains: []string{"kind: HorizontalPodAutoscaler", "\n  minReplicas: 2\n  maxReplicas: 8\n"}, lacks: []string{"\n  replicas:"}},
 	} {
 		t.Run(name, func(t *testing.T) {
