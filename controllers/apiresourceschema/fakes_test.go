@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -49,24 +50,30 @@ func (w *testEnv) connect(t testing.TB, registry *targets.Registry) {
 	syncTarget := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: florin}}
 	// The API server serves the kind a moment after its CRD was created.
 	suite.Eventually(t, func(g Gomega) { g.Expect(w.hosting.Create(t.Context(), syncTarget)).To(Succeed()) })
+	w.florin = syncTarget.UID
 	connection := connections.Connect(t, registry, syncTarget.UID, suite.ReadFile(t, w.Targets[florin].Kubeconfig), kcp.Limits{})
 	suite.WaitUntil(t, "the target is up", connection.IsUp)
 }
 
-// setInstallations stores the CRDs to install.
-func (w *testEnv) setInstallations(all []publishedresource.CRDInstallation) {
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	w.definitions = all
+// installations are the CRDs to install that a replica has found.
+type installations struct {
+	lock sync.Mutex
+	all  []publishedresource.CRDInstallation
+}
+
+func (i *installations) set(all []publishedresource.CRDInstallation) {
+	i.lock.Lock()
+	defer i.lock.Unlock()
+	i.all = all
 }
 
 // installed returns the CRD to install for a PublishedResource, or nil.
-func (w *testEnv) installed(name string) *publishedresource.CRDInstallation {
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	for i := range w.definitions {
-		if w.definitions[i].PublishedResource == name {
-			return &w.definitions[i]
+func (i *installations) installed(name string) *publishedresource.CRDInstallation {
+	i.lock.Lock()
+	defer i.lock.Unlock()
+	for index := range i.all {
+		if i.all[index].PublishedResource == name {
+			return &i.all[index]
 		}
 	}
 	return nil

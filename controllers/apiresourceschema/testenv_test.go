@@ -19,7 +19,6 @@ package apiresourceschema_test
 import (
 	"context"
 	"errors"
-	"sync"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -65,8 +64,13 @@ type testEnv struct {
 	// provider is a client for the provider workspace.
 	provider client.Client
 
-	lock        sync.Mutex
-	definitions []publishedresource.CRDInstallation
+	scheme           *runtime.Scheme
+	hostingDiscovery *discovery.Client
+
+	// installations are the CRDs to install that the controller has found.
+	installations
+	// florin is the UID of the SyncTarget florin.
+	florin types.UID
 }
 
 func TestMain(m *testing.M) { suite.Main(m) }
@@ -109,43 +113,65 @@ func (w *testEnv) work(t testing.TB) error {
 			return err
 		}
 	}
-	manager, err := ctrl.NewManager(w.Targets[hosting].Config, ctrl.Options{
-		Scheme: scheme, Logger: logr.Discard(), Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: new(true)},
-	})
-	if err != nil {
-		return err
-	}
-	provider, err := cluster.New(w.KCP.Workspace("root:provider"), func(o *cluster.Options) { o.Scheme, o.Logger = scheme, logr.Discard() })
-	if err != nil {
-		return err
-	}
+	w.scheme = scheme
+	var err error
 	if w.hosting, err = client.New(w.Targets[hosting].Config, client.Options{Scheme: scheme}); err != nil {
 		return err
 	}
 	if w.provider, err = client.New(w.KCP.Workspace("root:provider"), client.Options{Scheme: scheme}); err != nil {
 		return err
 	}
-	hostingDiscovery, err := discovery.NewClient(w.Targets[hosting].Config, nil)
+	if w.hostingDiscovery, err = discovery.NewClient(w.Targets[hosting].Config, nil); err != nil {
+		return err
+	}
+	leader, err := w.newReplica(&w.installations)
 	if err != nil {
 		return err
+	}
+	if err := leader.register(); err != nil {
+		return err
+	}
+	suite.Run(leader.manager.Start)
+	w.connect(t, leader.registry)
+	return nil
+}
+
+// replica is a controller with a manager and connections of its own.
+type replica struct {
+	apiresourceschema.Options
+	manager  ctrl.Manager
+	registry *targets.Registry
+	// sources finds the connections.
+	sources *apiresourceschema.SyncTargets
+}
+
+// newReplica returns a replica that leads and connects to nothing, unless its options are changed before it starts.
+func (w *testEnv) newReplica(found *installations) (*replica, error) {
+	manager, err := ctrl.NewManager(w.Targets[hosting].Config, ctrl.Options{
+		Scheme: w.scheme, Logger: logr.Discard(), Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: new(true)},
+	})
+	if err != nil {
+		return nil, err
+	}
+	provider, err := cluster.New(w.KCP.Workspace("root:provider"), func(o *cluster.Options) { o.Scheme, o.Logger = w.scheme, logr.Discard() })
+	if err != nil {
+		return nil, err
 	}
 	connectionChanged := &topic.Topic[types.UID]{}
 	registry := targets.NewRegistry(targets.Options{
 		FieldManager: "synchub-test", Limits: kcp.Limits{QPS: 100, Burst: 200}, Clock: clock.RealClock{}, Log: logr.Discard(),
 		OnChange: connectionChanged.Publish,
 	})
-	controller := apiresourceschema.NewController(apiresourceschema.Options{
+	sources := &apiresourceschema.SyncTargets{Inventories: fakeInventories{w.hosting}, ResolvePath: resolvePath, Registry: registry}
+	return &replica{apiresourceschema.Options{
 		ConnectionChanged: connectionChanged,
 		Hub:               publishedresource.Hub{UID: "this-hub", Workspace: "root:provider"},
-		Hosting:           manager.GetClient(), HostingDiscovery: hostingDiscovery, Namespace: metav1.NamespaceDefault, Provider: provider,
-		Targets:  &apiresourceschema.SyncTargets{Inventories: fakeInventories{w.hosting}, ResolvePath: resolvePath, Registry: registry},
-		CRDs:     publishedresource.NewCRDStore(w.setInstallations),
-		Recorder: manager.GetEventRecorder("synchub"), Clock: clock.RealClock{},
-	})
-	if err := errors.Join(manager.Add(provider), manager.Add(registry), controller.Register(manager)); err != nil {
-		return err
-	}
-	suite.Run(manager.Start)
-	w.connect(t, registry)
-	return nil
+		Hosting:           manager.GetClient(), HostingDiscovery: w.hostingDiscovery, Namespace: metav1.NamespaceDefault, Provider: provider,
+		Targets: sources, CRDs: publishedresource.NewCRDStore(found.set), Recorder: manager.GetEventRecorder("synchub"), Clock: clock.RealClock{},
+	}, manager, registry, sources}, errors.Join(manager.Add(provider), manager.Add(registry))
+}
+
+// register makes the controller part of the manager, which the caller runs.
+func (r *replica) register() error {
+	return apiresourceschema.NewController(r.Options).Register(r.manager)
 }
