@@ -261,7 +261,7 @@ func (o *runOptions) run(ctx context.Context) error {
 		if err := hosting.Add(monitor); err != nil {
 			return err
 		}
-		o.hub.Living = monitor.Living
+		o.hub.Replica, o.hub.Living = monitor.Name(), monitor.Living
 	}
 	if err := controllers.Setup(starting, hosting, o.hub); err != nil {
 		return err

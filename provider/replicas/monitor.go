@@ -109,6 +109,9 @@ func (m *Monitor) Start(ctx context.Context) error {
 	}
 }
 
+// Name returns the name of this replica among all, in which characters may be replaced that the name of a Lease cannot have.
+func (m *Monitor) Name() string { return m.registry.Self().ID }
+
 // Living returns the names of all replicas that reach kcp, this one among them; none before they are known.
 func (m *Monitor) Living() []string {
 	peers := m.registry.Snapshot()

@@ -106,6 +106,14 @@ func TestYield(t *testing.T) {
 	g.Expect(announced).To(ConsistOf(leasePrefix + "-other"))
 }
 
+// A replica finds itself among the living by the name that the Lease can have.
+func TestName(t *testing.T) {
+	g := NewWithT(t)
+	one := start(t, "Host_of.Somebody", false, nil)
+	g.Eventually(one.Living).Should(ContainElement(one.Monitor.Name()))
+	g.Expect(one.Monitor.Name()).To(MatchRegexp(`^[a-z0-9.-]+$`))
+}
+
 // TestPatience has a leader that reached kcp a moment ago.
 func TestPatience(t *testing.T) {
 	g := NewWithT(t)
