@@ -230,13 +230,9 @@ func (o *runOptions) run(ctx context.Context) error {
 		}
 	}
 	access.Fence = o.hub.Fence
-	hosting, err := ctrl.NewManager(hostingConfig, managerOptions)
-	var listen *net.OpError
-	if errors.As(err, &listen) && listen.Op == "listen" {
-		return fmt.Errorf("set --health-probe-bind-address to an address that is free: %w", err)
-	}
+	hosting, err := newHostingManager(hostingConfig, managerOptions)
 	if err != nil {
-		return fmt.Errorf("cannot reach the hosting cluster; check --hosting-kubeconfig: %w", err)
+		return err
 	}
 	if err := hosting.AddHealthzCheck("ping", healthz.Ping); err != nil {
 		return err
@@ -268,6 +264,19 @@ func (o *runOptions) run(ctx context.Context) error {
 	}
 	log.Info("starting", "version", version, "commit", commit, "kcp", access.Host(), "providerWorkspace", o.hub.Workspace)
 	return hosting.Start(ctx)
+}
+
+// newHostingManager returns the manager of the hosting cluster. Its errors name the flag to check.
+func newHostingManager(config *rest.Config, options manager.Options) (manager.Manager, error) {
+	hosting, err := ctrl.NewManager(config, options)
+	var listen *net.OpError
+	if errors.As(err, &listen) && listen.Op == "listen" {
+		return nil, fmt.Errorf("set --health-probe-bind-address to an address that is free: %w", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach the hosting cluster; check --hosting-kubeconfig: %w", err)
+	}
+	return hosting, nil
 }
 
 // managerOptions returns the options of the manager of the hosting cluster.

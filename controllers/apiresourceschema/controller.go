@@ -222,17 +222,22 @@ func (c *Controller) Reconcile(ctx context.Context, request reconcile.Request) (
 	if wait := c.startedAt.Add(discoveryGracePeriod).Sub(c.Clock.Now()); found.targetUnobserved && wait > 0 && isReported(&resource) {
 		return reconcile.Result{RequeueAfter: min(wait, retryInterval)}, nil
 	}
+	return c.report(ctx, &resource, found)
+}
+
+// report writes the outcome into the status, and records events of changes.
+func (c *Controller) report(ctx context.Context, resource *synchubv1alpha1.PublishedResource, found outcome) (reconcile.Result, error) {
 	stored := resource.DeepCopy()
-	c.Hub.SetOwner(&resource)
-	found.updateStatus(&resource)
+	c.Hub.SetOwner(resource)
+	found.updateStatus(resource)
 	// Every field of a PublishedResource has an effect; an earlier release may have set this condition.
 	meta.RemoveStatusCondition(&resource.Status.Conditions, synchubv1alpha1.ConditionNotImplemented)
 	if !apiequality.Semantic.DeepEqual(stored.Status, resource.Status) {
-		written, err := patch.Status(ctx, c.Hosting, stored, &resource)
+		written, err := patch.Status(ctx, c.Hosting, stored, resource)
 		if err != nil || written.RequeueAfter > 0 {
 			return written, err
 		}
-		c.recordEvents(stored, &resource)
+		c.recordEvents(stored, resource)
 	}
 	return reconcile.Result{RequeueAfter: found.requeueAfter}, nil
 }

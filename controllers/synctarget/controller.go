@@ -255,7 +255,12 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 		c.indexSecret(request, &syncTarget)
 		return c.reconcileDelete(ctx, request, inventory, &syncTarget)
 	}
-	// A SyncTarget without a mailbox gets no connection either, so that it costs nothing.
+	return c.reconcileLive(ctx, request, inventory, &syncTarget)
+}
+
+// reconcileLive reconciles a SyncTarget that is not being deleted, once it has a mailbox. One without gets no connection either, so that it
+// costs nothing.
+func (c *Controller) reconcileLive(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	switch c.quotaState(request, syncTarget.UID) {
 	case mailbox.QuotaUndecided:
 		if !c.Scope.Leads() {
@@ -264,16 +269,16 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 		}
 		return reconcile.Result{RequeueAfter: quotaRetryInterval}, nil
 	case mailbox.QuotaExceeded:
-		return c.reportQuotaExceeded(ctx, inventory, &syncTarget)
+		return c.reportQuotaExceeded(ctx, inventory, syncTarget)
 	case mailbox.QuotaGranted:
 	}
-	c.indexSecret(request, &syncTarget)
+	c.indexSecret(request, syncTarget)
 	c.track(request, syncTarget.UID)
-	c.setAgent(&syncTarget)
-	if isAgent(&syncTarget) {
-		return c.reconcileAgent(ctx, request, inventory, &syncTarget)
+	c.setAgent(syncTarget)
+	if isAgent(syncTarget) {
+		return c.reconcileAgent(ctx, request, inventory, syncTarget)
 	}
-	return c.reconcileActive(ctx, request, inventory, &syncTarget)
+	return c.reconcileActive(ctx, request, inventory, syncTarget)
 }
 
 // reconcileActive reconciles a SyncTarget that is not being deleted: it connects, identifies the cluster, assigns or drains the

@@ -73,8 +73,8 @@ func (w *Watcher) Start(ctx context.Context) error {
 	}
 	holder, err := w.awaitLeader(ctx)
 	if err != nil {
-		// The replica ends.
-		return nil //nolint:nilerr // the error is that of ctx
+		// The error is that of ctx: the replica ends.
+		return nil
 	}
 	close(w.loaded)
 	return w.watchLeader(ctx, holder)

@@ -36,8 +36,8 @@ func (s *fakeStore) shared() *Store {
 	return New(Options{Client: s, Reader: s, Shared: s, Clock: testclock.NewFakeClock(noon), Log: logr.Discard()})
 }
 
-func configMapOf(name, entry, version string) *corev1.ConfigMap {
-	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name, ResourceVersion: version}, Data: map[string]string{entryKey: entry}}
+func configMapOf(entry, version string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "florin", ResourceVersion: version}, Data: map[string]string{entryKey: entry}}
 }
 
 // An event replaces what is older, and forgets what was deleted later.
@@ -45,11 +45,11 @@ func TestEventsInAnyOrder(t *testing.T) {
 	type events = func(reflectorStore) error
 	stored := func(mailbox, version string) events {
 		return func(s reflectorStore) error {
-			return s.Add(configMapOf("florin", `{"mailbox":"`+mailbox+`"}`, version))
+			return s.Add(configMapOf(`{"mailbox":"`+mailbox+`"}`, version))
 		}
 	}
 	deleted := func(version string) events {
-		return func(s reflectorStore) error { return s.Delete(configMapOf("florin", "{}", version)) }
+		return func(s reflectorStore) error { return s.Delete(configMapOf("{}", version)) }
 	}
 	listed := func(version string, all ...any) events {
 		return func(s reflectorStore) error { return s.Replace(all, version) }
@@ -71,8 +71,8 @@ func TestEventsInAnyOrder(t *testing.T) {
 		"created again":                    {[]events{stored("a", "9"), deleted("10"), stored("b", "11")}, "b", 3},
 		"a list without it":                {[]events{stored("a", "9"), listed("10")}, "", 2},
 		"a list from before it was stored": {[]events{stored("b", "11"), listed("10")}, "b", 1},
-		"a list with it":                   {[]events{listed("10", configMapOf("florin", `{"mailbox":"a"}`, "9"))}, "a", 1},
-		"a list with an older one":         {[]events{stored("b", "11"), listed("10", configMapOf("florin", `{"mailbox":"a"}`, "9"))}, "b", 1},
+		"a list with it":                   {[]events{listed("10", configMapOf(`{"mailbox":"a"}`, "9"))}, "a", 1},
+		"a list with an older one":         {[]events{stored("b", "11"), listed("10", configMapOf(`{"mailbox":"a"}`, "9"))}, "b", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l, changes := newFakeStore().shared(), 0
@@ -106,17 +106,17 @@ func TestEventsDuringAWrite(t *testing.T) {
 	}{
 		"nothing": {func(reflectorStore, string) error { return nil }, "m"},
 		"the event of it": {func(s reflectorStore, version string) error {
-			return s.Update(configMapOf("florin", `{"mailbox":"m"}`, version))
+			return s.Update(configMapOf(`{"mailbox":"m"}`, version))
 		}, "m"},
-		"an older event": {func(s reflectorStore, _ string) error { return s.Update(configMapOf("florin", `{"mailbox":"o"}`, "1")) }, "m"},
+		"an older event": {func(s reflectorStore, _ string) error { return s.Update(configMapOf(`{"mailbox":"o"}`, "1")) }, "m"},
 		"a newer event": {func(s reflectorStore, _ string) error {
-			return s.Update(configMapOf("florin", `{"mailbox":"n"}`, "2000"))
+			return s.Update(configMapOf(`{"mailbox":"n"}`, "2000"))
 		}, "n"},
-		"a deletion before": {func(s reflectorStore, _ string) error { return s.Delete(configMapOf("florin", "", "1")) }, "m"},
-		"a deletion after":  {func(s reflectorStore, _ string) error { return s.Delete(configMapOf("florin", "", "2000")) }, ""},
+		"a deletion before": {func(s reflectorStore, _ string) error { return s.Delete(configMapOf("", "1")) }, "m"},
+		"a deletion after":  {func(s reflectorStore, _ string) error { return s.Delete(configMapOf("", "2000")) }, ""},
 		"a list without it": {func(s reflectorStore, _ string) error { return s.Replace(nil, "2000") }, ""},
 		"deleted and stored": {func(s reflectorStore, _ string) error {
-			return errors.Join(s.Delete(configMapOf("florin", "", "2000")), s.Update(configMapOf("florin", `{"mailbox":"p"}`, "2001")))
+			return errors.Join(s.Delete(configMapOf("", "2000")), s.Update(configMapOf(`{"mailbox":"p"}`, "2001")))
 		}, "p"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -148,32 +148,38 @@ func TestReadOfTheNextHolder(t *testing.T) {
 	next.Subscribe(t.Context(), func(syncTarget types.UID) { changed = append(changed, syncTarget) })
 	close(next.loaded)
 	s.update(t, former, func(entry *Entry) { entry.Mailbox = "m" })
-	if entry, err := next.Read(t.Context(), "florin"); err != nil || entry.Mailbox != "m" || next.Get("florin").Mailbox != "m" {
-		t.Errorf("got %+v, %v", entry, err)
+	expectRead(t, next, Entry{Mailbox: "m"})
+	if entry := next.Get("florin"); entry.Mailbox != "m" {
+		t.Errorf("got %+v", entry)
 	}
 	if all, loaded := next.SyncTargets(); !loaded || !slices.Equal(all, []types.UID{"florin"}) {
 		t.Errorf("got %v", all)
 	}
 	s.update(t, next, func(entry *Entry) { entry.VerifiedGeneration = 3 })
 	s.update(t, former, func(entry *Entry) { entry.Mailbox = "n" })
-	want := Entry{Mailbox: "n", VerifiedGeneration: 3}
-	if entry, err := next.Read(t.Context(), "florin"); err != nil || entry.Mailbox != want.Mailbox || entry.VerifiedGeneration != 3 {
-		t.Errorf("got %+v, %v", entry, err)
-	}
+	expectRead(t, next, Entry{Mailbox: "n", VerifiedGeneration: 3})
 	if !next.setRecord(next.records["florin"], Entry{Mailbox: "o"}, "2000") {
 		t.Fatal("a newer entry is refused")
 	}
-	if entry, err := next.Read(t.Context(), "florin"); err != nil || entry.Mailbox != "o" {
-		t.Errorf("an event was quicker than the read: %+v, %v", entry, err)
-	}
+	// An event was quicker than the read.
+	expectRead(t, next, Entry{Mailbox: "o"})
 	if err := former.Delete(t.Context(), "florin"); err != nil {
 		t.Fatal(err)
 	}
-	if entry, err := next.Read(t.Context(), "florin"); err != nil || entry.Mailbox != "" || len(next.records) != 0 {
-		t.Errorf("of a SyncTarget that is gone: %+v, %v", entry, err)
+	expectRead(t, next, Entry{})
+	if len(next.records) != 0 {
+		t.Errorf("of a SyncTarget that is gone: %+v", next.records)
 	}
 	if want := []types.UID{"florin", "florin", "florin"}; !slices.Equal(changed, want) {
 		t.Errorf("published %v", changed)
+	}
+}
+
+// expectRead reads the entry of florin.
+func expectRead(t *testing.T, s *Store, want Entry) {
+	t.Helper()
+	if entry, err := s.Read(t.Context(), "florin"); err != nil || entry.Mailbox != want.Mailbox || entry.VerifiedGeneration != want.VerifiedGeneration {
+		t.Errorf("got %+v, %v", entry, err)
 	}
 }
 

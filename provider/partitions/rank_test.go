@@ -23,7 +23,6 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
@@ -39,8 +38,8 @@ func TestOf(t *testing.T) {
 	if len(counts) != Count {
 		t.Errorf("%d partitions have SyncTargets", len(counts))
 	}
-	if one := types.UID("3f1c2c3e-0001-4f00-8000-000000000001"); Of(one) != Of(one) {
-		t.Error("the partition of a SyncTarget changes")
+	if found := Of("3f1c2c3e-0001-4f00-8000-000000000001"); found != 11 {
+		t.Errorf("the partition of a SyncTarget changes between releases: %d", found)
 	}
 }
 
@@ -54,24 +53,7 @@ func TestDivide(t *testing.T) {
 				living = append(living, fmt.Sprintf(format, number))
 			}
 			division := divide(living)
-			shares := map[string]int{}
-			for partition, first := range division.first {
-				shares[first]++
-				if division.rank(partition, first) != 0 || !slices.Contains(living, first) {
-					t.Errorf("%d replicas, partition %d: the first is %q", replicas, partition, first)
-				}
-				if second := division.second[partition]; replicas > 1 && (second == first || division.rank(partition, second) != 1 || !slices.Contains(living, second)) {
-					t.Errorf("%d replicas, partition %d: the first is %q, and the second %q", replicas, partition, first, second)
-				}
-				if division.rank(partition, "unknown") != 2 {
-					t.Errorf("a replica that does not live has a rank")
-				}
-			}
-			for replica, share := range shares {
-				if share > (Count+replicas-1)/replicas {
-					t.Errorf("%d replicas: %s has %d partitions", replicas, replica, share)
-				}
-			}
+			expectEvenShares(t, living, division)
 			slices.Reverse(living)
 			if divide(living) != division {
 				t.Errorf("%d replicas: their order decides", replicas)
@@ -83,6 +65,30 @@ func TestDivide(t *testing.T) {
 	}
 	if divide(nil).first != [Count]string{} {
 		t.Error("nobody lives, and has partitions")
+	}
+}
+
+// expectEvenShares expects a first and a second replica for each partition, and of none too many.
+func expectEvenShares(t *testing.T, living []string, division division) {
+	t.Helper()
+	replicas := len(living)
+	shares := map[string]int{}
+	for partition, first := range division.first {
+		shares[first]++
+		if division.rank(partition, first) != 0 || !slices.Contains(living, first) {
+			t.Errorf("%d replicas, partition %d: the first is %q", replicas, partition, first)
+		}
+		if second := division.second[partition]; replicas > 1 && (second == first || division.rank(partition, second) != 1 || !slices.Contains(living, second)) {
+			t.Errorf("%d replicas, partition %d: the first is %q, and the second %q", replicas, partition, first, second)
+		}
+		if division.rank(partition, "unknown") != 2 {
+			t.Errorf("a replica that does not live has a rank")
+		}
+	}
+	for replica, share := range shares {
+		if share > (Count+replicas-1)/replicas {
+			t.Errorf("%d replicas: %s has %d partitions", replicas, replica, share)
+		}
 	}
 }
 

@@ -251,7 +251,7 @@ func encoded(header string, fingerprints ...uint64) []byte {
 	content := make([]byte, headerOffset)
 	content[0] = formatVersion
 	binary.BigEndian.PutUint32(content[headerOffset-4:], uint32(len(header))) //nolint:gosec // a few bytes
-	content = append(content, header...)
+	content = slices.Concat(content, []byte(header))
 	for _, fingerprint := range fingerprints {
 		content = binary.BigEndian.AppendUint64(content, fingerprint)
 	}

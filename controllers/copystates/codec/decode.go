@@ -122,27 +122,35 @@ func decode(content []byte) (described header, set *Set, err error) {
 	for _, detail := range described.Details {
 		set.details[detail.Fingerprint] = redact.Truncate(detail.Message, maxMessage)
 	}
-	for _, group := range described.Groups {
+	if set.groups, err = decodeGroups(described.Groups, rest); err != nil {
+		return described, nil, err
+	}
+	return described, set, nil
+}
+
+// decodeGroups decodes the copies of the groups that the header describes.
+func decodeGroups(described []group, rest []byte) (groups []decodedGroup, err error) {
+	for _, group := range described {
 		if group.Count < 1 || group.Count > len(rest)/fingerprintBytes {
-			return described, nil, fmt.Errorf("%w: a group of %d copies in %d bytes", ErrMalformed, group.Count, len(rest))
+			return nil, fmt.Errorf("%w: a group of %d copies in %d bytes", ErrMalformed, group.Count, len(rest))
 		}
 		if group.Reason != "" && !validReason.MatchString(group.Reason) || group.Health > health.Terminating {
-			return described, nil, fmt.Errorf("%w: a group of an unknown kind", ErrMalformed)
+			return nil, fmt.Errorf("%w: a group of an unknown kind", ErrMalformed)
 		}
 		copies := make([]uint64, group.Count)
 		for i := range copies {
 			copies[i] = binary.BigEndian.Uint64(rest[i*fingerprintBytes:])
 		}
 		if !slices.IsSorted(copies) {
-			return described, nil, fmt.Errorf("%w: a group is not sorted", ErrMalformed)
+			return nil, fmt.Errorf("%w: a group is not sorted", ErrMalformed)
 		}
 		rest = rest[group.Count*fingerprintBytes:]
-		set.groups = append(set.groups, decodedGroup{group.state, copies})
+		groups = append(groups, decodedGroup{group.state, copies})
 	}
 	if len(rest) > 0 {
-		return described, nil, fmt.Errorf("%w: %d bytes follow", ErrMalformed, len(rest))
+		return nil, fmt.Errorf("%w: %d bytes follow", ErrMalformed, len(rest))
 	}
-	return described, set, nil
+	return groups, nil
 }
 
 // Sequence returns the sequence that the states were stored with; zero for nil.
