@@ -215,6 +215,10 @@ func (w *workspace) endPass(key pairKey, changes uint32, decided bool) (again ti
 	}
 	found := entry.pairs[key.mailbox]
 	found.inPass = false
+	if found.observed != changes {
+		// Until now the status was not returned, see statusRequestOf.
+		w.enqueueWantedStatus(key.objectKey, entry)
+	}
 	w.change(entry, key.mailbox, func() {
 		found.undecided = !decided && (found.undecided || found.observed != changes)
 		found.observed = changes

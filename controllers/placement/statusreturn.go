@@ -177,7 +177,8 @@ func (w *workspace) statusSource(key objectKey) *unstructured.Unstructured {
 
 // statusRequest is what the placements of a workspace ask for of the status of one object.
 type statusRequest struct {
-	// isKnown is false while a placement that may ask for the status cannot be read, and after a start until a pass was made for each pair.
+	// isKnown is false while a placement that may ask for the status cannot be read, and until a pass was made for each pair since the source
+	// has changed, or since a start.
 	isKnown bool
 	wanted  bool
 	// hasStatus is true if the destinations have one status to show.
@@ -199,7 +200,8 @@ func (w *workspace) statusRequestOf(key objectKey, resource plan.Resource, sourc
 		for mailbox, found := range entry.pairs {
 			if found.desired {
 				request.placed[mailbox] = found.placed
-				request.isKnown = request.isKnown && (!isStarting || found.placed || found.waiting || found.failure != nil)
+				// Before a pass for the present content of the source, placed is about the content before.
+				request.isKnown = request.isKnown && found.observed == found.changes && (!isStarting || found.placed || found.waiting || found.failure != nil)
 			}
 		}
 		request.wanted = resource.StatusReturn && wantsStatus(entry.selectedBy)
@@ -254,10 +256,12 @@ func (w *workspace) statusesOf(key objectKey, resource plan.Resource, source *un
 	}
 	slices.SortFunc(sorted, func(a, b logicalcluster.Name) int { return cmp.Or(cmp.Compare(names[a], names[b]), cmp.Compare(a, b)) })
 	for _, mailbox := range sorted {
-		inMailbox, state := w.Mailboxes.Get(key.resource, mailbox, key.key)
+		cached, state := w.Mailboxes.Get(key.resource, mailbox, key.key)
 		if state == mailboxes.Unknown {
 			return nil, false
 		}
+		// The cache may not show a copy that was just written yet, and would have its old status count for the new content.
+		inMailbox, _ := w.writes.Current(pairKey{key, mailbox}, cached)
 		var status map[string]any
 		if cluster, ok := (mailboxObserver{w.Controller}).sourceOf(inMailbox); ok && cluster == w.cluster && mailboxes.ProjectionOf(inMailbox) == mailboxes.FullObject {
 			status = resource.MailboxStatus(source, inMailbox, placed[mailbox])
