@@ -167,7 +167,7 @@ func TestWithdrawalIsAnsweredOnceItIsInForce(t *testing.T) {
 	setMatcher(f.manager, selecting("configmaps"))
 	f.expectReconciled([]string{"configmaps", "secrets"}, "configmaps/v1 secrets/v1")
 	published := slices.Clone(f.manager.Published())
-	index := slices.IndexFunc(published, func(r plan.Resource) bool { return r.GroupVersionResource.Resource == "configmaps" })
+	index := slices.IndexFunc(published, func(r plan.Resource) bool { return r.Resource == "configmaps" })
 	published[index].Unpublishing, published[index].UID = true, "u"
 	f.manager.Publish(published)
 	is := func(what string, want bool) {
@@ -181,7 +181,7 @@ func TestWithdrawalIsAnsweredOnceItIsInForce(t *testing.T) {
 		}
 	}
 	is("the controller may add finalizers", false)
-	idle := slices.IndexFunc(published, func(r plan.Resource) bool { return r.GroupVersionResource.Resource == "deployments" })
+	idle := slices.IndexFunc(published, func(r plan.Resource) bool { return r.Resource == "deployments" })
 	published = slices.Clone(published)
 	published[idle].Unpublishing, published[idle].UID = true, "idle"
 	f.manager.Publish(published)

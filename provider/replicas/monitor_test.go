@@ -110,8 +110,8 @@ func TestYield(t *testing.T) {
 func TestName(t *testing.T) {
 	g := NewWithT(t)
 	one := start(t, "Host_of.Somebody", false, nil)
-	g.Eventually(one.Living).Should(ContainElement(one.Monitor.Name()))
-	g.Expect(one.Monitor.Name()).To(MatchRegexp(`^[a-z0-9.-]+$`))
+	g.Eventually(one.Living).Should(ContainElement(one.Name()))
+	g.Expect(one.Name()).To(MatchRegexp(`^[a-z0-9.-]+$`))
 }
 
 // TestPatience has a leader that reached kcp a moment ago.
