@@ -19,9 +19,12 @@ package placement
 import (
 	"testing"
 
+	"github.com/kcp-dev/logicalcluster/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
@@ -77,6 +80,30 @@ func TestStatusIsUnwanted(t *testing.T) {
 		if got := w.isStatusUnwanted(resource, sourceObject()); got == c.placements.partial {
 			t.Errorf("%s, and the PublishedResource returns no status: %v", name, got)
 		}
+	}
+}
+
+// A status tells nothing of a content for which no pass was made yet: the copy may have the content before.
+func TestStatusWaitsForThePass(t *testing.T) {
+	compiled, err := rules.Compile(&edgev2alpha1.EdgePlacement{Spec: edgev2alpha1.EdgePlacementSpec{
+		Downsync: []edgev2alpha1.DownsyncObjectTest{{Namespaces: []string{"shop"}}}, WantSingletonReportedState: true,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resource := plan.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Kind: "Deployment", Namespaced: true, StatusReturn: true}
+	key := objectKey{resource.GroupVersionResource, types.NamespacedName{Namespace: "shop", Name: "till"}}
+	found := &pair{desired: true, placed: true, changes: 1, observed: 1}
+	w := &workspace{
+		Controller: &Controller{Options: Options{Clock: clock.RealClock{}}}, placements: &placements{fleetSeen: true},
+		objects: map[objectKey]*object{key: {selectedBy: []*placementInForce{{Placement: compiled}}, pairs: map[logicalcluster.Name]*pair{"m": found}}},
+	}
+	if request := w.statusRequestOf(key, resource, sourceObject()); !request.isKnown || !request.hasStatus || !request.placed["m"] {
+		t.Errorf("a pass was made: %+v", request)
+	}
+	found.changes++
+	if request := w.statusRequestOf(key, resource, sourceObject()); request.isKnown {
+		t.Errorf("no pass was made since the source changed: %+v", request)
 	}
 }
 

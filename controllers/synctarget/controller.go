@@ -364,6 +364,7 @@ func (c *Controller) Stop(syncTarget types.UID) {
 	c.Readiness.Forget(syncTarget)
 	c.lock.Lock()
 	delete(c.cleanedUp, syncTarget)
+	delete(c.schemaSources, syncTarget)
 	concerned := c.identities.delete(syncTarget)
 	c.lock.Unlock()
 	c.enqueue(concerned...)

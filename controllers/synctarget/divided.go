@@ -75,6 +75,10 @@ func (c *Controller) follow(ctx context.Context, request mcreconcile.Request, in
 	})
 	c.lock.Unlock()
 	c.enqueue(concerned...)
+	if !c.Scope.Leads() {
+		// A reconcile that ran when the partition was lost may have set it.
+		c.Readiness.Forget(syncTarget.UID)
+	}
 	if !c.Scope.Leads() || syncTarget.DeletionTimestamp != nil {
 		return reconcile.Result{}, nil
 	}

@@ -248,7 +248,7 @@ func TestALostMailbox(t *testing.T) {
 	g.Expect(events).To(BeEmpty(), "nothing was deleted")
 	g.Expect(resets).To(BeNumerically(">", 0))
 
-	// What was deleted meanwhile is not there when the mailbox is gained again.
+	// An object that was deleted meanwhile is not there when the mailbox is gained again.
 	shard.lock.Lock()
 	shard.caches[configMaps] = []*unstructured.Unstructured{ofMailbox(here, "a", "5"), ofMailbox(there, "b", "3")}
 	shard.lock.Unlock()

@@ -19,6 +19,6 @@ limitations under the License.
 // So the number of Leases does not grow with the fleet.
 //
 // Each replica computes from the live replicas which of them should hold a partition, by rendezvous hashing: when a replica comes or goes,
-// only its own share moves. That is only a wish. Who holds a partition is decided by the leader election of client-go, which compares no
-// clocks of different machines.
+// mostly its own share moves. The leader election of client-go then decides who holds a partition. It compares no clocks of different
+// machines.
 package partitions
