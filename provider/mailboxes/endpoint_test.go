@@ -163,8 +163,11 @@ func TestEndpointsKeepToTheirMailboxes(t *testing.T) {
 		two.tell(configMaps, "ADDED", object(there, "c"))
 		g.Eventually(stateOf(mailboxes, configMaps, there, "c")).Should(Equal(Present))
 		g.Expect(testutil.ToFloat64(endpointUp.WithLabelValues(two.url()))).To(Equal(1.0))
-
-		elsewhere.received()
+		// The cache shows an object before the handlers of its event have run, of which the subscriber's is the last.
+		g.Eventually(func() []Event {
+			events, _, _ := elsewhere.received()
+			return events
+		}).Should(ContainElement(HaveField("Key.Name", "c")))
 		calls.take()
 		mailboxes.setEndpoints([]string{one.url()})
 		g.Expect(calls.take()).To(Equal([]string{"forget there"}), "its verified absences and candidates are void")

@@ -242,6 +242,20 @@ func (h *hub) writes(t *testing.T) (written float64) {
 	return written
 }
 
+// settledWrites returns the writes once their number stays the same: an object can be seen in a cluster before its writer has the answer that it
+// counts.
+func (h *hub) settledWrites(t *testing.T) float64 {
+	t.Helper()
+	last := -1.0
+	h.Eventually(func() bool {
+		now := h.writes(t)
+		same := now == last
+		last = now
+		return same
+	}).WithTimeout(patience).WithPolling(time.Second).Should(BeTrue(), "the replicas do not stop to write")
+	return last
+}
+
 // versions returns the resourceVersions of all objects on the cluster.
 func (h *hub) versions(t *testing.T) (found []string) {
 	t.Helper()
@@ -261,10 +275,10 @@ func (h *hub) expectSync(t *testing.T) {
 	t.Helper()
 	h.edit(t)
 	h.expectEdition(t)
-	before := h.writes(t)
+	before := h.settledWrites(t)
 	h.edit(t)
 	h.expectEdition(t)
-	h.Expect(h.writes(t) - before).To(BeEquivalentTo(count * objects))
+	h.Expect(h.settledWrites(t) - before).To(BeEquivalentTo(count * objects))
 }
 
 // expectCounts expects that the leader sums over what all replicas hold.
@@ -372,12 +386,12 @@ func (h *hub) holderOf(t *testing.T, name string) string {
 // expectMovesWithoutWrites starts a replica, which gets a share. Then one is started in the middle of a burst.
 func (h *hub) expectMovesWithoutWrites(t *testing.T) {
 	t.Helper()
-	before, written := h.versions(t), h.writes(t)
+	before, written := h.versions(t), h.settledWrites(t)
 	h.startReplica(t)
 	h.Eventually(func() []int { return h.held(t) }).WithTimeout(patience).Should(HaveEach(BeNumerically(">", 0)))
 	h.Eventually(func() int { return len(h.hubs(t)) }).WithTimeout(patience).Should(BeNumerically(">", 2), "the heartbeats name the replicas")
 	h.Expect(h.versions(t)).To(Equal(before))
-	h.Expect(h.writes(t)).To(Equal(written))
+	h.Expect(h.settledWrites(t)).To(Equal(written))
 
 	replica, err := h.install.StartHub()
 	h.Expect(err).NotTo(HaveOccurred())
@@ -411,7 +425,7 @@ func (h *hub) expectPausedHarmless(t *testing.T) {
 	h.edit(t)
 	h.expectEdition(t)
 	h.replicas = others
-	written, placed := h.writes(t), h.versions(t)
+	written, placed := h.settledWrites(t), h.versions(t)
 	h.Expect(paused.Resume()).To(Succeed())
 	// It ends if it led. Otherwise it finds that it holds nothing, and takes part again.
 	h.Eventually(func() bool {
@@ -419,7 +433,7 @@ func (h *hub) expectPausedHarmless(t *testing.T) {
 		return paused.Ended() || err == nil && samples["synchub_partitions_held"] == 0
 	}).WithTimeout(patience).Should(BeTrue())
 	h.Expect(h.versions(t)).To(Equal(placed))
-	h.Expect(h.writes(t)).To(Equal(written))
+	h.Expect(h.settledWrites(t)).To(Equal(written))
 	if paused.Ended() {
 		h.startReplica(t)
 	} else {
@@ -437,10 +451,10 @@ func (h *hub) expectEmptiedRegistrySurvived(t *testing.T) {
 	for i := range announced {
 		h.Expect(framework.Delete(t.Context(), h.hosting.Config, leases, installation.Namespace, announced[i].GetName())).To(Succeed())
 	}
-	written := h.writes(t)
+	written := h.settledWrites(t)
 	h.edit(t)
 	h.expectEdition(t)
-	h.Expect(h.writes(t) - written).To(BeEquivalentTo(count * objects))
+	h.Expect(h.settledWrites(t) - written).To(BeEquivalentTo(count * objects))
 	for _, replica := range h.replicas {
 		h.Expect(replica.Ended()).To(BeFalse())
 	}
