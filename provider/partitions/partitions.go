@@ -31,6 +31,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	"github.com/synchub-dev/synchub/provider/fence"
 )
@@ -136,14 +137,45 @@ func (p *Partitions) balance(ctx context.Context) {
 		p.living, p.division = living, divide(living)
 	}
 	now := p.Clock.Now()
-	for _, one := range p.all {
-		rank := unwanted
+	var ranks [Count]int
+	for number := range ranks {
+		ranks[number] = unwanted
 		if p.isDivided {
-			rank = p.division.rank(one.number, p.Replica)
+			ranks[number] = p.division.rank(number, p.Replica)
 		}
-		one.follow(ctx, rank, now)
+	}
+	taken := p.takenByFirst(ctx, ranks, now)
+	for _, one := range p.all {
+		one.follow(ctx, ranks[one.number], taken[one.number], now)
 	}
 }
+
+// takenByFirst reports which partitions the first replica has taken, of those for which this one is the second and waits for that. It asks for
+// the Leases only if there are such partitions, which is for some seconds after a replica has come or gone. An error is repeated soon, and the
+// partitions can be taken after [settlePeriod] in any case.
+func (p *Partitions) takenByFirst(ctx context.Context, ranks [Count]int, now time.Time) (taken [Count]bool) {
+	if !slices.ContainsFunc(p.all[:], func(one *partition) bool { return ranks[one.number] == 1 && !one.maySucceed(now) }) {
+		return taken
+	}
+	ctx, cancel := context.WithTimeout(ctx, balanceInterval)
+	defer cancel()
+	leases, err := p.Leases.Leases(p.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		p.Log.V(1).Info("cannot find out which partitions are taken", "error", err.Error())
+		return taken
+	}
+	for i := range leases.Items {
+		for number, first := range p.division.first {
+			if leases.Items[i].Name == leaseName(number) && ptr.Deref(leases.Items[i].Spec.HolderIdentity, "") == first {
+				taken[number] = true
+			}
+		}
+	}
+	return taken
+}
+
+// leaseName is the name of the Lease of a partition.
+func leaseName(number int) string { return fmt.Sprintf("%s-%02d", leasePrefix, number) }
 
 func (p *Partitions) askLeader(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, balanceInterval)
@@ -179,9 +211,11 @@ type partition struct {
 	fence  *fence.Fence
 	owner  *Partitions
 
-	// candidacy is nil while this replica does not want the partition. Only the goroutine of Start uses it, and secondSince.
+	// candidacy is nil while this replica does not want the partition. Only the goroutine of Start uses it, secondTo and secondSince.
 	candidacy *candidacy
-	// secondSince is since when another replica should hold the partition, and this one is to take it if that one has ended.
+	// secondTo is the replica that should hold the partition if this one is to take it when that one has ended, else empty. It is so since
+	// secondSince, which is [settlePeriod] ago, or longer, once that one has taken the partition.
+	secondTo    string
 	secondSince time.Time
 
 	lock  sync.Mutex
@@ -205,23 +239,31 @@ func (p *partition) heldFor(now time.Time) time.Duration {
 	return now.Sub(p.since)
 }
 
+// maySucceed reports whether this replica may take the partition as the second: the first has taken it, or has had the time to.
+func (p *partition) maySucceed(now time.Time) bool {
+	return p.secondTo != "" && now.Sub(p.secondSince) >= p.owner.settle
+}
+
 // follow wants the partition, or not, by the rank of this replica. The second is a candidate too, so that nobody waits until the replicas
-// notice that the first has ended: the Lease tells earlier. It leaves the first the time to take the partition, and after it has taken it
-// itself, the time to be noticed as ended. After that time the first lives, and gets it back.
-func (p *partition) follow(ctx context.Context, rank int, now time.Time) {
+// notice that the first has ended: the Lease tells earlier. It leaves the partition to the first until that has taken it, or has had the time
+// to. After the second has taken it itself, the first has the time to be noticed as ended. After that time it lives, and gets the partition back.
+func (p *partition) follow(ctx context.Context, rank int, isTakenByFirst bool, now time.Time) {
 	if p.candidacy != nil && p.candidacy.hasEnded() {
 		p.candidacy = nil
 	}
-	if rank != 1 {
-		p.secondSince = time.Time{}
-	} else if p.secondSince.IsZero() {
-		p.secondSince = now
+	switch first := p.owner.division.first[p.number]; {
+	case rank != 1:
+		p.secondTo, p.secondSince = "", time.Time{}
+	case isTakenByFirst:
+		p.secondTo, p.secondSince = first, now.Add(-p.owner.settle)
+	case p.secondTo != first:
+		p.secondTo, p.secondSince = first, now
 	}
 	if rank == unwanted && p.candidacy != nil {
 		p.giveUp()
 		return
 	}
-	wants := rank == 0 || rank == 1 && now.Sub(p.secondSince) >= p.owner.settle
+	wants := rank == 0 || rank == 1 && p.maySucceed(now)
 	held := p.heldFor(now)
 	switch {
 	case p.candidacy == nil && wants:
@@ -300,7 +342,7 @@ func (p *Partitions) newCandidacy(ctx context.Context, of *partition) *candidacy
 		defer cancel()
 		elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 			Lock: of.fence.Lock(&resourcelock.LeaseLock{
-				LeaseMeta:  metav1.ObjectMeta{Namespace: p.Namespace, Name: fmt.Sprintf("%s-%02d", leasePrefix, of.number)},
+				LeaseMeta:  metav1.ObjectMeta{Namespace: p.Namespace, Name: leaseName(of.number)},
 				Client:     p.Leases,
 				LockConfig: resourcelock.ResourceLockConfig{Identity: p.Replica},
 			}, p.RenewDeadline),

@@ -49,6 +49,9 @@ type fleet struct {
 	t      *testing.T
 	config *rest.Config
 
+	// settle is the period of all replicas.
+	settle time.Duration
+
 	lock   sync.Mutex
 	living []string
 	// undivided is true while the leader does not divide SyncTargets, and unknown while nobody knows.
@@ -139,7 +142,7 @@ func (f *fleet) start(name string, living func() []string) *replica {
 		IsDivided: f.isDivided,
 		OnChange:  func(int) {}, Clock: clock.RealClock{}, Log: logr.Discard(),
 	})
-	r.settle = 10 * time.Second
+	r.settle = f.settle
 	var ctx context.Context
 	ctx, r.end = context.WithCancel(f.t.Context())
 	go func() { defer close(r.ended); _ = r.Start(ctx) }()
@@ -185,7 +188,7 @@ func (f *fleet) expectDivided(replicas ...*replica) {
 
 func TestPartitions(t *testing.T) {
 	tier.Thorough(t)
-	f := &fleet{WithT: NewWithT(t), t: t, config: suite.Target(t).Config}
+	f := &fleet{WithT: NewWithT(t), t: t, config: suite.Target(t).Config, settle: 10 * time.Second}
 	f.believe("a", "b")
 	a, b := f.start("a", f.names), f.start("b", f.names)
 	f.expectDivided(a, b)
@@ -254,6 +257,26 @@ func TestPartitions(t *testing.T) {
 	leases, err := b.Leases.Leases(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
 	f.Expect(err).NotTo(HaveOccurred())
 	f.Expect(leases.Items).To(HaveLen(Count))
+}
+
+// The second replica for a partition takes it when the first ends, also soon after replicas have come or gone: it need not wait for a time, but
+// until it sees that the first has taken the partition.
+func TestSecondSeesThatTheFirstHasTaken(t *testing.T) {
+	tier.Thorough(t)
+	f := &fleet{WithT: NewWithT(t), t: t, config: suite.Target(t).Config, settle: time.Hour}
+	f.believe("a", "b")
+	a, b := f.start("a", f.names), f.start("b", f.names)
+	f.expectDivided(a, b)
+	a.setCut(true)
+	f.Eventually(func(g Gomega) {
+		_, writing := holders(a, b)
+		for number := range Count {
+			if writing[number] > 1 {
+				StopTrying(fmt.Sprintf("%d replicas may write for the partition %d", writing[number], number)).Now()
+			}
+		}
+		g.Expect(b.Held()).To(Equal(Count))
+	}).WithTimeout(2 * time.Minute).WithPolling(20 * time.Millisecond).Should(Succeed())
 }
 
 // A replica whose clock is five minutes off shows that in the Leases that it holds. Nobody believes it: a Lease is old if it was not renewed for

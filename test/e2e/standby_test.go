@@ -26,7 +26,6 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/synchub-dev/synchub/test/framework/faults"
 	"github.com/synchub-dev/synchub/test/framework/installation"
@@ -219,13 +218,8 @@ var _ = Describe("a leader that does not reach kcp", thorough, func() {
 // tunnelled returns a kubeconfig of the hub's user that reaches kcp through a tunnel.
 func tunnelled(tunnel *faults.Tunnel) (path string) {
 	GinkgoHelper()
-	config, err := clientcmd.LoadFromFile(synchub.HubKubeconfig)
-	Expect(err).NotTo(HaveOccurred())
-	for _, cluster := range config.Clusters {
-		cluster.ProxyURL = tunnel.URL()
-	}
 	path = filepath.Join(GinkgoT().TempDir(), "tunnelled.kubeconfig")
-	Expect(clientcmd.WriteToFile(*config, path)).To(Succeed())
+	Expect(tunnel.Reroute(synchub.HubKubeconfig, path)).To(Succeed())
 	return path
 }
 

@@ -48,6 +48,8 @@ type Measurements struct {
 	// duration.
 	Replicas                 []ReplicaMeasurements
 	StandbysReady, TakenOver time.Duration
+	// Sharded is nil for replicas of which one leads.
+	Sharded *ShardedMeasurements
 	// Isolated is true once targets have come and gone without any request to other targets.
 	Isolated bool
 }
@@ -99,6 +101,14 @@ func (f Measurements) rows() [][2]string {
 	if len(f.Replicas) > 0 {
 		rows = append(rows, [2]string{"filling the caches of all other replicas", seconds(f.StandbysReady)},
 			[2]string{"from kill -9 of the first replica until the last target has a change made meanwhile, with the lease duration of 15 s", seconds(f.TakenOver)})
+	}
+	if f.Sharded != nil {
+		rows = append(rows,
+			[2]string{"targets of the killed replica", fmt.Sprint(f.Sharded.KilledShare)},
+			[2]string{"a replica is added: targets that move, and time until all have their shares", fmt.Sprintf("%d, %s", f.Sharded.Moved, seconds(f.Sharded.Adding))},
+			[2]string{"edit at rest, 99th percentile", f.Sharded.Quiet.String()},
+			[2]string{"edit while a replica is added, of targets that do not move", f.Sharded.BesideAdd.String()},
+			[2]string{"edit while a replica is killed and replaced, of targets of others", f.Sharded.BesideKill.String()})
 	}
 	return rows
 }

@@ -28,6 +28,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/test/framework"
@@ -59,7 +60,9 @@ type Config struct {
 	Targets, Objects, Resources int
 	// Replicas is how many replicas there are in the end, and StartReplica starts one. Below 2 there is only Hub. Sharded says that they divide
 	// the targets among them; otherwise Hub leads, and the others are warm standbys.
-	Sharded      bool
+	Sharded bool
+	// Hosting is an administrator's client config of the hosting cluster, for Sharded only.
+	Hosting      *rest.Config
 	Replicas     int
 	StartReplica func() (*installation.Hub, error)
 	// Quiet is how long the idle fleet is measured.
@@ -75,6 +78,8 @@ type run struct {
 	gomega.Gomega
 	stepStartedAt time.Time
 	measurements  Measurements
+	// lastEdit is the number of the last edit, which its object shows.
+	lastEdit int
 }
 
 // Run registers a fleet, syncs objects, measures the idle fleet, lets targets come and go, and kills the leader. It calls report with the
@@ -89,7 +94,13 @@ func Run(ctx context.Context, g gomega.Gomega, config Config, report func(Measur
 	r.sync(ctx)
 	r.measure(ctx)
 	r.churn(ctx)
-	r.standbys(ctx)
+	switch {
+	case r.Replicas < 2:
+	case r.Sharded:
+		r.sharded(ctx)
+	default:
+		r.standbys(ctx)
+	}
 }
 
 // finishStep records the duration of a step and starts the next.

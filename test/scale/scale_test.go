@@ -97,7 +97,7 @@ func prepare(ctx context.Context, t *testing.T) scale.Config {
 	NewWithT(t).Expect(framework.Apply(ctx, staged.Targets[benchenv.Hosting].Config, scale.Publication)).To(Succeed())
 	return scale.Config{
 		Installation: staged.Installation, Hub: staged.Hub, Inventory: staged.Inventory, Fleet: staged.Fleet,
-		Targets: *targets, Objects: *objects, Resources: *synced, Quiet: *quiet, Replicas: *count, Sharded: *sharded,
+		Targets: *targets, Objects: *objects, Resources: *synced, Quiet: *quiet, Replicas: *count, Sharded: *sharded, Hosting: staged.Targets[benchenv.Hosting].Config,
 		StartReplica: func() (*installation.Hub, error) { return staged.StartReplica() },
 		Profile:      func(ctx context.Context) error { return profile(ctx, t, staged.ProfilingAddress) },
 		Progress:     func(format string, args ...any) { progress(fmt.Sprintf(format, args...)) },

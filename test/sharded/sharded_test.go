@@ -37,6 +37,7 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/provider/partitions"
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/faults"
 	"github.com/synchub-dev/synchub/test/framework/installation"
 	"github.com/synchub-dev/synchub/test/framework/servers"
 	"github.com/synchub-dev/synchub/test/framework/suite"
@@ -72,6 +73,7 @@ func TestSharded(t *testing.T) {
 	h.expectKilledReplaced(t)
 	h.expectPausedHarmless(t)
 	h.expectEmptiedRegistrySurvived(t)
+	h.expectCutReplicaReplaced(t)
 	h.expectDeletion(t)
 }
 
@@ -134,9 +136,9 @@ func start(t *testing.T) *hub {
 	return h
 }
 
-func (h *hub) startReplica(t *testing.T) *installation.Hub {
+func (h *hub) startReplica(t *testing.T, args ...string) *installation.Hub {
 	t.Helper()
-	replica, err := h.install.StartHub()
+	replica, err := h.install.StartHub(args...)
 	h.Expect(err).NotTo(HaveOccurred())
 	h.replicas = append(h.replicas, replica)
 	h.Expect(replica.AwaitReady(t.Context())).To(Succeed())
@@ -458,6 +460,33 @@ func (h *hub) expectEmptiedRegistrySurvived(t *testing.T) {
 	for _, replica := range h.replicas {
 		h.Expect(replica.Ended()).To(BeFalse())
 	}
+}
+
+// expectCutReplicaReplaced cuts the network between kcp and a replica that does not lead, which still reaches the hosting cluster and its Leases.
+// The others do its work, and what they have of their own is theirs as before.
+func (h *hub) expectCutReplicaReplaced(t *testing.T) {
+	t.Helper()
+	tunnel, err := faults.NewTunnel(t.Context())
+	h.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { h.Expect(tunnel.Close()).To(Succeed()) })
+	kubeconfig := filepath.Join(t.TempDir(), "kcp.kubeconfig")
+	h.Expect(tunnel.Reroute(h.install.HubKubeconfig, kubeconfig)).To(Succeed())
+	others := slices.Clone(h.replicas)
+	cut := h.startReplica(t, "--kcp-kubeconfig", kubeconfig)
+	h.Eventually(func() []int { return h.held(t) }).WithTimeout(patience).Should(HaveEach(BeNumerically(">", 0)))
+	h.edit(t)
+	h.expectEdition(t)
+
+	h.replicas = others
+	written := h.settledWrites(t)
+	tunnel.Cut()
+	h.edit(t)
+	h.expectEdition(t)
+	h.Expect(h.settledWrites(t) - written).To(BeEquivalentTo(count * objects))
+	code, err := cut.Wait(t.Context())
+	h.Expect(err).NotTo(HaveOccurred())
+	h.Expect(code).NotTo(BeZero(), "it ends, and is started again")
+	h.Expect(cut.LogTail(5)).To(ContainSubstring("yields to another one"))
 }
 
 // expectDeletion deletes all SyncTargets: the holders clean up, and the leader removes the mailboxes.

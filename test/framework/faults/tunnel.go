@@ -24,6 +24,8 @@ import (
 	"net"
 	"net/http"
 	"sync"
+
+	"k8s.io/client-go/tools/clientcmd"
 )
 
 // Tunnel is an HTTP proxy for CONNECT requests, as a kubeconfig names one with proxy-url. It reaches servers with many addresses, and
@@ -53,6 +55,18 @@ func NewTunnel(ctx context.Context) (*Tunnel, error) {
 
 // URL is the proxy-url of a kubeconfig.
 func (t *Tunnel) URL() string { return "http://" + t.listener.Addr().String() }
+
+// Reroute writes the kubeconfig of one file to another, with this tunnel to its servers.
+func (t *Tunnel) Reroute(from, to string) error {
+	config, err := clientcmd.LoadFromFile(from)
+	if err != nil {
+		return fmt.Errorf("read the kubeconfig to reroute: %w", err)
+	}
+	for _, cluster := range config.Clusters {
+		cluster.ProxyURL = t.URL()
+	}
+	return clientcmd.WriteToFile(*config, to)
+}
 
 // Cut lets nothing through any more. Clients wait.
 func (t *Tunnel) Cut() {

@@ -1,0 +1,144 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package scale
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/provider/partitions"
+	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/fleet"
+	"github.com/synchub-dev/synchub/test/framework/installation"
+)
+
+// ShardedMeasurements are those of replicas that divide the targets. Latencies beside a fault are those of targets that it does not concern.
+type ShardedMeasurements struct {
+	// Quiet are latencies while nothing else happens.
+	Quiet EditLatencies
+	// Moved is how many of the targets got another replica when one was added, and Adding how long this took.
+	Moved       int
+	Adding      time.Duration
+	BesideAdd   EditLatencies
+	BesideKill  EditLatencies
+	KilledShare int
+}
+
+// sharded starts more replicas, measures all of them, adds one more, and kills the first, which leads.
+func (r *run) sharded(ctx context.Context) {
+	first, total := r.onlyHolder(ctx), r.cached(ctx, r.Hub)
+	r.stepStartedAt = time.Now()
+	replicas := []*installation.Hub{r.Hub}
+	for range r.Replicas - 1 {
+		replicas = append(replicas, r.addReplica(ctx))
+	}
+	r.awaitShares(ctx, replicas, total)
+	r.finishStep(&r.measurements.StandbysReady, "each replica has its share")
+	r.measureReplicas(ctx, replicas)
+	members := r.present(ctx)
+	measured := &ShardedMeasurements{}
+	r.measurements.Sharded = measured
+	edited, release := r.newEdited(ctx, members)
+	defer release()
+	measured.Quiet = latenciesOf(r.editsOf(ctx, edited, nil), func(string) bool { return true })
+	r.Progress("edits at rest: %s", measured.Quiet)
+
+	before := r.holders(ctx, members)
+	r.stepStartedAt = time.Now()
+	found := r.editsDuring(ctx, edited, func() { r.awaitShares(ctx, append(replicas, r.addReplica(ctx)), total) })
+	r.finishStep(&measured.Adding, "one more replica has its share")
+	after := r.holders(ctx, members)
+	isMoved := func(name string) bool { return before[name] != after[name] }
+	for name := range after {
+		if isMoved(name) {
+			measured.Moved++
+		}
+	}
+	measured.BesideAdd = latenciesOf(found, func(name string) bool { return !isMoved(name) })
+	r.Progress("%d of %d targets moved; edits at the others: %s", measured.Moved, len(members), measured.BesideAdd)
+
+	isKilled := func(member *fleet.Member) bool { return after[member.Name] == first }
+	concerned, others := slices.DeleteFunc(slices.Clone(members), func(member *fleet.Member) bool { return !isKilled(member) }), slices.DeleteFunc(slices.Clone(members), isKilled)
+	measured.KilledShare = len(concerned)
+	edited, releaseOthers := r.newEdited(ctx, others)
+	defer releaseOthers()
+	found = r.editsDuring(ctx, edited, func() {
+		r.Expect(r.Hub.Kill9()).To(gomega.Succeed())
+		r.awaitTakeover(ctx, concerned)
+	})
+	measured.BesideKill = latenciesOf(found, func(string) bool { return true })
+	r.Progress("edits at targets of other replicas meanwhile: %s", measured.BesideKill)
+}
+
+// editsDuring edits until do returns.
+func (r *run) editsDuring(ctx context.Context, all []*edited, do func()) map[string]EditLatencies {
+	done, found := make(chan struct{}), make(chan map[string]EditLatencies, 1)
+	go func() {
+		defer close(found)
+		found <- r.editsOf(ctx, all, done)
+	}()
+	func() {
+		defer close(done)
+		do()
+	}()
+	return <-found
+}
+
+// awaitShares waits until each replica has a share of what one had alone.
+func (r *run) awaitShares(ctx context.Context, replicas []*installation.Hub, total float64) {
+	r.Eventually(func(g gomega.Gomega) {
+		sum := 0.0
+		for _, replica := range replicas {
+			share := r.cached(ctx, replica)
+			g.Expect(share).To(gomega.BeNumerically(">", 0))
+			sum += share
+		}
+		g.Expect(sum).To(gomega.Equal(total))
+	}).WithContext(ctx).WithPolling(time.Second).Should(gomega.Succeed(), "what the replicas cache of targets")
+}
+
+var leases = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
+
+// onlyHolder returns the name of the only replica among those that hold partitions.
+func (r *run) onlyHolder(ctx context.Context) string {
+	name, err := framework.Field(ctx, r.Hosting, leases, installation.Namespace, leaseName(0), "spec", "holderIdentity")
+	r.Expect(err).NotTo(gomega.HaveOccurred())
+	return name
+}
+
+// holders returns the names of the replicas that hold targets.
+func (r *run) holders(ctx context.Context, members []*fleet.Member) map[string]string {
+	all, err := r.syncTargets(ctx)
+	r.Expect(err).NotTo(gomega.HaveOccurred())
+	holders := make([]string, partitions.Count)
+	for partition := range holders {
+		holders[partition], err = framework.Field(ctx, r.Hosting, leases, installation.Namespace, leaseName(partition), "spec", "holderIdentity")
+		r.Expect(err).NotTo(gomega.HaveOccurred())
+	}
+	found := map[string]string{}
+	for _, member := range members {
+		found[member.Name] = holders[partitions.Of(all[member.Name].UID)]
+	}
+	return found
+}
+
+func leaseName(partition int) string { return fmt.Sprintf("synchub-partition-%02d", partition) }
