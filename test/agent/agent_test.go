@@ -31,8 +31,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
@@ -106,6 +108,7 @@ func TestAgent(t *testing.T) {
 	w.expectLeastRights(t)
 	w.expectForgedAssignmentRefused(t)
 	w.expectRecovery(t)
+	w.expectIntermittentConnection(t)
 	w.expectRestartWithoutWrites(t)
 	w.expectRelease(t)
 }
@@ -458,6 +461,43 @@ func (w *world) expectRecovery(t *testing.T) {
 	w.eventuallyReady(t)
 	// One for each of the two ConfigMaps down, one for that up, and one for the status.
 	w.expectObjectWrites(t, sum(before)+4)
+}
+
+// expectIntermittentConnection lets the agent reach kcp for moments only, while both sides are edited. In between kcp is started again: then it no
+// longer has the versions from which the agent would go on to watch, as after hours. Each content is written once at most, and the last one arrives.
+func (w *world) expectIntermittentConnection(t *testing.T) {
+	t.Helper()
+	const moments = 10
+	arrived, err := suite.Dynamic(t, w.cluster.Config).Resource(configMaps).Namespace("shop").Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=settings"})
+	w.Expect(err).NotTo(HaveOccurred())
+	defer arrived.Stop()
+	before := sum(w.objectWrites(t))
+	for moment := range moments {
+		entry := fmt.Sprint("moment ", moment)
+		content := fmt.Sprintf(`{"data": {"entry": %q}}`, entry)
+		w.Expect(w.proxy.Set(t.Context(), faults.Refused)).To(Succeed())
+		w.Expect(framework.Patch(t.Context(), w.mailbox, configMaps, "shop", "settings", content)).To(Succeed())
+		w.Expect(framework.Patch(t.Context(), w.cluster.Config, configMaps, "shop", "from-the-cluster", content)).To(Succeed())
+		if moment == moments/2 {
+			w.Expect(w.kcp.Restart(t.Context())).To(Succeed())
+		}
+		w.Expect(w.proxy.Set(t.Context(), faults.None)).To(Succeed())
+		if moment%2 == 1 {
+			w.eventuallyField(t, w.cluster.Config, "settings", entry, "data", "entry")
+			w.eventuallyField(t, w.mailbox, "from-the-cluster", entry, "data", "entry")
+		}
+	}
+	w.eventuallyReady(t)
+	w.Expect(sum(w.objectWrites(t))-before).To(BeNumerically("<=", 2*moments))
+
+	seen := map[string]int{}
+	for last := fmt.Sprint("moment ", moments-1); seen[last] == 0; {
+		var event watch.Event
+		w.Eventually(arrived.ResultChan()).Should(Receive(&event))
+		entry, _, _ := unstructured.NestedString(event.Object.(*unstructured.Unstructured).Object, "data", "entry")
+		seen[entry]++
+	}
+	w.Expect(seen).To(HaveEach(1), "each content is written once")
 }
 
 // expectRestartWithoutWrites starts the agent again, with everything in sync.
