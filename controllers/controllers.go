@@ -197,9 +197,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 		newExports(hosting, clusters, identity, syncManager, agentRules, placement, scope.Elected, options).Register(standby),
 		syncManager.Register(standby),
 		syncerconfig.NewController(clusters.mailboxes, syncManager, clock.RealClock{}, options.Log.WithName("syncerconfig")).Register(holders),
-		addPartitions(hosting, partitions),
-		addAnswers(hosting, holders, clusters, syncManager, changed, scope, options),
-		addCopyStates(hosting, holders, clusters, syncManager, copies, ownership.NewSealer(identity.HashKey), changed, scope, options),
+		division{hosting, holders, partitions, clusters, syncManager, changed, scope, options.Log}.add(copies, ownership.NewSealer(identity.HashKey)),
 		hosting.Add(kubeconfigWatcher{options.Access, options.Log.WithName("kcp")}),
 		hosting.AddReadyzCheck("kcp-caches", cachesReadyCheck(scope.Elected, clusters.mailboxes, options)),
 	)

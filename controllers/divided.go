@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -74,29 +75,6 @@ func newScope(hosting manager.Manager, changed *changes, stop func(partition int
 	return scope, divided, nil
 }
 
-// addCopyStates makes each replica store how far the copies of placements have come on the clusters of its SyncTargets, and the leader
-// read what the others store.
-func addCopyStates(hosting, holders manager.Manager, clusters *clusters, sync *syncmanager.Manager, states *copystates.Store, sealer *ownership.Sealer, changed *changes, scope leadership.Scope, options Options) error {
-	if !options.Sharded {
-		return nil
-	}
-	provider, err := corev1client.NewForConfigAndClient(clusters.provider.GetConfig(), clusters.provider.GetHTTPClient())
-	if err != nil {
-		return fmt.Errorf("cannot make a client for the states of copies: %w", err)
-	}
-	location, log := copystates.LedgerLocation(provider), options.Log.WithName("copystates")
-	watcher, err := copystates.NewWatcher(copystates.WatcherOptions{
-		Location: location, Store: states, Sealer: sealer, KnownSyncTargets: clusters.ledger.SyncTargets, Clock: clock.RealClock{}, Log: log,
-	})
-	if err != nil {
-		return err
-	}
-	writer := copystates.NewWriter(copystates.WriterOptions{
-		Location: location, Sync: sync, Sealer: sealer, ObjectStates: &changed.copies, Holder: scope, Context: scope.Context, Clock: clock.RealClock{}, Log: log,
-	})
-	return errors.Join(hosting.Add(watcher), writer.Register(holders))
-}
-
 // fleetCounts returns what answers for all SyncTargets: the sync manager of this replica, or if SyncTargets are divided, with the answers
 // of their holders.
 func fleetCounts(clusters *clusters, sync *syncmanager.Manager, options Options) apiexportcontroller.Syncer {
@@ -106,21 +84,52 @@ func fleetCounts(clusters *clusters, sync *syncmanager.Manager, options Options)
 	return syncmanager.NewDivided(sync, clusters.ledger)
 }
 
-// addAnswers makes each replica write what the leader must know of its SyncTargets, and the leader read whether those of others are Ready.
-func addAnswers(hosting, holders manager.Manager, clusters *clusters, sync *syncmanager.Manager, changed *changes, scope leadership.Scope, options Options) error {
-	if !options.Sharded {
+// division is what replicas that divide SyncTargets tell each other.
+type division struct {
+	// hosting runs what the leader reads, and holders what each replica does for the SyncTargets that it holds.
+	hosting, holders manager.Manager
+	// partitions is nil if SyncTargets are not divided.
+	partitions *partitions.Partitions
+	clusters   *clusters
+	sync       *syncmanager.Manager
+	changed    *changes
+	scope      leadership.Scope
+	log        logr.Logger
+}
+
+// add makes each replica take its share of the partitions, and write what the leader must know of the SyncTargets in them.
+func (d division) add(states *copystates.Store, sealer *ownership.Sealer) error {
+	if d.partitions == nil {
 		return nil
 	}
+	return errors.Join(d.hosting.Add(d.partitions), d.addAnswers(), d.addCopyStates(states, sealer))
+}
+
+// addAnswers makes each replica write into the ledger what the leader asks about its SyncTargets, and the leader read whether those of others
+// are Ready.
+func (d division) addAnswers() error {
 	return errors.Join(
-		syncmanager.NewAnswerWriter(sync, clusters.ledger, &changed.readiness, options.Log.WithName("answers")).Register(holders),
-		hosting.Add(&readiness.Follower{Registry: &changed.readiness, Ledger: clusters.ledger, Holds: scope.Holds, Clock: clock.RealClock{}}),
+		syncmanager.NewAnswerWriter(d.sync, d.clusters.ledger, &d.changed.readiness, d.log.WithName("answers")).Register(d.holders),
+		d.hosting.Add(&readiness.Follower{Registry: &d.changed.readiness, Ledger: d.clusters.ledger, Holds: d.scope.Holds, Clock: clock.RealClock{}}),
 	)
 }
 
-// addPartitions makes each replica take its share.
-func addPartitions(hosting manager.Manager, divided *partitions.Partitions) error {
-	if divided == nil {
-		return nil
+// addCopyStates makes each replica store how far the copies of placements have come on the clusters of its SyncTargets, and the leader
+// read what the others store.
+func (d division) addCopyStates(states *copystates.Store, sealer *ownership.Sealer) error {
+	provider, err := corev1client.NewForConfigAndClient(d.clusters.provider.GetConfig(), d.clusters.provider.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("cannot make a client for the states of copies: %w", err)
 	}
-	return hosting.Add(divided)
+	location, log := copystates.LedgerLocation(provider), d.log.WithName("copystates")
+	watcher, err := copystates.NewWatcher(copystates.WatcherOptions{
+		Location: location, Store: states, Sealer: sealer, KnownSyncTargets: d.clusters.ledger.SyncTargets, Clock: clock.RealClock{}, Log: log,
+	})
+	if err != nil {
+		return err
+	}
+	writer := copystates.NewWriter(copystates.WriterOptions{
+		Location: location, Sync: d.sync, Sealer: sealer, ObjectStates: &d.changed.copies, Holder: d.scope, Context: d.scope.Context, Clock: clock.RealClock{}, Log: log,
+	})
+	return errors.Join(d.hosting.Add(watcher), writer.Register(d.holders))
 }
