@@ -31,11 +31,12 @@ import (
 // stopped server could get that very port as its local port, and the server could not start again.
 //
 // Several processes may look for ports at the same time, and none knows the ports that another is about to use. Each
-// process therefore uses one of several slots.
+// process therefore uses one of several slots, and others only when its own has no more: a large fleet has more targets than a slot has ports.
 const (
-	firstPort = 15000
-	portCount = 15000
-	portSlots = 20
+	firstPort       = 15000
+	portCount       = 15000
+	portSlots       = 20
+	attemptsPerSlot = 1000
 )
 
 var allocatedPorts = struct {
@@ -47,8 +48,9 @@ var allocatedPorts = struct {
 func FreePort() (int, error) {
 	allocatedPorts.Lock()
 	defer allocatedPorts.Unlock()
-	for range 1000 {
-		port := firstPort + rand.IntN(portCount/portSlots)*portSlots + os.Getpid()%portSlots //nolint:gosec // a port is no secret
+	for attempt := range attemptsPerSlot * portSlots {
+		slot := (os.Getpid() + attempt/attemptsPerSlot) % portSlots
+		port := firstPort + rand.IntN(portCount/portSlots)*portSlots + slot //nolint:gosec // a port is no secret
 		if allocatedPorts.ports[port] || !isFree(port) {
 			continue
 		}
