@@ -488,7 +488,7 @@ func (w *world) expectIntermittentConnection(t *testing.T) {
 		}
 	}
 	w.eventuallyReady(t)
-	w.Expect(sum(w.objectWrites(t))-before).To(BeNumerically("<=", 2*moments))
+	w.Expect(sum(w.objectWrites(t)) - before).To(BeNumerically("<=", 2*moments))
 
 	seen := map[string]int{}
 	for last := fmt.Sprint("moment ", moments-1); seen[last] == 0; {
