@@ -119,7 +119,7 @@ func (a *ConfigProvider) InventoryConfigFor(host string) *rest.Config {
 func (a *ConfigProvider) configWithLimits(limits transport.Limits, host string, destination requestmetrics.Destination) *rest.Config {
 	return &rest.Config{
 		Host:      host,
-		Transport: a.Fence.Wrap(requestmetrics.InstrumentRoundTripper(destination)(transport.LimitResponses(transport.Options{Limits: limits})(a))),
+		Transport: interruptible{a.Fence.Wrap(requestmetrics.InstrumentRoundTripper(destination)(transport.LimitResponses(transport.Options{Limits: limits})(a)))},
 		QPS:       a.limits.QPS,
 		Burst:     a.limits.Burst,
 		UserAgent: "synchub",

@@ -479,7 +479,8 @@ func (w *world) expectIntermittentConnection(t *testing.T) {
 		w.Expect(framework.Patch(t.Context(), w.mailbox, configMaps, "shop", "settings", content)).To(Succeed())
 		w.Expect(framework.Patch(t.Context(), w.cluster.Config, configMaps, "shop", "from-the-cluster", content)).To(Succeed())
 		if moment == moments/2 {
-			w.Expect(w.kcp.Restart(t.Context())).To(Succeed())
+			w.Expect(w.kcp.Kill9()).To(Succeed())
+			w.Expect(w.kcp.Start(t.Context())).To(Succeed())
 		}
 		w.Expect(w.proxy.Set(t.Context(), faults.None)).To(Succeed())
 		if moment%2 == 1 {

@@ -215,6 +215,32 @@ var _ = Describe("a leader that does not reach kcp", thorough, func() {
 	}, NodeTimeout(5*time.Minute))
 })
 
+var _ = Describe("a replica that is ended while kcp refuses connections", thorough, func() {
+	It("ends in time", Label("faults"), func(ctx SpecContext) {
+		tunnel, err := faults.NewTunnel(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		code, err := hub.Terminate(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(code).To(BeZero())
+		startHub(ctx, "--kcp-kubeconfig", tunnelled(tunnel))
+		Expect(tunnel.Close()).To(Succeed())
+		// The more requests were refused, the longer client-go waits until the next one.
+		Eventually(func() (refused float64, err error) {
+			requests, err := hub.Requests(ctx)
+			for kind, count := range requests {
+				if kind.Destination != "target" && kind.Code == "error" {
+					refused += count
+				}
+			}
+			return refused, err
+		}).WithContext(ctx).WithTimeout(2*time.Minute).Should(BeNumerically(">=", 200))
+		code, err = hub.Terminate(ctx)
+		Expect(err).NotTo(HaveOccurred())
+		Expect(code).To(BeZero(), hub.LogTail(5))
+		startEndedHub(ctx)
+	}, NodeTimeout(4*time.Minute))
+})
+
 // tunnelled returns a kubeconfig of the hub's user that reaches kcp through a tunnel.
 func tunnelled(tunnel *faults.Tunnel) (path string) {
 	GinkgoHelper()
