@@ -23,17 +23,21 @@ import (
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/fence"
+	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/partitions"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
 // heldPartition is the partition of a replica.
@@ -83,6 +87,41 @@ func TestPartitionsChange(t *testing.T) {
 		}
 	}
 	controller.StopPartition(own)
+}
+
+// The leader deletes the entry of a SyncTarget that is cleaned up from the ledger, and then removes the finalizer. If it ends in between, the next
+// leader must learn again that the target is cleaned up.
+func TestRepeatCleanedUp(t *testing.T) {
+	g := NewWithT(t)
+	clock := testclock.NewFakeClock(time.Unix(1000, 0))
+	scope := leadership.Scope{Elected: make(chan struct{}), Partitions: heldPartition(partitions.Of("a"))}
+	direct, err := client.New(suite.Target(t).Config, client.Options{})
+	g.Expect(err).NotTo(HaveOccurred())
+	entries := ledger.New(ledger.Options{Namespace: metav1.NamespaceDefault, Client: direct, Reader: direct, Clock: clock, Log: logr.Discard()})
+	controller := NewController(Options{Scope: scope, Clock: clock, Ledger: entries})
+	syncTarget := &edgev2alpha1.SyncTarget{}
+	syncTarget.UID, syncTarget.Name = "a", "florin"
+	controller.track(mcreconcile.Request{ClusterName: "i"}, "a")
+	repeat := func() time.Duration {
+		result, err := controller.repeatCleanedUp(t.Context(), syncTarget)
+		g.Expect(err).NotTo(HaveOccurred())
+		return result.RequeueAfter
+	}
+	g.Expect(controller.recordCleanedUp(t.Context(), syncTarget)).To(Succeed())
+	g.Expect(repeat()).To(BeZero(), "the leader can see it")
+
+	g.Expect(controller.Ledger.Delete(t.Context(), "a")).To(Succeed())
+	g.Expect(controller.IsCleanedUp("a")).To(BeTrue())
+	g.Expect(repeat()).To(Equal(repeatCleanedUpAfter), "the leader has the time to remove the finalizer")
+	clock.Step(repeatCleanedUpAfter - time.Second)
+	g.Expect(repeat()).To(Equal(time.Second))
+	g.Expect(controller.Ledger.Get("a").CleanedUp).To(BeFalse())
+	clock.Step(time.Second)
+	g.Expect(repeat()).To(BeZero())
+	g.Expect(controller.Ledger.Get("a")).To(And(HaveField("CleanedUp", BeTrue()), HaveField("Name", "florin")))
+
+	g.Expect(controller.Ledger.Delete(t.Context(), "a")).To(Succeed())
+	g.Expect(repeat()).To(Equal(repeatCleanedUpAfter), "the time begins anew")
 }
 
 // Agents are the leader's, whoever holds their partition.
