@@ -162,7 +162,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 	quota := mailbox.NewQuota(clusters.provider, options.MaxMailboxes, options.Log.WithName("mailbox"))
 	locator := newLocator(clusters, quota, options)
 	syncManager := newSyncManager(clusters, identity, changed, scope, options)
-	agentRules := &assignment.Store{}
+	agentRules := &assignment.RulesStore{}
 	copies := copystates.NewStore(copystates.StoreOptions{Mailboxes: clusters.mailboxes, Published: syncManager.Published, ObjectStates: &changed.copies})
 	syncTargets = synctarget.NewController(synctarget.Options{
 		Agents: synctarget.AgentOptions{
@@ -267,7 +267,7 @@ func newSyncManager(clusters *clusters, identity bootstrap.Identity, changed *ch
 }
 
 // newSchemas returns the controller of the schemas that mailboxes get. It gives the sync manager the CRDs to install.
-func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.Identity, sync *syncmanager.Manager, syncTargets *synctarget.Controller, agents *assignment.Store, changed *changes, scope leadership.Scope, options Options) (*apiresourceschema.Controller, error) {
+func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.Identity, sync *syncmanager.Manager, syncTargets *synctarget.Controller, agents *assignment.RulesStore, changed *changes, scope leadership.Scope, options Options) (*apiresourceschema.Controller, error) {
 	hostingDiscovery, err := discovery.NewClient(hosting.GetConfig(), hosting.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for the hosting cluster: %w", err)
@@ -297,7 +297,7 @@ func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.
 }
 
 // newExports returns the controller of the APIExports that mailboxes and workload workspaces bind.
-func newExports(hosting manager.Manager, clusters *clusters, identity bootstrap.Identity, sync *syncmanager.Manager, agents *assignment.Store, placement *placement.Controller, elected leadership.Elected, options Options) *apiexportcontroller.Controller {
+func newExports(hosting manager.Manager, clusters *clusters, identity bootstrap.Identity, sync *syncmanager.Manager, agents *assignment.RulesStore, placement *placement.Controller, elected leadership.Elected, options Options) *apiexportcontroller.Controller {
 	return apiexportcontroller.NewController(apiexportcontroller.Options{
 		Hub:            publishedresource.Hub{UID: identity.HubUID, Workspace: options.Workspace},
 		Hosting:        hosting.GetClient(),

@@ -153,7 +153,7 @@ func AwaitAssignment(ctx context.Context, credentials *Credentials, log logr.Log
 		found, err := getAssignment(ctx, core)
 		if err == nil {
 			var assigned *assignment.Assignment
-			if assigned, err = decode(credentials, found); err == nil {
+			if assigned, err = openAssignment(credentials, found); err == nil {
 				return assigned, nil
 			}
 		}

@@ -53,7 +53,7 @@ func stored(t *testing.T, client *fake.Clientset) *assignment.Report {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := assignment.DecodeReport(ownership.NewSealer(key), "2x7fz9k1", lease.Annotations[assignment.ReportAnnotation], lease.Annotations[assignment.SealAnnotation])
+	report, err := assignment.OpenReport(ownership.NewSealer(key), "2x7fz9k1", lease.Annotations[assignment.ReportAnnotation], lease.Annotations[assignment.SealAnnotation])
 	if err != nil {
 		t.Fatal(err)
 	}

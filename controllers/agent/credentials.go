@@ -34,7 +34,6 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/synchub-dev/synchub/controllers/agent/assignment"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/redact"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
@@ -99,11 +98,6 @@ func mailboxOf(server string) (string, error) {
 		return "", fmt.Errorf("the path of its server must be /clusters/<logical cluster of the mailbox>, not %q", parsed.Path)
 	}
 	return mailbox, nil
-}
-
-// decode returns the assignment in a ConfigMap of the mailbox.
-func decode(credentials *Credentials, found *corev1.ConfigMap) (*assignment.Assignment, error) {
-	return assignment.DecodeAssignment(ownership.NewSealer(credentials.Key), credentials.Mailbox, found.BinaryData[assignment.AssignmentKey], found.Data[assignment.SealKey])
 }
 
 // renew replaces the token in the agent's Secret when a third of its lifetime is left, and takes over a Secret that an operator has

@@ -72,7 +72,7 @@ func (r *reporter) claim(ctx context.Context, now time.Time) (*assignment.Report
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the agent's Lease in the mailbox: %w", err)
 	}
-	last, err := assignment.DecodeReport(r.sealer, r.mailbox, lease.Annotations[assignment.ReportAnnotation], lease.Annotations[assignment.SealAnnotation])
+	last, err := assignment.OpenReport(r.sealer, r.mailbox, lease.Annotations[assignment.ReportAnnotation], lease.Annotations[assignment.SealAnnotation])
 	if err != nil {
 		// Somebody else wrote it, or nobody did.
 		last = nil
@@ -99,7 +99,7 @@ func (r *reporter) write(ctx context.Context, report *assignment.Report, now tim
 		}
 	}
 	report.Sequence, report.Mailbox, report.SyncTarget = max(r.sequence+1, now.UnixMilli()), r.mailbox, r.syncTarget
-	text, seal, err := assignment.EncodeReport(r.sealer, report)
+	text, seal, err := assignment.SealReport(r.sealer, report)
 	if err != nil {
 		return err
 	}

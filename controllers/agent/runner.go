@@ -220,6 +220,11 @@ func (r *runner) prepare(ctx context.Context) error {
 	return nil
 }
 
+// openAssignment returns the assignment in a ConfigMap of the mailbox, if the hub has sealed it.
+func openAssignment(credentials *Credentials, stored *corev1.ConfigMap) (*assignment.Assignment, error) {
+	return assignment.OpenAssignment(ownership.NewSealer(credentials.Key), credentials.Mailbox, stored.BinaryData[assignment.AssignmentKey], stored.Data[assignment.SealKey])
+}
+
 // readAssignment puts the stored assignment into force, if it is the hub's and not older than one that was in force before.
 func (r *runner) readAssignment(ctx context.Context) error {
 	found, exists, err := r.assigned.GetStore().GetByKey(assignment.Namespace + "/" + assignment.ConfigMap)
@@ -236,7 +241,7 @@ func (r *runner) readAssignment(ctx context.Context) error {
 	if stored.ResourceVersion == r.read {
 		return nil
 	}
-	next, err := decode(r.Credentials, stored)
+	next, err := openAssignment(r.Credentials, stored)
 	if err != nil {
 		r.refuse(stored, fmt.Sprintf("the ConfigMap %s/%s of the mailbox is not the hub's: %v", stored.Namespace, stored.Name, err))
 		return nil

@@ -88,7 +88,7 @@ type Placer interface {
 	Publish(resources []plan.Resource)
 }
 
-// AgentRules is the part of [assignment.Store] that the controller uses.
+// AgentRules is the part of [assignment.RulesStore] that the controller uses.
 type AgentRules interface {
 	// SetResources replaces the rules by which agents sync.
 	SetResources(rules assignment.Rules)

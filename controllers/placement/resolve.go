@@ -194,8 +194,8 @@ func (w *workspace) compile(ctx context.Context, observed []*unstructured.Unstru
 			next.partial, next.unresolvedPaths = true, true
 		}
 		inForce := &placementInForce{Placement: one, workspace: self, inventories: inventories, rollout: w.rolloutOf(one)}
-		result.resolution, result.missing = one.Resolve(view, self, inventories), w.missingResources(one)
-		w.choose(ctx, inForce, next, &result)
+		result.resolution, result.missing = one.ResolveDestinations(view, self, inventories), w.missingResources(one)
+		w.chooseNumber(ctx, inForce, next, &result)
 		inForce.setOutcome(&result)
 		result.byLabels = one.SelectsByLabels()
 		if path == "" && result.resolution.Locations == 0 {

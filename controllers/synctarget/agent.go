@@ -57,7 +57,7 @@ const (
 // AgentOptions are the dependencies for SyncTargets with an agent.
 type AgentOptions struct {
 	// Rules are the rules for all agents. Without, SyncTargets with an agent stay unready.
-	Rules *assignment.Store
+	Rules *assignment.RulesStore
 	// WorkspaceConfig returns a client config for a workspace with the hub's own rights.
 	WorkspaceConfig func(workspace string) *rest.Config
 	// BindingSelector selects the binding of the mailbox export in mailboxes.
@@ -208,7 +208,7 @@ func (c *Controller) readReport(ctx context.Context, mailbox *agentMailbox, seal
 
 // acceptReport takes a report into the state. One that was not sealed with the key, or is older than one that was read, is as none.
 func (c *Controller) acceptReport(ctx context.Context, sealer *ownership.Sealer, text, seal string, syncTarget *edgev2alpha1.SyncTarget, located logicalcluster.Name, state *targetState) {
-	report, err := assignment.DecodeReport(sealer, located.String(), text, seal)
+	report, err := assignment.OpenReport(sealer, located.String(), text, seal)
 	if err != nil || report.SyncTarget != syncTarget.UID {
 		log.FromContext(ctx).V(1).Info("ignoring a report that is not the agent's", "syncTarget", syncTarget.Name, "error", fmt.Sprint(err))
 		return
@@ -279,7 +279,7 @@ func (c *Controller) writeAssignment(ctx context.Context, request mcreconcile.Re
 		}
 		desired.Sequence = c.Ledger.Get(syncTarget.UID).Assignment
 		desired.Rules = rules
-		content, seal, err := assignment.EncodeAssignment(sealer, desired)
+		content, seal, err := assignment.SealAssignment(sealer, desired)
 		if err != nil {
 			return err
 		}

@@ -65,7 +65,7 @@ func (f *agentFixture) receive(t *testing.T, report *assignment.Report, key byte
 		return ownership.NewSealer(bytes.Repeat([]byte{key}, assignment.KeyLength))
 	}
 	report.Mailbox, report.SyncTarget = "mailbox", f.syncTarget.UID
-	text, seal, err := assignment.EncodeReport(sealer(key), report)
+	text, seal, err := assignment.SealReport(sealer(key), report)
 	if err != nil {
 		t.Fatal(err)
 	}

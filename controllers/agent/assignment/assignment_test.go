@@ -64,48 +64,48 @@ func newAssignment() *Assignment {
 
 func TestAssignmentArrivesAsItWasSent(t *testing.T) {
 	sent := newAssignment()
-	content, seal, err := EncodeAssignment(newSealer(1), sent)
+	content, seal, err := SealAssignment(newSealer(1), sent)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, sameSeal, _ := EncodeAssignment(newSealer(1), newAssignment())
+	again, sameSeal, _ := SealAssignment(newSealer(1), newAssignment())
 	if !bytes.Equal(content, again) || seal != sameSeal {
 		t.Error("equal assignments have different content, so that each pass would write one")
 	}
-	arrived, err := DecodeAssignment(newSealer(1), mailbox, content, seal)
+	arrived, err := OpenAssignment(newSealer(1), mailbox, content, seal)
 	if err != nil || !reflect.DeepEqual(sent, arrived) {
 		t.Errorf("got %+v, %v", arrived, err)
 	}
 }
 
 func TestForgedMessagesAreRefused(t *testing.T) {
-	content, seal, err := EncodeAssignment(newSealer(1), newAssignment())
+	content, seal, err := SealAssignment(newSealer(1), newAssignment())
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, reportSeal, err := EncodeReport(newSealer(1), &Report{Mailbox: mailbox, Sequence: 3})
+	report, reportSeal, err := SealReport(newSealer(1), &Report{Mailbox: mailbox, Sequence: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
 	changed := bytes.Clone(content)
 	changed[len(changed)/2]++
 	for name, decode := range map[string]func() error{
-		"another key":     func() error { _, err := DecodeAssignment(newSealer(2), mailbox, content, seal); return err },
-		"changed content": func() error { _, err := DecodeAssignment(newSealer(1), mailbox, changed, seal); return err },
-		"no seal":         func() error { _, err := DecodeAssignment(newSealer(1), mailbox, content, ""); return err },
-		"another mailbox": func() error { _, err := DecodeAssignment(newSealer(1), "other", content, seal); return err },
+		"another key":     func() error { _, err := OpenAssignment(newSealer(2), mailbox, content, seal); return err },
+		"changed content": func() error { _, err := OpenAssignment(newSealer(1), mailbox, changed, seal); return err },
+		"no seal":         func() error { _, err := OpenAssignment(newSealer(1), mailbox, content, ""); return err },
+		"another mailbox": func() error { _, err := OpenAssignment(newSealer(1), "other", content, seal); return err },
 		"another purpose": func() error {
-			_, err := DecodeAssignment(newSealer(1), mailbox, []byte(report), reportSeal)
+			_, err := OpenAssignment(newSealer(1), mailbox, []byte(report), reportSeal)
 			return err
 		},
-		"a changed report": func() error { _, err := DecodeReport(newSealer(1), mailbox, report+" ", reportSeal); return err },
-		"a copied report":  func() error { _, err := DecodeReport(newSealer(1), "other", report, reportSeal); return err },
+		"a changed report": func() error { _, err := OpenReport(newSealer(1), mailbox, report+" ", reportSeal); return err },
+		"a copied report":  func() error { _, err := OpenReport(newSealer(1), "other", report, reportSeal); return err },
 	} {
 		if err := decode(); !errors.Is(err, ErrNotSealed) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	if found, err := DecodeReport(newSealer(1), mailbox, report, reportSeal); err != nil || found.Sequence != 3 {
+	if found, err := OpenReport(newSealer(1), mailbox, report, reportSeal); err != nil || found.Sequence != 3 {
 		t.Errorf("got %v, %v", found, err)
 	}
 }
@@ -115,11 +115,11 @@ func TestMessagesAreBounded(t *testing.T) {
 	noise := make([]byte, 2*maxCompressed)
 	_, _ = rand.Read(noise)
 	large.SyncTarget.Annotations = map[string]string{"noise": hex.EncodeToString(noise)}
-	if _, _, err := EncodeAssignment(newSealer(1), large); !errors.Is(err, ErrTooLarge) {
+	if _, _, err := SealAssignment(newSealer(1), large); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("got %v", err)
 	}
 	report := &Report{Mailbox: mailbox, Problem: string(bytes.Repeat([]byte("x"), maxReport))}
-	if _, _, err := EncodeReport(newSealer(1), report); !errors.Is(err, ErrTooLarge) {
+	if _, _, err := SealReport(newSealer(1), report); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -141,11 +141,11 @@ func TestLargeReportsAreShortened(t *testing.T) {
 			for range test.resources {
 				report.Status.SyncedResources = append(report.Status.SyncedResources, edgev2alpha1.SyncedResource{Resource: "widgets", Message: message})
 			}
-			text, seal, err := EncodeReport(newSealer(1), report)
+			text, seal, err := SealReport(newSealer(1), report)
 			if err != nil {
 				t.Fatal(err)
 			}
-			found, err := DecodeReport(newSealer(1), mailbox, text, seal)
+			found, err := OpenReport(newSealer(1), mailbox, text, seal)
 			if err != nil || len(found.Status.Conditions) != 1 {
 				t.Fatalf("got %+v, %v", found, err)
 			}
@@ -183,8 +183,8 @@ func TestRulesCompileAsOnTheHub(t *testing.T) {
 	}
 }
 
-func TestStoreNotifiesOfChangesOnly(t *testing.T) {
-	store, notified := &Store{}, 0
+func TestRulesStoreNotifiesOfChangesOnly(t *testing.T) {
+	store, notified := &RulesStore{}, 0
 	store.SetCRDs([]CRD{{PublishedResource: "widgets"}})
 	if _, version := store.Rules(); version != 0 {
 		t.Error("rules are known before there are any")

@@ -74,9 +74,9 @@ type Resolution struct {
 	Matching int
 }
 
-// Resolve returns the SyncTargets of the Locations that the placement selects and that are available to its workspace.
+// ResolveDestinations returns the SyncTargets of the Locations that the placement selects and that are available to its workspace.
 // inventories are the logical clusters of [Placement.Inventories]; they count only if the placement names any.
-func (p *Placement) Resolve(view *fleet.Snapshot, workspace Workspace, inventories []logicalcluster.Name) (resolved Resolution) {
+func (p *Placement) ResolveDestinations(view *fleet.Snapshot, workspace Workspace, inventories []logicalcluster.Name) (resolved Resolution) {
 	for inventory := range view.Inventories() {
 		// found holds the positions of the destinations by the names of their SyncTargets.
 		found := map[string]int{}

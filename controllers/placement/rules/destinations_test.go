@@ -91,7 +91,7 @@ func TestResolve(t *testing.T) {
 		"of one of them":                     {edgev2alpha1.EdgePlacementSpec{LocationSelectors: prod, InventoryWorkspaces: []string{"root:shared"}}, rules.Workspace{Cluster: "team", Path: "root:team"}, []logicalcluster.Name{"shared"}, 3, "shared/every/b shared/every/c"},
 	} {
 		placement := compile(t, c.spec)
-		resolved := placement.Resolve(view(), c.workspace, c.inventories)
+		resolved := placement.ResolveDestinations(view(), c.workspace, c.inventories)
 		var got []string
 		for _, destination := range resolved.Destinations {
 			got = append(got, fmt.Sprintf("%s/%s/%s", destination.Inventory, destination.Location, destination.Name))
@@ -107,7 +107,7 @@ func TestSelectsSyncTarget(t *testing.T) {
 	for _, workspace := range []rules.Workspace{{Cluster: "own"}, {Cluster: "team", Path: "root:team"}, {Cluster: "other", Path: "root:other"}} {
 		placement := compile(t, edgev2alpha1.EdgePlacementSpec{LocationSelectors: []metav1.LabelSelector{labelled("env", "prod")}})
 		destinations, upsyncs := map[types.UID]bool{}, map[types.UID]bool{}
-		for _, destination := range placement.Resolve(view(), workspace, nil).Destinations {
+		for _, destination := range placement.ResolveDestinations(view(), workspace, nil).Destinations {
 			destinations[destination.UID], upsyncs[destination.UID] = true, destination.MayUpsync
 		}
 		if upsyncs["shared-b"] || workspace.Cluster == "team" != upsyncs["shared-c"] || workspace.Cluster == "own" != upsyncs["own-a"] {
@@ -134,7 +134,7 @@ func TestParametersOfADestination(t *testing.T) {
 		t.Fatal(err)
 	}
 	inventory := &fleet.Inventory{Name: "own", SyncTargets: []fleet.SyncTarget{till}, Locations: []fleet.Location{first, second}}
-	resolved := placement.Resolve(fleet.NewSnapshot(inventory), rules.Workspace{Cluster: "own"}, nil)
+	resolved := placement.ResolveDestinations(fleet.NewSnapshot(inventory), rules.Workspace{Cluster: "own"}, nil)
 	if len(resolved.Destinations) != 1 || resolved.Destinations[0].Location != "a" {
 		t.Fatalf("got %+v", resolved.Destinations)
 	}

@@ -52,8 +52,8 @@ var (
 	ErrTooLarge = errors.New("it is too large")
 )
 
-// EncodeAssignment returns an assignment as it is stored, with its seal.
-func EncodeAssignment(sealer *ownership.Sealer, assignment *Assignment) (content []byte, seal string, err error) {
+// SealAssignment returns an assignment as it is stored, with its seal.
+func SealAssignment(sealer *ownership.Sealer, assignment *Assignment) (content []byte, seal string, err error) {
 	text, err := json.Marshal(assignment)
 	if err != nil {
 		return nil, "", fmt.Errorf("cannot encode the assignment of the SyncTarget %s: %w", assignment.SyncTarget.Name, err)
@@ -70,9 +70,9 @@ func EncodeAssignment(sealer *ownership.Sealer, assignment *Assignment) (content
 	return content, sealer.SealText(purposeAssignment, string(content)), nil
 }
 
-// DecodeAssignment returns the assignment for a mailbox. The error is, or wraps, [ErrNotSealed] if the hub did not write it. The seal
+// OpenAssignment verifies that the hub has sealed an assignment for a mailbox, and returns it. The error is, or wraps, [ErrNotSealed] if the hub did not write it. The seal
 // is verified before anything is decompressed.
-func DecodeAssignment(sealer *ownership.Sealer, mailbox string, content []byte, seal string) (*Assignment, error) {
+func OpenAssignment(sealer *ownership.Sealer, mailbox string, content []byte, seal string) (*Assignment, error) {
 	if !sealer.VerifyText(seal, purposeAssignment, string(content)) {
 		return nil, ErrNotSealed
 	}
@@ -97,9 +97,9 @@ func DecodeAssignment(sealer *ownership.Sealer, mailbox string, content []byte, 
 	return assignment, nil
 }
 
-// EncodeReport returns a report as an annotation, with its seal. If the status is too large, its messages are cut. If that is not enough,
+// SealReport returns a report as an annotation, with its seal. If the status is too large, its messages are cut. If that is not enough,
 // only the conditions are left, and the problem says so: an agent with much to tell must not seem to be silent.
-func EncodeReport(sealer *ownership.Sealer, report *Report) (text, seal string, err error) {
+func SealReport(sealer *ownership.Sealer, report *Report) (text, seal string, err error) {
 	shortened := *report
 	for _, shorten := range []func(*Report){func(*Report) {}, cutMessages, keepConditions} {
 		shorten(&shortened)
@@ -144,8 +144,8 @@ func keepConditions(report *Report) {
 	}
 }
 
-// DecodeReport returns the report of the agent of a mailbox.
-func DecodeReport(sealer *ownership.Sealer, mailbox, text, seal string) (*Report, error) {
+// OpenReport verifies that the agent of a mailbox has sealed a report, and returns it.
+func OpenReport(sealer *ownership.Sealer, mailbox, text, seal string) (*Report, error) {
 	if len(text) > maxReport {
 		return nil, ErrTooLarge
 	}

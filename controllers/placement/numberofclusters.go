@@ -43,8 +43,8 @@ type chosenTarget struct {
 	missingSince time.Time
 }
 
-// choose restricts the resolution of a placement to the SyncTargets that it chooses. next is to contain the placement.
-func (w *workspace) choose(ctx context.Context, one *placementInForce, next *placements, result *outcome) {
+// chooseNumber restricts the resolution of a placement to the SyncTargets that it chooses. next is to contain the placement.
+func (w *workspace) chooseNumber(ctx context.Context, one *placementInForce, next *placements, result *outcome) {
 	if one.Choice == nil {
 		return
 	}

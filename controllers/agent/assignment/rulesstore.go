@@ -23,8 +23,8 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 )
 
-// Store holds the rules for all agents on the hub. It is safe for concurrent use.
-type Store struct {
+// RulesStore holds the rules for all agents on the hub. It is safe for concurrent use.
+type RulesStore struct {
 	// Changed notifies about new rules.
 	Changed topic.Topic[struct{}]
 
@@ -36,7 +36,7 @@ type Store struct {
 }
 
 // SetResources replaces all rules but the CRDs.
-func (s *Store) SetResources(rules Rules) {
+func (s *RulesStore) SetResources(rules Rules) {
 	s.update(func() {
 		rules.CRDs = s.rules.CRDs
 		s.published = true
@@ -44,7 +44,7 @@ func (s *Store) SetResources(rules Rules) {
 }
 
 // SetCRDs replaces the CRDs.
-func (s *Store) SetCRDs(crds []CRD) {
+func (s *RulesStore) SetCRDs(crds []CRD) {
 	var rules Rules
 	s.update(func() {
 		rules = s.rules
@@ -53,7 +53,7 @@ func (s *Store) SetCRDs(crds []CRD) {
 }
 
 // update replaces the rules by those that prepare has completed, and notifies if they differ. prepare is called with the lock.
-func (s *Store) update(prepare func(), next *Rules) {
+func (s *RulesStore) update(prepare func(), next *Rules) {
 	s.lock.Lock()
 	prepare()
 	changed := s.version == 0 || !reflect.DeepEqual(s.rules, *next)
@@ -68,7 +68,7 @@ func (s *Store) update(prepare func(), next *Rules) {
 }
 
 // Rules returns the rules and their version, which is zero until the hub knows which resources are published.
-func (s *Store) Rules() (rules Rules, version int64) {
+func (s *RulesStore) Rules() (rules Rules, version int64) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if !s.published {
