@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"hash/fnv"
+	"maps"
 	"slices"
 	gosync "sync"
 	"time"
@@ -36,6 +37,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/provider/ledger"
+	"github.com/synchub-dev/synchub/provider/partitions"
 )
 
 const (
@@ -92,7 +94,10 @@ func (w *AnswerWriter) Register(hosting manager.Manager) error {
 	return errors.Join(
 		added.Watch(topic.Source(w.sync.StateChanged, later)),
 		added.Watch(topic.Source(w.readiness.Changes(), later)),
-		added.Watch(topic.Source(w.sync.Scope.PartitionChanged, func(queue answerQueue, _ int) { w.enqueueAll(queue, 0) })),
+		added.Watch(topic.Source(w.sync.Scope.PartitionChanged, func(queue answerQueue, partition int) {
+			w.forgetPartition(partition)
+			w.enqueueAll(queue, 0)
+		})),
 		added.Watch(source.TypedFunc[types.UID](func(ctx context.Context, queue answerQueue) error {
 			go w.enqueueRegularly(ctx, queue)
 			return nil
@@ -137,7 +142,7 @@ func spreadOver(syncTarget types.UID, duration time.Duration) time.Duration {
 
 // Reconcile writes the answers of one SyncTarget if they have changed.
 func (w *AnswerWriter) Reconcile(ctx context.Context, syncTarget types.UID) (reconcile.Result, error) {
-	if !w.sync.Scope.Holds(syncTarget) || !w.ledger.IsLoaded() {
+	if !w.sync.Scope.Holds(syncTarget) || !w.ledger.IsLoaded() || !w.ledger.Has(syncTarget) {
 		w.forget(syncTarget)
 		return reconcile.Result{}, nil
 	}
@@ -145,7 +150,7 @@ func (w *AnswerWriter) Reconcile(ctx context.Context, syncTarget types.UID) (rec
 	held := w.stateOf(syncTarget, now)
 	local, heldFor := w.sync.answer(syncTarget), now.Sub(held.since)
 	change := func(entry *ledger.Entry) {
-		if state, known := w.readiness.Of(syncTarget); known {
+		if state, known := w.readiness.Of(syncTarget); known && entry.Assignment == 0 {
 			entry.Ready = &state.Ready
 		}
 		entry.Answer = nextAnswer(entry.Answer, local, heldFor)
@@ -195,6 +200,13 @@ func (w *AnswerWriter) setNextCounts(syncTarget types.UID, next time.Time) {
 	if found := w.held[syncTarget]; found != nil {
 		found.nextCounts = next
 	}
+}
+
+// forgetPartition forgets since when this replica has held the SyncTargets of a partition, which it has got or lost.
+func (w *AnswerWriter) forgetPartition(partition int) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	maps.DeleteFunc(w.held, func(syncTarget types.UID, _ *heldState) bool { return partitions.Of(syncTarget) == partition })
 }
 
 func (w *AnswerWriter) forget(syncTarget types.UID) {

@@ -32,6 +32,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
 	"github.com/synchub-dev/synchub/provider/ledger"
+	"github.com/synchub-dev/synchub/provider/partitions"
 )
 
 // answering is an AnswerWriter with a ledger in memory that counts writes.
@@ -143,6 +144,30 @@ func TestAnswersAreWrittenWhenTheyChange(t *testing.T) {
 	a.expect("it is not synced", 1)
 	a.Expect(a.entry().Answer).To(Equal(&ledger.Answer{}))
 	a.expect("nothing has changed", 0)
+}
+
+// A partition that was lost and came back soon, before its SyncTargets were reconciled, has been held since then only.
+func TestAPartitionThatComesBack(t *testing.T) {
+	a := newAnswering(t)
+	known := &ledger.Answer{Synced: true, Objects: map[string]int64{"configmaps": 3}}
+	a.Expect(a.ledger.Update(t.Context(), florin, func(entry *ledger.Entry) { entry.Name, entry.Answer = "florin", known })).To(Succeed())
+	a.manager.Unassign(florin)
+	a.expect("it is held", 0)
+	a.clock.Step(2 * countTimeout)
+	a.writer.forgetPartition(partitions.Of(florin))
+	a.expect("it came back", 0)
+	a.Expect(a.entry().Answer).To(Equal(known))
+	a.clock.Step(countTimeout)
+	a.expect("it is not synced", 1)
+}
+
+// The leader alone knows whether an agent is Ready, and does not ask the ledger.
+func TestReadinessOfAgentsIsNotWritten(t *testing.T) {
+	a := newAnswering(t)
+	a.Expect(a.ledger.Update(t.Context(), florin, func(entry *ledger.Entry) { entry.Name, entry.Assignment = "florin", 1 })).To(Succeed())
+	a.readiness.Set(florin, true, a.clock.Now())
+	a.expect("it is Ready", 0)
+	a.Expect(a.entry().Ready).To(BeNil())
 }
 
 // endWait makes the counts known, as the end of countTimeout does.

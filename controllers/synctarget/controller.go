@@ -251,6 +251,10 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 			return reconcile.Result{}, err
 		}
 	}
+	if syncTarget.DeletionTimestamp == nil && c.Scope.IsDivided() && c.Ledger.Get(syncTarget.UID).CleanedUp {
+		// The former holder has seen its deletion, which this replica's cache does not show yet.
+		return reconcile.Result{}, nil
+	}
 	if syncTarget.DeletionTimestamp != nil {
 		c.indexSecret(request, &syncTarget)
 		return c.reconcileDelete(ctx, request, inventory, &syncTarget)
@@ -318,9 +322,11 @@ func (c *Controller) reconcileActive(ctx context.Context, request mcreconcile.Re
 	return result, err
 }
 
-// quotaState returns whether the quota grants the SyncTarget a mailbox. A SyncTarget that has had a mailbox keeps it.
+// quotaState returns whether the quota grants the SyncTarget a mailbox. A SyncTarget that has had a mailbox keeps its place, also while the
+// mailbox is made again: objects may be on its target.
 func (c *Controller) quotaState(request mcreconcile.Request, syncTarget types.UID) mailbox.QuotaState {
-	if c.Ledger.Get(syncTarget).Mailbox != "" {
+	entry := c.Ledger.Get(syncTarget)
+	if entry.Mailbox != "" || entry.Cluster != (ledger.Cluster{}) || len(entry.Resources) > 0 || entry.Assignment > 0 {
 		return mailbox.QuotaGranted
 	}
 	return c.Mailboxes.Quota.State(request, syncTarget)

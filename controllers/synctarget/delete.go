@@ -62,6 +62,7 @@ func (c *Controller) reconcileDelete(ctx context.Context, request mcreconcile.Re
 		return reconcile.Result{}, nil
 	}
 	if c.IsCleanedUp(uid) {
+		c.Sync.Unassign(uid)
 		return c.repeatCleanedUp(ctx, syncTarget)
 	}
 	terminatingReason, err := mailbox.InventoryTerminating(ctx, inventory)

@@ -49,11 +49,15 @@ func (c *Controller) contextOf(ctx context.Context, syncTarget *edgev2alpha1.Syn
 	return c.Scope.Context(ctx, syncTarget.UID)
 }
 
-// takeOver reads, once, what the former holder of a SyncTarget recorded last. The cache of the ledger may be behind.
+// takeOver reads, once, what the former holder of a SyncTarget recorded last. The cache of the ledger may be behind. If somebody has deleted
+// the entry since, it is written again.
 func (c *Controller) takeOver(ctx context.Context, syncTarget types.UID) error {
 	state := c.stateOf(syncTarget)
 	if state.tookOver {
-		return nil
+		if c.Ledger.Has(syncTarget) {
+			return nil
+		}
+		return c.Ledger.Update(ctx, syncTarget, func(*ledger.Entry) {})
 	}
 	if _, err := c.Ledger.Read(ctx, syncTarget); err != nil {
 		return err
@@ -133,14 +137,14 @@ func (c *Controller) followLedger(ctx context.Context, _ requestQueue) error {
 }
 
 // onPartitionChanged reconciles the SyncTargets of a partition that this replica has got or lost. It has seen nothing of them as their
-// holder.
+// holder. Those with an agent are the leader's.
 func (c *Controller) onPartitionChanged(queue requestQueue, partition int) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	now := c.Clock.Now()
 	for syncTarget, request := range c.requests {
-		if partitions.Of(syncTarget) == partition {
-			c.states[syncTarget] = &targetState{since: now, isAgent: c.states[syncTarget] != nil && c.states[syncTarget].isAgent}
+		if isAgent := c.states[syncTarget] != nil && c.states[syncTarget].isAgent; partitions.Of(syncTarget) == partition && !isAgent {
+			c.states[syncTarget] = &targetState{since: now}
 			queue.Add(request)
 		}
 	}

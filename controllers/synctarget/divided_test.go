@@ -32,6 +32,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
+	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/fence"
 	"github.com/synchub-dev/synchub/provider/ledger"
@@ -87,6 +88,28 @@ func TestPartitionsChange(t *testing.T) {
 		}
 	}
 	controller.StopPartition(own)
+}
+
+// A SyncTarget that was served keeps its place while its mailbox is made again: objects are on its target.
+func TestWhoIsServedKeepsItsPlace(t *testing.T) {
+	g := NewWithT(t)
+	direct, err := client.New(suite.Target(t).Config, client.Options{})
+	g.Expect(err).NotTo(HaveOccurred())
+	entries := ledger.New(ledger.Options{Namespace: metav1.NamespaceDefault, Client: direct, Reader: direct, Clock: testclock.NewFakeClock(time.Unix(1000, 0)), Log: logr.Discard()})
+	controller := NewController(Options{Ledger: entries, Mailboxes: mailbox.Locator{Quota: mailbox.NewQuota(nil, 1, logr.Discard())}})
+	state := func(syncTarget types.UID) mailbox.QuotaState {
+		return controller.quotaState(mcreconcile.Request{}, syncTarget)
+	}
+	for name, change := range map[types.UID]func(*ledger.Entry){
+		"mailbox":    func(entry *ledger.Entry) { entry.Mailbox = "m" },
+		"cluster":    func(entry *ledger.Entry) { entry.Cluster.ID = "c" },
+		"resources":  func(entry *ledger.Entry) { entry.Resources = []ledger.Resource{{}} },
+		"assignment": func(entry *ledger.Entry) { entry.Assignment = 1 },
+	} {
+		g.Expect(state(name)).To(Equal(mailbox.QuotaUndecided), string(name))
+		g.Expect(entries.Update(t.Context(), name, change)).To(Succeed())
+		g.Expect(state(name)).To(Equal(mailbox.QuotaGranted), string(name))
+	}
 }
 
 // The leader deletes the entry of a SyncTarget that is cleaned up from the ledger, and then removes the finalizer. If it ends in between, the next

@@ -169,6 +169,9 @@ func TestLockOpensTheFenceFromTheBeginningOfAWrite(t *testing.T) {
 	server.onWrite = func() { g.Expect(fence.IsOpen()).To(BeFalse(), "before the release is sent") }
 	g.Expect(lock.Update(t.Context(), released)).To(Succeed())
 	g.Expect(fence.IsOpen()).To(BeFalse())
+
+	server.onWrite = func() { t.Error("the Lease may be that of another replica, and is released") }
+	g.Expect(lock.Update(t.Context(), released)).To(MatchError(ErrNotHeld))
 }
 
 func TestLockClosesTheFenceWhenAnotherReplicaHoldsIt(t *testing.T) {

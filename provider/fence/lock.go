@@ -18,10 +18,16 @@ package fence
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
+
+// ErrNotHeld is returned for the release of a lock that this replica can no longer be sure to hold. client-go releases a lock after it has failed
+// to renew it, by what it knew last: it could free the lock of the next holder, and before the work that goes on here has been stopped. The lock
+// expires instead.
+var ErrNotHeld = errors.New("the Lease is not released, since another replica may hold it: it expires")
 
 // Lock returns the lock of a leader election that opens the fence while this replica holds the lock: for the given time from the
 // beginning of each successful write of the lock's record. Another replica waits for the lease duration from a later moment, so a
@@ -59,6 +65,9 @@ func (l *fencedLock) Update(ctx context.Context, record resourcelock.LeaderElect
 func (l *fencedLock) write(ctx context.Context, record resourcelock.LeaderElectionRecord, write func(context.Context, resourcelock.LeaderElectionRecord) error) error {
 	holds := record.HolderIdentity == l.Identity()
 	if !holds {
+		if !l.fence.IsOpen() {
+			return ErrNotHeld
+		}
 		// The leader releases the lock, so the next one may begin as soon as the write arrives.
 		l.fence.Close()
 	}

@@ -151,7 +151,28 @@ func TestReplicasShareTheLedger(t *testing.T) {
 	}
 	g.Expect(late.countChanges("florin")).To(BeNumerically(">", 1))
 
-	// What another replica deletes is forgotten, and a late answer does not bring it back.
+	admin, err := client.New(kcp.Workspace(providerWorkspace), client.Options{Scheme: bootstrap.Scheme()})
+	g.Expect(err).NotTo(HaveOccurred())
+	var left corev1.ConfigMap
+	// Somebody deletes the ConfigMap: the entry is not forgotten, and is written again.
+	deleted := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ledger.Namespace, Name: "florin"}}
+	g.Expect(admin.Delete(t.Context(), deleted)).To(Succeed())
+	for _, one := range []*replica{leader, early, late} {
+		suite.Eventually(t, func(g Gomega) { g.Expect(one.Has("florin")).To(BeFalse()) })
+		g.Expect(one.Get("florin")).To(Equal(entry))
+	}
+	g.Expect(late.Update(t.Context(), "florin", func(*ledger.Entry) {})).To(Succeed())
+	g.Expect(admin.Get(t.Context(), client.ObjectKeyFromObject(deleted), &left)).To(Succeed())
+	for _, one := range []*replica{leader, early, late} {
+		suite.Eventually(t, func(g Gomega) { g.Expect(one.Has("florin")).To(BeTrue()) })
+		g.Expect(one.Get("florin")).To(Equal(entry))
+	}
+
+	// What the leader deletes is forgotten once it is cleaned up, and a late answer does not bring it back.
+	g.Expect(early.Update(t.Context(), "florin", func(entry *ledger.Entry) { entry.CleanedUp = true })).To(Succeed())
+	for _, one := range []*replica{leader, late} {
+		suite.Eventually(t, func(g Gomega) { g.Expect(one.Get("florin").CleanedUp).To(BeTrue()) })
+	}
 	g.Expect(leader.Delete(t.Context(), "florin")).To(Succeed())
 	g.Expect(early.UpdateExisting(t.Context(), "florin", func(entry *ledger.Entry) { entry.Ready = nil })).To(Succeed())
 	for _, one := range []*replica{leader, early, late} {
@@ -159,11 +180,9 @@ func TestReplicasShareTheLedger(t *testing.T) {
 			all, loaded := one.SyncTargets()
 			g.Expect(loaded).To(BeTrue())
 			g.Expect(slices.Contains(all, "florin")).To(BeFalse())
+			g.Expect(one.Get("florin")).To(BeZero())
 		})
 	}
-	admin, err := client.New(kcp.Workspace(providerWorkspace), client.Options{Scheme: bootstrap.Scheme()})
-	g.Expect(err).NotTo(HaveOccurred())
-	var left corev1.ConfigMap
 	g.Expect(admin.Get(t.Context(), types.NamespacedName{Namespace: ledger.Namespace, Name: "florin"}, &left)).NotTo(Succeed())
 
 	// A ConfigMap that somebody else has in the namespace is no entry.

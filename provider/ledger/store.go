@@ -21,6 +21,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"time"
 
@@ -332,7 +333,9 @@ func (l *Store) update(ctx context.Context, syncTarget types.UID, change func(*E
 			return nil
 		}
 		if version, err = l.writeEntry(ctx, syncTarget, after, version); err == nil {
-			l.setRecord(record, next, version)
+			if !l.setRecord(record, next, version) {
+				l.keepDeleted(record, next)
+			}
 			return nil
 		}
 		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) {
@@ -370,6 +373,15 @@ func (l *Store) Delete(ctx context.Context, syncTarget types.UID) error {
 	return nil
 }
 
+// keepDeleted notes what was written into a ConfigMap that somebody has deleted since.
+func (l *Store) keepDeleted(changed *record, written Entry) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	if changed.version == "" && !changed.entry.CleanedUp {
+		changed.entry = written
+	}
+}
+
 func (l *Store) hasRecord(syncTarget types.UID) bool {
 	l.lock.Lock()
 	defer l.lock.Unlock()
@@ -399,12 +411,18 @@ func (l *Store) acquireRecord(syncTarget types.UID) *record {
 	return found
 }
 
-// releaseRecord forgets the record of a shared Store if it has no ConfigMap and nobody else uses it.
+// releaseRecord ends the use of a record.
 func (l *Store) releaseRecord(syncTarget types.UID, released *record) {
 	l.lock.Lock()
 	defer l.lock.Unlock()
 	released.users--
-	if l.Shared != nil && released.users == 0 && released.version == "" {
+	l.forgetUnused(syncTarget, released)
+}
+
+// forgetUnused forgets the record of a shared Store if it has no ConfigMap, no entry that is still needed, and no user. The caller holds the lock.
+func (l *Store) forgetUnused(syncTarget types.UID, unused *record) {
+	isNeeded := !unused.entry.CleanedUp && !reflect.ValueOf(unused.entry).IsZero()
+	if l.Shared != nil && unused.users == 0 && unused.version == "" && !isNeeded {
 		delete(l.records, syncTarget)
 	}
 }

@@ -234,7 +234,7 @@ func (l *Store) observe(syncTarget types.UID, entry Entry, version string) {
 	}
 }
 
-// observeDeleted forgets an entry that was deleted at a resourceVersion, unless a newer one is known. A writer of the entry keeps it and
+// observeDeleted notes that an entry was deleted at a resourceVersion, unless a newer one is known. A writer of the entry keeps it and
 // finds out itself.
 func (l *Store) observeDeleted(syncTarget types.UID, version string) {
 	l.drop(syncTarget, func(found *record) bool {
@@ -248,16 +248,16 @@ func (l *Store) observeMissing(syncTarget types.UID, before string) {
 	l.drop(syncTarget, func(found *record) bool { return found.version == before })
 }
 
-// drop forgets the entry of a SyncTarget if isGone says so, and publishes that.
+// drop notes that the ConfigMap of a SyncTarget is gone if isGone says so, and publishes that. The leader deletes those of SyncTargets that are
+// cleaned up, so their entries are forgotten. Those of others stay in memory, and the next [Store.Update] writes them again: without them
+// the hub would not know which objects it has on a target.
 func (l *Store) drop(syncTarget types.UID, isGone func(*record) bool) {
 	l.lock.Lock()
 	found := l.records[syncTarget]
 	gone := found != nil && found.version != "" && isGone(found)
 	if gone {
 		found.version = ""
-		if found.users == 0 {
-			delete(l.records, syncTarget)
-		}
+		l.forgetUnused(syncTarget, found)
 	}
 	l.lock.Unlock()
 	if gone {

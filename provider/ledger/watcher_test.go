@@ -48,6 +48,9 @@ func TestEventsInAnyOrder(t *testing.T) {
 			return s.Add(configMapOf(`{"mailbox":"`+mailbox+`"}`, version))
 		}
 	}
+	cleanedUp := func(version string) events {
+		return func(s reflectorStore) error { return s.Add(configMapOf(`{"cleanedUp":true}`, version)) }
+	}
 	deleted := func(version string) events {
 		return func(s reflectorStore) error { return s.Delete(configMapOf("{}", version)) }
 	}
@@ -65,11 +68,13 @@ func TestEventsInAnyOrder(t *testing.T) {
 		"a newer one":                      {[]events{stored("a", "9"), stored("b", "10")}, "b", 2},
 		"an older one":                     {[]events{stored("b", "10"), stored("a", "9")}, "b", 1},
 		"the same again":                   {[]events{stored("a", "9"), stored("a", "9")}, "a", 1},
-		"a deletion":                       {[]events{stored("a", "9"), deleted("10")}, "", 2},
+		"a deletion by somebody else":      {[]events{stored("a", "9"), deleted("10")}, "a", 2},
+		"a deletion by the leader":         {[]events{stored("a", "9"), cleanedUp("10"), deleted("11")}, "", 3},
 		"an old deletion":                  {[]events{stored("b", "11"), deleted("10")}, "b", 1},
 		"a deletion of nothing":            {[]events{deleted("10")}, "", 0},
 		"created again":                    {[]events{stored("a", "9"), deleted("10"), stored("b", "11")}, "b", 3},
-		"a list without it":                {[]events{stored("a", "9"), listed("10")}, "", 2},
+		"a list without it":                {[]events{stored("a", "9"), listed("10")}, "a", 2},
+		"a list after the cleanup":         {[]events{cleanedUp("9"), listed("10")}, "", 2},
 		"a list from before it was stored": {[]events{stored("b", "11"), listed("10")}, "b", 1},
 		"a list with it":                   {[]events{listed("10", configMapOf(`{"mailbox":"a"}`, "9"))}, "a", 1},
 		"a list with an older one":         {[]events{stored("b", "11"), listed("10", configMapOf(`{"mailbox":"a"}`, "9"))}, "b", 1},
@@ -113,8 +118,11 @@ func TestEventsDuringAWrite(t *testing.T) {
 			return s.Update(configMapOf(`{"mailbox":"n"}`, "2000"))
 		}, "n"},
 		"a deletion before": {func(s reflectorStore, _ string) error { return s.Delete(configMapOf("", "1")) }, "m"},
-		"a deletion after":  {func(s reflectorStore, _ string) error { return s.Delete(configMapOf("", "2000")) }, ""},
-		"a list without it": {func(s reflectorStore, _ string) error { return s.Replace(nil, "2000") }, ""},
+		"a deletion after":  {func(s reflectorStore, _ string) error { return s.Delete(configMapOf("", "2000")) }, "m"},
+		"a list without it": {func(s reflectorStore, _ string) error { return s.Replace(nil, "2000") }, "m"},
+		"a deletion after the cleanup": {func(s reflectorStore, _ string) error {
+			return errors.Join(s.Update(configMapOf(`{"mailbox":"n","cleanedUp":true}`, "2000")), s.Delete(configMapOf("", "2001")))
+		}, ""},
 		"deleted and stored": {func(s reflectorStore, _ string) error {
 			return errors.Join(s.Delete(configMapOf("", "2000")), s.Update(configMapOf(`{"mailbox":"p"}`, "2001")))
 		}, "p"},
@@ -158,7 +166,7 @@ func TestReadOfTheNextHolder(t *testing.T) {
 	s.update(t, next, func(entry *Entry) { entry.VerifiedGeneration = 3 })
 	s.update(t, former, func(entry *Entry) { entry.Mailbox = "n" })
 	expectRead(t, next, Entry{Mailbox: "n", VerifiedGeneration: 3})
-	if !next.setRecord(next.records["florin"], Entry{Mailbox: "o"}, "2000") {
+	if !next.setRecord(next.records["florin"], Entry{Mailbox: "o", CleanedUp: true}, "2000") {
 		t.Fatal("a newer entry is refused")
 	}
 	// An event was quicker than the read.
@@ -190,7 +198,7 @@ func TestLateWritesAfterTheDeletion(t *testing.T) {
 		entry Entry
 		want  bool
 	}{
-		"an answer":                         {(*Store).UpdateExisting, Entry{Mailbox: "m"}, false},
+		"an answer":                         {(*Store).UpdateExisting, Entry{Mailbox: "m", CleanedUp: true}, false},
 		"a fact after the cleanup":          {(*Store).Update, Entry{Mailbox: "m", CleanedUp: true}, false},
 		"a fact of what somebody else lost": {(*Store).Update, Entry{Mailbox: "m"}, true},
 	} {

@@ -67,9 +67,13 @@ func (f *Follower) follow(syncTarget types.UID) {
 	if f.Holds(syncTarget) {
 		return
 	}
-	if ready := f.Ledger.Get(syncTarget).Ready; ready != nil {
-		f.Registry.Set(syncTarget, *ready, f.Clock.Now())
-	} else if !f.Ledger.Has(syncTarget) {
+	entry := f.Ledger.Get(syncTarget)
+	switch {
+	case !f.Ledger.Has(syncTarget):
 		f.Registry.Forget(syncTarget)
+	case entry.Assignment > 0:
+		// The leader itself knows whether an agent is Ready.
+	case entry.Ready != nil:
+		f.Registry.Set(syncTarget, *entry.Ready, f.Clock.Now())
 	}
 }

@@ -52,7 +52,7 @@ func TestFollower(t *testing.T) {
 	write("early", new(true))
 	write("held", new(true))
 	registry.Set("agent", true, clock.Now())
-	write("agent", nil)
+	g.Expect(entries.Update(t.Context(), "agent", func(entry *ledger.Entry) { entry.Assignment, entry.Ready = 1, new(false) })).To(Succeed())
 
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
