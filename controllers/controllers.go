@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -82,6 +83,8 @@ type Options struct {
 	Sharded                      bool
 	Living                       func() []string
 	LeaseDuration, RenewDeadline time.Duration
+	// Ready is set once this replica can hold SyncTargets, if they are divided.
+	Ready *atomic.Bool
 	// ColdStandby makes replicas that do not lead only wait. By default they fill their caches meanwhile.
 	ColdStandby bool
 	// Replica is the name of this replica.
@@ -197,7 +200,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 		newExports(hosting, clusters, identity, syncManager, agentRules, placement, scope.Elected, options).Register(standby),
 		syncManager.Register(standby),
 		syncerconfig.NewController(clusters.mailboxes, syncManager, clock.RealClock{}, options.Log.WithName("syncerconfig")).Register(holders),
-		division{hosting, holders, partitions, clusters, syncManager, changed, scope, options.Log}.add(copies, ownership.NewSealer(identity.HashKey)),
+		division{hosting, holders, partitions, clusters, syncManager, changed, scope, options.Ready, options.Log}.add(copies, ownership.NewSealer(identity.HashKey)),
 		hosting.Add(kubeconfigWatcher{options.Access, options.Log.WithName("kcp")}),
 		hosting.AddReadyzCheck("kcp-caches", cachesReadyCheck(scope.Elected, clusters.mailboxes, options)),
 	)

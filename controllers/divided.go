@@ -18,11 +18,17 @@ package controllers
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"sync/atomic"
+	"time"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/wait"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
@@ -38,12 +44,31 @@ import (
 	"github.com/synchub-dev/synchub/provider/partitions"
 )
 
-// LabelCoordination says on the Lease of the leader whether it divides SyncTargets, with the value [CoordinationSharded] if so. Replicas of
-// another setting wait while the setting is being changed.
+// Labels on the Lease of the leader say whether it divides SyncTargets, with the value [CoordinationSharded] if so, and of which provider
+// workspace. Replicas of another setting wait while the setting is being changed, and those of another hub as long as it is there.
 const (
 	LabelCoordination   = "synchub.dev/coordination"
+	LabelProvider       = "synchub.dev/provider-workspace"
 	CoordinationSharded = "sharded"
 )
+
+// readyPollInterval is how often a replica that starts looks whether its caches are filled. The caches tell nobody.
+const readyPollInterval = time.Second
+
+// LeaderLabels returns the labels of the leader's Lease.
+func LeaderLabels(coordination, workspace string) map[string]string {
+	return map[string]string{LabelCoordination: coordination, LabelProvider: digestOf(workspace)}
+}
+
+// ReplicaGroup returns the name of the replicas that divide the SyncTargets of a provider workspace. Those that work otherwise are not
+// counted among them.
+func ReplicaGroup(workspace string) string { return CoordinationSharded + "-" + digestOf(workspace) }
+
+// digestOf returns a text that fits a label and is another one for another workspace.
+func digestOf(workspace string) string {
+	sum := sha256.Sum256([]byte(workspace))
+	return hex.EncodeToString(sum[:5])
+}
 
 // newScope returns what this replica does. If SyncTargets are divided, the partitions say so, which stop ends the work for; otherwise
 // they are nil.
@@ -67,7 +92,8 @@ func newScope(hosting manager.Manager, changed *changes, stop func(partition int
 			if err != nil {
 				return false, err
 			}
-			return lease.Labels[LabelCoordination] == CoordinationSharded, nil
+			wanted := labels.SelectorFromSet(LeaderLabels(CoordinationSharded, options.Workspace))
+			return wanted.Matches(labels.Set(lease.Labels)), nil
 		},
 		Stop: stop, OnChange: changed.partition.Publish, Clock: clock.RealClock{}, Log: options.Log.WithName("partitions"),
 	})
@@ -94,7 +120,9 @@ type division struct {
 	sync       *syncmanager.Manager
 	changed    *changes
 	scope      leadership.Scope
-	log        logr.Logger
+	// ready is set once this replica can hold SyncTargets.
+	ready *atomic.Bool
+	log   logr.Logger
 }
 
 // add makes each replica take its share of the partitions, and write what the leader must know of the SyncTargets in them.
@@ -102,7 +130,17 @@ func (d division) add(states *copystates.Store, sealer *ownership.Sealer) error 
 	if d.partitions == nil {
 		return nil
 	}
-	return errors.Join(d.hosting.Add(d.partitions), d.addAnswers(), d.addCopyStates(states, sealer))
+	return errors.Join(d.hosting.Add(everyReplica{manager.RunnableFunc(d.awaitReady)}), d.hosting.Add(d.partitions), d.addAnswers(), d.addCopyStates(states, sealer))
+}
+
+// awaitReady notes that this replica can hold SyncTargets, once it has its ledger and its caches. Until then the others keep what they hold.
+func (d division) awaitReady(ctx context.Context) error {
+	if d.clusters.ledger.WaitForLoad(ctx) != nil {
+		return nil
+	}
+	_ = wait.PollUntilContextCancel(ctx, readyPollInterval, true, func(context.Context) (bool, error) { return d.clusters.mailboxes.HasSynced(), nil })
+	d.ready.Store(ctx.Err() == nil)
+	return nil
 }
 
 // addAnswers makes each replica write into the ledger what the leader asks about its SyncTargets, and the leader read whether those of others

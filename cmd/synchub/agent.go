@@ -163,7 +163,7 @@ func (o *agentOptions) newManager(own *rest.Config, fence *fence.Fence) (manager
 	s := o.settings
 	s.LeaderElection.Namespace = o.namespace
 	scheme := controllers.Scheme()
-	lock, err := newLeaseLock(own, scheme, s.LeaderElection, v1alpha1.CoordinationLeader, fence)
+	lock, err := newLeaseLock(own, scheme, s.LeaderElection, nil, fence)
 	if err != nil {
 		return nil, err
 	}

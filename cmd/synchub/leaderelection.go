@@ -48,7 +48,7 @@ import (
 
 // newLeaseLock returns the lock of the Lease that the leader holds. The fence is open while this replica holds it. Between the renew
 // deadline, when the fence closes, and the lease duration, when another replica may lead, requests that are under way end.
-func newLeaseLock(hosting *rest.Config, scheme *runtime.Scheme, settings v1alpha1.LeaderElectionConfiguration, coordination v1alpha1.CoordinationMode, fence *fence.Fence) (resourcelock.Interface, error) {
+func newLeaseLock(hosting *rest.Config, scheme *runtime.Scheme, settings v1alpha1.LeaderElectionConfiguration, labels map[string]string, fence *fence.Fence) (resourcelock.Interface, error) {
 	client, err := corev1client.NewForConfig(rest.AddUserAgent(hosting, "leader-election"))
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for events of the Lease: %w", err)
@@ -57,7 +57,7 @@ func newLeaseLock(hosting *rest.Config, scheme *runtime.Scheme, settings v1alpha
 	broadcaster.StartRecordingToSink(&corev1client.EventSinkImpl{Interface: client.Events(settings.Namespace)})
 	lock, err := leaderelection.NewResourceLock(hosting, leaseEvents{broadcaster: broadcaster, scheme: scheme}, leaderelection.Options{
 		LeaderElection: true, LeaderElectionID: leaseName, LeaderElectionNamespace: settings.Namespace, RenewDeadline: settings.RenewDeadline.Duration,
-		LeaderLabels: map[string]string{controllers.LabelCoordination: string(coordination)},
+		LeaderLabels: labels,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the lock of the Lease: %w", err)
@@ -87,14 +87,16 @@ func newReplicaMonitor(hosting manager.Manager, replica replicaIdentity, setting
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for the Leases of replicas: %w", err)
 	}
-	working := hosting.Elected()
+	working, group, isReady := hosting.Elected(), "", (func() bool)(nil)
 	if hub.Sharded {
+		group, isReady = controllers.ReplicaGroup(hub.Workspace), hub.Ready.Load
 		always := make(chan struct{})
 		close(always)
 		working = always
 	}
 	return replicas.New(replicas.Options{
-		Hosting: leases, Namespace: settings.Namespace, Name: replica.name, Pod: replica.pod, Elected: working, Clock: clock.RealClock{}, Log: log.WithName("replicas"),
+		Hosting: leases, Namespace: settings.Namespace, Name: replica.name, Group: group, Pod: replica.pod, Elected: working, Clock: clock.RealClock{}, Log: log.WithName("replicas"),
+		IsReady: isReady,
 		Reach: func(ctx context.Context) error {
 			_, err := kcp.WhoAmI(ctx, hub.Access.WorkspaceConfig(hub.Workspace))
 			return err

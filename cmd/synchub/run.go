@@ -25,6 +25,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -174,6 +175,7 @@ func (o *runOptions) completeHub() error {
 		ProtectedNamespaces: protected,
 		AggregateMetrics:    !s.Metrics.PerResource,
 		Sharded:             s.Coordination == v1alpha1.CoordinationSharded,
+		Ready:               &atomic.Bool{},
 		ColdStandby:         s.LeaderElection.Standby == v1alpha1.StandbyCold,
 	}
 	if s.LeaderElection.LeaderElect {
@@ -225,7 +227,7 @@ func (o *runOptions) run(ctx context.Context) error {
 	managerOptions := o.managerOptions(log)
 	if s.LeaderElection.LeaderElect {
 		o.hub.Fence = fence.New(clock.RealClock{})
-		if managerOptions.LeaderElectionResourceLockInterface, err = newLeaseLock(hostingConfig, managerOptions.Scheme, s.LeaderElection, s.Coordination, o.hub.Fence); err != nil {
+		if managerOptions.LeaderElectionResourceLockInterface, err = newLeaseLock(hostingConfig, managerOptions.Scheme, s.LeaderElection, controllers.LeaderLabels(string(s.Coordination), s.KCP.ProviderWorkspace), o.hub.Fence); err != nil {
 			return err
 		}
 	}

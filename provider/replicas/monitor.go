@@ -55,10 +55,15 @@ type Options struct {
 	Namespace string
 	// Name identifies this replica among all. It is part of the name of its Lease.
 	Name string
+	// Group separates replicas that do other work. Those of another group are not seen. It may be empty.
+	Group string
 	// Pod is the Pod of this replica, which owns its Lease; nil outside a cluster.
 	Pod *metav1.OwnerReference
 	// Reach asks kcp something, as the user of the hub. An error means that kcp does not answer this replica.
 	Reach func(ctx context.Context) error
+	// IsReady reports whether this replica can do work. It is not asked any more once it can; nil if it always can. A replica that cannot is
+	// not announced, so that nobody leaves work to it.
+	IsReady func() bool
 	// Elected is closed once this replica has work that others could do: it leads, or SyncTargets are divided.
 	Elected <-chan struct{}
 	Clock   clock.WithTicker
@@ -71,6 +76,7 @@ type Monitor struct {
 	registry peers.Registry
 	// reachedAt is when kcp answered last.
 	reachedAt atomic.Pointer[time.Time]
+	ready     atomic.Bool
 }
 
 // New returns the monitor of a replica that has just reached kcp.
@@ -78,7 +84,11 @@ func New(options Options) *Monitor {
 	m := &Monitor{Options: options}
 	now := options.Clock.Now()
 	m.reachedAt.Store(&now)
-	m.registry = peers.NewLeaseRegistry(announcer{options.Hosting, m}, options.Namespace, leasePrefix, options.Name, 0, options.Log)
+	prefix := leasePrefix
+	if options.Group != "" {
+		prefix += "-" + options.Group
+	}
+	m.registry = peers.NewLeaseRegistry(announcer{options.Hosting, m}, options.Namespace, prefix, options.Name, 0, options.Log)
 	return m
 }
 
@@ -112,10 +122,10 @@ func (m *Monitor) Start(ctx context.Context) error {
 // Name returns the name of this replica among all, in which characters may be replaced that the name of a Lease cannot have.
 func (m *Monitor) Name() string { return m.registry.Self().ID }
 
-// Living returns the names of all replicas that reach kcp, this one among them; none before they are known.
+// Living returns the names of all replicas that reach kcp, this one among them; none before they are known, and this one is ready.
 func (m *Monitor) Living() []string {
 	peers := m.registry.Snapshot()
-	if len(peers) == 0 {
+	if len(peers) == 0 || !m.ready.Load() {
 		return nil
 	}
 	return append(othersOf(m.registry.Self().ID, peers), m.registry.Self().ID)
@@ -161,7 +171,22 @@ func (m *Monitor) reach(ctx context.Context) error {
 	return nil
 }
 
-// announcer is the client of the registry. It writes the Lease of this replica only if kcp answers.
+// errNotReady keeps a replica from being announced.
+var errNotReady = errors.New("this replica cannot work yet")
+
+// mayAnnounce returns an error if kcp does not answer, or this replica is not ready.
+func (m *Monitor) mayAnnounce(ctx context.Context) error {
+	if err := m.reach(ctx); err != nil {
+		return err
+	}
+	if !m.ready.Load() && m.IsReady != nil && !m.IsReady() {
+		return errNotReady
+	}
+	m.ready.Store(true)
+	return nil
+}
+
+// announcer is the client of the registry. It writes the Lease of this replica only if kcp answers, and the replica is ready.
 type announcer struct {
 	client.Client
 	monitor *Monitor
@@ -169,7 +194,7 @@ type announcer struct {
 
 // Create implements [client.Client].
 func (a announcer) Create(ctx context.Context, lease client.Object, options ...client.CreateOption) error {
-	if err := a.monitor.reach(ctx); err != nil {
+	if err := a.monitor.mayAnnounce(ctx); err != nil {
 		return err
 	}
 	if pod := a.monitor.Pod; pod != nil {
@@ -181,7 +206,7 @@ func (a announcer) Create(ctx context.Context, lease client.Object, options ...c
 
 // Update implements [client.Client].
 func (a announcer) Update(ctx context.Context, lease client.Object, options ...client.UpdateOption) error {
-	if err := a.monitor.reach(ctx); err != nil {
+	if err := a.monitor.mayAnnounce(ctx); err != nil {
 		return err
 	}
 	return a.Client.Update(ctx, lease, options...)

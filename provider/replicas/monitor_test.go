@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,6 +48,11 @@ type replica struct {
 
 func start(t *testing.T, name string, leads bool, reached error) replica {
 	t.Helper()
+	return startWith(t, name, leads, Options{Reach: func(context.Context) error { return reached }})
+}
+
+func startWith(t *testing.T, name string, leads bool, options Options) replica {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	g := NewWithT(t)
 	g.Expect(coordinationv1.AddToScheme(scheme)).To(Succeed())
@@ -57,11 +63,9 @@ func start(t *testing.T, name string, leads bool, reached error) replica {
 		close(elected)
 	}
 	now := clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
-	monitor := New(Options{
-		Hosting: hosting, Namespace: metav1.NamespaceDefault, Name: name, Elected: elected, Clock: now, Log: logr.Discard(),
-		Pod:   &metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: name, UID: "1"},
-		Reach: func(context.Context) error { return reached },
-	})
+	options.Hosting, options.Namespace, options.Name, options.Elected, options.Clock, options.Log = hosting, metav1.NamespaceDefault, name, elected, now, logr.Discard()
+	options.Pod = &metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: name, UID: "1"}
+	monitor := New(options)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- monitor.Start(ctx) }()
@@ -104,6 +108,26 @@ func TestYield(t *testing.T) {
 		}
 	}
 	g.Expect(announced).To(ConsistOf(leasePrefix + "-other"))
+}
+
+// Replicas that work otherwise, or cannot work yet, get no share.
+func TestGroupsAndReadiness(t *testing.T) {
+	g := NewWithT(t)
+	var ready atomic.Bool
+	reach := func(context.Context) error { return nil }
+	alone := startWith(t, "alone", false, Options{Reach: reach, Group: "other"})
+	first := startWith(t, "first", false, Options{Reach: reach, Group: "shared"})
+	second := startWith(t, "second", false, Options{Reach: reach, Group: "shared", IsReady: ready.Load})
+	g.Eventually(alone.Living).Should(ConsistOf("alone"))
+	g.Eventually(first.Living).Should(ConsistOf("first"))
+	g.Eventually(second.others).Should(ConsistOf("first"))
+	g.Expect(second.Living()).To(BeEmpty(), "it takes nothing")
+	ready.Store(true)
+	g.Eventually(first.Living).WithTimeout(time.Minute).Should(ConsistOf("first", "second"))
+	g.Eventually(second.Living).Should(ConsistOf("first", "second"))
+	ready.Store(false)
+	g.Expect(second.mayAnnounce(t.Context())).To(Succeed(), "a cache that is filled later does not move what it holds")
+	g.Expect(alone.Living()).To(ConsistOf("alone"))
 }
 
 // A replica finds itself among the living by the name that the Lease can have.
