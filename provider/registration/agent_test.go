@@ -26,6 +26,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/rbac"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
@@ -72,7 +73,7 @@ func TestAgentManifest(t *testing.T) {
 	agent := &Agent{Namespace: "edge", Image: "example.org/synchub:1"}
 	agent.Requested.Resources = []rbac.Resource{{Resource: "configmaps", Down: true, Up: true}}
 	agent.Namespaces = []string{"shop"}
-	objects, err := agent.Manifest([]byte("kubeconfig"), []byte("key"))
+	objects, err := agent.Manifest([]byte("kubeconfig"), map[string][]byte{edgev2alpha1.AgentKeyField: []byte("key"), edgev2alpha1.MarkKeyField: []byte("marks")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func TestAgentManifest(t *testing.T) {
 				t.Errorf("got %v", object.Rules)
 			}
 		case *corev1.Secret:
-			if string(object.Data["kubeconfig"]) != "kubeconfig" || string(object.Data["key"]) != "key" {
+			if string(object.Data["kubeconfig"]) != "kubeconfig" || string(object.Data["agent-key"]) != "key" || string(object.Data["mark-key"]) != "marks" {
 				t.Errorf("got %v", object.Data)
 			}
 		case *appsv1.Deployment:
