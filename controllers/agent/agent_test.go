@@ -196,6 +196,26 @@ func TestAnAgentWithoutAnAssignmentReports(t *testing.T) {
 	}
 }
 
+// An agent whose namespace was deleted and made again finds in the last report which resources it has written.
+func TestAnAgentRestoresItsLedger(t *testing.T) {
+	for cluster, restored := range map[string]bool{"own": true, "other": false} {
+		mailbox := newMailbox()
+		r, _ := newRunner(t, mailbox, 2, "kube-*")
+		last := &assignment.Report{Cluster: cluster}
+		last.Status.SyncedResources = []edgev2alpha1.SyncedResource{{Resource: "configmaps", Own: true, Versions: []string{"v1"}}}
+		if err := newReporter(mailbox, cluster).write(t.Context(), last, r.Clock.Now().Add(-claimPeriod)); err != nil {
+			t.Fatal(err)
+		}
+		r.target, r.cluster = nil, crfake.NewClientBuilder().WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "own"}}).Build()
+		if err := r.prepare(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if resources := r.ledger.Get("uid").Resources; (len(resources) == 1) != restored {
+			t.Errorf("after a report of the %s cluster: %v", cluster, resources)
+		}
+	}
+}
+
 // A tenant could otherwise make the agent start again as often as he likes.
 func TestAnAssignmentThatWasPutBackIsRefused(t *testing.T) {
 	for sequence, refused := range map[int64]bool{1: true, 3: false} {

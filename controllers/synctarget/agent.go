@@ -96,6 +96,8 @@ type agentState struct {
 	// age of the first report that this hub has read is unknown.
 	report *assignment.Report
 	seenAt time.Time
+	// leaseRead is true once this hub has read the agent's Lease.
+	leaseRead bool
 	// copies is the sequence of the states of copies that were read last.
 	copies int64
 }
@@ -200,8 +202,12 @@ func (c *Controller) talkToAgent(ctx context.Context, request mcreconcile.Reques
 // readReport reads the report of the agent.
 func (c *Controller) readReport(ctx context.Context, mailbox *agentMailbox, sealer *ownership.Sealer, syncTarget *edgev2alpha1.SyncTarget, located logicalcluster.Name, state *targetState) error {
 	text, seal, err := mailbox.getReport(ctx)
-	if err != nil || text == "" {
+	if err != nil {
 		return err
+	}
+	state.agent.leaseRead = true
+	if text == "" {
+		return nil
 	}
 	c.acceptReport(ctx, sealer, text, seal, syncTarget, located, state)
 	return nil
@@ -313,6 +319,8 @@ func (c *Controller) agentHealth(syncTarget *edgev2alpha1.SyncTarget, state *tar
 	condition = metav1.Condition{Type: edgev2alpha1.ConditionHeartbeatHealthy, Status: metav1.ConditionFalse, ObservedGeneration: syncTarget.Generation}
 	agent, now := &state.agent, c.Clock.Now()
 	switch {
+	case agent.report == nil && !agent.leaseRead && now.Sub(state.since) < agentSilentAfter:
+		return condition, false
 	case agent.report == nil:
 		condition.Status, condition.Reason = metav1.ConditionUnknown, ReasonAgentNotSeen
 		condition.Message = fmt.Sprintf("No agent has reported yet. Apply the manifest of `kubectl synchub register %s --mode=agent -o yaml` to the cluster.", syncTarget.Name)

@@ -87,13 +87,14 @@ var drainModes = map[assignment.Mode]drain.Mode{
 	assignment.ModeDrain: drain.ModeDrain, assignment.ModeDelete: drain.ModeDelete, assignment.ModeOrphan: drain.ModeOrphan,
 }
 
-// localSyncTarget returns the SyncTarget of an assignment. One that is being deleted is drained.
+// localSyncTarget returns the SyncTarget of an assignment. One that is being deleted is drained. One with a mode that this version does not
+// know is suspended.
 func localSyncTarget(assigned *assignment.Assignment) *edgev2alpha1.SyncTarget {
 	syncTarget := &edgev2alpha1.SyncTarget{Spec: *assigned.SyncTarget.Spec.DeepCopy()}
 	syncTarget.Name, syncTarget.UID, syncTarget.Generation = assigned.SyncTarget.Name, assigned.SyncTarget.UID, assigned.SyncTarget.Generation
 	syncTarget.Labels, syncTarget.Annotations = assigned.SyncTarget.Labels, assigned.SyncTarget.Annotations
 	_, syncTarget.Spec.Drain = drainModes[assigned.Mode]
-	syncTarget.Spec.Suspend = assigned.Mode == assignment.ModeSuspend
+	syncTarget.Spec.Suspend = !syncTarget.Spec.Drain && assigned.Mode != assignment.ModeSync
 	return syncTarget
 }
 
