@@ -22,6 +22,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -43,6 +44,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/inventories"
 	"github.com/synchub-dev/synchub/provider/ledger"
+	"github.com/synchub-dev/synchub/provider/targets"
 )
 
 const (
@@ -264,12 +266,20 @@ func (a *agentState) refusesAssignment() bool {
 func (c *Controller) writeAssignment(ctx context.Context, request mcreconcile.Request, mailbox *agentMailbox, sealer *ownership.Sealer,
 	syncTarget *edgev2alpha1.SyncTarget, located logicalcluster.Name, rules assignment.Rules, rulesVersion int64, state *targetState,
 ) error {
+	annotations := inventories.ParameterAnnotations(syncTarget)
+	if confirmed := syncTarget.Annotations[edgev2alpha1.AnnotationConfirmedCluster]; confirmed != "" {
+		annotations = maps.Clone(annotations)
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[edgev2alpha1.AnnotationConfirmedCluster] = confirmed
+	}
 	desired := &assignment.Assignment{
 		Hub: c.Sync.Hub, Mailbox: located.String(), BindingSelector: c.Agents.BindingSelector, Mode: agentModeOf(syncTarget),
 		ProtectedNamespaces: c.Sync.ProtectedNamespaces,
 		SyncTarget: assignment.SyncTarget{
 			Name: syncTarget.Name, UID: syncTarget.UID, Generation: syncTarget.Generation, Inventory: string(request.ClusterName),
-			Labels: syncTarget.Labels, Annotations: inventories.ParameterAnnotations(syncTarget), Spec: syncTarget.Spec,
+			Labels: syncTarget.Labels, Annotations: annotations, Spec: syncTarget.Spec,
 		},
 	}
 	agent := &state.agent
@@ -361,6 +371,11 @@ func (c *Controller) setAgentStatus(syncTarget *edgev2alpha1.SyncTarget, located
 	}
 	if heartbeat.Reason == "" {
 		heartbeat.Status, heartbeat.Reason, heartbeat.Message = metav1.ConditionUnknown, ReasonStarting, "The hub is reading what the agent reports."
+	}
+	status.ObservedClusterID = ""
+	if heartbeat.Reason == targets.ReasonClusterChanged {
+		// An operator may confirm it.
+		status.ObservedClusterID = state.agent.report.Status.ObservedClusterID
 	}
 	syncer := heartbeat
 	syncer.Type = edgev2alpha1.ConditionSyncerReady

@@ -45,6 +45,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
+	"github.com/synchub-dev/synchub/provider/targets"
 )
 
 var agentEpoch = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
@@ -425,5 +426,49 @@ func TestOnlyTheAgentSaysThatItIsSuspendedOrDrained(t *testing.T) {
 		expect(true, "while the hub starts")
 		f.syncTarget.Generation++
 		expect(false, "after another change")
+	}
+}
+
+// Whoever has restored the agent's namespace in another cluster confirms that cluster as with the hub.
+func TestAnotherClusterOfAnAgentCanBeConfirmed(t *testing.T) {
+	f := newMailboxFixture()
+	report := healthyReport(f.clock.Now())
+	report.Status.ObservedClusterID = "other"
+	heartbeat := meta.FindStatusCondition(report.Status.Conditions, edgev2alpha1.ConditionHeartbeatHealthy)
+	heartbeat.Status, heartbeat.Reason = metav1.ConditionFalse, targets.ReasonClusterChanged
+	f.receive(t, report, 1)
+	f.expect(t, metav1.ConditionFalse, targets.ReasonClusterChanged)
+	if f.syncTarget.Status.ObservedClusterID != "other" {
+		t.Errorf("got %+v", f.syncTarget.Status)
+	}
+	f.syncTarget.Annotations = map[string]string{edgev2alpha1.AnnotationConfirmedCluster: "other"}
+	if err := f.write(t); err != nil {
+		t.Fatal(err)
+	}
+	if annotations := localSyncTarget(f.stored(t)).Annotations; annotations[edgev2alpha1.AnnotationConfirmedCluster] != "other" {
+		t.Errorf("the agent reads %v", annotations)
+	}
+	f.clock.Step(time.Second)
+	f.receive(t, healthyReport(f.clock.Now()), 1)
+	f.expect(t, metav1.ConditionTrue, ReasonReady)
+	if f.syncTarget.Status.ObservedClusterID != "" {
+		t.Errorf("there is nothing to confirm any more: %+v", f.syncTarget.Status)
+	}
+}
+
+// An older agent must not take the mode of a later hub for permission to sync.
+func TestUnknownModesSuspend(t *testing.T) {
+	for mode, want := range map[assignment.Mode]string{
+		assignment.ModeSync: "", assignment.ModeSuspend: "suspend", assignment.ModeDrain: "drain", assignment.ModeDelete: "drain", assignment.ModeOrphan: "drain", "Later": "suspend", "": "suspend",
+	} {
+		got := ""
+		if spec := localSyncTarget(&assignment.Assignment{Mode: mode}).Spec; spec.Suspend {
+			got = "suspend"
+		} else if spec.Drain {
+			got = "drain"
+		}
+		if got != want {
+			t.Errorf("%q: want %q, got %q", mode, want, got)
+		}
 	}
 }
