@@ -78,7 +78,8 @@ func TestAgentManifest(t *testing.T) {
 	agent := &Agent{Namespace: "edge", Image: "example.org/synchub:1"}
 	agent.Requested.Resources = []rbac.Resource{{Resource: "configmaps", Down: true, Up: true}}
 	agent.Namespaces = []string{"shop"}
-	objects, err := agent.Manifest([]byte("kubeconfig"), map[string][]byte{edgev2alpha1.AgentKeyField: []byte("key"), edgev2alpha1.MarkKeyField: []byte("marks")})
+	keys := map[string][]byte{"agent-key": []byte("key"), "mark-key": []byte("marks")}
+	objects, err := agent.Manifest([]byte("kubeconfig"), keys)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +94,8 @@ func TestAgentManifest(t *testing.T) {
 				t.Errorf("got %v", object.Rules)
 			}
 		case *corev1.Secret:
-			if string(object.Data["kubeconfig"]) != "kubeconfig" || string(object.Data["agent-key"]) != "key" || string(object.Data["mark-key"]) != "marks" {
+			keys["kubeconfig"] = []byte("kubeconfig")
+			if !maps.EqualFunc(object.Data, keys, bytes.Equal) {
 				t.Errorf("got %v", object.Data)
 			}
 		case *appsv1.Deployment:
