@@ -122,7 +122,7 @@ func (o *agentOptions) run(ctx context.Context) error {
 	boundClientMetrics(own.Host, credentials.Access.Host())
 	ctrlmetrics.Registry.MustRegister(collectors()...)
 	log.Info("starting the agent", "version", version, "commit", commit, "kcp", credentials.Access.Host(), "mailbox", credentials.Mailbox)
-	assigned, err := agent.AwaitAssignment(ctx, credentials, log)
+	assigned, err := agent.AwaitAssignment(ctx, credentials, secrets, log)
 	if err != nil {
 		return err
 	}

@@ -76,9 +76,9 @@ type Options struct {
 	Log               logr.Logger
 }
 
-// ErrRestart means that the agent must be started again, because its assignment is for another hub or SyncTarget than the one that it
-// was started with.
-var ErrRestart = errors.New("the assignment is for another hub or SyncTarget: the agent starts again")
+// ErrRestart means that the agent must be started again, since it cannot go on with what it was started with: its assignment, its Secret,
+// or its claim to the mailbox.
+var ErrRestart = errors.New("the agent starts again")
 
 // Setup adds the agent to the manager of its own cluster. assigned is the first assignment.
 func Setup(cluster manager.Manager, assigned *assignment.Assignment, options Options) error {
@@ -107,7 +107,7 @@ func Setup(cluster manager.Manager, assigned *assignment.Assignment, options Opt
 	})
 	sync := syncmanager.New(syncmanager.Options{
 		Mailboxes: boxes, CachePolicy: cachePolicy, InventoryStore: syncmanager.LedgerInventoryStore{Store: state}, KnownSyncTargets: state.SyncTargets,
-		Hub: assigned.Hub, Hasher: ownership.NewHasher(credentials.Key), Sealer: sealer, ProtectedNamespaces: protectedNamespaces(assigned, options.Namespace),
+		Hub: assigned.Hub, Hasher: ownership.NewHasher(credentials.MarkKey), Sealer: ownership.NewSealer(credentials.MarkKey), ProtectedNamespaces: protectedNamespaces(assigned, options.Namespace),
 		StateChanged: &stateChanged, ObjectsChanged: &objectsChanged, ObjectStates: &copies,
 		Checker: schemacheck.NewChecker(options.Clock), Clock: options.Clock, Log: options.Log.WithName("sync"),
 	})
@@ -141,8 +141,9 @@ func isSameInstance(first, next *assignment.Assignment) bool {
 		slices.Equal(first.ProtectedNamespaces, next.ProtectedNamespaces)
 }
 
-// AwaitAssignment reads assignments until one is the hub's. While kcp cannot be reached it goes on to try, until ctx ends.
-func AwaitAssignment(ctx context.Context, credentials *Credentials, log logr.Logger) (*assignment.Assignment, error) {
+// AwaitAssignment reads assignments until one is the hub's. While kcp cannot be reached it goes on to try, until ctx ends. Meanwhile it renews
+// the credentials, and takes over a Secret that an operator has changed. The error is [ErrRestart] if the agent must be started again for that.
+func AwaitAssignment(ctx context.Context, credentials *Credentials, secrets coreclient.SecretsGetter, log logr.Logger) (*assignment.Assignment, error) {
 	config := credentials.Access.WorkspaceConfig(credentials.Mailbox)
 	core, err := newCoreClient(config)
 	if err != nil {
@@ -160,6 +161,9 @@ func AwaitAssignment(ctx context.Context, credentials *Credentials, log logr.Log
 		if text := err.Error(); text != last {
 			log.Info("waiting for the assignment of the hub", "reason", strings.TrimSpace(text))
 			last = text
+		}
+		if err := credentials.renewIfDue(ctx, secrets, time.Now(), log); err != nil {
+			return nil, err
 		}
 		select {
 		case <-ctx.Done():

@@ -18,12 +18,14 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,6 +35,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/agent/assignment"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/redact"
@@ -41,10 +44,11 @@ import (
 
 // Keys of the agent's Secret in its own cluster.
 const (
-	// KubeconfigKey has the kubeconfig for the mailbox. The agent renews its token there.
+	// KubeconfigKey has the kubeconfig for the mailbox.
 	KubeconfigKey = "kubeconfig"
-	// KeyKey has the key that the hub and the agent share.
-	KeyKey = "key"
+	// RenewedTokenKey has the token by which the agent has replaced that of the kubeconfig. The manifest lacks this key, so the token stays
+	// there when somebody applies the manifest again.
+	RenewedTokenKey = "renewed-token"
 )
 
 // renewTimeout bounds the requests that renew the token.
@@ -54,13 +58,17 @@ const renewTimeout = 30 * time.Second
 type Credentials struct {
 	// Access makes clients for kcp.
 	Access *kcp.ConfigProvider
-	// Key is shared with the hub.
-	Key []byte
+	// Key is shared with the hub. MarkKey seals the marks of objects, so it must stay the same as long as there are any.
+	Key, MarkKey []byte
 	// Mailbox is the logical cluster of the mailbox.
 	Mailbox string
 
-	secret     types.NamespacedName
+	secret types.NamespacedName
+	// server is the URL of the mailbox, and kubeconfig the one in use.
+	server     string
 	kubeconfig []byte
+	// nextRenewal is when the Secret is read again.
+	nextRenewal time.Time
 }
 
 // LoadCredentials reads the agent's Secret.
@@ -69,22 +77,39 @@ func LoadCredentials(ctx context.Context, secrets coreclient.SecretsGetter, name
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the agent's Secret %s: %w", name, err)
 	}
-	credentials := &Credentials{Key: secret.Data[KeyKey], secret: name, kubeconfig: secret.Data[KubeconfigKey]}
-	if len(credentials.Key) < assignment.KeyLength {
-		return nil, fmt.Errorf("the Secret %s has no %s of %d bytes: apply the manifest of `kubectl synchub register NAME --mode=agent -o yaml` again", name, KeyKey, assignment.KeyLength)
+	credentials := &Credentials{Key: secret.Data[edgev2alpha1.AgentKeyField], MarkKey: secret.Data[edgev2alpha1.MarkKeyField], secret: name}
+	if len(credentials.Key) != assignment.KeyLength || len(credentials.MarkKey) != assignment.KeyLength {
+		return nil, fmt.Errorf("the Secret %s needs %s and %s of %d bytes each: apply the manifest of `kubectl synchub register NAME --mode=agent -o yaml` again",
+			name, edgev2alpha1.AgentKeyField, edgev2alpha1.MarkKeyField, assignment.KeyLength)
 	}
-	config, err := kubeconfig.Parse(credentials.kubeconfig)
-	if err != nil {
+	if credentials.kubeconfig, credentials.server, err = kubeconfigIn(secret); err != nil {
 		return nil, fmt.Errorf("in the Secret %s: %w", name, err)
 	}
-	if credentials.Mailbox, err = mailboxOf(config.Host); err != nil {
+	if credentials.Mailbox, err = mailboxOf(credentials.server); err != nil {
 		return nil, fmt.Errorf("in the Secret %s: %w", name, err)
 	}
 	if credentials.Access, err = kcp.LoadContent(credentials.kubeconfig, limits); err != nil {
 		return nil, fmt.Errorf("cannot use the kubeconfig of the Secret %s: %w", name, err)
 	}
-	redact.RegisterHub(string(credentials.Key))
+	redact.RegisterHub(string(credentials.Key), string(credentials.MarkKey))
 	return credentials, nil
+}
+
+// kubeconfigIn returns the kubeconfig in the agent's Secret, and the URL of its server. It has the renewed token, unless that is another
+// ServiceAccount's, or was issued before the one in the manifest.
+func kubeconfigIn(secret *corev1.Secret) (content []byte, server string, err error) {
+	content = secret.Data[KubeconfigKey]
+	config, err := kubeconfig.Parse(content)
+	if err != nil {
+		return nil, "", err
+	}
+	stored := string(secret.Data[RenewedTokenKey])
+	given, isGiven := kubeconfig.ParseToken(config.BearerToken)
+	renewed, isRenewed := kubeconfig.ParseToken(stored)
+	if isGiven && isRenewed && renewed.UID == given.UID && renewed.IssuedAt.After(given.IssuedAt) {
+		content, err = kubeconfig.ReplaceToken(content, stored)
+	}
+	return content, config.Host, err
 }
 
 // mailboxOf returns the logical cluster in the URL of a workspace.
@@ -100,8 +125,23 @@ func mailboxOf(server string) (string, error) {
 	return mailbox, nil
 }
 
-// renew replaces the token in the agent's Secret when a third of its lifetime is left, and takes over a Secret that an operator has
-// changed.
+// renewIfDue calls renew once per renewInterval. It only logs errors, except for [ErrRestart].
+func (c *Credentials) renewIfDue(ctx context.Context, secrets coreclient.SecretsGetter, now time.Time, log logr.Logger) error {
+	if now.Before(c.nextRenewal) {
+		return nil
+	}
+	c.nextRenewal = now.Add(renewInterval)
+	err := c.renew(ctx, secrets, now)
+	if errors.Is(err, ErrRestart) {
+		return err
+	}
+	if err != nil && ctx.Err() == nil {
+		log.Error(err, "the credentials for kcp were not renewed")
+	}
+	return nil
+}
+
+// renew takes over a Secret that an operator has changed, and replaces the token when a third of its lifetime is left.
 func (c *Credentials) renew(ctx context.Context, secrets coreclient.SecretsGetter, now time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, renewTimeout)
 	defer cancel()
@@ -109,14 +149,13 @@ func (c *Credentials) renew(ctx context.Context, secrets coreclient.SecretsGette
 	if err != nil {
 		return fmt.Errorf("cannot read the agent's Secret %s: %w", c.secret, err)
 	}
-	if string(secret.Data[KeyKey]) != string(c.Key) {
+	if string(secret.Data[edgev2alpha1.AgentKeyField]) != string(c.Key) || string(secret.Data[edgev2alpha1.MarkKeyField]) != string(c.MarkKey) {
 		return fmt.Errorf("the Secret %s has another key: %w", c.secret, ErrRestart)
 	}
-	if content := secret.Data[KubeconfigKey]; string(content) != string(c.kubeconfig) {
-		if _, err := c.Access.Replace(content); err != nil {
-			return fmt.Errorf("the changed kubeconfig of the Secret %s is not used: %w", c.secret, err)
-		}
-		c.kubeconfig = content
+	// A kubeconfig that cannot be used must not keep the token so far from being renewed.
+	unused := c.takeOver(secret)
+	if errors.Is(unused, ErrRestart) {
+		return unused
 	}
 	config, err := kubeconfig.Parse(c.kubeconfig)
 	if err != nil {
@@ -124,9 +163,25 @@ func (c *Credentials) renew(ctx context.Context, secrets coreclient.SecretsGette
 	}
 	token, ok := kubeconfig.ParseToken(config.BearerToken)
 	if !ok || now.Before(token.ExpiresAt.Add(-token.Lifetime()/3)) {
-		return nil
+		return unused
 	}
-	return c.replaceToken(ctx, secrets, secret, token)
+	return errors.Join(unused, c.replaceToken(ctx, secrets, secret, token))
+}
+
+// takeOver uses the kubeconfig of the agent's Secret from now on. The error is [ErrRestart] if that leads to another server or mailbox.
+func (c *Credentials) takeOver(secret *corev1.Secret) error {
+	content, server, err := kubeconfigIn(secret)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the changed kubeconfig of the Secret %s is not used: %w", c.secret, err)
+	case server != c.server:
+		return fmt.Errorf("the Secret %s leads to another server or mailbox: %w", c.secret, ErrRestart)
+	}
+	if _, err := c.Access.Replace(content); err != nil {
+		return fmt.Errorf("the changed kubeconfig of the Secret %s is not used: %w", c.secret, err)
+	}
+	c.kubeconfig = content
+	return nil
 }
 
 // renewInterval is how often the agent reads its Secret.
@@ -148,7 +203,7 @@ func (c *Credentials) replaceToken(ctx context.Context, secrets coreclient.Secre
 	if err != nil {
 		return err
 	}
-	secret.Data[KubeconfigKey] = content
+	secret.Data[RenewedTokenKey] = []byte(answer.Status.Token)
 	if _, err := secrets.Secrets(secret.Namespace).Update(ctx, secret, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("cannot store the renewed token in the Secret %s: %w", c.secret, err)
 	}

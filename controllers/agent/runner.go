@@ -84,7 +84,8 @@ type runner struct {
 	rulesProblem string
 	schemas      map[schema.GroupResource]schemacheck.Schema
 	target       *synctarget.Local
-	nextRenewal  time.Time
+	// status is the one that was reported last before a restart.
+	status edgev2alpha1.SyncTargetStatus
 	// logged is the error of the last pass, or empty.
 	logged string
 }
@@ -173,33 +174,39 @@ func (r *runner) pass(ctx context.Context) error {
 	if err := r.readAssignment(ctx); err != nil {
 		return err
 	}
+	report := &assignment.Report{Problem: cmp.Or(r.problem, r.rulesProblem), Cluster: r.reports.cluster, Copies: r.copies.Sequence(r.first.SyncTarget.UID)}
 	if r.inForce == nil {
-		return nil
+		if r.problem == "" {
+			// The assignment is still being read.
+			return nil
+		}
+		report.Status = r.status
+		return r.report(ctx, report)
 	}
 	kubeconfig, err := r.Kubeconfig()
 	if err != nil {
 		return err
 	}
-	status, finished, err := r.target.Reconcile(ctx, r.inForce, kubeconfig)
-	report := &assignment.Report{
-		Assignment: r.inForce.Sequence, Problem: cmp.Or(r.problem, r.rulesProblem), Cluster: r.reports.cluster, Status: status, Finished: finished,
-		Copies: r.copies.Sequence(r.inForce.SyncTarget.UID),
+	report.Assignment = r.inForce.Sequence
+	report.Status, report.Finished, err = r.target.Reconcile(ctx, r.inForce, kubeconfig)
+	return errors.Join(err, r.report(ctx, report))
+}
+
+// report writes a report, if one is due. If an agent in another cluster has claimed the mailbox meanwhile, the error is [ErrRestart]: the
+// agent must stop the sync, and an agent that has just started stays idle while the other one reports.
+func (r *runner) report(ctx context.Context, report *assignment.Report) error {
+	err := r.reports.write(ctx, report, r.Clock.Now())
+	if errors.Is(err, ErrOtherCluster) {
+		return fmt.Errorf("%w: %w", err, ErrRestart)
 	}
-	return errors.Join(err, r.reports.write(ctx, report, r.Clock.Now()))
+	return err
 }
 
 // prepare renews the token from time to time, and reads, once, the identity of the cluster and the last report. Another replica may
 // have renewed the token, so that comes first.
 func (r *runner) prepare(ctx context.Context) error {
-	if now := r.Clock.Now(); !now.Before(r.nextRenewal) {
-		err := r.Credentials.renew(ctx, r.own, now)
-		r.nextRenewal = now.Add(renewInterval)
-		if errors.Is(err, ErrRestart) {
-			return err
-		}
-		if err != nil {
-			r.Log.Error(err, "the credentials for kcp were not renewed")
-		}
+	if err := r.Credentials.renewIfDue(ctx, r.own, r.Clock.Now(), r.Log); err != nil {
+		return err
 	}
 	if r.target == nil {
 		var system corev1.Namespace
@@ -211,11 +218,13 @@ func (r *runner) prepare(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		var status edgev2alpha1.SyncTargetStatus
 		if last != nil && last.Cluster == r.reports.cluster {
-			status = last.Status
+			r.status = last.Status
+			if err := synctarget.RestoreLedger(ctx, r.ledger, r.first, r.status); err != nil {
+				return err
+			}
 		}
-		r.target = synctarget.NewLocal(r.local, status)
+		r.target = synctarget.NewLocal(r.local, r.status)
 	}
 	return nil
 }
@@ -232,7 +241,7 @@ func (r *runner) readAssignment(ctx context.Context) error {
 		return err
 	}
 	if !exists {
-		if r.inForce != nil && r.assigned.HasSynced() {
+		if r.assigned.HasSynced() {
 			r.problem, r.read = fmt.Sprintf("the ConfigMap %s/%s of the mailbox is not there", assignment.Namespace, assignment.ConfigMap), ""
 		}
 		return nil
@@ -246,13 +255,13 @@ func (r *runner) readAssignment(ctx context.Context) error {
 		r.refuse(stored, fmt.Sprintf("the ConfigMap %s/%s of the mailbox is not the hub's: %v", stored.Namespace, stored.Name, err))
 		return nil
 	}
-	if !isSameInstance(r.first, next) {
-		return ErrRestart
-	}
-	last := r.ledger.Get(next.SyncTarget.UID).Assignment
-	if next.Sequence < last {
+	// This comes first: an assignment that was put back must not make the agent start again and again.
+	if last := r.ledger.Get(next.SyncTarget.UID).Assignment; next.Sequence < last {
 		r.refuse(stored, fmt.Sprintf("the ConfigMap %s/%s of the mailbox has an assignment that was replaced before", stored.Namespace, stored.Name))
 		return nil
+	}
+	if !isSameInstance(r.first, next) {
+		return fmt.Errorf("the assignment is for another hub or SyncTarget: %w", ErrRestart)
 	}
 	if err := r.ledger.Update(ctx, next.SyncTarget.UID, func(entry *ledger.Entry) {
 		entry.Name, entry.Inventory, entry.Mailbox, entry.Assignment = next.SyncTarget.Name, next.SyncTarget.Inventory, next.Mailbox, next.Sequence

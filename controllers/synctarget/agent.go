@@ -22,6 +22,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -43,6 +44,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/inventories"
 	"github.com/synchub-dev/synchub/provider/ledger"
+	"github.com/synchub-dev/synchub/provider/targets"
 )
 
 const (
@@ -86,8 +88,9 @@ func (c *Controller) setAgent(syncTarget *edgev2alpha1.SyncTarget) {
 // agentState is the hub's state of an agent between two reconciles.
 type agentState struct {
 	// written is the hash of the last assignment without its sequence, see hashOf. content and seal are the assignment as it is stored, and
-	// ensuredAt is when the mailbox was last compared with it.
+	// ensuredAt is when the mailbox was last compared with it; zero if it must be.
 	written   [sha256.Size]byte
+	sequence  int64
 	content   []byte
 	seal      string
 	ensuredAt time.Time
@@ -95,6 +98,8 @@ type agentState struct {
 	// age of the first report that this hub has read is unknown.
 	report *assignment.Report
 	seenAt time.Time
+	// leaseRead is true once this hub has read the agent's Lease.
+	leaseRead bool
 	// copies is the sequence of the states of copies that were read last.
 	copies int64
 }
@@ -168,8 +173,8 @@ func (c *Controller) talkToAgent(ctx context.Context, request mcreconcile.Reques
 	if err != nil || problem != nil {
 		return problem, err
 	}
-	if len(key) < assignment.KeyLength {
-		return &credentialsError{ReasonCredentialsRefused, fmt.Sprintf("The key in the Secret is shorter than %d bytes: run `kubectl synchub register %s --mode=agent -o yaml` again.", assignment.KeyLength, syncTarget.Name)}, nil
+	if len(key) != assignment.KeyLength {
+		return &credentialsError{ReasonCredentialsRefused, fmt.Sprintf("The key in the Secret does not have %d bytes: run `kubectl synchub register %s --mode=agent -o yaml` again.", assignment.KeyLength, syncTarget.Name)}, nil
 	}
 	rules, version := assignment.Rules{}, int64(0)
 	if c.Agents.Rules != nil {
@@ -199,8 +204,12 @@ func (c *Controller) talkToAgent(ctx context.Context, request mcreconcile.Reques
 // readReport reads the report of the agent.
 func (c *Controller) readReport(ctx context.Context, mailbox *agentMailbox, sealer *ownership.Sealer, syncTarget *edgev2alpha1.SyncTarget, located logicalcluster.Name, state *targetState) error {
 	text, seal, err := mailbox.getReport(ctx)
-	if err != nil || text == "" {
+	if err != nil {
 		return err
+	}
+	state.agent.leaseRead = true
+	if text == "" {
+		return nil
 	}
 	c.acceptReport(ctx, sealer, text, seal, syncTarget, located, state)
 	return nil
@@ -247,23 +256,36 @@ func (c *Controller) readCopies(ctx context.Context, mailbox *agentMailbox, seal
 	return nil
 }
 
-// writeAssignment writes the assignment if it changed, if the agent says that it cannot use the stored one, and now and then.
+// refusesAssignment reports whether the agent has said, since the mailbox was last compared with the assignment, that another one is in force,
+// or that it cannot use the stored one. Somebody may have changed the stored one, or put a former one back.
+func (a *agentState) refusesAssignment() bool {
+	return a.report != nil && a.seenAt.After(a.ensuredAt) && (a.report.Assignment != a.sequence || a.report.Problem != "")
+}
+
+// writeAssignment writes the assignment if it changed, if the agent does not use it, and now and then.
 func (c *Controller) writeAssignment(ctx context.Context, request mcreconcile.Request, mailbox *agentMailbox, sealer *ownership.Sealer,
 	syncTarget *edgev2alpha1.SyncTarget, located logicalcluster.Name, rules assignment.Rules, rulesVersion int64, state *targetState,
 ) error {
+	annotations := inventories.ParameterAnnotations(syncTarget)
+	if confirmed := syncTarget.Annotations[edgev2alpha1.AnnotationConfirmedCluster]; confirmed != "" {
+		annotations = maps.Clone(annotations)
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[edgev2alpha1.AnnotationConfirmedCluster] = confirmed
+	}
 	desired := &assignment.Assignment{
 		Hub: c.Sync.Hub, Mailbox: located.String(), BindingSelector: c.Agents.BindingSelector, Mode: agentModeOf(syncTarget),
 		ProtectedNamespaces: c.Sync.ProtectedNamespaces,
 		SyncTarget: assignment.SyncTarget{
 			Name: syncTarget.Name, UID: syncTarget.UID, Generation: syncTarget.Generation, Inventory: string(request.ClusterName),
-			Labels: syncTarget.Labels, Annotations: inventories.ParameterAnnotations(syncTarget), Spec: syncTarget.Spec,
+			Labels: syncTarget.Labels, Annotations: annotations, Spec: syncTarget.Spec,
 		},
 	}
 	agent := &state.agent
 	now, hash := c.Clock.Now(), hashOf(desired, rulesVersion, sealer)
 	changed := agent.content == nil || hash != agent.written
-	isRefused := agent.report != nil && agent.report.Problem != "" && now.Sub(agent.ensuredAt) >= agentPollInterval
-	if !changed && !isRefused && now.Sub(agent.ensuredAt) < agentResyncInterval {
+	if !changed && !agent.refusesAssignment() && now.Sub(agent.ensuredAt) < agentResyncInterval {
 		return nil
 	}
 	if err := mailbox.ensureIdentity(ctx, rules); err != nil {
@@ -283,7 +305,9 @@ func (c *Controller) writeAssignment(ctx context.Context, request mcreconcile.Re
 		if err != nil {
 			return err
 		}
-		agent.content, agent.seal, agent.written = content, seal, hash
+		agent.content, agent.seal, agent.written, agent.sequence = content, seal, hash, desired.Sequence
+		// If the write fails, it is repeated.
+		agent.ensuredAt = time.Time{}
 	}
 	if err := mailbox.ensureAssignment(ctx, agent.content, agent.seal); err != nil {
 		return err
@@ -305,6 +329,8 @@ func (c *Controller) agentHealth(syncTarget *edgev2alpha1.SyncTarget, state *tar
 	condition = metav1.Condition{Type: edgev2alpha1.ConditionHeartbeatHealthy, Status: metav1.ConditionFalse, ObservedGeneration: syncTarget.Generation}
 	agent, now := &state.agent, c.Clock.Now()
 	switch {
+	case agent.report == nil && !agent.leaseRead && now.Sub(state.since) < agentSilentAfter:
+		return condition, false
 	case agent.report == nil:
 		condition.Status, condition.Reason = metav1.ConditionUnknown, ReasonAgentNotSeen
 		condition.Message = fmt.Sprintf("No agent has reported yet. Apply the manifest of `kubectl synchub register %s --mode=agent -o yaml` to the cluster.", syncTarget.Name)
@@ -329,7 +355,7 @@ func (c *Controller) agentHealth(syncTarget *edgev2alpha1.SyncTarget, state *tar
 // reportedConditions are the conditions that the hub takes from a report. Ready follows from them.
 var reportedConditions = []string{
 	edgev2alpha1.ConditionSyncerReady, edgev2alpha1.ConditionSyncerAuthorized, edgev2alpha1.ConditionAPIsMissing, edgev2alpha1.ConditionMailboxLimitExceeded,
-	edgev2alpha1.ConditionNamespacesLeft, edgev2alpha1.ConditionDrained,
+	edgev2alpha1.ConditionNamespacesLeft, edgev2alpha1.ConditionDrained, edgev2alpha1.ConditionSuspended,
 }
 
 // setAgentStatus sets the status from the last report of the agent. It claims nothing that the agent has not said lately.
@@ -346,6 +372,11 @@ func (c *Controller) setAgentStatus(syncTarget *edgev2alpha1.SyncTarget, located
 	if heartbeat.Reason == "" {
 		heartbeat.Status, heartbeat.Reason, heartbeat.Message = metav1.ConditionUnknown, ReasonStarting, "The hub is reading what the agent reports."
 	}
+	status.ObservedClusterID = ""
+	if heartbeat.Reason == targets.ReasonClusterChanged {
+		// An operator may confirm it.
+		status.ObservedClusterID = state.agent.report.Status.ObservedClusterID
+	}
 	syncer := heartbeat
 	syncer.Type = edgev2alpha1.ConditionSyncerReady
 	if heartbeat.Status == metav1.ConditionTrue {
@@ -361,18 +392,18 @@ func (c *Controller) setAgentStatus(syncTarget *edgev2alpha1.SyncTarget, located
 		meta.SetStatusCondition(&status.Conditions, authorized)
 		status.Counts, status.Failures, status.PendingSince = nil, nil, nil
 	}
-	switch {
-	case located == "":
+	if located == "" {
 		syncer.Status, syncer.Reason, syncer.Message = metav1.ConditionFalse, ReasonMailboxNotReady, "The mailbox workspace is not ready."
-	case syncTarget.Spec.Suspend:
-		syncer.Status, syncer.Reason, syncer.Message = metav1.ConditionFalse, ReasonSuspended, "Nothing is synced while spec.suspend is true."
-	case syncTarget.Spec.Drain:
-		syncer.Status, syncer.Reason, syncer.Message = metav1.ConditionFalse, ReasonDraining, "Nothing is synced while spec.drain is true; the condition Drained tells how far that is."
 	}
 	for _, condition := range []metav1.Condition{heartbeat, syncer, readyCondition(syncTarget, heartbeat, syncer)} {
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
-	setSuspendedCondition(syncTarget)
+	for _, kind := range []string{edgev2alpha1.ConditionSuspended, edgev2alpha1.ConditionDrained} {
+		// The agent has not confirmed the present spec, and may do something else.
+		if found := meta.FindStatusCondition(status.Conditions, kind); found != nil && found.ObservedGeneration != syncTarget.Generation {
+			meta.RemoveStatusCondition(&status.Conditions, kind)
+		}
+	}
 }
 
 // applyReport copies the report of the agent into the status, once per heartbeat interval or when a condition changes.

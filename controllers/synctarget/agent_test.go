@@ -23,13 +23,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	ktesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
+	crfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/agent/assignment"
@@ -38,6 +43,9 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/provider/ledger"
+	"github.com/synchub-dev/synchub/provider/targets"
 )
 
 var agentEpoch = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
@@ -55,7 +63,7 @@ func newAgentFixture() *agentFixture {
 	syncTarget := &edgev2alpha1.SyncTarget{Spec: edgev2alpha1.SyncTargetSpec{Mode: edgev2alpha1.SyncModeAgent}}
 	syncTarget.Name, syncTarget.UID, syncTarget.Generation = "edge", "uid", 1
 	meta.SetStatusCondition(&syncTarget.Status.Conditions, metav1.Condition{Type: edgev2alpha1.ConditionMailboxReady, Status: metav1.ConditionTrue, Reason: "Ready"})
-	return &agentFixture{NewController(Options{Clock: clock}), clock, syncTarget, &targetState{since: clock.Now()}}
+	return &agentFixture{NewController(Options{Clock: clock}), clock, syncTarget, &targetState{since: clock.Now(), agent: agentState{leaseRead: true}}}
 }
 
 // receive lets the hub read a report.
@@ -131,6 +139,8 @@ func TestRestartedHubKeepsTheStatusOfAgents(t *testing.T) {
 	f.receive(t, healthyReport(f.clock.Now()), 1)
 	f.expect(t, metav1.ConditionTrue, ReasonReady)
 	f.state = &targetState{since: f.clock.Now()}
+	// It cannot read the Lease before it knows the rules.
+	f.expect(t, metav1.ConditionTrue, ReasonReady)
 	skewed := healthyReport(f.clock.Now().Add(time.Hour))
 	f.receive(t, skewed, 1)
 	f.expect(t, metav1.ConditionTrue, ReasonReady)
@@ -139,6 +149,16 @@ func TestRestartedHubKeepsTheStatusOfAgents(t *testing.T) {
 	f.receive(t, skewed, 1)
 	f.clock.Step(agentSilentAfter - time.Second)
 	f.expect(t, metav1.ConditionTrue, ReasonReady)
+}
+
+// A hub that cannot read the Lease does not show for ever what its predecessor wrote.
+func TestStatusOfAgentsIsKeptForABoundedTime(t *testing.T) {
+	f := newAgentFixture()
+	f.receive(t, healthyReport(f.clock.Now()), 1)
+	f.expect(t, metav1.ConditionTrue, ReasonReady)
+	f.state = &targetState{since: f.clock.Now()}
+	f.clock.Step(agentSilentAfter)
+	f.expect(t, metav1.ConditionUnknown, ReasonAgentNotSeen)
 }
 
 func TestAgentThatRefusesItsAssignmentIsNotReady(t *testing.T) {
@@ -254,5 +274,201 @@ func TestStatesOfCopiesAreReadWhenTheyHaveChanged(t *testing.T) {
 	f.deleteState(f.syncTarget.UID)
 	if _, known := f.Agents.Copies.ObjectState(f.syncTarget.UID, resource.GroupResource(), key, version("three")); known {
 		t.Error("the states of a SyncTarget that is gone are kept")
+	}
+}
+
+// mailboxFixture is the mailbox of an agent, which refuses the writes of the assignment on demand.
+type mailboxFixture struct {
+	*agentFixture
+	client *fake.Clientset
+	// refused counts down the writes that fail.
+	refused int
+}
+
+func newMailboxFixture() *mailboxFixture {
+	f := &mailboxFixture{agentFixture: newAgentFixture(), client: fake.NewClientset()}
+	provider := crfake.NewClientBuilder().Build()
+	f.Ledger = ledger.New(ledger.Options{Client: provider, Reader: provider, Clock: f.clock, Log: logr.Discard()})
+	f.Sync = syncmanager.New(syncmanager.Options{Hub: "hub"})
+	refuse := func(action ktesting.Action) (bool, runtime.Object, error) {
+		object := action.(interface{ GetObject() runtime.Object }).GetObject()
+		if config, ok := object.(*corev1.ConfigMap); !ok || config.Name != assignment.ConfigMap || f.refused == 0 {
+			return false, nil, nil
+		}
+		f.refused--
+		return true, nil, errors.New("refused")
+	}
+	f.client.PrependReactor("create", "configmaps", refuse)
+	f.client.PrependReactor("update", "configmaps", refuse)
+	return f
+}
+
+func (f *mailboxFixture) write(t *testing.T) error {
+	t.Helper()
+	sealer := ownership.NewSealer(bytes.Repeat([]byte{1}, assignment.KeyLength))
+	mailbox := &agentMailbox{core: f.client.CoreV1(), leases: f.client.CoordinationV1(), rbac: f.client.RbacV1()}
+	return f.writeAssignment(t.Context(), mcreconcile.Request{ClusterName: "inventory"}, mailbox, sealer, f.syncTarget, "mailbox", assignment.Rules{}, 1, f.state)
+}
+
+// stored returns the assignment that the agent reads.
+func (f *mailboxFixture) stored(t *testing.T) *assignment.Assignment {
+	t.Helper()
+	config, err := f.client.CoreV1().ConfigMaps(assignment.Namespace).Get(t.Context(), assignment.ConfigMap, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := assignment.OpenAssignment(ownership.NewSealer(bytes.Repeat([]byte{1}, assignment.KeyLength)), "mailbox", config.BinaryData[assignment.AssignmentKey], config.Data[assignment.SealKey])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// The hub must not believe that the agent knows what could not be written.
+func TestFailedWriteOfAnAssignmentIsRepeated(t *testing.T) {
+	f := newMailboxFixture()
+	for _, suspend := range []bool{false, true} {
+		f.syncTarget.Spec.Suspend = suspend
+		f.refused = 1
+		if f.write(t) == nil {
+			t.Error("the write was refused, and the error is lost")
+		}
+		f.clock.Step(time.Second)
+		if err := f.write(t); err != nil {
+			t.Fatal(err)
+		}
+		if stored := f.stored(t); stored.Mode != agentModeOf(f.syncTarget) || stored.Sequence != f.Ledger.Get(f.syncTarget.UID).Assignment {
+			t.Errorf("got %+v", stored)
+		}
+	}
+	f.client.ClearActions()
+	if err := f.write(t); err != nil || len(f.client.Actions()) > 0 {
+		t.Errorf("%d requests at rest, %v", len(f.client.Actions()), err)
+	}
+}
+
+// Somebody may put a former assignment back, which the agent takes if its ledger is gone.
+func TestAssignmentThatTheAgentDoesNotUseIsWrittenAgain(t *testing.T) {
+	for name, test := range map[string]struct {
+		report   func(current int64) *assignment.Report
+		repaired bool
+	}{
+		"the current one": {func(current int64) *assignment.Report { return &assignment.Report{Assignment: current} }, false},
+		"a former one":    {func(current int64) *assignment.Report { return &assignment.Report{Assignment: current - 1} }, true},
+		"none":            {func(int64) *assignment.Report { return &assignment.Report{Problem: "it is forged"} }, true},
+		"no sign of life": {nil, false},
+		"a refused newest": {func(current int64) *assignment.Report {
+			return &assignment.Report{Assignment: current, Problem: "it is forged"}
+		}, true},
+	} {
+		f := newMailboxFixture()
+		if err := f.write(t); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.client.CoreV1().ConfigMaps(assignment.Namespace).Delete(t.Context(), assignment.ConfigMap, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if test.report != nil {
+			earlier := healthyReport(f.clock.Now())
+			f.receive(t, earlier, 1)
+			f.clock.Step(agentPollInterval)
+			report := test.report(f.Ledger.Get(f.syncTarget.UID).Assignment)
+			report.Sequence = f.clock.Now().UnixMilli()
+			f.receive(t, report, 1)
+		}
+		if err := f.write(t); err != nil {
+			t.Fatal(err)
+		}
+		_, err := f.client.CoreV1().ConfigMaps(assignment.Namespace).Get(t.Context(), assignment.ConfigMap, metav1.GetOptions{})
+		if (err == nil) != test.repaired {
+			t.Errorf("%s: got %v", name, err)
+		}
+		// A report that was seen before does not count again.
+		f.client.ClearActions()
+		f.clock.Step(time.Second)
+		if err := f.write(t); err != nil || len(f.client.Actions()) > 0 {
+			t.Errorf("%s: %d requests without another report, %v", name, len(f.client.Actions()), err)
+		}
+	}
+}
+
+// A SyncTarget is suspended or drained once its agent says so, for the present spec.
+func TestOnlyTheAgentSaysThatItIsSuspendedOrDrained(t *testing.T) {
+	for _, kind := range []string{edgev2alpha1.ConditionSuspended, edgev2alpha1.ConditionDrained} {
+		f := newAgentFixture()
+		f.syncTarget.Spec.Suspend, f.syncTarget.Spec.Drain = kind == edgev2alpha1.ConditionSuspended, kind == edgev2alpha1.ConditionDrained
+		f.syncTarget.Generation = 3
+		expect := func(want bool, when string) {
+			t.Helper()
+			f.setAgentStatus(f.syncTarget, "mailbox", nil, f.state)
+			if got := meta.IsStatusConditionTrue(f.syncTarget.Status.Conditions, kind); got != want {
+				t.Errorf("%s %s: got %v", kind, when, got)
+			}
+		}
+		report := func(generation int64) {
+			t.Helper()
+			f.clock.Step(time.Second)
+			next := healthyReport(f.clock.Now())
+			if generation > 0 {
+				next.Status.Conditions = append(next.Status.Conditions, metav1.Condition{Type: kind, Status: metav1.ConditionTrue, Reason: "Any", ObservedGeneration: generation})
+			}
+			f.receive(t, next, 1)
+		}
+		expect(false, "before a report")
+		report(0)
+		expect(false, "while the agent syncs")
+		f.expect(t, metav1.ConditionTrue, ReasonReady)
+		report(1)
+		expect(false, "for a former spec")
+		report(3)
+		expect(true, "for the present spec")
+		f.state.agent.report = nil
+		expect(true, "while the hub starts")
+		f.syncTarget.Generation++
+		expect(false, "after another change")
+	}
+}
+
+// Whoever has restored the agent's namespace in another cluster confirms that cluster as with the hub.
+func TestAnotherClusterOfAnAgentCanBeConfirmed(t *testing.T) {
+	f := newMailboxFixture()
+	report := healthyReport(f.clock.Now())
+	report.Status.ObservedClusterID = "other"
+	heartbeat := meta.FindStatusCondition(report.Status.Conditions, edgev2alpha1.ConditionHeartbeatHealthy)
+	heartbeat.Status, heartbeat.Reason = metav1.ConditionFalse, targets.ReasonClusterChanged
+	f.receive(t, report, 1)
+	f.expect(t, metav1.ConditionFalse, targets.ReasonClusterChanged)
+	if f.syncTarget.Status.ObservedClusterID != "other" {
+		t.Errorf("got %+v", f.syncTarget.Status)
+	}
+	f.syncTarget.Annotations = map[string]string{edgev2alpha1.AnnotationConfirmedCluster: "other"}
+	if err := f.write(t); err != nil {
+		t.Fatal(err)
+	}
+	if annotations := localSyncTarget(f.stored(t)).Annotations; annotations[edgev2alpha1.AnnotationConfirmedCluster] != "other" {
+		t.Errorf("the agent reads %v", annotations)
+	}
+	f.clock.Step(time.Second)
+	f.receive(t, healthyReport(f.clock.Now()), 1)
+	f.expect(t, metav1.ConditionTrue, ReasonReady)
+	if f.syncTarget.Status.ObservedClusterID != "" {
+		t.Errorf("there is nothing to confirm any more: %+v", f.syncTarget.Status)
+	}
+}
+
+// An older agent must not take the mode of a later hub for permission to sync.
+func TestUnknownModesSuspend(t *testing.T) {
+	for mode, want := range map[assignment.Mode]string{
+		assignment.ModeSync: "", assignment.ModeSuspend: "suspend", assignment.ModeDrain: "drain", assignment.ModeDelete: "drain", assignment.ModeOrphan: "drain", "Later": "suspend", "": "suspend",
+	} {
+		got := ""
+		if spec := localSyncTarget(&assignment.Assignment{Mode: mode}).Spec; spec.Suspend {
+			got = "suspend"
+		} else if spec.Drain {
+			got = "drain"
+		}
+		if got != want {
+			t.Errorf("%q: want %q, got %q", mode, want, got)
+		}
 	}
 }

@@ -96,14 +96,14 @@ func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request
 	}
 	// The caller keeps writing to its copy of the SyncTarget.
 	name, uid := syncTarget.Name, syncTarget.UID
-	return c.launchDrain(parent, uid, connection, mode, current.Status.Cleanup, log.FromContext(ctx).WithValues("syncTarget", request.String(), "mode", mode),
+	return c.launchDrain(parent, uid, connection, mode, nil, current.Status.Cleanup, log.FromContext(ctx).WithValues("syncTarget", request.String(), "mode", mode),
 		func(ctx context.Context, started *drainRun, report edgev2alpha1.CleanupStatus) error {
 			return c.storeCleanupStatus(ctx, inventory, name, uid, started, report)
 		}), nil
 }
 
-// launchDrain starts a drain. store is called with each report of the progress.
-func (c *Controller) launchDrain(parent context.Context, uid types.UID, connection *targets.Connection, mode drain.Mode, previous *edgev2alpha1.CleanupStatus, log logr.Logger,
+// launchDrain starts a drain of the resources that the ledger records, and of optional ones. store is called with each report of the progress.
+func (c *Controller) launchDrain(parent context.Context, uid types.UID, connection *targets.Connection, mode drain.Mode, optional []schema.GroupVersionResource, previous *edgev2alpha1.CleanupStatus, log logr.Logger,
 	store func(context.Context, *drainRun, edgev2alpha1.CleanupStatus) error,
 ) *drainRun {
 	ctx, cancel := context.WithCancel(c.Scope.Context(parent, uid))
@@ -117,6 +117,7 @@ func (c *Controller) launchDrain(parent context.Context, uid types.UID, connecti
 		Owner:              c.Sync.Owner(uid),
 		Mode:               mode,
 		Resources:          inventoryResources(known.Resources),
+		OptionalResources:  optional,
 		ReadableNamespaces: connection.Namespaces(),
 		WrittenNamespaces:  writtenNamespaces(known),
 		AllowsCascade:      c.Sync.AllowsCascade,

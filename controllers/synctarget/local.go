@@ -18,15 +18,19 @@ package synctarget
 
 import (
 	"context"
+	"slices"
 
 	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/multicluster-runtime/pkg/multicluster"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/agent/assignment"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
+	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
 // Local keeps the one SyncTarget of an agent in sync, as [Controller] does for those of inventory workspaces. The SyncTarget comes from
@@ -83,13 +87,14 @@ var drainModes = map[assignment.Mode]drain.Mode{
 	assignment.ModeDrain: drain.ModeDrain, assignment.ModeDelete: drain.ModeDelete, assignment.ModeOrphan: drain.ModeOrphan,
 }
 
-// localSyncTarget returns the SyncTarget of an assignment. One that is being deleted is drained.
+// localSyncTarget returns the SyncTarget of an assignment. One that is being deleted is drained. One with a mode that this version does not
+// know is suspended.
 func localSyncTarget(assigned *assignment.Assignment) *edgev2alpha1.SyncTarget {
 	syncTarget := &edgev2alpha1.SyncTarget{Spec: *assigned.SyncTarget.Spec.DeepCopy()}
 	syncTarget.Name, syncTarget.UID, syncTarget.Generation = assigned.SyncTarget.Name, assigned.SyncTarget.UID, assigned.SyncTarget.Generation
 	syncTarget.Labels, syncTarget.Annotations = assigned.SyncTarget.Labels, assigned.SyncTarget.Annotations
 	_, syncTarget.Spec.Drain = drainModes[assigned.Mode]
-	syncTarget.Spec.Suspend = assigned.Mode == assignment.ModeSuspend
+	syncTarget.Spec.Suspend = !syncTarget.Spec.Drain && assigned.Mode != assignment.ModeSync
 	return syncTarget
 }
 
@@ -106,11 +111,33 @@ func (l *Local) ensureDrain(ctx context.Context, syncTarget *edgev2alpha1.SyncTa
 	if !observed.identified || !c.Sync.HasPublished() {
 		return nil
 	}
-	return c.launchDrain(ctx, uid, observed.connection, mode, syncTarget.Status.Cleanup, log.FromContext(ctx).WithValues("syncTarget", syncTarget.Name, "mode", mode),
+	return c.launchDrain(ctx, uid, observed.connection, mode, ruledResources(c.Sync.Published()), syncTarget.Status.Cleanup, log.FromContext(ctx).WithValues("syncTarget", syncTarget.Name, "mode", mode),
 		func(_ context.Context, started *drainRun, report edgev2alpha1.CleanupStatus) error {
 			started.setStatus(report)
 			return nil
 		})
+}
+
+// ruledResources returns the resources of the target to which the rules lead. An agent that was installed again has an empty ledger,
+// although its predecessor has written objects.
+func ruledResources(published []plan.Resource) (resources []schema.GroupVersionResource) {
+	for _, resource := range published {
+		resources = append(resources, resource.TargetAPI().GroupVersionResource)
+	}
+	return resources
+}
+
+// RestoreLedger records what the last report of the agent's predecessor in the same cluster says about the resources that it has written,
+// unless the ledger says so itself.
+func RestoreLedger(ctx context.Context, store *ledger.Store, assigned *assignment.Assignment, last edgev2alpha1.SyncTargetStatus) error {
+	uid := assigned.SyncTarget.UID
+	if len(last.SyncedResources) == 0 || len(store.Get(uid).Resources) > 0 {
+		return nil
+	}
+	return store.Update(ctx, uid, func(entry *ledger.Entry) {
+		entry.Name, entry.Inventory, entry.Resources = assigned.SyncTarget.Name, assigned.SyncTarget.Inventory, recordedResources(last.SyncedResources)
+		entry.Namespaces = slices.Clone(namespacesOf(localSyncTarget(assigned)))
+	})
 }
 
 // setStatus stores the progress of the drain.

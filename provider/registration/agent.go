@@ -23,6 +23,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -46,9 +47,8 @@ import (
 )
 
 const (
-	// agentSuffix ends the name of the Secret with the key in the inventory workspace, whose field is agentKeyField.
-	agentSuffix   = "-agent"
-	agentKeyField = "agent-key"
+	// agentSuffix ends the name of the Secret with the keys in the inventory workspace.
+	agentSuffix = "-agent"
 	// agentName is the name of the agent's objects in its cluster.
 	agentName = "synchub-agent"
 	// mailboxPollInterval is the interval of the requests for a token while the hub makes the mailbox.
@@ -71,7 +71,7 @@ type Agent struct {
 	Namespace, Image string
 }
 
-// Register creates or updates the SyncTarget and the Secret with the key, waits for the mailbox, and returns the objects to apply to
+// Register creates or updates the SyncTarget and the Secret with the keys, waits for the mailbox, and returns the objects to apply to
 // the cluster.
 func (a *Agent) Register(ctx context.Context) ([]client.Object, error) {
 	desired, err := a.desiredSyncTarget(ctx)
@@ -91,17 +91,8 @@ func (a *Agent) Register(ctx context.Context) ([]client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := a.Inventory.Kubeconfig(ctx, syncTarget)
+	keys, err := a.ensureKeys(ctx, syncTarget)
 	if err != nil {
-		return nil, err
-	}
-	if len(key) < edgev2alpha1.AgentKeyLength {
-		key = make([]byte, edgev2alpha1.AgentKeyLength)
-		if _, err := rand.Read(key); err != nil {
-			return nil, fmt.Errorf("cannot make a key: %w", err)
-		}
-	}
-	if err := a.Inventory.EnsureSecret(ctx, syncTarget, key); err != nil {
 		return nil, err
 	}
 	if a.Inventory.DryRun {
@@ -111,7 +102,31 @@ func (a *Agent) Register(ctx context.Context) ([]client.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.Manifest(access, key)
+	return a.Manifest(access, keys)
+}
+
+// ensureKeys returns the keys in the Secret of the SyncTarget, by their fields in the Secret of the manifest. It makes those that are
+// not there: without its mark key an agent would not recognise the objects that it has placed, so only the other key may be replaced.
+func (a *Agent) ensureKeys(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) (map[string][]byte, error) {
+	stored, err := a.Inventory.secretData(ctx, syncTarget)
+	if err != nil {
+		return nil, err
+	}
+	_, field := secretKeyOf(syncTarget)
+	keys := map[string][]byte{edgev2alpha1.AgentKeyField: stored[field], edgev2alpha1.MarkKeyField: stored[edgev2alpha1.MarkKeyField]}
+	for name, key := range keys {
+		if len(key) == edgev2alpha1.AgentKeyLength {
+			continue
+		}
+		key = make([]byte, edgev2alpha1.AgentKeyLength)
+		if _, err := rand.Read(key); err != nil {
+			return nil, fmt.Errorf("cannot make a key: %w", err)
+		}
+		keys[name] = key
+	}
+	return keys, a.Inventory.ensureSecretData(ctx, syncTarget, map[string][]byte{
+		field: keys[edgev2alpha1.AgentKeyField], edgev2alpha1.MarkKeyField: keys[edgev2alpha1.MarkKeyField],
+	})
 }
 
 // requestAccess returns a kubeconfig for the mailbox, with a token of the agent's ServiceAccount. It waits until the hub has made both.
@@ -202,7 +217,7 @@ func issuingCluster(token string) (string, error) {
 }
 
 // Manifest returns the objects to apply to the agent's cluster. Without access, their Secret has no data.
-func (a *Agent) Manifest(access, key []byte) ([]client.Object, error) {
+func (a *Agent) Manifest(access []byte, keys map[string][]byte) ([]client.Object, error) {
 	resources, _, err := SelectResources(a.Requested, nil)
 	if err != nil {
 		return nil, err
@@ -242,7 +257,8 @@ func (a *Agent) Manifest(access, key []byte) ([]client.Object, error) {
 	}
 	secret := &corev1.Secret{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: named(a.Namespace, agentName)}
 	if access != nil {
-		secret.Data = map[string][]byte{"kubeconfig": access, "key": key}
+		secret.Data = map[string][]byte{"kubeconfig": access}
+		maps.Copy(secret.Data, keys)
 	}
 	return append(objects, secret, a.deployment(labels)), nil
 }

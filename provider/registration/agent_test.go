@@ -17,7 +17,9 @@ limitations under the License.
 package registration
 
 import (
+	"bytes"
 	"encoding/base64"
+	"errors"
 	"maps"
 	"slices"
 	"testing"
@@ -25,7 +27,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/rbac"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
@@ -72,7 +78,8 @@ func TestAgentManifest(t *testing.T) {
 	agent := &Agent{Namespace: "edge", Image: "example.org/synchub:1"}
 	agent.Requested.Resources = []rbac.Resource{{Resource: "configmaps", Down: true, Up: true}}
 	agent.Namespaces = []string{"shop"}
-	objects, err := agent.Manifest([]byte("kubeconfig"), []byte("key"))
+	keys := map[string][]byte{"agent-key": []byte("key"), "mark-key": []byte("marks")}
+	objects, err := agent.Manifest([]byte("kubeconfig"), keys)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +94,8 @@ func TestAgentManifest(t *testing.T) {
 				t.Errorf("got %v", object.Rules)
 			}
 		case *corev1.Secret:
-			if string(object.Data["kubeconfig"]) != "kubeconfig" || string(object.Data["key"]) != "key" {
+			keys["kubeconfig"] = []byte("kubeconfig")
+			if !maps.EqualFunc(object.Data, keys, bytes.Equal) {
 				t.Errorf("got %v", object.Data)
 			}
 		case *appsv1.Deployment:
@@ -108,6 +116,63 @@ func checkClusterRole(t *testing.T, role *rbacv1.ClusterRole) {
 	for _, rule := range role.Rules {
 		if slices.Contains(rule.Resources, "configmaps") || slices.Contains(rule.Resources, "secrets") {
 			t.Errorf("an agent for one namespace may use %v everywhere", rule.Resources)
+		}
+	}
+}
+
+// The key that the hub shares can be replaced. The other one must stay, for the agent recognises its objects by it.
+func TestMarkKeyOfAnAgentStays(t *testing.T) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(corev1.AddToScheme(scheme), edgev2alpha1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	inventory := fake.NewClientBuilder().WithScheme(scheme).Build()
+	agent := &Agent{Registrar: Registrar{Inventory: &Inventory{Client: inventory}}}
+	syncTarget := &edgev2alpha1.SyncTarget{}
+	syncTarget.Name, syncTarget.UID = "florin", "uid"
+	syncTarget.Spec.KubeconfigSecretRef = &edgev2alpha1.SecretReference{Namespace: "default", Name: "florin-agent", Key: edgev2alpha1.AgentKeyField}
+	ensure := func(change func(data map[string][]byte)) map[string][]byte {
+		t.Helper()
+		var secret corev1.Secret
+		if err := inventory.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "florin-agent"}, &secret); err == nil {
+			change(secret.Data)
+			if err := inventory.Update(t.Context(), &secret); err != nil {
+				t.Fatal(err)
+			}
+		}
+		keys, err := agent.ensureKeys(t.Context(), syncTarget)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := inventory.Get(t.Context(), types.NamespacedName{Namespace: "default", Name: "florin-agent"}, &secret); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{edgev2alpha1.AgentKeyField, edgev2alpha1.MarkKeyField} {
+			if len(keys[name]) != edgev2alpha1.AgentKeyLength || !bytes.Equal(secret.Data[name], keys[name]) {
+				t.Errorf("%s has %d bytes, and is stored: %v", name, len(keys[name]), bytes.Equal(secret.Data[name], keys[name]))
+			}
+		}
+		return keys
+	}
+	first := ensure(nil)
+	if bytes.Equal(first[edgev2alpha1.AgentKeyField], first[edgev2alpha1.MarkKeyField]) {
+		t.Error("both keys are the same")
+	}
+	for name, test := range map[string]struct {
+		change   func(data map[string][]byte)
+		replaced []string
+	}{
+		"nothing":      {func(map[string][]byte) {}, nil},
+		"agent key":    {func(data map[string][]byte) { delete(data, edgev2alpha1.AgentKeyField) }, []string{edgev2alpha1.AgentKeyField}},
+		"a kubeconfig": {func(data map[string][]byte) { data[edgev2alpha1.AgentKeyField] = make([]byte, 1000) }, []string{edgev2alpha1.AgentKeyField}},
+		"no mark key":  {func(data map[string][]byte) { delete(data, edgev2alpha1.MarkKeyField) }, []string{edgev2alpha1.MarkKeyField}},
+	} {
+		before := ensure(func(map[string][]byte) {})
+		after := ensure(test.change)
+		for _, field := range []string{edgev2alpha1.AgentKeyField, edgev2alpha1.MarkKeyField} {
+			if replaced := !bytes.Equal(before[field], after[field]); replaced != slices.Contains(test.replaced, field) {
+				t.Errorf("%s: %s was replaced: %v", name, field, replaced)
+			}
 		}
 	}
 }

@@ -100,12 +100,19 @@ func (i *Inventory) report(change Change) {
 
 // Kubeconfig returns the kubeconfig in the Secret of the SyncTarget, or nil if there is none.
 func (i *Inventory) Kubeconfig(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) ([]byte, error) {
-	key, field := secretKeyOf(syncTarget)
+	_, field := secretKeyOf(syncTarget)
+	data, err := i.secretData(ctx, syncTarget)
+	return data[field], err
+}
+
+// secretData returns the data of the SyncTarget's Secret, or nil if there is none.
+func (i *Inventory) secretData(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) (map[string][]byte, error) {
+	key, _ := secretKeyOf(syncTarget)
 	var secret corev1.Secret
 	if err := i.Client.Get(ctx, key, &secret); err != nil {
 		return nil, i.describeError(client.IgnoreNotFound(err))
 	}
-	return secret.Data[field], nil
+	return secret.Data, nil
 }
 
 // checkExistingSecret returns questions that the operator must confirm before an existing SyncTarget gets the cluster. It
@@ -176,7 +183,13 @@ func isSecretFor(secret *corev1.Secret, name string) bool {
 
 // EnsureSecret writes the kubeconfig to the Secret of the SyncTarget.
 func (i *Inventory) EnsureSecret(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, content []byte) error {
-	desired, field := NewSecret(syncTarget)
+	_, field := secretKeyOf(syncTarget)
+	return i.ensureSecretData(ctx, syncTarget, map[string][]byte{field: content})
+}
+
+// ensureSecretData writes data to the Secret of the SyncTarget, and keeps all other data there.
+func (i *Inventory) ensureSecretData(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, data map[string][]byte) error {
+	desired, _ := NewSecret(syncTarget)
 	// kubeconfig.Allow below adds to the annotation of an existing Secret.
 	desired.Annotations = nil
 	isOurs := func(object client.Object) bool { return isSecretFor(object.(*corev1.Secret), syncTarget.Name) }
@@ -186,7 +199,7 @@ func (i *Inventory) EnsureSecret(ctx context.Context, syncTarget *edgev2alpha1.S
 		if secret.Data == nil {
 			secret.Data = map[string][]byte{}
 		}
-		secret.Data[field] = content
+		maps.Copy(secret.Data, data)
 		if secret.ResourceVersion == "" {
 			secret.Labels[managedByLabel] = managerName
 		}

@@ -117,7 +117,7 @@ func (r *Registrar) desiredSyncTarget(ctx context.Context) (*edgev2alpha1.SyncTa
 	desired := r.Inventory.DesiredSyncTarget(r.Name, r.Labels)
 	desired.Spec.Mode = r.Mode
 	if r.Mode == edgev2alpha1.SyncModeAgent {
-		desired.Spec.KubeconfigSecretRef.Name, desired.Spec.KubeconfigSecretRef.Key = r.Name+agentSuffix, agentKeyField
+		desired.Spec.KubeconfigSecretRef.Name, desired.Spec.KubeconfigSecretRef.Key = r.Name+agentSuffix, edgev2alpha1.AgentKeyField
 	}
 	if current != nil {
 		if (current.Spec.Mode == edgev2alpha1.SyncModeAgent) != (r.Mode == edgev2alpha1.SyncModeAgent) {

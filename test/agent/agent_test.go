@@ -28,6 +28,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -56,6 +57,7 @@ func TestMain(m *testing.M) { suite.Main(m) }
 
 var (
 	configMaps  = corev1.SchemeGroupVersion.WithResource("configmaps")
+	leases      = coordinationv1.SchemeGroupVersion.WithResource("leases")
 	secrets     = corev1.SchemeGroupVersion.WithResource("secrets")
 	deployments = appsv1.SchemeGroupVersion.WithResource("deployments")
 	placements  = edgev2alpha1.SchemeGroupVersion.WithResource("edgeplacements")
@@ -175,8 +177,8 @@ func (w *world) plugin(t *testing.T, args ...string) string {
 	return stdout.String()
 }
 
-// expectRegistration applies the printed manifest to the cluster, and starts the agent with the content of its Secret.
-func (w *world) expectRegistration(t *testing.T) {
+// applyManifest applies the printed manifest to the cluster.
+func (w *world) applyManifest(t *testing.T) {
 	t.Helper()
 	proxied, err := w.proxy.Kubeconfig()
 	w.Expect(err).NotTo(HaveOccurred())
@@ -185,6 +187,12 @@ func (w *world) expectRegistration(t *testing.T) {
 	manifest := w.plugin(t, "register", "edge", "--mode=agent", "--output=yaml", "--kcp-server", throughProxy.Host)
 	// The proxy has a certificate of its own.
 	w.Expect(framework.Apply(t.Context(), w.cluster.Config, w.withAuthority(manifest, throughProxy.CAData))).To(Succeed())
+}
+
+// expectRegistration applies the printed manifest to the cluster, and starts the agent with the content of its Secret.
+func (w *world) expectRegistration(t *testing.T) {
+	t.Helper()
+	w.applyManifest(t)
 	w.Expect(w.plugin(t, "get", "targets", "edge", "-o", "wide")).To(ContainSubstring("Agent"))
 
 	syncTarget, err := w.inventory.SyncTarget(t.Context(), "edge")
@@ -501,10 +509,13 @@ func (w *world) expectIntermittentConnection(t *testing.T) {
 	w.Expect(seen).To(HaveEach(1), "each content is written once")
 }
 
-// expectRestartWithoutWrites starts the agent again, with everything in sync.
+// expectRestartWithoutWrites starts the agent again, with everything in sync. The key that it shares with the hub is replaced meanwhile, which
+// changes nothing about its objects.
 func (w *world) expectRestartWithoutWrites(t *testing.T) {
 	t.Helper()
 	w.end(t, w.process)
+	w.Expect(framework.Patch(t.Context(), w.inventory.Config, secrets, metav1.NamespaceDefault, "edge-agent", `{"data": {"agent-key": null}}`)).To(Succeed())
+	w.applyManifest(t)
 	w.startAgent(t)
 	objects := []string{"settings", "late", "from-the-cluster", "web"}
 	w.Eventually(func() (decided float64, err error) {
@@ -522,10 +533,20 @@ func (w *world) expectRestartWithoutWrites(t *testing.T) {
 	w.expectObjectWrites(t, 1)
 }
 
-// expectRelease deletes the SyncTarget. By default the agent leaves the objects, without the hub's marks.
+// expectRelease deletes the SyncTarget. By default the agent leaves the objects, without the hub's marks, although it was installed again:
+// its ledger and its last report are gone.
 func (w *world) expectRelease(t *testing.T) {
 	t.Helper()
+	w.end(t, w.process)
+	records, err := framework.List(t.Context(), w.cluster.Config, configMaps, agents, "")
+	w.Expect(err).NotTo(HaveOccurred())
+	w.Expect(records).NotTo(BeEmpty())
+	for _, record := range records {
+		w.Expect(framework.Delete(t.Context(), w.cluster.Config, configMaps, agents, record.GetName())).To(Succeed())
+	}
+	w.Expect(framework.Patch(t.Context(), w.mailbox, leases, assignment.Namespace, assignment.Lease, `{"metadata": {"annotations": null}}`)).To(Succeed())
 	w.Expect(framework.Delete(t.Context(), w.inventory.Config, installation.SyncTargets, "", "edge")).To(Succeed())
+	w.startAgent(t)
 	w.Eventually(framework.Exists).WithContext(t.Context()).WithArguments(w.inventory.Config, installation.SyncTargets, "", "edge").
 		Should(BeFalse(), func() string { return w.process.LogTail(20) })
 	for _, name := range []string{"settings", "late"} {

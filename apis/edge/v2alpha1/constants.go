@@ -46,8 +46,16 @@ const (
 	// AgentServiceAccount is the ServiceAccount there by which the agent uses kcp.
 	AgentServiceAccount = "synchub-agent"
 
-	// AgentKeyLength is the length of the key that the hub and an agent share, in bytes.
+	// AgentKeyLength is the length of the keys of an agent, in bytes.
 	AgentKeyLength = 32
+
+	// AgentKeyField is the key of the data, in Secrets of an agent, with the key by which the hub and the agent seal what they say to
+	// each other.
+	AgentKeyField = "agent-key"
+
+	// MarkKeyField is the key of the data with the key by which the agent seals the marks of the objects in its cluster. The hub does not
+	// use it.
+	MarkKeyField = "mark-key"
 )
 
 // AnnotationForceRemoval with the value "true", on a SyncTarget that is being deleted, makes the hub finish the

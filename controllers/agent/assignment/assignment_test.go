@@ -20,6 +20,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"reflect"
 	"strings"
@@ -194,5 +195,29 @@ func TestRulesStoreNotifiesOfChangesOnly(t *testing.T) {
 	store.SetResources(newAssignment().Rules)
 	if rules, version := store.Rules(); version == 0 || len(rules.CRDs) != 1 || notified != 1 {
 		t.Errorf("notified %d times", notified)
+	}
+}
+
+// A filter of a later version that an agent ignored would let more objects go down than is meant to.
+func TestRulesWithUnknownFieldsAreLeftOut(t *testing.T) {
+	rules := newAssignment().Rules
+	rules.Resources = append(rules.Resources, Resource{API: publishedresource.API{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, Kind: "Secret"}})
+	text, err := json.Marshal(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := bytes.Replace(text, []byte(`"spec":{`), []byte(`"spec":{"laterFilter":"x",`), 1)
+	if bytes.Equal(text, later) {
+		t.Fatalf("no spec in %s", text)
+	}
+	for content, left := range map[string]int{string(text): 2, string(later): 1} {
+		var arrived Rules
+		if err := json.Unmarshal([]byte(content), &arrived); err != nil {
+			t.Fatal(err)
+		}
+		compiled, err := arrived.Compile(publishedresource.NewCompiler())
+		if len(compiled) != left || (err != nil) != (left == 1) || err != nil && !strings.Contains(err.Error(), "laterFilter") {
+			t.Errorf("got %v, %v", compiled, err)
+		}
 	}
 }

@@ -38,6 +38,9 @@ func (r Rules) Compile(compiler *publishedresource.Compiler) (resources []plan.R
 	names := map[string]bool{}
 	for _, one := range r.Resources {
 		switch {
+		case one.unknown != nil:
+			// A field that is ignored, such as a filter, would let more go down than is meant to.
+			errs = append(errs, fmt.Errorf("the rule for %s: %w", one.API.GroupResource(), one.unknown))
 		case one.Published == nil:
 			resources = append(resources, publishedresource.RelatedAPI(one.API))
 		case one.Unpublishing:

@@ -30,7 +30,7 @@ import (
 )
 
 const (
-	// KeyLength is the length of the key that the hub and an agent share, in bytes.
+	// KeyLength is the length of the keys of an agent, in bytes.
 	KeyLength = edgev2alpha1.AgentKeyLength
 	// maxCompressed bounds a stored assignment: kcp refuses a ConfigMap of more than a MiB. maxAssignment bounds what a reader
 	// decompresses, and maxReport a report, whose Lease may have 256 KiB of annotations.

@@ -17,6 +17,9 @@ limitations under the License.
 package assignment
 
 import (
+	"bytes"
+	"encoding/json"
+
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -108,6 +111,24 @@ type Resource struct {
 	API publishedresource.API `json:"api"`
 	// Unpublishing is true if only finalizers are removed.
 	Unpublishing bool `json:"unpublishing,omitempty"`
+
+	// unknown is the error of a rule that has fields which this version does not know; nil if it has none.
+	unknown error
+}
+
+// UnmarshalJSON decodes a rule. It notes unknown fields instead of failing, so that they stop this rule only.
+func (r *Resource) UnmarshalJSON(content []byte) error {
+	type plain Resource
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	decoder.DisallowUnknownFields()
+	unknown := decoder.Decode((*plain)(r))
+	if unknown == nil {
+		return nil
+	}
+	*r = Resource{}
+	err := json.Unmarshal(content, (*plain)(r))
+	r.unknown = unknown
+	return err
 }
 
 // Published is the part of a PublishedResource that rules are compiled from.

@@ -84,7 +84,8 @@ func (l listing) withAction(action Action) []item {
 type listRequest struct {
 	resource schema.GroupVersionResource
 	selector string
-	// optional is true if the drain may ignore that the target forbids the list, because objects found only there stay anyway.
+	// optional is true if the drain may ignore that the target forbids the list, because objects found only there stay anyway, or because
+	// the hub cannot have written any without that permission.
 	optional bool
 }
 
@@ -93,10 +94,17 @@ func allResources(schema.GroupResource) bool { return true }
 // listRequests returns the lists that find all objects of the hub. Namespaces and CRDs are listed without a selector: those that
 // the hub ensured, installed or released do not have the owner label.
 func (r *drainer) listRequests() []listRequest {
-	label := r.Owner.LabelValue()
+	selector := ownership.OwnerLabel + "=" + r.Owner.LabelValue()
 	var all []listRequest
+	listed := map[schema.GroupResource]bool{}
 	for _, resource := range r.Resources {
-		all = append(all, listRequest{resource: resource, selector: ownership.OwnerLabel + "=" + label})
+		listed[resource.GroupResource()] = true
+		all = append(all, listRequest{resource: resource, selector: selector})
+	}
+	for _, resource := range r.OptionalResources {
+		if !listed[resource.GroupResource()] {
+			all = append(all, listRequest{resource: resource, selector: selector, optional: true})
+		}
 	}
 	all = append(all, listRequest{resource: namespaces.WithVersion("v1"), optional: true})
 	return append(all, listRequest{resource: crds.WithVersion("v1"), optional: true})

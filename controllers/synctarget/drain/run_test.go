@@ -19,11 +19,13 @@ package drain
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
@@ -108,6 +110,46 @@ func TestDeletionWaitByTheTargetsClock(t *testing.T) {
 			if got := r.isDeletionPending(listing{items: []item{held}}); got != want {
 				t.Errorf("%s after it began, with a clock that is %s ahead: want %v, got %v", passed, ahead, want, got)
 			}
+		}
+	}
+}
+
+// forbiddingTarget lets nobody list Secrets.
+type forbiddingTarget struct {
+	endlessTarget
+	listed []string
+}
+
+func (f *forbiddingTarget) ListMetadata(_ context.Context, resource schema.GroupVersionResource, _, _, _ string) (*metav1.PartialObjectMetadataList, error) {
+	f.listed = append(f.listed, resource.Resource)
+	if resource.Resource == "secrets" {
+		return nil, apierrors.NewForbidden(resource.GroupResource(), "", nil)
+	}
+	return &metav1.PartialObjectMetadataList{}, nil
+}
+
+// Without its ledger a drain finds the objects of all resources that it may list, and does not wait for the others.
+func TestOptionalResourcesAreListed(t *testing.T) {
+	owner := ownership.Owner{Hub: "hub", SyncTarget: "target", Sealer: ownership.NewSealer([]byte("key"))}
+	version := func(names ...string) (resources []schema.GroupVersionResource) {
+		for _, name := range names {
+			resources = append(resources, schema.GroupVersionResource{Version: "v1", Resource: name})
+		}
+		return resources
+	}
+	for name, test := range map[string]struct {
+		resources []schema.GroupVersionResource
+		forbidden int
+		listed    []string
+	}{
+		"nothing recorded":      {nil, 0, []string{"configmaps", "secrets", "namespaces", "customresourcedefinitions"}},
+		"the forbidden one too": {version("secrets"), 1, []string{"secrets", "configmaps", "namespaces", "customresourcedefinitions"}},
+	} {
+		target := &forbiddingTarget{}
+		r := &drainer{Options: Options{Target: target, Owner: owner, Resources: test.resources, OptionalResources: version("configmaps", "secrets")}}
+		found, err := r.listObjects(t.Context(), allResources)
+		if err != nil || len(found.forbidden) != test.forbidden || !slices.Equal(target.listed, test.listed) {
+			t.Errorf("%s: got %v, %v, %v", name, target.listed, found.forbidden, err)
 		}
 	}
 }
