@@ -109,7 +109,7 @@ func (o *unregisterOptions) run(ctx context.Context, name string) error {
 		if err := o.remove(ctx, inventory, syncTarget); err != nil {
 			return err
 		}
-		o.note("The agent and its rights are still in the cluster. Delete there the objects of the manifest that registered it, or the Helm release. They have the label app.kubernetes.io/name=synchub-agent.")
+		o.note("The agent and its rights are still in the cluster. When the SyncTarget is gone, delete there the objects of the manifest of its registration, or the Helm release. They have the label app.kubernetes.io/name=synchub-agent.")
 		return nil
 	case syncTarget != nil:
 		err = o.remove(ctx, inventory, syncTarget)
