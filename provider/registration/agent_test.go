@@ -138,24 +138,10 @@ func TestAgentSecretCanBeAppliedAlone(t *testing.T) {
 
 // A registration that is repeated must not widen the rights unasked: nobody can look in the agent's cluster.
 func TestAgentKeepsItsRights(t *testing.T) {
-	parse := func(texts ...string) []rbac.Resource {
-		resources, err := rbac.ParseResources(texts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return resources
+	granted := func(namespaces []string, texts ...string) *Grants {
+		return newGrants(parseResources(t, texts...), namespaces)
 	}
-	granted := func(namespaces []string, texts ...string) *Grants { return newGrants(parse(texts...), namespaces) }
-	for name, test := range map[string]struct {
-		isNew                  bool
-		before                 *Grants
-		only                   []string
-		resources, more, given []string
-		escalate               bool
-
-		wantResources, wantOnly string
-		added, refused, told    string
-	}{
+	for name, test := range map[string]agentGrantTest{
 		"a new one":                     {isNew: true, wantResources: strings.Join(defaultResources, ",")},
 		"repeated without flags":        {before: granted(nil, "configmaps"), wantResources: "configmaps"},
 		"repeated in its namespaces":    {before: granted([]string{"shop"}, "configmaps"), only: []string{"shop"}, wantResources: "configmaps", wantOnly: "shop"},
@@ -174,43 +160,78 @@ func TestAgentKeepsItsRights(t *testing.T) {
 		"defaults in a namespace":       {isNew: true, given: []string{"shop"}, wantOnly: "shop", told: "No rights for namespaces,customresourcedefinitions.apiextensions.k8s.io,clusterrolebindings.rbac.authorization.k8s.io,clusterroles.rbac.authorization.k8s.io"},
 		"a cluster-scoped one is asked": {isNew: true, given: []string{"shop"}, resources: []string{"persistentvolumes"}, refused: "persistentvolumes: its objects are in no namespace"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			var told []string
-			agent := &Agent{Namespace: "edge", Registrar: Registrar{Name: "florin", Namespaces: test.given, Info: func(text string) { told = append(told, text) }}}
-			agent.Requested, agent.RBACOptions.Escalate = ResourceRequest{Resources: parse(test.resources...), Additional: parse(test.more...)}, test.escalate
-			desired := &edgev2alpha1.SyncTarget{}
-			if !test.isNew {
-				desired.UID = "uid"
-			}
-			if test.only != nil {
-				desired.Spec.Namespaces = &edgev2alpha1.TargetNamespaces{Only: test.only}
-			}
-			if err := agent.setNamespaces(desired); err != nil {
-				t.Fatal(err)
-			}
-			chosen, added, err := agent.resolveAgentGrant(desired, test.before)
-			if test.refused != "" {
-				if err == nil || !strings.Contains(err.Error(), test.refused) {
-					t.Errorf("want an error with %q, got %v", test.refused, err)
-				}
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := formatResources(chosen.Requested.Resources); test.wantResources != "" && got != formatResources(parse(strings.Split(test.wantResources, ",")...)) {
-				t.Errorf("the resources are %s", got)
-			}
-			if got := strings.Join(chosen.Namespaces, ","); got != test.wantOnly || len(chosen.Namespaces) > 0 && !slices.Equal(slices.Sorted(slices.Values(desired.Spec.Namespaces.Only)), chosen.Namespaces) {
-				t.Errorf("the namespaces are %s, and those of the SyncTarget %+v", got, desired.Spec.Namespaces)
-			}
-			if added != test.added {
-				t.Errorf("it adds %q", added)
-			}
-			if text := strings.Join(told, "\n"); !strings.Contains(text, test.told) {
-				t.Errorf("it says\n%s", text)
-			}
-		})
+		t.Run(name, test.run)
+	}
+}
+
+func parseResources(t *testing.T, texts ...string) []rbac.Resource {
+	t.Helper()
+	resources, err := rbac.ParseResources(texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resources
+}
+
+// agentGrantTest is a registration of a cluster with an agent.
+type agentGrantTest struct {
+	// isNew is true if there is no SyncTarget yet. only are the namespaces in its spec, and given those of the flag.
+	isNew                  bool
+	before                 *Grants
+	only                   []string
+	resources, more, given []string
+	escalate               bool
+
+	wantResources, wantOnly string
+	added, refused, told    string
+}
+
+func (test agentGrantTest) run(t *testing.T) {
+	var told []string
+	agent := &Agent{Namespace: "edge", Registrar: Registrar{Name: "florin", Namespaces: test.given, Info: func(text string) { told = append(told, text) }}}
+	agent.Requested = ResourceRequest{Resources: parseResources(t, test.resources...), Additional: parseResources(t, test.more...)}
+	agent.RBACOptions.Escalate = test.escalate
+	desired := &edgev2alpha1.SyncTarget{}
+	if !test.isNew {
+		desired.UID = "uid"
+	}
+	if test.only != nil {
+		desired.Spec.Namespaces = &edgev2alpha1.TargetNamespaces{Only: test.only}
+	}
+	if err := agent.setNamespaces(desired); err != nil {
+		t.Fatal(err)
+	}
+	chosen, added, err := agent.resolveAgentGrant(desired, test.before)
+	if test.refused != "" {
+		if err == nil || !strings.Contains(err.Error(), test.refused) {
+			t.Errorf("want an error with %q, got %v", test.refused, err)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	test.check(t, desired, chosen)
+	if added != test.added {
+		t.Errorf("it adds %q", added)
+	}
+	if text := strings.Join(told, "\n"); !strings.Contains(text, test.told) {
+		t.Errorf("it says\n%s", text)
+	}
+}
+
+// check checks the rights in the manifest, and the namespaces of the SyncTarget.
+func (test agentGrantTest) check(t *testing.T, desired *edgev2alpha1.SyncTarget, chosen *Agent) {
+	t.Helper()
+	if got := formatResources(chosen.Requested.Resources); test.wantResources != "" && got != formatResources(parseResources(t, strings.Split(test.wantResources, ",")...)) {
+		t.Errorf("the resources are %s", got)
+	}
+	var only []string
+	if desired.Spec.Namespaces != nil {
+		only = slices.Sorted(slices.Values(desired.Spec.Namespaces.Only))
+	}
+	if got := strings.Join(chosen.Namespaces, ","); got != test.wantOnly || !slices.Equal(only, chosen.Namespaces) {
+		t.Errorf("the namespaces are %s, and those of the SyncTarget %v", got, only)
 	}
 }
 

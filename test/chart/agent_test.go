@@ -25,6 +25,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -134,8 +135,11 @@ func TestAgentChartUsesItsValues(t *testing.T) {
 	if *deployment.Spec.Replicas != 2 || !strings.HasPrefix(pod.Spec.Containers[0].Image, "synchub-dev/synchub@sha256:") ||
 		!slices.Contains(pod.Spec.Containers[0].Args, "--secret=other") || !slices.Contains(pod.Spec.Containers[0].Args, "--metrics-bind-address=:8080") ||
 		pod.Labels["team"] != "edge" || pod.Annotations["note"] != "x" || pod.Spec.NodeSelector["zone"] != "a" || len(pod.Spec.Tolerations) != 1 ||
-		len(pod.Spec.Containers[0].Env) != 1 || pod.Spec.Containers[0].Env[0].Value != "http://proxy" || pod.Spec.Affinity == nil || pod.Spec.ImagePullSecrets[0].Name != "pull" {
+		pod.Spec.Affinity == nil || pod.Spec.ImagePullSecrets[0].Name != "pull" {
 		t.Errorf("got %+v", deployment.Spec)
+	}
+	if env := []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: "http://proxy"}}; !slices.Equal(pod.Spec.Containers[0].Env, env) {
+		t.Errorf("got %+v", pod.Spec.Containers[0].Env)
 	}
 	allowed := permissions(role.Rules)
 	if !slices.Contains(allowed, "patch example.com/widgets ") || slices.Contains(allowed, "get /secrets ") {
