@@ -66,7 +66,8 @@ either of them, the hub gets rights for all that is published there.
 
 With --mode=agent the hub never connects to the cluster: an agent runs there, and connects to kcp. The command makes the
 SyncTarget and a key, waits for the mailbox, and prints the manifest to apply to the cluster, with a token for the mailbox. It
-needs your rights in the mailbox, to request that token.`
+needs your rights in the mailbox, to request that token. It cannot ask the cluster which rights the agent has, so it records those
+that it grants with the key. Without that record, a cluster that is registered already needs --resources.`
 
 const registerExample = `  # Register the cluster of another kubeconfig
   kubectl synchub register florin --target-kubeconfig florin.kubeconfig --labels env=prod
@@ -128,8 +129,9 @@ type registerOptions struct {
 	adopt                   string
 	escalate, yes           bool
 	// mode says who syncs the cluster. The others are for an agent.
-	mode, agentNamespace, agentImage, kcpServer string
-	lifetime                                    time.Duration
+	mode, agentNamespace, agentImage string
+	kcpServer, kcpAuthority          string
+	lifetime                         time.Duration
 	waitFlags
 }
 
@@ -160,6 +162,7 @@ func newRegisterCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.StringVar(&options.agentNamespace, "agent-namespace", edgev2alpha1.AgentNamespace, "namespace of the agent in its cluster")
 	flags.StringVar(&options.agentImage, "agent-image", "synchub-dev/synchub:"+buildinfo.Version(version), "image of the agent, with the host of the registry")
 	flags.StringVar(&options.kcpServer, "kcp-server", "", "URL by which the agent reaches kcp, if it is not that of the current context")
+	flags.StringVar(&options.kcpAuthority, "kcp-certificate-authority", "", "file with the certificate authority of that URL, if it is not that of the current context")
 	options.addWait(command, "the SyncTarget is ready", true, 2*time.Minute)
 	addLifetime(command, &options.lifetime)
 	return command

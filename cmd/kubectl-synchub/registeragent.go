@@ -25,6 +25,7 @@ import (
 	"strings"
 
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
@@ -42,6 +43,9 @@ const (
 func (o *registerOptions) checkAgent() error {
 	if o.hubKubeconfig != "" || o.target.kubeconfig != "" || o.target.context != "" {
 		return errors.New("with --mode=agent nothing is done on the cluster: leave --target-kubeconfig, --target-context and --kubeconfig-only away, and apply the printed manifest")
+	}
+	if o.hosting.isSet() {
+		return errors.New("with --mode=agent the PublishedResources of the hosting cluster are not read: leave --hosting-kubeconfig and --hosting-context away, and name the resources with --resources")
 	}
 	if *o.output.OutputFormat != "yaml" && *o.output.OutputFormat != "json" {
 		return errors.New("with --mode=agent, --output=yaml or --output=json is needed: the manifest for the cluster is printed")
@@ -61,8 +65,11 @@ func (o *registerOptions) registerAgent(ctx context.Context, name string) error 
 	}
 	waiting, cancel := context.WithTimeout(ctx, o.limit())
 	defer cancel()
+	if o.dryRun != dryRunNone {
+		o.note("A dry run prints no Secret, since nobody gets a token in it. Do not delete the one in the cluster.")
+	}
 	if o.dryRun == dryRunClient {
-		return o.printAll(agent.Manifest(nil, nil))
+		return o.printAll(agent.Objects(waiting))
 	}
 	return o.printAll(agent.Register(waiting))
 }
@@ -113,6 +120,14 @@ func (o *registerOptions) planAgent(name string) (*registration.Agent, error) {
 	}
 	if o.kcpServer != "" {
 		agent.Server = strings.TrimSuffix(o.kcpServer, "/")
+	}
+	if o.kcpAuthority != "" {
+		if agent.CA, err = os.ReadFile(o.kcpAuthority); err != nil {
+			return nil, fmt.Errorf("--kcp-certificate-authority: %w", err)
+		}
+		if _, err := cert.ParseCertsPEM(agent.CA); err != nil {
+			return nil, fmt.Errorf("--kcp-certificate-authority: %s: %w", o.kcpAuthority, err)
+		}
 	}
 	return agent, nil
 }

@@ -32,7 +32,6 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -104,6 +103,10 @@ func (o *agentOptions) run(ctx context.Context) error {
 	klog.SetLogger(log.WithName("client-go"))
 	redirectStandardLog(log)
 	configureGC(s.MemoryLimit)
+	probes, err := startAgentProbes(ctx, o.health)
+	if err != nil {
+		return err
+	}
 	limits := kcp.Limits{QPS: s.Targets.QPS, Burst: s.Targets.Burst}
 	own, err := o.ownConfig(limits)
 	if err != nil {
@@ -126,6 +129,7 @@ func (o *agentOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	probes.ready.Store(true)
 	options := o.agent(own, credentials)
 	options.Log = log
 	managed, err := o.newManager(own, options.Fence)
@@ -173,14 +177,14 @@ func (o *agentOptions) newManager(own *rest.Config, fence *fence.Fence) (manager
 		LeaseDuration: &s.LeaderElection.LeaseDuration.Duration, RenewDeadline: &s.LeaderElection.RenewDeadline.Duration, RetryPeriod: &s.LeaderElection.RetryPeriod.Duration,
 		GracefulShutdownTimeout: new(drainTimeout),
 		Metrics:                 metricsserver.Options{BindAddress: o.metrics},
-		HealthProbeBindAddress:  o.health,
+		HealthProbeBindAddress:  "0",
 		// The priority queue may block forever during shutdown (kubernetes-sigs/controller-runtime issue 3538).
 		Controller: config.Controller{UsePriorityQueue: new(false)},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach the agent's own cluster: %w", err)
 	}
-	return managed, managed.AddHealthzCheck("ping", healthz.Ping)
+	return managed, nil
 }
 
 // ownConfig returns the client configuration of the agent's own cluster.

@@ -17,11 +17,13 @@ limitations under the License.
 package synctarget
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -37,7 +39,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/agent/assignment"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
@@ -186,20 +190,46 @@ func ensureObject[T metav1.Object](ctx context.Context, client typedClient[T], d
 	return nil
 }
 
+// Verbs of an agent in its mailbox.
+const (
+	agentReads   = "get,list,watch"
+	agentPatches = agentReads + ",patch"
+	agentWrites  = agentPatches + ",create,delete,update"
+)
+
+// agentVerbs returns the verbs of an agent for an API of the mailbox. Objects that act inside kcp never come up unless their
+// PublishedResource says so, so the agent does not write them: else it could give itself more rights in the mailbox. It patches
+// finalizers and statuses, which objects of APIs of kcp itself do not get. resource is nil for an API that is only read for others.
+func agentVerbs(api schema.GroupResource, resource *assignment.Resource) string {
+	switch {
+	case !policy.IsPrivileged(api):
+		return agentWrites
+	case resource == nil:
+		return agentReads
+	case resource.Published != nil && resource.Published.Spec.PrivilegedUpsync == synchubv1alpha1.PrivilegedUpsyncTargetGovernsMailbox:
+		return agentWrites
+	case !resource.API.Native:
+		return agentPatches
+	default:
+		return agentReads
+	}
+}
+
 // agentClusterRules returns the rights of an agent in the whole mailbox: what is published, and the configs with their status.
 func agentClusterRules(rules assignment.Rules) []rbacv1.PolicyRule {
-	read := []string{"get", "list", "watch"}
-	byGroup := map[string][]string{}
-	add := func(resource schema.GroupResource) {
-		if !slices.Contains(byGroup[resource.Group], resource.Resource) {
-			byGroup[resource.Group] = append(byGroup[resource.Group], resource.Resource)
-		}
-	}
+	read := strings.Split(agentReads, ",")
+	verbs := map[schema.GroupResource]string{}
 	for _, resource := range rules.Watched {
-		add(resource.GroupResource())
+		verbs[resource.GroupResource()] = agentVerbs(resource.GroupResource(), nil)
 	}
 	for _, resource := range rules.Resources {
-		add(resource.API.GroupResource())
+		api := resource.API.GroupResource()
+		verbs[api] = agentVerbs(api, &resource)
+	}
+	type class struct{ group, verbs string }
+	classes := map[class][]string{}
+	for api, verbs := range verbs {
+		classes[class{api.Group, verbs}] = append(classes[class{api.Group, verbs}], api.Resource)
 	}
 	configs := []string{"syncerconfigs", "edgesyncconfigs"}
 	result := []rbacv1.PolicyRule{
@@ -209,15 +239,19 @@ func agentClusterRules(rules assignment.Rules) []rbacv1.PolicyRule {
 		{APIGroups: []string{corev1alpha1.SchemeGroupVersion.Group}, Resources: []string{"logicalclusters"}, ResourceNames: []string{corev1alpha1.LogicalClusterName}, Verbs: []string{"get"}},
 		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 	}
-	for _, group := range slices.Sorted(maps.Keys(byGroup)) {
-		resources := slices.Sorted(slices.Values(byGroup[group]))
+	for _, key := range slices.SortedFunc(maps.Keys(classes), func(a, b class) int {
+		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.verbs, b.verbs))
+	}) {
+		resources := slices.Sorted(slices.Values(classes[key]))
+		result = append(result, rbacv1.PolicyRule{APIGroups: []string{key.group}, Resources: resources, Verbs: strings.Split(key.verbs, ",")})
+		if key.verbs == agentReads {
+			continue
+		}
 		var statuses []string
 		for _, resource := range resources {
 			statuses = append(statuses, resource+"/status")
 		}
-		result = append(result,
-			rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: []string{"get", "list", "watch", "create", "update", "patch", "delete"}},
-			rbacv1.PolicyRule{APIGroups: []string{group}, Resources: statuses, Verbs: []string{"patch", "update"}})
+		result = append(result, rbacv1.PolicyRule{APIGroups: []string{key.group}, Resources: statuses, Verbs: []string{"patch", "update"}})
 	}
 	return result
 }

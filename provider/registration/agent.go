@@ -24,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,6 +52,9 @@ const (
 	agentSuffix = "-agent"
 	// agentName is the name of the agent's objects in its cluster.
 	agentName = "synchub-agent"
+	// componentLabel has the value credentialsComponent on the Secret of the manifest only, so that it can be applied alone.
+	componentLabel       = "app.kubernetes.io/component"
+	credentialsComponent = "credentials"
 	// mailboxPollInterval is the interval of the requests for a token while the hub makes the mailbox.
 	mailboxPollInterval = 500 * time.Millisecond
 	// agentTokenLifetime is that of the Pod's token for its own cluster. A new token means a new connection, so it lasts for a day.
@@ -74,18 +78,9 @@ type Agent struct {
 // Register creates or updates the SyncTarget and the Secret with the keys, waits for the mailbox, and returns the objects to apply to
 // the cluster.
 func (a *Agent) Register(ctx context.Context) ([]client.Object, error) {
-	desired, err := a.desiredSyncTarget(ctx)
+	desired, chosen, err := a.resolveAndConfirm(ctx)
 	if err != nil {
 		return nil, err
-	}
-	questions, err := a.Inventory.checkExistingSecret(ctx, desired)
-	if err != nil {
-		return nil, err
-	}
-	if len(questions) > 0 && a.Confirm != nil {
-		if err := a.Confirm(ctx, strings.Join(questions, "\n")); err != nil {
-			return nil, err
-		}
 	}
 	syncTarget, err := a.Inventory.EnsureSyncTarget(ctx, desired)
 	if err != nil {
@@ -96,13 +91,16 @@ func (a *Agent) Register(ctx context.Context) ([]client.Object, error) {
 		return nil, err
 	}
 	if a.Inventory.DryRun {
-		return a.Manifest(nil, nil)
+		return chosen.Manifest(nil, nil)
+	}
+	if err := a.Inventory.recordAgentGrant(ctx, syncTarget, chosen.Requested.Resources, chosen.Namespaces); err != nil {
+		return nil, err
 	}
 	access, err := a.requestAccess(ctx, syncTarget)
 	if err != nil {
 		return nil, err
 	}
-	return a.Manifest(access, keys)
+	return chosen.Manifest(access, keys)
 }
 
 // ensureKeys returns the keys in the Secret of the SyncTarget, by their fields in the Secret of the manifest. It makes those that are
@@ -128,6 +126,89 @@ func (a *Agent) ensureKeys(ctx context.Context, syncTarget *edgev2alpha1.SyncTar
 		field: keys[edgev2alpha1.AgentKeyField], edgev2alpha1.MarkKeyField: keys[edgev2alpha1.MarkKeyField],
 	})
 }
+
+// Objects returns the objects that Register would return, without the Secret. It writes nothing.
+func (a *Agent) Objects(ctx context.Context) ([]client.Object, error) {
+	_, chosen, err := a.resolveAndConfirm(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return chosen.Manifest(nil, nil)
+}
+
+// resolveAndConfirm returns the desired SyncTarget, and the registration with the rights to grant as the requested ones. It calls
+// Confirm if the registration gives more access than before. It writes nothing.
+func (a *Agent) resolveAndConfirm(ctx context.Context) (*edgev2alpha1.SyncTarget, *Agent, error) {
+	desired, err := a.desiredSyncTarget(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	questions, err := a.Inventory.checkExistingSecret(ctx, desired)
+	if err != nil {
+		return nil, nil, err
+	}
+	before, err := a.Inventory.agentGrants(ctx, desired)
+	if err != nil {
+		return nil, nil, err
+	}
+	chosen, added, err := a.resolveAgentGrant(desired, before)
+	if err != nil {
+		return nil, nil, err
+	}
+	if added != "" {
+		questions = append(questions, "The agent's rights in its cluster would grow by: "+added+".")
+	}
+	if len(questions) > 0 && a.Confirm != nil {
+		err = a.Confirm(ctx, strings.Join(questions, "\n"))
+	}
+	return desired, chosen, err
+}
+
+// resolveAgentGrant returns the registration with the rights to grant as the requested ones. added describes those that the last
+// registration did not grant, or is empty. before is nil if no registration is recorded.
+func (a *Agent) resolveAgentGrant(desired *edgev2alpha1.SyncTarget, before *Grants) (chosen *Agent, added string, err error) {
+	if desired.UID != "" && before == nil && len(a.Requested.Resources) == 0 {
+		return nil, "", fmt.Errorf("the SyncTarget %s is there already, and the Secret in its spec.kubeconfigSecretRef does not say which rights its agent has: name all its resources with --resources, and its namespaces with --namespaces if it is limited to some", a.Name)
+	}
+	var granted []rbac.Resource
+	if before != nil {
+		granted = before.Resources
+		a.restrictAsBefore(desired, before.Namespaces)
+	}
+	resources, source, err := SelectResources(a.Requested, granted)
+	if err != nil {
+		return nil, "", err
+	}
+	options := a.RBACOptions
+	options.Namespaces = nil
+	if restrictions := desired.Spec.Namespaces; restrictions != nil {
+		options.Namespaces = slices.Sorted(slices.Values(restrictions.Only))
+	}
+	if resources, err = a.filterNamespaced(options.Namespaces, resources); err != nil {
+		return nil, "", err
+	}
+	a.describeGrant(grant{resources, options}, source)
+	if before != nil {
+		more := before.missing(resources, options)
+		added = rbac.DescribeAttributes(more, len(more))
+		a.describeRemaining(before.Namespaces, options.Namespaces)
+	}
+	resolved := *a
+	resolved.Requested, resolved.Namespaces = ResourceRequest{Resources: resources}, options.Namespaces
+	return &resolved, added, nil
+}
+
+// describeRemaining tells the operator in which namespaces Roles of the agent remain, since applying a manifest deletes none.
+func (a *Agent) describeRemaining(before, after []string) {
+	for _, namespace := range before {
+		if !slices.Contains(after, namespace) {
+			a.info(fmt.Sprintf("The agent keeps its rights in the namespace %[1]s until you delete them: kubectl delete rolebinding,role --namespace %[1]s %[2]s", namespace, a.clusterName()))
+		}
+	}
+}
+
+// clusterName returns the name of the agent's roles for the objects that it syncs, and of their bindings.
+func (a *Agent) clusterName() string { return "synchub:agent:" + a.Namespace }
 
 // requestAccess returns a kubeconfig for the mailbox, with a token of the agent's ServiceAccount. It waits until the hub has made both.
 func (a *Agent) requestAccess(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) ([]byte, error) {
@@ -216,7 +297,8 @@ func issuingCluster(token string) (string, error) {
 	return "", errors.New("the token for the agent does not name the workspace that has issued it")
 }
 
-// Manifest returns the objects to apply to the agent's cluster. Without access, their Secret has no data.
+// Manifest returns the objects to apply to the agent's cluster. Without access, it leaves out the Secret: whoever applied one without
+// data would take the agent's credentials away.
 func (a *Agent) Manifest(access []byte, keys map[string][]byte) ([]client.Object, error) {
 	resources, _, err := SelectResources(a.Requested, nil)
 	if err != nil {
@@ -232,7 +314,7 @@ func (a *Agent) Manifest(access []byte, keys map[string][]byte) ([]client.Object
 		return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}
 	}
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: a.Namespace, Name: agentName}}
-	clusterName := "synchub:agent:" + a.Namespace
+	clusterName := a.clusterName()
 	bindRole := func(namespace, name string, rules []rbacv1.PolicyRule) []client.Object {
 		return []client.Object{
 			&rbacv1.Role{TypeMeta: rbacTypeMeta("Role"), ObjectMeta: named(namespace, name), Rules: rules},
@@ -255,12 +337,14 @@ func (a *Agent) Manifest(access []byte, keys map[string][]byte) ([]client.Object
 	for _, namespace := range options.Namespaces {
 		objects = append(objects, bindRole(namespace, clusterName, rbac.RoleRules(resources, options))...)
 	}
-	secret := &corev1.Secret{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: named(a.Namespace, agentName)}
 	if access != nil {
+		secret := &corev1.Secret{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: named(a.Namespace, agentName)}
+		secret.Labels = mergeMaps(labels, map[string]string{componentLabel: credentialsComponent})
 		secret.Data = map[string][]byte{"kubeconfig": access}
 		maps.Copy(secret.Data, keys)
+		objects = append(objects, secret)
 	}
-	return append(objects, secret, a.deployment(labels)), nil
+	return append(objects, a.deployment(labels)), nil
 }
 
 // agentOwnRules returns the rights of an agent in its own namespace: its Secret, its Lease with the events about it, and its records.
@@ -272,6 +356,10 @@ func agentOwnRules() []rbacv1.PolicyRule {
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, ResourceNames: []string{"synchub"}, Verbs: []string{"get", "update"}},
 		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 	}
+}
+
+func healthProbe(path string) *corev1.Probe {
+	return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromString("health")}}}
 }
 
 // deployment returns the Deployment of the agent. It meets the restricted Pod security standard.
@@ -292,13 +380,12 @@ func (a *Agent) deployment(labels map[string]string) *appsv1.Deployment {
 					AutomountServiceAccountToken: new(false),
 					SecurityContext:              &corev1.PodSecurityContext{RunAsNonRoot: new(true), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
 					Containers: []corev1.Container{{
-						Name:  agentName,
-						Image: a.Image,
-						Args:  []string{"agent", "--namespace=" + a.Namespace, "--secret=" + agentName},
-						Ports: []corev1.ContainerPort{{Name: "health", ContainerPort: 8081}},
-						ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{
-							HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromString("health")},
-						}},
+						Name:           agentName,
+						Image:          a.Image,
+						Args:           []string{"agent", "--namespace=" + a.Namespace, "--secret=" + agentName},
+						Ports:          []corev1.ContainerPort{{Name: "health", ContainerPort: 8081}},
+						LivenessProbe:  healthProbe("/healthz"),
+						ReadinessProbe: healthProbe("/readyz"),
 						Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
 							corev1.ResourceCPU: resource.MustParse("20m"), corev1.ResourceMemory: resource.MustParse("64Mi"),
 						}},

@@ -21,7 +21,9 @@ import (
 	"encoding/base64"
 	"errors"
 	"maps"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -107,6 +109,148 @@ func TestAgentManifest(t *testing.T) {
 	want := map[string]int{"Namespace": 1, "ServiceAccount": 1, "ClusterRole": 1, "ClusterRoleBinding": 1, "Role": 2, "RoleBinding": 2, "Secret": 1, "Deployment": 1}
 	if !maps.Equal(kinds, want) {
 		t.Errorf("got %v", kinds)
+	}
+}
+
+// A dry run has no token. Whoever applied a Secret without data would take the agent's credentials away.
+func TestAgentManifestWithoutAccessHasNoSecret(t *testing.T) {
+	objects, err := (&Agent{Namespace: "edge"}).Manifest(nil, nil)
+	if err != nil || len(objects) == 0 {
+		t.Fatalf("got %v, %v", objects, err)
+	}
+	for _, object := range objects {
+		if _, ok := object.(*corev1.Secret); ok {
+			t.Error("it has a Secret")
+		}
+	}
+}
+
+// The README of the chart applies the Secret alone, by its label.
+func TestAgentSecretCanBeAppliedAlone(t *testing.T) {
+	objects, err := (&Agent{Namespace: "edge"}).Manifest([]byte("kubeconfig"), map[string][]byte{"key": []byte("key")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range objects {
+		_, isSecret := object.(*corev1.Secret)
+		if got := object.GetLabels()[componentLabel] == credentialsComponent; got != isSecret {
+			t.Errorf("%s %s is selected: %v", object.GetObjectKind().GroupVersionKind().Kind, object.GetName(), got)
+		}
+	}
+	readme, err := os.ReadFile("../../charts/synchub-agent/README.md")
+	if err != nil || !strings.Contains(string(readme), "--selector "+componentLabel+"="+credentialsComponent) {
+		t.Errorf("the README does not select it: %v", err)
+	}
+}
+
+// A registration that is repeated must not widen the rights unasked: nobody can look in the agent's cluster.
+func TestAgentKeepsItsRights(t *testing.T) {
+	granted := func(namespaces []string, texts ...string) *Grants {
+		return newGrants(parseResources(t, texts...), namespaces)
+	}
+	for name, test := range map[string]agentGrantTest{
+		"a new one":                     {isNew: true, wantResources: strings.Join(defaultResources, ",")},
+		"repeated without flags":        {before: granted(nil, "configmaps"), wantResources: "configmaps"},
+		"repeated in its namespaces":    {before: granted([]string{"shop"}, "configmaps"), only: []string{"shop"}, wantResources: "configmaps", wantOnly: "shop"},
+		"the spec names fewer":          {before: granted(nil, "configmaps"), only: []string{"shop"}, wantResources: "configmaps", wantOnly: "shop"},
+		"the spec names more":           {before: granted([]string{"shop"}, "configmaps"), only: []string{"till", "shop"}, wantResources: "configmaps", wantOnly: "shop,till", added: "configmaps (create, delete, get, list, patch, watch) in the namespace till"},
+		"the spec names none any more":  {before: granted([]string{"shop"}, "configmaps"), wantResources: "configmaps", wantOnly: "shop"},
+		"of a deleted SyncTarget":       {isNew: true, before: granted([]string{"shop"}, "configmaps"), wantResources: "configmaps", wantOnly: "shop"},
+		"one namespace less":            {before: granted([]string{"shop", "till"}, "configmaps"), given: []string{"shop"}, wantResources: "configmaps", wantOnly: "shop", told: "kubectl delete rolebinding,role --namespace till synchub:agent:edge"},
+		"the whole cluster":             {before: granted([]string{"shop"}, "configmaps"), given: []string{AllNamespaces}, wantResources: "configmaps", added: "configmaps (create, delete, get, list, patch, watch), namespaces (create, get, list, patch, watch), customresourcedefinitions.apiextensions.k8s.io (get, list, watch)", told: "--namespace shop"},
+		"other resources":               {before: granted(nil, "configmaps"), resources: []string{"services"}, wantResources: "services", added: "services (create, delete, get, list, patch, watch)"},
+		"more resources":                {before: granted(nil, "configmaps"), more: []string{"pods:up"}, wantResources: "configmaps,pods:up", added: "pods (get, list, watch)"},
+		"escalation":                    {before: granted(nil, "roles.rbac.authorization.k8s.io"), escalate: true, wantResources: "roles.rbac.authorization.k8s.io", added: "roles.rbac.authorization.k8s.io (escalate)"},
+		"no record":                     {refused: "name all its resources with --resources"},
+		"no record, more resources":     {more: []string{"pods:up"}, refused: "name all its resources with --resources"},
+		"no record, named resources":    {resources: []string{"pods:up"}, wantResources: "pods:up"},
+		"defaults in a namespace":       {isNew: true, given: []string{"shop"}, wantOnly: "shop", told: "No rights for namespaces,customresourcedefinitions.apiextensions.k8s.io,clusterrolebindings.rbac.authorization.k8s.io,clusterroles.rbac.authorization.k8s.io"},
+		"a cluster-scoped one is asked": {isNew: true, given: []string{"shop"}, resources: []string{"persistentvolumes"}, refused: "persistentvolumes: its objects are in no namespace"},
+	} {
+		t.Run(name, test.run)
+	}
+}
+
+func parseResources(t *testing.T, texts ...string) []rbac.Resource {
+	t.Helper()
+	resources, err := rbac.ParseResources(texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resources
+}
+
+// agentGrantTest is a registration of a cluster with an agent.
+type agentGrantTest struct {
+	// isNew is true if there is no SyncTarget yet. only are the namespaces in its spec, and given those of the flag.
+	isNew                  bool
+	before                 *Grants
+	only                   []string
+	resources, more, given []string
+	escalate               bool
+
+	wantResources, wantOnly string
+	added, refused, told    string
+}
+
+func (test agentGrantTest) run(t *testing.T) {
+	var told []string
+	agent := &Agent{Namespace: "edge", Registrar: Registrar{Name: "florin", Namespaces: test.given, Info: func(text string) { told = append(told, text) }}}
+	agent.Requested = ResourceRequest{Resources: parseResources(t, test.resources...), Additional: parseResources(t, test.more...)}
+	agent.RBACOptions.Escalate = test.escalate
+	desired := &edgev2alpha1.SyncTarget{}
+	if !test.isNew {
+		desired.UID = "uid"
+	}
+	if test.only != nil {
+		desired.Spec.Namespaces = &edgev2alpha1.TargetNamespaces{Only: test.only}
+	}
+	if err := agent.setNamespaces(desired); err != nil {
+		t.Fatal(err)
+	}
+	chosen, added, err := agent.resolveAgentGrant(desired, test.before)
+	if test.refused != "" {
+		if err == nil || !strings.Contains(err.Error(), test.refused) {
+			t.Errorf("want an error with %q, got %v", test.refused, err)
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	test.check(t, desired, chosen)
+	if added != test.added {
+		t.Errorf("it adds %q", added)
+	}
+	if text := strings.Join(told, "\n"); !strings.Contains(text, test.told) {
+		t.Errorf("it says\n%s", text)
+	}
+}
+
+// check checks the rights in the manifest, and the namespaces of the SyncTarget.
+func (test agentGrantTest) check(t *testing.T, desired *edgev2alpha1.SyncTarget, chosen *Agent) {
+	t.Helper()
+	if got := formatResources(chosen.Requested.Resources); test.wantResources != "" && got != formatResources(parseResources(t, strings.Split(test.wantResources, ",")...)) {
+		t.Errorf("the resources are %s", got)
+	}
+	var only []string
+	if desired.Spec.Namespaces != nil {
+		only = slices.Sorted(slices.Values(desired.Spec.Namespaces.Only))
+	}
+	if got := strings.Join(chosen.Namespaces, ","); got != test.wantOnly || !slices.Equal(only, chosen.Namespaces) {
+		t.Errorf("the namespaces are %s, and those of the SyncTarget %v", got, only)
+	}
+}
+
+func TestRotationOfAnAgentIsRefused(t *testing.T) {
+	syncTarget := &edgev2alpha1.SyncTarget{Spec: edgev2alpha1.SyncTargetSpec{Mode: edgev2alpha1.SyncModeAgent}}
+	syncTarget.Name = "florin"
+	if err := CheckRotation(syncTarget); err == nil || !strings.Contains(err.Error(), "`kubectl synchub register florin --mode=agent -o yaml`") {
+		t.Errorf("got %v", err)
+	}
+	syncTarget.Spec.Mode = edgev2alpha1.SyncModeHub
+	if err := CheckRotation(syncTarget); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -46,6 +46,16 @@ type Grants struct {
 	namespaceRules map[string][]rbacv1.PolicyRule
 }
 
+// newGrants returns the permissions for the resources, in the namespaces or the whole cluster.
+func newGrants(resources []rbac.Resource, namespaces []string) *Grants {
+	options := rbac.Options{Namespaces: namespaces}
+	granted := &Grants{Resources: resources, Namespaces: namespaces, clusterRules: rbac.ClusterRoleRules(resources, options), namespaceRules: map[string][]rbacv1.PolicyRule{}}
+	for _, namespace := range namespaces {
+		granted.namespaceRules[namespace] = rbac.RoleRules(resources, options)
+	}
+	return granted
+}
+
 // allows reports whether the rules allow a resource in the whole cluster, or in one of the namespaces. The others may
 // have been deleted, with the Roles in them.
 func (g *Grants) allows(resource rbac.Resource) bool {
@@ -124,7 +134,12 @@ func (r *Registrar) filterNamespaced(namespaces []string, resources []rbac.Resou
 	return kept, nil
 }
 
+// isNamespaced reports whether objects of a resource are in namespaces. Without access to the target, as for an agent, it knows the
+// cluster-scoped resources of Kubernetes only.
 func (r *Registrar) isNamespaced(resource rbac.Resource) (bool, error) {
+	if r.TargetClient == nil {
+		return !slices.Contains(clusterScopedResources[resource.Group], resource.Resource), nil
+	}
 	kind, err := r.TargetClient.RESTMapper().KindFor(resource.GroupResource().WithVersion(""))
 	if err != nil {
 		return false, err
@@ -134,6 +149,22 @@ func (r *Registrar) isNamespaced(resource rbac.Resource) (bool, error) {
 		return false, err
 	}
 	return mapping.Scope.Name() == meta.RESTScopeNameNamespace, nil
+}
+
+// clusterScopedResources are the cluster-scoped resources of Kubernetes, by group.
+var clusterScopedResources = map[string][]string{
+	"":                             {"componentstatuses", "namespaces", "nodes", "persistentvolumes"},
+	"admissionregistration.k8s.io": {"mutatingadmissionpolicies", "mutatingadmissionpolicybindings", "mutatingwebhookconfigurations", "validatingadmissionpolicies", "validatingadmissionpolicybindings", "validatingwebhookconfigurations"},
+	"apiextensions.k8s.io":         {"customresourcedefinitions"},
+	"apiregistration.k8s.io":       {"apiservices"},
+	"certificates.k8s.io":          {"certificatesigningrequests", "clustertrustbundles"},
+	"flowcontrol.apiserver.k8s.io": {"flowschemas", "prioritylevelconfigurations"},
+	"networking.k8s.io":            {"ingressclasses", "ipaddresses", "servicecidrs"},
+	"node.k8s.io":                  {"runtimeclasses"},
+	"rbac.authorization.k8s.io":    {"clusterrolebindings", "clusterroles"},
+	"resource.k8s.io":              {"deviceclasses", "resourceslices"},
+	"scheduling.k8s.io":            {"priorityclasses"},
+	"storage.k8s.io":               {"csidrivers", "csinodes", "storageclasses", "volumeattachments", "volumeattributesclasses"},
 }
 
 func containsResource(resource rbac.Resource, requested []rbac.Resource) bool {

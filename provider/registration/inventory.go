@@ -32,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/provider/rbac"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
@@ -113,6 +114,38 @@ func (i *Inventory) secretData(ctx context.Context, syncTarget *edgev2alpha1.Syn
 		return nil, i.describeError(client.IgnoreNotFound(err))
 	}
 	return secret.Data, nil
+}
+
+// agentGrants returns the permissions that the last registration gave an agent, or nil if none is recorded. The record is on the
+// Secret with the agent's key: nobody can ask the agent's cluster.
+func (i *Inventory) agentGrants(ctx context.Context, desired *edgev2alpha1.SyncTarget) (*Grants, error) {
+	key, _ := secretKeyOf(desired)
+	var secret corev1.Secret
+	if err := i.Client.Get(ctx, key, &secret); err != nil {
+		return nil, i.describeError(client.IgnoreNotFound(err))
+	}
+	text, ok := secret.Annotations[resourcesAnnotation]
+	if !ok {
+		return nil, nil //nolint:nilnil // no record is no error
+	}
+	resources, err := rbac.ParseResources(strings.Split(text, ","))
+	if err != nil {
+		return nil, fmt.Errorf("the annotation %s of the Secret %s: %w", resourcesAnnotation, key, err)
+	}
+	var namespaces []string
+	if text := secret.Annotations[namespacesAnnotation]; text != "" {
+		namespaces = strings.Split(text, ",")
+	}
+	return newGrants(resources, namespaces), nil
+}
+
+// recordAgentGrant records the permissions of an agent on its Secret, for the next registration.
+func (i *Inventory) recordAgentGrant(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, resources []rbac.Resource, namespaces []string) error {
+	desired, _ := NewSecret(syncTarget)
+	desired.Annotations = map[string]string{resourcesAnnotation: formatResources(resources), namespacesAnnotation: strings.Join(namespaces, ",")}
+	isOurs := func(object client.Object) bool { return isSecretFor(object.(*corev1.Secret), syncTarget.Name) }
+	_, err := createOrPatch(ctx, i.Client, desired, isOurs, func(_, _ client.Object) {})
+	return i.describeError(err)
 }
 
 // checkExistingSecret returns questions that the operator must confirm before an existing SyncTarget gets the cluster. It

@@ -190,13 +190,7 @@ func (r *Registrar) resolveAndConfirm(ctx context.Context, desired *edgev2alpha1
 		if grant, added, err = r.resolveGrant(ctx, target); err != nil {
 			return nil, grant, err
 		}
-		if restrictions := desired.Spec.Namespaces; len(r.Namespaces) == 0 && len(grant.Namespaces) > 0 && (restrictions == nil || len(restrictions.Only) == 0) {
-			// The SyncTarget is a new one, and the permissions are those of a deleted one with its name.
-			if restrictions == nil {
-				desired.Spec.Namespaces = &edgev2alpha1.TargetNamespaces{}
-			}
-			desired.Spec.Namespaces.Only = grant.Namespaces
-		}
+		r.restrictAsBefore(desired, grant.Namespaces)
 		if added != "" {
 			questions = append(questions, "The hub's rights on the target would grow by: "+added+".")
 		}
@@ -205,6 +199,19 @@ func (r *Registrar) resolveAndConfirm(ctx context.Context, desired *edgev2alpha1
 		err = r.Confirm(ctx, strings.Join(questions, "\n"))
 	}
 	return target, grant, err
+}
+
+// restrictAsBefore restricts a SyncTarget to the namespaces of its permissions, unless it or the operator names others. The
+// SyncTarget may be a new one, and the permissions those of a deleted one with its name.
+func (r *Registrar) restrictAsBefore(desired *edgev2alpha1.SyncTarget, namespaces []string) {
+	restrictions := desired.Spec.Namespaces
+	if len(r.Namespaces) > 0 || len(namespaces) == 0 || restrictions != nil && len(restrictions.Only) > 0 {
+		return
+	}
+	if restrictions == nil {
+		desired.Spec.Namespaces = &edgev2alpha1.TargetNamespaces{}
+	}
+	desired.Spec.Namespaces.Only = namespaces
 }
 
 // grant describes the permissions on a target.
@@ -242,6 +249,9 @@ func (r *Registrar) RotateToken(ctx context.Context, revoke bool) error {
 	if syncTarget == nil {
 		return NotFound(r.Name)
 	}
+	if err := CheckRotation(syncTarget); err != nil {
+		return err
+	}
 	if _, err := r.Inventory.checkExistingSecret(ctx, syncTarget); err != nil {
 		return err
 	}
@@ -255,6 +265,15 @@ func (r *Registrar) RotateToken(ctx context.Context, revoke bool) error {
 		}
 	}
 	return r.renewCredentials(ctx, target, syncTarget, false)
+}
+
+// CheckRotation returns an error for a SyncTarget with an agent. Its Secret has the key that the hub and the agent share, which a
+// kubeconfig must not replace.
+func CheckRotation(syncTarget *edgev2alpha1.SyncTarget) error {
+	if syncTarget.Spec.Mode != edgev2alpha1.SyncModeAgent {
+		return nil
+	}
+	return fmt.Errorf("an agent keeps the cluster of the SyncTarget %[1]s in sync, and renews its token by itself. For a new one run `kubectl synchub register %[1]s --mode=agent -o yaml`, and apply what it prints to the cluster", syncTarget.Name)
 }
 
 // renewCredentials writes a kubeconfig to the Secret. With keep, it keeps a token that has more than half of its lifetime
@@ -318,19 +337,24 @@ func (r *Registrar) resolveGrant(ctx context.Context, target *Target) (chosen gr
 	if chosen.resources, err = r.filterNamespaced(chosen.Namespaces, resources); err != nil {
 		return grant{}, "", err
 	}
-	where := "the whole cluster"
-	if len(chosen.Namespaces) > 0 {
-		where = rbac.FormatNamespaces(chosen.Namespaces)
-	}
-	r.info(fmt.Sprintf("Rights in %s for %d resources, %s: %s.", where, len(chosen.resources), source, formatResources(chosen.resources)))
-	if !r.RBACOptions.Escalate && includesRBAC(chosen.resources) {
-		r.info("Roles that grant more than the hub has, and bindings to them, will be refused by the target. Allow them with --allow-rbac-escalation.")
-	}
+	r.describeGrant(chosen, source)
 	if before != nil {
 		more := before.missing(chosen.resources, chosen.Options)
 		added = rbac.DescribeAttributes(more, len(more))
 	}
 	return chosen, added, nil
+}
+
+// describeGrant tells the operator the permissions, and where their resources are from.
+func (r *Registrar) describeGrant(chosen grant, source string) {
+	where := "the whole cluster"
+	if len(chosen.Namespaces) > 0 {
+		where = rbac.FormatNamespaces(chosen.Namespaces)
+	}
+	r.info(fmt.Sprintf("Rights in %s for %d resources, %s: %s.", where, len(chosen.resources), source, formatResources(chosen.resources)))
+	if !chosen.Escalate && includesRBAC(chosen.resources) {
+		r.info("Roles that grant more than these rights, and bindings to them, will be refused by the target. Allow them with --allow-rbac-escalation.")
+	}
 }
 
 // formatResources returns the resources in the format of the flag --resources.

@@ -184,9 +184,13 @@ func (w *world) applyManifest(t *testing.T) {
 	w.Expect(err).NotTo(HaveOccurred())
 	throughProxy, err := clientcmd.RESTConfigFromKubeConfig(proxied)
 	w.Expect(err).NotTo(HaveOccurred())
-	manifest := w.plugin(t, "register", "edge", "--mode=agent", "--output=yaml", "--kcp-server", throughProxy.Host)
 	// The proxy has a certificate of its own.
-	w.Expect(framework.Apply(t.Context(), w.cluster.Config, w.withAuthority(manifest, throughProxy.CAData))).To(Succeed())
+	authority := filepath.Join(w.opts.Dir, "proxy.crt")
+	w.Expect(os.WriteFile(authority, throughProxy.CAData, 0o600)).To(Succeed())
+	manifest := w.plugin(t, "register", "edge", "--mode=agent", "--output=yaml", "--kcp-server", throughProxy.Host, "--kcp-certificate-authority", authority)
+	w.Expect(framework.Apply(t.Context(), w.cluster.Config, manifest)).To(Succeed())
+	w.agent, err = w.agentConfig(t)
+	w.Expect(err).NotTo(HaveOccurred())
 }
 
 // expectRegistration applies the printed manifest to the cluster, and starts the agent with the content of its Secret.
@@ -209,31 +213,18 @@ func (w *world) expectRegistration(t *testing.T) {
 	}).Should(Succeed())
 }
 
-// withAuthority replaces the certificate authority in the kubeconfig of the manifest's Secret.
-func (w *world) withAuthority(manifest string, authority []byte) string {
-	var documents []string
-	for document := range strings.SplitSeq(manifest, "\n---\n") {
-		var object unstructured.Unstructured
-		w.Expect(yaml.Unmarshal([]byte(document), &object.Object)).To(Succeed())
-		if object.GetKind() == "Secret" {
-			var secret corev1.Secret
-			w.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &secret)).To(Succeed())
-			config, err := clientcmd.Load(secret.Data["kubeconfig"])
-			w.Expect(err).NotTo(HaveOccurred())
-			for _, cluster := range config.Clusters {
-				cluster.CertificateAuthorityData = authority
-			}
-			secret.Data["kubeconfig"], err = clientcmd.Write(*config)
-			w.Expect(err).NotTo(HaveOccurred())
-			w.agent, err = clientcmd.RESTConfigFromKubeConfig(secret.Data["kubeconfig"])
-			w.Expect(err).NotTo(HaveOccurred())
-			changed, err := yaml.Marshal(secret)
-			w.Expect(err).NotTo(HaveOccurred())
-			document = string(changed)
-		}
-		documents = append(documents, document)
+// agentConfig returns the agent's own config for the mailbox, which is in its Secret.
+func (w *world) agentConfig(t *testing.T) (*rest.Config, error) {
+	t.Helper()
+	object, err := framework.Get(t.Context(), w.cluster.Config, secrets, agents, agents)
+	if err != nil {
+		return nil, err
 	}
-	return strings.Join(documents, "\n---\n")
+	var secret corev1.Secret
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &secret); err != nil {
+		return nil, err
+	}
+	return clientcmd.RESTConfigFromKubeConfig(secret.Data["kubeconfig"])
 }
 
 // startAgent starts the agent as its Deployment would, with the rights of its ServiceAccount.
@@ -393,10 +384,12 @@ func (w *world) expectLeastRights(t *testing.T) {
 		_, err := framework.List(t.Context(), config, secrets, "", "")
 		w.Expect(apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)).To(BeTrue(), "%s: %v", workspace, err)
 	}
-	// In its own mailbox it may write bindings, since they are published, but none that gives it more than it has.
-	err = framework.Apply(t.Context(), w.agent, `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: more},
-		subjects: [{kind: ServiceAccount, name: synchub-agent, namespace: synchub-agent}], roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}}`)
-	w.Expect(err).To(HaveOccurred())
+	// In its own mailbox it may read bindings, since they are published, but write none, not even one that gives it what it has.
+	for _, role := range []string{"cluster-admin", "synchub:agent"} {
+		err = framework.Apply(t.Context(), w.agent, `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: more},
+			subjects: [{kind: ServiceAccount, name: synchub-agent, namespace: synchub-agent}], roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: "`+role+`"}}`)
+		w.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%s: %v", role, err)
+	}
 }
 
 // expectForgedAssignmentRefused lets a tenant change the assignment. The agent keeps the one that it has, and the hub puts it back.

@@ -25,6 +25,7 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -110,6 +111,8 @@ func compareWithChart(t *testing.T, found map[string]*unstructured.Unstructured,
 		is, want := rendered.Spec.Template.Spec, printed.Spec.Template.Spec
 		if is.Containers[0].Image != want.Containers[0].Image || !equality.Semantic.DeepEqual(is.Volumes, want.Volumes) ||
 			!equality.Semantic.DeepEqual(is.SecurityContext, want.SecurityContext) || !equality.Semantic.DeepEqual(is.Containers[0].SecurityContext, want.Containers[0].SecurityContext) ||
+			!equality.Semantic.DeepEqual(is.Containers[0].LivenessProbe, want.Containers[0].LivenessProbe) ||
+			!equality.Semantic.DeepEqual(is.Containers[0].ReadinessProbe, want.Containers[0].ReadinessProbe) ||
 			!slices.Equal(is.Containers[0].Args[:3], want.Containers[0].Args) {
 			t.Errorf("the Deployment of the chart has\n%+v\nthe printed one\n%+v", is, want)
 		}
@@ -120,6 +123,7 @@ func TestAgentChartUsesItsValues(t *testing.T) {
 	found, err := agentObjects(t, "--set", "secret.name=other,image.digest=sha256:"+strings.Repeat("a", 64)+",metrics.enabled=true,replicaCount=2",
 		"--set", "podLabels.team=edge,nodeSelector.zone=a,podAnnotations.note=x,imagePullSecrets[0].name=pull",
 		"--set-json", `rbac.resources=[{"group": "example.com", "resource": "widgets"}]`, "--set-json", "rbac.upOnly=[]",
+		"--set-json", `extraEnv=[{"name": "HTTPS_PROXY", "value": "http://proxy"}]`,
 		"--set-json", `tolerations=[{"operator": "Exists"}]`, "--set-json", `affinity={"podAntiAffinity": {}}`)
 	if err != nil {
 		t.Fatal(err)
@@ -134,6 +138,9 @@ func TestAgentChartUsesItsValues(t *testing.T) {
 		pod.Spec.Affinity == nil || pod.Spec.ImagePullSecrets[0].Name != "pull" {
 		t.Errorf("got %+v", deployment.Spec)
 	}
+	if env := []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: "http://proxy"}}; !slices.Equal(pod.Spec.Containers[0].Env, env) {
+		t.Errorf("got %+v", pod.Spec.Containers[0].Env)
+	}
 	allowed := permissions(role.Rules)
 	if !slices.Contains(allowed, "patch example.com/widgets ") || slices.Contains(allowed, "get /secrets ") {
 		t.Errorf("got %v", allowed)
@@ -141,7 +148,7 @@ func TestAgentChartUsesItsValues(t *testing.T) {
 }
 
 func TestAgentChartRefusesUnknownValues(t *testing.T) {
-	for _, set := range []string{"secrets.name=x", "image.pullPolicy=Sometimes", "replicaCount=9", "log.level=loud"} {
+	for _, set := range []string{"secrets.name=x", "image.pullPolicy=Sometimes", "replicaCount=9", "log.level=loud", "extraEnv[0].value=x"} {
 		if _, err := agentObjects(t, "--set", set); err == nil {
 			t.Errorf("%s was accepted", set)
 		}
