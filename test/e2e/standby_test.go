@@ -233,7 +233,7 @@ var _ = Describe("a replica that is ended while kcp refuses connections", thorou
 				}
 			}
 			return refused, err
-		}).WithContext(ctx).WithTimeout(2*time.Minute).Should(BeNumerically(">=", 200))
+		}).WithContext(ctx).WithTimeout(2 * time.Minute).Should(BeNumerically(">=", 200))
 		code, err = hub.Terminate(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(code).To(BeZero(), hub.LogTail(5))
