@@ -19,6 +19,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -178,6 +179,8 @@ var _ = Describe("placement", func() {
 		eventuallyExists(ctx, hosting, configMaps, ns, "later")
 		eventuallyGone(ctx, hosting, configMaps, ns, "item-0")
 		quiet(ctx)
+		// A copy that the standby still had in its caches would be read again before it is withdrawn.
+		Eventually(cachedOfKCP).WithContext(ctx).WithArguments(standby, "configmaps").Should(Equal(cachedOfKCP(ctx, hub, "configmaps")))
 		before = identities(ctx, mailbox, configMaps, ns, "")
 		code, err := hub.Terminate(ctx)
 		Expect(err).NotTo(HaveOccurred())
@@ -418,6 +421,20 @@ func placementCondition(ctx context.Context, workload *installation.Workload, na
 		}
 	}
 	return ""
+}
+
+// cachedOfKCP returns how many objects of a resource of mailboxes and workload workspaces a replica caches.
+func cachedOfKCP(ctx context.Context, replica *installation.Hub, resource string) (objects float64) {
+	samples, err := replica.Metrics(ctx)
+	if err != nil {
+		return -1
+	}
+	for sample, count := range samples {
+		if strings.HasPrefix(sample, "synchub_mailbox_cache_objects{") && strings.Contains(sample, `resource="`+resource+`"`) {
+			objects += count
+		}
+	}
+	return objects
 }
 
 // placedPairs returns how many pairs of an object and a destination the hub reports as placed.
