@@ -70,8 +70,11 @@ var _ = Describe("a definition that reaches a mailbox before its API is publishe
 		Expect(framework.Exists(ctx, mailbox, gizmos.GroupVersionResource, ns, "early")).To(BeTrue(), "the hub removes nothing that a tenant made")
 		remove(ctx, mailbox, definitions, "", gizmos.GroupResource().String())
 		Eventually(message).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "florin", "APIsMissing").Should(BeEmpty())
-		Eventually(framework.Apply).WithContext(ctx).WithArguments(mailbox, gizmos.object(ns, "early", "spec: {}")).Should(Succeed())
-		eventuallyExists(ctx, target("florin"), gizmos.GroupVersionResource, ns, "early")
+		// What is applied while kcp still serves the definition goes with it.
+		Eventually(func(g Gomega) {
+			g.Expect(framework.Apply(ctx, mailbox, gizmos.object(ns, "early", "spec: {}"))).To(Succeed())
+			g.Expect(framework.Exists(ctx, target("florin"), gizmos.GroupVersionResource, ns, "early")).To(BeTrue())
+		}).WithContext(ctx).Should(Succeed())
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, syncerConfigs, "", ns, "Ready").Should(Equal("True"))
 		eventuallyCounted(ctx, ns, BeEmpty(), 0)
 		Eventually(lacking).WithContext(ctx).Should(Equal("[]"))
