@@ -138,8 +138,8 @@ func (d division) awaitReady(ctx context.Context) error {
 	if d.clusters.ledger.WaitForLoad(ctx) != nil {
 		return nil
 	}
-	_ = wait.PollUntilContextCancel(ctx, readyPollInterval, true, func(context.Context) (bool, error) { return d.clusters.mailboxes.HasSynced(), nil })
-	d.ready.Store(ctx.Err() == nil)
+	hasSynced := func(context.Context) (bool, error) { return d.clusters.mailboxes.HasSynced(), nil }
+	d.ready.Store(wait.PollUntilContextCancel(ctx, readyPollInterval, true, hasSynced) == nil)
 	return nil
 }
 

@@ -251,10 +251,6 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 			return reconcile.Result{}, err
 		}
 	}
-	if syncTarget.DeletionTimestamp == nil && c.Scope.IsDivided() && c.Ledger.Get(syncTarget.UID).CleanedUp {
-		// The former holder has seen its deletion, which this replica's cache does not show yet.
-		return reconcile.Result{}, nil
-	}
 	if syncTarget.DeletionTimestamp != nil {
 		c.indexSecret(request, &syncTarget)
 		return c.reconcileDelete(ctx, request, inventory, &syncTarget)
@@ -265,6 +261,10 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 // reconcileLive reconciles a SyncTarget that is not being deleted, once it has a mailbox. One without gets no connection either, so that it
 // costs nothing.
 func (c *Controller) reconcileLive(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
+	if c.Scope.IsDivided() && c.Ledger.Get(syncTarget.UID).CleanedUp {
+		// The former holder has seen its deletion, which this replica's cache does not show yet.
+		return reconcile.Result{}, nil
+	}
 	switch c.quotaState(request, syncTarget.UID) {
 	case mailbox.QuotaUndecided:
 		if !c.Scope.Leads() {

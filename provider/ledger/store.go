@@ -333,9 +333,7 @@ func (l *Store) update(ctx context.Context, syncTarget types.UID, change func(*E
 			return nil
 		}
 		if version, err = l.writeEntry(ctx, syncTarget, after, version); err == nil {
-			if !l.setRecord(record, next, version) {
-				l.keepDeleted(record, next)
-			}
+			l.setWritten(record, next, version)
 			return nil
 		}
 		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) {
@@ -373,8 +371,11 @@ func (l *Store) Delete(ctx context.Context, syncTarget types.UID) error {
 	return nil
 }
 
-// keepDeleted notes what was written into a ConfigMap that somebody has deleted since.
-func (l *Store) keepDeleted(changed *record, written Entry) {
+// setWritten stores what was written in a record, also if somebody has deleted the ConfigMap since.
+func (l *Store) setWritten(changed *record, written Entry, version string) {
+	if l.setRecord(changed, written, version) {
+		return
+	}
 	l.lock.Lock()
 	defer l.lock.Unlock()
 	if changed.version == "" && !changed.entry.CleanedUp {

@@ -244,13 +244,8 @@ func (p *partition) maySucceed(now time.Time) bool {
 	return p.secondTo != "" && now.Sub(p.secondSince) >= p.owner.settle
 }
 
-// follow wants the partition, or not, by the rank of this replica. The second is a candidate too, so that nobody waits until the replicas
-// notice that the first has ended: the Lease tells earlier. It leaves the partition to the first until that has taken it, or has had the time
-// to. After the second has taken it itself, the first has the time to be noticed as ended. After that time it lives, and gets the partition back.
-func (p *partition) follow(ctx context.Context, rank int, isTakenByFirst bool, now time.Time) {
-	if p.candidacy != nil && p.candidacy.hasEnded() {
-		p.candidacy = nil
-	}
+// observeFirst notes since when this replica is to take the partition if the first ends.
+func (p *partition) observeFirst(rank int, isTakenByFirst bool, now time.Time) {
 	switch first := p.owner.division.first[p.number]; {
 	case rank != 1:
 		p.secondTo, p.secondSince = "", time.Time{}
@@ -259,6 +254,16 @@ func (p *partition) follow(ctx context.Context, rank int, isTakenByFirst bool, n
 	case p.secondTo != first:
 		p.secondTo, p.secondSince = first, now
 	}
+}
+
+// follow wants the partition, or not, by the rank of this replica. The second is a candidate too, so that nobody waits until the replicas
+// notice that the first has ended: the Lease tells earlier. It leaves the partition to the first until that has taken it, or has had the time
+// to. After the second has taken it itself, the first has the time to be noticed as ended. After that time it lives, and gets the partition back.
+func (p *partition) follow(ctx context.Context, rank int, isTakenByFirst bool, now time.Time) {
+	if p.candidacy != nil && p.candidacy.hasEnded() {
+		p.candidacy = nil
+	}
+	p.observeFirst(rank, isTakenByFirst, now)
 	if rank == unwanted && p.candidacy != nil {
 		p.giveUp()
 		return
