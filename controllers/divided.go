@@ -135,11 +135,10 @@ func (d division) add(states *copystates.Store, sealer *ownership.Sealer) error 
 
 // awaitReady notes that this replica can hold SyncTargets, once it has its ledger and its caches. Until then the others keep what they hold.
 func (d division) awaitReady(ctx context.Context) error {
-	if d.clusters.ledger.WaitForLoad(ctx) != nil {
-		return nil
+	hasAll := func(context.Context) (bool, error) {
+		return d.clusters.ledger.IsLoaded() && d.clusters.mailboxes.HasSynced(), nil
 	}
-	hasSynced := func(context.Context) (bool, error) { return d.clusters.mailboxes.HasSynced(), nil }
-	d.ready.Store(wait.PollUntilContextCancel(ctx, readyPollInterval, true, hasSynced) == nil)
+	d.ready.Store(wait.PollUntilContextCancel(ctx, readyPollInterval, true, hasAll) == nil)
 	return nil
 }
 
