@@ -86,10 +86,18 @@ func (p *Provider) Start(ctx context.Context, aware multicluster.Aware) error {
 	p.lock.Lock()
 	p.ctx = ctx
 	p.lock.Unlock()
-	defer p.running.Wait()
-	defer cancel()
+	defer p.end(cancel)
 	defer runningProviders.Add(p)()
 	return p.Provider.Start(ctx, aware)
+}
+
+// end ends all caches, and waits for them.
+func (p *Provider) end(cancel context.CancelFunc) {
+	// Under the lock, so that no cache is started during Wait.
+	p.lock.Lock()
+	cancel()
+	p.lock.Unlock()
+	p.running.Wait()
 }
 
 // newCluster returns an inventory workspace that reads from the cache of its endpoint, instead of the given cache of
@@ -111,6 +119,9 @@ func (p *Provider) getOrStartCache(endpoint string) (*endpointCache, error) {
 	defer p.lock.Unlock()
 	if found := p.caches[endpoint]; found != nil {
 		return found, nil
+	}
+	if err := p.ctx.Err(); err != nil {
+		return nil, fmt.Errorf("no cache is started any more: %w", err)
 	}
 	made, err := newEndpointCache(p.kcpConfig.InventoryConfigFor(endpoint), p.scheme, p.log.WithValues("endpoint", endpoint))
 	if err != nil {
