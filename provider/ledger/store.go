@@ -422,8 +422,10 @@ func (l *Store) releaseRecord(syncTarget types.UID, released *record) {
 
 // forgetUnused forgets the record of a shared Store if it has no ConfigMap, no entry that is still needed, and no user. The caller holds the lock.
 func (l *Store) forgetUnused(syncTarget types.UID, unused *record) {
-	isNeeded := !unused.entry.CleanedUp && !reflect.ValueOf(unused.entry).IsZero()
-	if l.Shared != nil && unused.users == 0 && unused.version == "" && !isNeeded {
+	if l.Shared == nil || unused.users > 0 || unused.version != "" {
+		return
+	}
+	if unused.entry.CleanedUp || reflect.ValueOf(unused.entry).IsZero() {
 		delete(l.records, syncTarget)
 	}
 }

@@ -164,12 +164,12 @@ func (p *Partitions) takenByFirst(ctx context.Context, ranks [Count]int, now tim
 		p.Log.V(1).Info("cannot find out which partitions are taken", "error", err.Error())
 		return taken
 	}
+	holders := make(map[string]string, len(leases.Items))
 	for i := range leases.Items {
-		for number, first := range p.division.first {
-			if leases.Items[i].Name == leaseName(number) && ptr.Deref(leases.Items[i].Spec.HolderIdentity, "") == first {
-				taken[number] = true
-			}
-		}
+		holders[leases.Items[i].Name] = ptr.Deref(leases.Items[i].Spec.HolderIdentity, "")
+	}
+	for number, first := range p.division.first {
+		taken[number] = holders[leaseName(number)] == first
 	}
 	return taken
 }

@@ -70,7 +70,7 @@ var _ = Describe("a definition that reaches a mailbox before its API is publishe
 		Expect(framework.Exists(ctx, mailbox, gizmos.GroupVersionResource, ns, "early")).To(BeTrue(), "the hub removes nothing that a tenant made")
 		remove(ctx, mailbox, definitions, "", gizmos.GroupResource().String())
 		Eventually(message).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "florin", "APIsMissing").Should(BeEmpty())
-		// What is applied while kcp still serves the definition goes with it.
+		// An object that is applied while kcp still serves the definition goes with it.
 		Eventually(func(g Gomega) {
 			g.Expect(framework.Apply(ctx, mailbox, gizmos.object(ns, "early", "spec: {}"))).To(Succeed())
 			g.Expect(framework.Exists(ctx, target("florin"), gizmos.GroupVersionResource, ns, "early")).To(BeTrue())
