@@ -182,7 +182,7 @@ func (m *Mailboxes) readmit(mailbox logicalcluster.Name, configs bool) {
 	m.absence.ForgetMailbox(mailbox)
 	m.log.Info("readmitted a mailbox that has fewer objects now", "mailbox", mailbox, "configs", configs)
 	for _, informer := range all {
-		informer.informer.ForceRelist()
+		informer.relist()
 	}
 	m.notifyMailboxReset(mailbox)
 }

@@ -17,7 +17,9 @@ limitations under the License.
 package mailboxes
 
 import (
-	"context"
+	"errors"
+	"fmt"
+	"maps"
 
 	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -26,10 +28,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
-	"github.com/synchub-dev/synchub/provider/transport"
 )
 
-// runGained lists the objects of gained mailboxes one mailbox after the other, each time the informer is told to, until it stops.
+// runGained lists the objects of gained mailboxes, each time the informer is told to, until it stops.
 func (w *wildcardInformer) runGained() {
 	for {
 		select {
@@ -37,87 +38,65 @@ func (w *wildcardInformer) runGained() {
 			return
 		case <-w.gained:
 		}
-		for _, marker := range w.endOfListMarkers() {
-			if err := w.listMailbox(w.ctx, marker); err != nil && w.ctx.Err() == nil {
-				w.log.Info("cannot list the objects of a gained mailbox, trying again", "mailbox", mailboxOf(marker.current.Load()), "error", err.Error())
-			}
+		if err := w.listGained(); err != nil && w.ctx.Err() == nil {
+			w.log.Info("cannot list the objects of gained mailboxes, trying again", "error", err.Error())
 		}
 	}
 }
 
-// listMailbox lists the objects of a mailbox and splices them, and the marker, into the watch. If the watch ends meanwhile, the mailbox
-// goes on waiting.
-func (w *wildcardInformer) listMailbox(ctx context.Context, marker *cachedObject) error {
+// listGained lists the mailboxes that wait: few of them one by one, many with one list of all mailboxes.
+func (w *wildcardInformer) listGained() error {
+	waiting := w.mailboxesAwaitingRelist()
+	if !listsOneByOne(len(waiting), len(w.endpoint.mailboxes())) {
+		return w.spliceList("", waiting)
+	}
+	var failed error
+	for mailbox, readmission := range waiting {
+		if err := w.spliceList(mailbox, map[logicalcluster.Name]uint64{mailbox: readmission}); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("mailbox %s: %w", mailbox, err))
+		}
+	}
+	return failed
+}
+
+// errWatchEnded ends a list that is void, because it can be spliced only into the watch that there was when it began.
+var errWatchEnded = errors.New("the watch has ended meanwhile")
+
+// spliceList lists the objects of one mailbox, or of all if the name is empty. It splices those of mailboxes that wait since their
+// readmissions, and a marker for each, into the watch. If that fails, they go on waiting.
+func (w *wildcardInformer) spliceList(only logicalcluster.Name, waiting map[logicalcluster.Name]uint64) error {
 	stream := w.stream.Load()
-	mailbox, readmission, _ := readmissionOf(marker)
-	if stream == nil || !stream.begin(mailbox, readmission) {
+	if stream == nil {
 		return nil
 	}
-	defer stream.end(mailbox)
-	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Extra), reviewTimeout)
-	defer cancel()
-	client := w.endpoint.clientFor(mailbox).Resource(w.resource)
-	options := metav1.ListOptions{Limit: wildcardPageSize}
-	for {
-		page, err := w.listMailboxPage(ctx, mailbox, &options, client.List, stream)
-		if err != nil || page == "" {
-			return err
-		}
-		if options.Continue = page; page == lastPage {
-			break
-		}
-		options.Limit = min(2*options.Limit, wildcardPageSize)
+	maps.DeleteFunc(waiting, func(mailbox logicalcluster.Name, readmission uint64) bool { return !stream.begin(mailbox, readmission) })
+	if len(waiting) == 0 {
+		return nil
 	}
-	if stream.splice(mailbox, marker.current.Load()) {
-		stream.complete(mailbox, readmission)
+	defer stream.end(waiting)
+	client := w.client()
+	if only != "" {
+		client = w.endpoint.clientFor(only).Resource(w.resource)
+	}
+	err := w.eachPage(requestmetrics.WithClass(w.ctx, requestmetrics.Extra), client, metav1.ListOptions{}, func(page *unstructured.UnstructuredList) error {
+		for i := range page.Items {
+			if !stream.splice(&page.Items[i]) {
+				return errWatchEnded
+			}
+		}
+		return nil
+	})
+	// A mailbox may not serve the resource to the hub. A list of all mailboxes would have nothing of it.
+	isUnserved := only != "" && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err))
+	if err != nil && !isUnserved {
+		return err
+	}
+	for mailbox, readmission := range waiting {
+		if !stream.complete(mailbox, readmission) {
+			return errWatchEnded
+		}
 	}
 	return nil
-}
-
-// lastPage is returned by listMailboxPage after the last page. No server continues a list with it.
-const lastPage = "(last)"
-
-// listMailboxPage lists a page and splices its objects into the watch. It returns how to continue; an empty text if the watch has ended.
-func (w *wildcardInformer) listMailboxPage(ctx context.Context, mailbox logicalcluster.Name, options *metav1.ListOptions,
-	list func(context.Context, metav1.ListOptions) (*unstructured.UnstructuredList, error), stream *splicedWatch,
-) (next string, err error) {
-	select {
-	case <-ctx.Done():
-		return "", ctx.Err()
-	case w.endpoint.pageSemaphore <- struct{}{}:
-		defer func() { <-w.endpoint.pageSemaphore }()
-	}
-	page, err := transport.ListPage(ctx, options, list)
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		// The mailbox does not serve the resource to the hub, so a list of all mailboxes would have nothing of it.
-		return lastPage, nil
-	}
-	if err != nil {
-		return "", err
-	}
-	for i := range page.Items {
-		object := &page.Items[i]
-		if mailboxOf(object) != mailbox {
-			_ = unstructured.SetNestedField(object.Object, mailbox.String(), "metadata", "annotations", logicalcluster.AnnotationKey)
-		}
-		if !stream.splice(mailbox, object) {
-			return "", nil
-		}
-	}
-	if page.GetContinue() == "" {
-		return lastPage, nil
-	}
-	return page.GetContinue(), nil
-}
-
-// forceRelist makes the informer list all mailboxes again, unless it does or was made to a moment ago. Only runNeeds calls it.
-func (w *wildcardInformer) forceRelist() {
-	now, stream := w.endpoint.owner.clock.Now(), w.stream.Load()
-	if w.listsPages.Load() || stream != nil && stream.isInitial() || now.Sub(w.lastForced) < forceInterval {
-		return
-	}
-	w.lastForced = now
-	w.informer.ForceRelist()
 }
 
 // ignores reports whether an entry of the informer's queue must not reach the cache: its mailbox has become foreign since, or was gained

@@ -32,10 +32,8 @@ import (
 // evicted one: its objects are Unknown, and no absence is verified. Bindings and configs are cached of all mailboxes.
 
 const (
-	// relistInterval is how often a gained mailbox that waits for its list is handled again, and forceInterval how often at most a
-	// whole list is forced for it.
+	// relistInterval is how often a gained mailbox that waits for its list is handled again.
 	relistInterval = time.Second
-	forceInterval  = 10 * time.Second
 	// minSweep is the least number of known mailboxes at which those that are gone are forgotten.
 	minSweep = 64
 )
@@ -327,15 +325,9 @@ func (w *wildcardInformer) dropIfForeign(entry any) bool {
 // listGained makes the informers list the objects that gained mailboxes wait for, and reports whether some wait.
 func (m *Mailboxes) listGained() (isWaiting bool) {
 	for _, informer := range m.droppingInformers() {
-		waiting := informer.countAwaitingRelist()
-		if waiting == 0 {
-			continue
-		}
-		isWaiting = true
-		if listsOneByOne(waiting, len(informer.endpoint.mailboxes())) {
+		if informer.countAwaitingRelist() > 0 {
+			isWaiting = true
 			informer.gained.notify()
-		} else {
-			informer.forceRelist()
 		}
 	}
 	return isWaiting

@@ -259,7 +259,8 @@ func TestALostMailbox(t *testing.T) {
 	g.Eventually(informer.cached.Objects).Should(BeEquivalentTo(2))
 }
 
-// When a replica begins to lead it needs all mailboxes: that is one list of each resource, whatever their number.
+// When a replica begins to lead it needs all mailboxes: that is one list of each resource, whatever their number. Events of its own mailboxes
+// do not wait for it.
 func TestAllMailboxesAreGained(t *testing.T) {
 	g := NewWithT(t)
 	var all []logicalcluster.Name
@@ -274,13 +275,24 @@ func TestAllMailboxesAreGained(t *testing.T) {
 	mailboxes.Watch(secrets)
 	g.Eventually(func() int { return shard.watchers(configMaps) + shard.watchers(secrets) }).Should(Equal(2))
 	shard.takeListed()
+	release := shard.hold(configMaps)
+	defer release()
 	answers.set(true, all...)
 	mailboxes.RecheckNeeds()
+	g.Eventually(shard.waiting).Should(Equal(1))
+	shard.tell(configMaps, "MODIFIED", ofMailbox(all[0], "a", "11"))
+	g.Eventually(heldOf(mailboxes, all[0])).Should(ContainElement("a 11"))
+	shard.tell(configMaps, "MODIFIED", ofMailbox(all[1], "a", "12"))
+	g.Eventually(heldOf(mailboxes, all[1])).Should(ContainElement("a 12"))
+	g.Expect(stateOf(mailboxes, configMaps, all[1], "a")()).To(Equal(Unknown), "a part is not all")
+	release()
 	for _, mailbox := range all {
 		g.Eventually(stateOf(mailboxes, configMaps, mailbox, "a")).WithTimeout(time.Minute).Should(Equal(Present))
 		g.Eventually(stateOf(mailboxes, secrets, mailbox, "a")).WithTimeout(time.Minute).Should(Equal(Present))
 	}
 	g.Expect(shard.takeListed()).To(ConsistOf("* configmaps", "* secrets"))
+	g.Expect(heldOf(mailboxes, all[1])()).To(ContainElement("a 12"), "an event is newer than the list")
+	g.Expect(shard.watchers(configMaps)+shard.watchers(secrets)).To(Equal(2), "the watches go on")
 }
 
 func TestListsOneByOne(t *testing.T) {
@@ -418,21 +430,29 @@ func TestSplicedWatch(t *testing.T) {
 	receive()
 	go source.Add(ofMailbox(there, "listed", "12"))
 	receive()
-	go s.splice(here, ofMailbox(here, "deleted", "3"), ofMailbox(here, "before", "4"), ofMailbox(here, "listed", "5"))
+	listed := map[logicalcluster.Name]uint64{here: 1}
+	go func() {
+		for _, object := range []*unstructured.Unstructured{ofMailbox(here, "deleted", "3"), ofMailbox(here, "before", "4"), ofMailbox(there, "foreign", "4"), ofMailbox(here, "listed", "5")} {
+			s.splice(object)
+		}
+		s.complete(here, 1)
+	}()
 	receive()
 	receive()
-	s.complete(here, 1)
-	s.end(here)
+	receive()
+	s.end(listed)
 	g.Expect(s.begin(here, 1)).To(BeFalse(), "the list is complete")
 	g.Expect(s.begin(here, 2)).To(BeTrue())
 	source.Stop()
 	receive()
-	g.Expect(s.splice(here, ofMailbox(here, "late", "6"))).To(BeFalse())
+	g.Expect(s.splice(ofMailbox(here, "late", "6"))).To(BeFalse())
+	g.Expect(s.splice(ofMailbox(there, "foreign", "6"))).To(BeFalse())
+	g.Expect(s.complete(here, 2)).To(BeFalse())
 	g.Expect(s.begin(here, 3)).To(BeFalse())
 	s.Stop()
 	s.Stop()
 	g.Expect(got).To(Equal([]string{
-		"MODIFIED before at 10", "DELETED deleted at 11", "ADDED listed at 12", "ADDED before at 12 of 4", "ADDED listed at 12 of 5", "end",
+		"MODIFIED before at 10", "DELETED deleted at 11", "ADDED listed at 12", "ADDED before at 12 of 4", "ADDED listed at 12 of 5", "ADDED (listed) at 12 of 1", "end",
 	}))
 
 	forged := ofMailbox(here, "forged", "1")
@@ -450,15 +470,13 @@ func TestSplicedWatchOfInitialEvents(t *testing.T) {
 	s := spliced(source, options)
 	go source.Add(ofMailbox(here, "a", "5"))
 	<-s.ResultChan()
-	g.Expect(s.isInitial()).To(BeTrue())
 	g.Expect(s.begin(here, 1)).To(BeFalse())
 	end := &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"resourceVersion": "9", "annotations": map[string]any{"k8s.io/initial-events-end": "true"}}}}
 	go source.Action(watch.Bookmark, end)
 	<-s.ResultChan()
-	g.Expect(s.isInitial()).To(BeFalse())
 	g.Expect(s.begin(here, 1)).To(BeTrue())
 	ended := make(chan bool)
-	go func() { ended <- s.splice(here, ofMailbox(here, "b", "6")) }()
+	go func() { ended <- s.splice(ofMailbox(here, "b", "6")) }()
 	s.Stop()
 	g.Eventually(ended).Should(Receive(BeFalse()))
 	g.Eventually(s.ResultChan()).Should(BeClosed())

@@ -17,6 +17,7 @@ limitations under the License.
 package mailboxes
 
 import (
+	"maps"
 	"strconv"
 
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -80,12 +81,17 @@ func (e *endpoint) isAwaitingRelist(resource schema.GroupVersionResource, mailbo
 
 // endOfListMarkers returns the markers for a list that begins now.
 func (w *wildcardInformer) endOfListMarkers() (markers []*cachedObject) {
-	w.awaitingRelistLock.Lock()
-	defer w.awaitingRelistLock.Unlock()
-	for mailbox, readmission := range w.awaitingRelist {
+	for mailbox, readmission := range w.mailboxesAwaitingRelist() {
 		markers = append(markers, newEndOfList(mailbox, readmission))
 	}
 	return markers
+}
+
+// mailboxesAwaitingRelist returns the mailboxes that wait for a list, and since which readmission.
+func (w *wildcardInformer) mailboxesAwaitingRelist() map[logicalcluster.Name]uint64 {
+	w.awaitingRelistLock.Lock()
+	defer w.awaitingRelistLock.Unlock()
+	return maps.Clone(w.awaitingRelist)
 }
 
 // countAwaitingRelist returns the number of mailboxes that wait for a list.
@@ -142,18 +148,23 @@ func (w *wildcardInformer) handlePlaceholder(entry any) bool {
 	return true
 }
 
-// relistReadmitted forces a relist where a mailbox still waits for one, because a forced relist between a list and its watch would
+// relist makes the informer list what readmitted mailboxes wait for.
+func (w *wildcardInformer) relist() {
+	if w.dropsForeign {
+		w.gained.notify()
+	} else {
+		w.informer.ForceRelist()
+	}
+}
+
+// relistReadmitted lists again where a mailbox still waits for one, because a forced relist between a list and its watch would
 // wait for the end of that watch. It returns false if no mailbox waits.
 func (m *Mailboxes) relistReadmitted() (isWaiting bool) {
 	for _, configs := range []bool{true, false} {
 		for _, w := range m.limitedInformers(configs) {
 			if w.countAwaitingRelist() > 0 {
 				isWaiting = true
-				if w.dropsForeign {
-					m.needs.changed.notify()
-				} else {
-					w.informer.ForceRelist()
-				}
+				w.relist()
 			}
 		}
 	}

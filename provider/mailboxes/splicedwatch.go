@@ -119,13 +119,6 @@ func (s *splicedWatch) send(event watch.Event) bool {
 	}
 }
 
-// isInitial reports whether the watch sends its initial events.
-func (s *splicedWatch) isInitial() bool {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	return !s.ended && s.awaitsInitial
-}
-
 // begin is called before the objects of a readmitted mailbox are listed. It returns false if nothing can be spliced in now, or all is
 // already.
 func (s *splicedWatch) begin(mailbox logicalcluster.Name, readmission uint64) bool {
@@ -138,34 +131,36 @@ func (s *splicedWatch) begin(mailbox logicalcluster.Name, readmission uint64) bo
 	return true
 }
 
-// complete is called when all objects of a mailbox were spliced in.
-func (s *splicedWatch) complete(mailbox logicalcluster.Name, readmission uint64) {
+// splice sends an object of a list, if its mailbox is being listed. It returns false if the watch has ended.
+func (s *splicedWatch) splice(listed *unstructured.Unstructured) bool {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	s.completed[mailbox] = readmission
-}
-
-// end is called when the list is complete, or has failed.
-func (s *splicedWatch) end(mailbox logicalcluster.Name) {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	delete(s.changed, mailbox)
-}
-
-// splice sends objects of a list. It returns false if the watch has ended.
-func (s *splicedWatch) splice(mailbox logicalcluster.Name, listed ...*unstructured.Unstructured) bool {
-	for _, object := range listed {
-		s.lock.Lock()
-		sent := true
-		if _, hasChanged := s.changed[mailbox][types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}]; !hasChanged {
-			sent = s.send(watch.Event{Type: watch.Added, Object: s.atVersion(object)})
-		}
-		s.lock.Unlock()
-		if !sent {
-			return false
-		}
+	changed, isListed := s.changed[mailboxOf(listed)]
+	_, hasChanged := changed[types.NamespacedName{Namespace: listed.GetNamespace(), Name: listed.GetName()}]
+	if !isListed || hasChanged {
+		return !s.ended
 	}
+	return s.send(watch.Event{Type: watch.Added, Object: s.atVersion(listed)})
+}
+
+// complete is called when all objects of a mailbox were spliced in, and sends the marker. It returns false if the watch has ended.
+func (s *splicedWatch) complete(mailbox logicalcluster.Name, readmission uint64) bool {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if !s.send(watch.Event{Type: watch.Added, Object: s.atVersion(newEndOfList(mailbox, readmission).current.Load())}) {
+		return false
+	}
+	s.completed[mailbox] = readmission
 	return true
+}
+
+// end is called when the list of mailboxes is complete, or has failed.
+func (s *splicedWatch) end(listed map[logicalcluster.Name]uint64) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	for mailbox := range listed {
+		delete(s.changed, mailbox)
+	}
 }
 
 // listedVersion is the resource version of an object that was spliced in. No object from a server can hold a value of this type.

@@ -62,13 +62,10 @@ type wildcardInformer struct {
 	cached   cachesize.Counter
 	// configs is true if the objects are configs.
 	configs bool
-	// dropsForeign is true if the objects of foreign mailboxes are dropped. Then stream is the watch, gained wakes runGained, listsPages is
-	// true while pages are listed, and lastForced is when runNeeds last forced a list.
+	// dropsForeign is true if the objects of foreign mailboxes are dropped. Then stream is the watch, and gained wakes runGained.
 	dropsForeign bool
 	stream       atomic.Pointer[splicedWatch]
 	gained       signal
-	listsPages   atomic.Bool
-	lastForced   time.Time
 	// older are the entries that dropOlder has removed for an end-of-list marker. They count until the handler gets the marker.
 	olderLock sync.Mutex
 	older     map[*cachedObject][]*cachedObject
@@ -263,36 +260,47 @@ var errMarkersNeedPages = errors.New("the end of a list by a watch cannot be mar
 
 // listPages reads a list in pages and keeps only as much of it as the cache will hold.
 func (w *wildcardInformer) listPages(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	w.listsPages.Store(true)
-	defer w.listsPages.Store(false)
 	w.beginList()
 	markers := w.endOfListMarkers()
-	client := w.client()
-	options.Limit = wildcardPageSize
-	options.LabelSelector = w.labelSelector()
 	if options.ResourceVersion == "0" {
 		// From its watch cache a server would return all objects at once.
 		options.ResourceVersion = ""
 	}
 	all := &cachedObjectList{}
-	for {
-		if err := w.addPage(ctx, client, &options, all); err != nil {
-			return nil, err
-		}
-		if options.Continue = all.Continue; options.Continue == "" {
-			all.Items = slices.DeleteFunc(all.Items, w.isExcluded)
-			for _, marker := range markers {
-				all.Items = append(all.Items, marker)
+	err := w.eachPage(ctx, w.client(), options, func(page *unstructured.UnstructuredList) error {
+		for i := range page.Items {
+			object, _ := w.transform(&page.Items[i])
+			if !isPlaceholder(object) {
+				all.Items = append(all.Items, object.(runtime.Object))
 			}
-			return all, nil
+		}
+		all.ResourceVersion = page.GetResourceVersion()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	all.Items = slices.DeleteFunc(all.Items, w.isExcluded)
+	for _, marker := range markers {
+		all.Items = append(all.Items, marker)
+	}
+	return all, nil
+}
+
+// eachPage calls do with each page of a list. Its limit and selector are those of the resource.
+func (w *wildcardInformer) eachPage(ctx context.Context, client dynamic.ResourceInterface, options metav1.ListOptions, do func(*unstructured.UnstructuredList) error) error {
+	options.Limit, options.LabelSelector = wildcardPageSize, w.labelSelector()
+	for {
+		if err := w.nextPage(ctx, client, &options, do); err != nil || options.Continue == "" {
+			return err
 		}
 		options.ResourceVersion, options.ResourceVersionMatch = "", ""
 		options.Limit = min(2*options.Limit, wildcardPageSize)
 	}
 }
 
-// addPage lists a page, and adds its entries to a list.
-func (w *wildcardInformer) addPage(ctx context.Context, client dynamic.ResourceInterface, options *metav1.ListOptions, to *cachedObjectList) error {
+// nextPage calls do with one page, and makes the options continue after it. It waits while many pages of the endpoint are in memory.
+func (w *wildcardInformer) nextPage(ctx context.Context, client dynamic.ResourceInterface, options *metav1.ListOptions, do func(*unstructured.UnstructuredList) error) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
@@ -303,14 +311,8 @@ func (w *wildcardInformer) addPage(ctx context.Context, client dynamic.ResourceI
 	if err != nil {
 		return err
 	}
-	for i := range page.Items {
-		object, _ := w.transform(&page.Items[i])
-		if !isPlaceholder(object) {
-			to.Items = append(to.Items, object.(runtime.Object))
-		}
-	}
-	to.ResourceVersion, to.Continue = page.GetResourceVersion(), page.GetContinue()
-	return nil
+	options.Continue = page.GetContinue()
+	return do(page)
 }
 
 // transform returns the cache entry of an object of a server. It leaves its own result as it is.

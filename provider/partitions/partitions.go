@@ -44,8 +44,9 @@ const (
 	RetryPeriod = 2 * time.Second
 	// balanceInterval is how often a replica looks which partitions it should hold.
 	balanceInterval = 2 * time.Second
-	// settlePeriod is how long a replica that has ended may seem to live: its announcement counts for 30 s, and is read every 10 s.
-	settlePeriod = 45 * time.Second
+	// settlePeriod is how long a replica that has ended may seem to live: its announcement counts for 30 s after it was seen, up to 10 s
+	// late if clocks differ, and is read every 10 s.
+	settlePeriod = 55 * time.Second
 	// releaseTimeout bounds how long a replica that ends waits for its work to stop, before it releases the Leases.
 	releaseTimeout = 15 * time.Second
 )

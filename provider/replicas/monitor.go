@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -41,7 +42,8 @@ const (
 	// reachTimeout is how long kcp may take to answer.
 	reachTimeout = 5 * time.Second
 	// patience is how long kcp may not answer a leader. It is longer than others can seem to reach kcp after it has gone: the registry
-	// counts a Lease for 30 s, and reads the Leases every 10 s, after a question that may take reachTimeout.
+	// counts a Lease for 30 s after it was seen renewed, up to 10 s late, and reads the Leases every 10 s, after a question that may take
+	// reachTimeout.
 	patience = time.Minute
 )
 
@@ -88,7 +90,7 @@ func New(options Options) *Monitor {
 	if options.Group != "" {
 		prefix += "-" + options.Group
 	}
-	m.registry = peers.NewLeaseRegistry(announcer{options.Hosting, m}, options.Namespace, prefix, options.Name, 0, options.Log)
+	m.registry = peers.NewLeaseRegistry(announcer{options.Hosting, m, &sightings{}}, options.Namespace, prefix, options.Name, 0, options.Log)
 	return m
 }
 
@@ -190,6 +192,20 @@ func (m *Monitor) mayAnnounce(ctx context.Context) error {
 type announcer struct {
 	client.Client
 	monitor *Monitor
+	// sightings are used by the goroutine of the registry only.
+	sightings *sightings
+}
+
+// List implements [client.Client].
+func (a announcer) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if err := a.Client.List(ctx, list, options...); err != nil {
+		return err
+	}
+	if leases, ok := list.(*coordinationv1.LeaseList); ok {
+		// The registry compares with the same clock.
+		a.sightings.correct(leases.Items, time.Now())
+	}
+	return nil
 }
 
 // Create implements [client.Client].

@@ -40,6 +40,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/faults"
 	"github.com/synchub-dev/synchub/test/framework/installation"
 	"github.com/synchub-dev/synchub/test/framework/servers"
+	"github.com/synchub-dev/synchub/test/framework/skewedclock"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
@@ -74,6 +75,7 @@ func TestSharded(t *testing.T) {
 	h.expectPausedHarmless(t)
 	h.expectEmptiedRegistrySurvived(t)
 	h.expectCutReplicaReplaced(t)
+	h.expectSkewedClocksHarmless(t)
 	h.expectDeletion(t)
 }
 
@@ -140,9 +142,15 @@ func (h *hub) startReplica(t *testing.T, args ...string) *installation.Hub {
 	t.Helper()
 	replica, err := h.install.StartHub(args...)
 	h.Expect(err).NotTo(HaveOccurred())
+	h.add(t, replica)
+	return replica
+}
+
+// add adds a replica that was started, once it is ready.
+func (h *hub) add(t *testing.T, replica *installation.Hub) {
+	t.Helper()
 	h.replicas = append(h.replicas, replica)
 	h.Expect(replica.AwaitReady(t.Context())).To(Succeed())
-	return replica
 }
 
 // hubs returns how many SyncTargets each replica serves, by status.hub, of those that are Ready.
@@ -487,6 +495,52 @@ func (h *hub) expectCutReplicaReplaced(t *testing.T) {
 	h.Expect(err).NotTo(HaveOccurred())
 	h.Expect(code).NotTo(BeZero(), "it ends, and is started again")
 	h.Expect(cut.LogTail(5)).To(ContainSubstring("yields to another one"))
+}
+
+// expectSkewedClocksHarmless starts a replica whose clock is five minutes ahead, and then one whose clock is behind, and kills each. Both get a
+// share, of which all is done once, and others have it soon after they are killed.
+func (h *hub) expectSkewedClocksHarmless(t *testing.T) {
+	t.Helper()
+	for _, offset := range []time.Duration{5 * time.Minute, -5 * time.Minute} {
+		binary := filepath.Join(t.TempDir(), "synchub-skewed")
+		h.Expect(skewedclock.Build(t.Context(), "./cmd/synchub", binary, offset)).To(Succeed())
+		others := slices.Clone(h.replicas)
+		skewed, err := h.install.StartBinary(binary)
+		h.Expect(err).NotTo(HaveOccurred())
+		h.add(t, skewed)
+		h.Eventually(func() []int { return h.held(t) }).WithTimeout(patience).Should(HaveEach(BeNumerically(">", 0)), "with a clock off by %s", offset)
+		h.Eventually(func() int { return sum(h.held(t)) }).WithTimeout(patience).Should(Equal(partitions.Count))
+		written := h.settledWrites(t)
+		h.edit(t)
+		h.expectEdition(t)
+		h.Expect(h.settledWrites(t)-written).To(BeEquivalentTo(count*objects), "with a clock off by %s", offset)
+
+		h.replicas = others
+		h.Expect(skewed.Kill9()).To(Succeed())
+		h.edit(t)
+		h.expectEdition(t)
+		h.expectAllHeld(t)
+	}
+}
+
+// expectAllHeld expects that all partitions are held for longer than a replica that was killed can seem to live. Some move meanwhile, and are not
+// held for a moment.
+func (h *hub) expectAllHeld(t *testing.T) {
+	t.Helper()
+	heldAt := time.Now()
+	h.Consistently(func() time.Duration {
+		if sum(h.held(t)) == partitions.Count {
+			heldAt = time.Now()
+		}
+		return time.Since(heldAt)
+	}).WithTimeout(90*time.Second).WithPolling(time.Second).Should(BeNumerically("<", 30*time.Second), "some partitions are not held")
+}
+
+func sum(all []int) (total int) {
+	for _, one := range all {
+		total += one
+	}
+	return total
 }
 
 // expectDeletion deletes all SyncTargets: the holders clean up, and the leader removes the mailboxes.

@@ -164,6 +164,11 @@ type Hub struct {
 
 // StartHub starts one more replica, without waiting until it is ready.
 func (i *Installation) StartHub(args ...string) (*Hub, error) {
+	return i.StartBinary(i.version.Binary, args...)
+}
+
+// StartBinary is like [Installation.StartHub], for another binary of the same version.
+func (i *Installation) StartBinary(binary string, args ...string) (*Hub, error) {
 	i.replicas++
 	metrics, err := servers.FreePort()
 	if err != nil {
@@ -173,7 +178,7 @@ func (i *Installation) StartHub(args ...string) (*Hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	process, err := servers.Start(i.opts, fmt.Sprintf("hub-%d-%d", i.number, i.replicas), i.version.Binary, append([]string{"run",
+	process, err := servers.Start(i.opts, fmt.Sprintf("hub-%d-%d", i.number, i.replicas), binary, append([]string{"run",
 		"--kcp-kubeconfig", i.HubKubeconfig,
 		"--hosting-kubeconfig", i.hostingKubeconfig,
 		"--provider-workspace", i.Workspace,
