@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"path"
 	"strings"
@@ -90,13 +91,48 @@ type roundTripper struct {
 var _ utilnet.RoundTripperWrapper = &roundTripper{}
 
 func (r *roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
-	if isWrite(request) && !r.fenceOf(request.Context()).IsOpen() {
+	if !isWrite(request) {
+		return r.next.RoundTrip(request)
+	}
+	fence := r.fenceOf(request.Context())
+	if !fence.IsOpen() {
 		if request.Body != nil {
 			_ = request.Body.Close()
 		}
 		return nil, fmt.Errorf("%s %s was not sent: %w", request.Method, request.URL.Path, ErrClosed)
 	}
-	return r.next.RoundTrip(request)
+	return r.next.RoundTrip(withFencedBody(request, fence))
+}
+
+// withFencedBody returns a request whose body is sent only while the fence is open.
+func withFencedBody(request *http.Request, fence *Fence) *http.Request {
+	if request.Body == nil || request.Body == http.NoBody {
+		return request
+	}
+	fenced := request.WithContext(request.Context())
+	fenced.Body = fencedBody{request.Body, fence}
+	if again := request.GetBody; again != nil {
+		fenced.GetBody = func() (io.ReadCloser, error) {
+			body, err := again()
+			return fencedBody{body, fence}, err
+		}
+	}
+	return fenced
+}
+
+// fencedBody is the body of a write. The fence may have closed while the request waited for a connection, and no server acts on a request
+// without the body that it announces.
+type fencedBody struct {
+	io.ReadCloser
+	fence *Fence
+}
+
+// Read implements [io.Reader].
+func (b fencedBody) Read(into []byte) (int, error) {
+	if !b.fence.IsOpen() {
+		return 0, fmt.Errorf("the body was not sent: %w", ErrClosed)
+	}
+	return b.ReadCloser.Read(into)
 }
 
 func (r *roundTripper) fenceOf(ctx context.Context) *Fence {

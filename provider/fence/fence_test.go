@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -89,6 +90,52 @@ func TestWrapRefusesWritesWhileClosed(t *testing.T) {
 			fence.Close()
 			g.Expect(send(t, transport, test.method, test.path)).To(MatchError(ErrClosed))
 			g.Expect(server.sent).To(HaveLen(1))
+		})
+	}
+}
+
+// A write that the fence let through is not sent if the fence closes while a connection is being made.
+func TestTheFenceClosesBeforeTheConnectionIsThere(t *testing.T) {
+	for _, protocol := range []string{"HTTP/1.1", "HTTP/2.0"} {
+		t.Run(protocol, func(t *testing.T) {
+			g := NewWithT(t)
+			received := make(chan string, 2)
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+				if body, err := io.ReadAll(request.Body); err == nil {
+					received <- request.Proto + " " + string(body)
+				}
+			}))
+			server.EnableHTTP2 = protocol == "HTTP/2.0"
+			server.StartTLS()
+			defer server.Close()
+			clock := testingclock.NewFakePassiveClock(time.Now())
+			fence, closes := New(clock), false
+			fence.OpenUntil(clock.Now().Add(time.Hour))
+			direct := server.Client().Transport.(*http.Transport)
+			direct.DisableKeepAlives = true
+			var dialer net.Dialer
+			direct.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+				if closes {
+					fence.Close()
+				}
+				return dialer.DialContext(ctx, network, server.Listener.Addr().String())
+			}
+			client := &http.Client{Transport: fence.Wrap(direct)}
+			write := func() error {
+				request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, server.URL, strings.NewReader("{}"))
+				g.Expect(err).NotTo(HaveOccurred())
+				response, err := client.Do(request)
+				if err == nil {
+					err = response.Body.Close()
+				}
+				return err
+			}
+			g.Expect(write()).To(Succeed())
+			g.Expect(received).To(Receive(Equal(protocol + " {}")))
+			closes = true
+			g.Expect(write()).To(MatchError(ErrClosed))
+			server.Close()
+			g.Expect(received).NotTo(Receive())
 		})
 	}
 }
