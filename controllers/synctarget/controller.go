@@ -326,7 +326,7 @@ func (c *Controller) reconcileActive(ctx context.Context, request mcreconcile.Re
 // mailbox is made again: objects may be on its target.
 func (c *Controller) quotaState(request mcreconcile.Request, syncTarget types.UID) mailbox.QuotaState {
 	entry := c.Ledger.Get(syncTarget)
-	if entry.Mailbox != "" || entry.Cluster != (ledger.Cluster{}) || len(entry.Resources) > 0 || entry.Assignment > 0 {
+	if entry.MayHaveObjects() {
 		return mailbox.QuotaGranted
 	}
 	return c.Mailboxes.Quota.State(request, syncTarget)

@@ -105,6 +105,11 @@ func (a *Answer) clone() *Answer {
 	return &next
 }
 
+// MayHaveObjects reports whether the SyncTarget has had a mailbox, a cluster or an agent, so that objects may be on its target.
+func (e *Entry) MayHaveObjects() bool {
+	return e.Mailbox != "" || e.Cluster != (Cluster{}) || len(e.Resources) > 0 || e.Assignment > 0
+}
+
 // AllNamespaces stands for all namespaces of a cluster.
 const AllNamespaces = "*"
 

@@ -99,16 +99,21 @@ func (f Measurements) rows() [][2]string {
 			fmt.Sprintf("%.2f %% of a core, %.0f MiB, %.0f%s", 100*replica.IdleCPU, replica.ResidentBytes/mebi, replica.Requests, of)})
 	}
 	if len(f.Replicas) > 0 {
-		rows = append(rows, [2]string{"filling the caches of all other replicas", seconds(f.StandbysReady)},
-			[2]string{"from kill -9 of the first replica until the last target has a change made meanwhile, with the lease duration of 15 s", seconds(f.TakenOver)})
+		rows = append(rows, [2]string{"filling the caches of all other replicas", seconds(f.StandbysReady)})
 	}
-	if f.Sharded != nil {
+	const killed = "from kill -9 of the %s until the last target has a change made meanwhile, with the lease duration of 15 s"
+	switch {
+	case f.Sharded != nil:
 		rows = append(rows,
-			[2]string{"targets of the killed replica", fmt.Sprint(f.Sharded.KilledShare)},
 			[2]string{"a replica is added: targets that move, and time until all have their shares", fmt.Sprintf("%d, %s", f.Sharded.Moved, seconds(f.Sharded.Adding))},
 			[2]string{"edit at rest, 99th percentile", f.Sharded.Quiet.String()},
 			[2]string{"edit while a replica is added, of targets that do not move", f.Sharded.BesideAdd.String()},
-			[2]string{"edit while a replica is killed and replaced, of targets of others", f.Sharded.BesideKill.String()})
+			[2]string{fmt.Sprintf(killed, "added replica"), fmt.Sprintf("%s, of %d", seconds(f.Sharded.Follower.Replaced), f.Sharded.Follower.Targets)},
+			[2]string{"edit meanwhile, of targets of others", f.Sharded.Follower.Edits.String()},
+			[2]string{fmt.Sprintf(killed, "leader"), fmt.Sprintf("%s, of %d", seconds(f.Sharded.Leader.Replaced), f.Sharded.Leader.Targets)},
+			[2]string{"edit meanwhile, of targets of others", f.Sharded.Leader.Edits.String()})
+	case len(f.Replicas) > 0:
+		rows = append(rows, [2]string{fmt.Sprintf(killed, "leader"), seconds(f.TakenOver)})
 	}
 	return rows
 }

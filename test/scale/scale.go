@@ -78,8 +78,8 @@ type run struct {
 	gomega.Gomega
 	stepStartedAt time.Time
 	measurements  Measurements
-	// lastEdit is the number of the last edit, which its object shows.
-	lastEdit int
+	// lastEdit is the number of the last edit, which its object shows, and added how many objects were added to mailboxes.
+	lastEdit, added int
 }
 
 // Run registers a fleet, syncs objects, measures the idle fleet, lets targets come and go, and kills the leader. It calls report with the

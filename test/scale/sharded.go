@@ -19,6 +19,7 @@ package scale
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -36,11 +37,20 @@ type ShardedMeasurements struct {
 	// Quiet are latencies while nothing else happens.
 	Quiet EditLatencies
 	// Moved is how many of the targets got another replica when one was added, and Adding how long this took.
-	Moved       int
-	Adding      time.Duration
-	BesideAdd   EditLatencies
-	BesideKill  EditLatencies
-	KilledShare int
+	Moved     int
+	Adding    time.Duration
+	BesideAdd EditLatencies
+	// Follower and Leader are replicas that were killed one after the other.
+	Follower, Leader KillMeasurements
+}
+
+// KillMeasurements are those of a replica that was killed.
+type KillMeasurements struct {
+	// Targets is how many it had, and Replaced the time until the last of them had a change made meanwhile, with the lease duration. Edits
+	// are those at the targets of others.
+	Targets  int
+	Replaced time.Duration
+	Edits    EditLatencies
 }
 
 // sharded starts more replicas, measures all of them, adds one more, and kills the first, which leads.
@@ -64,7 +74,11 @@ func (r *run) sharded(ctx context.Context) {
 
 	before := r.holders(ctx, members)
 	r.stepStartedAt = time.Now()
-	found := r.editsDuring(ctx, edited, func() { r.awaitShares(ctx, append(replicas, r.addReplica(ctx)), total) })
+	var added *installation.Hub
+	found := r.editsDuring(ctx, edited, func() {
+		added = r.addReplica(ctx)
+		r.awaitShares(ctx, append(replicas, added), total)
+	})
 	r.finishStep(&measured.Adding, "one more replica has its share")
 	after := r.holders(ctx, members)
 	isMoved := func(name string) bool { return before[name] != after[name] }
@@ -76,17 +90,27 @@ func (r *run) sharded(ctx context.Context) {
 	measured.BesideAdd = latenciesOf(found, func(name string) bool { return !isMoved(name) })
 	r.Progress("%d of %d targets moved; edits at the others: %s", measured.Moved, len(members), measured.BesideAdd)
 
-	isKilled := func(member *fleet.Member) bool { return after[member.Name] == first }
-	concerned, others := slices.DeleteFunc(slices.Clone(members), func(member *fleet.Member) bool { return !isKilled(member) }), slices.DeleteFunc(slices.Clone(members), isKilled)
-	measured.KilledShare = len(concerned)
-	edited, releaseOthers := r.newEdited(ctx, others)
-	defer releaseOthers()
-	found = r.editsDuring(ctx, edited, func() {
-		r.Expect(r.Hub.Kill9()).To(gomega.Succeed())
-		r.awaitTakeover(ctx, concerned)
+	holdersBefore := slices.Collect(maps.Values(before))
+	measured.Follower = r.kill(ctx, added, members, func(holder string) bool { return !slices.Contains(holdersBefore, holder) })
+	measured.Leader = r.kill(ctx, r.Hub, members, func(holder string) bool { return holder == first })
+}
+
+// kill kills a replica, whose name is the one for which is returns true.
+func (r *run) kill(ctx context.Context, replica *installation.Hub, members []*fleet.Member, is func(holder string) bool) (measured KillMeasurements) {
+	holders := r.holders(ctx, members)
+	isConcerned := func(member *fleet.Member) bool { return is(holders[member.Name]) }
+	others := slices.DeleteFunc(slices.Clone(members), isConcerned)
+	concerned := slices.DeleteFunc(slices.Clone(members), func(member *fleet.Member) bool { return !isConcerned(member) })
+	measured.Targets = len(concerned)
+	edited, release := r.newEdited(ctx, others)
+	defer release()
+	found := r.editsDuring(ctx, edited, func() {
+		r.Expect(replica.Kill9()).To(gomega.Succeed())
+		measured.Replaced = r.awaitTakeover(ctx, concerned)
 	})
-	measured.BesideKill = latenciesOf(found, func(string) bool { return true })
-	r.Progress("edits at targets of other replicas meanwhile: %s", measured.BesideKill)
+	measured.Edits = latenciesOf(found, func(string) bool { return true })
+	r.Progress("edits at targets of other replicas meanwhile: %s", measured.Edits)
+	return measured
 }
 
 // editsDuring edits until do returns.

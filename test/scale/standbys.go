@@ -52,7 +52,7 @@ func (r *run) standbys(ctx context.Context) {
 	r.finishStep(&r.measurements.StandbysReady, "all other replicas have filled their caches")
 	r.measureReplicas(ctx, replicas)
 	r.Expect(r.Hub.Kill9()).To(gomega.Succeed())
-	r.awaitTakeover(ctx, r.present(ctx))
+	r.measurements.TakenOver = r.awaitTakeover(ctx, r.present(ctx))
 }
 
 func (r *run) addReplica(ctx context.Context) *installation.Hub {
@@ -69,21 +69,24 @@ func (r *run) present(ctx context.Context) []*fleet.Member {
 	return slices.DeleteFunc(slices.Clone(r.Fleet.Members), func(member *fleet.Member) bool { return all[member.Name] == nil })
 }
 
-// awaitTakeover adds an object to the mailboxes of targets whose replica was just killed, and returns when all have it.
-func (r *run) awaitTakeover(ctx context.Context, members []*fleet.Member) {
+// awaitTakeover adds an object to the mailboxes of targets whose replica was just killed, and returns after which time all have it.
+func (r *run) awaitTakeover(ctx context.Context, members []*fleet.Member) (took time.Duration) {
 	r.stepStartedAt = time.Now()
 	all, err := r.syncTargets(ctx)
 	r.Expect(err).NotTo(gomega.HaveOccurred())
-	added := fmt.Sprintf("object-%d", r.Objects)
+	added := fmt.Sprintf("object-%d", r.Objects+r.added)
+	r.added++
 	r.each(ctx, members, func(ctx context.Context, member *fleet.Member) error {
 		return framework.Apply(ctx, r.Installation.InWorkspace(all[member.Name].Status.Mailbox.Workspace), configMap(added))
 	})
 	r.Progress("an object was added to %d mailboxes %s after their replica was killed", len(members), time.Since(r.stepStartedAt).Round(time.Millisecond))
 	r.each(ctx, members, func(ctx context.Context, member *fleet.Member) error {
-		r.waitObjects(ctx, member, r.Objects+1)
+		r.Eventually(framework.Field).WithContext(ctx).WithArguments(member.Config, configMaps, namespace, added, "data", "name").
+			WithPolling(100*time.Millisecond).Should(gomega.Equal(added), "an object on %s", member.Name)
 		return nil
 	})
-	r.finishStep(&r.measurements.TakenOver, "the last target is served by another replica")
+	r.finishStep(&took, "the last target is served by another replica")
+	return took
 }
 
 // cached returns how many objects of targets a replica caches.
