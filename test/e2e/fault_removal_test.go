@@ -46,7 +46,7 @@ var _ = Describe("a SyncTarget whose server accepts connections and never answer
 		By("letting one go by force that still counts as up")
 		patch(ctx, inventory.Config, syncTargets, "", "urgent", forced)
 		remove(ctx, inventory.Config, syncTargets, "", "urgent")
-		Eventually(framework.Exists).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "urgent").WithTimeout(20 * time.Second).Should(BeFalse())
+		Eventually(framework.Exists).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "urgent").WithTimeout(time.Minute).Should(BeFalse())
 		Expect(noticesOf(ctx, inventory, "urgent")).To(ContainElement(HavePrefix("RemovalForced")))
 
 		By("waiting for the other one until that is said of it too")
@@ -54,8 +54,8 @@ var _ = Describe("a SyncTarget whose server accepts connections and never answer
 		Eventually(message).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "patient", "Ready").Should(And(
 			ContainSubstring("cannot be reached"), ContainSubstring("configmaps"), ContainSubstring("force-removal")))
 		patch(ctx, inventory.Config, syncTargets, "", "patient", forced)
-		Eventually(framework.Exists).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "patient").WithTimeout(20 * time.Second).Should(BeFalse())
-	}, NodeTimeout(4*time.Minute))
+		Eventually(framework.Exists).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", "patient").WithTimeout(time.Minute).Should(BeFalse())
+	}, NodeTimeout(5*time.Minute))
 
 	It("goes at once if nothing was ever placed there", func(ctx SpecContext) {
 		const ns = "never-answered"
@@ -63,8 +63,8 @@ var _ = Describe("a SyncTarget whose server accepts connections and never answer
 		Expect(inventory.Register(ctx, ns, silentKubeconfig(ctx), nil)).To(Succeed())
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", ns, "MailboxReady").Should(Equal("True"))
 		remove(ctx, inventory.Config, syncTargets, "", ns)
-		Eventually(framework.Exists).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", ns).WithTimeout(20 * time.Second).Should(BeFalse())
-	}, NodeTimeout(time.Minute))
+		Eventually(framework.Exists).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", ns).WithTimeout(time.Minute).Should(BeFalse())
+	}, NodeTimeout(3*time.Minute))
 })
 
 // silentKubeconfig returns florin's kubeconfig with a server that accepts connections and never answers.
