@@ -78,6 +78,17 @@ func (r *run) waitIdle(ctx context.Context) {
 	}).WithContext(ctx).Should(gomega.BeEmpty(), "the hub must come to rest")
 }
 
+// waitAnswers returns when the replica has written into the ledger how many objects its targets have, which it does once a minute at most.
+func (r *run) waitAnswers(ctx context.Context) {
+	last, changed := -1.0, time.Now()
+	r.Eventually(func() time.Duration {
+		if written := r.observe(ctx).requests(byKind)["control update configmaps"]; written != last {
+			last, changed = written, time.Now()
+		}
+		return time.Since(changed)
+	}).WithContext(ctx).WithPolling(time.Second).Should(gomega.BeNumerically(">", 70*time.Second), "the ledger must come to rest")
+}
+
 // activity returns the proxies' counts that are not idle requests.
 func activity(before, after map[string]fleet.RequestCounts) map[string]fleet.RequestCounts {
 	found := map[string]fleet.RequestCounts{}
@@ -93,6 +104,9 @@ func activity(before, after map[string]fleet.RequestCounts) map[string]fleet.Req
 func (r *run) measure(ctx context.Context) {
 	r.waitIdle(ctx)
 	r.finishStep(&r.measurements.Settled, "the hub is at rest")
+	if r.Sharded {
+		r.waitAnswers(ctx)
+	}
 	before := r.observe(ctx)
 	select {
 	case <-ctx.Done():

@@ -74,7 +74,12 @@ func TestScale(t *testing.T) {
 		figures = measured
 		write(t, figures)
 	})
-	g.Expect(figures.IdleCPU).To(BeNumerically("<", idleLimit), "processor time of a quiet hub, in cores")
+	limit := idleLimit
+	if *sharded {
+		// The only replica renews the Leases of all partitions every two seconds, too.
+		limit *= 2
+	}
+	g.Expect(figures.IdleCPU).To(BeNumerically("<", limit), "processor time of a quiet hub, in cores")
 	g.Expect(figures.StatusWrites()).To(BeNumerically("<=", moreWrites*float64(*targets)), "statuses written per minute")
 }
 

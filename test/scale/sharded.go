@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -127,17 +128,21 @@ func (r *run) editsDuring(ctx context.Context, all []*edited, do func()) map[str
 	return <-found
 }
 
-// awaitShares waits until each replica has a share of what one had alone.
+// awaitShares waits until no replica has more than an even share of the partitions, and together they have what one had alone.
 func (r *run) awaitShares(ctx context.Context, replicas []*installation.Hub, total float64) {
+	even := math.Ceil(partitions.Count / float64(len(replicas)))
 	r.Eventually(func(g gomega.Gomega) {
-		sum := 0.0
+		held, objects := 0.0, 0.0
 		for _, replica := range replicas {
-			share := r.cached(ctx, replica)
-			g.Expect(share).To(gomega.BeNumerically(">", 0))
-			sum += share
+			samples, err := replica.Metrics(ctx)
+			g.Expect(err).NotTo(gomega.HaveOccurred())
+			g.Expect(samples["synchub_partitions_held"]).To(gomega.BeNumerically("<=", even))
+			held += samples["synchub_partitions_held"]
+			objects += r.cached(ctx, replica)
 		}
-		g.Expect(sum).To(gomega.Equal(total))
-	}).WithContext(ctx).WithPolling(time.Second).Should(gomega.Succeed(), "what the replicas cache of targets")
+		g.Expect(held).To(gomega.BeEquivalentTo(partitions.Count))
+		g.Expect(objects).To(gomega.Equal(total))
+	}).WithContext(ctx).WithPolling(time.Second).Should(gomega.Succeed(), "even shares of the partitions")
 }
 
 var leases = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
