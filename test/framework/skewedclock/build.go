@@ -20,11 +20,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
@@ -51,7 +51,7 @@ func Build(ctx context.Context, program, path string, offset time.Duration) erro
 		return err
 	}
 	defer os.RemoveAll(folder) //nolint:errcheck // it is a temporary folder
-	overlay, err := writeOverlay(folder)
+	overlay, err := writeOverlay(ctx, folder)
 	if err != nil {
 		return err
 	}
@@ -65,8 +65,12 @@ func Build(ctx context.Context, program, path string, offset time.Duration) erro
 }
 
 // writeOverlay writes the changed file of the standard library, and the file that makes the compiler use it, whose path it returns.
-func writeOverlay(folder string) (string, error) {
-	original := filepath.Join(runtime.GOROOT(), "src", "time", "time.go")
+func writeOverlay(ctx context.Context, folder string) (string, error) {
+	goRoot, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the standard library: %w", err)
+	}
+	original := filepath.Join(string(bytes.TrimSpace(goRoot)), "src", "time", "time.go")
 	text, err := os.ReadFile(original)
 	if err != nil {
 		return "", err
@@ -75,13 +79,18 @@ func writeOverlay(folder string) (string, error) {
 	if !found || strings.Contains(after, readsClock) {
 		return "", fmt.Errorf("%s does not read the clock in one place, with %q", original, strings.TrimSpace(readsClock))
 	}
-	changed, overlay := filepath.Join(folder, "time.go"), filepath.Join(folder, "overlay.json")
-	if err := os.WriteFile(changed, []byte(before+readsClock+shiftsIt+after+declarations), 0o600); err != nil {
-		return "", err
-	}
-	encoded, err := json.Marshal(map[string]map[string]string{"Replace": {original: changed}})
+	encoded, err := json.Marshal(map[string]map[string]string{"Replace": {original: filepath.Join(folder, "time.go")}})
 	if err != nil {
 		return "", err
 	}
-	return overlay, os.WriteFile(overlay, encoded, 0o600)
+	files, err := os.OpenRoot(folder)
+	if err != nil {
+		return "", err
+	}
+	err = errors.Join(
+		files.WriteFile("time.go", []byte(before+readsClock+shiftsIt+after+declarations), 0o600),
+		files.WriteFile("overlay.json", encoded, 0o600),
+		files.Close(),
+	)
+	return filepath.Join(folder, "overlay.json"), err
 }
