@@ -90,7 +90,7 @@ func New(options Options) *Monitor {
 	if options.Group != "" {
 		prefix += "-" + options.Group
 	}
-	m.registry = peers.NewLeaseRegistry(announcer{options.Hosting, m, &sightings{}}, options.Namespace, prefix, options.Name, 0, options.Log)
+	m.registry = peers.NewLeaseRegistry(announcer{options.Hosting, m, &renewals{}}, options.Namespace, prefix, options.Name, 0, options.Log)
 	return m
 }
 
@@ -192,8 +192,8 @@ func (m *Monitor) mayAnnounce(ctx context.Context) error {
 type announcer struct {
 	client.Client
 	monitor *Monitor
-	// sightings are used by the goroutine of the registry only.
-	sightings *sightings
+	// renewals are used by the goroutine of the registry only.
+	renewals *renewals
 }
 
 // List implements [client.Client].
@@ -203,7 +203,7 @@ func (a announcer) List(ctx context.Context, list client.ObjectList, options ...
 	}
 	if leases, ok := list.(*coordinationv1.LeaseList); ok {
 		// The registry compares with the same clock.
-		a.sightings.correct(leases.Items, time.Now())
+		a.renewals.correct(leases.Items, time.Now())
 	}
 	return nil
 }

@@ -23,23 +23,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// sightings are when this replica saw the announcements of all replicas renewed. The registry compares the time in a Lease with the clock of
+// renewals are when this replica saw the announcements of all replicas renewed. The registry compares the time in a Lease with the clock of
 // its machine, as if all clocks were equal. A replica whose clock is ahead would seem to live for long after its end, and one whose clock is
 // behind would seem to have ended.
-type sightings struct {
+type renewals struct {
 	// listedAt is when the Leases were listed last; zero before.
 	listedAt time.Time
 	// byName has the Leases that there were then.
-	byName map[string]sighting
+	byName map[string]renewal
 }
 
-// sighting is when a Lease was renewed, as its holder wrote and as this replica saw.
-type sighting struct{ written, seen time.Time }
+// renewal is when a Lease was renewed, as its holder wrote and as this replica saw.
+type renewal struct{ written, seen time.Time }
 
 // correct writes into Leases, which were listed now, when this replica saw them renewed. That was after the list before. A Lease that this
 // replica has not seen before may be as old as its holder says, but not of the future.
-func (s *sightings) correct(leases []coordinationv1.Lease, now time.Time) {
-	byName := make(map[string]sighting, len(leases))
+func (s *renewals) correct(leases []coordinationv1.Lease, now time.Time) {
+	byName := make(map[string]renewal, len(leases))
 	for i := range leases {
 		renewed := leases[i].Spec.RenewTime
 		if renewed == nil {
@@ -47,7 +47,7 @@ func (s *sightings) correct(leases []coordinationv1.Lease, now time.Time) {
 		}
 		last, known := s.byName[leases[i].Name]
 		if !known || !last.written.Equal(renewed.Time) {
-			last = sighting{written: renewed.Time, seen: renewed.Time}
+			last = renewal{written: renewed.Time, seen: renewed.Time}
 			if known && last.seen.Before(s.listedAt) {
 				last.seen = s.listedAt
 			}

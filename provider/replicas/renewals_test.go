@@ -26,7 +26,7 @@ import (
 )
 
 // A replica lives as long as its Lease is renewed, whatever its clock says.
-func TestSightings(t *testing.T) {
+func TestRenewals(t *testing.T) {
 	start := time.Unix(1_000_000, 0)
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 	for name, holder := range map[string]struct {
@@ -41,7 +41,7 @@ func TestSightings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			var s sightings
+			var s renewals
 			for number, want := range holder.seen {
 				renewed := min(1+10*number, 21)
 				leases := []coordinationv1.Lease{
