@@ -44,6 +44,9 @@ const (
 	RetryPeriod = 2 * time.Second
 	// balanceInterval is how often a replica looks which partitions it should hold.
 	balanceInterval = 2 * time.Second
+	// takePeriod is how long the second replica for a partition leaves it to the first: that asks every [RetryPeriod], and the work for the
+	// partition may take [releaseTimeout] to stop before its Lease is released.
+	takePeriod = 20 * time.Second
 	// settlePeriod is how long a replica that has ended may seem to live: its announcement counts for 30 s after it was seen, up to 10 s
 	// late if clocks differ, and is read every 10 s.
 	settlePeriod = 55 * time.Second
@@ -81,13 +84,13 @@ type Partitions struct {
 	// division is that among the living. Only the goroutine of Start uses both.
 	living   []string
 	division division
-	// settle is [settlePeriod], except in tests.
-	settle time.Duration
+	// take is [takePeriod], and settle is [settlePeriod], except in tests.
+	take, settle time.Duration
 }
 
 // New returns Partitions that hold none yet.
 func New(options Options) *Partitions {
-	p := &Partitions{Options: options, settle: settlePeriod}
+	p := &Partitions{Options: options, take: takePeriod, settle: settlePeriod}
 	for number := range p.all {
 		p.all[number] = &partition{number: number, fence: fence.New(options.Clock), owner: p}
 	}
@@ -153,7 +156,7 @@ func (p *Partitions) balance(ctx context.Context) {
 
 // takenByFirst reports which partitions the first replica has taken, of those for which this one is the second and waits for that. It asks for
 // the Leases only if there are such partitions, which is for some seconds after a replica has come or gone. An error is repeated soon, and the
-// partitions can be taken after [settlePeriod] in any case.
+// partitions can be taken after [takePeriod] in any case.
 func (p *Partitions) takenByFirst(ctx context.Context, ranks [Count]int, now time.Time) (taken [Count]bool) {
 	if !slices.ContainsFunc(p.all[:], func(one *partition) bool { return ranks[one.number] == 1 && !one.maySucceed(now) }) {
 		return taken
@@ -215,7 +218,7 @@ type partition struct {
 	// candidacy is nil while this replica does not want the partition. Only the goroutine of Start uses it, secondTo and secondSince.
 	candidacy *candidacy
 	// secondTo is the replica that should hold the partition if this one is to take it when that one has ended, else empty. It is so since
-	// secondSince, which is [settlePeriod] ago, or longer, once that one has taken the partition.
+	// secondSince, which is [takePeriod] ago, or longer, once that one has taken the partition.
 	secondTo    string
 	secondSince time.Time
 
@@ -242,7 +245,7 @@ func (p *partition) heldFor(now time.Time) time.Duration {
 
 // maySucceed reports whether this replica may take the partition as the second: the first has taken it, or has had the time to.
 func (p *partition) maySucceed(now time.Time) bool {
-	return p.secondTo != "" && now.Sub(p.secondSince) >= p.owner.settle
+	return p.secondTo != "" && now.Sub(p.secondSince) >= p.owner.take
 }
 
 // observeFirst notes since when this replica is to take the partition if the first ends.
@@ -251,7 +254,7 @@ func (p *partition) observeFirst(rank int, isTakenByFirst bool, now time.Time) {
 	case rank != 1:
 		p.secondTo, p.secondSince = "", time.Time{}
 	case isTakenByFirst:
-		p.secondTo, p.secondSince = first, now.Add(-p.owner.settle)
+		p.secondTo, p.secondSince = first, now.Add(-p.owner.take)
 	case p.secondTo != first:
 		p.secondTo, p.secondSince = first, now
 	}

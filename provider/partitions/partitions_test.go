@@ -49,8 +49,8 @@ type fleet struct {
 	t      *testing.T
 	config *rest.Config
 
-	// settle is the period of all replicas.
-	settle time.Duration
+	// take and settle are the periods of all replicas.
+	take, settle time.Duration
 
 	lock   sync.Mutex
 	living []string
@@ -142,7 +142,7 @@ func (f *fleet) start(name string, living func() []string) *replica {
 		IsDivided: f.isDivided,
 		OnChange:  func(int) {}, Clock: clock.RealClock{}, Log: logr.Discard(),
 	})
-	r.settle = f.settle
+	r.take, r.settle = f.take, f.settle
 	var ctx context.Context
 	ctx, r.end = context.WithCancel(f.t.Context())
 	go func() { defer close(r.ended); _ = r.Start(ctx) }()
@@ -188,7 +188,7 @@ func (f *fleet) expectDivided(replicas ...*replica) {
 
 func TestPartitions(t *testing.T) {
 	tier.Thorough(t)
-	f := &fleet{WithT: NewWithT(t), t: t, config: suite.Target(t).Config, settle: 10 * time.Second}
+	f := &fleet{WithT: NewWithT(t), t: t, config: suite.Target(t).Config, take: 10 * time.Second, settle: 10 * time.Second}
 	f.believe("a", "b")
 	a, b := f.start("a", f.names), f.start("b", f.names)
 	f.expectDivided(a, b)
@@ -263,7 +263,7 @@ func TestPartitions(t *testing.T) {
 // until it sees that the first has taken the partition.
 func TestSecondSeesThatTheFirstHasTaken(t *testing.T) {
 	tier.Thorough(t)
-	f := &fleet{WithT: NewWithT(t), t: t, config: suite.Target(t).Config, settle: time.Hour}
+	f := &fleet{WithT: NewWithT(t), t: t, config: suite.Target(t).Config, take: time.Hour, settle: time.Hour}
 	f.believe("a", "b")
 	a, b := f.start("a", f.names), f.start("b", f.names)
 	f.expectDivided(a, b)
@@ -277,6 +277,17 @@ func TestSecondSeesThatTheFirstHasTaken(t *testing.T) {
 		}
 		g.Expect(b.Held()).To(Equal(Count))
 	}).WithTimeout(2 * time.Minute).WithPolling(20 * time.Millisecond).Should(Succeed())
+}
+
+// The first replica for half of the partitions has ended, and seems to live for an hour. The second takes them after the time that the first has
+// for it, and keeps them.
+func TestSecondTakesBeforeTheFirstIsForgotten(t *testing.T) {
+	tier.Thorough(t)
+	f := &fleet{WithT: NewWithT(t), t: t, config: suite.Target(t).Config, take: 5 * time.Second, settle: time.Hour}
+	f.believe("ended", "lives")
+	lives := f.start("lives", f.names)
+	f.Eventually(lives.Held).WithTimeout(time.Minute).Should(Equal(Count))
+	f.Consistently(lives.Held).WithTimeout(2 * f.take).Should(Equal(Count))
 }
 
 // A replica whose clock is five minutes off shows that in the Leases that it holds. Nobody believes it: a Lease is old if it was not renewed for
