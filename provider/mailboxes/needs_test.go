@@ -447,7 +447,7 @@ func TestSplicedWatch(t *testing.T) {
 	receive()
 	g.Expect(s.splice(ofMailbox(here, "late", "6"))).To(BeFalse())
 	g.Expect(s.splice(ofMailbox(there, "foreign", "6"))).To(BeFalse())
-	g.Expect(s.complete(here, 2)).To(BeFalse())
+	g.Expect(s.complete(here, 2)).To(MatchError(errWatchEnded))
 	g.Expect(s.begin(here, 3)).To(BeFalse())
 	s.Stop()
 	s.Stop()
@@ -459,6 +459,33 @@ func TestSplicedWatch(t *testing.T) {
 	forged.Object[listedVersionField] = "99"
 	g.Expect(restoreVersion(forged)).To(BeFalse())
 	g.Expect(forged.GetResourceVersion()).To(Equal("1"))
+}
+
+// The names of changed objects that are held while a mailbox is listed are bounded: its list is void if there are more, and only its own.
+func TestManyChangesWhileSplicing(t *testing.T) {
+	g := NewWithT(t)
+	source := watch.NewFake()
+	s := spliced(source, listOptionsAt("7"))
+	defer s.Stop()
+	g.Expect(s.begin(here, 1)).To(BeTrue())
+	g.Expect(s.begin(there, 1)).To(BeTrue())
+	go func() {
+		for number := range maxChanged + 1 {
+			source.Add(ofMailbox(here, fmt.Sprint(number), "8"))
+		}
+	}()
+	for range maxChanged + 1 {
+		<-s.ResultChan()
+	}
+	g.Expect(s.changed).To(HaveKeyWithValue(there, BeEmpty()))
+	g.Expect(s.changed).NotTo(HaveKey(here))
+	g.Expect(s.splice(ofMailbox(here, "0", "5"))).To(BeTrue(), "the other list goes on")
+	g.Expect(s.complete(here, 1)).To(MatchError(errManyChanges))
+	completed := make(chan error)
+	go func() { completed <- s.complete(there, 1) }()
+	g.Expect((<-s.ResultChan()).Object.(*unstructured.Unstructured).GetName()).To(Equal(endOfListName), "the object of the void list was not sent")
+	g.Expect(<-completed).NotTo(HaveOccurred())
+	g.Expect(s.begin(here, 1)).To(BeTrue(), "it is listed again")
 }
 
 // Nothing is spliced in while a watch lists, and a watch that nobody reads any more ends.

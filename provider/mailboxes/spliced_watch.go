@@ -17,6 +17,8 @@ limitations under the License.
 package mailboxes
 
 import (
+	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -45,11 +47,22 @@ type splicedWatch struct {
 	version string
 	// awaitsInitial is true until the initial events have ended.
 	awaitsInitial bool
-	// changed holds, for each mailbox that is being listed, the objects that events have named since.
+	// changed holds, for each mailbox that is being listed, the objects that events have named since, up to maxChanged of them.
 	changed map[logicalcluster.Name]map[types.NamespacedName]struct{}
 	// completed holds the readmission of each mailbox whose list was spliced in.
 	completed map[logicalcluster.Name]uint64
 }
+
+// maxChanged is how many objects of a mailbox may change while it is being listed. Their names are held until the list is complete; with more,
+// that would be as much as the mailbox's users like, so its list is void.
+const maxChanged = 10_000
+
+// These end a list that is void: it can be spliced only into the watch that there was when it began, and the names of objects that have changed
+// since must be known.
+var (
+	errWatchEnded  = errors.New("the watch has ended meanwhile")
+	errManyChanges = fmt.Errorf("more than %d objects have changed while they were listed", maxChanged)
+)
 
 // spliced returns a watch that began at a version, or with initial events.
 func spliced(source watch.Interface, options metav1.ListOptions) *splicedWatch {
@@ -101,8 +114,12 @@ func (s *splicedWatch) observe(event watch.Event) {
 	if len(s.changed) == 0 || event.Type == watch.Bookmark {
 		return
 	}
-	if changed, isListed := s.changed[mailboxOf(object)]; isListed {
+	mailbox := mailboxOf(object)
+	if changed, isListed := s.changed[mailbox]; isListed {
 		changed[types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}] = struct{}{}
+		if len(changed) > maxChanged {
+			delete(s.changed, mailbox)
+		}
 	}
 }
 
@@ -143,15 +160,18 @@ func (s *splicedWatch) splice(listed *unstructured.Unstructured) bool {
 	return s.send(watch.Event{Type: watch.Added, Object: s.atVersion(listed)})
 }
 
-// complete is called when all objects of a mailbox were spliced in, and sends the marker. It returns false if the watch has ended.
-func (s *splicedWatch) complete(mailbox logicalcluster.Name, readmission uint64) bool {
+// complete is called when all objects of a mailbox were spliced in, and sends the marker. It returns errWatchEnded, or errManyChanges.
+func (s *splicedWatch) complete(mailbox logicalcluster.Name, readmission uint64) error {
 	s.lock.Lock()
 	defer s.lock.Unlock()
+	if _, isListed := s.changed[mailbox]; !isListed {
+		return fmt.Errorf("%w of mailbox %s", errManyChanges, mailbox)
+	}
 	if !s.send(watch.Event{Type: watch.Added, Object: s.atVersion(newEndOfList(mailbox, readmission).current.Load())}) {
-		return false
+		return errWatchEnded
 	}
 	s.completed[mailbox] = readmission
-	return true
+	return nil
 }
 
 // end is called when the list of mailboxes is complete, or has failed.

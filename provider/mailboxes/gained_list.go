@@ -59,9 +59,6 @@ func (w *wildcardInformer) listGained() error {
 	return failed
 }
 
-// errWatchEnded ends a list that is void, because it can be spliced only into the watch that there was when it began.
-var errWatchEnded = errors.New("the watch has ended meanwhile")
-
 // spliceList lists the objects of one mailbox, or of all if the name is empty. It splices those of mailboxes that wait since their
 // readmissions, and a marker for each, into the watch. If that fails, they go on waiting.
 func (w *wildcardInformer) spliceList(only logicalcluster.Name, waiting map[logicalcluster.Name]uint64) error {
@@ -91,12 +88,11 @@ func (w *wildcardInformer) spliceList(only logicalcluster.Name, waiting map[logi
 	if err != nil && !isUnserved {
 		return err
 	}
+	var failed error
 	for mailbox, readmission := range waiting {
-		if !stream.complete(mailbox, readmission) {
-			return errWatchEnded
-		}
+		failed = errors.Join(failed, stream.complete(mailbox, readmission))
 	}
-	return nil
+	return failed
 }
 
 // ignores reports whether an entry of the informer's queue must not reach the cache: its mailbox has become foreign since, or was gained
