@@ -120,6 +120,11 @@ func TestAnAgentOfAnotherClusterWaits(t *testing.T) {
 	if _, err := other.claim(t.Context(), start.Add(claimPeriod)); err != nil {
 		t.Errorf("the first agent is gone: %v", err)
 	}
+	expected := newReporter(mailbox, "second")
+	expected.expected = "second"
+	if _, err := expected.claim(t.Context(), start.Add(claimPeriod/2)); err != nil {
+		t.Errorf("the first agent is in a cluster that nobody has confirmed: %v", err)
+	}
 	// The clock of the second may be behind. Its reports must still be newer.
 	if err := other.write(t.Context(), &assignment.Report{Cluster: "second"}, start.Add(-time.Hour)); err != nil {
 		t.Fatal(err)
@@ -226,6 +231,35 @@ func TestAnAssignmentThatWasPutBackIsRefused(t *testing.T) {
 		if err := r.readAssignment(t.Context()); errors.Is(err, ErrRestart) == refused || (r.problem != "") != refused {
 			t.Errorf("sequence %d: got %v, and the problem %q", sequence, err, r.problem)
 		}
+	}
+}
+
+func TestAnAgentLearnsWhichClusterIsExpected(t *testing.T) {
+	mailbox := newMailbox()
+	r, stored := newRunner(t, mailbox, 3, "kube-*")
+	assigned, err := openAssignment(r.Credentials, stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Its rules are in force.
+	r.inForce = assigned
+	assigned.Cluster = "second"
+	content, seal, err := assignment.SealAssignment(ownership.NewSealer(key), assigned)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored.BinaryData[assignment.AssignmentKey], stored.Data[assignment.SealKey] = content, seal
+	if err := r.assigned.GetStore().Add(stored); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.ledger.Update(t.Context(), "uid", func(entry *ledger.Entry) { entry.Cluster = ledger.Cluster{ID: "first", Server: "here"} }); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.readAssignment(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.ledger.Get("uid").Cluster; got != (ledger.Cluster{ID: "second"}) || r.reports.expected != "second" {
+		t.Errorf("got %+v", got)
 	}
 }
 

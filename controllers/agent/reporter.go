@@ -57,6 +57,8 @@ type reporter struct {
 
 	// lease is as it was read or written last, nil if it must be read.
 	lease *coordinationv1.Lease
+	// expected is the cluster that the SyncTarget stands for by the last assignment; empty before an agent has synced.
+	expected string
 	// last is the last report, written at lastAt. sequence is the highest one so far.
 	last     *assignment.Report
 	lastAt   time.Time
@@ -64,7 +66,7 @@ type reporter struct {
 }
 
 // claim reads the Lease, and returns the last report; nil if there is none. The error is [ErrOtherCluster] while an agent in another
-// cluster reports.
+// cluster reports. The expected cluster need not wait for that: the other agent syncs nothing.
 func (r *reporter) claim(ctx context.Context, now time.Time) (*assignment.Report, error) {
 	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), requestTimeout)
 	defer cancel()
@@ -78,7 +80,7 @@ func (r *reporter) claim(ctx context.Context, now time.Time) (*assignment.Report
 		last = nil
 	}
 	if last != nil {
-		if last.Cluster != r.cluster && now.Sub(time.UnixMilli(last.Sequence)) < claimPeriod {
+		if last.Cluster != r.cluster && r.expected != r.cluster && now.Sub(time.UnixMilli(last.Sequence)) < claimPeriod {
 			return nil, ErrOtherCluster
 		}
 		r.sequence = max(r.sequence, last.Sequence)

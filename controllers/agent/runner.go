@@ -156,7 +156,7 @@ func (r *runner) makeClients() error {
 	if r.own, err = newCoreClient(r.Target); err != nil {
 		return err
 	}
-	r.reports = &reporter{leases: leases.Leases(assignment.Namespace), sealer: r.sealer, mailbox: r.Credentials.Mailbox, syncTarget: r.first.SyncTarget.UID}
+	r.reports = &reporter{leases: leases.Leases(assignment.Namespace), sealer: r.sealer, mailbox: r.Credentials.Mailbox, syncTarget: r.first.SyncTarget.UID, expected: r.first.Cluster}
 	r.assigned = cache.NewSharedIndexInformer(
 		cache.NewListWatchFromClient(core.RESTClient(), "configmaps", assignment.Namespace, fields.OneTermEqualSelector(metav1.ObjectNameField, assignment.ConfigMap)),
 		&corev1.ConfigMap{}, 0, cache.Indexers{})
@@ -265,10 +265,13 @@ func (r *runner) readAssignment(ctx context.Context) error {
 	}
 	if err := r.ledger.Update(ctx, next.SyncTarget.UID, func(entry *ledger.Entry) {
 		entry.Name, entry.Inventory, entry.Mailbox, entry.Assignment = next.SyncTarget.Name, next.SyncTarget.Inventory, next.Mailbox, next.Sequence
+		if next.Cluster != "" && next.Cluster != entry.Cluster.ID {
+			entry.Cluster = ledger.Cluster{ID: next.Cluster}
+		}
 	}); err != nil {
 		return err
 	}
-	r.problem = ""
+	r.problem, r.reports.expected = "", next.Cluster
 	if r.inForce == nil || r.inForce.Sequence != next.Sequence {
 		r.publish(next)
 	}

@@ -167,7 +167,7 @@ func (a *agentState) refuse(err error) {
 
 // talkToAgent writes the assignment and reads the report. It returns a problem that the status shows; the error is one of kcp.
 func (c *Controller) talkToAgent(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget,
-	located logicalcluster.Name, state *targetState,
+	located logicalcluster.Name, state *syncTargetState,
 ) (*credentialsError, error) {
 	key, problem, err := c.kubeconfig(ctx, inventory, syncTarget, state)
 	if err != nil || problem != nil {
@@ -191,6 +191,9 @@ func (c *Controller) talkToAgent(ctx context.Context, request mcreconcile.Reques
 	if err := c.readReport(ctx, mailbox, sealer, syncTarget, located, state); err != nil {
 		return nil, err
 	}
+	if err := c.recordAgentCluster(ctx, request, syncTarget, state); err != nil {
+		return nil, err
+	}
 	if err := c.readCopies(ctx, mailbox, sealer, syncTarget, located, state); err != nil {
 		return nil, err
 	}
@@ -202,7 +205,7 @@ func (c *Controller) talkToAgent(ctx context.Context, request mcreconcile.Reques
 }
 
 // readReport reads the report of the agent.
-func (c *Controller) readReport(ctx context.Context, mailbox *agentMailbox, sealer *ownership.Sealer, syncTarget *edgev2alpha1.SyncTarget, located logicalcluster.Name, state *targetState) error {
+func (c *Controller) readReport(ctx context.Context, mailbox *agentMailbox, sealer *ownership.Sealer, syncTarget *edgev2alpha1.SyncTarget, located logicalcluster.Name, state *syncTargetState) error {
 	text, seal, err := mailbox.getReport(ctx)
 	if err != nil {
 		return err
@@ -216,7 +219,7 @@ func (c *Controller) readReport(ctx context.Context, mailbox *agentMailbox, seal
 }
 
 // acceptReport takes a report into the state. One that was not sealed with the key, or is older than one that was read, is as none.
-func (c *Controller) acceptReport(ctx context.Context, sealer *ownership.Sealer, text, seal string, syncTarget *edgev2alpha1.SyncTarget, located logicalcluster.Name, state *targetState) {
+func (c *Controller) acceptReport(ctx context.Context, sealer *ownership.Sealer, text, seal string, syncTarget *edgev2alpha1.SyncTarget, located logicalcluster.Name, state *syncTargetState) {
 	report, err := assignment.OpenReport(sealer, located.String(), text, seal)
 	if err != nil || report.SyncTarget != syncTarget.UID {
 		log.FromContext(ctx).V(1).Info("ignoring a report that is not the agent's", "syncTarget", syncTarget.Name, "error", fmt.Sprint(err))
@@ -235,8 +238,27 @@ func (c *Controller) acceptReport(ctx context.Context, sealer *ownership.Sealer,
 	}
 }
 
+// recordAgentCluster records in the ledger which cluster the agent syncs: the first one, or one that an operator has confirmed since. The agent
+// learns of it by its assignment.
+func (c *Controller) recordAgentCluster(ctx context.Context, request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, state *syncTargetState) error {
+	report := state.agent.report
+	if report == nil || report.Cluster == "" {
+		return nil
+	}
+	known := c.Ledger.Get(syncTarget.UID).Cluster.ID
+	isFirst := known == "" && meta.IsStatusConditionTrue(report.Status.Conditions, edgev2alpha1.ConditionHeartbeatHealthy)
+	isConfirmed := known != report.Cluster && syncTarget.Annotations[edgev2alpha1.AnnotationConfirmedCluster] == report.Cluster
+	if !isFirst && !isConfirmed {
+		return nil
+	}
+	return c.Ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) {
+		entry.Name, entry.Inventory = syncTarget.Name, string(request.ClusterName)
+		entry.ConfirmCluster(ledger.Cluster{ID: report.Cluster}, c.Clock.Now())
+	})
+}
+
 // readCopies reads the states of the copies if the report says that there are newer ones.
-func (c *Controller) readCopies(ctx context.Context, mailbox *agentMailbox, sealer *ownership.Sealer, syncTarget *edgev2alpha1.SyncTarget, located logicalcluster.Name, state *targetState) error {
+func (c *Controller) readCopies(ctx context.Context, mailbox *agentMailbox, sealer *ownership.Sealer, syncTarget *edgev2alpha1.SyncTarget, located logicalcluster.Name, state *syncTargetState) error {
 	report := state.agent.report
 	if c.Agents.Copies == nil || report == nil || report.Copies <= state.agent.copies {
 		return nil
@@ -264,7 +286,7 @@ func (a *agentState) refusesAssignment() bool {
 
 // writeAssignment writes the assignment if it changed, if the agent does not use it, and now and then.
 func (c *Controller) writeAssignment(ctx context.Context, request mcreconcile.Request, mailbox *agentMailbox, sealer *ownership.Sealer,
-	syncTarget *edgev2alpha1.SyncTarget, located logicalcluster.Name, rules assignment.Rules, rulesVersion int64, state *targetState,
+	syncTarget *edgev2alpha1.SyncTarget, located logicalcluster.Name, rules assignment.Rules, rulesVersion int64, state *syncTargetState,
 ) error {
 	annotations := inventories.ParameterAnnotations(syncTarget)
 	if confirmed := syncTarget.Annotations[edgev2alpha1.AnnotationConfirmedCluster]; confirmed != "" {
@@ -276,7 +298,7 @@ func (c *Controller) writeAssignment(ctx context.Context, request mcreconcile.Re
 	}
 	desired := &assignment.Assignment{
 		Hub: c.Sync.Hub, Mailbox: located.String(), BindingSelector: c.Agents.BindingSelector, Mode: agentModeOf(syncTarget),
-		ProtectedNamespaces: c.Sync.ProtectedNamespaces,
+		ProtectedNamespaces: c.Sync.ProtectedNamespaces, Cluster: c.Ledger.Get(syncTarget.UID).Cluster.ID,
 		SyncTarget: assignment.SyncTarget{
 			Name: syncTarget.Name, UID: syncTarget.UID, Generation: syncTarget.Generation, Inventory: string(request.ClusterName),
 			Labels: syncTarget.Labels, Annotations: annotations, Spec: syncTarget.Spec,
@@ -325,7 +347,7 @@ func hashOf(desired *assignment.Assignment, rulesVersion int64, sealer *ownershi
 
 // agentHealth says whether the agent reports, as a condition HeartbeatHealthy. isKnown is false while the hub has just started and
 // cannot know it.
-func (c *Controller) agentHealth(syncTarget *edgev2alpha1.SyncTarget, state *targetState) (condition metav1.Condition, isKnown bool) {
+func (c *Controller) agentHealth(syncTarget *edgev2alpha1.SyncTarget, state *syncTargetState) (condition metav1.Condition, isKnown bool) {
 	condition = metav1.Condition{Type: edgev2alpha1.ConditionHeartbeatHealthy, Status: metav1.ConditionFalse, ObservedGeneration: syncTarget.Generation}
 	agent, now := &state.agent, c.Clock.Now()
 	switch {
@@ -359,7 +381,7 @@ var reportedConditions = []string{
 }
 
 // setAgentStatus sets the status from the last report of the agent. It claims nothing that the agent has not said lately.
-func (c *Controller) setAgentStatus(syncTarget *edgev2alpha1.SyncTarget, located logicalcluster.Name, problem *credentialsError, state *targetState) {
+func (c *Controller) setAgentStatus(syncTarget *edgev2alpha1.SyncTarget, located logicalcluster.Name, problem *credentialsError, state *syncTargetState) {
 	status := &syncTarget.Status
 	heartbeat, isKnown := c.agentHealth(syncTarget, state)
 	if !isKnown && problem == nil && meta.FindStatusCondition(status.Conditions, edgev2alpha1.ConditionHeartbeatHealthy) != nil {
@@ -407,7 +429,7 @@ func (c *Controller) setAgentStatus(syncTarget *edgev2alpha1.SyncTarget, located
 }
 
 // applyReport copies the report of the agent into the status, once per heartbeat interval or when a condition changes.
-func (c *Controller) applyReport(syncTarget *edgev2alpha1.SyncTarget, state *targetState) {
+func (c *Controller) applyReport(syncTarget *edgev2alpha1.SyncTarget, state *syncTargetState) {
 	status, reported := &syncTarget.Status, &state.agent.report.Status
 	changed := false
 	for _, kind := range reportedConditions {
@@ -463,7 +485,7 @@ func (c *Controller) reconcileAgentDelete(ctx context.Context, request mcreconci
 }
 
 // deletingHealth returns the condition HeartbeatHealthy of a SyncTarget that is being deleted.
-func (c *Controller) deletingHealth(syncTarget *edgev2alpha1.SyncTarget, problem *credentialsError, state *targetState) metav1.Condition {
+func (c *Controller) deletingHealth(syncTarget *edgev2alpha1.SyncTarget, problem *credentialsError, state *syncTargetState) metav1.Condition {
 	health, _ := c.agentHealth(syncTarget, state)
 	if health.Reason == "" {
 		health.Status, health.Reason, health.Message = metav1.ConditionUnknown, ReasonStarting, "The hub is reading what the agent reports."

@@ -55,7 +55,7 @@ type agentFixture struct {
 	*Controller
 	clock      *clocktesting.FakeClock
 	syncTarget *edgev2alpha1.SyncTarget
-	state      *targetState
+	state      *syncTargetState
 }
 
 func newAgentFixture() *agentFixture {
@@ -63,7 +63,7 @@ func newAgentFixture() *agentFixture {
 	syncTarget := &edgev2alpha1.SyncTarget{Spec: edgev2alpha1.SyncTargetSpec{Mode: edgev2alpha1.SyncModeAgent}}
 	syncTarget.Name, syncTarget.UID, syncTarget.Generation = "edge", "uid", 1
 	meta.SetStatusCondition(&syncTarget.Status.Conditions, metav1.Condition{Type: edgev2alpha1.ConditionMailboxReady, Status: metav1.ConditionTrue, Reason: "Ready"})
-	return &agentFixture{NewController(Options{Clock: clock}), clock, syncTarget, &targetState{since: clock.Now(), agent: agentState{leaseRead: true}}}
+	return &agentFixture{NewController(Options{Clock: clock}), clock, syncTarget, &syncTargetState{since: clock.Now(), agent: agentState{leaseRead: true}}}
 }
 
 // receive lets the hub read a report.
@@ -138,7 +138,7 @@ func TestRestartedHubKeepsTheStatusOfAgents(t *testing.T) {
 	f := newAgentFixture()
 	f.receive(t, healthyReport(f.clock.Now()), 1)
 	f.expect(t, metav1.ConditionTrue, ReasonReady)
-	f.state = &targetState{since: f.clock.Now()}
+	f.state = &syncTargetState{since: f.clock.Now()}
 	// It cannot read the Lease before it knows the rules.
 	f.expect(t, metav1.ConditionTrue, ReasonReady)
 	skewed := healthyReport(f.clock.Now().Add(time.Hour))
@@ -156,7 +156,7 @@ func TestStatusOfAgentsIsKeptForABoundedTime(t *testing.T) {
 	f := newAgentFixture()
 	f.receive(t, healthyReport(f.clock.Now()), 1)
 	f.expect(t, metav1.ConditionTrue, ReasonReady)
-	f.state = &targetState{since: f.clock.Now()}
+	f.state = &syncTargetState{since: f.clock.Now()}
 	f.clock.Step(agentSilentAfter)
 	f.expect(t, metav1.ConditionUnknown, ReasonAgentNotSeen)
 }
@@ -187,7 +187,7 @@ func TestRefusedReportIsAProblem(t *testing.T) {
 }
 
 func TestForgedHub(t *testing.T) {
-	state := &targetState{}
+	state := &syncTargetState{}
 	for i, shown := range []string{"former", "own", "former"} {
 		if state.isForgedHub(shown, "own") {
 			t.Errorf("%d: %s is taken for forged", i, shown)
@@ -453,6 +453,44 @@ func TestAnotherClusterOfAnAgentCanBeConfirmed(t *testing.T) {
 	f.expect(t, metav1.ConditionTrue, ReasonReady)
 	if f.syncTarget.Status.ObservedClusterID != "" {
 		t.Errorf("there is nothing to confirm any more: %+v", f.syncTarget.Status)
+	}
+}
+
+// Another cluster that gets the agent's manifest syncs and cleans up nothing until an operator has confirmed it.
+func TestAgentIsExpectedInTheClusterThatWasSynced(t *testing.T) {
+	f := newMailboxFixture()
+	report := func(cluster string, up metav1.ConditionStatus) {
+		t.Helper()
+		f.clock.Step(time.Second)
+		report := healthyReport(f.clock.Now())
+		report.Cluster = cluster
+		meta.FindStatusCondition(report.Status.Conditions, edgev2alpha1.ConditionHeartbeatHealthy).Status = up
+		f.receive(t, report, 1)
+		if err := f.recordAgentCluster(t.Context(), mcreconcile.Request{ClusterName: "inventory"}, f.syncTarget, f.state); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.write(t); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		cluster   string
+		up        metav1.ConditionStatus
+		confirmed string
+		want      string
+	}{
+		{"restored", metav1.ConditionFalse, "", ""},
+		{"first", metav1.ConditionTrue, "", "first"},
+		{"second", metav1.ConditionTrue, "", "first"},
+		{"second", metav1.ConditionFalse, "third", "first"},
+		{"second", metav1.ConditionFalse, "second", "second"},
+		{"first", metav1.ConditionTrue, "second", "second"},
+	} {
+		f.syncTarget.Annotations = map[string]string{edgev2alpha1.AnnotationConfirmedCluster: step.confirmed}
+		report(step.cluster, step.up)
+		if got := f.stored(t).Cluster; got != step.want {
+			t.Errorf("%+v: the agent is expected in %q", step, got)
+		}
 	}
 }
 

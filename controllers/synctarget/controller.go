@@ -124,7 +124,7 @@ type Controller struct {
 	requests map[types.UID]mcreconcile.Request
 	uids     map[mcreconcile.Request]types.UID
 	// states holds the state of those SyncTargets.
-	states map[types.UID]*targetState
+	states map[types.UID]*syncTargetState
 	// prepared holds the SyncTargets that were reconciled before this replica led. They are reconciled again when it does.
 	prepared map[mcreconcile.Request]struct{}
 	// schemaSources are the SyncTargets to whose clusters this replica connects to read schemas, although another one may hold them.
@@ -138,7 +138,7 @@ func NewController(options Options) *Controller {
 		readSecret: readSecret,
 		requests:   map[types.UID]mcreconcile.Request{},
 		uids:       map[mcreconcile.Request]types.UID{},
-		states:     map[types.UID]*targetState{},
+		states:     map[types.UID]*syncTargetState{},
 		drains:     map[types.UID]*drainRun{},
 		cleanedUp:  map[types.UID]bool{},
 		prepared:   map[mcreconcile.Request]struct{}{},
@@ -337,7 +337,7 @@ func (c *Controller) reportQuotaExceeded(ctx context.Context, inventory cluster.
 	stored := syncTarget.DeepCopy()
 	view := statusView{now: c.Clock.Now()}
 	view.problem = &credentialsError{mailbox.ReasonTooManyMailboxes, c.Mailboxes.Quota.ExceededMessage()}
-	view.apply(syncTarget, &targetState{since: view.now})
+	view.apply(syncTarget, &syncTargetState{since: view.now})
 	if apiequality.Semantic.DeepEqual(stored.Status, syncTarget.Status) {
 		return reconcile.Result{}, nil
 	}
@@ -412,7 +412,7 @@ func (c *Controller) track(request mcreconcile.Request, uid types.UID) {
 	}
 	setInfo(uid, request)
 	if c.states[uid] == nil {
-		c.states[uid] = &targetState{since: c.Clock.Now()}
+		c.states[uid] = &syncTargetState{since: c.Clock.Now()}
 	}
 	c.lock.Unlock()
 	if ok && previous != uid {

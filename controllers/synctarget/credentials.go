@@ -44,7 +44,7 @@ func (p *credentialsError) Error() string { return p.message }
 
 // connect returns the connection for the credentials of the SyncTarget, or says why there is none. It closes the existing
 // connection if the credentials are missing or refused, because that connection's credentials are no longer the SyncTarget's.
-func (c *Controller) connect(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, state *targetState) (*targets.Connection, *credentialsError, error) {
+func (c *Controller) connect(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, state *syncTargetState) (*targets.Connection, *credentialsError, error) {
 	content, problem, err := c.kubeconfig(ctx, inventory, syncTarget, state)
 	if err != nil {
 		return nil, nil, err
@@ -66,7 +66,7 @@ func (c *Controller) connect(ctx context.Context, inventory cluster.Cluster, syn
 	return connection, nil, nil
 }
 
-func (c *Controller) kubeconfig(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, state *targetState) ([]byte, *credentialsError, error) {
+func (c *Controller) kubeconfig(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, state *syncTargetState) ([]byte, *credentialsError, error) {
 	reference := secretReferenceOf(syncTarget)
 	if reference == nil {
 		return nil, &credentialsError{ReasonCredentialsMissing, "Set spec.kubeconfigSecretRef to a Secret of this workspace that holds the cluster's kubeconfig."}, nil
@@ -97,7 +97,7 @@ func notAllowedMessage(secret *corev1.Secret, syncTarget *edgev2alpha1.SyncTarge
 
 // getSecret returns the trimmed Secret that reference names. The cache holds Secrets without their content. So
 // getSecret reads from kcp when the cache shows another version, and once after each refusal of the credentials by the target.
-func (c *Controller) getSecret(ctx context.Context, inventory cluster.Cluster, reference *edgev2alpha1.SecretReference, state *targetState) (*corev1.Secret, error) {
+func (c *Controller) getSecret(ctx context.Context, inventory cluster.Cluster, reference *edgev2alpha1.SecretReference, state *syncTargetState) (*corev1.Secret, error) {
 	key := types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name}
 	cached := inventories.SecretMetadata()
 	if err := inventory.GetClient().Get(ctx, key, cached); err != nil {
@@ -126,7 +126,7 @@ func (c *Controller) getSecret(ctx context.Context, inventory cluster.Cluster, r
 }
 
 // cachedSecret returns the Secret as it was read from kcp, nil if the cache shows a later version of it.
-func (s *targetState) cachedSecret(cached *metav1.PartialObjectMetadata, key string) *corev1.Secret {
+func (s *syncTargetState) cachedSecret(cached *metav1.PartialObjectMetadata, key string) *corev1.Secret {
 	if s.secret == nil || s.secret.UID != cached.UID {
 		return nil
 	}

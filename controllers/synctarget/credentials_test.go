@@ -91,7 +91,7 @@ func TestASecretIsUsedOnlyForThoseItNames(t *testing.T) {
 			controller.readSecret = func(context.Context, cluster.Cluster, types.NamespacedName) (*corev1.Secret, error) {
 				return inventory.secret, nil
 			}
-			kubeconfig, problem, err := controller.kubeconfig(t.Context(), inventory, syncTarget, &targetState{})
+			kubeconfig, problem, err := controller.kubeconfig(t.Context(), inventory, syncTarget, &syncTargetState{})
 			if err != nil {
 				t.Fatal(err)
 			}

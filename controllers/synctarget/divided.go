@@ -144,7 +144,7 @@ func (c *Controller) onPartitionChanged(queue requestQueue, partition int) {
 	now := c.Clock.Now()
 	for syncTarget, request := range c.requests {
 		if isAgent := c.states[syncTarget] != nil && c.states[syncTarget].isAgent; partitions.Of(syncTarget) == partition && !isAgent {
-			c.states[syncTarget] = &targetState{since: now}
+			c.states[syncTarget] = &syncTargetState{since: now}
 			queue.Add(request)
 		}
 	}

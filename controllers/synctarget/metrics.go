@@ -86,7 +86,7 @@ func collectConditions(running []*Controller, metrics chan<- prometheus.Metric) 
 }
 
 // setConditions notes the conditions of a SyncTarget for the metric.
-func (c *Controller) setConditions(state *targetState, conditions []metav1.Condition) {
+func (c *Controller) setConditions(state *syncTargetState, conditions []metav1.Condition) {
 	measured := measure(conditions)
 	c.lock.Lock()
 	defer c.lock.Unlock()

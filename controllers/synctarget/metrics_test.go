@@ -75,7 +75,7 @@ func TestConditionStates(t *testing.T) {
 	defer runningControllers.Add(controller)()
 	targetlabels.Set("uid", "florin", "workspace")
 	defer targetlabels.Forget("uid")
-	state := &targetState{}
+	state := &syncTargetState{}
 	controller.states["uid"] = state
 	controller.setConditions(state, []metav1.Condition{
 		{Type: edgev2alpha1.ConditionReady, Status: metav1.ConditionFalse}, {Type: edgev2alpha1.ConditionDrained, Status: metav1.ConditionTrue},

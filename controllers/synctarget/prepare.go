@@ -117,7 +117,7 @@ func (c *Controller) onElected(queue requestQueue) {
 	}
 	now := c.Clock.Now()
 	for uid, state := range c.states {
-		c.states[uid] = &targetState{since: now, secret: state.secret, supersededVersion: state.supersededVersion}
+		c.states[uid] = &syncTargetState{since: now, secret: state.secret, supersededVersion: state.supersededVersion}
 	}
 	for request := range c.prepared {
 		queue.Add(request)

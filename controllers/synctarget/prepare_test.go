@@ -81,7 +81,7 @@ func TestAllIsReconciledWhenTheReplicaLeads(t *testing.T) {
 	}
 	secret := &corev1.Secret{}
 	controller.track(request("florin"), "f1")
-	controller.states["f1"] = &targetState{since: time.Unix(1, 0), secret: secret, supersededVersion: "7", conflictSeen: true, restartTrust: &restartTrust{}}
+	controller.states["f1"] = &syncTargetState{since: time.Unix(1, 0), secret: secret, supersededVersion: "7", conflictSeen: true, restartTrust: &restartTrust{}}
 	for _, name := range []string{"florin", "florin", "gone"} {
 		controller.markPrepared(request(name))
 	}
@@ -93,7 +93,7 @@ func TestAllIsReconciledWhenTheReplicaLeads(t *testing.T) {
 	controller.onElected(queue)
 	g.Expect(queue.Len()).To(Equal(1))
 	g.Expect(next()).To(Equal("florin"))
-	g.Expect(controller.states["f1"]).To(Equal(&targetState{since: clock.Now(), secret: secret, supersededVersion: "7"}))
+	g.Expect(controller.states["f1"]).To(Equal(&syncTargetState{since: clock.Now(), secret: secret, supersededVersion: "7"}))
 
 	// One whose preparation began before, and ends after.
 	controller.markPrepared(request("guilder"))

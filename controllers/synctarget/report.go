@@ -65,7 +65,7 @@ type observedState struct {
 }
 
 // updateStatus writes the status if it changed. A healthy target's heartbeat, with its counts, changes once per heartbeatInterval.
-func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, observed observedState, state *targetState) (reconcile.Result, error) {
+func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, observed observedState, state *syncTargetState) (reconcile.Result, error) {
 	stored := syncTarget.DeepCopy()
 	view := c.newView(syncTarget, observed)
 	result := reconcile.Result{RequeueAfter: view.apply(syncTarget, state)}
@@ -150,7 +150,7 @@ type statusView struct {
 }
 
 // apply sets the status. It returns when the status must be computed again without an event, zero if never.
-func (v statusView) apply(syncTarget *edgev2alpha1.SyncTarget, state *targetState) (requeueAfter time.Duration) {
+func (v statusView) apply(syncTarget *edgev2alpha1.SyncTarget, state *syncTargetState) (requeueAfter time.Duration) {
 	status := &syncTarget.Status
 	health := withTokenExpiry(v.health, v.token, v.hasToken, syncTarget.Name, v.now.Add(v.clockSkew))
 	heartbeat := heartbeatCondition(health, v.problem)

@@ -169,7 +169,7 @@ func (w *testEnv) goesByTheTargetsClock(t *testing.T) {
 			token, _ := connection.Token()
 			now := testclock.NewFakeClock(token.IssuedAt.Add(off + 5*time.Minute))
 			controller := NewController(Options{Registry: there.registry, Sync: syncmanager.New(syncmanager.Options{}), Ledger: ledger.New(ledger.Options{}), Clock: now})
-			before, state := there.secret(name), &targetState{}
+			before, state := there.secret(name), &syncTargetState{}
 			controller.renewToken(t.Context(), there, syncTarget, connection, state)
 			g.Expect(there.secret(name).ResourceVersion).To(Equal(before.ResourceVersion), "it is not due")
 			now.SetTime(token.ExpiresAt.Add(off - 3*time.Minute))
@@ -180,7 +180,7 @@ func (w *testEnv) goesByTheTargetsClock(t *testing.T) {
 }
 
 // renew renews a token, and returns once the target has answered.
-func (w *testEnv) renew(controller *Controller, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, state *targetState) {
+func (w *testEnv) renew(controller *Controller, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, state *syncTargetState) {
 	w.Helper()
 	NewWithT(w).Eventually(func() time.Time {
 		controller.renewToken(w.Context(), w, syncTarget, connection, state)
@@ -193,7 +193,7 @@ func (w *testEnv) renewsInTime(t *testing.T, controller *Controller, now *testcl
 	syncTarget, connection := w.account("renews", true)
 	token, ok := connection.Token()
 	g.Expect(ok).To(BeTrue())
-	before, state := w.secret("renews"), &targetState{}
+	before, state := w.secret("renews"), &syncTargetState{}
 
 	now.SetTime(token.IssuedAt.Add(5 * time.Minute))
 	controller.renewToken(t.Context(), w, syncTarget, connection, state)
@@ -238,7 +238,7 @@ func (w *testEnv) overwritesNothing(t *testing.T, controller *Controller, now *t
 	// The cache still shows the version that the hub has read, although another client has changed the Secret.
 	w.behind = w.secret("conflicts")
 	defer func() { w.behind = nil }()
-	state := &targetState{}
+	state := &syncTargetState{}
 	_, err := controller.getSecret(t.Context(), w, secretReferenceOf(syncTarget), state)
 	g.Expect(err).NotTo(HaveOccurred())
 	changed := w.behind.DeepCopy()
@@ -256,7 +256,7 @@ func (w *testEnv) saysWhatIsMissing(t *testing.T, controller *Controller, now *t
 	g := NewWithT(t)
 	syncTarget, connection := w.account("may-not", false)
 	token, _ := connection.Token()
-	before, state := w.secret("may-not"), &targetState{}
+	before, state := w.secret("may-not"), &syncTargetState{}
 	now.SetTime(token.ExpiresAt.Add(-3 * time.Minute))
 	w.renew(controller, syncTarget, connection, state)
 	g.Expect(state.renewal.problem).To(ContainSubstring("allow its ServiceAccount default/may-not to create serviceaccounts/token for itself"))

@@ -53,7 +53,7 @@ func TestStatusTellsOfTheObjects(t *testing.T) {
 	}
 	syncTarget := &edgev2alpha1.SyncTarget{}
 	now := statusView{now: noon, configsKnown: true, observedState: observedState{mailbox: "m"}, health: targets.Health{Up: true, Reason: targets.ReasonConnected, Version: "v1.35.4", LastSeen: noon}, countObjects: func() (objectsync.Summary, bool) { return sum, true }}
-	now.apply(syncTarget, &targetState{})
+	now.apply(syncTarget, &syncTargetState{})
 	status := syncTarget.Status
 	if status.Versions == nil || status.Versions.Kubernetes != "v1.35.4" || !status.PendingSince.Time.Equal(noon) {
 		t.Errorf("got %+v", status)
@@ -75,7 +75,7 @@ func TestStatusTellsOfTheObjects(t *testing.T) {
 
 	sum, now.now = objectsync.Summary{Synced: 37}, noon.Add(heartbeatInterval)
 	now.health.LastSeen = now.now
-	now.apply(syncTarget, &targetState{})
+	now.apply(syncTarget, &syncTargetState{})
 	if got := syncTarget.Status; len(got.Failures) > 0 || got.PendingSince != nil || got.Counts.Failed != 0 {
 		t.Errorf("later: got %+v", got)
 	}
@@ -85,7 +85,7 @@ func TestSuspendedIsACondition(t *testing.T) {
 	syncTarget := &edgev2alpha1.SyncTarget{}
 	for _, suspend := range []bool{false, true, true, false} {
 		syncTarget.Spec.Suspend = suspend
-		(statusView{now: noon, health: up}).apply(syncTarget, &targetState{})
+		(statusView{now: noon, health: up}).apply(syncTarget, &syncTargetState{})
 		if got := meta.IsStatusConditionTrue(syncTarget.Status.Conditions, edgev2alpha1.ConditionSuspended); got != suspend {
 			t.Errorf("suspend is %v, the condition %v", suspend, got)
 		}
@@ -98,7 +98,7 @@ func TestReboundMailbox(t *testing.T) {
 	// The status must not make a user delete another workspace.
 	syncTarget.Status.Mailbox = &edgev2alpha1.MailboxStatus{Workspace: "root:synchub:others"}
 	for i, rebound := range []bool{false, true, false} {
-		(statusView{now: noon.Add(time.Duration(i) * time.Hour), health: up, configsKnown: true, observedState: observedState{mailbox: "m", mailboxPath: "root:synchub:one"}, rebound: rebound}).apply(syncTarget, &targetState{})
+		(statusView{now: noon.Add(time.Duration(i) * time.Hour), health: up, configsKnown: true, observedState: observedState{mailbox: "m", mailboxPath: "root:synchub:one"}, rebound: rebound}).apply(syncTarget, &syncTargetState{})
 		syncer := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionSyncerReady)
 		if got := strings.Contains(syncer.Message, "delete the workspace root:synchub:one"); got != rebound || got != (syncer.Reason == ReasonMailboxRebound) || syncer.Status != metav1.ConditionTrue {
 			t.Errorf("%v: got %+v", rebound, syncer)
@@ -114,7 +114,7 @@ func TestHiddenObjects(t *testing.T) {
 		if count > 0 {
 			hidden.Example = absence.Candidate{Resource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Key: types.NamespacedName{Namespace: "shop", Name: "till"}}
 		}
-		(statusView{now: noon.Add(time.Duration(i) * time.Hour), health: up, configsKnown: true, observedState: observedState{mailbox: "m"}, hidden: hidden}).apply(syncTarget, &targetState{})
+		(statusView{now: noon.Add(time.Duration(i) * time.Hour), health: up, configsKnown: true, observedState: observedState{mailbox: "m"}, hidden: hidden}).apply(syncTarget, &syncTargetState{})
 		syncer := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionSyncerReady)
 		want := "kcp does not show it 2 objects that are there, such as deployments.apps shop/till"
 		if got := strings.Contains(syncer.Message, want); got != (count > 0) || got != (syncer.Reason == ReasonObjectsHidden) || syncer.Status != metav1.ConditionTrue {
@@ -189,10 +189,10 @@ func TestNothingIsCountedWhileNothingIsSynced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			syncTarget := &edgev2alpha1.SyncTarget{}
 			now := statusView{now: noon, health: up, configsKnown: true, observedState: observedState{mailbox: "m"}, countObjects: func() (objectsync.Summary, bool) { return objectsync.Summary{Synced: 7, PendingSince: noon}, true }}
-			now.apply(syncTarget, &targetState{})
+			now.apply(syncTarget, &syncTargetState{})
 			now.countObjects = func() (objectsync.Summary, bool) { return objectsync.Summary{}, false }
 			test.change(syncTarget, &now)
-			now.apply(syncTarget, &targetState{})
+			now.apply(syncTarget, &syncTargetState{})
 			if got := syncTarget.Status.Counts != nil; got != test.counts || got != (syncTarget.Status.PendingSince != nil) {
 				t.Errorf("got %+v", syncTarget.Status)
 			}
@@ -248,7 +248,7 @@ func TestAForgedStatusIsPutRight(t *testing.T) {
 	reconcile := func(status edgev2alpha1.SyncTargetStatus) edgev2alpha1.SyncTargetStatus {
 		syncTarget := &edgev2alpha1.SyncTarget{Status: status}
 		// A changed message alone may wait for a minute.
-		now.apply(syncTarget, &targetState{})
+		now.apply(syncTarget, &syncTargetState{})
 		now.setLedgerStatus(syncTarget, known, nil)
 		for i := range syncTarget.Status.Conditions {
 			syncTarget.Status.Conditions[i].LastTransitionTime = metav1.Time{}
@@ -279,7 +279,7 @@ func TestTheHeartbeatWaitsForTheCounts(t *testing.T) {
 	} {
 		counts, now.now = step.counts, noon.Add(step.after)
 		now.health.LastSeen = now.now
-		requeueAfter := now.apply(syncTarget, &targetState{since: noon.Add(-time.Hour)})
+		requeueAfter := now.apply(syncTarget, &syncTargetState{since: noon.Add(-time.Hour)})
 		got := int32(-1)
 		if syncTarget.Status.Counts != nil {
 			got = syncTarget.Status.Counts.Synced

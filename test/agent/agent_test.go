@@ -43,6 +43,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/agent/assignment"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/faults"
 	"github.com/synchub-dev/synchub/test/framework/installation"
@@ -58,6 +59,7 @@ func TestMain(m *testing.M) { suite.Main(m) }
 var (
 	configMaps  = corev1.SchemeGroupVersion.WithResource("configmaps")
 	leases      = coordinationv1.SchemeGroupVersion.WithResource("leases")
+	namespaces  = corev1.SchemeGroupVersion.WithResource("namespaces")
 	secrets     = corev1.SchemeGroupVersion.WithResource("secrets")
 	deployments = appsv1.SchemeGroupVersion.WithResource("deployments")
 	placements  = edgev2alpha1.SchemeGroupVersion.WithResource("edgeplacements")
@@ -112,6 +114,7 @@ func TestAgent(t *testing.T) {
 	w.expectRecovery(t)
 	w.expectIntermittentConnection(t)
 	w.expectRestartWithoutWrites(t)
+	w.expectAnotherClusterIdle(t)
 	w.expectRelease(t)
 }
 
@@ -232,10 +235,10 @@ func (w *world) startAgent(t *testing.T) {
 	t.Helper()
 	kubeconfig, err := w.cluster.ServiceAccountKubeconfig(t.Context(), agents, agents)
 	w.Expect(err).NotTo(HaveOccurred())
-	file := filepath.Join(w.opts.Dir, "agent.kubeconfig")
-	w.Expect(os.WriteFile(file, kubeconfig, 0o600)).To(Succeed())
 	port, err := servers.FreePort()
 	w.Expect(err).NotTo(HaveOccurred())
+	file := filepath.Join(w.opts.Dir, fmt.Sprintf("agent-%d.kubeconfig", port))
+	w.Expect(os.WriteFile(file, kubeconfig, 0o600)).To(Succeed())
 	w.metrics = fmt.Sprintf("127.0.0.1:%d", port)
 	w.process, err = servers.Start(w.opts, "agent", filepath.Join(w.opts.Bin, "synchub-race"), []string{
 		"agent", "--kubeconfig", file, "--namespace", agents, "--metrics-bind-address", w.metrics, "--health-probe-bind-address", "0",
@@ -524,6 +527,29 @@ func (w *world) expectRestartWithoutWrites(t *testing.T) {
 	w.Expect(framework.Patch(t.Context(), w.mailbox, configMaps, "shop", "settings", `{"data": {"entry": "restarted"}}`)).To(Succeed())
 	w.eventuallyField(t, w.cluster.Config, "settings", "restarted", "data", "entry")
 	w.expectObjectWrites(t, 1)
+}
+
+// expectAnotherClusterIdle applies the agent's manifest to another cluster while the agent is away. Nothing is synced there, and the agent goes on
+// when it is back, although the other one has reported since.
+func (w *world) expectAnotherClusterIdle(t *testing.T) {
+	t.Helper()
+	w.end(t, w.process)
+	// The other agent would wait for two minutes after the last report.
+	w.Expect(framework.Patch(t.Context(), w.mailbox, leases, assignment.Namespace, assignment.Lease, `{"metadata": {"annotations": null}}`)).To(Succeed())
+	expected := w.cluster
+	w.cluster = w.hosting
+	w.applyManifest(t)
+	w.startAgent(t)
+	other := w.process
+	w.eventuallyCondition(t, edgev2alpha1.ConditionHeartbeatHealthy, targets.ReasonClusterChanged)
+	w.Expect(framework.Exists(t.Context(), w.hosting.Config, namespaces, "", "shop")).To(BeFalse())
+
+	w.cluster = expected
+	w.applyManifest(t)
+	w.startAgent(t)
+	w.eventuallyReady(t)
+	w.Eventually(other.Ended).Should(BeTrue(), "it must not disturb the agent of the expected cluster")
+	w.Expect(framework.Exists(t.Context(), w.hosting.Config, namespaces, "", "shop")).To(BeFalse())
 }
 
 // expectRelease deletes the SyncTarget. By default the agent leaves the objects, without the hub's marks, although it was installed again:

@@ -75,6 +75,9 @@ type Assignment struct {
 	// BindingSelector selects the mailbox's binding of the hub's export.
 	BindingSelector string     `json:"bindingSelector"`
 	SyncTarget      SyncTarget `json:"syncTarget"`
+	// Cluster is the ID of the cluster that the SyncTarget stands for. An agent in another one syncs nothing until an operator has confirmed
+	// that cluster. Empty before an agent has synced.
+	Cluster string `json:"cluster,omitempty"`
 	// ProtectedNamespaces are patterns of the namespaces that the agent uses only if the SyncTarget allows it.
 	ProtectedNamespaces []string `json:"protectedNamespaces,omitempty"`
 	Mode                Mode     `json:"mode"`

@@ -76,7 +76,7 @@ func TestRestartGrace(t *testing.T) {
 // statusSimulation computes the status of a SyncTarget again and again, and counts each difference as a write.
 type statusSimulation struct {
 	*edgev2alpha1.SyncTarget
-	state  *targetState
+	state  *syncTargetState
 	view   statusView
 	writes int
 	// log holds the condition Ready of each write.
@@ -95,7 +95,7 @@ func newStatusSimulation() *statusSimulation {
 
 // restart simulates that another hub takes over.
 func (l *statusSimulation) restart() {
-	l.state = &targetState{since: l.view.now}
+	l.state = &syncTargetState{since: l.view.now}
 	l.view.health, l.view.configsKnown = connecting, false
 }
 

@@ -118,7 +118,7 @@ func TestStatusTellsOfTheToken(t *testing.T) {
 			if test.health.Reason == "" {
 				view.problem = missing
 			}
-			view.apply(syncTarget, &targetState{renewal: renewal{renewedAt: test.done}})
+			view.apply(syncTarget, &syncTargetState{renewal: renewal{renewedAt: test.done}})
 			got := syncTarget.Status.Credentials
 			if got == nil {
 				got = &edgev2alpha1.CredentialsStatus{}

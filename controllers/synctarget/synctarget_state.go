@@ -26,9 +26,9 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// targetState is the controller's state of a SyncTarget between two reconciles. It is only a cache: a hub that loses it loses
+// syncTargetState is the controller's state of a SyncTarget between two reconciles. It is only a cache: a hub that loses it loses
 // nothing. Only the goroutine that reconciles the SyncTarget uses it, except for credentialsRefused.
-type targetState struct {
+type syncTargetState struct {
 	// since is when this hub first observed the SyncTarget.
 	since time.Time
 	// credentialsRefused is true from a refusal of the credentials by the target until the next read of the Secret. The
@@ -81,14 +81,14 @@ func (t *restartTrust) forConnection(connection *targets.Connection) syncmanager
 }
 
 // stateOf returns the state of a tracked SyncTarget.
-func (c *Controller) stateOf(syncTarget types.UID) *targetState {
+func (c *Controller) stateOf(syncTarget types.UID) *syncTargetState {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	if found := c.states[syncTarget]; found != nil {
 		return found
 	}
 	// The SyncTarget was untracked meanwhile, and this reconcile is about to end.
-	return &targetState{since: c.Clock.Now()}
+	return &syncTargetState{since: c.Clock.Now()}
 }
 
 // onUnauthorized is called after each probe whose credentials the target refused. It makes the next reconcile read the Secret from
@@ -103,7 +103,7 @@ func (c *Controller) onUnauthorized(_ requestQueue, syncTarget types.UID) {
 }
 
 // takeCredentialsRefused reports whether the target refused the credentials since the last call.
-func (c *Controller) takeCredentialsRefused(state *targetState) bool {
+func (c *Controller) takeCredentialsRefused(state *syncTargetState) bool {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	refused := state.credentialsRefused
@@ -113,7 +113,7 @@ func (c *Controller) takeCredentialsRefused(state *targetState) bool {
 
 // isForgedHub reports whether status.hub names neither this replica nor the one that wrote the status before this one observed it. The
 // name of the latter stays until there is something else to write.
-func (s *targetState) isForgedHub(shown, own string) bool {
+func (s *syncTargetState) isForgedHub(shown, own string) bool {
 	if s.formerHub == nil {
 		s.formerHub = &shown
 	}

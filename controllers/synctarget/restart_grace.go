@@ -63,7 +63,7 @@ func restartGrace(stored *metav1.Condition, next metav1.Condition, heartbeat *me
 
 // throttleMessage keeps the stored message of a condition if only the message differs and was last changed within a minute. It
 // returns when the message may change. A target may word the same problem differently in each answer.
-func (s *targetState) throttleMessage(stored, next *metav1.Condition, now time.Time) (requeueAfter time.Duration) {
+func (s *syncTargetState) throttleMessage(stored, next *metav1.Condition, now time.Time) (requeueAfter time.Duration) {
 	if stored == nil || stored.Status != next.Status || stored.Reason != next.Reason || stored.Message == next.Message {
 		return 0
 	}
@@ -124,7 +124,7 @@ func latestHeartbeat(before *metav1.Time) time.Time {
 // withAdvice returns health, and adds to the message of ReasonClusterChanged the steps that an operator can take.
 func withAdvice(health targets.Health, syncTarget string) targets.Health {
 	if health.Reason == targets.ReasonClusterChanged {
-		health.Message = fmt.Sprintf("%s Nothing is synced. If that is meant, run `kubectl synchub confirm-cluster %s`; else put back the kubeconfig that was there before.", health.Message, syncTarget)
+		health.Message = fmt.Sprintf("%s Nothing is synced. If that is meant, run `kubectl synchub confirm-cluster %s`; else put back the kubeconfig, or the agent, of the cluster before.", health.Message, syncTarget)
 	}
 	return health
 }

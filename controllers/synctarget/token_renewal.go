@@ -76,7 +76,7 @@ func retryAfter(syncTarget types.UID, left time.Duration) time.Duration {
 
 // renewToken replaces the token in the kubeconfig Secret of the SyncTarget if that is due and the target is up. The event of the
 // changed Secret makes Reconcile connect with the new token.
-func (c *Controller) renewToken(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, state *targetState) {
+func (c *Controller) renewToken(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, state *syncTargetState) {
 	if connection == nil {
 		return
 	}
@@ -112,7 +112,7 @@ func (c *Controller) renewToken(ctx context.Context, inventory cluster.Cluster, 
 
 // replaceToken writes a new token into the Secret unless the Secret has changed since it was read. The error is
 // [targets.ErrPending] until the target has answered.
-func (c *Controller) replaceToken(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, state *targetState) error {
+func (c *Controller) replaceToken(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, state *syncTargetState) error {
 	reference := secretReferenceOf(syncTarget)
 	key := types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name}
 	stored, err := c.getSecret(ctx, inventory, reference, state)

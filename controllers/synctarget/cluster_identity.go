@@ -128,7 +128,7 @@ func (c *clusterIdentities) otherInventoryTarget(own clusterIdentity) *clusterId
 
 // expectCluster tells the registry which cluster the connections of the SyncTarget must lead to. It returns how long findings of
 // the previous hub about that cluster count.
-func (c *Controller) expectCluster(syncTarget *edgev2alpha1.SyncTarget, state *targetState) *restartTrust {
+func (c *Controller) expectCluster(syncTarget *edgev2alpha1.SyncTarget, state *syncTargetState) *restartTrust {
 	known := c.Ledger.Get(syncTarget.UID)
 	if state.restartTrust == nil {
 		state.restartTrust = &restartTrust{Trust: trustAfterRestart(syncTarget, known, c.Ledger.PreviousRenewTime(), state.since)}
@@ -139,7 +139,7 @@ func (c *Controller) expectCluster(syncTarget *edgev2alpha1.SyncTarget, state *t
 
 // identifyCluster records in the ledger which cluster the SyncTarget stands for, and finds the SyncTargets that claim the same
 // cluster. It accepts only a cluster that a connection observed, or that the ledger holds from an earlier observation.
-func (c *Controller) identifyCluster(ctx context.Context, request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, found *observedState, state *targetState) error {
+func (c *Controller) identifyCluster(ctx context.Context, request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, found *observedState, state *syncTargetState) error {
 	known := c.Ledger.Get(syncTarget.UID)
 	cluster := known.Cluster
 	confirmed := false
