@@ -56,7 +56,7 @@ func (c *Controller) createOnTarget(ctx context.Context, current plan.Copy, desi
 	}
 	if errors.Is(err, targets.ErrAlreadyExists) {
 		c.states.onTarget.Finished(ref, nil)
-		return c.reclaim(requestmetrics.WithClass(ctx, requestmetrics.Extra), current, desired, err)
+		return c.resolveTargetConflict(requestmetrics.WithClass(ctx, requestmetrics.Extra), current, desired, err)
 	}
 	if err != nil {
 		c.states.onTarget.Finished(ref, nil)

@@ -30,7 +30,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
@@ -240,39 +239,4 @@ func (c *Controller) nameConflict(u *plan.UpSnapshot) error {
 		return nil
 	}
 	return fmt.Errorf("%w: %s %s of the target would have the same name", errNameTakenInMailbox, u.Conflicting.Resource, u.Conflicting.Key)
-}
-
-// resolveMailboxConflict takes over the mailbox object that has the name if the hub created it as a namespace for upsynced
-// objects, or if KubeStellar's syncer upsynced it and the PublishedResource allows its adoption. Else it returns the conflict.
-func (c *Controller) resolveMailboxConflict(ctx context.Context, s *plan.Snapshot, desired *transform.Desired) error {
-	inMailbox := s.Source
-	ctx = requestmetrics.WithClass(ctx, requestmetrics.Extra)
-	_, reason := plan.MailboxMark(c.Owner, inMailbox)
-	if mark, proven := c.unsealedMark(inMailbox, ownership.DirectionUp, desired, reason); proven {
-		if mark.Adopted {
-			desired = desired.AsAdopted()
-		}
-		return c.updateInMailbox(ctx, s, desired)
-	}
-	switch {
-	case c.isEnsured(inMailbox, reason):
-		return c.updateInMailbox(ctx, s, desired)
-	case c.mayAdoptInMailbox(inMailbox, reason):
-		return c.updateInMailbox(ctx, s, desired.AsAdopted())
-	case isKubeStellarUpsynced(inMailbox, reason):
-		return fmt.Errorf("%w, or let spec.adoption of the PublishedResource be KubeStellar, whose syncer brought it up", errNameTakenInMailbox)
-	default:
-		return errNameTakenInMailbox
-	}
-}
-
-// mayAdoptInMailbox reports whether the hub may adopt a mailbox object. It never adopts one with a hub's mark.
-func (c *Controller) mayAdoptInMailbox(inMailbox *unstructured.Unstructured, reason error) bool {
-	return c.Resource.Adoption == synchubv1alpha1.AdoptionKubeStellar && isKubeStellarUpsynced(inMailbox, reason)
-}
-
-// isKubeStellarUpsynced reports whether KubeStellar's syncer upsynced a mailbox object, and no hub has marked it.
-func isKubeStellarUpsynced(inMailbox *unstructured.Unstructured, reason error) bool {
-	return ownership.IsAdoptable(reason) &&
-		ownership.IsFromKubeStellar(inMailbox.GetAnnotations(), ownership.KubeStellarUpsynced, transform.SelfOf(inMailbox))
 }

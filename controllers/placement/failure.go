@@ -200,7 +200,7 @@ func (w *workspace) failed(ctx context.Context, key pairKey, s *pairSnapshot, er
 		if changed {
 			w.enqueueWantedStatus(key.objectKey, entry)
 		}
-		w.change(entry, key.mailbox, func() { found.placed, found.waiting, found.failure, found.target = false, false, &failure, nil })
+		w.change(entry, key.mailbox, func() { found.placed, found.waiting, found.failure, found.progress = false, false, &failure, nil })
 		w.addWithdrawals(key.objectKey, entry, key.mailbox)
 	}
 	w.lock.Unlock()
@@ -251,10 +251,10 @@ func (w *workspace) warn(ctx context.Context, key objectKey, failure Failure) {
 
 // succeeded notes that a pair is as it must be, as far as the hub knows.
 func (w *workspace) succeeded(key pairKey, s *pairSnapshot, decision plan.Decision) {
-	var target *targetState
+	var progress *copyProgress
 	isPlaced := s.desired && (decision.Cause == plan.InSync || decision.Action == plan.Create || decision.Action == plan.Update)
 	if isPlaced {
-		target = w.observeTarget(key, s, decision)
+		progress = w.observeProgress(key, s, decision)
 	}
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -263,7 +263,7 @@ func (w *workspace) succeeded(key pairKey, s *pairSnapshot, decision plan.Decisi
 		return
 	}
 	found := entry.pairs[key.mailbox]
-	if found.placed != isPlaced || found.failure != nil || !found.target.equal(target) {
+	if found.placed != isPlaced || found.failure != nil || !found.progress.equal(progress) {
 		w.reportRequests.Publish(w.cluster)
 	}
 	if found.failure != nil {
@@ -272,7 +272,7 @@ func (w *workspace) succeeded(key pairKey, s *pairSnapshot, decision plan.Decisi
 	if found.placed != isPlaced {
 		w.enqueueWantedStatus(key.objectKey, entry)
 	}
-	w.change(entry, key.mailbox, func() { found.placed, found.waiting, found.failure, found.target = isPlaced, false, nil, target })
+	w.change(entry, key.mailbox, func() { found.placed, found.waiting, found.failure, found.progress = isPlaced, false, nil, progress })
 	w.addWithdrawals(key.objectKey, entry, key.mailbox)
 	w.dropIfUnused(key)
 }

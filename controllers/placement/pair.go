@@ -263,7 +263,7 @@ func (o *object) isMoving() bool {
 			return true
 		}
 		hasDesired = true
-		hasArrived = hasArrived || found.failure != nil || found.waiting || found.target.hasArrived(chooses)
+		hasArrived = hasArrived || found.failure != nil || found.waiting || found.progress.hasArrived(chooses)
 	}
 	return hasDesired && !hasArrived
 }

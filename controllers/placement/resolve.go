@@ -80,7 +80,7 @@ func (c *Controller) resolve(ctx context.Context, cluster logicalcluster.Name) (
 			return retryStale(err)
 		}
 		var err error
-		if next, err = w.compile(ctx, observed); err != nil {
+		if next, err = w.resolvePlacements(ctx, observed); err != nil {
 			return reconcile.Result{}, err
 		}
 	}
@@ -152,9 +152,9 @@ func (w *workspace) observePlacements() (observed []*unstructured.Unstructured, 
 	return observed, true
 }
 
-// compile compiles and resolves placements. One that cannot be compiled or resolved makes the result partial. It returns an error if
+// resolvePlacements compiles and resolves placements. One that cannot be compiled or resolved makes the result partial. It returns an error if
 // kcp does not answer now.
-func (w *workspace) compile(ctx context.Context, observed []*unstructured.Unstructured) (*placements, error) {
+func (w *workspace) resolvePlacements(ctx context.Context, observed []*unstructured.Unstructured) (*placements, error) {
 	// In this order: a view that is taken later has all that was seen.
 	next := &placements{outcomes: map[types.UID]outcome{}, fleetSeen: w.isFleetSeen()}
 	view := w.Fleet.Snapshot()

@@ -99,7 +99,7 @@ func changeAtRandom(w *workspace, states []*rolloutState, random *rand.Rand) {
 			found := entry.pairs[key.mailbox]
 			w.change(entry, key.mailbox, func() {
 				found.placed, found.waiting, found.failure = true, false, nil
-				found.target = []*targetState{nil, {}, {synced: true, health: health.Health{Status: health.Current}}, {failure: &Failure{}}}[random.IntN(4)]
+				found.progress = []*copyProgress{nil, {}, {synced: true, health: health.Health{Status: health.Current}}, {failure: &Failure{}}}[random.IntN(4)]
 			})
 		}
 	}

@@ -72,7 +72,7 @@ func TestReadyNamesMissingAPIs(t *testing.T) {
 	unserved := Failure{Reason: ReasonNotServed, Message: "no"}
 	counted := &tally{}
 	for resource, failing := range map[string]map[logicalcluster.Name]*pair{
-		"widgets": {inMailbox: {desired: true, failure: &unserved}}, "gadgets": {onCluster: {desired: true, placed: true, target: &targetState{failure: &unserved}}},
+		"widgets": {inMailbox: {desired: true, failure: &unserved}}, "gadgets": {onCluster: {desired: true, placed: true, progress: &copyProgress{failure: &unserved}}},
 		"secrets": {inMailbox: {desired: true, failure: &Failure{Reason: ReasonConflict}}},
 	} {
 		counted.add(objectKey{resource: schema.GroupVersionResource{Group: "acme.io", Resource: resource}}, &object{pairs: failing}, one)
@@ -196,15 +196,15 @@ func TestTally(t *testing.T) {
 		progressing string
 	}{
 		"not placed":               {pair{desired: true}, tally{pending: true}, "Placing"},
-		"changed since":            {pair{desired: true, placed: true, changes: 1, target: &targetState{}}, tally{placed: 1, unobserved: true, pending: true, unsynced: map[string]int{"cluster": 1}}, "Syncing"},
+		"changed since":            {pair{desired: true, placed: true, changes: 1, progress: &copyProgress{}}, tally{placed: 1, unobserved: true, pending: true, unsynced: map[string]int{"cluster": 1}}, "Syncing"},
 		"waiting":                  {pair{desired: true, waiting: true}, tally{waiting: 1}, "WaitingForRollout"},
 		"nobody has tried it":      {pair{desired: true, placed: true}, tally{placed: 1, pending: true, unsynced: map[string]int{"cluster": 1}}, "Syncing"},
-		"on its way":               {pair{desired: true, placed: true, target: &targetState{}}, tally{placed: 1, pending: true, unsynced: map[string]int{"cluster": 1}}, "Syncing"},
-		"the cluster refuses it":   {pair{desired: true, placed: true, target: &targetState{failure: refused}}, tally{placed: 1, failed: 1}, ""},
+		"on its way":               {pair{desired: true, placed: true, progress: &copyProgress{}}, tally{placed: 1, pending: true, unsynced: map[string]int{"cluster": 1}}, "Syncing"},
+		"the cluster refuses it":   {pair{desired: true, placed: true, progress: &copyProgress{failure: refused}}, tally{placed: 1, failed: 1}, ""},
 		"the mailbox refuses it":   {pair{desired: true, failure: refused}, tally{failed: 1}, ""},
-		"synced":                   {pair{desired: true, placed: true, target: &targetState{synced: true, health: health.Health{Status: health.InProgress}}}, tally{placed: 1, synced: 1}, "InProgress"},
-		"healthy":                  {pair{desired: true, placed: true, target: &targetState{synced: true, health: health.Health{Status: health.Current}}}, tally{placed: 1, synced: 1, healthy: 1}, ""},
-		"the cluster has given up": {pair{desired: true, placed: true, target: &targetState{synced: true, health: health.Health{Status: health.Failed}}}, tally{placed: 1, synced: 1, unhealthy: 1}, ""},
+		"synced":                   {pair{desired: true, placed: true, progress: &copyProgress{synced: true, health: health.Health{Status: health.InProgress}}}, tally{placed: 1, synced: 1}, "InProgress"},
+		"healthy":                  {pair{desired: true, placed: true, progress: &copyProgress{synced: true, health: health.Health{Status: health.Current}}}, tally{placed: 1, synced: 1, healthy: 1}, ""},
+		"the cluster has given up": {pair{desired: true, placed: true, progress: &copyProgress{synced: true, health: health.Health{Status: health.Failed}}}, tally{placed: 1, synced: 1, unhealthy: 1}, ""},
 	} {
 		counted := tally{}
 		counted.add(objectKey{key: types.NamespacedName{Name: "a"}}, &object{pairs: map[logicalcluster.Name]*pair{mailbox: &c.pair}}, placement)
@@ -227,25 +227,25 @@ func TestTally(t *testing.T) {
 }
 
 // A state counts for the content that it is about, and does not tell whose the other object is.
-func TestTargetState(t *testing.T) {
+func TestCopyProgress(t *testing.T) {
 	healthy := health.Health{Status: health.Current}
 	for name, c := range map[string]struct {
 		state objectsync.ObjectState
-		want  targetState
+		want  copyProgress
 	}{
-		"in sync with this content": {objectsync.ObjectState{Synced: true, Health: healthy}, targetState{synced: true, health: healthy}},
-		"in sync with an older one": {objectsync.ObjectState{Health: healthy}, targetState{}},
-		"it fails":                  {objectsync.ObjectState{Synced: true, Failure: &objectsync.Failure{Reason: "Forbidden", Message: "no"}, Health: healthy}, targetState{failure: &Failure{"Forbidden", "no"}}},
+		"in sync with this content": {objectsync.ObjectState{Synced: true, Health: healthy}, copyProgress{synced: true, health: healthy}},
+		"in sync with an older one": {objectsync.ObjectState{Health: healthy}, copyProgress{}},
+		"it fails":                  {objectsync.ObjectState{Synced: true, Failure: &objectsync.Failure{Reason: "Forbidden", Message: "no"}, Health: healthy}, copyProgress{failure: &Failure{"Forbidden", "no"}}},
 	} {
-		if got := newTargetState(c.state); !got.equal(&c.want) {
+		if got := newCopyProgress(c.state); !got.equal(&c.want) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	taken := newTargetState(objectsync.ObjectState{Failure: &objectsync.Failure{Reason: objectsync.ReasonConflict, Message: "it came from secrets other/password"}})
+	taken := newCopyProgress(objectsync.ObjectState{Failure: &objectsync.Failure{Reason: objectsync.ReasonConflict, Message: "it came from secrets other/password"}})
 	if taken.failure.Reason != ReasonConflict || strings.Contains(taken.failure.Message, "password") {
 		t.Errorf("%+v", taken.failure)
 	}
-	if excluded := newTargetState(objectsync.ObjectState{Synced: true, Excluded: true}); excluded.synced || excluded.failure.Reason != ReasonExcludedByUpsync {
+	if excluded := newCopyProgress(objectsync.ObjectState{Synced: true, Excluded: true}); excluded.synced || excluded.failure.Reason != ReasonExcludedByUpsync {
 		t.Errorf("%+v", excluded)
 	}
 }

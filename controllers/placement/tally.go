@@ -69,7 +69,7 @@ func (t *tally) add(key objectKey, object *object, placement *placementInForce) 
 		case !isDestination && found.desired:
 		case found.placed:
 			t.placed++
-			t.addTarget(key, destination.Name, found.target)
+			t.addProgress(key, destination.Name, found.progress)
 		case found.failure != nil:
 			t.fail(key, destination.Name, *found.failure)
 		case found.waiting:
@@ -94,8 +94,8 @@ func (t *tally) fail(key objectKey, syncTarget string, why Failure) {
 	}
 }
 
-// addTarget counts how far the sync of a placed pair has come.
-func (t *tally) addTarget(key objectKey, syncTarget string, state *targetState) {
+// addProgress counts how far the sync of a placed pair has come.
+func (t *tally) addProgress(key objectKey, syncTarget string, state *copyProgress) {
 	switch {
 	case state != nil && state.failure != nil:
 		t.fail(key, syncTarget, *state.failure)

@@ -134,9 +134,9 @@ type pair struct {
 	changes, observed uint32
 	// failure is why the copy cannot be as desired; nil while it may become so.
 	failure *Failure
-	// target is how far the sync with the cluster has come; nil while the copy is not placed, or nobody has tried it.
-	target  *targetState
-	backoff *driftbackoff.Backoff
+	// progress is how far the sync with the cluster has come; nil while the copy is not placed, or nobody has tried it.
+	progress *copyProgress
+	backoff  *driftbackoff.Backoff
 }
 
 // placementInForce is a placement with its destinations.
@@ -186,7 +186,7 @@ func (w *workspace) add(tasks ...task) {
 func (w *workspace) Reconcile(ctx context.Context, t task) (reconcile.Result, error) {
 	switch {
 	case t.status:
-		return w.returnStatus(ctx, objectKey{t.resource, t.key})
+		return w.reconcileSourceStatus(ctx, objectKey{t.resource, t.key})
 	case t.mailbox == "":
 		w.selectObject(objectKey{t.resource, t.key}, true)
 		return reconcile.Result{}, nil

@@ -33,7 +33,7 @@ const deprecation = "Deprecated: "
 const (
 	counted   = "controllers/syncerconfig/status_test.go"
 	reporting = "controllers/synctarget/report_test.go"
-	recording = "controllers/synctarget/syncedresources_test.go"
+	recording = "controllers/synctarget/synced_resources_test.go"
 	trusting  = "test/e2e/escape_trust_test.go"
 )
 
@@ -64,7 +64,7 @@ var reportedFields = map[string]map[string]testReference{
 		"status.counts":                  test("controllers/synctarget/status_test.go", "TestStatusTellsOfTheObjects"),
 		"status.failures":                test("controllers/synctarget/status_test.go", "TestStatusTellsOfTheObjects"),
 		"status.pendingSince":            test("controllers/synctarget/status_test.go", "TestStatusTellsOfTheObjects"),
-		"status.credentials":             test("controllers/synctarget/tokenrenewal_test.go", "TestStatusTellsOfTheToken"),
+		"status.credentials":             test("controllers/synctarget/token_renewal_test.go", "TestStatusTellsOfTheToken"),
 		"status.cleanup":                 spec(leaving, "takes everything away from a target that is drained, and brings it back afterwards"),
 	},
 	"SyncerConfig":   reportedConfigFields,

@@ -34,23 +34,23 @@ import (
 
 func TestPairPhase(t *testing.T) {
 	t.Parallel()
-	healthy := &targetState{synced: true, health: health.Health{Status: health.Current}}
+	healthy := &copyProgress{synced: true, health: health.Health{Status: health.Current}}
 	for name, c := range map[string]struct {
 		pair pair
 		want pairPhase
 	}{
 		"not desired":         {pair{placed: true}, notCounted},
-		"changed":             {pair{desired: true, placed: true, target: healthy, changes: 2, observed: 1}, unobserved},
+		"changed":             {pair{desired: true, placed: true, progress: healthy, changes: 2, observed: 1}, unobserved},
 		"not placed":          {pair{desired: true}, pending},
-		"undecided":           {pair{desired: true, placed: true, undecided: true, target: healthy}, pending},
+		"undecided":           {pair{desired: true, placed: true, undecided: true, progress: healthy}, pending},
 		"refused":             {pair{desired: true, failure: &Failure{}}, failed},
 		"nobody has tried it": {pair{desired: true, placed: true}, progressing},
-		"on its way":          {pair{desired: true, placed: true, target: &targetState{}}, progressing},
-		"refused there":       {pair{desired: true, placed: true, target: &targetState{failure: &Failure{}}}, failed},
-		"starting":            {pair{desired: true, placed: true, target: &targetState{synced: true, health: health.Health{Status: health.InProgress}}}, progressing},
-		"given up":            {pair{desired: true, placed: true, target: &targetState{synced: true, health: health.Health{Status: health.Failed}}}, failed},
-		"nobody can tell":     {pair{desired: true, placed: true, target: &targetState{synced: true, health: health.Health{Status: health.Unknown}}}, failed},
-		"at work":             {pair{desired: true, placed: true, target: healthy}, succeeded},
+		"on its way":          {pair{desired: true, placed: true, progress: &copyProgress{}}, progressing},
+		"refused there":       {pair{desired: true, placed: true, progress: &copyProgress{failure: &Failure{}}}, failed},
+		"starting":            {pair{desired: true, placed: true, progress: &copyProgress{synced: true, health: health.Health{Status: health.InProgress}}}, progressing},
+		"given up":            {pair{desired: true, placed: true, progress: &copyProgress{synced: true, health: health.Health{Status: health.Failed}}}, failed},
+		"nobody can tell":     {pair{desired: true, placed: true, progress: &copyProgress{synced: true, health: health.Health{Status: health.Unknown}}}, failed},
+		"at work":             {pair{desired: true, placed: true, progress: healthy}, succeeded},
 	} {
 		if got := c.pair.phase(); got != c.want {
 			t.Errorf("%s: phase %d, not %d", name, got, c.want)

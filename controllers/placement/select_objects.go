@@ -226,7 +226,7 @@ func (w *workspace) setDesired(key objectKey, entry *object, wanted map[logicalc
 			w.add(at.task())
 		}
 		if found.desired {
-			found.desired, found.placed, found.waiting, found.failure, found.target = false, false, false, nil, nil
+			found.desired, found.placed, found.waiting, found.failure, found.progress = false, false, false, nil, nil
 			w.desired--
 		}
 		w.dropIfUnused(at)

@@ -69,7 +69,7 @@ func TestFormerChoice(t *testing.T) {
 // The old copy stays until the new one is on its cluster. If the hub itself has chosen the new place, it stays as well while the new one
 // fails.
 func TestMoving(t *testing.T) {
-	inSync := &pair{desired: true, placed: true, target: &targetState{synced: true}}
+	inSync := &pair{desired: true, placed: true, progress: &copyProgress{synced: true}}
 	away := &pair{desired: true, placed: true}
 	if (&object{pairs: map[logicalcluster.Name]*pair{"m": inSync, "away": away}}).isMoving() {
 		t.Error("one of several clusters that is away keeps the old copy")
@@ -81,9 +81,9 @@ func TestMoving(t *testing.T) {
 		"on its way":    {pair{desired: true}, true, true},
 		"failing":       {pair{desired: true, failure: &Failure{Reason: ReasonConflict}}, true, false},
 		"untried":       {pair{desired: true, placed: true}, true, true},
-		"not in sync":   {pair{desired: true, placed: true, target: &targetState{}}, true, true},
-		"refused":       {pair{desired: true, placed: true, target: &targetState{failure: &Failure{Reason: ReasonConflict}}}, true, false},
-		"in sync":       {pair{desired: true, placed: true, target: &targetState{synced: true}}, false, false},
+		"not in sync":   {pair{desired: true, placed: true, progress: &copyProgress{}}, true, true},
+		"refused":       {pair{desired: true, placed: true, progress: &copyProgress{failure: &Failure{Reason: ReasonConflict}}}, true, false},
+		"in sync":       {pair{desired: true, placed: true, progress: &copyProgress{synced: true}}, false, false},
 		"waiting":       {pair{desired: true, hasCopy: true, waiting: true}, false, false},
 		"waiting, new":  {pair{desired: true, waiting: true}, true, true},
 		"not desired":   {pair{hasCopy: true}, false, false},

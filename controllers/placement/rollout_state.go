@@ -57,20 +57,20 @@ func (p *pair) phase() pairPhase {
 	case p.undecided || !p.placed:
 		return pending
 	default:
-		return p.target.phase()
+		return p.progress.phase()
 	}
 }
 
-func (t *targetState) phase() pairPhase {
+func (p *copyProgress) phase() pairPhase {
 	switch {
-	case t == nil:
+	case p == nil:
 		return progressing
-	case t.failure != nil:
+	case p.failure != nil:
 		return failed
-	case !t.synced:
+	case !p.synced:
 		return progressing
 	}
-	switch t.health.Status {
+	switch p.health.Status {
 	case health.Current:
 		return succeeded
 	case health.Failed, health.Unknown:

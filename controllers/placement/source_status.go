@@ -89,9 +89,9 @@ func wantsStatus(selectedBy []*placementInForce) bool {
 	return slices.ContainsFunc(selectedBy, func(one *placementInForce) bool { return one.SingletonStatus || one.AggregateStatus })
 }
 
-// returnStatus makes the status of a source what its placements ask for. It makes at most one write for the annotations that count the
+// reconcileSourceStatus makes the status of a source what its placements ask for. It makes at most one write for the annotations that count the
 // destinations and tell whose the status is, and one for the status.
-func (w *workspace) returnStatus(ctx context.Context, key objectKey) (reconcile.Result, error) {
+func (w *workspace) reconcileSourceStatus(ctx context.Context, key objectKey) (reconcile.Result, error) {
 	resource, ok := w.resource(key.resource)
 	source := w.statusSource(key)
 	if !ok || resource.Native || source == nil {

@@ -32,9 +32,9 @@ type SyncStates interface {
 	ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.Version) (state objectsync.ObjectState, known bool)
 }
 
-// targetState is how far the sync of one copy with its cluster has come. It is as the hub has seen it last: while the cluster is away,
+// copyProgress is how far the sync of one copy with its cluster has come. It is as the hub has seen it last: while the cluster is away,
 // it stays.
-type targetState struct {
+type copyProgress struct {
 	// synced is true if the cluster has the content of the copy. failure is why it has not; nil while it may come to have it.
 	synced  bool
 	failure *Failure
@@ -54,8 +54,8 @@ func (c *Controller) onObjectState(ref objectsync.ObjectRef) {
 	}
 }
 
-// observeTarget returns how far the sync of a placed copy has come; nil while nobody has tried it.
-func (c *Controller) observeTarget(key pairKey, s *pairSnapshot, decision plan.Decision) *targetState {
+// observeProgress returns how far the sync of a placed copy has come; nil while nobody has tried it.
+func (c *Controller) observeProgress(key pairKey, s *pairSnapshot, decision plan.Decision) *copyProgress {
 	if c.Sync == nil {
 		return nil
 	}
@@ -65,38 +65,38 @@ func (c *Controller) observeTarget(key pairKey, s *pairSnapshot, decision plan.D
 	}
 	// The sync controller has not seen a copy that this pass has written.
 	state.Synced = state.Synced && !decision.Action.Writes()
-	return newTargetState(state)
+	return newCopyProgress(state)
 }
 
-// newTargetState returns the state of the present version of a copy.
-func newTargetState(state objectsync.ObjectState) *targetState {
+// newCopyProgress returns the progress of the present version of a copy.
+func newCopyProgress(state objectsync.ObjectState) *copyProgress {
 	switch {
 	case state.Excluded:
-		return &targetState{failure: &Failure{ReasonExcludedByUpsync, "spec.upsync of a placement, or a config of the mailbox, selects the object of this name on the cluster for upsync, which takes precedence"}}
+		return &copyProgress{failure: &Failure{ReasonExcludedByUpsync, "spec.upsync of a placement, or a config of the mailbox, selects the object of this name on the cluster for upsync, which takes precedence"}}
 	case state.Failure != nil && state.Failure.Reason == objectsync.ReasonConflict:
 		// The message of the sync controller may name the objects of others.
-		return &targetState{failure: &Failure{ReasonConflict, "the cluster has an object of this name that this placement did not make: delete it there, or choose another name"}}
+		return &copyProgress{failure: &Failure{ReasonConflict, "the cluster has an object of this name that this placement did not make: delete it there, or choose another name"}}
 	case state.Failure != nil:
-		return &targetState{failure: &Failure{state.Failure.Reason, events.Truncate(state.Failure.Message)}}
+		return &copyProgress{failure: &Failure{state.Failure.Reason, events.Truncate(state.Failure.Message)}}
 	case state.Synced:
-		return &targetState{synced: true, health: state.Health}
+		return &copyProgress{synced: true, health: state.Health}
 	default:
-		return &targetState{}
+		return &copyProgress{}
 	}
 }
 
 // hasArrived reports whether the cluster has the content of the copy or, unless it must, cannot have it.
-func (t *targetState) hasArrived(mustSucceed bool) bool {
-	return t != nil && (t.synced || t.failure != nil && !mustSucceed)
+func (p *copyProgress) hasArrived(mustSucceed bool) bool {
+	return p != nil && (p.synced || p.failure != nil && !mustSucceed)
 }
 
 // equal reports whether two states are the same to users.
-func (t *targetState) equal(other *targetState) bool {
-	if t == nil || other == nil {
-		return t == other
+func (p *copyProgress) equal(other *copyProgress) bool {
+	if p == nil || other == nil {
+		return p == other
 	}
-	if (t.failure == nil) != (other.failure == nil) || t.failure != nil && *t.failure != *other.failure {
+	if (p.failure == nil) != (other.failure == nil) || p.failure != nil && *p.failure != *other.failure {
 		return false
 	}
-	return t.synced == other.synced && t.health == other.health
+	return p.synced == other.synced && p.health == other.health
 }

@@ -69,6 +69,6 @@ func (w *workspace) wait(key pairKey) {
 	if found.failure != nil {
 		w.names.set(takenName{key.mailbox, key.objectKey}, w.cluster, false)
 	}
-	w.change(entry, key.mailbox, func() { found.placed, found.failure, found.target, found.waiting = false, nil, nil, true })
+	w.change(entry, key.mailbox, func() { found.placed, found.failure, found.progress, found.waiting = false, nil, nil, true })
 	w.addWithdrawals(key.objectKey, entry, key.mailbox)
 }

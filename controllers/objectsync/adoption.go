@@ -1,0 +1,138 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"context"
+	"fmt"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// mayAdopt reports whether the adoption policy of the PublishedResource or the SyncTarget lets the hub take over an object.
+// The hub never adopts an object with another hub's mark, or with a mark that cannot be parsed.
+func (c *Controller) mayAdopt(ctx context.Context, current plan.Copy, object *unstructured.Unstructured, desired *transform.Desired, reason error) (bool, error) {
+	if !ownership.IsAdoptable(reason) {
+		return false, nil
+	}
+	allowed := func(policy synchubv1alpha1.AdoptionPolicy) bool {
+		return c.Resource.Adoption == policy || c.Adoption != nil && c.Adoption() == policy
+	}
+	switch {
+	case allowed(synchubv1alpha1.AdoptionAlways):
+		return true, nil
+	case allowed(synchubv1alpha1.AdoptionKubeStellar) && ownership.IsFromKubeStellar(object.GetAnnotations(), ownership.KubeStellarDownsynced, transform.SelfOf(object)):
+		return true, nil
+	case allowed(synchubv1alpha1.AdoptionIfIdentical):
+		dryRun, err := c.Connection.DryRunApply(ctx, current.API.GroupVersionResource, desired.Object, object.GetUID())
+		if apierrors.IsInvalid(err) {
+			// An object that cannot even become the desired one is not identical to it.
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		return apiequality.Semantic.DeepEqual(comparableContent(dryRun, desired.IgnoredFields), comparableContent(object, desired.IgnoredFields)), nil
+	default:
+		return false, nil
+	}
+}
+
+// comparableContent returns the content in which two objects must agree to be identical: all but the marks and ignored fields.
+func comparableContent(object *unstructured.Unstructured, ignored []transform.IgnoredField) map[string]any {
+	kept := object.DeepCopy()
+	for _, field := range ignored {
+		field.Path.Delete(kept.Object)
+	}
+	for _, field := range []string{"managedFields", "resourceVersion", "generation"} {
+		unstructured.RemoveNestedField(kept.Object, "metadata", field)
+	}
+	labels, annotations := kept.GetLabels(), kept.GetAnnotations()
+	delete(labels, ownership.OwnerLabel)
+	delete(annotations, ownership.MarkAnnotation)
+	kept.SetLabels(nilIfEmpty(labels))
+	kept.SetAnnotations(nilIfEmpty(annotations))
+	return kept.Object
+}
+
+// nilIfEmpty returns nil for an empty map, which removes the field.
+func nilIfEmpty(entries map[string]string) map[string]string {
+	if len(entries) == 0 {
+		return nil
+	}
+	return entries
+}
+
+// adopt makes the hub the only owner of the fields that it applies: a field that is removed in the mailbox later must
+// disappear from the target, although the object's creator applied it too. Other fields stay with their owners.
+func (c *Controller) adopt(ctx context.Context, current plan.Copy, object *unstructured.Unstructured, desired *transform.Desired) error {
+	if desired.Mark.Policy == ownership.PolicyCreateOnly {
+		mark := desired.Mark
+		mark.Hash = "" // nothing was applied
+		return c.editTarget(ctx, current, object.GetUID(), targets.MetadataPatch{
+			SetLabels:         map[string]string{ownership.OwnerLabel: c.Owner.LabelValue()},
+			SetAnnotations:    map[string]string{ownership.MarkAnnotation: c.Owner.Seal(mark), ownership.OverwriteAnnotation: "false"},
+			RemoveAnnotations: kubeStellarMarks(object),
+		})
+	}
+	// Take the ownership before the mark: if the hub ends in between, it begins again.
+	dryRun, err := c.Connection.DryRunApply(ctx, current.API.GroupVersionResource, desired.Object, object.GetUID())
+	if err != nil {
+		return asImmutableError(err)
+	}
+	if entries, shared := ownership.TakeOwnership(dryRun.GetManagedFields(), c.fieldManager); shared {
+		edits := targets.MetadataPatch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()}
+		if _, err := c.Connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, object.GetUID(), edits); err != nil {
+			return fmt.Errorf("cannot become the only owner of the fields: %w", err)
+		}
+	}
+	if err := c.applyInPlace(ctx, current, desired, object.GetUID()); err != nil {
+		return err
+	}
+	if marks := kubeStellarMarks(object); len(marks) > 0 {
+		return c.editTarget(ctx, current, object.GetUID(), targets.MetadataPatch{RemoveAnnotations: marks})
+	}
+	return nil
+}
+
+// kubeStellarMarks returns the annotation of KubeStellar's syncer on an object. With it the syncer would go on to delete the
+// object.
+func kubeStellarMarks(object *unstructured.Unstructured) []string {
+	if _, ok := object.GetAnnotations()[ownership.KubeStellarDownsynced]; ok {
+		return []string{ownership.KubeStellarDownsynced}
+	}
+	return nil
+}
+
+// mayAdoptInMailbox reports whether the hub may adopt a mailbox object. It never adopts one with a hub's mark.
+func (c *Controller) mayAdoptInMailbox(inMailbox *unstructured.Unstructured, reason error) bool {
+	return c.Resource.Adoption == synchubv1alpha1.AdoptionKubeStellar && isKubeStellarUpsynced(inMailbox, reason)
+}
+
+// isKubeStellarUpsynced reports whether KubeStellar's syncer upsynced a mailbox object, and no hub has marked it.
+func isKubeStellarUpsynced(inMailbox *unstructured.Unstructured, reason error) bool {
+	return ownership.IsAdoptable(reason) &&
+		ownership.IsFromKubeStellar(inMailbox.GetAnnotations(), ownership.KubeStellarUpsynced, transform.SelfOf(inMailbox))
+}
