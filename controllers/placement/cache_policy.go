@@ -74,7 +74,7 @@ func (p *CachePolicy) Selects(all *mailboxes.Mailboxes, cluster logicalcluster.N
 	if !known {
 		return true, false
 	}
-	placements, decided := index.Selecting(ruleObject(all, cluster, resource, object))
+	placements, decided := index.PlacementsFor(ruleObject(all, cluster, resource, object))
 	// While the labels of the namespace are unknown the object may be needed.
 	return len(placements) > 0 || !decided, true
 }

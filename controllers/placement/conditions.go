@@ -163,10 +163,10 @@ func upsyncCondition(found outcome) metav1.Condition {
 // choiceCondition returns the condition TooFewClusters of a placement.
 func choiceCondition(found outcome) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionTooFewClusters, Status: metav1.ConditionTrue}
-	if chosen := len(found.resolution.Destinations); found.wanted != nil && found.reason == "" && chosen < found.wanted.Number {
+	if chosen := len(found.resolution.Destinations); found.choice != nil && found.reason == "" && chosen < found.choice.Number {
 		condition.Reason = ReasonTooFewClusters
 		condition.Message = fmt.Sprintf("spec.numberOfClusters is %d, and %d are chosen: %d SyncTargets match, and the others are not Ready, or cordoned or drained.",
-			found.wanted.Number, chosen, found.resolution.Matching)
+			found.choice.Number, chosen, found.resolution.Matching)
 	}
 	return condition
 }
@@ -174,13 +174,13 @@ func choiceCondition(found outcome) metav1.Condition {
 // maxNamed bounds the names in one message.
 const maxNamed = 10
 
-// missingCondition returns the condition APIsMissing of a placement.
-func missingCondition(found outcome) metav1.Condition {
+// apisMissingCondition returns the condition APIsMissing of a placement.
+func apisMissingCondition(found outcome) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionAPIsMissing, Status: metav1.ConditionTrue}
-	if len(found.missing) > 0 {
+	if len(found.unservedResources) > 0 {
 		condition.Reason = ReasonClaimsNotAccepted
 		condition.Message = fmt.Sprintf("The binding of this workspace does not show the hub %s, so none of these objects is placed. "+
-			"Run `kubectl synchub bind compute` again, which accepts the claims that the export has got since.", strings.Join(found.missing, ", "))
+			"Run `kubectl synchub bind compute` again, which accepts the claims that the export has got since.", strings.Join(found.unservedResources, ", "))
 	}
 	return condition
 }

@@ -30,13 +30,13 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
-// unlistedPoll is the time between two looks whether the mailboxes of a deleted placement can be listed, some time after the start.
+// unlistedPoll is the time between two checks whether the mailboxes of a deleted placement can be listed, after startupGrace.
 const unlistedPoll = 30 * time.Second
 
 // knowsAllCopies reports whether the hub knows the copies of some deleted placements: it can list their destinations, and the events of
 // all copies of the previous leader have arrived. Copies that appear later are the hub's own writes.
 func (w *workspace) knowsAllCopies(deleted []*unstructured.Unstructured) bool {
-	if !w.isFleetSeen() || !w.Mailboxes.HasSynced() {
+	if !w.isFleetSynced() || !w.Mailboxes.HasSynced() {
 		return false
 	}
 	for _, mailbox := range w.formerDestinations(deleted) {
@@ -46,7 +46,7 @@ func (w *workspace) knowsAllCopies(deleted []*unstructured.Unstructured) bool {
 			}
 		}
 	}
-	return w.haveCopiesArrived()
+	return w.hasSyncedCopies()
 }
 
 // formerDestinations returns the mailboxes that the slices of placements name.
@@ -74,21 +74,21 @@ func (w *workspace) formerDestinations(placements []*unstructured.Unstructured) 
 	return found
 }
 
-// haveCopiesArrived reports whether the events of all copies that mailboxes show have arrived. Once they have, that stays so. Some time
+// hasSyncedCopies reports whether the events of all copies that mailboxes show have arrived. Once they have, that stays so. Some time
 // after the start, mailboxes that cannot be listed do not count: one that never becomes ready must not keep all placements.
-func (c *Controller) haveCopiesArrived() bool {
-	if c.copiesSeen.Load() {
+func (c *Controller) hasSyncedCopies() bool {
+	if c.copiesSynced.Load() {
 		return true
 	}
 	for of := range c.CachePolicy.published() {
 		for mailbox := range c.Fleet.Snapshot().Mailboxes() {
 			objects, _ := c.Mailboxes.List(of, mailbox)
-			if !c.isListed(of, mailbox) && c.mayBeStarting() || !c.knowsCopies(of, mailbox, objects) {
+			if !c.isListed(of, mailbox) && c.inStartupGrace() || !c.knowsCopies(of, mailbox, objects) {
 				return false
 			}
 		}
 	}
-	c.copiesSeen.Store(true)
+	c.copiesSynced.Store(true)
 	return true
 }
 
@@ -102,8 +102,8 @@ func (c *Controller) isListed(of schema.GroupVersionResource, mailbox logicalclu
 // knowsCopies reports whether the events of all copies among the objects of a mailbox have arrived.
 func (c *Controller) knowsCopies(of schema.GroupVersionResource, mailbox logicalcluster.Name, objects []*unstructured.Unstructured) bool {
 	for _, object := range objects {
-		cluster, is := (mailboxObserver{c}).sourceOf(object)
-		if is && !c.workspace(cluster).hasCopy(objectKey{of, types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}}, mailbox) {
+		cluster, is := c.workspaceOf(object)
+		if is && !c.ensureWorkspace(cluster).hasCopy(objectKey{of, types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}}, mailbox) {
 			return false
 		}
 	}

@@ -67,7 +67,7 @@ func TestCustomizedObjects(t *testing.T) {
 	w := newWorkspace(&Controller{}, "workload")
 	till := types.NamespacedName{Namespace: "shop", Name: "till"}
 	key := objectKey{key: types.NamespacedName{Namespace: "shop", Name: "prices"}}
-	entry := w.entry(key)
+	entry := w.ensureObject(key)
 	for _, request := range []customization.Request{{Customizer: till}, {Expand: true, Customizer: till}, {Expand: true}} {
 		w.setCustomization(key, entry, request)
 		if _, named := w.customized.by[till][key]; len(w.customized.all) != 1 || named != (request.Customizer == till) {

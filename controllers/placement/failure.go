@@ -117,8 +117,8 @@ var (
 	errConflict       = errors.New("the mailbox of the destination has an object of this name that this placement did not make: delete it there, or choose another name")
 	errContended      = errors.New("somebody keeps changing the copy in the mailbox; the hub repairs it less and less often")
 	errWorkspaceLimit = errors.New("the workspace has more objects, or larger ones, than the hub reads: remove some, or ask the operator of the hub for a larger --mailbox-max-objects or --mailbox-max-bytes")
-	// errStale means that the copy has changed since the pass observed it.
-	errStale = errors.New("the copy in the mailbox has changed meanwhile")
+	// errStale means that the object changed after the cache showed it.
+	errStale = errors.New("the object has changed since the hub read it")
 )
 
 // notServedError means that a mailbox lacks an API.
@@ -184,8 +184,8 @@ func isTransient(err error) bool {
 		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// failed notes why a copy cannot be as it must be. A failure that an event ends is not retried.
-func (w *workspace) failed(ctx context.Context, key pairKey, s *pairSnapshot, err error) error {
+// recordFailure notes why a copy cannot be as it must be. A failure that an event ends is not retried.
+func (w *workspace) recordFailure(ctx context.Context, key pairKey, s *pairSnapshot, err error) error {
 	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		// The hub is stopping, which is no failure of the object.
 		return nil
@@ -200,8 +200,8 @@ func (w *workspace) failed(ctx context.Context, key pairKey, s *pairSnapshot, er
 		if changed {
 			w.enqueueWantedStatus(key.objectKey, entry)
 		}
-		w.change(entry, key.mailbox, func() { found.placed, found.waiting, found.failure, found.progress = false, false, &failure, nil })
-		w.addWithdrawals(key.objectKey, entry, key.mailbox)
+		w.change(entry, key.mailbox, func() { found.placed, found.waiting, found.failure, found.syncState = false, false, &failure, nil })
+		w.enqueueWithdrawals(key.objectKey, entry, key.mailbox)
 	}
 	w.lock.Unlock()
 	w.awaitName(key, failure.Reason == ReasonConflict)
@@ -219,10 +219,10 @@ func (w *workspace) failed(ctx context.Context, key pairKey, s *pairSnapshot, er
 
 // awaitName notes whether a pair waits for its name in the mailbox. If the name has become free meanwhile, no event follows.
 func (w *workspace) awaitName(key pairKey, waits bool) {
-	w.names.set(takenName{key.mailbox, key.objectKey}, w.cluster, waits)
+	w.names.set(key, w.cluster, waits)
 	cached, _ := w.Mailboxes.Get(key.resource, key.mailbox, key.key)
 	if current, _ := w.writes.Current(key, cached); waits && current == nil {
-		w.add(key.task())
+		w.enqueue(key.task())
 	}
 }
 
@@ -249,12 +249,12 @@ func (w *workspace) warn(ctx context.Context, key objectKey, failure Failure) {
 	}
 }
 
-// succeeded notes that a pair is as it must be, as far as the hub knows.
-func (w *workspace) succeeded(key pairKey, s *pairSnapshot, decision plan.Decision) {
-	var progress *copyProgress
+// recordSuccess notes that a pair is as it must be, as far as the hub knows.
+func (w *workspace) recordSuccess(key pairKey, s *pairSnapshot, decision plan.Decision) {
+	var syncState *copySyncState
 	isPlaced := s.desired && (decision.Cause == plan.InSync || decision.Action == plan.Create || decision.Action == plan.Update)
 	if isPlaced {
-		progress = w.observeProgress(key, s, decision)
+		syncState = w.observeSyncState(key, s, decision)
 	}
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -263,16 +263,16 @@ func (w *workspace) succeeded(key pairKey, s *pairSnapshot, decision plan.Decisi
 		return
 	}
 	found := entry.pairs[key.mailbox]
-	if found.placed != isPlaced || found.failure != nil || !found.progress.equal(progress) {
+	if found.placed != isPlaced || found.failure != nil || !found.syncState.equal(syncState) {
 		w.reportRequests.Publish(w.cluster)
 	}
 	if found.failure != nil {
-		w.names.set(takenName{key.mailbox, key.objectKey}, w.cluster, false)
+		w.names.set(key, w.cluster, false)
 	}
 	if found.placed != isPlaced {
 		w.enqueueWantedStatus(key.objectKey, entry)
 	}
-	w.change(entry, key.mailbox, func() { found.placed, found.waiting, found.failure, found.progress = isPlaced, false, nil, progress })
-	w.addWithdrawals(key.objectKey, entry, key.mailbox)
+	w.change(entry, key.mailbox, func() { found.placed, found.waiting, found.failure, found.syncState = isPlaced, false, nil, syncState })
+	w.enqueueWithdrawals(key.objectKey, entry, key.mailbox)
 	w.dropIfUnused(key)
 }

@@ -66,8 +66,8 @@ func (w *workspace) removeFinalizers(ctx context.Context) (requeueAfter time.Dur
 	}
 	switch {
 	case w.knowsAllCopies(deleted):
-	case w.mayBeStarting():
-		return fleetSeenPoll, nil
+	case w.inStartupGrace():
+		return startupPoll, nil
 	default:
 		// A mailbox cannot be listed, which may last.
 		return unlistedPoll, nil

@@ -80,15 +80,15 @@ func (w *workspace) reconcilePair(ctx context.Context, key pairKey) (reconcile.R
 	return result, err
 }
 
-// pass makes one pass for a pair: it observes both sides, plans, and makes at most one write to the mailbox. decided is false if nothing
-// could be decided.
+// pass makes one pass for a pair: it observes both sides, plans, and makes at most one write to the mailbox, and creates a missing
+// Namespace first. decided is false if nothing could be decided.
 func (w *workspace) pass(ctx context.Context, key pairKey) (result reconcile.Result, decided bool, err error) {
 	s, err := w.observe(ctx, key)
 	if s == nil {
 		return reconcile.Result{}, false, err
 	}
 	if err != nil {
-		return reconcile.Result{}, true, w.failed(ctx, key, s, err)
+		return reconcile.Result{}, true, w.recordFailure(ctx, key, s, err)
 	}
 	planner := plan.Planner{Resource: s.resource, Owner: s.owner, Up: transform.Up{
 		Owner: s.owner, Mailbox: w.cluster.String(), SyncTarget: s.syncTarget.Name, Hasher: w.Hasher,
@@ -97,17 +97,17 @@ func (w *workspace) pass(ctx context.Context, key pairKey) (result reconcile.Res
 	planned := planner.PlanUp(&s.Snapshot)
 	switch {
 	case planned.Err != nil:
-		return reconcile.Result{}, true, w.failed(ctx, key, s, planned.Err)
+		return reconcile.Result{}, true, w.recordFailure(ctx, key, s, planned.Err)
 	case planned.Decision.Cause == plan.Unknown:
 		// The pair counts as before until an event brings what is missing.
 		return reconcile.Result{}, false, nil
 	case w.mustWait(key, s, planned):
-		w.wait(key)
+		w.recordWaiting(key)
 		return reconcile.Result{}, true, nil
 	}
 	if planned.Repair {
-		if wait := w.driftBackoff(key); wait > 0 {
-			_ = w.failed(ctx, key, s, fmt.Errorf("%w: %v", errContended, planned.Decision.Fields))
+		if wait := w.countRepair(key); wait > 0 {
+			_ = w.recordFailure(ctx, key, s, fmt.Errorf("%w: %v", errContended, planned.Decision.Fields))
 			return reconcile.Result{RequeueAfter: wait}, true, nil
 		}
 	}
@@ -118,9 +118,9 @@ func (w *workspace) pass(ctx context.Context, key pairKey) (result reconcile.Res
 		// The cache is about to show the newer copy.
 		return reconcile.Result{RequeueAfter: plan.CacheTimeout}, false, nil
 	case err != nil:
-		return reconcile.Result{}, true, w.failed(ctx, key, s, err)
+		return reconcile.Result{}, true, w.recordFailure(ctx, key, s, err)
 	}
-	w.succeeded(key, s, planned.Decision)
+	w.recordSuccess(key, s, planned.Decision)
 	return reconcile.Result{RequeueAfter: planned.RequeueAfter}, true, nil
 }
 
@@ -199,18 +199,18 @@ func (w *workspace) observeSelection(key pairKey, s *pairSnapshot, hasSource boo
 	case entry.pairs[key.mailbox].desired:
 		s.desired = true
 		u.State, u.AbsenceVerified = plan.InSync, false
-		u.Spec = transform.SyncSpec{Policy: policyOf(entry.selectedBy)}
+		u.Spec = transform.SyncSpec{Policy: deletionPolicyOf(entry.selectedBy)}
 	case u.Mark == nil:
 		return nil, false
 	case entry.absence == "" && len(entry.selectedBy) == 0, entry.absence == plan.SourceNotFound && hasSource:
 		// The copy was seen before its source was selected or not, or the source has come back.
-		w.add(task{resource: key.resource, key: key.key})
+		w.enqueue(task{resource: key.resource, key: key.key})
 		return nil, false
 	case entry.absence == plan.SourceNotFound:
 		u.State = plan.SourceNotFound
 	case entry.absence == plan.Terminating:
 		// The source is visible, and somebody deletes it.
-	case w.placements.partial, !w.placements.fleetSeen, entry.absence == "" && entry.isMoving():
+	case w.placements.partial, !w.placements.fleetSynced, entry.absence == "" && entry.isMoving():
 		return nil, false
 	}
 	return entry.selectedBy, true
@@ -263,7 +263,7 @@ func (o *object) isMoving() bool {
 			return true
 		}
 		hasDesired = true
-		hasArrived = hasArrived || found.failure != nil || found.waiting || found.progress.hasArrived(chooses)
+		hasArrived = hasArrived || found.failure != nil || found.waiting || found.syncState.hasArrived(chooses)
 	}
 	return hasDesired && !hasArrived
 }
@@ -304,8 +304,8 @@ func (w *workspace) observeSource(s *pairSnapshot, source *unstructured.Unstruct
 	return nil
 }
 
-// driftBackoff returns how long the repair of a copy that somebody else keeps changing must wait.
-func (w *workspace) driftBackoff(key pairKey) time.Duration {
+// countRepair counts a repair of a copy that somebody else changed, and returns how long it must wait.
+func (w *workspace) countRepair(key pairKey) time.Duration {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	entry := w.objects[key.objectKey]

@@ -53,8 +53,8 @@ func (o *object) isAdmitted(mailbox logicalcluster.Name) bool {
 	})
 }
 
-// wait notes that a pair waits for the rollout. The copy, if there is one, stays as it is.
-func (w *workspace) wait(key pairKey) {
+// recordWaiting notes that a pair waits for the rollout. The copy, if there is one, stays as it is.
+func (w *workspace) recordWaiting(key pairKey) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	entry := w.objects[key.objectKey]
@@ -67,8 +67,8 @@ func (w *workspace) wait(key pairKey) {
 		w.enqueueWantedStatus(key.objectKey, entry)
 	}
 	if found.failure != nil {
-		w.names.set(takenName{key.mailbox, key.objectKey}, w.cluster, false)
+		w.names.set(key, w.cluster, false)
 	}
-	w.change(entry, key.mailbox, func() { found.placed, found.failure, found.progress, found.waiting = false, nil, nil, true })
-	w.addWithdrawals(key.objectKey, entry, key.mailbox)
+	w.change(entry, key.mailbox, func() { found.placed, found.failure, found.syncState, found.waiting = false, nil, nil, true })
+	w.enqueueWithdrawals(key.objectKey, entry, key.mailbox)
 }

@@ -33,7 +33,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 )
 
-// placements are the placements of a workspace that are in force. They are immutable.
+// placements are the placements of a workspace that are in force. Once in force they do not change, except rollout, which the workspace's
+// lock guards.
 type placements struct {
 	// all are sorted, the oldest first. index finds those that select an object; see setAll.
 	all   []*placementInForce
@@ -42,22 +43,22 @@ type placements struct {
 	partial bool
 	// unresolvedPaths is true if the path of the workspace is not verified, or that of an inventory is not found.
 	unresolvedPaths bool
-	// leaving is true if a user deletes the binding or the workspace: that is a proven reason to withdraw everything.
-	leaving           bool
+	// withdrawAll is true if a user deletes the binding or the workspace: that is a proven reason to withdraw everything.
+	withdrawAll       bool
 	byNamespaceLabels bool
-	// choosing is true if a placement chooses some of many SyncTargets. recheckAt is when to choose again, zero if only after an event.
+	// choosing is true if a placement chooses some of many SyncTargets. recheckAt is when to resolve again without an event; zero for never.
 	choosing  bool
 	recheckAt time.Time
-	// fleetSeen is true if the placements were resolved by a view of all inventories, see isFleetSeen.
-	fleetSeen bool
+	// fleetSynced is true if the placements were resolved by a view of all inventories, see isFleetSynced.
+	fleetSynced bool
 	// outcomes holds what to report of each placement of the workspace, by its UID.
 	outcomes map[types.UID]outcome
 }
 
-// selecting returns the placements that select an object, the oldest first; known is false if the labels of its Namespace are
+// forObject returns the placements that select an object, the oldest first; known is false if the labels of its Namespace are
 // unknown.
-func (p *placements) selecting(object *rules.Object) (selected []*placementInForce, known bool) {
-	positions, known := p.index.Selecting(object)
+func (p *placements) forObject(object *rules.Object) (selected []*placementInForce, known bool) {
+	positions, known := p.index.PlacementsFor(object)
 	for _, position := range positions {
 		selected = append(selected, p.all[position])
 	}
@@ -112,12 +113,12 @@ func (w *workspace) selectObject(key objectKey, changed bool) {
 		}
 	}
 	w.setSelected(key, selected, absent, changed)
-	w.observeCustomization(key, source)
+	w.updateCustomization(key, source)
 	if entry := w.objects[key]; entry != nil && source != nil {
 		entry.contentHash = rules.ContentHash(key.resource.GroupResource(), source)
 	}
 	if len(selected) == 0 && source != nil && w.hasReturnedStatus(source) {
-		w.add(key.statusTask())
+		w.enqueue(key.statusTask())
 	}
 }
 
@@ -126,7 +127,7 @@ func (w *workspace) selectObject(key objectKey, changed bool) {
 func (w *workspace) selectPresent(resource plan.Resource, source *unstructured.Unstructured) (selected []*placementInForce, absent plan.Cause, decided bool) {
 	if rules.IsPlaceable(resource, source) {
 		var known bool
-		selected, known = w.placements.selecting(ruleObject(w.Workloads, w.cluster, resource, source))
+		selected, known = w.placements.forObject(ruleObject(w.Workloads, w.cluster, resource, source))
 		if len(selected) == 0 && (!known || mailboxes.ProjectionOf(source) == mailboxes.IdentityOnly) {
 			return nil, "", false
 		}
@@ -142,7 +143,7 @@ func (w *workspace) setSelected(key objectKey, selected []*placementInForce, abs
 	if w.objects[key] == nil && len(selected) == 0 {
 		return
 	}
-	entry := w.entry(key)
+	entry := w.ensureObject(key)
 	changed = changed || !samePlacements(entry.selectedBy, selected)
 	if len(selected) > 0 {
 		absent = ""
@@ -151,7 +152,7 @@ func (w *workspace) setSelected(key objectKey, selected []*placementInForce, abs
 		entry.absence, entry.verified = absent, false
 	}
 	if absent != "" && !entry.verified {
-		entry.verified = absent == plan.Terminating || w.placements.leaving || w.Workloads.TakeVerifiedAbsence(w.cluster, key.candidate(absent))
+		entry.verified = absent == plan.Terminating || w.placements.withdrawAll || w.Workloads.TakeVerifiedAbsence(w.cluster, key.candidate(absent))
 		changed = changed || entry.verified
 	}
 	wantedStatus := wantsStatus(entry.selectedBy)
@@ -215,7 +216,7 @@ func (w *workspace) setDesired(key objectKey, entry *object, wanted map[logicalc
 		} else {
 			found.changes++
 		}
-		w.add(at.task())
+		w.enqueue(at.task())
 	}
 	for _, mailbox := range slices.Collect(maps.Keys(entry.pairs)) {
 		at, found := pairKey{key, mailbox}, entry.pairs[mailbox]
@@ -223,10 +224,10 @@ func (w *workspace) setDesired(key objectKey, entry *object, wanted map[logicalc
 			continue
 		}
 		if found.desired || changed {
-			w.add(at.task())
+			w.enqueue(at.task())
 		}
 		if found.desired {
-			found.desired, found.placed, found.waiting, found.failure, found.progress = false, false, false, nil, nil
+			found.desired, found.placed, found.waiting, found.failure, found.syncState = false, false, false, nil, nil
 			w.desired--
 		}
 		w.dropIfUnused(at)
@@ -253,7 +254,7 @@ func (o *object) isWantedAt(mailbox logicalcluster.Name) bool {
 // pairs go on.
 func samePlacements(before, after []*placementInForce) bool {
 	return slices.EqualFunc(before, after, func(a, b *placementInForce) bool {
-		return a.Name == b.Name && a.Policy == b.Policy && (a.rollout == nil) == (b.rollout == nil)
+		return a.Name == b.Name && a.DeletionPolicy == b.DeletionPolicy && (a.rollout == nil) == (b.rollout == nil)
 	})
 }
 
@@ -263,9 +264,9 @@ func (k objectKey) candidate(cause plan.Cause) absence.Candidate {
 	return absence.Candidate{Resource: k.resource, Key: k.key, Missing: cause == plan.SourceNotFound}
 }
 
-// policyOf returns what happens to withdrawn copies of an object: Orphan if any placement says so.
-func policyOf(selectedBy []*placementInForce) ownership.Policy {
-	if slices.ContainsFunc(selectedBy, func(p *placementInForce) bool { return p.Policy == ownership.PolicyOrphan }) {
+// deletionPolicyOf returns what happens to withdrawn copies of an object: Orphan if any placement says so.
+func deletionPolicyOf(selectedBy []*placementInForce) ownership.Policy {
+	if slices.ContainsFunc(selectedBy, func(p *placementInForce) bool { return p.DeletionPolicy == ownership.PolicyOrphan }) {
 		return ownership.PolicyOrphan
 	}
 	return ownership.PolicyDelete

@@ -58,16 +58,16 @@ type reportedState struct {
 // statusTask returns the task that writes the status of a source.
 func (k objectKey) statusTask() task { return task{resource: k.resource, key: k.key, status: true} }
 
-// enqueueStatus writes the status of the source of an object. It requires the lock.
+// enqueueStatus enqueues the write of the status of an object's source. It requires the lock.
 func (w *workspace) enqueueStatus(key objectKey, object *object) {
 	if object.destinations() > 1 {
 		w.queue.AddAfter(aggregationDelay, key.statusTask())
 		return
 	}
-	w.add(key.statusTask())
+	w.enqueue(key.statusTask())
 }
 
-// enqueueWantedStatus writes the status of the source of an object if a placement asks for it. It requires the lock.
+// enqueueWantedStatus enqueues the write of the status of an object's source if a placement asks for it. It requires the lock.
 func (w *workspace) enqueueWantedStatus(key objectKey, object *object) {
 	if wantsStatus(object.selectedBy) {
 		w.enqueueStatus(key, object)
@@ -189,10 +189,10 @@ type statusRequest struct {
 
 // statusRequestOf returns what the placements ask for of the status of an object.
 func (w *workspace) statusRequestOf(key objectKey, resource plan.Resource, source *unstructured.Unstructured) statusRequest {
-	isStarting := w.mayBeStarting()
+	isStarting := w.inStartupGrace()
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	if w.placements == nil || !w.placements.fleetSeen {
+	if w.placements == nil || !w.placements.fleetSynced {
 		return statusRequest{}
 	}
 	request := statusRequest{isKnown: true, placed: map[logicalcluster.Name]bool{}}
@@ -201,7 +201,7 @@ func (w *workspace) statusRequestOf(key objectKey, resource plan.Resource, sourc
 			if found.desired {
 				request.placed[mailbox] = found.placed
 				// Before a pass for the present content of the source, placed is about the content before.
-				request.isKnown = request.isKnown && found.observed == found.changes && (!isStarting || found.placed || found.waiting || found.failure != nil)
+				request.isKnown = request.isKnown && found.observedChanges == found.changes && (!isStarting || found.placed || found.waiting || found.failure != nil)
 			}
 		}
 		request.wanted = resource.StatusReturn && wantsStatus(entry.selectedBy)
@@ -239,7 +239,7 @@ func (w *workspace) isStatusUnwanted(resource plan.Resource, source *unstructure
 	if w.placements.partial || mailboxes.ProjectionOf(source) == mailboxes.IdentityOnly {
 		return false
 	}
-	selected, known := w.placements.selecting(ruleObject(w.Workloads, w.cluster, resource, source))
+	selected, known := w.placements.forObject(ruleObject(w.Workloads, w.cluster, resource, source))
 	return known && (!resource.StatusReturn || !wantsStatus(selected))
 }
 
@@ -263,7 +263,7 @@ func (w *workspace) statusesOf(key objectKey, resource plan.Resource, source *un
 		// The cache may not show a copy that was just written yet, and would have its old status count for the new content.
 		inMailbox, _ := w.writes.Current(pairKey{key, mailbox}, cached)
 		var status map[string]any
-		if cluster, ok := (mailboxObserver{w.Controller}).sourceOf(inMailbox); ok && cluster == w.cluster && mailboxes.ProjectionOf(inMailbox) == mailboxes.FullObject {
+		if cluster, ok := w.workspaceOf(inMailbox); ok && cluster == w.cluster && mailboxes.ProjectionOf(inMailbox) == mailboxes.FullObject {
 			status = resource.MailboxStatus(source, inMailbox, placed[mailbox])
 		}
 		statuses = append(statuses, status)

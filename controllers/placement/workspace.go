@@ -80,10 +80,10 @@ type workspace struct {
 	closed bool
 	// placements are in force; nil before they are known.
 	placements *placements
-	// observed are the placements of the workspace, as their absence is not verified.
-	observed []*unstructured.Unstructured
-	// stale is true if all objects must be selected again, whether or not the placements change.
-	stale bool
+	// knownPlacements are the EdgePlacements of the last resolve. One that vanished stays until its absence is verified.
+	knownPlacements []*unstructured.Unstructured
+	// mustReselect is true if all objects must be selected again, whether or not the placements change.
+	mustReselect bool
 	// deleting is true if a placement waits for the withdrawal of its copies.
 	deleting bool
 	// objects have an entry if a placement selects them, or if they have a copy. desired is the number of desired pairs.
@@ -93,8 +93,8 @@ type workspace struct {
 	isBeyondLimit bool
 	// customized are the objects whose copies differ from destination to destination.
 	customized customized
-	// selecting is true while all objects are selected again. complete is true once all objects are known and selected.
-	selecting, complete bool
+	// reselecting is true while all objects are selected again. allSelected is true once all objects are known and selected.
+	reselecting, allSelected bool
 	// caughtUp is true once the statuses of the previous leader may be replaced, see isCaughtUp.
 	caughtUp bool
 	// hasUnread is true once an object was seen whose labels are beyond a limit, and the statuses are about to tell.
@@ -130,13 +130,13 @@ type pair struct {
 	placed, waiting, undecided bool
 	// inPass is true during a pass, which may write.
 	inPass bool
-	// changes is the number of changes of the content so far, and observed the number at the last pass.
-	changes, observed uint32
+	// changes is the number of changes of the content so far, and observedChanges the number at the last pass.
+	changes, observedChanges uint32
 	// failure is why the copy cannot be as desired; nil while it may become so.
 	failure *Failure
-	// progress is how far the sync with the cluster has come; nil while the copy is not placed, or nobody has tried it.
-	progress *copyProgress
-	backoff  *driftbackoff.Backoff
+	// syncState is how far the sync with the cluster has come; nil while the copy is not placed, or nobody has tried it.
+	syncState *copySyncState
+	backoff   *driftbackoff.Backoff
 }
 
 // placementInForce is a placement with its destinations.
@@ -174,9 +174,9 @@ func newWorkspace(c *Controller, cluster logicalcluster.Name) *workspace {
 	return w
 }
 
-// add adds tasks to the queue. Before the controller has started it does nothing: the start adds the task of each pair, and has all
-// objects selected.
-func (w *workspace) add(tasks ...task) {
+// enqueue adds tasks to the queue. Before the controller has started it does nothing: Start enqueues each pair, and makes the next resolve
+// select all objects.
+func (w *workspace) enqueue(tasks ...task) {
 	if w.started.Load() {
 		w.queue.Add(tasks...)
 	}
@@ -191,31 +191,31 @@ func (w *workspace) Reconcile(ctx context.Context, t task) (reconcile.Result, er
 		w.selectObject(objectKey{t.resource, t.key}, true)
 		return reconcile.Result{}, nil
 	case t.resource == schema.GroupVersionResource{}:
-		w.addPairsOf(t.mailbox)
+		w.enqueuePairsAt(t.mailbox)
 		return reconcile.Result{}, nil
 	default:
 		return w.reconcilePair(ctx, pairKey{objectKey{t.resource, t.key}, t.mailbox})
 	}
 }
 
-// addPairsOf enqueues all pairs of a mailbox.
-func (w *workspace) addPairsOf(mailbox logicalcluster.Name) {
+// enqueuePairsAt enqueues all pairs of a mailbox.
+func (w *workspace) enqueuePairsAt(mailbox logicalcluster.Name) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	for key, object := range w.objects {
 		if object.pairs[mailbox] != nil {
-			w.add(pairKey{key, mailbox}.task())
+			w.enqueue(pairKey{key, mailbox}.task())
 		}
 	}
 }
 
-// addAllPairs enqueues all pairs.
-func (w *workspace) addAllPairs() {
+// enqueueAllPairs enqueues all pairs.
+func (w *workspace) enqueueAllPairs() {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	for key, object := range w.objects {
 		for mailbox := range object.pairs {
-			w.add(pairKey{key, mailbox}.task())
+			w.enqueue(pairKey{key, mailbox}.task())
 		}
 	}
 }
@@ -227,7 +227,7 @@ func (w *workspace) onCopy(resource schema.GroupVersionResource, name types.Name
 		w.writes.DeletionObserved(key, before.GetUID())
 	}
 	w.lock.Lock()
-	entry := w.entry(key.objectKey)
+	entry := w.ensureObject(key.objectKey)
 	found := entry.pairs[mailbox]
 	if found == nil {
 		found = &pair{}
@@ -241,11 +241,11 @@ func (w *workspace) onCopy(resource schema.GroupVersionResource, name types.Name
 	w.enqueueWantedStatus(key.objectKey, entry)
 	w.dropIfUnused(key)
 	w.lock.Unlock()
-	w.add(key.task())
+	w.enqueue(key.task())
 }
 
-// entry returns the state of an object, which it creates if there is none. It requires the lock.
-func (w *workspace) entry(key objectKey) *object {
+// ensureObject returns the state of an object, which it creates if there is none. It requires the lock.
+func (w *workspace) ensureObject(key objectKey) *object {
 	found, ok := w.objects[key]
 	if !ok {
 		found = &object{pairs: map[logicalcluster.Name]*pair{}}
@@ -277,7 +277,7 @@ func (w *workspace) dropIfUnused(key pairKey) {
 		if w.configs.removePair(key) {
 			w.configRequests.Publish(configKey{mailbox: key.mailbox})
 		}
-		w.names.set(takenName{key.mailbox, key.objectKey}, w.cluster, false)
+		w.names.set(key, w.cluster, false)
 		if w.deleting {
 			w.resolveRequests.Publish(w.cluster)
 		}
@@ -293,11 +293,11 @@ func (w *workspace) dropObjectIfUnused(key objectKey, entry *object) {
 	}
 }
 
-// invalidate makes the next resolve select all objects again.
-func (w *workspace) invalidate() {
+// requireReselect makes the next resolve select all objects again.
+func (w *workspace) requireReselect() {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	w.stale = true
+	w.mustReselect = true
 }
 
 // selectsByNamespaceLabels reports whether the labels of Namespaces decide about other objects.
