@@ -68,11 +68,7 @@ func unservedMessage(unserved map[string]struct{}) string {
 	if len(names) == 0 {
 		return ""
 	}
-	more := ""
-	if len(names) > maxNamed {
-		names, more = names[:maxNamed], fmt.Sprintf(" and %d more", len(names)-maxNamed)
-	}
-	return fmt.Sprintf(" Some destinations do not serve %s%s.", strings.Join(names, ", "), more)
+	return fmt.Sprintf(" Some destinations do not serve %s.", joinFirst(names))
 }
 
 // firstUnsynced names the first SyncTargets with the number of their objects.
@@ -81,6 +77,11 @@ func firstUnsynced(unsynced map[string]int) string {
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%s (%d)", name, unsynced[name])
 	}
+	return joinFirst(names)
+}
+
+// joinFirst joins the first maxNamed names, and tells how many more there are.
+func joinFirst(names []string) string {
 	text := strings.Join(names[:min(len(names), maxNamed)], ", ")
 	if more := len(names) - maxNamed; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)

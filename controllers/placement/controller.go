@@ -95,7 +95,7 @@ type Options struct {
 	KnownSyncTargets func() (syncTargets []types.UID, known bool)
 	// MaxPairs bounds the pairs of an object and a destination of one workspace.
 	MaxPairs int
-	Clock    clock.WithTicker
+	Clock    clock.Clock
 	Log      logr.Logger
 }
 
@@ -178,33 +178,38 @@ func addController[K comparable](hosting manager.Manager, name string, reconcile
 
 // watchFleet adds a controller that takes note of changes of inventories.
 func (c *Controller) watchFleet(hosting manager.Manager) error {
-	added, err := controller.NewTyped("placementfleet", hosting, controller.TypedOptions[logicalcluster.Name]{
-		Reconciler: reconcile.TypedFunc[logicalcluster.Name](func(_ context.Context, what logicalcluster.Name) (reconcile.Result, error) {
-			if what == readinessChange {
+	added, err := controller.NewTyped("placementfleet", hosting, controller.TypedOptions[fleetEvent]{
+		Reconciler: reconcile.TypedFunc[fleetEvent](func(_ context.Context, event fleetEvent) (reconcile.Result, error) {
+			if event == readinessChanged {
 				c.readinessChanged()
 			} else {
 				c.fleetChanged()
 			}
 			return reconcile.Result{}, nil
 		}),
-		LogConstructor: func(*logicalcluster.Name) logr.Logger { return c.Log.V(2) },
+		LogConstructor: func(*fleetEvent) logr.Logger { return c.Log.V(2) },
 	})
 	if err != nil {
 		return err
 	}
 	return errors.Join(
-		added.Watch(topic.Source(c.Fleet.Changes(), func(queue workqueue.TypedRateLimitingInterface[logicalcluster.Name], _ logicalcluster.Name) {
+		added.Watch(topic.Source(c.Fleet.Changes(), func(queue workqueue.TypedRateLimitingInterface[fleetEvent], _ logicalcluster.Name) {
 			// Coalesce the changes within fleetDelay.
-			queue.AddAfter(fleetChange, fleetDelay)
+			queue.AddAfter(inventoriesChanged, fleetDelay)
 		})),
-		added.Watch(topic.Source(c.Readiness.Changes(), func(queue workqueue.TypedRateLimitingInterface[logicalcluster.Name], _ types.UID) {
-			queue.AddAfter(readinessChange, fleetDelay)
+		added.Watch(topic.Source(c.Readiness.Changes(), func(queue workqueue.TypedRateLimitingInterface[fleetEvent], _ types.UID) {
+			queue.AddAfter(readinessChanged, fleetDelay)
 		})),
 	)
 }
 
-// Keys of the controller that takes note of changes of inventories.
-const fleetChange, readinessChange = "fleet", "readiness"
+// fleetEvent is a key of the controller that takes note of changes of inventories.
+type fleetEvent string
+
+const (
+	inventoriesChanged fleetEvent = "inventories"
+	readinessChanged   fleetEvent = "readiness"
+)
 
 // readinessChanged enqueues the workspaces with a placement that chooses clusters.
 func (c *Controller) readinessChanged() {

@@ -41,7 +41,7 @@ func (w *workspace) knowsAllCopies(deleted []*unstructured.Unstructured) bool {
 	}
 	for _, mailbox := range w.formerDestinations(deleted) {
 		for of := range w.CachePolicy.published() {
-			if !w.isListed(of, mailbox) {
+			if !isListed(w.Mailboxes, of, mailbox) {
 				return false
 			}
 		}
@@ -83,7 +83,7 @@ func (c *Controller) hasSyncedCopies() bool {
 	for of := range c.CachePolicy.published() {
 		for mailbox := range c.Fleet.Snapshot().Mailboxes() {
 			objects, _ := c.Mailboxes.List(of, mailbox)
-			if !c.isListed(of, mailbox) && c.inStartupGrace() || !c.knowsCopies(of, mailbox, objects) {
+			if !isListed(c.Mailboxes, of, mailbox) && c.inStartupGrace() || !c.knowsCopies(of, mailbox, objects) {
 				return false
 			}
 		}
@@ -92,28 +92,28 @@ func (c *Controller) hasSyncedCopies() bool {
 	return true
 }
 
-// isListed reports whether the cache has all objects of a resource in a mailbox. A resource that the mailbox does not serve has none.
-func (c *Controller) isListed(of schema.GroupVersionResource, mailbox logicalcluster.Name) bool {
+// isListed reports whether a cache has all objects of a resource in a workspace or mailbox. A resource that is not served there has none.
+func isListed(cache *mailboxes.Mailboxes, of schema.GroupVersionResource, cluster logicalcluster.Name) bool {
 	// No object has an empty name: the answer is whether the list is known.
-	_, state := c.Mailboxes.Get(of, mailbox, types.NamespacedName{})
-	return state != mailboxes.Unknown || c.Mailboxes.IsKnownNotServed(mailbox, of.GroupResource())
+	_, state := cache.Get(of, cluster, types.NamespacedName{})
+	return state != mailboxes.Unknown || cache.IsKnownNotServed(cluster, of.GroupResource())
 }
 
 // knowsCopies reports whether the events of all copies among the objects of a mailbox have arrived.
 func (c *Controller) knowsCopies(of schema.GroupVersionResource, mailbox logicalcluster.Name, objects []*unstructured.Unstructured) bool {
 	for _, object := range objects {
 		cluster, is := c.workspaceOf(object)
-		if is && !c.ensureWorkspace(cluster).hasCopy(objectKey{of, types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}}, mailbox) {
+		if is && !c.ensureWorkspace(cluster).hasCopy(pairKey{keyOf(of, object), mailbox}) {
 			return false
 		}
 	}
 	return true
 }
 
-// hasCopy reports whether a mailbox is known to have a copy of an object.
-func (w *workspace) hasCopy(key objectKey, mailbox logicalcluster.Name) bool {
+// hasCopy reports whether the mailbox of a pair is known to have the copy.
+func (w *workspace) hasCopy(key pairKey) bool {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	entry := w.objects[key]
-	return entry != nil && entry.pairs[mailbox] != nil && entry.pairs[mailbox].hasCopy
+	_, found := w.pairAt(key)
+	return found != nil && found.hasCopy
 }

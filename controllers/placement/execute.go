@@ -50,7 +50,7 @@ func (w *workspace) execute(ctx context.Context, key pairKey, s *pairSnapshot, p
 	objects := mailboxwrite.Objects(client, key.resource, key.key.Namespace)
 	switch p.Decision.Action {
 	case plan.Create:
-		return w.create(ctx, key, s, client, p.Desired)
+		return w.create(ctx, key, s, client, objects, p.Desired)
 	case plan.Update:
 		return w.update(ctx, key, objects, s.Source, p.Desired)
 	case plan.Conflict:
@@ -65,8 +65,7 @@ func (w *workspace) execute(ctx context.Context, key pairKey, s *pairSnapshot, p
 }
 
 // create makes the copy, and first its namespace if that is missing.
-func (w *workspace) create(ctx context.Context, key pairKey, s *pairSnapshot, client dynamic.Interface, desired *transform.Desired) error {
-	objects := mailboxwrite.Objects(client, key.resource, key.key.Namespace)
+func (w *workspace) create(ctx context.Context, key pairKey, s *pairSnapshot, client dynamic.Interface, objects dynamic.ResourceInterface, desired *transform.Desired) error {
 	options := metav1.CreateOptions{FieldManager: w.fieldManager}
 	w.writes.Started(key)
 	created, err := objects.Create(ctx, desired.Object, options)

@@ -194,13 +194,12 @@ func (w *workspace) recordFailure(ctx context.Context, key pairKey, s *pairSnaps
 	failure := newFailure(err)
 	w.lock.Lock()
 	changed, isFirst := false, false
-	if entry := w.objects[key.objectKey]; entry != nil && entry.pairs[key.mailbox] != nil {
-		found := entry.pairs[key.mailbox]
+	if entry, found := w.pairAt(key); found != nil {
 		changed, isFirst = found.placed || found.failure == nil || *found.failure != failure, !entry.hasFailure(failure.Reason)
 		if changed {
 			w.enqueueWantedStatus(key.objectKey, entry)
 		}
-		w.change(entry, key.mailbox, func() { found.placed, found.waiting, found.failure, found.syncState = false, false, &failure, nil })
+		w.change(entry, key.mailbox, func() { found.setResult(false, false, &failure, nil) })
 		w.enqueueWithdrawals(key.objectKey, entry, key.mailbox)
 	}
 	w.lock.Unlock()
@@ -258,11 +257,10 @@ func (w *workspace) recordSuccess(key pairKey, s *pairSnapshot, decision plan.De
 	}
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	entry := w.objects[key.objectKey]
-	if entry == nil || entry.pairs[key.mailbox] == nil {
+	entry, found := w.pairAt(key)
+	if found == nil {
 		return
 	}
-	found := entry.pairs[key.mailbox]
 	if found.placed != isPlaced || found.failure != nil || !found.syncState.equal(syncState) {
 		w.reportRequests.Publish(w.cluster)
 	}
@@ -272,7 +270,7 @@ func (w *workspace) recordSuccess(key pairKey, s *pairSnapshot, decision plan.De
 	if found.placed != isPlaced {
 		w.enqueueWantedStatus(key.objectKey, entry)
 	}
-	w.change(entry, key.mailbox, func() { found.placed, found.waiting, found.failure, found.syncState = isPlaced, false, nil, syncState })
+	w.change(entry, key.mailbox, func() { found.setResult(isPlaced, false, nil, syncState) })
 	w.enqueueWithdrawals(key.objectKey, entry, key.mailbox)
 	w.dropIfUnused(key)
 }

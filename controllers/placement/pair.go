@@ -177,8 +177,7 @@ func (w *workspace) observe(ctx context.Context, key pairKey) (*pairSnapshot, er
 func (w *workspace) unserved(key pairKey, resource plan.Resource, syncTarget fleet.SyncTarget) (*pairSnapshot, error) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	entry := w.objects[key.objectKey]
-	if entry == nil || entry.pairs[key.mailbox] == nil || !entry.pairs[key.mailbox].desired {
+	if _, found := w.pairAt(key); found == nil || !found.desired {
 		return nil, nil
 	}
 	return &pairSnapshot{resource: resource, syncTarget: syncTarget, desired: true}, &notServedError{resource: key.resource.GroupResource()}
@@ -189,14 +188,14 @@ func (w *workspace) unserved(key pairKey, resource plan.Resource, syncTarget fle
 func (w *workspace) observeSelection(key pairKey, s *pairSnapshot, hasSource bool) (selectedBy []*placementInForce, ok bool) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	entry := w.objects[key.objectKey]
-	if entry == nil || w.placements == nil || entry.pairs[key.mailbox] == nil {
+	entry, found := w.pairAt(key)
+	if found == nil || w.placements == nil {
 		return nil, false
 	}
 	u := s.Up
 	u.State, u.AbsenceVerified = plan.Deselected, entry.verified
 	switch {
-	case entry.pairs[key.mailbox].desired:
+	case found.desired:
 		s.desired = true
 		u.State, u.AbsenceVerified = plan.InSync, false
 		u.Spec = transform.SyncSpec{Policy: deletionPolicyOf(entry.selectedBy)}
@@ -308,11 +307,10 @@ func (w *workspace) observeSource(s *pairSnapshot, source *unstructured.Unstruct
 func (w *workspace) countRepair(key pairKey) time.Duration {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	entry := w.objects[key.objectKey]
-	if entry == nil || entry.pairs[key.mailbox] == nil {
+	_, found := w.pairAt(key)
+	if found == nil {
 		return 0
 	}
-	found := entry.pairs[key.mailbox]
 	if found.backoff == nil {
 		found.backoff = &driftbackoff.Backoff{}
 	}

@@ -85,15 +85,11 @@ func (c *Controller) resolve(ctx context.Context, cluster logicalcluster.Name) (
 		}
 	}
 	w.putInForce(next)
-	requeueAfter, err := w.removeFinalizers(ctx)
-	result, err := retryStale(err)
-	if result.RequeueAfter == 0 {
-		result.RequeueAfter = requeueAfter
+	after, err := w.removeFinalizers(ctx)
+	if err != nil {
+		return retryStale(err)
 	}
-	if err == nil && result.RequeueAfter == 0 {
-		result.RequeueAfter = next.resolveDelay(w.Clock.Now())
-	}
-	return result, err
+	return reconcile.Result{RequeueAfter: sooner(after, next.resolveDelay(w.Clock.Now()))}, nil
 }
 
 // resolveDelay returns after which delay the placements must be resolved again without an event, zero if never.
@@ -281,7 +277,7 @@ func (w *workspace) putInForce(next *placements) {
 	before := w.placements
 	next.requireNewDecisions()
 	changed := w.updateBeyondLimit(next) || w.mustReselect || before == nil || before.fleetSynced != next.fleetSynced || !before.equal(next)
-	// Then pairs may have been passed over, or copies kept.
+	// In these cases passes may have skipped a pair or kept a copy, so enqueue all pairs.
 	all := w.mustReselect || before == nil || before.partial != next.partial || before.withdrawAll != next.withdrawAll
 	w.placements, w.mustReselect, w.reselecting = next, false, true
 	hasCustomized := len(w.customized.all) > 0
@@ -290,21 +286,26 @@ func (w *workspace) putInForce(next *placements) {
 		known[key] = true
 	}
 	w.lock.Unlock()
-	defer w.setSelectedAll()
-	// Only after the objects have been selected it is certain which copies wait for a withdrawal.
-	defer w.enqueueAllWithdrawals()
 	w.CachePolicy.set(w.cluster, next)
 	w.reportRequests.Publish(w.cluster)
 	w.enqueueUpsync(next)
+	if changed {
+		w.Workloads.EnqueueReview(w.cluster)
+		w.selectAll(known, all)
+	}
 	if hasCustomized {
-		defer w.enqueueCustomizedAt(before.mailboxesWithOtherParameters(next))
+		w.enqueueCustomizedAt(before.mailboxesWithOtherParameters(next))
 	}
-	if !changed {
-		return
-	}
-	w.Workloads.EnqueueReview(w.cluster)
+	// Only after the selection it is certain which copies wait for a withdrawal.
+	w.enqueueAllWithdrawals()
+	w.setSelectedAll()
+}
+
+// selectAll selects all objects that the workspace shows, and the known ones that it does not show any more. If all is true, it enqueues
+// all pairs of the known ones.
+func (w *workspace) selectAll(known map[objectKey]bool, all bool) {
 	w.forEachObject(func(resource plan.Resource, source *unstructured.Unstructured) {
-		key := objectKey{resource.GroupVersionResource, types.NamespacedName{Namespace: source.GetNamespace(), Name: source.GetName()}}
+		key := keyOf(resource.GroupVersionResource, source)
 		w.selectObject(key, all && known[key])
 		delete(known, key)
 	})

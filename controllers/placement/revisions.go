@@ -85,8 +85,7 @@ func (w *workspace) keepRevision(ctx context.Context, one *placementInForce) (ag
 
 // isLasting reports whether no PlacementRevision can be made before the objects, or the workspace, change.
 func isLasting(err error) bool {
-	tooLarge := new(revision.TooLargeError)
-	return errors.As(err, &tooLarge) || apierrors.IsRequestEntityTooLargeError(err) || errors.Is(err, errRevisionNamesTaken) || errors.Is(err, errNoRevisions)
+	return errors.Is(err, revision.ErrTooLarge) || apierrors.IsRequestEntityTooLargeError(err) || errors.Is(err, errRevisionNamesTaken) || errors.Is(err, errNoRevisions)
 }
 
 // contentHashes returns the content hash of every object that the placement selects, and the number of changes so far; nil if the last

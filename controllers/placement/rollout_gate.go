@@ -57,11 +57,10 @@ func (o *object) isAdmitted(mailbox logicalcluster.Name) bool {
 func (w *workspace) recordWaiting(key pairKey) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	entry := w.objects[key.objectKey]
-	if entry == nil || entry.pairs[key.mailbox] == nil {
+	entry, found := w.pairAt(key)
+	if found == nil {
 		return
 	}
-	found := entry.pairs[key.mailbox]
 	if found.placed || !found.waiting {
 		w.reportRequests.Publish(w.cluster)
 		w.enqueueWantedStatus(key.objectKey, entry)
@@ -69,6 +68,6 @@ func (w *workspace) recordWaiting(key pairKey) {
 	if found.failure != nil {
 		w.names.set(key, w.cluster, false)
 	}
-	w.change(entry, key.mailbox, func() { found.placed, found.failure, found.syncState, found.waiting = false, nil, nil, true })
+	w.change(entry, key.mailbox, func() { found.setResult(false, true, nil, nil) })
 	w.enqueueWithdrawals(key.objectKey, entry, key.mailbox)
 }

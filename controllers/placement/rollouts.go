@@ -196,11 +196,12 @@ func (o *object) resetRollouts() {
 func (w *workspace) beginPass(key pairKey) uint32 {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	if entry := w.objects[key.objectKey]; entry != nil && entry.pairs[key.mailbox] != nil {
-		entry.pairs[key.mailbox].inPass = true
-		return entry.pairs[key.mailbox].changes
+	_, found := w.pairAt(key)
+	if found == nil {
+		return 0
 	}
-	return 0
+	found.inPass = true
+	return found.changes
 }
 
 // endPass notes that a pass for a pair has taken account of a number of changes. decided is false if it could not tell whether the
@@ -209,11 +210,10 @@ func (w *workspace) beginPass(key pairKey) uint32 {
 func (w *workspace) endPass(key pairKey, changes uint32, decided bool) (again time.Duration) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	entry := w.objects[key.objectKey]
-	if entry == nil || entry.pairs[key.mailbox] == nil {
+	entry, found := w.pairAt(key)
+	if found == nil {
 		return 0
 	}
-	found := entry.pairs[key.mailbox]
 	found.inPass = false
 	if found.observedChanges != changes {
 		// Until now the status was not returned, see statusRequestOf.

@@ -17,7 +17,6 @@ limitations under the License.
 package placement
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -218,8 +217,8 @@ func (w *workspace) setDesired(key objectKey, entry *object, wanted map[logicalc
 		}
 		w.enqueue(at.task())
 	}
-	for _, mailbox := range slices.Collect(maps.Keys(entry.pairs)) {
-		at, found := pairKey{key, mailbox}, entry.pairs[mailbox]
+	for mailbox, found := range entry.pairs {
+		at := pairKey{key, mailbox}
 		if _, ok := wanted[mailbox]; ok {
 			continue
 		}
@@ -227,7 +226,8 @@ func (w *workspace) setDesired(key objectKey, entry *object, wanted map[logicalc
 			w.enqueue(at.task())
 		}
 		if found.desired {
-			found.desired, found.placed, found.waiting, found.failure, found.syncState = false, false, false, nil, nil
+			found.desired = false
+			found.setResult(false, false, nil, nil)
 			w.desired--
 		}
 		w.dropIfUnused(at)

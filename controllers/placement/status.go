@@ -146,7 +146,7 @@ func (w *workspace) hasSelectedAll() bool {
 		if missing || source.GetDeletionTimestamp() != nil || !rules.IsPlaceable(resource, source) {
 			return
 		}
-		key := objectKey{resource.GroupVersionResource, types.NamespacedName{Namespace: source.GetNamespace(), Name: source.GetName()}}
+		key := keyOf(resource.GroupVersionResource, source)
 		w.lock.Lock()
 		defer w.lock.Unlock()
 		if w.placements == nil {
@@ -162,11 +162,7 @@ func (w *workspace) hasSelectedAll() bool {
 // knowsSources reports whether the hub has listed all objects of the workspace.
 func (w *workspace) knowsSources() bool {
 	for of := range w.CachePolicy.published() {
-		if _, ok := w.resource(of); !ok || w.Workloads.IsKnownNotServed(w.cluster, of.GroupResource()) {
-			continue
-		}
-		// No object has an empty name: the answer is whether the list is known.
-		if _, state := w.Workloads.Get(of, w.cluster, types.NamespacedName{}); state == mailboxes.Unknown {
+		if _, ok := w.resource(of); ok && !isListed(w.Workloads, of, w.cluster) {
 			return false
 		}
 	}

@@ -58,6 +58,11 @@ type objectKey struct {
 	key      types.NamespacedName
 }
 
+// keyOf returns the key of an object of a resource.
+func keyOf(resource schema.GroupVersionResource, object *unstructured.Unstructured) objectKey {
+	return objectKey{resource, types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}}
+}
+
 // pairKey names the copy of an object in a mailbox.
 type pairKey struct {
 	objectKey
@@ -137,6 +142,11 @@ type pair struct {
 	// syncState is how far the sync with the cluster has come; nil while the copy is not placed, or nobody has tried it.
 	syncState *copySyncState
 	backoff   *driftbackoff.Backoff
+}
+
+// setResult sets the result of a pass. The lock of the workspace guards it.
+func (p *pair) setResult(placed, waiting bool, failure *Failure, syncState *copySyncState) {
+	p.placed, p.waiting, p.failure, p.syncState = placed, waiting, failure, syncState
 }
 
 // placementInForce is a placement with its destinations.
@@ -254,6 +264,15 @@ func (w *workspace) ensureObject(key objectKey) *object {
 	return found
 }
 
+// pairAt returns a pair with its object; nil if there is none. It requires the lock.
+func (w *workspace) pairAt(key pairKey) (*object, *pair) {
+	entry := w.objects[key.objectKey]
+	if entry == nil || entry.pairs[key.mailbox] == nil {
+		return nil, nil
+	}
+	return entry, entry.pairs[key.mailbox]
+}
+
 // countPair counts a new pair. The first of a resource changes the config of its mailbox.
 func (w *workspace) countPair(key pairKey) {
 	if w.configs.addPair(key) {
@@ -307,10 +326,10 @@ func (w *workspace) selectsByNamespaceLabels() bool {
 	return w.placements != nil && w.placements.byNamespaceLabels
 }
 
-// closeIfEmpty closes the workspace unless it has objects.
+// closeIfEmpty closes the workspace unless it has objects, and reports whether it is closed.
 func (w *workspace) closeIfEmpty() bool {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	w.closed = w.closed || len(w.objects) == 0
+	w.closed = len(w.objects) == 0
 	return w.closed
 }
