@@ -36,7 +36,6 @@ import (
 // chosenTargets are the SyncTargets that a placement has chosen, by UID.
 type chosenTargets map[types.UID]chosenTarget
 
-// chosenTarget is a chosen SyncTarget.
 type chosenTarget struct {
 	inventory logicalcluster.Name
 	// missingSince is since when it does not match any more, while that is not proven; zero if it matches.
@@ -79,13 +78,6 @@ func (w *workspace) applyChoice(ctx context.Context, one *placementInForce, next
 	}
 	if !chosen.RecheckAt.IsZero() {
 		next.resolveBy(chosen.RecheckAt)
-	}
-}
-
-// resolveBy makes the controller resolve the placements again at the given time, or at an earlier one already set.
-func (p *placements) resolveBy(at time.Time) {
-	if p.recheckAt.IsZero() || at.Before(p.recheckAt) {
-		p.recheckAt = at
 	}
 }
 

@@ -89,7 +89,7 @@ func joinFirst(names []string) string {
 	return text
 }
 
-// healthyCondition returns the condition Healthy of a placement, with the reason "" if there is nothing whose health could be told.
+// healthyCondition returns the condition Healthy of a placement; an empty Reason means that there is none, since no health can be told.
 func healthyCondition(found outcome, counted *tally) metav1.Condition {
 	healthy := metav1.Condition{Type: edgev2alpha1.ConditionHealthy, Status: metav1.ConditionFalse}
 	expected := counted.selected * int64(len(found.resolution.Destinations))
@@ -107,7 +107,7 @@ func healthyCondition(found outcome, counted *tally) metav1.Condition {
 	return healthy
 }
 
-// rolloutCondition returns the condition RolledOut of a placement.
+// rolloutCondition returns the condition RolledOut of a placement; an empty Reason means that there is none.
 func rolloutCondition(found outcome, counted *tally) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionRolledOut, Status: metav1.ConditionFalse}
 	status := rolloutStatus(found, counted)
@@ -150,7 +150,7 @@ func rolloutStatus(found outcome, counted *tally) *edgev2alpha1.RolloutStatus {
 	}
 }
 
-// upsyncCondition returns the condition UpsyncDenied of a placement.
+// upsyncCondition returns the condition UpsyncDenied of a placement; an empty Reason means that there is none.
 func upsyncCondition(found outcome) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionUpsyncDenied, Status: metav1.ConditionTrue}
 	if denied := len(found.upsyncDenied); denied > 0 {
@@ -161,7 +161,7 @@ func upsyncCondition(found outcome) metav1.Condition {
 	return condition
 }
 
-// choiceCondition returns the condition TooFewClusters of a placement.
+// choiceCondition returns the condition TooFewClusters of a placement; an empty Reason means that there is none.
 func choiceCondition(found outcome) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionTooFewClusters, Status: metav1.ConditionTrue}
 	if chosen := len(found.resolution.Destinations); found.choice != nil && found.reason == "" && chosen < found.choice.Number {
@@ -175,7 +175,7 @@ func choiceCondition(found outcome) metav1.Condition {
 // maxNamed bounds the names in one message.
 const maxNamed = 10
 
-// apisMissingCondition returns the condition APIsMissing of a placement.
+// apisMissingCondition returns the condition APIsMissing of a placement; an empty Reason means that there is none.
 func apisMissingCondition(found outcome) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionAPIsMissing, Status: metav1.ConditionTrue}
 	if len(found.unservedResources) > 0 {

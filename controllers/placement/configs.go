@@ -199,7 +199,7 @@ func (c *Controller) putConfig(ctx context.Context, key configKey, existing *edg
 	return reconcile.Result{}, c.writeConfig(ctx, key, existing, desired)
 }
 
-// deleteConfig deletes a config.
+// deleteConfig deletes a config, unless another object has its name meanwhile.
 func (c *Controller) deleteConfig(ctx context.Context, key configKey, existing *edgev2alpha1.SyncerConfig) error {
 	client, ok := c.Mailboxes.Client(key.mailbox)
 	if !ok {

@@ -37,7 +37,7 @@ type SyncStates interface {
 type copySyncState struct {
 	// synced is true if the cluster has the content of the copy. failure is why it has not; nil while it may come to have it.
 	synced  bool
-	failure *Failure
+	failure *failure
 	// health is that of the object on the cluster, if synced.
 	health health.Health
 }
@@ -59,7 +59,7 @@ func (c *Controller) observeSyncState(key pairKey, s *pairSnapshot, decision pla
 	if c.Sync == nil {
 		return nil
 	}
-	state, known := c.Sync.ObjectState(s.syncTarget.UID, key.resource.GroupResource(), key.key, objectsync.VersionOf(s.Source))
+	state, known := c.Sync.ObjectState(s.syncTarget.UID, key.resource.GroupResource(), key.name, objectsync.VersionOf(s.Source))
 	if !known {
 		return nil
 	}
@@ -72,12 +72,12 @@ func (c *Controller) observeSyncState(key pairKey, s *pairSnapshot, decision pla
 func newCopySyncState(state objectsync.ObjectState) *copySyncState {
 	switch {
 	case state.Excluded:
-		return &copySyncState{failure: &Failure{ReasonExcludedByUpsync, "spec.upsync of a placement, or a config of the mailbox, selects the object of this name on the cluster for upsync, which takes precedence"}}
+		return &copySyncState{failure: &failure{ReasonExcludedByUpsync, "spec.upsync of a placement, or a config of the mailbox, selects the object of this name on the cluster for upsync, which takes precedence"}}
 	case state.Failure != nil && state.Failure.Reason == objectsync.ReasonConflict:
 		// The message of the sync controller may name the objects of others.
-		return &copySyncState{failure: &Failure{ReasonConflict, "the cluster has an object of this name that this placement did not make: delete it there, or choose another name"}}
+		return &copySyncState{failure: &failure{ReasonConflict, "the cluster has an object of this name that this placement did not make: delete it there, or choose another name"}}
 	case state.Failure != nil:
-		return &copySyncState{failure: &Failure{state.Failure.Reason, events.Truncate(state.Failure.Message)}}
+		return &copySyncState{failure: &failure{state.Failure.Reason, events.Truncate(state.Failure.Message)}}
 	case state.Synced:
 		return &copySyncState{synced: true, health: state.Health}
 	default:

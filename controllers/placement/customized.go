@@ -74,7 +74,7 @@ func (w *workspace) updateCustomization(key objectKey, source *unstructured.Unst
 	w.setCustomization(key, entry, request)
 }
 
-// setCustomization sets what an object asks for. It requires the lock.
+// setCustomization sets the customization request of the source. It requires the lock.
 func (w *workspace) setCustomization(key objectKey, entry *object, request customization.Request) {
 	if entry.customization == request {
 		return

@@ -66,7 +66,7 @@ func TestMailboxesWithOtherParameters(t *testing.T) {
 func TestCustomizedObjects(t *testing.T) {
 	w := newWorkspace(&Controller{}, "workload")
 	till := types.NamespacedName{Namespace: "shop", Name: "till"}
-	key := objectKey{key: types.NamespacedName{Namespace: "shop", Name: "prices"}}
+	key := objectKey{name: types.NamespacedName{Namespace: "shop", Name: "prices"}}
 	entry := w.ensureObject(key)
 	for _, request := range []customization.Request{{Customizer: till}, {Expand: true, Customizer: till}, {Expand: true}} {
 		w.setCustomization(key, entry, request)

@@ -107,8 +107,8 @@ const (
 	ReasonMailboxRefused = "MailboxRefused"
 )
 
-// Failure is why an object cannot be placed at a destination.
-type Failure struct {
+// failure is why an object cannot be placed at a destination.
+type failure struct {
 	// Reason is a constant; Message is for people, at most 1024 bytes.
 	Reason, Message string
 }
@@ -143,8 +143,8 @@ func privilegedError(resource schema.GroupResource) error {
 	}
 }
 
-func newFailure(err error) Failure {
-	return Failure{Reason: reasonOf(err), Message: events.Truncate(requestmetrics.SafeMessage(err))}
+func newFailure(err error) failure {
+	return failure{Reason: reasonOf(err), Message: events.Truncate(requestmetrics.SafeMessage(err))}
 }
 
 func reasonOf(err error) string {
@@ -190,27 +190,27 @@ func (w *workspace) recordFailure(ctx context.Context, key pairKey, s *pairSnaps
 		// The hub is stopping, which is no failure of the object.
 		return nil
 	}
-	err = fmt.Errorf("%s %s in the mailbox of %s: %w", key.resource.Resource, key.key, s.syncTarget.Name, err)
-	failure := newFailure(err)
+	err = fmt.Errorf("%s %s in the mailbox of %s: %w", key.resource.Resource, key.name, s.syncTarget.Name, err)
+	why := newFailure(err)
 	w.lock.Lock()
 	changed, isFirst := false, false
 	if entry, found := w.pairAt(key); found != nil {
-		changed, isFirst = found.placed || found.failure == nil || *found.failure != failure, !entry.hasFailure(failure.Reason)
+		changed, isFirst = found.placed || found.failure == nil || *found.failure != why, !entry.hasFailure(why.Reason)
 		if changed {
 			w.enqueueWantedStatus(key.objectKey, entry)
 		}
-		w.change(entry, key.mailbox, func() { found.setResult(false, false, &failure, nil) })
+		w.change(entry, key.mailbox, func() { found.setResult(false, false, &why, nil) })
 		w.enqueueWithdrawals(key.objectKey, entry, key.mailbox)
 	}
 	w.lock.Unlock()
-	w.awaitName(key, failure.Reason == ReasonConflict)
+	w.awaitName(key, why.Reason == ReasonConflict)
 	if changed {
 		w.reportRequests.Publish(w.cluster)
 	}
 	if isFirst {
-		w.warn(ctx, key.objectKey, failure)
+		w.warn(ctx, key.objectKey, why)
 	}
-	if failure.Reason != ReasonMailboxRefused && !isTransient(err) {
+	if why.Reason != ReasonMailboxRefused && !isTransient(err) {
 		return nil
 	}
 	return err
@@ -219,7 +219,7 @@ func (w *workspace) recordFailure(ctx context.Context, key pairKey, s *pairSnaps
 // awaitName notes whether a pair waits for its name in the mailbox. If the name has become free meanwhile, no event follows.
 func (w *workspace) awaitName(key pairKey, waits bool) {
 	w.names.set(key, w.cluster, waits)
-	cached, _ := w.Mailboxes.Get(key.resource, key.mailbox, key.key)
+	cached, _ := w.Mailboxes.Get(key.resource, key.mailbox, key.name)
 	if current, _ := w.writes.Current(key, cached); waits && current == nil {
 		w.enqueue(key.task())
 	}
@@ -237,14 +237,14 @@ func (o *object) hasFailure(reason string) bool {
 
 // warn writes an event about a failure on the object in the workspace. If that fails it is only logged, because the status of the
 // placement reports the failure too.
-func (w *workspace) warn(ctx context.Context, key objectKey, failure Failure) {
-	object, _ := w.Workloads.Get(key.resource, w.cluster, key.key)
+func (w *workspace) warn(ctx context.Context, key objectKey, why failure) {
+	object, _ := w.Workloads.Get(key.resource, w.cluster, key.name)
 	client, ok := w.Workloads.Client(w.cluster)
-	if object == nil || !ok || failure.Reason == ReasonLimitExceeded {
+	if object == nil || !ok || why.Reason == ReasonLimitExceeded {
 		return
 	}
-	if err := events.WarnObject(ctx, client, object, failure.Reason, failure.Message, w.Clock.Now()); err != nil {
-		log.FromContext(ctx).Info("cannot write an event to the workload workspace", "reason", failure.Reason, "error", err.Error())
+	if err := events.WarnObject(ctx, client, object, why.Reason, why.Message, w.Clock.Now()); err != nil {
+		log.FromContext(ctx).Info("cannot write an event to the workload workspace", "reason", why.Reason, "error", err.Error())
 	}
 }
 

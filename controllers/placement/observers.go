@@ -54,11 +54,11 @@ func (o workloadObserver) OnEvent(resource schema.GroupVersionResource, cluster 
 	default:
 		w := o.ensureWorkspace(cluster)
 		if isStatusOnly(event) {
-			// Copies have no part of it.
+			// Copies do not have the source's status.
 			w.enqueue(objectKey{resource, event.Key}.statusTask())
 			return
 		}
-		w.enqueue(task{resource: resource, key: event.Key})
+		w.enqueue(task{resource: resource, name: event.Key})
 		if resource == namespaces && labelsChanged(event) && w.selectsByNamespaceLabels() {
 			w.requireReselect()
 			o.resolveRequests.Publish(cluster)
@@ -86,7 +86,7 @@ func (o workloadObserver) OnAbsenceDecided(resource schema.GroupVersionResource,
 		return
 	}
 	if w := o.findWorkspace(cluster); w != nil {
-		w.enqueue(task{resource: resource, key: key})
+		w.enqueue(task{resource: resource, name: key})
 	}
 }
 
@@ -167,7 +167,7 @@ func (c *Controller) workspaceOf(object *unstructured.Unstructured) (workspace l
 	return logicalcluster.Name(mark.Mailbox), err == nil
 }
 
-// OnAbsenceDecided is called for candidates of the sync controllers.
+// OnAbsenceDecided does nothing: the sync controllers handle these candidates.
 func (o mailboxObserver) OnAbsenceDecided(schema.GroupVersionResource, logicalcluster.Name, types.NamespacedName) {
 }
 

@@ -48,7 +48,7 @@ func (c *Controller) ownerOf(syncTarget types.UID) ownership.Owner {
 	return ownership.Owner{Hub: c.Hub, SyncTarget: ownerPrefix + syncTarget, Sealer: c.Sealer}
 }
 
-// creatorOf returns the creator of what the hub makes for a workspace and does not own: namespaces of copies, and released copies. Only
+// creatorOf returns the creator of objects that the hub makes for a workspace and does not own: namespaces of copies, and released copies. Only
 // that workspace may take them over.
 func (w *workspace) creatorOf(syncTarget types.UID) ownership.Owner {
 	creator := w.ownerOf(syncTarget)
@@ -129,8 +129,8 @@ func (w *workspace) pass(ctx context.Context, key pairKey) (result reconcile.Res
 func (w *workspace) observe(ctx context.Context, key pairKey) (*pairSnapshot, error) {
 	resource, published := w.resource(key.resource)
 	syncTarget, known := w.Fleet.Snapshot().SyncTargetOf(key.mailbox)
-	cached, copyState := w.Mailboxes.Get(key.resource, key.mailbox, key.key)
-	source, sourceState := w.Workloads.Get(key.resource, w.cluster, key.key)
+	cached, copyState := w.Mailboxes.Get(key.resource, key.mailbox, key.name)
+	source, sourceState := w.Workloads.Get(key.resource, w.cluster, key.name)
 	switch {
 	case !published, !known, syncTarget.Terminating:
 		// The mailbox of a SyncTarget that is being deleted goes with all its objects, and the target keeps or loses them by
@@ -146,8 +146,8 @@ func (w *workspace) observe(ctx context.Context, key pairKey) (*pairSnapshot, er
 		return nil, nil
 	}
 	s := &pairSnapshot{resource: resource, syncTarget: syncTarget, owner: w.ownerOf(syncTarget.UID), creator: w.creatorOf(syncTarget.UID)}
-	s.Snapshot = plan.Snapshot{Key: key.key, Source: inMailbox, Readable: true, Up: &plan.UpSnapshot{
-		API: resource.TargetAPI(), Name: key.key, DroppedPaths: w.writes.DroppedPaths(key),
+	s.Snapshot = plan.Snapshot{Key: key.name, Source: inMailbox, Readable: true, Up: &plan.UpSnapshot{
+		API: resource.TargetAPI(), Name: key.name, DroppedPaths: w.writes.DroppedPaths(key),
 	}}
 	if inMailbox != nil {
 		if mark, err := plan.MailboxMark(s.owner, inMailbox); err == nil && mark.Mailbox == w.cluster.String() {
@@ -202,8 +202,8 @@ func (w *workspace) observeSelection(key pairKey, s *pairSnapshot, hasSource boo
 	case u.Mark == nil:
 		return nil, false
 	case entry.absence == "" && len(entry.selectedBy) == 0, entry.absence == plan.SourceNotFound && hasSource:
-		// The copy was seen before its source was selected or not, or the source has come back.
-		w.enqueue(task{resource: key.resource, key: key.key})
+		// The mailbox showed the copy before the hub selected its source, or the source exists again: select the object first.
+		w.enqueue(task{resource: key.resource, name: key.name})
 		return nil, false
 	case entry.absence == plan.SourceNotFound:
 		u.State = plan.SourceNotFound
@@ -244,10 +244,9 @@ func (c *Controller) verifiedSyncTarget(ctx context.Context, mailbox logicalclus
 	return syncTarget, view.Inventory(syncTarget.Inventory), nil
 }
 
-// isMoving reports whether the object has a destination where it is not placed yet, and may come to be: the new copy is made before
-// the old one goes. A copy that waits for a change of its content is there already. All new mailboxes must have it, and at least one
-// of their clusters: one of many clusters that is away must not keep the object on those that it has left. If a placement chooses its
-// destinations, nobody else has asked for the move: then a copy that fails counts too. It requires the lock.
+// isMoving reports whether copies must stay because the object has not arrived elsewhere. All new mailboxes must have it, and at least one
+// new cluster. A failed copy counts as arrived, unless a placement chooses its clusters. A copy that waits for a change of its content is
+// there already. It requires the lock.
 func (o *object) isMoving() bool {
 	if slices.ContainsFunc(o.selectedBy, (*placementInForce).awaitsMailbox) {
 		return true

@@ -35,9 +35,8 @@ const limitRecheck = 30 * time.Second
 // pairLimitMessage says why an object is not placed at a destination.
 const pairLimitMessage = "the workspace has as many pairs of an object and a destination as it may have: nothing new is placed until there are fewer; ask the operator of the hub for a larger --max-placed-objects"
 
-// excludeBeyondLimit takes the placements out of force with which the workspace would have more pairs, or entries for upsync, than it
-// may have: nothing of such a placement is placed. Older placements come first. One that is in force already stays so when it selects
-// more than before: then only the objects that are too many fail, see setDesired.
+// excludeBeyondLimit removes placements that would exceed the limit of pairs or of upsync entries, and checks the oldest first. One in force
+// stays when only the pair limit is exceeded; setDesired then limits its objects.
 func (w *workspace) excludeBeyondLimit(next *placements, observed []*unstructured.Unstructured) {
 	wasInForce := w.inForceBefore(observed)
 	added := w.countPairs(next)
@@ -147,6 +146,6 @@ func (t *tally) addBeyondLimit(key objectKey, object *object, placement *placeme
 	}
 	t.failed += int64(lacking)
 	if first := slices.IndexFunc(placement.Destinations, func(of rules.Destination) bool { return of.Mailbox != "" && !isDesired(of.Mailbox) }); first >= 0 {
-		addFirst(&t.failures, key, placement.Destinations[first].Name, Failure{ReasonLimitExceeded, pairLimitMessage})
+		addFirst(&t.failures, key, placement.Destinations[first].Name, failure{ReasonLimitExceeded, pairLimitMessage})
 	}
 }

@@ -92,18 +92,6 @@ func (c *Controller) resolve(ctx context.Context, cluster logicalcluster.Name) (
 	return reconcile.Result{RequeueAfter: sooner(after, next.resolveDelay(w.Clock.Now()))}, nil
 }
 
-// resolveDelay returns after which delay the placements must be resolved again without an event, zero if never.
-func (p *placements) resolveDelay(now time.Time) (after time.Duration) {
-	switch {
-	case !p.fleetSynced:
-		return startupPoll
-	case !p.recheckAt.IsZero():
-		return max(p.recheckAt.Sub(now), minRetryDelay)
-	default:
-		return 0
-	}
-}
-
 // retryStale retries soon after an object has changed meanwhile: the cache is about to show the newer one.
 func retryStale(err error) (reconcile.Result, error) {
 	if errors.Is(err, errStale) {
@@ -151,7 +139,7 @@ func (w *workspace) observePlacements() (observed []*unstructured.Unstructured, 
 // resolvePlacements compiles and resolves placements. One that cannot be compiled or resolved makes the result partial. It returns an error if
 // kcp does not answer now.
 func (w *workspace) resolvePlacements(ctx context.Context, observed []*unstructured.Unstructured) (*placements, error) {
-	// In this order: a view that is taken later has all that was seen.
+	// Take the snapshot after isFleetSynced, so that it has all SyncTargets that isFleetSynced found.
 	next := &placements{outcomes: map[types.UID]outcome{}, fleetSynced: w.isFleetSynced()}
 	view := w.Fleet.Snapshot()
 	path, err := w.paths.pathOf(ctx, w.cluster)
@@ -175,7 +163,7 @@ func (w *workspace) resolvePlacements(ctx context.Context, observed []*unstructu
 		if err != nil {
 			next.partial = true
 			result.reason, result.message = ReasonInvalid, err.Error()
-			// It has its choice again once it is valid.
+			// The placement keeps its choice until it is valid again.
 			result.chosen = w.outcomeBefore(object.GetUID(), object.GetName()).chosen
 			next.outcomes[object.GetUID()] = result
 			continue
@@ -192,7 +180,7 @@ func (w *workspace) resolvePlacements(ctx context.Context, observed []*unstructu
 		inForce := &placementInForce{Placement: one, workspace: self, inventories: inventories, rollout: w.rolloutOf(one)}
 		result.resolution, result.unservedResources = one.ResolveDestinations(view, self, inventories), w.missingResources(one)
 		w.applyChoice(ctx, inForce, next, &result)
-		inForce.setOutcome(&result)
+		inForce.setDestinations(&result)
 		result.byLabels = one.SelectsByLabels()
 		if path == "" && result.resolution.Locations == 0 {
 			result.reason, result.message = ReasonPathUnverified, pathUnverifiedMessage
@@ -246,8 +234,8 @@ func parse(object *unstructured.Unstructured) (*rules.Placement, error) {
 	return rules.Compile(&placement)
 }
 
-// setOutcome sets the destinations.
-func (p *placementInForce) setOutcome(result *outcome) {
+// setDestinations takes the destinations and the choice from the outcome, and finds the mailboxes.
+func (p *placementInForce) setDestinations(result *outcome) {
 	p.Resolution, p.chosen, p.mailboxes = result.resolution, result.chosen, map[logicalcluster.Name]rules.Destination{}
 	for _, destination := range p.Destinations {
 		if destination.Mailbox != "" {
@@ -315,16 +303,6 @@ func (w *workspace) selectAll(known map[objectKey]bool, all bool) {
 	}
 }
 
-// requireNewDecisions makes the next decideRollouts decide about all rollouts again: the strategies or the destinations may be others. It
-// requires the lock of the workspace.
-func (p *placements) requireNewDecisions() {
-	for _, one := range p.all {
-		if one.rollout != nil {
-			one.rollout.evaluated = false
-		}
-	}
-}
-
 // setSelectedAll notes that all objects have been selected, and lets the rollouts go on.
 func (w *workspace) setSelectedAll() {
 	w.lock.Lock()
@@ -369,13 +347,4 @@ func (w *workspace) forgetPlacements() {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	w.placements, w.knownPlacements, w.allSelected = nil, nil, false
-}
-
-// equal reports whether two sets of placements place the same objects in the same mailboxes.
-func (p *placements) equal(other *placements) bool {
-	return p.partial == other.partial && p.withdrawAll == other.withdrawAll && slices.EqualFunc(p.all, other.all, func(a, b *placementInForce) bool {
-		return a.UID == b.UID && a.Generation == b.Generation && slices.EqualFunc(a.Destinations, b.Destinations, func(one, two rules.Destination) bool {
-			return one.Mailbox == two.Mailbox && one.UID == two.UID && one.Location == two.Location && one.MayUpsync == two.MayUpsync
-		})
-	})
 }

@@ -109,7 +109,7 @@ func (w *workspace) contentHashes(one *placementInForce) (hashes map[objectKey]u
 // it is about to change.
 func (w *workspace) contentsOf(hashes map[objectKey]uint64) (contents []*unstructured.Unstructured, known bool) {
 	for key, hash := range hashes {
-		source, _ := w.Workloads.Get(key.resource, w.cluster, key.key)
+		source, _ := w.Workloads.Get(key.resource, w.cluster, key.name)
 		if source == nil || mailboxes.ProjectionOf(source) != mailboxes.FullObject || rules.ContentHash(key.resource.GroupResource(), source) != hash {
 			return nil, false
 		}

@@ -205,8 +205,8 @@ func (w *workspace) beginPass(key pairKey) uint32 {
 }
 
 // endPass notes that a pass for a pair has taken account of a number of changes. decided is false if it could not tell whether the
-// mailbox has the present content. endPass returns after which time another pass must find out whether an unwanted copy that was
-// written, and that the cache may never show, is there; zero for never.
+// mailbox has the present content. It returns plan.CacheTimeout if the pair is not desired and a write is pending, since the
+// cache may never show that copy; else zero.
 func (w *workspace) endPass(key pairKey, changes uint32, decided bool) (again time.Duration) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -230,7 +230,7 @@ func (w *workspace) endPass(key pairKey, changes uint32, decided bool) (again ti
 	return 0
 }
 
-// rolloutSummary is what to report of a rollout.
+// rolloutSummary holds the reported state of a rollout.
 type rolloutSummary struct {
 	paused, stopped bool
 	// decided is true if the counts are those of a decision in force.
@@ -245,7 +245,7 @@ type rolloutSummary struct {
 	notKept string
 }
 
-// summarizeRollout returns what to report of the rollout of a placement; nil if it has none. It requires the lock.
+// summarizeRollout returns the reported state of the placement's rollout; nil if it has none. It requires the lock.
 func (p *placementInForce) summarizeRollout() *rolloutSummary {
 	if p.rollout == nil {
 		return nil

@@ -70,14 +70,14 @@ func TestRolloutCounts(t *testing.T) {
 }
 
 func changeAtRandom(w *workspace, states []*rolloutState, random *rand.Rand) {
-	key := pairKey{objectKey{key: types.NamespacedName{Name: fmt.Sprint(random.IntN(3))}}, mailboxAt(random.IntN(4))}
+	key := pairKey{objectKey{name: types.NamespacedName{Name: fmt.Sprint(random.IntN(3))}}, mailboxAt(random.IntN(4))}
 	switch random.IntN(5) {
 	case 4:
 		var after *unstructured.Unstructured
 		if random.IntN(2) == 0 {
 			after = &unstructured.Unstructured{}
 		}
-		w.onCopy(key.resource, key.key, key.mailbox, nil, after)
+		w.onCopy(key.resource, key.name, key.mailbox, nil, after)
 	case 0:
 		var selected []*placementInForce
 		for i, state := range states {
@@ -99,7 +99,7 @@ func changeAtRandom(w *workspace, states []*rolloutState, random *rand.Rand) {
 			found := entry.pairs[key.mailbox]
 			w.change(entry, key.mailbox, func() {
 				found.placed, found.waiting, found.failure = true, false, nil
-				found.syncState = []*copySyncState{nil, {}, {synced: true, health: health.Health{Status: health.Current}}, {failure: &Failure{}}}[random.IntN(4)]
+				found.syncState = []*copySyncState{nil, {}, {synced: true, health: health.Health{Status: health.Current}}, {failure: &failure{}}}[random.IntN(4)]
 			})
 		}
 	}
@@ -147,7 +147,7 @@ func countsOf(state *rolloutState) string {
 func TestEndOfRollout(t *testing.T) {
 	t.Parallel()
 	w := newTestWorkspace()
-	key := pairKey{objectKey{key: types.NamespacedName{Name: "till"}}, mailboxAt(0)}
+	key := pairKey{objectKey{name: types.NamespacedName{Name: "till"}}, mailboxAt(0)}
 	set := func(state *rolloutState) {
 		w.lock.Lock()
 		defer w.lock.Unlock()
@@ -260,7 +260,7 @@ func TestCopiesUnderWay(t *testing.T) {
 	testClock := testclock.NewFakeClock(time.Unix(1000, 0))
 	w.writes = expectations.New[pairKey, *unstructured.Unstructured](&w.lock, testClock)
 	view := fleet.NewSnapshot(&fleet.Inventory{Name: "i", SyncTargets: []fleet.SyncTarget{{Name: "florin", Mailbox: mailboxAt(0)}}})
-	key := pairKey{objectKey{key: types.NamespacedName{Name: "till"}}, mailboxAt(0)}
+	key := pairKey{objectKey{name: types.NamespacedName{Name: "till"}}, mailboxAt(0)}
 	set := func(selected ...*placementInForce) {
 		w.lock.Lock()
 		defer w.lock.Unlock()
@@ -299,7 +299,7 @@ func TestPairsAreLimited(t *testing.T) {
 	set := func(name string, selected ...*placementInForce) {
 		w.lock.Lock()
 		defer w.lock.Unlock()
-		w.setSelected(objectKey{key: types.NamespacedName{Name: name}}, selected, plan.Terminating, false)
+		w.setSelected(objectKey{name: types.NamespacedName{Name: name}}, selected, plan.Terminating, false)
 	}
 	counted := func() (pairs int, failed int64) {
 		counted := &tally{}
@@ -365,7 +365,7 @@ func TestFormerlyInForce(t *testing.T) {
 func TestUnserved(t *testing.T) {
 	t.Parallel()
 	w := newTestWorkspace()
-	key := pairKey{objectKey{key: types.NamespacedName{Name: "till"}}, mailboxAt(0)}
+	key := pairKey{objectKey{name: types.NamespacedName{Name: "till"}}, mailboxAt(0)}
 	if s, err := w.unserved(key, plan.Resource{}, fleet.SyncTarget{}); s != nil || err != nil {
 		t.Errorf("unknown: %v, %v", s, err)
 	}

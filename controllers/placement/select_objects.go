@@ -18,7 +18,6 @@ package placement
 
 import (
 	"slices"
-	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -31,47 +30,6 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 )
-
-// placements are the placements of a workspace that are in force. Once in force they do not change, except rollout, which the workspace's
-// lock guards.
-type placements struct {
-	// all are sorted, the oldest first. index finds those that select an object; see setAll.
-	all   []*placementInForce
-	index rules.Index
-	// partial is true if the workspace has other placements, whose rules or destinations are unknown. Nothing is withdrawn then.
-	partial bool
-	// unresolvedPaths is true if the path of the workspace is not verified, or that of an inventory is not found.
-	unresolvedPaths bool
-	// withdrawAll is true if a user deletes the binding or the workspace: that is a proven reason to withdraw everything.
-	withdrawAll       bool
-	byNamespaceLabels bool
-	// choosing is true if a placement chooses some of many SyncTargets. recheckAt is when to resolve again without an event; zero for never.
-	choosing  bool
-	recheckAt time.Time
-	// fleetSynced is true if the placements were resolved by a view of all inventories, see isFleetSynced.
-	fleetSynced bool
-	// outcomes holds what to report of each placement of the workspace, by its UID.
-	outcomes map[types.UID]outcome
-}
-
-// forObject returns the placements that select an object, the oldest first; known is false if the labels of its Namespace are
-// unknown.
-func (p *placements) forObject(object *rules.Object) (selected []*placementInForce, known bool) {
-	positions, known := p.index.PlacementsFor(object)
-	for _, position := range positions {
-		selected = append(selected, p.all[position])
-	}
-	return selected, known
-}
-
-// setAll sets the placements.
-func (p *placements) setAll(all []*placementInForce) {
-	compiled := make([]*rules.Placement, len(all))
-	for i, one := range all {
-		compiled[i] = one.Placement
-	}
-	p.all, p.index = all, *rules.NewIndex(compiled)
-}
 
 // ruleObject returns the facts about an object by which placements select it.
 func ruleObject(workloads *mailboxes.Mailboxes, cluster logicalcluster.Name, resource plan.Resource, object *unstructured.Unstructured) *rules.Object {
@@ -97,7 +55,7 @@ func (w *workspace) selectObject(key objectKey, changed bool) {
 	if w.placements == nil || w.closed || !published {
 		return
 	}
-	source, state := w.Workloads.Get(key.resource, w.cluster, key.key)
+	source, state := w.Workloads.Get(key.resource, w.cluster, key.name)
 	if state == mailboxes.Unknown || state == mailboxes.Absent && w.Workloads.IsKnownNotServed(w.cluster, key.resource.GroupResource()) {
 		// Without an accepted claim kcp shows an empty list, which says nothing about the objects.
 		return
@@ -258,10 +216,10 @@ func samePlacements(before, after []*placementInForce) bool {
 	})
 }
 
-func (k pairKey) task() task { return task{resource: k.resource, key: k.key, mailbox: k.mailbox} }
+func (k pairKey) task() task { return task{resource: k.resource, name: k.name, mailbox: k.mailbox} }
 
 func (k objectKey) candidate(cause plan.Cause) absence.Candidate {
-	return absence.Candidate{Resource: k.resource, Key: k.key, Missing: cause == plan.SourceNotFound}
+	return absence.Candidate{Resource: k.resource, Key: k.name, Missing: cause == plan.SourceNotFound}
 }
 
 // deletionPolicyOf returns what happens to withdrawn copies of an object: Orphan if any placement says so.

@@ -93,7 +93,7 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 	return result, nil
 }
 
-// outcomeOf returns what a placement came to; ok is false before that is known.
+// outcomeOf returns the outcome of a placement; ok is false before that is known.
 func (w *workspace) outcomeOf(placement *unstructured.Unstructured, summed summary) (found outcome, ok bool) {
 	if placement.GetDeletionTimestamp() != nil {
 		return w.withdrawing(placement, summed), true
@@ -185,7 +185,7 @@ func (w *workspace) updateUnread(readsAll bool) {
 	w.hasUnread = w.hasUnread && !readsAll
 }
 
-// noteUnread has the statuses tell, once, that an object is beyond a limit. It requires the lock.
+// noteUnread requests a report at the first object beyond a limit. It requires the lock.
 func (w *workspace) noteUnread(object *unstructured.Unstructured) {
 	if mailboxes.ProjectionOf(object) == mailboxes.IdentityOnly && !w.hasUnread {
 		w.hasUnread = true

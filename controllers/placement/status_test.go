@@ -69,11 +69,11 @@ func TestReadyCondition(t *testing.T) {
 func TestReadyNamesMissingAPIs(t *testing.T) {
 	const inMailbox, onCluster = logicalcluster.Name("m"), logicalcluster.Name("c")
 	one := &placementInForce{mailboxes: map[logicalcluster.Name]rules.Destination{inMailbox: {}, onCluster: {}}}
-	unserved := Failure{Reason: ReasonNotServed, Message: "no"}
+	unserved := failure{Reason: ReasonNotServed, Message: "no"}
 	counted := &tally{}
 	for resource, failing := range map[string]map[logicalcluster.Name]*pair{
 		"widgets": {inMailbox: {desired: true, failure: &unserved}}, "gadgets": {onCluster: {desired: true, placed: true, syncState: &copySyncState{failure: &unserved}}},
-		"secrets": {inMailbox: {desired: true, failure: &Failure{Reason: ReasonConflict}}},
+		"secrets": {inMailbox: {desired: true, failure: &failure{Reason: ReasonConflict}}},
 	} {
 		counted.add(objectKey{resource: schema.GroupVersionResource{Group: "acme.io", Resource: resource}}, &object{pairs: failing}, one)
 	}
@@ -95,7 +95,7 @@ func TestFailuresAreStable(t *testing.T) {
 	failing := func(name string, mailboxes ...logicalcluster.Name) (objectKey, *object) {
 		entry := &object{pairs: map[logicalcluster.Name]*pair{}}
 		for _, mailbox := range mailboxes {
-			entry.pairs[mailbox] = &pair{desired: true, failure: &Failure{Reason: ReasonConflict, Message: "taken"}}
+			entry.pairs[mailbox] = &pair{desired: true, failure: &failure{Reason: ReasonConflict, Message: "taken"}}
 		}
 		return objectKey{schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, types.NamespacedName{Namespace: "shop", Name: name}}, entry
 	}
@@ -188,7 +188,7 @@ func TestHealthyCondition(t *testing.T) {
 func TestTally(t *testing.T) {
 	const mailbox = logicalcluster.Name("m")
 	placement := &placementInForce{mailboxes: map[logicalcluster.Name]rules.Destination{mailbox: {SyncTarget: fleet.SyncTarget{Name: "cluster"}}}}
-	refused := &Failure{Reason: "Forbidden", Message: "no"}
+	refused := &failure{Reason: "Forbidden", Message: "no"}
 	for name, c := range map[string]struct {
 		pair pair
 		want tally
@@ -207,7 +207,7 @@ func TestTally(t *testing.T) {
 		"the cluster has given up": {pair{desired: true, placed: true, syncState: &copySyncState{synced: true, health: health.Health{Status: health.Failed}}}, tally{placed: 1, synced: 1, unhealthy: 1}, ""},
 	} {
 		counted := tally{}
-		counted.add(objectKey{key: types.NamespacedName{Name: "a"}}, &object{pairs: map[logicalcluster.Name]*pair{mailbox: &c.pair}}, placement)
+		counted.add(objectKey{name: types.NamespacedName{Name: "a"}}, &object{pairs: map[logicalcluster.Name]*pair{mailbox: &c.pair}}, placement)
 		if failures := int64(len(counted.failures)); failures != c.want.failed+c.want.unhealthy {
 			t.Errorf("%s: %d failures told", name, failures)
 		}
@@ -235,7 +235,7 @@ func TestCopyProgress(t *testing.T) {
 	}{
 		"in sync with this content": {objectsync.ObjectState{Synced: true, Health: healthy}, copySyncState{synced: true, health: healthy}},
 		"in sync with an older one": {objectsync.ObjectState{Health: healthy}, copySyncState{}},
-		"it fails":                  {objectsync.ObjectState{Synced: true, Failure: &objectsync.Failure{Reason: "Forbidden", Message: "no"}, Health: healthy}, copySyncState{failure: &Failure{"Forbidden", "no"}}},
+		"it fails":                  {objectsync.ObjectState{Synced: true, Failure: &objectsync.Failure{Reason: "Forbidden", Message: "no"}, Health: healthy}, copySyncState{failure: &failure{"Forbidden", "no"}}},
 	} {
 		if got := newCopySyncState(c.state); !got.equal(&c.want) {
 			t.Errorf("%s: %+v", name, got)

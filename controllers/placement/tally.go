@@ -74,16 +74,16 @@ func (t *tally) add(key objectKey, object *object, placement *placementInForce) 
 			t.fail(key, destination.Name, *found.failure)
 		case found.waiting:
 			t.waiting++
-			addFirst(&t.inProgressPairs, key, destination.Name, Failure{ReasonWaitingForRollout, ""})
+			addFirst(&t.inProgressPairs, key, destination.Name, failure{ReasonWaitingForRollout, ""})
 		case found.desired:
 			t.pending = true
-			addFirst(&t.inProgressPairs, key, destination.Name, Failure{ReasonPlacing, ""})
+			addFirst(&t.inProgressPairs, key, destination.Name, failure{ReasonPlacing, ""})
 		}
 	}
 }
 
 // fail counts a failed pair.
-func (t *tally) fail(key objectKey, syncTarget string, why Failure) {
+func (t *tally) fail(key objectKey, syncTarget string, why failure) {
 	t.failed++
 	addFirst(&t.failures, key, syncTarget, why)
 	if why.Reason == ReasonNotServed {
@@ -106,7 +106,7 @@ func (t *tally) addSyncState(key objectKey, syncTarget string, state *copySyncSt
 			t.unsynced = map[string]int{}
 		}
 		t.unsynced[syncTarget]++
-		addFirst(&t.inProgressPairs, key, syncTarget, Failure{ReasonSyncing, ""})
+		addFirst(&t.inProgressPairs, key, syncTarget, failure{ReasonSyncing, ""})
 		return
 	}
 	t.synced++
@@ -115,17 +115,17 @@ func (t *tally) addSyncState(key objectKey, syncTarget string, state *copySyncSt
 		t.healthy++
 	case health.Failed, health.Unknown:
 		t.unhealthy++
-		addFirst(&t.failures, key, syncTarget, Failure{ReasonUnhealthy, state.health.Status.String() + ": " + state.health.Message})
+		addFirst(&t.failures, key, syncTarget, failure{ReasonUnhealthy, state.health.Status.String() + ": " + state.health.Message})
 	case health.InProgress, health.Terminating:
-		addFirst(&t.inProgressPairs, key, syncTarget, Failure{state.health.Status.String(), state.health.Message})
+		addFirst(&t.inProgressPairs, key, syncTarget, failure{state.health.Status.String(), state.health.Message})
 	}
 }
 
 // addFirst adds a pair to a list that keeps the first pairs in a stable order.
-func addFirst(first *[]edgev2alpha1.PlacementPair, key objectKey, syncTarget string, why Failure) {
+func addFirst(first *[]edgev2alpha1.PlacementPair, key objectKey, syncTarget string, why failure) {
 	added := edgev2alpha1.PlacementPair{
 		ObjectFailure: edgev2alpha1.ObjectFailure{
-			Group: key.resource.Group, Resource: key.resource.Resource, Namespace: key.key.Namespace, Name: key.key.Name,
+			Group: key.resource.Group, Resource: key.resource.Resource, Namespace: key.name.Namespace, Name: key.name.Name,
 			Reason: why.Reason, Message: why.Message,
 		},
 		SyncTarget: syncTarget,
@@ -142,7 +142,7 @@ func comparePairs(a, b edgev2alpha1.PlacementPair) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.SyncTarget, b.SyncTarget))
 }
 
-// summary is what the placements of a workspace came to, by their UIDs, and the number of copies that are left to withdraw.
+// summary holds the outcomes and tallies of a workspace's placements by UID, and the number of copies to withdraw.
 // allSelected is true if all objects are known and selected, so that rollouts go on. reselecting is true while the placements in force are
 // others than those by which some object was selected: pairs are to come.
 type summary struct {
@@ -191,12 +191,12 @@ func (w *workspace) summarize() (summed summary, known bool) {
 }
 
 // firstBlockedWithdrawal returns a sentence about a copy that cannot be withdrawn, or the one before if that comes first.
-func firstBlockedWithdrawal(before string, key objectKey, view *fleet.Snapshot, mailbox logicalcluster.Name, why *Failure) string {
+func firstBlockedWithdrawal(before string, key objectKey, view *fleet.Snapshot, mailbox logicalcluster.Name, why *failure) string {
 	if why == nil {
 		return before
 	}
 	syncTarget, _ := view.SyncTargetOf(mailbox)
-	text := fmt.Sprintf(" %s %s cannot be withdrawn from %s: %s: %s.", key.resource.GroupResource(), strings.TrimPrefix(key.key.String(), "/"), syncTarget.Name, why.Reason, why.Message)
+	text := fmt.Sprintf(" %s %s cannot be withdrawn from %s: %s: %s.", key.resource.GroupResource(), strings.TrimPrefix(key.name.String(), "/"), syncTarget.Name, why.Reason, why.Message)
 	if before == "" {
 		return text
 	}

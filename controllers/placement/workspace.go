@@ -47,7 +47,7 @@ const (
 // resource for all pairs of a mailbox, else for one pair.
 type task struct {
 	resource schema.GroupVersionResource
-	key      types.NamespacedName
+	name     types.NamespacedName
 	mailbox  logicalcluster.Name
 	status   bool
 }
@@ -55,7 +55,7 @@ type task struct {
 // objectKey names an object of a workload workspace. Its copies have the same name.
 type objectKey struct {
 	resource schema.GroupVersionResource
-	key      types.NamespacedName
+	name     types.NamespacedName
 }
 
 // keyOf returns the key of an object of a resource.
@@ -116,7 +116,7 @@ type object struct {
 	absence  plan.Cause
 	verified bool
 	pairs    map[logicalcluster.Name]*pair
-	// customization is what the source asks for by its annotations.
+	// customization is the customization request of the source.
 	customization customization.Request
 	// isBeyondLimit is true if the object has no pairs at some destinations, because the workspace has as many as it may have.
 	isBeyondLimit bool
@@ -138,15 +138,15 @@ type pair struct {
 	// changes is the number of changes of the content so far, and observedChanges the number at the last pass.
 	changes, observedChanges uint32
 	// failure is why the copy cannot be as desired; nil while it may become so.
-	failure *Failure
+	failure *failure
 	// syncState is how far the sync with the cluster has come; nil while the copy is not placed, or nobody has tried it.
 	syncState *copySyncState
 	backoff   *driftbackoff.Backoff
 }
 
 // setResult sets the result of a pass. The lock of the workspace guards it.
-func (p *pair) setResult(placed, waiting bool, failure *Failure, syncState *copySyncState) {
-	p.placed, p.waiting, p.failure, p.syncState = placed, waiting, failure, syncState
+func (p *pair) setResult(placed, waiting bool, why *failure, syncState *copySyncState) {
+	p.placed, p.waiting, p.failure, p.syncState = placed, waiting, why, syncState
 }
 
 // placementInForce is a placement with its destinations.
@@ -177,7 +177,7 @@ func newWorkspace(c *Controller, cluster logicalcluster.Name) *workspace {
 		MaxRetryDelay:           maxRetryDelay,
 		IdleTimeout:             idleTimeout,
 		Log: func(t task) logr.Logger {
-			return c.Log.WithValues("workspace", cluster, "resource", t.resource.GroupResource(), "object", t.key.String(), "mailbox", t.mailbox)
+			return c.Log.WithValues("workspace", cluster, "resource", t.resource.GroupResource(), "object", t.name.String(), "mailbox", t.mailbox)
 		},
 		Clock: c.Clock,
 	})
@@ -196,15 +196,15 @@ func (w *workspace) enqueue(tasks ...task) {
 func (w *workspace) Reconcile(ctx context.Context, t task) (reconcile.Result, error) {
 	switch {
 	case t.status:
-		return w.reconcileSourceStatus(ctx, objectKey{t.resource, t.key})
+		return w.reconcileSourceStatus(ctx, objectKey{t.resource, t.name})
 	case t.mailbox == "":
-		w.selectObject(objectKey{t.resource, t.key}, true)
+		w.selectObject(objectKey{t.resource, t.name}, true)
 		return reconcile.Result{}, nil
 	case t.resource == schema.GroupVersionResource{}:
 		w.enqueuePairsAt(t.mailbox)
 		return reconcile.Result{}, nil
 	default:
-		return w.reconcilePair(ctx, pairKey{objectKey{t.resource, t.key}, t.mailbox})
+		return w.reconcilePair(ctx, pairKey{objectKey{t.resource, t.name}, t.mailbox})
 	}
 }
 

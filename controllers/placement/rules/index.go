@@ -26,8 +26,8 @@ import (
 // maxEntries bounds the entries of an index, and so its memory: users write the lists of names. Further tests are tried for each object.
 const maxEntries = 65_536
 
-// Index finds the placements that select an object without trying each of them. It files every test of a placement under a property
-// that each object must have that the test matches: the first of a name, a label, a namespace and a resource that the test has. It is
+// Index finds the placements that select an object without trying each of them. Each test is indexed under the first of names, labels,
+// namespaces and resources that it restricts. An object can match only tests under its own values, and unindexed ones. The index is
 // immutable. The zero Index has no placements.
 type Index struct {
 	placements []*Placement
