@@ -51,7 +51,7 @@ func (w *workspace) applyChoice(ctx context.Context, one *placementInForce, next
 	before, matching := w.outcomeBefore(one.UID, one.Name), result.resolution.Destinations
 	former := before.chosenOrAll()
 	if !next.fleetSynced {
-		// Nothing is chosen anew or given up before the hub has seen all inventories.
+		// Nothing is chosen anew or given up before the hub has read all inventories.
 		result.chosen = former
 		result.resolution.Destinations = slices.DeleteFunc(matching, func(destination rules.Destination) bool {
 			_, ok := former[destination.UID]

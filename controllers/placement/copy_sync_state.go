@@ -63,7 +63,7 @@ func (c *Controller) observeSyncState(key pairKey, s *pairSnapshot, decision pla
 	if !known {
 		return nil
 	}
-	// The sync controller has not seen a copy that this pass has written.
+	// The sync controller does not have a copy yet that this pass has written.
 	state.Synced = state.Synced && !decision.Action.Writes()
 	return newCopySyncState(state)
 }

@@ -43,7 +43,7 @@ type placements struct {
 	recheckAt time.Time
 	// fleetSynced is true if the placements were resolved by a view of all inventories, see isFleetSynced.
 	fleetSynced bool
-	// outcomes holds what to report of each placement of the workspace, by its UID.
+	// outcomes holds the outcome of each placement of the workspace, by its UID.
 	outcomes map[types.UID]outcome
 }
 

@@ -208,7 +208,7 @@ func (s *rolloutState) progressOf(destination *rules.Destination) rollout.Progre
 	return s.counts[destination.Mailbox].progress(isAdmitted)
 }
 
-// updateProgress updates the progress of the destinations, and returns them with it and since when they have come that far.
+// updateProgress updates lastProgress, and returns the destinations with their progress and since when they have come that far.
 func (s *rolloutState) updateProgress(destinations []rules.Destination, groupBy string, now time.Time) []rollout.Destination {
 	observed, next := make([]rollout.Destination, len(destinations)), make(map[types.UID]destinationProgress, len(destinations))
 	for i := range destinations {

@@ -89,8 +89,8 @@ func wantsStatus(selectedBy []*placementInForce) bool {
 	return slices.ContainsFunc(selectedBy, func(one *placementInForce) bool { return one.SingletonStatus || one.AggregateStatus })
 }
 
-// reconcileSourceStatus brings the status of a source in line with the requests of its placements. It makes at most one write for the annotations that count the
-// destinations and tell whose the status is, and one for the status.
+// reconcileSourceStatus brings the status of a source in line with the requests of its placements. It makes at most one write for the
+// annotations that count the destinations and tell whose the status is, and one for the status.
 func (w *workspace) reconcileSourceStatus(ctx context.Context, key objectKey) (reconcile.Result, error) {
 	resource, ok := w.resource(key.resource)
 	source := w.statusSource(key)

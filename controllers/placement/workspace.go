@@ -102,7 +102,7 @@ type workspace struct {
 	reselecting, allSelected bool
 	// caughtUp is true once the statuses of the previous leader may be replaced, see isCaughtUp.
 	caughtUp bool
-	// hasUnread is true once an object was seen whose labels are beyond a limit, and the statuses are about to tell.
+	// hasUnread is true once the labels of an object are beyond a limit, and a report has been requested.
 	hasUnread bool
 	// reported is when the status was last written.
 	reported time.Time
