@@ -84,8 +84,8 @@ type Workloads interface {
 
 // Placer is the part of [placement.Controller] that the controller uses.
 type Placer interface {
-	// Publish replaces the list of resources that can be placed.
-	Publish(resources []plan.Resource)
+	// SetResources replaces the list of resources that can be placed.
+	SetResources(resources []plan.Resource)
 }
 
 // AgentRules is the part of [assignment.RulesStore] that the controller uses.
@@ -318,7 +318,7 @@ func (c *Controller) applyPlan(made *exportPlan) {
 	if resources := made.syncedResources(); !c.Sync.HasPublished() || !slices.Equal(resources, c.Sync.Published()) {
 		c.Sync.Publish(resources)
 		if c.Placement != nil {
-			c.Placement.Publish(resources)
+			c.Placement.SetResources(resources)
 		}
 	}
 	if c.Agents != nil {

@@ -31,8 +31,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
-// PlacementLimits bound the placements of one workspace that are in force, and so the cost of compiling them.
-var PlacementLimits = mailboxes.Limits{Objects: 4_096, Bytes: 16 << 20}
+// placementLimits bound the placements of one workspace that are in force, and so the cost of compiling them.
+var placementLimits = mailboxes.Limits{Objects: 4_096, Bytes: 16 << 20}
 
 // CachePolicy decides which objects of workload workspaces are cached whole: those that a placement selects. It implements
 // [mailboxes.CachePolicy].
@@ -58,7 +58,7 @@ func (p *CachePolicy) RetainedAnnotations() []string {
 func (p *CachePolicy) Limits(logicalcluster.Name) mailboxes.Limits { return p.limits }
 
 // ConfigLimits implements [mailboxes.CachePolicy].
-func (p *CachePolicy) ConfigLimits() mailboxes.Limits { return PlacementLimits }
+func (p *CachePolicy) ConfigLimits() mailboxes.Limits { return placementLimits }
 
 // Selects implements [mailboxes.CachePolicy].
 func (p *CachePolicy) Selects(all *mailboxes.Mailboxes, cluster logicalcluster.Name, of schema.GroupVersionResource, object *unstructured.Unstructured) (selected, known bool) {
@@ -74,7 +74,7 @@ func (p *CachePolicy) Selects(all *mailboxes.Mailboxes, cluster logicalcluster.N
 	if !known {
 		return true, false
 	}
-	placements, decided := index.Selecting(ruleObject(all, cluster, resource, object))
+	placements, decided := index.PlacementsFor(ruleObject(all, cluster, resource, object))
 	// While the labels of the namespace are unknown the object may be needed.
 	return len(placements) > 0 || !decided, true
 }

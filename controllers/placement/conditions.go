@@ -68,11 +68,7 @@ func unservedMessage(unserved map[string]struct{}) string {
 	if len(names) == 0 {
 		return ""
 	}
-	more := ""
-	if len(names) > maxNamed {
-		names, more = names[:maxNamed], fmt.Sprintf(" and %d more", len(names)-maxNamed)
-	}
-	return fmt.Sprintf(" Some destinations do not serve %s%s.", strings.Join(names, ", "), more)
+	return fmt.Sprintf(" Some destinations do not serve %s.", joinFirst(names))
 }
 
 // firstUnsynced names the first SyncTargets with the number of their objects.
@@ -81,6 +77,11 @@ func firstUnsynced(unsynced map[string]int) string {
 	for i, name := range names {
 		names[i] = fmt.Sprintf("%s (%d)", name, unsynced[name])
 	}
+	return joinFirst(names)
+}
+
+// joinFirst joins the first maxNamed names, and tells how many more there are.
+func joinFirst(names []string) string {
 	text := strings.Join(names[:min(len(names), maxNamed)], ", ")
 	if more := len(names) - maxNamed; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
@@ -88,7 +89,7 @@ func firstUnsynced(unsynced map[string]int) string {
 	return text
 }
 
-// healthyCondition returns the condition Healthy of a placement, with the reason "" if there is nothing whose health could be told.
+// healthyCondition returns the condition Healthy of a placement; an empty Reason means that there is none, since no health can be told.
 func healthyCondition(found outcome, counted *tally) metav1.Condition {
 	healthy := metav1.Condition{Type: edgev2alpha1.ConditionHealthy, Status: metav1.ConditionFalse}
 	expected := counted.selected * int64(len(found.resolution.Destinations))
@@ -106,7 +107,7 @@ func healthyCondition(found outcome, counted *tally) metav1.Condition {
 	return healthy
 }
 
-// rolloutCondition returns the condition RolledOut of a placement.
+// rolloutCondition returns the condition RolledOut of a placement; an empty Reason means that there is none.
 func rolloutCondition(found outcome, counted *tally) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionRolledOut, Status: metav1.ConditionFalse}
 	status := rolloutStatus(found, counted)
@@ -149,7 +150,7 @@ func rolloutStatus(found outcome, counted *tally) *edgev2alpha1.RolloutStatus {
 	}
 }
 
-// upsyncCondition returns the condition UpsyncDenied of a placement.
+// upsyncCondition returns the condition UpsyncDenied of a placement; an empty Reason means that there is none.
 func upsyncCondition(found outcome) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionUpsyncDenied, Status: metav1.ConditionTrue}
 	if denied := len(found.upsyncDenied); denied > 0 {
@@ -160,13 +161,13 @@ func upsyncCondition(found outcome) metav1.Condition {
 	return condition
 }
 
-// choiceCondition returns the condition TooFewClusters of a placement.
+// choiceCondition returns the condition TooFewClusters of a placement; an empty Reason means that there is none.
 func choiceCondition(found outcome) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionTooFewClusters, Status: metav1.ConditionTrue}
-	if chosen := len(found.resolution.Destinations); found.wanted != nil && found.reason == "" && chosen < found.wanted.Number {
+	if chosen := len(found.resolution.Destinations); found.choice != nil && found.reason == "" && chosen < found.choice.Number {
 		condition.Reason = ReasonTooFewClusters
 		condition.Message = fmt.Sprintf("spec.numberOfClusters is %d, and %d are chosen: %d SyncTargets match, and the others are not Ready, or cordoned or drained.",
-			found.wanted.Number, chosen, found.resolution.Matching)
+			found.choice.Number, chosen, found.resolution.Matching)
 	}
 	return condition
 }
@@ -174,13 +175,13 @@ func choiceCondition(found outcome) metav1.Condition {
 // maxNamed bounds the names in one message.
 const maxNamed = 10
 
-// missingCondition returns the condition APIsMissing of a placement.
-func missingCondition(found outcome) metav1.Condition {
+// apisMissingCondition returns the condition APIsMissing of a placement; an empty Reason means that there is none.
+func apisMissingCondition(found outcome) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionAPIsMissing, Status: metav1.ConditionTrue}
-	if len(found.missing) > 0 {
+	if len(found.unservedResources) > 0 {
 		condition.Reason = ReasonClaimsNotAccepted
 		condition.Message = fmt.Sprintf("The binding of this workspace does not show the hub %s, so none of these objects is placed. "+
-			"Run `kubectl synchub bind compute` again, which accepts the claims that the export has got since.", strings.Join(found.missing, ", "))
+			"Run `kubectl synchub bind compute` again, which accepts the claims that the export has got since.", strings.Join(found.unservedResources, ", "))
 	}
 	return condition
 }

@@ -140,14 +140,14 @@ func TestRepairsOfAConfigWait(t *testing.T) {
 	one, other := configWith(asWritten, configMapsEntry).Spec, configWith(asWritten, clusterRolesEntry).Spec
 	writes := 0
 	for range 100 {
-		if configs.repairDelay(key, one) == 0 {
+		if configs.countRepair(key, one) == 0 {
 			writes++
 		}
 	}
 	if writes == 0 || writes > 10 {
 		t.Errorf("%d writes against 100 edits within a moment", writes)
 	}
-	if wait := configs.repairDelay(key, other); wait != 0 {
+	if wait := configs.countRepair(key, other); wait != 0 {
 		t.Errorf("a change of placements waits for %s", wait)
 	}
 	if configs.forget(key); len(configs.written) != 0 {

@@ -32,7 +32,7 @@ const maxUpsync = 1_000
 // is, because the placements of the workspace are unknown. Entries go only for a reason that is certain, as copies do: without its
 // entry, the hub would remove an object from the mailbox.
 func (c *Controller) desiredUpsync(ctx context.Context, key configKey, existing *edgev2alpha1.SyncerConfig) (*edgev2alpha1.SyncerConfigSpec, error) {
-	w := c.existing(key.workspace)
+	w := c.findWorkspace(key.workspace)
 	if w == nil {
 		return nil, nil
 	}
@@ -89,7 +89,7 @@ func appendMissing(entries, more []edgev2alpha1.UpsyncSet) []edgev2alpha1.Upsync
 	return entries
 }
 
-// enqueueUpsync checks the configs for the upsync of a workspace in all mailboxes that have one, or are to have one.
+// enqueueUpsync enqueues the configs for the upsync of a workspace in all mailboxes that have one, or are to have one.
 func (w *workspace) enqueueUpsync(inForce *placements) {
 	for mailbox := range w.Fleet.Snapshot().Mailboxes() {
 		key := configKey{mailbox, w.cluster}

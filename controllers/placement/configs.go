@@ -118,8 +118,9 @@ func (c *configs) resources(mailbox logicalcluster.Name) (all []schema.GroupVers
 	return all
 }
 
-// repairDelay returns how long a write must wait because somebody keeps undoing it. Another spec than the last one does not wait.
-func (c *configs) repairDelay(key configKey, spec edgev2alpha1.SyncerConfigSpec) time.Duration {
+// countRepair counts a write, and returns how long it must wait because somebody keeps undoing it. Another spec than the last one does not
+// wait.
+func (c *configs) countRepair(key configKey, spec edgev2alpha1.SyncerConfigSpec) time.Duration {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	known := c.written[key]
@@ -191,14 +192,14 @@ func (c *Controller) putConfig(ctx context.Context, key configKey, existing *edg
 		c.configs.forget(key)
 		return reconcile.Result{}, c.deleteConfig(ctx, key, existing)
 	}
-	if wait := c.configs.repairDelay(key, desired); wait > 0 {
+	if wait := c.configs.countRepair(key, desired); wait > 0 {
 		log.FromContext(ctx).Info("somebody keeps changing a SyncerConfig of the hub, which repairs it less and less often", "wait", wait)
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	return reconcile.Result{}, c.writeConfig(ctx, key, existing, desired)
 }
 
-// deleteConfig deletes a config.
+// deleteConfig deletes a config, unless another object has its name meanwhile.
 func (c *Controller) deleteConfig(ctx context.Context, key configKey, existing *edgev2alpha1.SyncerConfig) error {
 	client, ok := c.Mailboxes.Client(key.mailbox)
 	if !ok {

@@ -95,7 +95,7 @@ type Options struct {
 	KnownSyncTargets func() (syncTargets []types.UID, known bool)
 	// MaxPairs bounds the pairs of an object and a destination of one workspace.
 	MaxPairs int
-	Clock    clock.WithTicker
+	Clock    clock.Clock
 	Log      logr.Logger
 }
 
@@ -111,12 +111,12 @@ type Controller struct {
 	configs                                          *configs
 	names                                            nameWaiters
 
-	// fleetSeen is true once the view of the inventories is complete, see isFleetSeen.
-	fleetSeen atomic.Bool
+	// fleetSynced is true once the view of the inventories is complete, see isFleetSynced.
+	fleetSynced atomic.Bool
 	// started is true once Start was called. A replica that does not lead only keeps the state up to date.
 	started atomic.Bool
-	// copiesSeen is true once the copies of the previous leader are known, see haveCopiesArrived.
-	copiesSeen atomic.Bool
+	// copiesSynced is true once the copies of the previous leader are known, see hasSyncedCopies.
+	copiesSynced atomic.Bool
 
 	lock gosync.Mutex
 	// startedAt is when Start was called.
@@ -141,7 +141,7 @@ func (c *Controller) Register(hosting manager.Manager) error {
 	forWorkspace := func(workspace logicalcluster.Name) logr.Logger { return c.Log.WithValues("workspace", workspace) }
 	return errors.Join(
 		hosting.Add(c),
-		addController(hosting, "placement", c.resolve, &c.resolveRequests, forWorkspace, c.enqueueAll),
+		addController(hosting, "placement", c.resolve, &c.resolveRequests, forWorkspace, c.enqueueResolves),
 		addController(hosting, "placementrollout", c.decideRollouts, &c.rolloutRequests, forWorkspace, c.enqueueRollouts),
 		addController(hosting, "placementstatus", c.report, &c.reportRequests, forWorkspace, func() {}),
 		addController(hosting, "placementconfig", c.ensureConfig, &c.configRequests, func(key configKey) logr.Logger {
@@ -178,37 +178,42 @@ func addController[K comparable](hosting manager.Manager, name string, reconcile
 
 // watchFleet adds a controller that takes note of changes of inventories.
 func (c *Controller) watchFleet(hosting manager.Manager) error {
-	added, err := controller.NewTyped("placementfleet", hosting, controller.TypedOptions[logicalcluster.Name]{
-		Reconciler: reconcile.TypedFunc[logicalcluster.Name](func(_ context.Context, what logicalcluster.Name) (reconcile.Result, error) {
-			if what == readinessChange {
+	added, err := controller.NewTyped("placementfleet", hosting, controller.TypedOptions[fleetEvent]{
+		Reconciler: reconcile.TypedFunc[fleetEvent](func(_ context.Context, event fleetEvent) (reconcile.Result, error) {
+			if event == readinessChanged {
 				c.readinessChanged()
 			} else {
 				c.fleetChanged()
 			}
 			return reconcile.Result{}, nil
 		}),
-		LogConstructor: func(*logicalcluster.Name) logr.Logger { return c.Log.V(2) },
+		LogConstructor: func(*fleetEvent) logr.Logger { return c.Log.V(2) },
 	})
 	if err != nil {
 		return err
 	}
 	return errors.Join(
-		added.Watch(topic.Source(c.Fleet.Changes(), func(queue workqueue.TypedRateLimitingInterface[logicalcluster.Name], _ logicalcluster.Name) {
-			// All changes of a moment are one.
-			queue.AddAfter(fleetChange, fleetDelay)
+		added.Watch(topic.Source(c.Fleet.Changes(), func(queue workqueue.TypedRateLimitingInterface[fleetEvent], _ logicalcluster.Name) {
+			// Coalesce the changes within fleetDelay.
+			queue.AddAfter(inventoriesChanged, fleetDelay)
 		})),
-		added.Watch(topic.Source(c.Readiness.Changes(), func(queue workqueue.TypedRateLimitingInterface[logicalcluster.Name], _ types.UID) {
-			queue.AddAfter(readinessChange, fleetDelay)
+		added.Watch(topic.Source(c.Readiness.Changes(), func(queue workqueue.TypedRateLimitingInterface[fleetEvent], _ types.UID) {
+			queue.AddAfter(readinessChanged, fleetDelay)
 		})),
 	)
 }
 
-// Keys of the controller that takes note of changes of inventories.
-const fleetChange, readinessChange = "fleet", "readiness"
+// fleetEvent is a key of the controller that takes note of changes of inventories.
+type fleetEvent string
 
-// readinessChanged resolves the workspaces with a placement that chooses clusters.
+const (
+	inventoriesChanged fleetEvent = "inventories"
+	readinessChanged   fleetEvent = "readiness"
+)
+
+// readinessChanged enqueues the workspaces with a placement that chooses clusters.
 func (c *Controller) readinessChanged() {
-	for _, w := range c.all() {
+	for _, w := range c.allWorkspaces() {
 		if w.chooses() {
 			c.resolveRequests.Publish(w.cluster)
 		}
@@ -218,13 +223,13 @@ func (c *Controller) readinessChanged() {
 // fleetDelay is how long changes of inventories are gathered before the workspaces are resolved again.
 const fleetDelay = 100 * time.Millisecond
 
-// fleetChanged resolves all workspaces, and checks the configs of all mailboxes: a mailbox may have become known.
+// fleetChanged enqueues all workspaces, and the configs of all mailboxes: a mailbox may have become known.
 func (c *Controller) fleetChanged() {
-	c.enqueueAll()
+	c.enqueueResolves()
 	c.enqueueConfigs()
 }
 
-// enqueueConfigs checks the configs for downsync of all mailboxes.
+// enqueueConfigs enqueues the configs for downsync of all mailboxes.
 func (c *Controller) enqueueConfigs() {
 	for mailbox := range c.Fleet.Snapshot().Mailboxes() {
 		c.configRequests.Publish(configKey{mailbox: mailbox})
@@ -248,8 +253,8 @@ func (c *Controller) Start(ctx context.Context) error {
 	c.lock.Unlock()
 	for _, workspace := range workspaces {
 		// Whatever was not queued before is found by this and by the next resolve.
-		workspace.addAllPairs()
-		workspace.invalidate()
+		workspace.enqueueAllPairs()
+		workspace.requireReselect()
 		c.resolveRequests.Publish(workspace.cluster)
 	}
 	defer runningControllers.Add(c)()
@@ -272,24 +277,25 @@ func (c *Controller) run(w *workspace) {
 	})
 }
 
-// Publish sets the resources that workspaces and mailboxes have, and resolves all workspaces again.
-func (c *Controller) Publish(resources []plan.Resource) {
+// SetResources sets the resources that workspaces and mailboxes have, and enqueues the resolve of all workspaces.
+func (c *Controller) SetResources(resources []plan.Resource) {
 	c.CachePolicy.publish(resources)
 	c.Workloads.EnqueueAllReviews()
-	for _, workspace := range c.all() {
-		workspace.invalidate()
+	for _, workspace := range c.allWorkspaces() {
+		workspace.requireReselect()
 	}
 	c.fleetChanged()
 }
 
-// resource returns a published resource; ok is false if it is not published, or its objects only travel with others.
+// resource returns a published resource; ok is false if it is not published, its objects only travel with others, or its
+// API is being unpublished.
 func (c *Controller) resource(of schema.GroupVersionResource) (resource plan.Resource, ok bool) {
 	resource, ok = c.CachePolicy.published()[of]
 	return resource, ok && !resource.RelatedOnly && !resource.Unpublishing
 }
 
-// workspace returns the state of a workload workspace, which it creates if there is none.
-func (c *Controller) workspace(cluster logicalcluster.Name) *workspace {
+// ensureWorkspace returns the state of a workload workspace, which it creates if there is none.
+func (c *Controller) ensureWorkspace(cluster logicalcluster.Name) *workspace {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	found, ok := c.workspaces[cluster]
@@ -301,8 +307,8 @@ func (c *Controller) workspace(cluster logicalcluster.Name) *workspace {
 	return found
 }
 
-// existing returns the state of a workload workspace, or nil.
-func (c *Controller) existing(cluster logicalcluster.Name) *workspace {
+// findWorkspace returns the state of a workload workspace, or nil.
+func (c *Controller) findWorkspace(cluster logicalcluster.Name) *workspace {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	return c.workspaces[cluster]
@@ -323,22 +329,22 @@ func (c *Controller) drop(w *workspace) {
 	}
 }
 
-// enqueueAll resolves all workspaces.
-func (c *Controller) enqueueAll() {
-	for _, w := range c.all() {
+// enqueueResolves enqueues the resolve of all workspaces.
+func (c *Controller) enqueueResolves() {
+	for _, w := range c.allWorkspaces() {
 		c.resolveRequests.Publish(w.cluster)
 	}
 }
 
-// enqueueRollouts decides about all rollouts.
+// enqueueRollouts enqueues the decisions about the rollouts of all workspaces.
 func (c *Controller) enqueueRollouts() {
-	for _, w := range c.all() {
+	for _, w := range c.allWorkspaces() {
 		c.rolloutRequests.Publish(w.cluster)
 	}
 }
 
-// all returns all workspaces.
-func (c *Controller) all() []*workspace {
+// allWorkspaces returns all workspaces.
+func (c *Controller) allWorkspaces() []*workspace {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	return slices.Collect(maps.Values(c.workspaces))

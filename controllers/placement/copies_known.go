@@ -30,23 +30,23 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
-// unlistedPoll is the time between two looks whether the mailboxes of a deleted placement can be listed, some time after the start.
+// unlistedPoll is the time between two checks whether the mailboxes of a deleted placement can be listed, after startupGrace.
 const unlistedPoll = 30 * time.Second
 
 // knowsAllCopies reports whether the hub knows the copies of some deleted placements: it can list their destinations, and the events of
 // all copies of the previous leader have arrived. Copies that appear later are the hub's own writes.
 func (w *workspace) knowsAllCopies(deleted []*unstructured.Unstructured) bool {
-	if !w.isFleetSeen() || !w.Mailboxes.HasSynced() {
+	if !w.isFleetSynced() || !w.Mailboxes.HasSynced() {
 		return false
 	}
 	for _, mailbox := range w.formerDestinations(deleted) {
 		for of := range w.CachePolicy.published() {
-			if !w.isListed(of, mailbox) {
+			if !isListed(w.Mailboxes, of, mailbox) {
 				return false
 			}
 		}
 	}
-	return w.haveCopiesArrived()
+	return w.hasSyncedCopies()
 }
 
 // formerDestinations returns the mailboxes that the slices of placements name.
@@ -74,46 +74,46 @@ func (w *workspace) formerDestinations(placements []*unstructured.Unstructured) 
 	return found
 }
 
-// haveCopiesArrived reports whether the events of all copies that mailboxes show have arrived. Once they have, that stays so. Some time
+// hasSyncedCopies reports whether the events of all copies that mailboxes show have arrived. Once they have, that stays so. Some time
 // after the start, mailboxes that cannot be listed do not count: one that never becomes ready must not keep all placements.
-func (c *Controller) haveCopiesArrived() bool {
-	if c.copiesSeen.Load() {
+func (c *Controller) hasSyncedCopies() bool {
+	if c.copiesSynced.Load() {
 		return true
 	}
 	for of := range c.CachePolicy.published() {
 		for mailbox := range c.Fleet.Snapshot().Mailboxes() {
 			objects, _ := c.Mailboxes.List(of, mailbox)
-			if !c.isListed(of, mailbox) && c.mayBeStarting() || !c.knowsCopies(of, mailbox, objects) {
+			if !isListed(c.Mailboxes, of, mailbox) && c.inStartupGrace() || !c.knowsCopies(of, mailbox, objects) {
 				return false
 			}
 		}
 	}
-	c.copiesSeen.Store(true)
+	c.copiesSynced.Store(true)
 	return true
 }
 
-// isListed reports whether the cache has all objects of a resource in a mailbox. A resource that the mailbox does not serve has none.
-func (c *Controller) isListed(of schema.GroupVersionResource, mailbox logicalcluster.Name) bool {
+// isListed reports whether a cache has all objects of a resource in a workspace or mailbox. A resource that is not served there has none.
+func isListed(cache *mailboxes.Mailboxes, of schema.GroupVersionResource, cluster logicalcluster.Name) bool {
 	// No object has an empty name: the answer is whether the list is known.
-	_, state := c.Mailboxes.Get(of, mailbox, types.NamespacedName{})
-	return state != mailboxes.Unknown || c.Mailboxes.IsKnownNotServed(mailbox, of.GroupResource())
+	_, state := cache.Get(of, cluster, types.NamespacedName{})
+	return state != mailboxes.Unknown || cache.IsKnownNotServed(cluster, of.GroupResource())
 }
 
 // knowsCopies reports whether the events of all copies among the objects of a mailbox have arrived.
 func (c *Controller) knowsCopies(of schema.GroupVersionResource, mailbox logicalcluster.Name, objects []*unstructured.Unstructured) bool {
 	for _, object := range objects {
-		cluster, is := (mailboxObserver{c}).sourceOf(object)
-		if is && !c.workspace(cluster).hasCopy(objectKey{of, types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}}, mailbox) {
+		cluster, is := c.workspaceOf(object)
+		if is && !c.ensureWorkspace(cluster).hasCopy(pairKey{keyOf(of, object), mailbox}) {
 			return false
 		}
 	}
 	return true
 }
 
-// hasCopy reports whether a mailbox is known to have a copy of an object.
-func (w *workspace) hasCopy(key objectKey, mailbox logicalcluster.Name) bool {
+// hasCopy reports whether the mailbox of a pair is known to have the copy.
+func (w *workspace) hasCopy(key pairKey) bool {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	entry := w.objects[key]
-	return entry != nil && entry.pairs[mailbox] != nil && entry.pairs[mailbox].hasCopy
+	_, found := w.pairAt(key)
+	return found != nil && found.hasCopy
 }

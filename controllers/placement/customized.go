@@ -60,8 +60,8 @@ func (c customized) remove(key objectKey, request customization.Request) {
 	}
 }
 
-// observeCustomization notes what the source of an object, which may be nil, asks for. It requires the lock.
-func (w *workspace) observeCustomization(key objectKey, source *unstructured.Unstructured) {
+// updateCustomization sets the customization request of an object by its source, which may be nil. It requires the lock.
+func (w *workspace) updateCustomization(key objectKey, source *unstructured.Unstructured) {
 	entry := w.objects[key]
 	if entry == nil {
 		return
@@ -74,7 +74,7 @@ func (w *workspace) observeCustomization(key objectKey, source *unstructured.Uns
 	w.setCustomization(key, entry, request)
 }
 
-// setCustomization sets what an object asks for. It requires the lock.
+// setCustomization sets the customization request of the source. It requires the lock.
 func (w *workspace) setCustomization(key objectKey, entry *object, request customization.Request) {
 	if entry.customization == request {
 		return
@@ -86,27 +86,27 @@ func (w *workspace) setCustomization(key objectKey, entry *object, request custo
 	entry.customization = request
 }
 
-// addCustomizedBy enqueues the objects that name a Customizer.
-func (w *workspace) addCustomizedBy(customizer types.NamespacedName) {
+// enqueueCustomizedBy enqueues the objects that name a Customizer.
+func (w *workspace) enqueueCustomizedBy(customizer types.NamespacedName) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	for key := range w.customized.by[customizer] {
 		for mailbox := range w.objects[key].pairs {
 			w.contentChanged(w.objects[key], mailbox)
-			w.add(pairKey{key, mailbox}.task())
+			w.enqueue(pairKey{key, mailbox}.task())
 		}
 	}
 }
 
-// addCustomizedAt enqueues the customized objects at some mailboxes.
-func (w *workspace) addCustomizedAt(changed map[logicalcluster.Name]struct{}) {
+// enqueueCustomizedAt enqueues the customized objects at some mailboxes.
+func (w *workspace) enqueueCustomizedAt(changed map[logicalcluster.Name]struct{}) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	for key := range w.customized.all {
 		for mailbox := range changed {
 			if w.objects[key].pairs[mailbox] != nil {
 				w.contentChanged(w.objects[key], mailbox)
-				w.add(pairKey{key, mailbox}.task())
+				w.enqueue(pairKey{key, mailbox}.task())
 			}
 		}
 	}

@@ -66,8 +66,8 @@ func TestMailboxesWithOtherParameters(t *testing.T) {
 func TestCustomizedObjects(t *testing.T) {
 	w := newWorkspace(&Controller{}, "workload")
 	till := types.NamespacedName{Namespace: "shop", Name: "till"}
-	key := objectKey{key: types.NamespacedName{Namespace: "shop", Name: "prices"}}
-	entry := w.entry(key)
+	key := objectKey{name: types.NamespacedName{Namespace: "shop", Name: "prices"}}
+	entry := w.ensureObject(key)
 	for _, request := range []customization.Request{{Customizer: till}, {Expand: true, Customizer: till}, {Expand: true}} {
 		w.setCustomization(key, entry, request)
 		if _, named := w.customized.by[till][key]; len(w.customized.all) != 1 || named != (request.Customizer == till) {

@@ -19,8 +19,8 @@ limitations under the License.
 // A workload workspace is any kcp workspace that binds the workload export. Its placements are compiled and resolved (package
 // rules) against the view of all inventories (package fleet). The result is a set of pairs of an object and a mailbox. Each
 // workspace has a queue of its own, so that no workspace delays another. One reconcile compares one pair with the caches, and
-// makes at most one write to the mailbox. From there on the sync controllers treat the copy as if a user had put it there: one
-// SyncerConfig in each mailbox selects all copies.
+// makes at most one write to the mailbox, and creates a missing Namespace first. From there on the sync controllers treat the copy as
+// if a user had put it there: one SyncerConfig in each mailbox selects all copies.
 //
 // A copy carries a sealed mark with its source. It is withdrawn only for a proven reason: the absence of its source, or of its
 // selection, is verified in the workload workspace, or kcp itself shows that no Location selects the SyncTarget any more. A

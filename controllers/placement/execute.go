@@ -47,10 +47,10 @@ func (w *workspace) execute(ctx context.Context, key pairKey, s *pairSnapshot, p
 	if !ok {
 		return fmt.Errorf("the mailbox of the SyncTarget %s cannot be reached now", s.syncTarget.Name)
 	}
-	objects := mailboxwrite.Objects(client, key.resource, key.key.Namespace)
+	objects := mailboxwrite.Objects(client, key.resource, key.name.Namespace)
 	switch p.Decision.Action {
 	case plan.Create:
-		return w.create(ctx, key, s, client, p.Desired)
+		return w.create(ctx, key, s, client, objects, p.Desired)
 	case plan.Update:
 		return w.update(ctx, key, objects, s.Source, p.Desired)
 	case plan.Conflict:
@@ -65,14 +65,13 @@ func (w *workspace) execute(ctx context.Context, key pairKey, s *pairSnapshot, p
 }
 
 // create makes the copy, and first its namespace if that is missing.
-func (w *workspace) create(ctx context.Context, key pairKey, s *pairSnapshot, client dynamic.Interface, desired *transform.Desired) error {
-	objects := mailboxwrite.Objects(client, key.resource, key.key.Namespace)
+func (w *workspace) create(ctx context.Context, key pairKey, s *pairSnapshot, client dynamic.Interface, objects dynamic.ResourceInterface, desired *transform.Desired) error {
 	options := metav1.CreateOptions{FieldManager: w.fieldManager}
 	w.writes.Started(key)
 	created, err := objects.Create(ctx, desired.Object, options)
-	if mailboxwrite.IsMissingNamespace(err, key.key.Namespace) {
+	if mailboxwrite.IsMissingNamespace(err, key.name.Namespace) {
 		extra := requestmetrics.WithClass(ctx, requestmetrics.Extra)
-		if err = mailboxwrite.EnsureNamespace(extra, client, key.key.Namespace, s.creator, w.fieldManager); err == nil {
+		if err = mailboxwrite.EnsureNamespace(extra, client, key.name.Namespace, s.creator, w.fieldManager); err == nil {
 			created, err = objects.Create(extra, desired.Object, options)
 		}
 	}
@@ -84,7 +83,7 @@ func (w *workspace) create(ctx context.Context, key pairKey, s *pairSnapshot, cl
 
 // readConflict reads the object that has the name and that the cache does not show yet, to find out whose it is.
 func (w *workspace) readConflict(ctx context.Context, key pairKey, s *pairSnapshot, objects dynamic.ResourceInterface) error {
-	object, err := objects.Get(ctx, key.key.Name, metav1.GetOptions{})
+	object, err := objects.Get(ctx, key.name.Name, metav1.GetOptions{})
 	if err != nil {
 		w.writes.Finished(key, nil)
 		return fmt.Errorf("the mailbox has the object already, but does not show it: %w", err)
@@ -130,11 +129,11 @@ func (w *workspace) resolveConflict(ctx context.Context, key pairKey, s *pairSna
 	return errConflict
 }
 
-// delete deletes the copy.
+// delete deletes the copy, unless another object has its name meanwhile.
 func (w *workspace) delete(ctx context.Context, key pairKey, objects dynamic.ResourceInterface, inMailbox *unstructured.Unstructured) error {
 	uid := inMailbox.GetUID()
 	w.writes.Started(key)
-	err := objects.Delete(ctx, key.key.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	err := objects.Delete(ctx, key.name.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 	if err != nil && !apierrors.IsNotFound(err) {
 		w.writes.Finished(key, nil)
 		if apierrors.IsConflict(err) {
@@ -160,7 +159,7 @@ func (w *workspace) release(ctx context.Context, key pairKey, objects dynamic.Re
 		return err
 	}
 	w.writes.Started(key)
-	patched, err := objects.Patch(ctx, key.key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: w.fieldManager})
+	patched, err := objects.Patch(ctx, key.name.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: w.fieldManager})
 	if err != nil {
 		w.writes.Finished(key, nil)
 		return err

@@ -107,8 +107,8 @@ const (
 	ReasonMailboxRefused = "MailboxRefused"
 )
 
-// Failure is why an object cannot be placed at a destination.
-type Failure struct {
+// failure is why an object cannot be placed at a destination.
+type failure struct {
 	// Reason is a constant; Message is for people, at most 1024 bytes.
 	Reason, Message string
 }
@@ -117,8 +117,8 @@ var (
 	errConflict       = errors.New("the mailbox of the destination has an object of this name that this placement did not make: delete it there, or choose another name")
 	errContended      = errors.New("somebody keeps changing the copy in the mailbox; the hub repairs it less and less often")
 	errWorkspaceLimit = errors.New("the workspace has more objects, or larger ones, than the hub reads: remove some, or ask the operator of the hub for a larger --mailbox-max-objects or --mailbox-max-bytes")
-	// errStale means that the copy has changed since the pass observed it.
-	errStale = errors.New("the copy in the mailbox has changed meanwhile")
+	// errStale means that the object changed after the cache showed it.
+	errStale = errors.New("the object has changed since the hub read it")
 )
 
 // notServedError means that a mailbox lacks an API.
@@ -143,8 +143,8 @@ func privilegedError(resource schema.GroupResource) error {
 	}
 }
 
-func newFailure(err error) Failure {
-	return Failure{Reason: reasonOf(err), Message: events.Truncate(requestmetrics.SafeMessage(err))}
+func newFailure(err error) failure {
+	return failure{Reason: reasonOf(err), Message: events.Truncate(requestmetrics.SafeMessage(err))}
 }
 
 func reasonOf(err error) string {
@@ -184,34 +184,33 @@ func isTransient(err error) bool {
 		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// failed notes why a copy cannot be as it must be. A failure that an event ends is not retried.
-func (w *workspace) failed(ctx context.Context, key pairKey, s *pairSnapshot, err error) error {
+// recordFailure notes why a copy cannot be as it must be. A failure that an event ends is not retried.
+func (w *workspace) recordFailure(ctx context.Context, key pairKey, s *pairSnapshot, err error) error {
 	if ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		// The hub is stopping, which is no failure of the object.
 		return nil
 	}
-	err = fmt.Errorf("%s %s in the mailbox of %s: %w", key.resource.Resource, key.key, s.syncTarget.Name, err)
-	failure := newFailure(err)
+	err = fmt.Errorf("%s %s in the mailbox of %s: %w", key.resource.Resource, key.name, s.syncTarget.Name, err)
+	why := newFailure(err)
 	w.lock.Lock()
 	changed, isFirst := false, false
-	if entry := w.objects[key.objectKey]; entry != nil && entry.pairs[key.mailbox] != nil {
-		found := entry.pairs[key.mailbox]
-		changed, isFirst = found.placed || found.failure == nil || *found.failure != failure, !entry.hasFailure(failure.Reason)
+	if entry, found := w.pairAt(key); found != nil {
+		changed, isFirst = found.placed || found.failure == nil || *found.failure != why, !entry.hasFailure(why.Reason)
 		if changed {
 			w.enqueueWantedStatus(key.objectKey, entry)
 		}
-		w.change(entry, key.mailbox, func() { found.placed, found.waiting, found.failure, found.progress = false, false, &failure, nil })
-		w.addWithdrawals(key.objectKey, entry, key.mailbox)
+		w.change(entry, key.mailbox, func() { found.setResult(false, false, &why, nil) })
+		w.enqueueWithdrawals(key.objectKey, entry, key.mailbox)
 	}
 	w.lock.Unlock()
-	w.awaitName(key, failure.Reason == ReasonConflict)
+	w.awaitName(key, why.Reason == ReasonConflict)
 	if changed {
 		w.reportRequests.Publish(w.cluster)
 	}
 	if isFirst {
-		w.warn(ctx, key.objectKey, failure)
+		w.warn(ctx, key.objectKey, why)
 	}
-	if failure.Reason != ReasonMailboxRefused && !isTransient(err) {
+	if why.Reason != ReasonMailboxRefused && !isTransient(err) {
 		return nil
 	}
 	return err
@@ -219,10 +218,10 @@ func (w *workspace) failed(ctx context.Context, key pairKey, s *pairSnapshot, er
 
 // awaitName notes whether a pair waits for its name in the mailbox. If the name has become free meanwhile, no event follows.
 func (w *workspace) awaitName(key pairKey, waits bool) {
-	w.names.set(takenName{key.mailbox, key.objectKey}, w.cluster, waits)
-	cached, _ := w.Mailboxes.Get(key.resource, key.mailbox, key.key)
+	w.names.set(key, w.cluster, waits)
+	cached, _ := w.Mailboxes.Get(key.resource, key.mailbox, key.name)
 	if current, _ := w.writes.Current(key, cached); waits && current == nil {
-		w.add(key.task())
+		w.enqueue(key.task())
 	}
 }
 
@@ -238,41 +237,40 @@ func (o *object) hasFailure(reason string) bool {
 
 // warn writes an event about a failure on the object in the workspace. If that fails it is only logged, because the status of the
 // placement reports the failure too.
-func (w *workspace) warn(ctx context.Context, key objectKey, failure Failure) {
-	object, _ := w.Workloads.Get(key.resource, w.cluster, key.key)
+func (w *workspace) warn(ctx context.Context, key objectKey, why failure) {
+	object, _ := w.Workloads.Get(key.resource, w.cluster, key.name)
 	client, ok := w.Workloads.Client(w.cluster)
-	if object == nil || !ok || failure.Reason == ReasonLimitExceeded {
+	if object == nil || !ok || why.Reason == ReasonLimitExceeded {
 		return
 	}
-	if err := events.WarnObject(ctx, client, object, failure.Reason, failure.Message, w.Clock.Now()); err != nil {
-		log.FromContext(ctx).Info("cannot write an event to the workload workspace", "reason", failure.Reason, "error", err.Error())
+	if err := events.WarnObject(ctx, client, object, why.Reason, why.Message, w.Clock.Now()); err != nil {
+		log.FromContext(ctx).Info("cannot write an event to the workload workspace", "reason", why.Reason, "error", err.Error())
 	}
 }
 
-// succeeded notes that a pair is as it must be, as far as the hub knows.
-func (w *workspace) succeeded(key pairKey, s *pairSnapshot, decision plan.Decision) {
-	var progress *copyProgress
+// recordSuccess notes that a pair is as it must be, as far as the hub knows.
+func (w *workspace) recordSuccess(key pairKey, s *pairSnapshot, decision plan.Decision) {
+	var syncState *copySyncState
 	isPlaced := s.desired && (decision.Cause == plan.InSync || decision.Action == plan.Create || decision.Action == plan.Update)
 	if isPlaced {
-		progress = w.observeProgress(key, s, decision)
+		syncState = w.observeSyncState(key, s, decision)
 	}
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	entry := w.objects[key.objectKey]
-	if entry == nil || entry.pairs[key.mailbox] == nil {
+	entry, found := w.pairAt(key)
+	if found == nil {
 		return
 	}
-	found := entry.pairs[key.mailbox]
-	if found.placed != isPlaced || found.failure != nil || !found.progress.equal(progress) {
+	if found.placed != isPlaced || found.failure != nil || !found.syncState.equal(syncState) {
 		w.reportRequests.Publish(w.cluster)
 	}
 	if found.failure != nil {
-		w.names.set(takenName{key.mailbox, key.objectKey}, w.cluster, false)
+		w.names.set(key, w.cluster, false)
 	}
 	if found.placed != isPlaced {
 		w.enqueueWantedStatus(key.objectKey, entry)
 	}
-	w.change(entry, key.mailbox, func() { found.placed, found.waiting, found.failure, found.progress = isPlaced, false, nil, progress })
-	w.addWithdrawals(key.objectKey, entry, key.mailbox)
+	w.change(entry, key.mailbox, func() { found.setResult(isPlaced, false, nil, syncState) })
+	w.enqueueWithdrawals(key.objectKey, entry, key.mailbox)
 	w.dropIfUnused(key)
 }

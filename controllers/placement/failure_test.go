@@ -65,7 +65,7 @@ func statusCause(cause metav1.CauseType) metav1.StatusCause { return metav1.Stat
 func TestNamesWakeThoseThatWait(t *testing.T) {
 	var names nameWaiters
 	key := objectKey{resource: configMapsResource}
-	name := takenName{"m", key}
+	name := pairKey{key, "m"}
 	asked := map[logicalcluster.Name]int{}
 	wake := func() {
 		names.wake(name, func(workspace logicalcluster.Name) *workspace { asked[workspace]++; return nil })

@@ -33,18 +33,18 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
-// Finalizer keeps an EdgePlacement until its copies are withdrawn. Without it nobody could tell, after the binding or the workspace
+// finalizer keeps an EdgePlacement until its copies are withdrawn. Without it nobody could tell, after the binding or the workspace
 // is gone, whether a user has deleted them or kcp does not show them. The hub exports EdgePlacements, so it can always remove the
-// finalizer (rule 6 of the design).
-const Finalizer = "synchub.dev/placement"
+// finalizer (see docs/design/0022-placement.md).
+const finalizer = "synchub.dev/placement"
 
 // addFinalizers adds the finalizer to placements that lack it. Nothing of a placement is placed before. One beyond the limits of the
 // cache is not in force, and its other finalizers may be unknown.
 func (w *workspace) addFinalizers(ctx context.Context, observed []*unstructured.Unstructured) error {
 	var errs []error
 	for _, placement := range observed {
-		if finalizers := placement.GetFinalizers(); mailboxes.ProjectionOf(placement) == mailboxes.FullObject && !slices.Contains(finalizers, Finalizer) {
-			errs = append(errs, w.setFinalizers(ctx, placement, append(slices.Clone(finalizers), Finalizer)))
+		if finalizers := placement.GetFinalizers(); mailboxes.ProjectionOf(placement) == mailboxes.FullObject && !slices.Contains(finalizers, finalizer) {
+			errs = append(errs, w.setFinalizers(ctx, placement, append(slices.Clone(finalizers), finalizer)))
 		}
 	}
 	return errors.Join(errs...)
@@ -56,7 +56,7 @@ func (w *workspace) addFinalizers(ctx context.Context, observed []*unstructured.
 func (w *workspace) removeFinalizers(ctx context.Context) (requeueAfter time.Duration, err error) {
 	listed, _ := w.Workloads.List(edgePlacements, w.cluster)
 	deleted := slices.DeleteFunc(slices.Clone(listed), func(placement *unstructured.Unstructured) bool {
-		return placement.GetDeletionTimestamp() == nil || !slices.Contains(placement.GetFinalizers(), Finalizer)
+		return placement.GetDeletionTimestamp() == nil || !slices.Contains(placement.GetFinalizers(), finalizer)
 	})
 	w.lock.Lock()
 	w.deleting = len(deleted) > 0
@@ -66,8 +66,8 @@ func (w *workspace) removeFinalizers(ctx context.Context) (requeueAfter time.Dur
 	}
 	switch {
 	case w.knowsAllCopies(deleted):
-	case w.mayBeStarting():
-		return fleetSeenPoll, nil
+	case w.inStartupGrace():
+		return startupPoll, nil
 	default:
 		// A mailbox cannot be listed, which may last.
 		return unlistedPoll, nil
@@ -78,7 +78,7 @@ func (w *workspace) removeFinalizers(ctx context.Context) (requeueAfter time.Dur
 	}
 	var errs []error
 	for _, placement := range deleted {
-		errs = append(errs, w.setFinalizers(ctx, placement, slices.DeleteFunc(placement.GetFinalizers(), func(one string) bool { return one == Finalizer })))
+		errs = append(errs, w.setFinalizers(ctx, placement, slices.DeleteFunc(placement.GetFinalizers(), func(one string) bool { return one == finalizer })))
 	}
 	return 0, errors.Join(errs...)
 }

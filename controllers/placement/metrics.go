@@ -53,7 +53,7 @@ func collect(running []*Controller, metrics chan<- prometheus.Metric) {
 	}
 	workspaces, pairs := 0, map[string]int{statePlaced: 0, statePending: 0, stateWaiting: 0, stateFailed: 0, stateWithdrawing: 0, stateKept: 0}
 	for _, controller := range running {
-		for _, w := range controller.all() {
+		for _, w := range controller.allWorkspaces() {
 			workspaces++
 			w.countStates(pairs)
 		}

@@ -22,27 +22,22 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 )
 
-// takenName is the name of an object in a mailbox.
-type takenName struct {
-	mailbox logicalcluster.Name
-	objectKey
-}
-
-// nameWaiters are the workspaces whose objects wait for a name in a mailbox that another object has.
+// nameWaiters are the workspaces whose objects wait for a name in a mailbox that another object has. The key of the pair stands for the
+// name.
 type nameWaiters struct {
 	lock    gosync.RWMutex
-	waiting map[takenName]map[logicalcluster.Name]struct{}
+	waiting map[pairKey]map[logicalcluster.Name]struct{}
 }
 
 // set notes whether a workspace waits for a name.
-func (n *nameWaiters) set(name takenName, workspace logicalcluster.Name, waits bool) {
+func (n *nameWaiters) set(name pairKey, workspace logicalcluster.Name, waits bool) {
 	n.lock.Lock()
 	defer n.lock.Unlock()
 	found := n.waiting[name]
 	switch {
 	case waits && found == nil:
 		if n.waiting == nil {
-			n.waiting = map[takenName]map[logicalcluster.Name]struct{}{}
+			n.waiting = map[pairKey]map[logicalcluster.Name]struct{}{}
 		}
 		n.waiting[name] = map[logicalcluster.Name]struct{}{workspace: {}}
 	case waits:
@@ -56,7 +51,7 @@ func (n *nameWaiters) set(name takenName, workspace logicalcluster.Name, waits b
 }
 
 // wake enqueues the pairs that wait for a name.
-func (n *nameWaiters) wake(name takenName, workspace func(logicalcluster.Name) *workspace) {
+func (n *nameWaiters) wake(name pairKey, workspace func(logicalcluster.Name) *workspace) {
 	n.lock.RLock()
 	var all []logicalcluster.Name
 	for waiting := range n.waiting[name] {
@@ -65,7 +60,7 @@ func (n *nameWaiters) wake(name takenName, workspace func(logicalcluster.Name) *
 	n.lock.RUnlock()
 	for _, waiting := range all {
 		if w := workspace(waiting); w != nil {
-			w.add(task{resource: name.resource, key: name.key, mailbox: name.mailbox})
+			w.enqueue(name.task())
 		}
 	}
 }

@@ -40,7 +40,7 @@ func (o workloadObserver) OnEvent(resource schema.GroupVersionResource, cluster 
 	switch resource {
 	case edgePlacements:
 		if event.Old == nil || event.New == nil || event.Old.GetGeneration() != event.New.GetGeneration() || event.New.GetDeletionTimestamp() != nil || event.ProjectionOnly {
-			o.workspace(cluster)
+			o.ensureWorkspace(cluster)
 			o.resolveRequests.Publish(cluster)
 		} else {
 			o.reportRequests.Publish(cluster)
@@ -48,19 +48,19 @@ func (o workloadObserver) OnEvent(resource schema.GroupVersionResource, cluster 
 	case slicesResource:
 		o.reportRequests.Publish(cluster)
 	case customizers:
-		if w := o.existing(cluster); w != nil {
-			w.addCustomizedBy(event.Key)
+		if w := o.findWorkspace(cluster); w != nil {
+			w.enqueueCustomizedBy(event.Key)
 		}
 	default:
-		w := o.workspace(cluster)
+		w := o.ensureWorkspace(cluster)
 		if isStatusOnly(event) {
-			// Copies have no part of it.
-			w.add(objectKey{resource, event.Key}.statusTask())
+			// Copies do not have the source's status.
+			w.enqueue(objectKey{resource, event.Key}.statusTask())
 			return
 		}
-		w.add(task{resource: resource, key: event.Key})
+		w.enqueue(task{resource: resource, name: event.Key})
 		if resource == namespaces && labelsChanged(event) && w.selectsByNamespaceLabels() {
-			w.invalidate()
+			w.requireReselect()
 			o.resolveRequests.Publish(cluster)
 		}
 	}
@@ -85,15 +85,15 @@ func (o workloadObserver) OnAbsenceDecided(resource schema.GroupVersionResource,
 		o.resolveRequests.Publish(cluster)
 		return
 	}
-	if w := o.existing(cluster); w != nil {
-		w.add(task{resource: resource, key: key})
+	if w := o.findWorkspace(cluster); w != nil {
+		w.enqueue(task{resource: resource, name: key})
 	}
 }
 
 // OnReset is called when the binding of a workspace, or a cache, has changed.
 func (o workloadObserver) OnReset(cluster logicalcluster.Name) {
-	w := o.workspace(cluster)
-	w.invalidate()
+	w := o.ensureWorkspace(cluster)
+	w.requireReselect()
 	if !o.started.Load() && o.Workloads.BindingState(cluster) == mailboxes.BindingUnknown {
 		// Nothing resolves the workspace, which may be gone.
 		o.drop(w)
@@ -110,23 +110,23 @@ func (o mailboxObserver) OnEvent(resource schema.GroupVersionResource, mailbox l
 		o.onConfig(mailbox, event)
 		return
 	}
-	before, was := o.sourceOf(event.Old)
+	before, was := o.workspaceOf(event.Old)
 	after, is := before, was
 	if event.Old == nil || event.New == nil || markOf(event.Old) != markOf(event.New) {
-		after, is = o.sourceOf(event.New)
+		after, is = o.workspaceOf(event.New)
 	}
 	if was && (!is || before != after) {
-		o.workspace(before).onCopy(resource, event.Key, mailbox, event.Old, nil)
+		o.ensureWorkspace(before).onCopy(resource, event.Key, mailbox, event.Old, nil)
 	}
 	if is {
-		o.workspace(after).onCopy(resource, event.Key, mailbox, event.Old, event.New)
+		o.ensureWorkspace(after).onCopy(resource, event.Key, mailbox, event.Old, event.New)
 	}
 	if event.New == nil || event.Old == nil {
-		o.names.wake(takenName{mailbox, objectKey{resource, event.Key}}, o.existing)
+		o.names.wake(pairKey{objectKey{resource, event.Key}, mailbox}, o.findWorkspace)
 	}
 }
 
-// onConfig checks a config of the hub that has changed.
+// onConfig enqueues a config of the hub that has changed.
 func (o mailboxObserver) onConfig(mailbox logicalcluster.Name, event mailboxes.Event) {
 	key := configKey{mailbox: mailbox}
 	if event.Key.Name != ConfigName {
@@ -147,9 +147,9 @@ func markOf(object *unstructured.Unstructured) string {
 	return text
 }
 
-// sourceOf returns the workspace that a copy came from; ok is false for other objects. Only the hub can seal a mark, so nobody
+// workspaceOf returns the workspace that a copy came from; ok is false for other objects. Only the hub can seal a mark, so nobody
 // else can make the hub remember a workspace.
-func (o mailboxObserver) sourceOf(object *unstructured.Unstructured) (workspace logicalcluster.Name, ok bool) {
+func (c *Controller) workspaceOf(object *unstructured.Unstructured) (workspace logicalcluster.Name, ok bool) {
 	if object == nil {
 		return "", false
 	}
@@ -159,23 +159,23 @@ func (o mailboxObserver) sourceOf(object *unstructured.Unstructured) (workspace 
 		return "", false
 	}
 	claimed, _ := ownership.ClaimedOwner(text)
-	if claimed.Hub != o.Hub || !isPlacementOwner(claimed.SyncTarget) {
+	if claimed.Hub != c.Hub || !isPlacementOwner(claimed.SyncTarget) {
 		return "", false
 	}
-	claimed.Sealer = o.Sealer
+	claimed.Sealer = c.Sealer
 	mark, err := claimed.VerifyMark(text, transform.SelfOf(object), ownership.DirectionUp)
 	return logicalcluster.Name(mark.Mailbox), err == nil
 }
 
-// OnAbsenceDecided is called for candidates of the sync controllers.
+// OnAbsenceDecided does nothing: the sync controllers handle these candidates.
 func (o mailboxObserver) OnAbsenceDecided(schema.GroupVersionResource, logicalcluster.Name, types.NamespacedName) {
 }
 
 // OnReset is called when the binding of a mailbox, or a cache, has changed.
 func (o mailboxObserver) OnReset(mailbox logicalcluster.Name) {
 	o.configRequests.Publish(configKey{mailbox: mailbox})
-	for _, w := range o.all() {
-		w.add(task{mailbox: mailbox})
+	for _, w := range o.allWorkspaces() {
+		w.enqueue(task{mailbox: mailbox})
 		o.configRequests.Publish(configKey{mailbox, w.cluster})
 	}
 }

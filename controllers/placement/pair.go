@@ -48,7 +48,7 @@ func (c *Controller) ownerOf(syncTarget types.UID) ownership.Owner {
 	return ownership.Owner{Hub: c.Hub, SyncTarget: ownerPrefix + syncTarget, Sealer: c.Sealer}
 }
 
-// creatorOf returns the creator of what the hub makes for a workspace and does not own: namespaces of copies, and released copies. Only
+// creatorOf returns the creator of objects that the hub makes for a workspace and does not own: namespaces of copies, and released copies. Only
 // that workspace may take them over.
 func (w *workspace) creatorOf(syncTarget types.UID) ownership.Owner {
 	creator := w.ownerOf(syncTarget)
@@ -80,15 +80,15 @@ func (w *workspace) reconcilePair(ctx context.Context, key pairKey) (reconcile.R
 	return result, err
 }
 
-// pass makes one pass for a pair: it observes both sides, plans, and makes at most one write to the mailbox. decided is false if nothing
-// could be decided.
+// pass makes one pass for a pair: it observes both sides, plans, and makes at most one write to the mailbox, and creates a missing
+// Namespace first. decided is false if nothing could be decided.
 func (w *workspace) pass(ctx context.Context, key pairKey) (result reconcile.Result, decided bool, err error) {
 	s, err := w.observe(ctx, key)
 	if s == nil {
 		return reconcile.Result{}, false, err
 	}
 	if err != nil {
-		return reconcile.Result{}, true, w.failed(ctx, key, s, err)
+		return reconcile.Result{}, true, w.recordFailure(ctx, key, s, err)
 	}
 	planner := plan.Planner{Resource: s.resource, Owner: s.owner, Up: transform.Up{
 		Owner: s.owner, Mailbox: w.cluster.String(), SyncTarget: s.syncTarget.Name, Hasher: w.Hasher,
@@ -97,17 +97,17 @@ func (w *workspace) pass(ctx context.Context, key pairKey) (result reconcile.Res
 	planned := planner.PlanUp(&s.Snapshot)
 	switch {
 	case planned.Err != nil:
-		return reconcile.Result{}, true, w.failed(ctx, key, s, planned.Err)
+		return reconcile.Result{}, true, w.recordFailure(ctx, key, s, planned.Err)
 	case planned.Decision.Cause == plan.Unknown:
 		// The pair counts as before until an event brings what is missing.
 		return reconcile.Result{}, false, nil
 	case w.mustWait(key, s, planned):
-		w.wait(key)
+		w.recordWaiting(key)
 		return reconcile.Result{}, true, nil
 	}
 	if planned.Repair {
-		if wait := w.driftBackoff(key); wait > 0 {
-			_ = w.failed(ctx, key, s, fmt.Errorf("%w: %v", errContended, planned.Decision.Fields))
+		if wait := w.countRepair(key); wait > 0 {
+			_ = w.recordFailure(ctx, key, s, fmt.Errorf("%w: %v", errContended, planned.Decision.Fields))
 			return reconcile.Result{RequeueAfter: wait}, true, nil
 		}
 	}
@@ -118,9 +118,9 @@ func (w *workspace) pass(ctx context.Context, key pairKey) (result reconcile.Res
 		// The cache is about to show the newer copy.
 		return reconcile.Result{RequeueAfter: plan.CacheTimeout}, false, nil
 	case err != nil:
-		return reconcile.Result{}, true, w.failed(ctx, key, s, err)
+		return reconcile.Result{}, true, w.recordFailure(ctx, key, s, err)
 	}
-	w.succeeded(key, s, planned.Decision)
+	w.recordSuccess(key, s, planned.Decision)
 	return reconcile.Result{RequeueAfter: planned.RequeueAfter}, true, nil
 }
 
@@ -129,8 +129,8 @@ func (w *workspace) pass(ctx context.Context, key pairKey) (result reconcile.Res
 func (w *workspace) observe(ctx context.Context, key pairKey) (*pairSnapshot, error) {
 	resource, published := w.resource(key.resource)
 	syncTarget, known := w.Fleet.Snapshot().SyncTargetOf(key.mailbox)
-	cached, copyState := w.Mailboxes.Get(key.resource, key.mailbox, key.key)
-	source, sourceState := w.Workloads.Get(key.resource, w.cluster, key.key)
+	cached, copyState := w.Mailboxes.Get(key.resource, key.mailbox, key.name)
+	source, sourceState := w.Workloads.Get(key.resource, w.cluster, key.name)
 	switch {
 	case !published, !known, syncTarget.Terminating:
 		// The mailbox of a SyncTarget that is being deleted goes with all its objects, and the target keeps or loses them by
@@ -146,8 +146,8 @@ func (w *workspace) observe(ctx context.Context, key pairKey) (*pairSnapshot, er
 		return nil, nil
 	}
 	s := &pairSnapshot{resource: resource, syncTarget: syncTarget, owner: w.ownerOf(syncTarget.UID), creator: w.creatorOf(syncTarget.UID)}
-	s.Snapshot = plan.Snapshot{Key: key.key, Source: inMailbox, Readable: true, Up: &plan.UpSnapshot{
-		API: resource.TargetAPI(), Name: key.key, DroppedPaths: w.writes.DroppedPaths(key),
+	s.Snapshot = plan.Snapshot{Key: key.name, Source: inMailbox, Readable: true, Up: &plan.UpSnapshot{
+		API: resource.TargetAPI(), Name: key.name, DroppedPaths: w.writes.DroppedPaths(key),
 	}}
 	if inMailbox != nil {
 		if mark, err := plan.MailboxMark(s.owner, inMailbox); err == nil && mark.Mailbox == w.cluster.String() {
@@ -177,8 +177,7 @@ func (w *workspace) observe(ctx context.Context, key pairKey) (*pairSnapshot, er
 func (w *workspace) unserved(key pairKey, resource plan.Resource, syncTarget fleet.SyncTarget) (*pairSnapshot, error) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	entry := w.objects[key.objectKey]
-	if entry == nil || entry.pairs[key.mailbox] == nil || !entry.pairs[key.mailbox].desired {
+	if _, found := w.pairAt(key); found == nil || !found.desired {
 		return nil, nil
 	}
 	return &pairSnapshot{resource: resource, syncTarget: syncTarget, desired: true}, &notServedError{resource: key.resource.GroupResource()}
@@ -189,28 +188,28 @@ func (w *workspace) unserved(key pairKey, resource plan.Resource, syncTarget fle
 func (w *workspace) observeSelection(key pairKey, s *pairSnapshot, hasSource bool) (selectedBy []*placementInForce, ok bool) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	entry := w.objects[key.objectKey]
-	if entry == nil || w.placements == nil || entry.pairs[key.mailbox] == nil {
+	entry, found := w.pairAt(key)
+	if found == nil || w.placements == nil {
 		return nil, false
 	}
 	u := s.Up
 	u.State, u.AbsenceVerified = plan.Deselected, entry.verified
 	switch {
-	case entry.pairs[key.mailbox].desired:
+	case found.desired:
 		s.desired = true
 		u.State, u.AbsenceVerified = plan.InSync, false
-		u.Spec = transform.SyncSpec{Policy: policyOf(entry.selectedBy)}
+		u.Spec = transform.SyncSpec{Policy: deletionPolicyOf(entry.selectedBy)}
 	case u.Mark == nil:
 		return nil, false
 	case entry.absence == "" && len(entry.selectedBy) == 0, entry.absence == plan.SourceNotFound && hasSource:
-		// The copy was seen before its source was selected or not, or the source has come back.
-		w.add(task{resource: key.resource, key: key.key})
+		// The mailbox showed the copy before the hub selected its source, or the source exists again: select the object first.
+		w.enqueue(task{resource: key.resource, name: key.name})
 		return nil, false
 	case entry.absence == plan.SourceNotFound:
 		u.State = plan.SourceNotFound
 	case entry.absence == plan.Terminating:
 		// The source is visible, and somebody deletes it.
-	case w.placements.partial, !w.placements.fleetSeen, entry.absence == "" && entry.isMoving():
+	case w.placements.partial, !w.placements.fleetSynced, entry.absence == "" && entry.isMoving():
 		return nil, false
 	}
 	return entry.selectedBy, true
@@ -245,10 +244,9 @@ func (c *Controller) verifiedSyncTarget(ctx context.Context, mailbox logicalclus
 	return syncTarget, view.Inventory(syncTarget.Inventory), nil
 }
 
-// isMoving reports whether the object has a destination where it is not placed yet, and may come to be: the new copy is made before
-// the old one goes. A copy that waits for a change of its content is there already. All new mailboxes must have it, and at least one
-// of their clusters: one of many clusters that is away must not keep the object on those that it has left. If a placement chooses its
-// destinations, nobody else has asked for the move: then a copy that fails counts too. It requires the lock.
+// isMoving reports whether copies must stay because the object has not arrived elsewhere. All new mailboxes must have it, and at least one
+// new cluster. A failed copy counts as arrived, unless a placement chooses its clusters. A copy that waits for a change of its content is
+// there already. It requires the lock.
 func (o *object) isMoving() bool {
 	if slices.ContainsFunc(o.selectedBy, (*placementInForce).awaitsMailbox) {
 		return true
@@ -263,7 +261,7 @@ func (o *object) isMoving() bool {
 			return true
 		}
 		hasDesired = true
-		hasArrived = hasArrived || found.failure != nil || found.waiting || found.progress.hasArrived(chooses)
+		hasArrived = hasArrived || found.failure != nil || found.waiting || found.syncState.hasArrived(chooses)
 	}
 	return hasDesired && !hasArrived
 }
@@ -304,15 +302,14 @@ func (w *workspace) observeSource(s *pairSnapshot, source *unstructured.Unstruct
 	return nil
 }
 
-// driftBackoff returns how long the repair of a copy that somebody else keeps changing must wait.
-func (w *workspace) driftBackoff(key pairKey) time.Duration {
+// countRepair counts a repair of a copy that somebody else changed, and returns how long it must wait.
+func (w *workspace) countRepair(key pairKey) time.Duration {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	entry := w.objects[key.objectKey]
-	if entry == nil || entry.pairs[key.mailbox] == nil {
+	_, found := w.pairAt(key)
+	if found == nil {
 		return 0
 	}
-	found := entry.pairs[key.mailbox]
 	if found.backoff == nil {
 		found.backoff = &driftbackoff.Backoff{}
 	}

@@ -35,11 +35,10 @@ const limitRecheck = 30 * time.Second
 // pairLimitMessage says why an object is not placed at a destination.
 const pairLimitMessage = "the workspace has as many pairs of an object and a destination as it may have: nothing new is placed until there are fewer; ask the operator of the hub for a larger --max-placed-objects"
 
-// excludeBeyondLimit takes the placements out of force with which the workspace would have more pairs, or entries for upsync, than it
-// may have: nothing of such a placement is placed. Older placements come first. One that is in force already stays so when it selects
-// more than before: then only the objects that are too many fail, see setDesired.
+// excludeBeyondLimit removes placements that would exceed the limit of pairs or of upsync entries, and checks the oldest first. One in force
+// stays when only the pair limit is exceeded; setDesired then limits its objects.
 func (w *workspace) excludeBeyondLimit(next *placements, observed []*unstructured.Unstructured) {
-	wasInForce := w.formerlyInForce(observed)
+	wasInForce := w.inForceBefore(observed)
 	added := w.countPairs(next)
 	pairs, upsync := 0, 0
 	var within []*placementInForce
@@ -59,16 +58,16 @@ func (w *workspace) excludeBeyondLimit(next *placements, observed []*unstructure
 		result.reason = ReasonLimitExceeded
 		next.outcomes[one.UID] = result
 		next.partial = true
-		next.recheck(w.Clock.Now().Add(limitRecheck))
+		next.resolveBy(w.Clock.Now().Add(limitRecheck))
 	}
 	if len(within) < len(next.all) {
 		next.setAll(within)
 	}
 }
 
-// formerlyInForce returns the placements that are in force. After a start, these are those of which something was placed: whoever writes
-// that into a status gets his own placement carried out in part, within the limit.
-func (w *workspace) formerlyInForce(observed []*unstructured.Unstructured) map[types.UID]bool {
+// inForceBefore returns the placements that were in force before this resolve. After a start, it takes the placements whose status.placed
+// is above zero: whoever writes that gets his own placement carried out in part, within the limit.
+func (w *workspace) inForceBefore(observed []*unstructured.Unstructured) map[types.UID]bool {
 	inForce := map[types.UID]bool{}
 	w.lock.Lock()
 	defer w.lock.Unlock()
@@ -94,8 +93,8 @@ func (w *workspace) countPairs(next *placements) []int {
 		}
 		described := ruleObject(w.Workloads, w.cluster, resource, source)
 		var known map[logicalcluster.Name]struct{}
-		selecting, _ := next.index.Selecting(described)
-		for _, i := range selecting {
+		positions, _ := next.index.PlacementsFor(described)
+		for _, i := range positions {
 			one := next.all[i]
 			if known == nil {
 				known = make(map[logicalcluster.Name]struct{}, len(one.mailboxes))
@@ -110,13 +109,13 @@ func (w *workspace) countPairs(next *placements) []int {
 	return added
 }
 
-// retryBeyondLimit reports whether all objects must be selected again, because some lack pairs and there may be more now. It asks for another
-// resolve as long as some do. It requires the lock.
-func (w *workspace) retryBeyondLimit(next *placements) bool {
+// updateBeyondLimit updates isBeyondLimit, and reports whether all objects must be selected again, because some lack pairs and there may be
+// more now. It asks for another resolve as long as some do. It requires the lock.
+func (w *workspace) updateBeyondLimit(next *placements) bool {
 	if !w.isBeyondLimit {
 		return false
 	}
-	next.recheck(w.Clock.Now().Add(limitRecheck))
+	next.resolveBy(w.Clock.Now().Add(limitRecheck))
 	w.isBeyondLimit = w.isFull()
 	return !w.isBeyondLimit
 }
@@ -147,6 +146,6 @@ func (t *tally) addBeyondLimit(key objectKey, object *object, placement *placeme
 	}
 	t.failed += int64(lacking)
 	if first := slices.IndexFunc(placement.Destinations, func(of rules.Destination) bool { return of.Mailbox != "" && !isDesired(of.Mailbox) }); first >= 0 {
-		addFirst(&t.failures, key, placement.Destinations[first].Name, Failure{ReasonLimitExceeded, pairLimitMessage})
+		addFirst(&t.failures, key, placement.Destinations[first].Name, failure{ReasonLimitExceeded, pairLimitMessage})
 	}
 }

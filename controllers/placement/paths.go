@@ -162,7 +162,8 @@ func (v *pathVerifier) clustersOf(ctx context.Context, paths []string) (clusters
 	return clusters, errors.Join(errs...)
 }
 
-// clusterOf returns the logical cluster of a path as of the last minute, or the error. An error that refutes nothing counts once.
+// clusterOf returns the logical cluster of a path, or the error. The cluster, or an error that refutes the path, is cached for
+// pathRetryDelay. Other errors are not cached.
 func (v *pathVerifier) clusterOf(ctx context.Context, path string) resolvedCluster {
 	if known, ok := v.clusters.Get(path); ok && v.clock.Since(known.(resolvedCluster).at) < pathRetryDelay {
 		return known.(resolvedCluster)

@@ -38,25 +38,25 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
-// outcome is what one placement of a workspace came to. Reason and Message are empty if the placement is in force.
+// outcome is the result of resolving one EdgePlacement. A non-empty reason overrides the reason that the tally gives for the condition Ready.
 type outcome struct {
 	generation      int64
 	reason, message string
 	resolution      rules.Resolution
 	// byLabels is true if the labels of objects decide which of them the placement selects.
 	byLabels bool
-	// wanted is how many SyncTargets the placement chooses, and chosen those that it has chosen; nil if it takes all.
-	wanted *rules.Choice
+	// choice is the rule that limits the destinations, and chosen are those that it has chosen; both nil if the placement takes all.
+	choice *rules.Choice
 	chosen chosenTargets
 	// upsyncDenied are the names of the SyncTargets to which spec.upsync does not apply.
 	upsyncDenied []string
-	// missing are the published resources that the placement can select and that the workspace does not show.
-	missing []string
+	// unservedResources are the published resources that the placement can select and that the workspace does not show.
+	unservedResources []string
 }
 
 // resolve brings the placements of a workspace into force.
 func (c *Controller) resolve(ctx context.Context, cluster logicalcluster.Name) (reconcile.Result, error) {
-	w := c.existing(cluster)
+	w := c.findWorkspace(cluster)
 	if w == nil || c.CachePolicy.published() == nil {
 		return reconcile.Result{}, nil
 	}
@@ -70,7 +70,7 @@ func (c *Controller) resolve(ctx context.Context, cluster logicalcluster.Name) (
 		return reconcile.Result{}, nil
 	case mailboxes.BindingTerminating:
 		// A user deletes the binding, or the workspace, and so withdraws everything.
-		next = &placements{outcomes: map[types.UID]outcome{}, leaving: true, fleetSeen: true}
+		next = &placements{outcomes: map[types.UID]outcome{}, withdrawAll: true, fleetSynced: true}
 	case mailboxes.BindingPresent:
 		observed, known := w.observePlacements()
 		if !known {
@@ -85,27 +85,11 @@ func (c *Controller) resolve(ctx context.Context, cluster logicalcluster.Name) (
 		}
 	}
 	w.putInForce(next)
-	requeueAfter, err := w.removeFinalizers(ctx)
-	result, err := retryStale(err)
-	if result.RequeueAfter == 0 {
-		result.RequeueAfter = requeueAfter
+	after, err := w.removeFinalizers(ctx)
+	if err != nil {
+		return retryStale(err)
 	}
-	if err == nil && result.RequeueAfter == 0 {
-		result.RequeueAfter = next.resolveAgain(w.Clock.Now())
-	}
-	return result, err
-}
-
-// resolveAgain returns after which delay the placements must be resolved again without an event, zero if never.
-func (p *placements) resolveAgain(now time.Time) (after time.Duration) {
-	switch {
-	case !p.fleetSeen:
-		return fleetSeenPoll
-	case !p.recheckAt.IsZero():
-		return max(p.recheckAt.Sub(now), minRetryDelay)
-	default:
-		return 0
-	}
+	return reconcile.Result{RequeueAfter: sooner(after, next.resolveDelay(w.Clock.Now()))}, nil
 }
 
 // retryStale retries soon after an object has changed meanwhile: the cache is about to show the newer one.
@@ -129,7 +113,7 @@ func (w *workspace) observePlacements() (observed []*unstructured.Unstructured, 
 		return nil, false
 	}
 	w.lock.Lock()
-	before := w.observed
+	before := w.knownPlacements
 	w.lock.Unlock()
 	names := map[string]bool{}
 	for _, object := range listed {
@@ -147,7 +131,7 @@ func (w *workspace) observePlacements() (observed []*unstructured.Unstructured, 
 		observed = append(observed, object)
 	}
 	w.lock.Lock()
-	w.observed = observed
+	w.knownPlacements = observed
 	w.lock.Unlock()
 	return observed, true
 }
@@ -155,8 +139,8 @@ func (w *workspace) observePlacements() (observed []*unstructured.Unstructured, 
 // resolvePlacements compiles and resolves placements. One that cannot be compiled or resolved makes the result partial. It returns an error if
 // kcp does not answer now.
 func (w *workspace) resolvePlacements(ctx context.Context, observed []*unstructured.Unstructured) (*placements, error) {
-	// In this order: a view that is taken later has all that was seen.
-	next := &placements{outcomes: map[types.UID]outcome{}, fleetSeen: w.isFleetSeen()}
+	// Take the snapshot after isFleetSynced, so that it has all SyncTargets that isFleetSynced found.
+	next := &placements{outcomes: map[types.UID]outcome{}, fleetSynced: w.isFleetSynced()}
 	view := w.Fleet.Snapshot()
 	path, err := w.paths.pathOf(ctx, w.cluster)
 	if err != nil && !isPathRefuted(err) {
@@ -173,18 +157,18 @@ func (w *workspace) resolvePlacements(ctx context.Context, observed []*unstructu
 		result := outcome{generation: object.GetGeneration()}
 		one, err := parse(object)
 		if err == nil {
-			paths += len(one.Inventories)
+			paths += len(one.InventoryPaths)
 			err = checkPaths(paths)
 		}
 		if err != nil {
 			next.partial = true
 			result.reason, result.message = ReasonInvalid, err.Error()
-			// It has its choice again once it is valid.
-			result.chosen = w.formerOutcome(object.GetUID(), object.GetName()).chosen
+			// The placement keeps its choice until it is valid again.
+			result.chosen = w.outcomeBefore(object.GetUID(), object.GetName()).chosen
 			next.outcomes[object.GetUID()] = result
 			continue
 		}
-		inventories, err := w.paths.clustersOf(ctx, one.Inventories)
+		inventories, err := w.paths.clustersOf(ctx, one.InventoryPaths)
 		if err != nil && !isPathRefuted(err) {
 			return nil, err
 		}
@@ -194,9 +178,9 @@ func (w *workspace) resolvePlacements(ctx context.Context, observed []*unstructu
 			next.partial, next.unresolvedPaths = true, true
 		}
 		inForce := &placementInForce{Placement: one, workspace: self, inventories: inventories, rollout: w.rolloutOf(one)}
-		result.resolution, result.missing = one.ResolveDestinations(view, self, inventories), w.missingResources(one)
-		w.chooseNumber(ctx, inForce, next, &result)
-		inForce.setOutcome(&result)
+		result.resolution, result.unservedResources = one.ResolveDestinations(view, self, inventories), w.missingResources(one)
+		w.applyChoice(ctx, inForce, next, &result)
+		inForce.setDestinations(&result)
 		result.byLabels = one.SelectsByLabels()
 		if path == "" && result.resolution.Locations == 0 {
 			result.reason, result.message = ReasonPathUnverified, pathUnverifiedMessage
@@ -208,7 +192,7 @@ func (w *workspace) resolvePlacements(ctx context.Context, observed []*unstructu
 	}
 	if next.unresolvedPaths {
 		// No event tells when a workspace of the path appears, or the hub may see it.
-		next.recheck(w.Clock.Now().Add(pathRetryDelay))
+		next.resolveBy(w.Clock.Now().Add(pathRetryDelay))
 	}
 	slices.SortFunc(all, func(a, b *placementInForce) int { return a.Compare(b.Placement) })
 	next.setAll(all)
@@ -250,8 +234,8 @@ func parse(object *unstructured.Unstructured) (*rules.Placement, error) {
 	return rules.Compile(&placement)
 }
 
-// setOutcome sets the destinations.
-func (p *placementInForce) setOutcome(result *outcome) {
+// setDestinations takes the destinations and the choice from the outcome, and finds the mailboxes.
+func (p *placementInForce) setDestinations(result *outcome) {
 	p.Resolution, p.chosen, p.mailboxes = result.resolution, result.chosen, map[logicalcluster.Name]rules.Destination{}
 	for _, destination := range p.Destinations {
 		if destination.Mailbox != "" {
@@ -279,32 +263,37 @@ func (w *workspace) forEachObject(do func(resource plan.Resource, source *unstru
 func (w *workspace) putInForce(next *placements) {
 	w.lock.Lock()
 	before := w.placements
-	next.unsettleRollouts()
-	changed := w.retryBeyondLimit(next) || w.stale || before == nil || before.fleetSeen != next.fleetSeen || !before.equal(next)
-	// Then pairs may have been passed over, or copies kept.
-	all := w.stale || before == nil || before.partial != next.partial || before.leaving != next.leaving
-	w.placements, w.stale, w.selecting = next, false, true
+	next.requireNewDecisions()
+	changed := w.updateBeyondLimit(next) || w.mustReselect || before == nil || before.fleetSynced != next.fleetSynced || !before.equal(next)
+	// In these cases passes may have skipped a pair or kept a copy, so enqueue all pairs.
+	all := w.mustReselect || before == nil || before.partial != next.partial || before.withdrawAll != next.withdrawAll
+	w.placements, w.mustReselect, w.reselecting = next, false, true
 	hasCustomized := len(w.customized.all) > 0
 	known := make(map[objectKey]bool, len(w.objects))
 	for key := range w.objects {
 		known[key] = true
 	}
 	w.lock.Unlock()
-	defer w.setSelectedAll()
-	// Only after the objects have been selected it is certain which copies wait for a withdrawal.
-	defer w.addAllWithdrawals()
 	w.CachePolicy.set(w.cluster, next)
 	w.reportRequests.Publish(w.cluster)
 	w.enqueueUpsync(next)
+	if changed {
+		w.Workloads.EnqueueReview(w.cluster)
+		w.selectAll(known, all)
+	}
 	if hasCustomized {
-		defer w.addCustomizedAt(before.mailboxesWithOtherParameters(next))
+		w.enqueueCustomizedAt(before.mailboxesWithOtherParameters(next))
 	}
-	if !changed {
-		return
-	}
-	w.Workloads.EnqueueReview(w.cluster)
+	// Only after the selection it is certain which copies wait for a withdrawal.
+	w.enqueueAllWithdrawals()
+	w.setSelectedAll()
+}
+
+// selectAll selects all objects that the workspace shows, and the known ones that it does not show any more. If all is true, it enqueues
+// all pairs of the known ones.
+func (w *workspace) selectAll(known map[objectKey]bool, all bool) {
 	w.forEachObject(func(resource plan.Resource, source *unstructured.Unstructured) {
-		key := objectKey{resource.GroupVersionResource, types.NamespacedName{Namespace: source.GetNamespace(), Name: source.GetName()}}
+		key := keyOf(resource.GroupVersionResource, source)
 		w.selectObject(key, all && known[key])
 		delete(known, key)
 	})
@@ -314,21 +303,11 @@ func (w *workspace) putInForce(next *placements) {
 	}
 }
 
-// unsettleRollouts has all rollouts decided about again: the strategies or the destinations may be others. It requires the lock of the
-// workspace.
-func (p *placements) unsettleRollouts() {
-	for _, one := range p.all {
-		if one.rollout != nil {
-			one.rollout.settled = false
-		}
-	}
-}
-
 // setSelectedAll notes that all objects have been selected, and lets the rollouts go on.
 func (w *workspace) setSelectedAll() {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	w.selecting = false
+	w.reselecting = false
 	w.rolloutRequests.Publish(w.cluster)
 }
 
@@ -345,20 +324,20 @@ func (w *workspace) rolloutOf(placement *rules.Placement) *rolloutState {
 	return newRolloutState()
 }
 
-// addAllWithdrawals enqueues all copies that are to be withdrawn.
-func (w *workspace) addAllWithdrawals() {
+// enqueueAllWithdrawals enqueues all copies that are to be withdrawn.
+func (w *workspace) enqueueAllWithdrawals() {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	for key, object := range w.objects {
-		w.addWithdrawals(key, object, "")
+		w.enqueueWithdrawals(key, object, "")
 	}
 }
 
-// addWithdrawals enqueues the copies of an object that are to be withdrawn, except from one mailbox. It requires the lock.
-func (w *workspace) addWithdrawals(key objectKey, object *object, except logicalcluster.Name) {
+// enqueueWithdrawals enqueues the copies of an object that are to be withdrawn, except from one mailbox. It requires the lock.
+func (w *workspace) enqueueWithdrawals(key objectKey, object *object, except logicalcluster.Name) {
 	for mailbox, found := range object.pairs {
 		if !found.desired && found.hasCopy && mailbox != except {
-			w.add(pairKey{key, mailbox}.task())
+			w.enqueue(pairKey{key, mailbox}.task())
 		}
 	}
 }
@@ -367,14 +346,5 @@ func (w *workspace) addWithdrawals(key objectKey, object *object, except logical
 func (w *workspace) forgetPlacements() {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	w.placements, w.observed, w.complete = nil, nil, false
-}
-
-// equal reports whether two sets of placements place the same objects in the same mailboxes.
-func (p *placements) equal(other *placements) bool {
-	return p.partial == other.partial && p.leaving == other.leaving && slices.EqualFunc(p.all, other.all, func(a, b *placementInForce) bool {
-		return a.UID == b.UID && a.Generation == b.Generation && slices.EqualFunc(a.Destinations, b.Destinations, func(one, two rules.Destination) bool {
-			return one.Mailbox == two.Mailbox && one.UID == two.UID && one.Location == two.Location && one.MayUpsync == two.MayUpsync
-		})
-	})
+	w.placements, w.knownPlacements, w.allSelected = nil, nil, false
 }

@@ -48,7 +48,7 @@ var (
 // keepRevision keeps the objects of a placement whose rollout is complete in a PlacementRevision, unless the last one has them. It returns
 // after which time to call it again; zero for never.
 func (w *workspace) keepRevision(ctx context.Context, one *placementInForce) (again time.Duration, err error) {
-	hashes, changes := w.changedObjects(one)
+	hashes, changes := w.contentHashes(one)
 	if len(hashes) == 0 {
 		return 0, nil
 	}
@@ -56,12 +56,12 @@ func (w *workspace) keepRevision(ctx context.Context, one *placementInForce) (ag
 	for _, hash := range hashes {
 		fingerprint.Add(hash)
 	}
-	observed := fingerprint.String()
-	if last := w.lastRevision(one); last != nil && last.ObservedObjects == observed {
+	observedObjects := fingerprint.String()
+	if last := w.lastRevision(one); last != nil && last.ObservedObjects == observedObjects {
 		w.setRevision(one, changes, last)
 		return 0, nil
 	}
-	if wait := w.revisionDelay(one); wait > 0 {
+	if wait := w.reserveRevision(one); wait > 0 {
 		return wait, nil
 	}
 	objects, known := w.contentsOf(hashes)
@@ -70,7 +70,7 @@ func (w *workspace) keepRevision(ctx context.Context, one *placementInForce) (ag
 		// An event is on its way.
 		return 0, nil
 	}
-	made, err := w.writeRevision(requestmetrics.WithClass(ctx, requestmetrics.Extra), client.Resource(placementRevisions), one, objects, observed)
+	made, err := w.writeRevision(requestmetrics.WithClass(ctx, requestmetrics.Extra), client.Resource(placementRevisions), one, objects, observedObjects)
 	w.reportRequests.Publish(w.cluster)
 	if err == nil {
 		w.setRevision(one, changes, made)
@@ -85,13 +85,12 @@ func (w *workspace) keepRevision(ctx context.Context, one *placementInForce) (ag
 
 // isLasting reports whether no PlacementRevision can be made before the objects, or the workspace, change.
 func isLasting(err error) bool {
-	tooLarge := new(revision.TooLargeError)
-	return errors.As(err, &tooLarge) || apierrors.IsRequestEntityTooLargeError(err) || errors.Is(err, errRevisionNamesTaken) || errors.Is(err, errNoRevisions)
+	return errors.Is(err, revision.ErrTooLarge) || apierrors.IsRequestEntityTooLargeError(err) || errors.Is(err, errRevisionNamesTaken) || errors.Is(err, errNoRevisions)
 }
 
-// changedObjects returns the content hashes of the objects that a placement selects, and the number of changes so far; nil if the last
-// PlacementRevision is newer than the last change.
-func (w *workspace) changedObjects(one *placementInForce) (hashes map[objectKey]uint64, changes int) {
+// contentHashes returns the content hash of every object that the placement selects, and the number of changes so far; nil if the last
+// PlacementRevision already has the last change.
+func (w *workspace) contentHashes(one *placementInForce) (hashes map[objectKey]uint64, changes int) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	if one.rollout.kept == one.rollout.changes {
@@ -110,7 +109,7 @@ func (w *workspace) changedObjects(one *placementInForce) (hashes map[objectKey]
 // it is about to change.
 func (w *workspace) contentsOf(hashes map[objectKey]uint64) (contents []*unstructured.Unstructured, known bool) {
 	for key, hash := range hashes {
-		source, _ := w.Workloads.Get(key.resource, w.cluster, key.key)
+		source, _ := w.Workloads.Get(key.resource, w.cluster, key.name)
 		if source == nil || mailboxes.ProjectionOf(source) != mailboxes.FullObject || rules.ContentHash(key.resource.GroupResource(), source) != hash {
 			return nil, false
 		}
@@ -148,13 +147,13 @@ func (w *workspace) lastRevision(one *placementInForce) *edgev2alpha1.RevisionRe
 	return nil
 }
 
-// revisionDelay returns how long the next PlacementRevision of a placement must wait, and counts from now if it need not.
-func (w *workspace) revisionDelay(one *placementInForce) time.Duration {
+// reserveRevision returns how long the next PlacementRevision of a placement must wait. If it need not, the next interval begins now.
+func (w *workspace) reserveRevision(one *placementInForce) time.Duration {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	wait := revisionInterval - w.Clock.Since(one.rollout.keptAt)
+	wait := revisionInterval - w.Clock.Since(one.rollout.attemptedAt)
 	if wait <= 0 {
-		one.rollout.keptAt = w.Clock.Now()
+		one.rollout.attemptedAt = w.Clock.Now()
 	}
 	return wait
 }

@@ -53,22 +53,21 @@ func (o *object) isAdmitted(mailbox logicalcluster.Name) bool {
 	})
 }
 
-// wait notes that a pair waits for the rollout. The copy, if there is one, stays as it is.
-func (w *workspace) wait(key pairKey) {
+// recordWaiting notes that a pair waits for the rollout. The copy, if there is one, stays as it is.
+func (w *workspace) recordWaiting(key pairKey) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	entry := w.objects[key.objectKey]
-	if entry == nil || entry.pairs[key.mailbox] == nil {
+	entry, found := w.pairAt(key)
+	if found == nil {
 		return
 	}
-	found := entry.pairs[key.mailbox]
 	if found.placed || !found.waiting {
 		w.reportRequests.Publish(w.cluster)
 		w.enqueueWantedStatus(key.objectKey, entry)
 	}
 	if found.failure != nil {
-		w.names.set(takenName{key.mailbox, key.objectKey}, w.cluster, false)
+		w.names.set(key, w.cluster, false)
 	}
-	w.change(entry, key.mailbox, func() { found.placed, found.failure, found.progress, found.waiting = false, nil, nil, true })
-	w.addWithdrawals(key.objectKey, entry, key.mailbox)
+	w.change(entry, key.mailbox, func() { found.setResult(false, true, nil, nil) })
+	w.enqueueWithdrawals(key.objectKey, entry, key.mailbox)
 }

@@ -34,14 +34,14 @@ type pairPhase uint8
 const (
 	// notCounted: the pair is not desired.
 	notCounted pairPhase = iota
-	// unobserved: the object may have changed since the last pass for the pair.
-	unobserved
-	// pending: the mailbox does not have the present content, or nobody can tell.
-	pending
-	// progressing: the cluster does not have it, or the object does not do its work there yet.
-	progressing
-	failed
-	succeeded
+	// phaseUnobserved: the object may have changed since the last pass for the pair.
+	phaseUnobserved
+	// phasePending: the mailbox does not have the present content, or nobody can tell.
+	phasePending
+	// phaseProgressing: the cluster does not have it, or the object does not do its work there yet.
+	phaseProgressing
+	phaseFailed
+	phaseSucceeded
 	phases
 )
 
@@ -50,33 +50,33 @@ func (p *pair) phase() pairPhase {
 	switch {
 	case !p.desired:
 		return notCounted
-	case p.observed != p.changes:
-		return unobserved
+	case p.observedChanges != p.changes:
+		return phaseUnobserved
 	case p.failure != nil:
-		return failed
+		return phaseFailed
 	case p.undecided || !p.placed:
-		return pending
+		return phasePending
 	default:
-		return p.progress.phase()
+		return p.syncState.phase()
 	}
 }
 
-func (p *copyProgress) phase() pairPhase {
+func (p *copySyncState) phase() pairPhase {
 	switch {
 	case p == nil:
-		return progressing
+		return phaseProgressing
 	case p.failure != nil:
-		return failed
+		return phaseFailed
 	case !p.synced:
-		return progressing
+		return phaseProgressing
 	}
 	switch p.health.Status {
 	case health.Current:
-		return succeeded
+		return phaseSucceeded
 	case health.Failed, health.Unknown:
-		return failed
+		return phaseFailed
 	default:
-		return progressing
+		return phaseProgressing
 	}
 }
 
@@ -88,13 +88,13 @@ func (c *phaseCounts) progress(isAdmitted bool) rollout.Progress {
 	switch {
 	case c == nil:
 		return rollout.Succeeded
-	case c[unobserved]+c[pending] > 0 && !isAdmitted:
+	case c[phaseUnobserved]+c[phasePending] > 0 && !isAdmitted:
 		return rollout.Waiting
-	case c[unobserved]+c[pending] > 0:
+	case c[phaseUnobserved]+c[phasePending] > 0:
 		return rollout.Progressing
-	case c[failed] > 0:
+	case c[phaseFailed] > 0:
 		return rollout.Failed
-	case c[progressing] > 0:
+	case c[phaseProgressing] > 0:
 		return rollout.Progressing
 	default:
 		return rollout.Succeeded
@@ -113,20 +113,20 @@ type rolloutState struct {
 	// due is true if the decision may change, and is about to be made anew.
 	due     bool
 	changes int
-	// settled is true if nothing has happened since the decision that may change it: it stands until recheckAt, or for good if that is
-	// zero. complete is true if all destinations were successful.
-	settled, complete bool
-	recheckAt         time.Time
+	// evaluated is false after a resolve, which may change the strategy or the destinations, until the next decision. That decision holds
+	// until recheckAt; zero for good. succeeded is true if all destinations were successful.
+	evaluated, succeeded bool
+	recheckAt            time.Time
 	// kept is the number of changes after which the objects were last kept in a PlacementRevision, and lastRevision that one; nil if it is
-	// unknown. notKept is why the present objects are in none. keptAt is when the last one was tried.
+	// unknown. notKept is why the present objects are in none. attemptedAt is when the hub last tried to write one.
 	kept         int
-	keptAt       time.Time
+	attemptedAt  time.Time
 	lastRevision *edgev2alpha1.RevisionReference
 	notKept      string
 	// slots are the PlacementRevisions; nil before they are read. Only the controller of rollouts uses them, without the lock.
 	slots *revisionSlots
-	// progress is that of each destination at the last decision.
-	progress map[types.UID]destinationProgress
+	// lastProgress is the progress of each destination at the last decision.
+	lastProgress map[types.UID]destinationProgress
 }
 
 type destinationProgress struct {
@@ -135,7 +135,7 @@ type destinationProgress struct {
 }
 
 func newRolloutState() *rolloutState {
-	return &rolloutState{kept: -1, counts: map[logicalcluster.Name]*phaseCounts{}, progress: map[types.UID]destinationProgress{}}
+	return &rolloutState{kept: -1, counts: map[logicalcluster.Name]*phaseCounts{}, lastProgress: map[types.UID]destinationProgress{}}
 }
 
 // move counts a pair in another phase, and reports whether the decision may change.
@@ -152,10 +152,10 @@ func (s *rolloutState) move(mailbox logicalcluster.Name, from, to pairPhase) boo
 	if to != notCounted {
 		counts[to]++
 	}
-	if from == unobserved {
+	if from == phaseUnobserved {
 		s.unobserved--
 	}
-	if to == unobserved {
+	if to == phaseUnobserved {
 		s.unobserved++
 	}
 	after := counts.progress(false)
@@ -167,18 +167,18 @@ func (s *rolloutState) move(mailbox logicalcluster.Name, from, to pairPhase) boo
 	return mayChange
 }
 
-// settle notes after which time the decision may change without an event; zero for never.
-func (s *rolloutState) settle(complete bool, recheckAfter time.Duration, now time.Time) {
-	s.settled, s.complete, s.recheckAt = true, complete, time.Time{}
+// scheduleRecheck notes after which time the decision may change without an event; zero for never.
+func (s *rolloutState) scheduleRecheck(succeeded bool, recheckAfter time.Duration, now time.Time) {
+	s.evaluated, s.succeeded, s.recheckAt = true, succeeded, time.Time{}
 	if recheckAfter > 0 {
 		s.recheckAt = now.Add(recheckAfter)
 	}
 }
 
-// stands reports whether the decision is in force and cannot have changed, and after which time it may; zero for never. So a workspace
+// isCurrent reports whether the decision is in force and cannot have changed, and after which time it may; zero for never. So a workspace
 // with many placements decides only about those to which something happened.
-func (s *rolloutState) stands(now time.Time) (recheckAfter time.Duration, ok bool) {
-	if !s.decided || !s.settled || s.due {
+func (s *rolloutState) isCurrent(now time.Time) (recheckAfter time.Duration, ok bool) {
+	if !s.decided || !s.evaluated || s.due {
 		return 0, false
 	}
 	if s.recheckAt.IsZero() {
@@ -203,18 +203,18 @@ func (s *rolloutState) isAdmitted(syncTarget types.UID) bool {
 func (s *rolloutState) progressOf(destination *rules.Destination) rollout.Progress {
 	isAdmitted := s.isAdmitted(destination.UID)
 	if destination.Mailbox == "" {
-		return (&phaseCounts{pending: 1}).progress(isAdmitted)
+		return (&phaseCounts{phasePending: 1}).progress(isAdmitted)
 	}
 	return s.counts[destination.Mailbox].progress(isAdmitted)
 }
 
-// observe returns the destinations with their progress, and since when they have come that far.
-func (s *rolloutState) observe(destinations []rules.Destination, groupBy string, now time.Time) []rollout.Destination {
+// updateProgress updates lastProgress, and returns the destinations with their progress and since when they have come that far.
+func (s *rolloutState) updateProgress(destinations []rules.Destination, groupBy string, now time.Time) []rollout.Destination {
 	observed, next := make([]rollout.Destination, len(destinations)), make(map[types.UID]destinationProgress, len(destinations))
 	for i := range destinations {
 		of := &destinations[i]
 		progress := s.progressOf(of)
-		known, ok := s.progress[of.UID]
+		known, ok := s.lastProgress[of.UID]
 		if !ok || known.Progress != progress {
 			known = destinationProgress{progress, now}
 		}
@@ -224,7 +224,7 @@ func (s *rolloutState) observe(destinations []rules.Destination, groupBy string,
 			observed[i].Group = of.Group(groupBy)
 		}
 	}
-	s.progress, s.due = next, false
+	s.lastProgress, s.due = next, false
 	return observed
 }
 
@@ -237,8 +237,8 @@ func (s *rolloutState) admit(decision rollout.Decision, destinations []rules.Des
 			continue
 		}
 		mailboxes[of.Mailbox] = struct{}{}
-		if s.progress[of.UID].Progress == rollout.Waiting {
-			s.progress[of.UID] = destinationProgress{rollout.Progressing, now}
+		if s.lastProgress[of.UID].Progress == rollout.Waiting {
+			s.lastProgress[of.UID] = destinationProgress{rollout.Progressing, now}
 		}
 	}
 	s.decision, s.decided = decision, true

@@ -34,23 +34,23 @@ import (
 
 func TestPairPhase(t *testing.T) {
 	t.Parallel()
-	healthy := &copyProgress{synced: true, health: health.Health{Status: health.Current}}
+	healthy := &copySyncState{synced: true, health: health.Health{Status: health.Current}}
 	for name, c := range map[string]struct {
 		pair pair
 		want pairPhase
 	}{
 		"not desired":         {pair{placed: true}, notCounted},
-		"changed":             {pair{desired: true, placed: true, progress: healthy, changes: 2, observed: 1}, unobserved},
-		"not placed":          {pair{desired: true}, pending},
-		"undecided":           {pair{desired: true, placed: true, undecided: true, progress: healthy}, pending},
-		"refused":             {pair{desired: true, failure: &Failure{}}, failed},
-		"nobody has tried it": {pair{desired: true, placed: true}, progressing},
-		"on its way":          {pair{desired: true, placed: true, progress: &copyProgress{}}, progressing},
-		"refused there":       {pair{desired: true, placed: true, progress: &copyProgress{failure: &Failure{}}}, failed},
-		"starting":            {pair{desired: true, placed: true, progress: &copyProgress{synced: true, health: health.Health{Status: health.InProgress}}}, progressing},
-		"given up":            {pair{desired: true, placed: true, progress: &copyProgress{synced: true, health: health.Health{Status: health.Failed}}}, failed},
-		"nobody can tell":     {pair{desired: true, placed: true, progress: &copyProgress{synced: true, health: health.Health{Status: health.Unknown}}}, failed},
-		"at work":             {pair{desired: true, placed: true, progress: healthy}, succeeded},
+		"changed":             {pair{desired: true, placed: true, syncState: healthy, changes: 2, observedChanges: 1}, phaseUnobserved},
+		"not placed":          {pair{desired: true}, phasePending},
+		"undecided":           {pair{desired: true, placed: true, undecided: true, syncState: healthy}, phasePending},
+		"refused":             {pair{desired: true, failure: &failure{}}, phaseFailed},
+		"nobody has tried it": {pair{desired: true, placed: true}, phaseProgressing},
+		"on its way":          {pair{desired: true, placed: true, syncState: &copySyncState{}}, phaseProgressing},
+		"refused there":       {pair{desired: true, placed: true, syncState: &copySyncState{failure: &failure{}}}, phaseFailed},
+		"starting":            {pair{desired: true, placed: true, syncState: &copySyncState{synced: true, health: health.Health{Status: health.InProgress}}}, phaseProgressing},
+		"given up":            {pair{desired: true, placed: true, syncState: &copySyncState{synced: true, health: health.Health{Status: health.Failed}}}, phaseFailed},
+		"nobody can tell":     {pair{desired: true, placed: true, syncState: &copySyncState{synced: true, health: health.Health{Status: health.Unknown}}}, phaseFailed},
+		"at work":             {pair{desired: true, placed: true, syncState: healthy}, phaseSucceeded},
 	} {
 		if got := c.pair.phase(); got != c.want {
 			t.Errorf("%s: phase %d, not %d", name, got, c.want)
@@ -67,7 +67,7 @@ func TestRolloutState(t *testing.T) {
 	state := newRolloutState()
 	expect := func(what string, now time.Time, first, second rollout.Progress, since time.Time) {
 		t.Helper()
-		observed := state.observe(destinations, "", now)
+		observed := state.updateProgress(destinations, "", now)
 		if observed[0].Progress != first || observed[1].Progress != second || !observed[0].Since.Equal(since) {
 			t.Errorf("%s: %+v", what, observed)
 		}
@@ -81,10 +81,10 @@ func TestRolloutState(t *testing.T) {
 		return mailboxes
 	}
 	expect("no object yet, and no mailbox", start, rollout.Succeeded, rollout.Waiting, start)
-	if state.move(mailbox, notCounted, unobserved) {
+	if state.move(mailbox, notCounted, phaseUnobserved) {
 		t.Error("a decision without a pass")
 	}
-	if !state.move(mailbox, unobserved, pending) {
+	if !state.move(mailbox, phaseUnobserved, phasePending) {
 		t.Error("all passes are made, and nobody decides")
 	}
 	expect("it lacks the object", start.Add(1), rollout.Waiting, rollout.Waiting, start.Add(1))
@@ -95,15 +95,15 @@ func TestRolloutState(t *testing.T) {
 		t.Errorf("admitted twice: %v", got)
 	}
 	expect("admitted", start.Add(4), rollout.Progressing, rollout.Waiting, start.Add(2))
-	if !state.move(mailbox, pending, progressing) {
+	if !state.move(mailbox, phasePending, phaseProgressing) {
 		t.Error("it may be successful, and nobody decides")
 	}
-	state.move(mailbox, progressing, succeeded)
+	state.move(mailbox, phaseProgressing, phaseSucceeded)
 	expect("successful", start.Add(5), rollout.Succeeded, rollout.Waiting, start.Add(5))
-	state.move(mailbox, succeeded, unobserved)
+	state.move(mailbox, phaseSucceeded, phaseUnobserved)
 	state.reset()
 	expect("changed", start.Add(6), rollout.Waiting, rollout.Waiting, start.Add(6))
-	state.move(mailbox, unobserved, notCounted)
+	state.move(mailbox, phaseUnobserved, notCounted)
 	if len(state.counts) > 0 || state.unobserved != 0 {
 		t.Errorf("%+v", state)
 	}

@@ -35,12 +35,12 @@ import (
 
 // decideRollouts decides for each placement of a workspace which destinations may get the present content of the objects.
 func (c *Controller) decideRollouts(ctx context.Context, cluster logicalcluster.Name) (reconcile.Result, error) {
-	w := c.existing(cluster)
+	w := c.findWorkspace(cluster)
 	if w == nil || !w.hasRollouts() {
 		return reconcile.Result{}, nil
 	}
-	if !w.isComplete() {
-		return reconcile.Result{RequeueAfter: fleetSeenPoll}, nil
+	if !w.hasSelectedEverything() {
+		return reconcile.Result{RequeueAfter: startupPoll}, nil
 	}
 	var result reconcile.Result
 	var errs []error
@@ -48,13 +48,13 @@ func (c *Controller) decideRollouts(ctx context.Context, cluster logicalcluster.
 		if one.rollout == nil {
 			continue
 		}
-		after, complete, err := w.decideRollout(one)
+		after, succeeded, err := w.decideRollout(one)
 		if err != nil {
 			// The handler refuses a strategy that the schema and the compiler let pass.
 			log.FromContext(ctx).Error(err, "cannot decide about a rollout", "placement", one.Name)
 			continue
 		}
-		if complete {
+		if succeeded {
 			again, err := w.keepRevision(ctx, one)
 			errs, after = append(errs, err), sooner(after, again)
 		}
@@ -71,7 +71,7 @@ func sooner(a, b time.Duration) time.Duration { return cmp.Or(min(a, b), a, b) }
 
 // decideRollout decides for one placement. It returns after which time to decide again without an event, zero for never, and whether all
 // destinations are successful.
-func (w *workspace) decideRollout(one *placementInForce) (recheckAfter time.Duration, complete bool, err error) {
+func (w *workspace) decideRollout(one *placementInForce) (recheckAfter time.Duration, succeeded bool, err error) {
 	now := w.Clock.Now()
 	w.lock.Lock()
 	state := one.rollout
@@ -80,13 +80,13 @@ func (w *workspace) decideRollout(one *placementInForce) (recheckAfter time.Dura
 		w.lock.Unlock()
 		return 0, false, nil
 	}
-	if recheckAfter, ok := state.stands(now); ok {
+	if recheckAfter, ok := state.isCurrent(now); ok {
 		defer w.lock.Unlock()
-		return recheckAfter, state.complete, nil
+		return recheckAfter, state.succeeded, nil
 	}
-	observed, changes := state.observe(one.Destinations, one.Rollout.GroupBy, now), state.changes
+	destinations, changes := state.updateProgress(one.Destinations, one.Rollout.GroupBy, now), state.changes
 	w.lock.Unlock()
-	decision, err := one.Rollout.Decide(observed, now)
+	decision, err := one.Rollout.Decide(destinations, now)
 	if err != nil {
 		return 0, false, fmt.Errorf("placement %s: %w", one.Name, err)
 	}
@@ -98,25 +98,25 @@ func (w *workspace) decideRollout(one *placementInForce) (recheckAfter time.Dura
 	admitted := state.admit(decision, one.Destinations, now)
 	w.reportRequests.Publish(w.cluster)
 	if len(admitted) > 0 {
-		w.addWaiting(one, admitted)
+		w.enqueueWaiting(one, admitted)
 		// The deadlines of the admitted destinations begin now.
-		state.settle(false, minRetryDelay, now)
+		state.scheduleRecheck(false, minRetryDelay, now)
 		return minRetryDelay, false, nil
 	}
-	complete = len(observed) > 0 && !slices.ContainsFunc(observed, func(of rollout.Destination) bool { return of.Progress != rollout.Succeeded })
-	state.settle(complete, decision.RecheckAfter, now)
-	return decision.RecheckAfter, complete, nil
+	succeeded = len(destinations) > 0 && !slices.ContainsFunc(destinations, func(of rollout.Destination) bool { return of.Progress != rollout.Succeeded })
+	state.scheduleRecheck(succeeded, decision.RecheckAfter, now)
+	return decision.RecheckAfter, succeeded, nil
 }
 
-// addWaiting enqueues the pairs of some mailboxes that wait for a placement's rollout. It requires the lock.
-func (w *workspace) addWaiting(one *placementInForce, mailboxes map[logicalcluster.Name]struct{}) {
+// enqueueWaiting enqueues the pairs of some mailboxes that wait for a placement's rollout. It requires the lock.
+func (w *workspace) enqueueWaiting(one *placementInForce, mailboxes map[logicalcluster.Name]struct{}) {
 	for key, entry := range w.objects {
 		if !slices.ContainsFunc(entry.selectedBy, func(other *placementInForce) bool { return other.UID == one.UID }) {
 			continue
 		}
 		for mailbox := range mailboxes {
 			if found := entry.pairs[mailbox]; found != nil && found.waiting {
-				w.add(pairKey{key, mailbox}.task())
+				w.enqueue(pairKey{key, mailbox}.task())
 			}
 		}
 	}
@@ -137,22 +137,22 @@ func (w *workspace) inForce() []*placementInForce {
 	return w.placements.all
 }
 
-// isComplete reports whether the hub knows all objects of the workspace, and the placements that select them. A destination that lacks
-// an object that is still to be listed would count as successful.
-func (w *workspace) isComplete() bool {
+// hasSelectedEverything reports whether the hub knows all objects of the workspace, and the placements that select them. A destination that
+// lacks an object that is still to be listed would count as successful.
+func (w *workspace) hasSelectedEverything() bool {
 	w.lock.Lock()
-	isComplete, isSelecting := w.complete, w.selecting || w.placements == nil || !w.placements.fleetSeen
+	allSelected, isReselecting := w.allSelected, w.reselecting || w.placements == nil || !w.placements.fleetSynced
 	w.lock.Unlock()
-	if isSelecting {
+	if isReselecting {
 		return false
 	}
-	if !isComplete && w.knowsSources() && w.hasSelectedAll() {
+	if !allSelected && w.knowsSources() && w.hasSelectedAll() {
 		w.lock.Lock()
 		defer w.lock.Unlock()
-		w.complete = w.placements != nil
-		return w.complete
+		w.allSelected = w.placements != nil
+		return w.allSelected
 	}
-	return isComplete
+	return allSelected
 }
 
 // change changes a pair of an object, and counts it anew in the rollouts. It requires the lock.
@@ -196,32 +196,32 @@ func (o *object) resetRollouts() {
 func (w *workspace) beginPass(key pairKey) uint32 {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	if entry := w.objects[key.objectKey]; entry != nil && entry.pairs[key.mailbox] != nil {
-		entry.pairs[key.mailbox].inPass = true
-		return entry.pairs[key.mailbox].changes
+	_, found := w.pairAt(key)
+	if found == nil {
+		return 0
 	}
-	return 0
+	found.inPass = true
+	return found.changes
 }
 
 // endPass notes that a pass for a pair has taken account of a number of changes. decided is false if it could not tell whether the
-// mailbox has the present content. endPass returns after which time another pass must find out whether an unwanted copy that was
-// written, and that the cache may never show, is there; zero for never.
+// mailbox has the present content. It returns plan.CacheTimeout if the pair is not desired and a write is pending, since the
+// cache may never show that copy; else zero.
 func (w *workspace) endPass(key pairKey, changes uint32, decided bool) (again time.Duration) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	entry := w.objects[key.objectKey]
-	if entry == nil || entry.pairs[key.mailbox] == nil {
+	entry, found := w.pairAt(key)
+	if found == nil {
 		return 0
 	}
-	found := entry.pairs[key.mailbox]
 	found.inPass = false
-	if found.observed != changes {
+	if found.observedChanges != changes {
 		// Until now the status was not returned, see statusRequestOf.
 		w.enqueueWantedStatus(key.objectKey, entry)
 	}
 	w.change(entry, key.mailbox, func() {
-		found.undecided = !decided && (found.undecided || found.observed != changes)
-		found.observed = changes
+		found.undecided = !decided && (found.undecided || found.observedChanges != changes)
+		found.observedChanges = changes
 	})
 	w.dropIfUnused(key)
 	if !found.desired && !found.hasCopy && w.writes.IsPending(key) {
@@ -230,7 +230,7 @@ func (w *workspace) endPass(key pairKey, changes uint32, decided bool) (again ti
 	return 0
 }
 
-// rolloutSummary is what to report of a rollout.
+// rolloutSummary holds the reported state of a rollout.
 type rolloutSummary struct {
 	paused, stopped bool
 	// decided is true if the counts are those of a decision in force.
@@ -245,7 +245,7 @@ type rolloutSummary struct {
 	notKept string
 }
 
-// summarizeRollout returns what to report of the rollout of a placement; nil if it has none. It requires the lock.
+// summarizeRollout returns the reported state of the placement's rollout; nil if it has none. It requires the lock.
 func (p *placementInForce) summarizeRollout() *rolloutSummary {
 	if p.rollout == nil {
 		return nil

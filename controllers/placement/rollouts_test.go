@@ -70,14 +70,14 @@ func TestRolloutCounts(t *testing.T) {
 }
 
 func changeAtRandom(w *workspace, states []*rolloutState, random *rand.Rand) {
-	key := pairKey{objectKey{key: types.NamespacedName{Name: fmt.Sprint(random.IntN(3))}}, mailboxAt(random.IntN(4))}
+	key := pairKey{objectKey{name: types.NamespacedName{Name: fmt.Sprint(random.IntN(3))}}, mailboxAt(random.IntN(4))}
 	switch random.IntN(5) {
 	case 4:
 		var after *unstructured.Unstructured
 		if random.IntN(2) == 0 {
 			after = &unstructured.Unstructured{}
 		}
-		w.onCopy(key.resource, key.key, key.mailbox, nil, after)
+		w.onCopy(key.resource, key.name, key.mailbox, nil, after)
 	case 0:
 		var selected []*placementInForce
 		for i, state := range states {
@@ -89,7 +89,7 @@ func changeAtRandom(w *workspace, states []*rolloutState, random *rand.Rand) {
 		defer w.lock.Unlock()
 		w.setSelected(key.objectKey, selected, plan.Terminating, random.IntN(2) == 0)
 	case 1:
-		w.wait(key)
+		w.recordWaiting(key)
 	case 2:
 		w.endPass(key, w.beginPass(key), random.IntN(4) > 0)
 	default:
@@ -99,7 +99,7 @@ func changeAtRandom(w *workspace, states []*rolloutState, random *rand.Rand) {
 			found := entry.pairs[key.mailbox]
 			w.change(entry, key.mailbox, func() {
 				found.placed, found.waiting, found.failure = true, false, nil
-				found.progress = []*copyProgress{nil, {}, {synced: true, health: health.Health{Status: health.Current}}, {failure: &Failure{}}}[random.IntN(4)]
+				found.syncState = []*copySyncState{nil, {}, {synced: true, health: health.Health{Status: health.Current}}, {failure: &failure{}}}[random.IntN(4)]
 			})
 		}
 	}
@@ -147,7 +147,7 @@ func countsOf(state *rolloutState) string {
 func TestEndOfRollout(t *testing.T) {
 	t.Parallel()
 	w := newTestWorkspace()
-	key := pairKey{objectKey{key: types.NamespacedName{Name: "till"}}, mailboxAt(0)}
+	key := pairKey{objectKey{name: types.NamespacedName{Name: "till"}}, mailboxAt(0)}
 	set := func(state *rolloutState) {
 		w.lock.Lock()
 		defer w.lock.Unlock()
@@ -186,7 +186,7 @@ func TestMustWait(t *testing.T) {
 	}
 	w := newTestWorkspace()
 	key := func(mailbox logicalcluster.Name) pairKey { return pairKey{objectKey{}, mailbox} }
-	w.entry(objectKey{}).selectedBy = []*placementInForce{one}
+	w.ensureObject(objectKey{}).selectedBy = []*placementInForce{one}
 	expect := func(what string, mailbox logicalcluster.Name, s *pairSnapshot, planned plan.Plan, want bool) {
 		t.Helper()
 		if got := w.mustWait(key(mailbox), s, planned); got != want {
@@ -204,7 +204,7 @@ func TestMustWait(t *testing.T) {
 	expect("nothing to write", other, snapshot("new"), plannedAs(plan.None), false)
 	state.reset()
 	expect("after a change", admitted, snapshot("old"), plannedAs(plan.Update), true)
-	w.entry(objectKey{}).selectedBy = []*placementInForce{one, free}
+	w.ensureObject(objectKey{}).selectedBy = []*placementInForce{one, free}
 	expect("another placement without a strategy", other, snapshot("old"), plannedAs(plan.Update), false)
 	expect("another placement on other clusters", admitted, snapshot("old"), plannedAs(plan.Update), true)
 }
@@ -216,14 +216,14 @@ func TestDecisionStands(t *testing.T) {
 	state := newRolloutState()
 	stands := func(what string, at time.Time, wantAfter time.Duration, want bool) {
 		t.Helper()
-		if after, ok := state.stands(at); after != wantAfter && ok || ok != want {
+		if after, ok := state.isCurrent(at); after != wantAfter && ok || ok != want {
 			t.Errorf("%s: stands %t for %v, want %t for %v", what, ok, after, want, wantAfter)
 		}
 	}
 	decide := func(recheckAfter time.Duration) {
-		state.observe(nil, "", now)
+		state.updateProgress(nil, "", now)
 		state.admit(rollout.Decision{}, nil, now)
-		state.settle(true, recheckAfter, now)
+		state.scheduleRecheck(true, recheckAfter, now)
 	}
 	stands("before the first", now, 0, false)
 	decide(0)
@@ -233,11 +233,11 @@ func TestDecisionStands(t *testing.T) {
 	decide(time.Minute)
 	stands("too early", now.Add(time.Second), 59*time.Second, true)
 	stands("it is time", now.Add(time.Minute), 0, false)
-	state.move("m", notCounted, progressing)
+	state.move("m", notCounted, phaseProgressing)
 	stands("a cluster is on its way", now, 0, false)
 	decide(0)
-	state.move("m", progressing, unobserved)
-	state.move("m", unobserved, succeeded)
+	state.move("m", phaseProgressing, phaseUnobserved)
+	state.move("m", phaseUnobserved, phaseSucceeded)
 	stands("a cluster got there", now, 0, false)
 
 	decide(0)
@@ -247,7 +247,7 @@ func TestDecisionStands(t *testing.T) {
 	if _, complete, err := w.decideRollout(one); err != nil || !complete {
 		t.Errorf("the decision is made again: %v", err)
 	}
-	state.settled = false
+	state.evaluated = false
 	if _, complete, err := w.decideRollout(one); err != nil || complete {
 		t.Errorf("without destinations the rollout is complete, or not decided about: %v", err)
 	}
@@ -260,7 +260,7 @@ func TestCopiesUnderWay(t *testing.T) {
 	testClock := testclock.NewFakeClock(time.Unix(1000, 0))
 	w.writes = expectations.New[pairKey, *unstructured.Unstructured](&w.lock, testClock)
 	view := fleet.NewSnapshot(&fleet.Inventory{Name: "i", SyncTargets: []fleet.SyncTarget{{Name: "florin", Mailbox: mailboxAt(0)}}})
-	key := pairKey{objectKey{key: types.NamespacedName{Name: "till"}}, mailboxAt(0)}
+	key := pairKey{objectKey{name: types.NamespacedName{Name: "till"}}, mailboxAt(0)}
 	set := func(selected ...*placementInForce) {
 		w.lock.Lock()
 		defer w.lock.Unlock()
@@ -299,7 +299,7 @@ func TestPairsAreLimited(t *testing.T) {
 	set := func(name string, selected ...*placementInForce) {
 		w.lock.Lock()
 		defer w.lock.Unlock()
-		w.setSelected(objectKey{key: types.NamespacedName{Name: name}}, selected, plan.Terminating, false)
+		w.setSelected(objectKey{name: types.NamespacedName{Name: name}}, selected, plan.Terminating, false)
 	}
 	counted := func() (pairs int, failed int64) {
 		counted := &tally{}
@@ -325,11 +325,11 @@ func TestPairsAreLimited(t *testing.T) {
 	set("c", one)
 	expect("further beyond it", 5, 7)
 	next := &placements{}
-	if w.retryBeyondLimit(next) || next.recheckAt.IsZero() {
+	if w.updateBeyondLimit(next) || next.recheckAt.IsZero() {
 		t.Error("nobody tries the others again later, or somebody does while there is no room")
 	}
 	set("a")
-	if !w.retryBeyondLimit(next) || w.retryBeyondLimit(next) {
+	if !w.updateBeyondLimit(next) || w.updateBeyondLimit(next) {
 		t.Error("nobody tries the others again when there is room, or somebody does twice")
 	}
 	set("b", one)
@@ -351,12 +351,12 @@ func TestFormerlyInForce(t *testing.T) {
 		object.SetUID(uid)
 		observed = append(observed, object)
 	}
-	if got := w.formerlyInForce(observed); !got["placed"] || got["new"] {
+	if got := w.inForceBefore(observed); !got["placed"] || got["new"] {
 		t.Errorf("after a start: %v", got)
 	}
 	w.placements = &placements{}
 	w.placements.setAll([]*placementInForce{placementAt(0, nil, 1)})
-	if got := w.formerlyInForce(observed); got["placed"] || !got["0"] {
+	if got := w.inForceBefore(observed); got["placed"] || !got["0"] {
 		t.Errorf("later: %v", got)
 	}
 }
@@ -365,7 +365,7 @@ func TestFormerlyInForce(t *testing.T) {
 func TestUnserved(t *testing.T) {
 	t.Parallel()
 	w := newTestWorkspace()
-	key := pairKey{objectKey{key: types.NamespacedName{Name: "till"}}, mailboxAt(0)}
+	key := pairKey{objectKey{name: types.NamespacedName{Name: "till"}}, mailboxAt(0)}
 	if s, err := w.unserved(key, plan.Resource{}, fleet.SyncTarget{}); s != nil || err != nil {
 		t.Errorf("unknown: %v, %v", s, err)
 	}

@@ -17,9 +17,7 @@ limitations under the License.
 package placement
 
 import (
-	"maps"
 	"slices"
-	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,46 +30,6 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 )
-
-// placements are the placements of a workspace that are in force. They are immutable.
-type placements struct {
-	// all are sorted, the oldest first. index finds those that select an object; see setAll.
-	all   []*placementInForce
-	index rules.Index
-	// partial is true if the workspace has other placements, whose rules or destinations are unknown. Nothing is withdrawn then.
-	partial bool
-	// unresolvedPaths is true if the path of the workspace is not verified, or that of an inventory is not found.
-	unresolvedPaths bool
-	// leaving is true if a user deletes the binding or the workspace: that is a proven reason to withdraw everything.
-	leaving           bool
-	byNamespaceLabels bool
-	// choosing is true if a placement chooses some of many SyncTargets. recheckAt is when to choose again, zero if only after an event.
-	choosing  bool
-	recheckAt time.Time
-	// fleetSeen is true if the placements were resolved by a view of all inventories, see isFleetSeen.
-	fleetSeen bool
-	// outcomes holds what to report of each placement of the workspace, by its UID.
-	outcomes map[types.UID]outcome
-}
-
-// selecting returns the placements that select an object, the oldest first; known is false if the labels of its Namespace are
-// unknown.
-func (p *placements) selecting(object *rules.Object) (selected []*placementInForce, known bool) {
-	positions, known := p.index.Selecting(object)
-	for _, position := range positions {
-		selected = append(selected, p.all[position])
-	}
-	return selected, known
-}
-
-// setAll sets the placements.
-func (p *placements) setAll(all []*placementInForce) {
-	compiled := make([]*rules.Placement, len(all))
-	for i, one := range all {
-		compiled[i] = one.Placement
-	}
-	p.all, p.index = all, *rules.NewIndex(compiled)
-}
 
 // ruleObject returns the facts about an object by which placements select it.
 func ruleObject(workloads *mailboxes.Mailboxes, cluster logicalcluster.Name, resource plan.Resource, object *unstructured.Unstructured) *rules.Object {
@@ -97,7 +55,7 @@ func (w *workspace) selectObject(key objectKey, changed bool) {
 	if w.placements == nil || w.closed || !published {
 		return
 	}
-	source, state := w.Workloads.Get(key.resource, w.cluster, key.key)
+	source, state := w.Workloads.Get(key.resource, w.cluster, key.name)
 	if state == mailboxes.Unknown || state == mailboxes.Absent && w.Workloads.IsKnownNotServed(w.cluster, key.resource.GroupResource()) {
 		// Without an accepted claim kcp shows an empty list, which says nothing about the objects.
 		return
@@ -112,12 +70,12 @@ func (w *workspace) selectObject(key objectKey, changed bool) {
 		}
 	}
 	w.setSelected(key, selected, absent, changed)
-	w.observeCustomization(key, source)
+	w.updateCustomization(key, source)
 	if entry := w.objects[key]; entry != nil && source != nil {
 		entry.contentHash = rules.ContentHash(key.resource.GroupResource(), source)
 	}
 	if len(selected) == 0 && source != nil && w.hasReturnedStatus(source) {
-		w.add(key.statusTask())
+		w.enqueue(key.statusTask())
 	}
 }
 
@@ -126,7 +84,7 @@ func (w *workspace) selectObject(key objectKey, changed bool) {
 func (w *workspace) selectPresent(resource plan.Resource, source *unstructured.Unstructured) (selected []*placementInForce, absent plan.Cause, decided bool) {
 	if rules.IsPlaceable(resource, source) {
 		var known bool
-		selected, known = w.placements.selecting(ruleObject(w.Workloads, w.cluster, resource, source))
+		selected, known = w.placements.forObject(ruleObject(w.Workloads, w.cluster, resource, source))
 		if len(selected) == 0 && (!known || mailboxes.ProjectionOf(source) == mailboxes.IdentityOnly) {
 			return nil, "", false
 		}
@@ -142,7 +100,7 @@ func (w *workspace) setSelected(key objectKey, selected []*placementInForce, abs
 	if w.objects[key] == nil && len(selected) == 0 {
 		return
 	}
-	entry := w.entry(key)
+	entry := w.ensureObject(key)
 	changed = changed || !samePlacements(entry.selectedBy, selected)
 	if len(selected) > 0 {
 		absent = ""
@@ -151,7 +109,7 @@ func (w *workspace) setSelected(key objectKey, selected []*placementInForce, abs
 		entry.absence, entry.verified = absent, false
 	}
 	if absent != "" && !entry.verified {
-		entry.verified = absent == plan.Terminating || w.placements.leaving || w.Workloads.TakeVerifiedAbsence(w.cluster, key.candidate(absent))
+		entry.verified = absent == plan.Terminating || w.placements.withdrawAll || w.Workloads.TakeVerifiedAbsence(w.cluster, key.candidate(absent))
 		changed = changed || entry.verified
 	}
 	wantedStatus := wantsStatus(entry.selectedBy)
@@ -215,18 +173,19 @@ func (w *workspace) setDesired(key objectKey, entry *object, wanted map[logicalc
 		} else {
 			found.changes++
 		}
-		w.add(at.task())
+		w.enqueue(at.task())
 	}
-	for _, mailbox := range slices.Collect(maps.Keys(entry.pairs)) {
-		at, found := pairKey{key, mailbox}, entry.pairs[mailbox]
+	for mailbox, found := range entry.pairs {
+		at := pairKey{key, mailbox}
 		if _, ok := wanted[mailbox]; ok {
 			continue
 		}
 		if found.desired || changed {
-			w.add(at.task())
+			w.enqueue(at.task())
 		}
 		if found.desired {
-			found.desired, found.placed, found.waiting, found.failure, found.progress = false, false, false, nil, nil
+			found.desired = false
+			found.setResult(false, false, nil, nil)
 			w.desired--
 		}
 		w.dropIfUnused(at)
@@ -253,19 +212,19 @@ func (o *object) isWantedAt(mailbox logicalcluster.Name) bool {
 // pairs go on.
 func samePlacements(before, after []*placementInForce) bool {
 	return slices.EqualFunc(before, after, func(a, b *placementInForce) bool {
-		return a.Name == b.Name && a.Policy == b.Policy && (a.rollout == nil) == (b.rollout == nil)
+		return a.Name == b.Name && a.DeletionPolicy == b.DeletionPolicy && (a.rollout == nil) == (b.rollout == nil)
 	})
 }
 
-func (k pairKey) task() task { return task{resource: k.resource, key: k.key, mailbox: k.mailbox} }
+func (k pairKey) task() task { return task{resource: k.resource, name: k.name, mailbox: k.mailbox} }
 
 func (k objectKey) candidate(cause plan.Cause) absence.Candidate {
-	return absence.Candidate{Resource: k.resource, Key: k.key, Missing: cause == plan.SourceNotFound}
+	return absence.Candidate{Resource: k.resource, Key: k.name, Missing: cause == plan.SourceNotFound}
 }
 
-// policyOf returns what happens to withdrawn copies of an object: Orphan if any placement says so.
-func policyOf(selectedBy []*placementInForce) ownership.Policy {
-	if slices.ContainsFunc(selectedBy, func(p *placementInForce) bool { return p.Policy == ownership.PolicyOrphan }) {
+// deletionPolicyOf returns what happens to withdrawn copies of an object: Orphan if any placement says so.
+func deletionPolicyOf(selectedBy []*placementInForce) ownership.Policy {
+	if slices.ContainsFunc(selectedBy, func(p *placementInForce) bool { return p.DeletionPolicy == ownership.PolicyOrphan }) {
 		return ownership.PolicyOrphan
 	}
 	return ownership.PolicyDelete

@@ -33,7 +33,7 @@ import (
 // writeSlice creates or updates the SinglePlacementSlice of a placement if it differs. While a mistake hides destinations, whose copies
 // stay, the slice stays too: after a restart of the hub it tells which SyncTargets were chosen.
 func (w *workspace) writeSlice(ctx context.Context, client dynamic.Interface, placement, existing *unstructured.Unstructured, found outcome) error {
-	if existing != nil && (found.reason == ReasonInvalid || found.hidesChosen()) {
+	if existing != nil && (found.reason == ReasonInvalid || found.hasMissingTarget()) {
 		return nil
 	}
 	slice := edgev2alpha1.SinglePlacementSlice{
@@ -46,7 +46,7 @@ func (w *workspace) writeSlice(ctx context.Context, client dynamic.Interface, pl
 		})
 	}
 	if found.chosen != nil {
-		slice.Annotations = map[string]string{ownership.ChoiceAnnotation: w.sealChoice(placement.GetUID(), slice.Destinations)}
+		slice.Annotations = map[string]string{ownership.ChoiceAnnotation: w.choiceSeal(placement.GetUID(), slice.Destinations)}
 	}
 	if existing != nil {
 		var before edgev2alpha1.SinglePlacementSlice

@@ -46,7 +46,7 @@ import (
 // aggregationDelay is how long changes of the statuses of an object with several destinations are gathered into one write.
 const aggregationDelay = time.Second
 
-// reportedState is what the source of an object shows of its destinations.
+// reportedState is the desired status of a source.
 type reportedState struct {
 	// wanted is true if a placement asks for the status. Otherwise the hub removes what it has written before.
 	wanted bool
@@ -56,18 +56,18 @@ type reportedState struct {
 }
 
 // statusTask returns the task that writes the status of a source.
-func (k objectKey) statusTask() task { return task{resource: k.resource, key: k.key, status: true} }
+func (k objectKey) statusTask() task { return task{resource: k.resource, name: k.name, status: true} }
 
-// enqueueStatus writes the status of the source of an object. It requires the lock.
+// enqueueStatus enqueues the write of the status of an object's source. It requires the lock.
 func (w *workspace) enqueueStatus(key objectKey, object *object) {
 	if object.destinations() > 1 {
 		w.queue.AddAfter(aggregationDelay, key.statusTask())
 		return
 	}
-	w.add(key.statusTask())
+	w.enqueue(key.statusTask())
 }
 
-// enqueueWantedStatus writes the status of the source of an object if a placement asks for it. It requires the lock.
+// enqueueWantedStatus enqueues the write of the status of an object's source if a placement asks for it. It requires the lock.
 func (w *workspace) enqueueWantedStatus(key objectKey, object *object) {
 	if wantsStatus(object.selectedBy) {
 		w.enqueueStatus(key, object)
@@ -89,8 +89,8 @@ func wantsStatus(selectedBy []*placementInForce) bool {
 	return slices.ContainsFunc(selectedBy, func(one *placementInForce) bool { return one.SingletonStatus || one.AggregateStatus })
 }
 
-// reconcileSourceStatus makes the status of a source what its placements ask for. It makes at most one write for the annotations that count the
-// destinations and tell whose the status is, and one for the status.
+// reconcileSourceStatus brings the status of a source in line with the requests of its placements. It makes at most one write for the
+// annotations that count the destinations and tell whose the status is, and one for the status.
 func (w *workspace) reconcileSourceStatus(ctx context.Context, key objectKey) (reconcile.Result, error) {
 	resource, ok := w.resource(key.resource)
 	source := w.statusSource(key)
@@ -167,7 +167,7 @@ func (w *workspace) hasReturnedStatus(source *unstructured.Unstructured) bool {
 
 // statusSource returns the object whose status may be written; nil if there is none, if it is being deleted, or if it is a copy itself.
 func (w *workspace) statusSource(key objectKey) *unstructured.Unstructured {
-	cached, _ := w.Workloads.Get(key.resource, w.cluster, key.key)
+	cached, _ := w.Workloads.Get(key.resource, w.cluster, key.name)
 	source, deleted := w.sourceWrites.Current(key, cached)
 	if source == nil || deleted || source.GetDeletionTimestamp() != nil || plan.IsMarked(source) {
 		return nil
@@ -175,7 +175,7 @@ func (w *workspace) statusSource(key objectKey) *unstructured.Unstructured {
 	return source
 }
 
-// statusRequest is what the placements of a workspace ask for of the status of one object.
+// statusRequest says whether, and from which mailboxes, placements request an object's status.
 type statusRequest struct {
 	// isKnown is false while a placement that may ask for the status cannot be read, and until a pass was made for each pair since the source
 	// has changed, or since a start.
@@ -187,12 +187,12 @@ type statusRequest struct {
 	placed map[logicalcluster.Name]bool
 }
 
-// statusRequestOf returns what the placements ask for of the status of an object.
+// statusRequestOf returns the status request of the placements for an object.
 func (w *workspace) statusRequestOf(key objectKey, resource plan.Resource, source *unstructured.Unstructured) statusRequest {
-	isStarting := w.mayBeStarting()
+	isStarting := w.inStartupGrace()
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	if w.placements == nil || !w.placements.fleetSeen {
+	if w.placements == nil || !w.placements.fleetSynced {
 		return statusRequest{}
 	}
 	request := statusRequest{isKnown: true, placed: map[logicalcluster.Name]bool{}}
@@ -201,7 +201,7 @@ func (w *workspace) statusRequestOf(key objectKey, resource plan.Resource, sourc
 			if found.desired {
 				request.placed[mailbox] = found.placed
 				// Before a pass for the present content of the source, placed is about the content before.
-				request.isKnown = request.isKnown && found.observed == found.changes && (!isStarting || found.placed || found.waiting || found.failure != nil)
+				request.isKnown = request.isKnown && found.observedChanges == found.changes && (!isStarting || found.placed || found.waiting || found.failure != nil)
 			}
 		}
 		request.wanted = resource.StatusReturn && wantsStatus(entry.selectedBy)
@@ -215,7 +215,7 @@ func (w *workspace) statusRequestOf(key objectKey, resource plan.Resource, sourc
 	return request
 }
 
-// reportedStateOf returns what the source of an object is to show; known is false while that is unknown, or a mailbox cannot be read.
+// reportedStateOf returns the desired status of a source; known is false while that is unknown, or a mailbox cannot be read.
 func (w *workspace) reportedStateOf(key objectKey, resource plan.Resource, source *unstructured.Unstructured) (state reportedState, known bool, err error) {
 	request := w.statusRequestOf(key, resource, source)
 	state = reportedState{wanted: request.wanted, destinations: len(request.placed)}
@@ -239,7 +239,7 @@ func (w *workspace) isStatusUnwanted(resource plan.Resource, source *unstructure
 	if w.placements.partial || mailboxes.ProjectionOf(source) == mailboxes.IdentityOnly {
 		return false
 	}
-	selected, known := w.placements.selecting(ruleObject(w.Workloads, w.cluster, resource, source))
+	selected, known := w.placements.forObject(ruleObject(w.Workloads, w.cluster, resource, source))
 	return known && (!resource.StatusReturn || !wantsStatus(selected))
 }
 
@@ -256,14 +256,14 @@ func (w *workspace) statusesOf(key objectKey, resource plan.Resource, source *un
 	}
 	slices.SortFunc(sorted, func(a, b logicalcluster.Name) int { return cmp.Or(cmp.Compare(names[a], names[b]), cmp.Compare(a, b)) })
 	for _, mailbox := range sorted {
-		cached, state := w.Mailboxes.Get(key.resource, mailbox, key.key)
+		cached, state := w.Mailboxes.Get(key.resource, mailbox, key.name)
 		if state == mailboxes.Unknown {
 			return nil, false
 		}
 		// The cache may not show a copy that was just written yet, and would have its old status count for the new content.
 		inMailbox, _ := w.writes.Current(pairKey{key, mailbox}, cached)
 		var status map[string]any
-		if cluster, ok := (mailboxObserver{w.Controller}).sourceOf(inMailbox); ok && cluster == w.cluster && mailboxes.ProjectionOf(inMailbox) == mailboxes.FullObject {
+		if cluster, ok := w.workspaceOf(inMailbox); ok && cluster == w.cluster && mailboxes.ProjectionOf(inMailbox) == mailboxes.FullObject {
 			status = resource.MailboxStatus(source, inMailbox, placed[mailbox])
 		}
 		statuses = append(statuses, status)
@@ -299,15 +299,15 @@ func (w *workspace) patchSource(ctx context.Context, key objectKey, patch []byte
 		return nil
 	}
 	w.sourceWrites.Started(key)
-	patched, err := mailboxwrite.Objects(client, key.resource, key.key.Namespace).
-		Patch(ctx, key.key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: w.fieldManager}, subresources...)
+	patched, err := mailboxwrite.Objects(client, key.resource, key.name.Namespace).
+		Patch(ctx, key.name.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: w.fieldManager}, subresources...)
 	if err != nil {
 		w.sourceWrites.Finished(key, nil)
 		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 			// The object is gone, or another one has its name. An event follows.
 			return nil
 		}
-		return fmt.Errorf("cannot return the status of %s %s: %w", key.resource.Resource, key.key, err)
+		return fmt.Errorf("cannot return the status of %s %s: %w", key.resource.Resource, key.name, err)
 	}
 	patched.SetManagedFields(nil)
 	w.sourceWrites.Finished(key, patched)
@@ -316,15 +316,15 @@ func (w *workspace) patchSource(ctx context.Context, key objectKey, patch []byte
 
 // aggregationFailed reports a rule that cannot combine the statuses of an object, once for each text. The status stays as it is.
 func (w *workspace) aggregationFailed(ctx context.Context, key objectKey, err error) {
-	failure := Failure{ReasonAggregationFailed, redact.Text(err.Error())}
+	why := failure{ReasonAggregationFailed, redact.Text(err.Error())}
 	w.lock.Lock()
 	entry := w.objects[key]
-	isNew := entry != nil && entry.aggregationError != failure.Message
+	isNew := entry != nil && entry.aggregationError != why.Message
 	if isNew {
-		entry.aggregationError = failure.Message
+		entry.aggregationError = why.Message
 	}
 	w.lock.Unlock()
 	if isNew {
-		w.warn(ctx, key, failure)
+		w.warn(ctx, key, why)
 	}
 }

@@ -68,7 +68,7 @@ func TestStatusIsUnwanted(t *testing.T) {
 		"one asks, and selects others":      {inForce(selecting("other", true)), true},
 		"one selects it, and does not ask":  {inForce(selecting("shop", false)), true},
 		"one that may ask cannot be read":   {placements{partial: true}, false},
-		"a user deletes the whole binding":  {placements{leaving: true}, true},
+		"a user deletes the whole binding":  {placements{withdrawAll: true}, true},
 		"one asks among others that do not": {inForce(selecting("shop", false), selecting("shop", true)), false},
 	} {
 		w := &workspace{Controller: &Controller{}, placements: &c.placements}
@@ -93,9 +93,9 @@ func TestStatusWaitsForThePass(t *testing.T) {
 	}
 	resource := plan.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Kind: "Deployment", Namespaced: true, StatusReturn: true}
 	key := objectKey{resource.GroupVersionResource, types.NamespacedName{Namespace: "shop", Name: "till"}}
-	found := &pair{desired: true, placed: true, changes: 1, observed: 1}
+	found := &pair{desired: true, placed: true, changes: 1, observedChanges: 1}
 	w := &workspace{
-		Controller: &Controller{Options: Options{Clock: clock.RealClock{}}}, placements: &placements{fleetSeen: true},
+		Controller: &Controller{Options: Options{Clock: clock.RealClock{}}}, placements: &placements{fleetSynced: true},
 		objects: map[objectKey]*object{key: {selectedBy: []*placementInForce{{Placement: compiled}}, pairs: map[logicalcluster.Name]*pair{"m": found}}},
 	}
 	if request := w.statusRequestOf(key, resource, sourceObject()); !request.isKnown || !request.hasStatus || !request.placed["m"] {

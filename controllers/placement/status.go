@@ -50,7 +50,7 @@ const maxReportDelay = 30 * time.Second
 
 // report writes the status and the slice of each placement of a workspace, where they differ.
 func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (reconcile.Result, error) {
-	w := c.existing(cluster)
+	w := c.findWorkspace(cluster)
 	if w == nil {
 		return reconcile.Result{}, nil
 	}
@@ -60,19 +60,20 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 	placements, known := c.Workloads.List(edgePlacements, cluster)
 	existing, knownSlices := c.Workloads.List(slicesResource, cluster)
 	// In this order: what is selected before is in the summary.
-	isSelected := w.isSelected()
+	wasSelected := w.wasSelectionComplete()
 	summary, resolved := w.summarize()
 	client, ok := c.Workloads.Client(cluster)
 	if !known || !knownSlices || !resolved || !ok {
 		return reconcile.Result{}, nil
 	}
 	summary.readsAll = w.readsAllObjects()
+	w.updateUnread(summary.readsAll)
 	ctx = requestmetrics.WithClass(ctx, requestmetrics.Extra)
 	byName := map[string]*unstructured.Unstructured{}
 	for _, slice := range existing {
 		byName[slice.GetName()] = slice
 	}
-	isCaughtUp := w.isCaughtUp(isSelected, summary)
+	isCaughtUp := w.isCaughtUp(wasSelected, summary)
 	var result reconcile.Result
 	for _, placement := range placements {
 		found, ok := w.outcomeOf(placement, summary)
@@ -82,7 +83,7 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 		}
 		if !isCaughtUp && isReported(placement) {
 			// The status of the previous leader counts until it is disproved.
-			result.RequeueAfter = fleetSeenPoll
+			result.RequeueAfter = startupPoll
 			continue
 		}
 		if err := w.reportOne(ctx, client, placement, byName[placement.GetName()], found, counted); err != nil {
@@ -92,7 +93,7 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 	return result, nil
 }
 
-// outcomeOf returns what a placement came to; ok is false before that is known.
+// outcomeOf returns the outcome of a placement; ok is false before that is known.
 func (w *workspace) outcomeOf(placement *unstructured.Unstructured, summed summary) (found outcome, ok bool) {
 	if placement.GetDeletionTimestamp() != nil {
 		return w.withdrawing(placement, summed), true
@@ -104,8 +105,8 @@ func (w *workspace) outcomeOf(placement *unstructured.Unstructured, summed summa
 	return found, ok
 }
 
-// isSelected reports whether the hub has listed and selected all objects, or has caught up before.
-func (w *workspace) isSelected() bool {
+// wasSelectionComplete reports whether the hub has listed and selected all objects, or has caught up before.
+func (w *workspace) wasSelectionComplete() bool {
 	w.lock.Lock()
 	caughtUp := w.caughtUp
 	w.lock.Unlock()
@@ -115,14 +116,14 @@ func (w *workspace) isSelected() bool {
 // isCaughtUp reports whether the hub knows all that the statuses of the previous leader tell: it has selected all objects, each destination
 // has its mailbox, a pass was made for each pair, and the sync controllers have got each copy to its cluster, or failed. Once it does, or
 // some time after the start, that stays so.
-func (w *workspace) isCaughtUp(isSelected bool, summed summary) bool {
+func (w *workspace) isCaughtUp(wasSelected bool, summed summary) bool {
 	w.lock.Lock()
 	caughtUp := w.caughtUp
 	w.lock.Unlock()
 	if caughtUp {
 		return true
 	}
-	if w.mayBeStarting() && (!isSelected || summed.isPending()) {
+	if w.inStartupGrace() && (!wasSelected || summed.isPending()) {
 		return false
 	}
 	w.lock.Lock()
@@ -134,7 +135,7 @@ func (w *workspace) isCaughtUp(isSelected bool, summed summary) bool {
 // mustAwaitDecision reports whether the decision about the rollout of a placement is about to be made: another report follows it.
 func (w *workspace) mustAwaitDecision(summed summary, placement types.UID) bool {
 	counted := summed.tallies[placement]
-	return summed.complete && counted != nil && counted.rollout != nil && !counted.rollout.decided && w.reportDelay() > -maxReportDelay
+	return summed.allSelected && counted != nil && counted.rollout != nil && !counted.rollout.decided && w.reportDelay() > -maxReportDelay
 }
 
 // hasSelectedAll reports whether each object that the caches show, and a placement selects, is counted. The events of caches that have just
@@ -145,14 +146,14 @@ func (w *workspace) hasSelectedAll() bool {
 		if missing || source.GetDeletionTimestamp() != nil || !rules.IsPlaceable(resource, source) {
 			return
 		}
-		key := objectKey{resource.GroupVersionResource, types.NamespacedName{Namespace: source.GetNamespace(), Name: source.GetName()}}
+		key := keyOf(resource.GroupVersionResource, source)
 		w.lock.Lock()
 		defer w.lock.Unlock()
 		if w.placements == nil {
 			missing = true
 			return
 		}
-		selected, _ := w.placements.selecting(ruleObject(w.Workloads, w.cluster, resource, source))
+		selected, _ := w.placements.forObject(ruleObject(w.Workloads, w.cluster, resource, source))
 		missing = len(selected) > 0 && (w.objects[key] == nil || len(w.objects[key].selectedBy) < len(selected))
 	})
 	return !missing
@@ -161,11 +162,7 @@ func (w *workspace) hasSelectedAll() bool {
 // knowsSources reports whether the hub has listed all objects of the workspace.
 func (w *workspace) knowsSources() bool {
 	for of := range w.CachePolicy.published() {
-		if _, ok := w.resource(of); !ok || w.Workloads.IsKnownNotServed(w.cluster, of.GroupResource()) {
-			continue
-		}
-		// No object has an empty name: the answer is whether the list is known.
-		if _, state := w.Workloads.Get(of, w.cluster, types.NamespacedName{}); state == mailboxes.Unknown {
+		if _, ok := w.resource(of); ok && !isListed(w.Workloads, of, w.cluster) {
 			return false
 		}
 	}
@@ -178,14 +175,17 @@ const objectLimitMessage = "The workspace has more objects than the hub reads, o
 // readsAllObjects reports whether the hub knows the labels of all objects of the workspace.
 func (w *workspace) readsAllObjects() bool {
 	limit := w.Workloads.MailboxLimitError(w.cluster)
-	readsAll := limit.IdentityOnly == 0 && !limit.Evicted && len(w.Workloads.ResourceLimitErrors(w.cluster)) == 0
+	return limit.IdentityOnly == 0 && !limit.Evicted && len(w.Workloads.ResourceLimitErrors(w.cluster)) == 0
+}
+
+// updateUnread lets [workspace.noteUnread] request a report again once the hub knows the labels of all objects.
+func (w *workspace) updateUnread(readsAll bool) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	w.hasUnread = w.hasUnread && !readsAll
-	return readsAll
 }
 
-// noteUnread has the statuses tell, once, that an object is beyond a limit. It requires the lock.
+// noteUnread requests a report at the first object beyond a limit. It requires the lock.
 func (w *workspace) noteUnread(object *unstructured.Unstructured) {
 	if mailboxes.ProjectionOf(object) == mailboxes.IdentityOnly && !w.hasUnread {
 		w.hasUnread = true
@@ -229,7 +229,7 @@ func (w *workspace) withdrawing(placement *unstructured.Unstructured, summed sum
 	defer w.lock.Unlock()
 	result := outcome{
 		generation: placement.GetGeneration(), reason: ReasonWithdrawing,
-		message: fmt.Sprintf("%d copies of objects of this workspace are left to withdraw.%s", summed.withdrawing, summed.heldUp),
+		message: fmt.Sprintf("%d copies of objects of this workspace are left to withdraw.%s", summed.withdrawing, summed.blockedWithdrawal),
 	}
 	if w.placements != nil && w.placements.partial {
 		result.message += " Another placement of the workspace is invalid or beyond a limit, or a workspace cannot be found: see their conditions. Until that is mended, only copies of deleted objects are withdrawn."
@@ -251,7 +251,7 @@ func (c *Controller) writeStatus(ctx context.Context, client dynamic.Interface, 
 	next.MatchingLocationCount = toInt32(int64(found.resolution.Locations))
 	next.Destinations = toInt32(int64(len(found.resolution.Destinations)))
 	next.Selected, next.Placed, next.Failed, next.Failures = counted.selected, counted.placed, counted.failed, counted.failures
-	next.Progressing = counted.progressing
+	next.Progressing = counted.inProgressPairs
 	if !counted.unobserved {
 		next.ObservedObjects = counted.fingerprint.String()
 	}
@@ -262,7 +262,7 @@ func (c *Controller) writeStatus(ctx context.Context, client dynamic.Interface, 
 	}
 	conditions := []metav1.Condition{
 		readyCondition(found, counted), healthyCondition(found, counted), rolloutCondition(found, counted),
-		missingCondition(found), upsyncCondition(found), choiceCondition(found),
+		apisMissingCondition(found), upsyncCondition(found), choiceCondition(found),
 	}
 	for _, condition := range conditions {
 		condition.ObservedGeneration = found.generation

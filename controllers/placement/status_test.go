@@ -69,11 +69,11 @@ func TestReadyCondition(t *testing.T) {
 func TestReadyNamesMissingAPIs(t *testing.T) {
 	const inMailbox, onCluster = logicalcluster.Name("m"), logicalcluster.Name("c")
 	one := &placementInForce{mailboxes: map[logicalcluster.Name]rules.Destination{inMailbox: {}, onCluster: {}}}
-	unserved := Failure{Reason: ReasonNotServed, Message: "no"}
+	unserved := failure{Reason: ReasonNotServed, Message: "no"}
 	counted := &tally{}
 	for resource, failing := range map[string]map[logicalcluster.Name]*pair{
-		"widgets": {inMailbox: {desired: true, failure: &unserved}}, "gadgets": {onCluster: {desired: true, placed: true, progress: &copyProgress{failure: &unserved}}},
-		"secrets": {inMailbox: {desired: true, failure: &Failure{Reason: ReasonConflict}}},
+		"widgets": {inMailbox: {desired: true, failure: &unserved}}, "gadgets": {onCluster: {desired: true, placed: true, syncState: &copySyncState{failure: &unserved}}},
+		"secrets": {inMailbox: {desired: true, failure: &failure{Reason: ReasonConflict}}},
 	} {
 		counted.add(objectKey{resource: schema.GroupVersionResource{Group: "acme.io", Resource: resource}}, &object{pairs: failing}, one)
 	}
@@ -95,7 +95,7 @@ func TestFailuresAreStable(t *testing.T) {
 	failing := func(name string, mailboxes ...logicalcluster.Name) (objectKey, *object) {
 		entry := &object{pairs: map[logicalcluster.Name]*pair{}}
 		for _, mailbox := range mailboxes {
-			entry.pairs[mailbox] = &pair{desired: true, failure: &Failure{Reason: ReasonConflict, Message: "taken"}}
+			entry.pairs[mailbox] = &pair{desired: true, failure: &failure{Reason: ReasonConflict, Message: "taken"}}
 		}
 		return objectKey{schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, types.NamespacedName{Namespace: "shop", Name: name}}, entry
 	}
@@ -134,15 +134,15 @@ func TestConditionsAboutParts(t *testing.T) {
 	for i := range 30 {
 		many = append(many, fmt.Sprintf("cluster-%d", i))
 	}
-	found := outcome{missing: []string{"secrets"}, upsyncDenied: many}
+	found := outcome{unservedResources: []string{"secrets"}, upsyncDenied: many}
 	for condition, word := range map[string]string{
-		missingCondition(found).Message: "bind compute", upsyncCondition(found).Message: "30 destinations",
+		apisMissingCondition(found).Message: "bind compute", upsyncCondition(found).Message: "30 destinations",
 	} {
 		if !strings.Contains(condition, word) || len(condition) > 1000 {
 			t.Errorf("%q: %s", word, condition)
 		}
 	}
-	for _, absent := range []string{missingCondition(outcome{}).Reason, upsyncCondition(outcome{}).Reason} {
+	for _, absent := range []string{apisMissingCondition(outcome{}).Reason, upsyncCondition(outcome{}).Reason} {
 		if absent != "" {
 			t.Errorf("a condition without cause: %s", absent)
 		}
@@ -157,7 +157,7 @@ func TestStatusWaitsForACompleteView(t *testing.T) {
 		t.Error("before anything is resolved")
 	}
 	for _, seen := range []bool{false, true} {
-		w.placements = &placements{fleetSeen: seen}
+		w.placements = &placements{fleetSynced: seen}
 		if _, known := w.summarize(); known != seen {
 			t.Errorf("view complete: %v, known: %v", seen, known)
 		}
@@ -188,7 +188,7 @@ func TestHealthyCondition(t *testing.T) {
 func TestTally(t *testing.T) {
 	const mailbox = logicalcluster.Name("m")
 	placement := &placementInForce{mailboxes: map[logicalcluster.Name]rules.Destination{mailbox: {SyncTarget: fleet.SyncTarget{Name: "cluster"}}}}
-	refused := &Failure{Reason: "Forbidden", Message: "no"}
+	refused := &failure{Reason: "Forbidden", Message: "no"}
 	for name, c := range map[string]struct {
 		pair pair
 		want tally
@@ -196,30 +196,30 @@ func TestTally(t *testing.T) {
 		progressing string
 	}{
 		"not placed":               {pair{desired: true}, tally{pending: true}, "Placing"},
-		"changed since":            {pair{desired: true, placed: true, changes: 1, progress: &copyProgress{}}, tally{placed: 1, unobserved: true, pending: true, unsynced: map[string]int{"cluster": 1}}, "Syncing"},
+		"changed since":            {pair{desired: true, placed: true, changes: 1, syncState: &copySyncState{}}, tally{placed: 1, unobserved: true, pending: true, unsynced: map[string]int{"cluster": 1}}, "Syncing"},
 		"waiting":                  {pair{desired: true, waiting: true}, tally{waiting: 1}, "WaitingForRollout"},
 		"nobody has tried it":      {pair{desired: true, placed: true}, tally{placed: 1, pending: true, unsynced: map[string]int{"cluster": 1}}, "Syncing"},
-		"on its way":               {pair{desired: true, placed: true, progress: &copyProgress{}}, tally{placed: 1, pending: true, unsynced: map[string]int{"cluster": 1}}, "Syncing"},
-		"the cluster refuses it":   {pair{desired: true, placed: true, progress: &copyProgress{failure: refused}}, tally{placed: 1, failed: 1}, ""},
+		"on its way":               {pair{desired: true, placed: true, syncState: &copySyncState{}}, tally{placed: 1, pending: true, unsynced: map[string]int{"cluster": 1}}, "Syncing"},
+		"the cluster refuses it":   {pair{desired: true, placed: true, syncState: &copySyncState{failure: refused}}, tally{placed: 1, failed: 1}, ""},
 		"the mailbox refuses it":   {pair{desired: true, failure: refused}, tally{failed: 1}, ""},
-		"synced":                   {pair{desired: true, placed: true, progress: &copyProgress{synced: true, health: health.Health{Status: health.InProgress}}}, tally{placed: 1, synced: 1}, "InProgress"},
-		"healthy":                  {pair{desired: true, placed: true, progress: &copyProgress{synced: true, health: health.Health{Status: health.Current}}}, tally{placed: 1, synced: 1, healthy: 1}, ""},
-		"the cluster has given up": {pair{desired: true, placed: true, progress: &copyProgress{synced: true, health: health.Health{Status: health.Failed}}}, tally{placed: 1, synced: 1, unhealthy: 1}, ""},
+		"synced":                   {pair{desired: true, placed: true, syncState: &copySyncState{synced: true, health: health.Health{Status: health.InProgress}}}, tally{placed: 1, synced: 1}, "InProgress"},
+		"healthy":                  {pair{desired: true, placed: true, syncState: &copySyncState{synced: true, health: health.Health{Status: health.Current}}}, tally{placed: 1, synced: 1, healthy: 1}, ""},
+		"the cluster has given up": {pair{desired: true, placed: true, syncState: &copySyncState{synced: true, health: health.Health{Status: health.Failed}}}, tally{placed: 1, synced: 1, unhealthy: 1}, ""},
 	} {
 		counted := tally{}
-		counted.add(objectKey{key: types.NamespacedName{Name: "a"}}, &object{pairs: map[logicalcluster.Name]*pair{mailbox: &c.pair}}, placement)
+		counted.add(objectKey{name: types.NamespacedName{Name: "a"}}, &object{pairs: map[logicalcluster.Name]*pair{mailbox: &c.pair}}, placement)
 		if failures := int64(len(counted.failures)); failures != c.want.failed+c.want.unhealthy {
 			t.Errorf("%s: %d failures told", name, failures)
 		}
 		progressing := ""
-		for _, found := range counted.progressing {
+		for _, found := range counted.inProgressPairs {
 			progressing += found.Reason
 		}
 		if progressing != c.progressing {
 			t.Errorf("%s: it is on its way for the reason %q", name, progressing)
 		}
 		c.want.fingerprint.Add(0)
-		c.want.selected, counted.failures, counted.progressing = 1, nil, nil
+		c.want.selected, counted.failures, counted.inProgressPairs = 1, nil, nil
 		if !reflect.DeepEqual(counted, c.want) {
 			t.Errorf("%s: %+v", name, counted)
 		}
@@ -231,21 +231,21 @@ func TestCopyProgress(t *testing.T) {
 	healthy := health.Health{Status: health.Current}
 	for name, c := range map[string]struct {
 		state objectsync.ObjectState
-		want  copyProgress
+		want  copySyncState
 	}{
-		"in sync with this content": {objectsync.ObjectState{Synced: true, Health: healthy}, copyProgress{synced: true, health: healthy}},
-		"in sync with an older one": {objectsync.ObjectState{Health: healthy}, copyProgress{}},
-		"it fails":                  {objectsync.ObjectState{Synced: true, Failure: &objectsync.Failure{Reason: "Forbidden", Message: "no"}, Health: healthy}, copyProgress{failure: &Failure{"Forbidden", "no"}}},
+		"in sync with this content": {objectsync.ObjectState{Synced: true, Health: healthy}, copySyncState{synced: true, health: healthy}},
+		"in sync with an older one": {objectsync.ObjectState{Health: healthy}, copySyncState{}},
+		"it fails":                  {objectsync.ObjectState{Synced: true, Failure: &objectsync.Failure{Reason: "Forbidden", Message: "no"}, Health: healthy}, copySyncState{failure: &failure{"Forbidden", "no"}}},
 	} {
-		if got := newCopyProgress(c.state); !got.equal(&c.want) {
+		if got := newCopySyncState(c.state); !got.equal(&c.want) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	taken := newCopyProgress(objectsync.ObjectState{Failure: &objectsync.Failure{Reason: objectsync.ReasonConflict, Message: "it came from secrets other/password"}})
+	taken := newCopySyncState(objectsync.ObjectState{Failure: &objectsync.Failure{Reason: objectsync.ReasonConflict, Message: "it came from secrets other/password"}})
 	if taken.failure.Reason != ReasonConflict || strings.Contains(taken.failure.Message, "password") {
 		t.Errorf("%+v", taken.failure)
 	}
-	if excluded := newCopyProgress(objectsync.ObjectState{Synced: true, Excluded: true}); excluded.synced || excluded.failure.Reason != ReasonExcludedByUpsync {
+	if excluded := newCopySyncState(objectsync.ObjectState{Synced: true, Excluded: true}); excluded.synced || excluded.failure.Reason != ReasonExcludedByUpsync {
 		t.Errorf("%+v", excluded)
 	}
 }
@@ -253,7 +253,7 @@ func TestCopyProgress(t *testing.T) {
 // Before a destination has its mailbox, there are no pairs, and the hub has not caught up: the previous leader's status tells more.
 func TestDestinationsWithoutAMailboxArePending(t *testing.T) {
 	w := newTestWorkspace()
-	w.placements = &placements{fleetSeen: true}
+	w.placements = &placements{fleetSynced: true}
 	one := placementAt(0, nil, 0)
 	one.Destinations = []rules.Destination{{SyncTarget: fleet.SyncTarget{Name: "florin"}}}
 	w.placements.setAll([]*placementInForce{one})
@@ -269,11 +269,11 @@ func TestDestinationsWithoutAMailboxArePending(t *testing.T) {
 // Placements come into force before their objects are selected again by them: until then there are no pairs at new destinations.
 func TestObjectsThatAreSelectedAgainArePending(t *testing.T) {
 	w := newTestWorkspace()
-	w.placements, w.selecting = &placements{fleetSeen: true}, true
+	w.placements, w.reselecting = &placements{fleetSynced: true}, true
 	if summed, _ := w.summarize(); !summed.isPending() {
 		t.Error("nothing is pending")
 	}
-	w.selecting = false
+	w.reselecting = false
 	if summed, _ := w.summarize(); summed.isPending() {
 		t.Error("something is pending")
 	}

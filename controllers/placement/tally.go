@@ -49,8 +49,8 @@ type tally struct {
 	unserved map[string]struct{}
 	// unsynced counts the placed pairs that are neither synced nor failed, by SyncTarget.
 	unsynced map[string]int
-	// failures and progressing are the first of the failed and unhealthy pairs, and of those that are on their way.
-	failures, progressing []edgev2alpha1.PlacementPair
+	// failures and inProgressPairs are the first of the failed and unhealthy pairs, and of those that are on their way.
+	failures, inProgressPairs []edgev2alpha1.PlacementPair
 	// rollout is that of the placement; nil if it has none.
 	rollout *rolloutSummary
 }
@@ -64,26 +64,26 @@ func (t *tally) add(key objectKey, object *object, placement *placementInForce) 
 	}
 	for mailbox, found := range object.pairs {
 		destination, isDestination := placement.mailboxes[mailbox]
-		t.unobserved = t.unobserved || found.desired && (found.observed != found.changes || found.undecided)
+		t.unobserved = t.unobserved || found.desired && (found.observedChanges != found.changes || found.undecided)
 		switch {
 		case !isDestination && found.desired:
 		case found.placed:
 			t.placed++
-			t.addProgress(key, destination.Name, found.progress)
+			t.addSyncState(key, destination.Name, found.syncState)
 		case found.failure != nil:
 			t.fail(key, destination.Name, *found.failure)
 		case found.waiting:
 			t.waiting++
-			addFirst(&t.progressing, key, destination.Name, Failure{ReasonWaitingForRollout, ""})
+			addFirst(&t.inProgressPairs, key, destination.Name, failure{ReasonWaitingForRollout, ""})
 		case found.desired:
 			t.pending = true
-			addFirst(&t.progressing, key, destination.Name, Failure{ReasonPlacing, ""})
+			addFirst(&t.inProgressPairs, key, destination.Name, failure{ReasonPlacing, ""})
 		}
 	}
 }
 
 // fail counts a failed pair.
-func (t *tally) fail(key objectKey, syncTarget string, why Failure) {
+func (t *tally) fail(key objectKey, syncTarget string, why failure) {
 	t.failed++
 	addFirst(&t.failures, key, syncTarget, why)
 	if why.Reason == ReasonNotServed {
@@ -94,8 +94,8 @@ func (t *tally) fail(key objectKey, syncTarget string, why Failure) {
 	}
 }
 
-// addProgress counts how far the sync of a placed pair has come.
-func (t *tally) addProgress(key objectKey, syncTarget string, state *copyProgress) {
+// addSyncState counts how far the sync of a placed pair has come.
+func (t *tally) addSyncState(key objectKey, syncTarget string, state *copySyncState) {
 	switch {
 	case state != nil && state.failure != nil:
 		t.fail(key, syncTarget, *state.failure)
@@ -106,7 +106,7 @@ func (t *tally) addProgress(key objectKey, syncTarget string, state *copyProgres
 			t.unsynced = map[string]int{}
 		}
 		t.unsynced[syncTarget]++
-		addFirst(&t.progressing, key, syncTarget, Failure{ReasonSyncing, ""})
+		addFirst(&t.inProgressPairs, key, syncTarget, failure{ReasonSyncing, ""})
 		return
 	}
 	t.synced++
@@ -115,17 +115,17 @@ func (t *tally) addProgress(key objectKey, syncTarget string, state *copyProgres
 		t.healthy++
 	case health.Failed, health.Unknown:
 		t.unhealthy++
-		addFirst(&t.failures, key, syncTarget, Failure{ReasonUnhealthy, state.health.Status.String() + ": " + state.health.Message})
+		addFirst(&t.failures, key, syncTarget, failure{ReasonUnhealthy, state.health.Status.String() + ": " + state.health.Message})
 	case health.InProgress, health.Terminating:
-		addFirst(&t.progressing, key, syncTarget, Failure{state.health.Status.String(), state.health.Message})
+		addFirst(&t.inProgressPairs, key, syncTarget, failure{state.health.Status.String(), state.health.Message})
 	}
 }
 
 // addFirst adds a pair to a list that keeps the first pairs in a stable order.
-func addFirst(first *[]edgev2alpha1.PlacementPair, key objectKey, syncTarget string, why Failure) {
+func addFirst(first *[]edgev2alpha1.PlacementPair, key objectKey, syncTarget string, why failure) {
 	added := edgev2alpha1.PlacementPair{
 		ObjectFailure: edgev2alpha1.ObjectFailure{
-			Group: key.resource.Group, Resource: key.resource.Resource, Namespace: key.key.Namespace, Name: key.key.Name,
+			Group: key.resource.Group, Resource: key.resource.Resource, Namespace: key.name.Namespace, Name: key.name.Name,
 			Reason: why.Reason, Message: why.Message,
 		},
 		SyncTarget: syncTarget,
@@ -142,16 +142,16 @@ func comparePairs(a, b edgev2alpha1.PlacementPair) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.SyncTarget, b.SyncTarget))
 }
 
-// summary is what the placements of a workspace came to, by their UIDs, and the number of copies that are left to withdraw. complete is
-// true if all objects are known, so that rollouts go on. selecting is true while the placements in force are others than those by which
-// some object was selected: pairs are to come.
+// summary holds the outcomes and tallies of a workspace's placements by UID, and the number of copies to withdraw.
+// allSelected is true if all objects are known and selected, so that rollouts go on. reselecting is true while the placements in force are
+// others than those by which some object was selected: pairs are to come.
 type summary struct {
 	outcomes    map[types.UID]outcome
 	tallies     map[types.UID]*tally
 	withdrawing int
-	// heldUp says why one of these copies cannot be withdrawn; empty if all may be.
-	heldUp              string
-	complete, selecting bool
+	// blockedWithdrawal says why one of these copies cannot be withdrawn; empty if all may be.
+	blockedWithdrawal        string
+	allSelected, reselecting bool
 	// readsAll is true if the hub knows the labels of all objects.
 	readsAll bool
 }
@@ -161,10 +161,10 @@ func (w *workspace) summarize() (summed summary, known bool) {
 	view := w.Fleet.Snapshot()
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	if w.placements == nil || !w.placements.fleetSeen {
+	if w.placements == nil || !w.placements.fleetSynced {
 		return summary{}, false
 	}
-	summed = summary{outcomes: w.placements.outcomes, tallies: map[types.UID]*tally{}, complete: w.complete, selecting: w.selecting}
+	summed = summary{outcomes: w.placements.outcomes, tallies: map[types.UID]*tally{}, allSelected: w.allSelected, reselecting: w.reselecting}
 	for _, placement := range w.placements.all {
 		// A destination without a mailbox has no pairs, which are to come.
 		if rollout, isPending := placement.summarizeRollout(), placement.awaitsMailbox(); rollout != nil || isPending {
@@ -183,20 +183,20 @@ func (w *workspace) summarize() (summed summary, known bool) {
 		for mailbox, found := range object.pairs {
 			if !found.desired && found.hasCopy {
 				summed.withdrawing++
-				summed.heldUp = firstHeldUp(summed.heldUp, key, view, mailbox, found.failure)
+				summed.blockedWithdrawal = firstBlockedWithdrawal(summed.blockedWithdrawal, key, view, mailbox, found.failure)
 			}
 		}
 	}
 	return summed, true
 }
 
-// firstHeldUp returns a sentence about a copy that cannot be withdrawn, or the one before if that comes first.
-func firstHeldUp(before string, key objectKey, view *fleet.Snapshot, mailbox logicalcluster.Name, why *Failure) string {
+// firstBlockedWithdrawal returns a sentence about a copy that cannot be withdrawn, or the one before if that comes first.
+func firstBlockedWithdrawal(before string, key objectKey, view *fleet.Snapshot, mailbox logicalcluster.Name, why *failure) string {
 	if why == nil {
 		return before
 	}
 	syncTarget, _ := view.SyncTargetOf(mailbox)
-	text := fmt.Sprintf(" %s %s cannot be withdrawn from %s: %s: %s.", key.resource.GroupResource(), strings.TrimPrefix(key.key.String(), "/"), syncTarget.Name, why.Reason, why.Message)
+	text := fmt.Sprintf(" %s %s cannot be withdrawn from %s: %s: %s.", key.resource.GroupResource(), strings.TrimPrefix(key.name.String(), "/"), syncTarget.Name, why.Reason, why.Message)
 	if before == "" {
 		return text
 	}
@@ -205,7 +205,7 @@ func firstHeldUp(before string, key objectKey, view *fleet.Snapshot, mailbox log
 
 // isPending reports whether some pair has neither come to its cluster nor failed, or a rollout is not decided about.
 func (s summary) isPending() bool {
-	if s.selecting {
+	if s.reselecting {
 		return true
 	}
 	for _, counted := range s.tallies {

@@ -47,7 +47,7 @@ const (
 // resource for all pairs of a mailbox, else for one pair.
 type task struct {
 	resource schema.GroupVersionResource
-	key      types.NamespacedName
+	name     types.NamespacedName
 	mailbox  logicalcluster.Name
 	status   bool
 }
@@ -55,7 +55,12 @@ type task struct {
 // objectKey names an object of a workload workspace. Its copies have the same name.
 type objectKey struct {
 	resource schema.GroupVersionResource
-	key      types.NamespacedName
+	name     types.NamespacedName
+}
+
+// keyOf returns the key of an object of a resource.
+func keyOf(resource schema.GroupVersionResource, object *unstructured.Unstructured) objectKey {
+	return objectKey{resource, types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}}
 }
 
 // pairKey names the copy of an object in a mailbox.
@@ -80,10 +85,10 @@ type workspace struct {
 	closed bool
 	// placements are in force; nil before they are known.
 	placements *placements
-	// observed are the placements of the workspace, as their absence is not verified.
-	observed []*unstructured.Unstructured
-	// stale is true if all objects must be selected again, whether or not the placements change.
-	stale bool
+	// knownPlacements are the EdgePlacements of the last resolve. One that vanished stays until its absence is verified.
+	knownPlacements []*unstructured.Unstructured
+	// mustReselect is true if all objects must be selected again, whether or not the placements change.
+	mustReselect bool
 	// deleting is true if a placement waits for the withdrawal of its copies.
 	deleting bool
 	// objects have an entry if a placement selects them, or if they have a copy. desired is the number of desired pairs.
@@ -93,11 +98,11 @@ type workspace struct {
 	isBeyondLimit bool
 	// customized are the objects whose copies differ from destination to destination.
 	customized customized
-	// selecting is true while all objects are selected again. complete is true once all objects are known and selected.
-	selecting, complete bool
+	// reselecting is true while all objects are selected again. allSelected is true once all objects are known and selected.
+	reselecting, allSelected bool
 	// caughtUp is true once the statuses of the previous leader may be replaced, see isCaughtUp.
 	caughtUp bool
-	// hasUnread is true once an object was seen whose labels are beyond a limit, and the statuses are about to tell.
+	// hasUnread is true once the labels of an object are beyond a limit, and a report has been requested.
 	hasUnread bool
 	// reported is when the status was last written.
 	reported time.Time
@@ -111,7 +116,7 @@ type object struct {
 	absence  plan.Cause
 	verified bool
 	pairs    map[logicalcluster.Name]*pair
-	// customization is what the source asks for by its annotations.
+	// customization is the customization request of the source.
 	customization customization.Request
 	// isBeyondLimit is true if the object has no pairs at some destinations, because the workspace has as many as it may have.
 	isBeyondLimit bool
@@ -130,13 +135,18 @@ type pair struct {
 	placed, waiting, undecided bool
 	// inPass is true during a pass, which may write.
 	inPass bool
-	// changes is the number of changes of the content so far, and observed the number at the last pass.
-	changes, observed uint32
+	// changes is the number of changes of the content so far, and observedChanges the number at the last pass.
+	changes, observedChanges uint32
 	// failure is why the copy cannot be as desired; nil while it may become so.
-	failure *Failure
-	// progress is how far the sync with the cluster has come; nil while the copy is not placed, or nobody has tried it.
-	progress *copyProgress
-	backoff  *driftbackoff.Backoff
+	failure *failure
+	// syncState is how far the sync with the cluster has come; nil while the copy is not placed, or nobody has tried it.
+	syncState *copySyncState
+	backoff   *driftbackoff.Backoff
+}
+
+// setResult sets the result of a pass. The lock of the workspace guards it.
+func (p *pair) setResult(placed, waiting bool, why *failure, syncState *copySyncState) {
+	p.placed, p.waiting, p.failure, p.syncState = placed, waiting, why, syncState
 }
 
 // placementInForce is a placement with its destinations.
@@ -167,16 +177,16 @@ func newWorkspace(c *Controller, cluster logicalcluster.Name) *workspace {
 		MaxRetryDelay:           maxRetryDelay,
 		IdleTimeout:             idleTimeout,
 		Log: func(t task) logr.Logger {
-			return c.Log.WithValues("workspace", cluster, "resource", t.resource.GroupResource(), "object", t.key.String(), "mailbox", t.mailbox)
+			return c.Log.WithValues("workspace", cluster, "resource", t.resource.GroupResource(), "object", t.name.String(), "mailbox", t.mailbox)
 		},
 		Clock: c.Clock,
 	})
 	return w
 }
 
-// add adds tasks to the queue. Before the controller has started it does nothing: the start adds the task of each pair, and has all
-// objects selected.
-func (w *workspace) add(tasks ...task) {
+// enqueue adds tasks to the queue. Before the controller has started it does nothing: Start enqueues each pair, and makes the next resolve
+// select all objects.
+func (w *workspace) enqueue(tasks ...task) {
 	if w.started.Load() {
 		w.queue.Add(tasks...)
 	}
@@ -186,36 +196,36 @@ func (w *workspace) add(tasks ...task) {
 func (w *workspace) Reconcile(ctx context.Context, t task) (reconcile.Result, error) {
 	switch {
 	case t.status:
-		return w.reconcileSourceStatus(ctx, objectKey{t.resource, t.key})
+		return w.reconcileSourceStatus(ctx, objectKey{t.resource, t.name})
 	case t.mailbox == "":
-		w.selectObject(objectKey{t.resource, t.key}, true)
+		w.selectObject(objectKey{t.resource, t.name}, true)
 		return reconcile.Result{}, nil
 	case t.resource == schema.GroupVersionResource{}:
-		w.addPairsOf(t.mailbox)
+		w.enqueuePairsAt(t.mailbox)
 		return reconcile.Result{}, nil
 	default:
-		return w.reconcilePair(ctx, pairKey{objectKey{t.resource, t.key}, t.mailbox})
+		return w.reconcilePair(ctx, pairKey{objectKey{t.resource, t.name}, t.mailbox})
 	}
 }
 
-// addPairsOf enqueues all pairs of a mailbox.
-func (w *workspace) addPairsOf(mailbox logicalcluster.Name) {
+// enqueuePairsAt enqueues all pairs of a mailbox.
+func (w *workspace) enqueuePairsAt(mailbox logicalcluster.Name) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	for key, object := range w.objects {
 		if object.pairs[mailbox] != nil {
-			w.add(pairKey{key, mailbox}.task())
+			w.enqueue(pairKey{key, mailbox}.task())
 		}
 	}
 }
 
-// addAllPairs enqueues all pairs.
-func (w *workspace) addAllPairs() {
+// enqueueAllPairs enqueues all pairs.
+func (w *workspace) enqueueAllPairs() {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	for key, object := range w.objects {
 		for mailbox := range object.pairs {
-			w.add(pairKey{key, mailbox}.task())
+			w.enqueue(pairKey{key, mailbox}.task())
 		}
 	}
 }
@@ -227,7 +237,7 @@ func (w *workspace) onCopy(resource schema.GroupVersionResource, name types.Name
 		w.writes.DeletionObserved(key, before.GetUID())
 	}
 	w.lock.Lock()
-	entry := w.entry(key.objectKey)
+	entry := w.ensureObject(key.objectKey)
 	found := entry.pairs[mailbox]
 	if found == nil {
 		found = &pair{}
@@ -241,17 +251,26 @@ func (w *workspace) onCopy(resource schema.GroupVersionResource, name types.Name
 	w.enqueueWantedStatus(key.objectKey, entry)
 	w.dropIfUnused(key)
 	w.lock.Unlock()
-	w.add(key.task())
+	w.enqueue(key.task())
 }
 
-// entry returns the state of an object, which it creates if there is none. It requires the lock.
-func (w *workspace) entry(key objectKey) *object {
+// ensureObject returns the state of an object, which it creates if there is none. It requires the lock.
+func (w *workspace) ensureObject(key objectKey) *object {
 	found, ok := w.objects[key]
 	if !ok {
 		found = &object{pairs: map[logicalcluster.Name]*pair{}}
 		w.objects[key] = found
 	}
 	return found
+}
+
+// pairAt returns a pair with its object; nil if there is none. It requires the lock.
+func (w *workspace) pairAt(key pairKey) (*object, *pair) {
+	entry := w.objects[key.objectKey]
+	if entry == nil || entry.pairs[key.mailbox] == nil {
+		return nil, nil
+	}
+	return entry, entry.pairs[key.mailbox]
 }
 
 // countPair counts a new pair. The first of a resource changes the config of its mailbox.
@@ -277,7 +296,7 @@ func (w *workspace) dropIfUnused(key pairKey) {
 		if w.configs.removePair(key) {
 			w.configRequests.Publish(configKey{mailbox: key.mailbox})
 		}
-		w.names.set(takenName{key.mailbox, key.objectKey}, w.cluster, false)
+		w.names.set(key, w.cluster, false)
 		if w.deleting {
 			w.resolveRequests.Publish(w.cluster)
 		}
@@ -293,11 +312,11 @@ func (w *workspace) dropObjectIfUnused(key objectKey, entry *object) {
 	}
 }
 
-// invalidate makes the next resolve select all objects again.
-func (w *workspace) invalidate() {
+// requireReselect makes the next resolve select all objects again.
+func (w *workspace) requireReselect() {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	w.stale = true
+	w.mustReselect = true
 }
 
 // selectsByNamespaceLabels reports whether the labels of Namespaces decide about other objects.
@@ -307,10 +326,10 @@ func (w *workspace) selectsByNamespaceLabels() bool {
 	return w.placements != nil && w.placements.byNamespaceLabels
 }
 
-// closeIfEmpty closes the workspace unless it has objects.
+// closeIfEmpty closes the workspace unless it has objects, and reports whether it is closed.
 func (w *workspace) closeIfEmpty() bool {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	w.closed = w.closed || len(w.objects) == 0
+	w.closed = len(w.objects) == 0
 	return w.closed
 }

@@ -59,7 +59,7 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Field + ": " + e.Message }
 
-// Request is what an object asks for.
+// Request holds the customization annotations of an object.
 type Request struct {
 	// Expand is true if parameters in the object itself are to be expanded.
 	Expand bool
@@ -67,7 +67,7 @@ type Request struct {
 	Customizer types.NamespacedName
 }
 
-// RequestOf returns what an object asks for by its annotations. The error is an [*Error].
+// RequestOf parses the customization annotations of an object. The error is an [*Error].
 func RequestOf(object *unstructured.Unstructured) (Request, error) {
 	expand, _ := plan.Annotation(object, edgev2alpha1.AnnotationExpandParameters)
 	request := Request{Expand: expand == "true"}
@@ -95,7 +95,7 @@ func (r Request) IsZero() bool { return r == Request{} }
 func Customize(object *unstructured.Unstructured, request Request, customizer *edgev2alpha1.Customizer, parameters Parameters) (*unstructured.Unstructured, error) {
 	customized := object.DeepCopy()
 	annotations := customized.GetAnnotations()
-	// It repeats the object, and does not travel.
+	// kubectl's annotation repeats the object; copies never have it.
 	delete(annotations, corev1.LastAppliedConfigAnnotation)
 	customized.SetAnnotations(annotations)
 	e := &expander{parameters: parameters, growth: maxGrowth}

@@ -80,10 +80,10 @@ func (f *Fleet) requestsForWorkspace(_ context.Context, workspace *tenancyv1alph
 	}
 	f.lock.Lock()
 	defer f.lock.Unlock()
-	if f.moved[inventory] == nil {
-		f.moved[inventory] = map[types.UID]bool{}
+	if f.changedMailboxes[inventory] == nil {
+		f.changedMailboxes[inventory] = map[types.UID]bool{}
 	}
-	f.moved[inventory][syncTarget] = true
+	f.changedMailboxes[inventory][syncTarget] = true
 	return []mcreconcile.Request{inventoryrequest.For(multicluster.ClusterName(inventory))}
 }
 
@@ -142,10 +142,10 @@ func (f *Fleet) observe(ctx context.Context, name logicalcluster.Name, inventory
 func (f *Fleet) locate(ctx context.Context, inventory logicalcluster.Name, syncTargets []edgev2alpha1.SyncTarget) (map[types.UID]logicalcluster.Name, error) {
 	f.lock.Lock()
 	known := maps.Clone(f.located[inventory])
-	for syncTarget := range f.moved[inventory] {
+	for syncTarget := range f.changedMailboxes[inventory] {
 		delete(known, syncTarget)
 	}
-	delete(f.moved, inventory)
+	delete(f.changedMailboxes, inventory)
 	f.lock.Unlock()
 
 	mailboxes := make(map[types.UID]logicalcluster.Name, len(syncTargets))

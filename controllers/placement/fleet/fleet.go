@@ -41,9 +41,9 @@ import (
 // verifyTimeout is the timeout of one verification.
 const verifyTimeout = time.Minute
 
-// ErrBehind means that kcp itself shows another content of an inventory than the view. A change is on its way, whose
+// errBehind means that kcp itself shows another content of an inventory than the view. A change is on its way, whose
 // event updates the view; verify again after that.
-var ErrBehind = errors.New("the hub's view of the inventory workspace differs from kcp")
+var errBehind = errors.New("the hub's view of the inventory workspace differs from kcp")
 
 // Options are the dependencies of a [Fleet].
 type Options struct {
@@ -67,17 +67,17 @@ type Fleet struct {
 
 	// lock serializes changes of current, and guards the fields below.
 	lock sync.Mutex
-	// located are the known mailboxes of each inventory, by SyncTarget. moved are SyncTargets whose mailbox workspace
-	// changed since the last reconcile of the inventory.
-	located map[logicalcluster.Name]map[types.UID]logicalcluster.Name
-	moved   map[logicalcluster.Name]map[types.UID]bool
+	// located are the known mailboxes of each inventory, by SyncTarget. changedMailboxes are SyncTargets whose
+	// mailbox workspace changed since the last reconcile of the inventory.
+	located          map[logicalcluster.Name]map[types.UID]logicalcluster.Name
+	changedMailboxes map[logicalcluster.Name]map[types.UID]bool
 }
 
 // New returns a fleet without inventories. Call Register to fill it.
 func New(options Options) *Fleet {
 	fleet := &Fleet{
 		Options: options,
-		located: map[logicalcluster.Name]map[types.UID]logicalcluster.Name{}, moved: map[logicalcluster.Name]map[types.UID]bool{},
+		located: map[logicalcluster.Name]map[types.UID]logicalcluster.Name{}, changedMailboxes: map[logicalcluster.Name]map[types.UID]bool{},
 	}
 	fleet.current.Store(NewSnapshot())
 	return fleet
@@ -91,7 +91,7 @@ func (f *Fleet) Changes() *topic.Topic[logicalcluster.Name] { return &f.changes 
 
 // Verify reads the Locations and SyncTargets of an inventory from kcp itself, after it has checked that the workspace is
 // bound and not being deleted. If kcp shows what the view shows, the inventory is Verified from the next snapshot on, until
-// its view changes. The error is [ErrBehind] if kcp shows something else. Concurrent calls for an inventory share one
+// its view changes. The error is errBehind if kcp shows something else. Concurrent calls for an inventory share one
 // verification, and a verified inventory costs nothing.
 func (f *Fleet) Verify(ctx context.Context, inventory logicalcluster.Name) error {
 	if known := f.Snapshot().Inventory(inventory); known != nil && known.Verified {
@@ -146,7 +146,7 @@ func (f *Fleet) markVerified(read *Inventory) error {
 	snapshot := f.Snapshot()
 	known := snapshot.Inventory(read.Name)
 	if !known.equal(read) {
-		return ErrBehind
+		return errBehind
 	}
 	verified := *known
 	verified.Verified = true
@@ -171,7 +171,7 @@ func (f *Fleet) set(view *Inventory) {
 func (f *Fleet) remove(name logicalcluster.Name) {
 	f.lock.Lock()
 	delete(f.located, name)
-	delete(f.moved, name)
+	delete(f.changedMailboxes, name)
 	snapshot := f.Snapshot()
 	known := snapshot.Inventory(name)
 	if known != nil {

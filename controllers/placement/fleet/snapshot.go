@@ -98,7 +98,7 @@ type Snapshot struct {
 	mailboxes map[logicalcluster.Name]*SyncTarget
 }
 
-// NewSnapshot returns a snapshot of the given inventories, for tests of other packages.
+// NewSnapshot returns a snapshot of the given inventories.
 func NewSnapshot(inventories ...*Inventory) *Snapshot {
 	snapshot := &Snapshot{inventories: map[logicalcluster.Name]*Inventory{}}
 	for _, inventory := range inventories {
@@ -136,10 +136,7 @@ func (s *Snapshot) IsVerified(mailbox logicalcluster.Name) bool {
 
 // with returns a snapshot in which an inventory is replaced. A nil inventory removes the one of that name.
 func (s *Snapshot) with(name logicalcluster.Name, inventory *Inventory) *Snapshot {
-	changed := &Snapshot{inventories: maps.Clone(s.inventories), mailboxes: s.mailboxes}
-	if changed.inventories == nil {
-		changed.inventories = map[logicalcluster.Name]*Inventory{}
-	}
+	changed := &Snapshot{inventories: maps.Clone(s.inventories)}
 	if inventory == nil {
 		delete(changed.inventories, name)
 	} else {

@@ -49,7 +49,7 @@ func newLocation(inventory logicalcluster.Name, object *edgev2alpha1.Location) L
 }
 
 // readInventory reads an inventory from kcp itself. The mailboxes are those of the known view, since kcp's inventory
-// workspaces do not tell them. It fails with [ErrBehind] as soon as kcp shows more objects than the known view.
+// workspaces do not tell them. It fails with errBehind as soon as kcp shows more objects than the known view.
 func readInventory(ctx context.Context, reader *inventories.Reader, known *Inventory) (*Inventory, error) {
 	mailboxes := map[types.UID]logicalcluster.Name{}
 	for i := range known.SyncTargets {
@@ -63,7 +63,7 @@ func readInventory(ctx context.Context, reader *inventories.Reader, known *Inven
 		syncTarget := newSyncTarget(known.Name, object)
 		syncTarget.Mailbox = mailboxes[syncTarget.UID]
 		if read.SyncTargets = append(read.SyncTargets, syncTarget); len(read.SyncTargets) > len(known.SyncTargets) {
-			return nil, fmt.Errorf("kcp has more SyncTargets: %w", ErrBehind)
+			return nil, fmt.Errorf("kcp has more SyncTargets: %w", errBehind)
 		}
 	}
 	for object, err := range reader.Locations(ctx) {
@@ -71,7 +71,7 @@ func readInventory(ctx context.Context, reader *inventories.Reader, known *Inven
 			return nil, err
 		}
 		if read.Locations = append(read.Locations, newLocation(known.Name, object)); len(read.Locations) > len(known.Locations) {
-			return nil, fmt.Errorf("kcp has more Locations: %w", ErrBehind)
+			return nil, fmt.Errorf("kcp has more Locations: %w", errBehind)
 		}
 	}
 	return read.sorted(), nil

@@ -36,12 +36,8 @@ const (
 	MaxCount = 5
 )
 
-// TooLargeError means that the objects of a placement are too large for a PlacementRevision.
-type TooLargeError struct{}
-
-func (*TooLargeError) Error() string {
-	return fmt.Sprintf("the objects have more than %d bytes together, so no PlacementRevision keeps them", MaxBytes)
-}
+// ErrTooLarge means that the objects of a placement are too large for a PlacementRevision.
+var ErrTooLarge = fmt.Errorf("the objects have more than %d bytes together, so no PlacementRevision keeps them", MaxBytes)
 
 // Keeps reports whether PlacementRevisions keep the objects of a resource. Whoever may read PlacementRevisions may not be one who may
 // read Secrets.
@@ -67,7 +63,7 @@ func Content(object *unstructured.Unstructured) *unstructured.Unstructured {
 	return content
 }
 
-// Encode returns the objects of a PlacementRevision. The error is a [TooLargeError] if they are too large.
+// Encode returns the objects of a PlacementRevision. The error is [ErrTooLarge] if they are too large.
 func Encode(contents []*unstructured.Unstructured) ([]runtime.RawExtension, error) {
 	encoded, size := make([]runtime.RawExtension, 0, len(contents)), 0
 	for _, content := range contents {
@@ -76,7 +72,7 @@ func Encode(contents []*unstructured.Unstructured) ([]runtime.RawExtension, erro
 			return nil, err
 		}
 		if size += len(raw); size > MaxBytes {
-			return nil, &TooLargeError{}
+			return nil, ErrTooLarge
 		}
 		encoded = append(encoded, runtime.RawExtension{Raw: raw})
 	}

@@ -104,7 +104,7 @@ func TestEncode(t *testing.T) {
 	}
 	content.SetAnnotations(map[string]string{"long": strings.Repeat("x", revision.MaxBytes/2)})
 	_, err = revision.Encode([]*unstructured.Unstructured{content, content})
-	if tooLarge := new(revision.TooLargeError); !errors.As(err, &tooLarge) {
+	if !errors.Is(err, revision.ErrTooLarge) {
 		t.Errorf("%v", err)
 	}
 }

@@ -100,7 +100,7 @@ func (s *Strategy) Decide(destinations []Destination, now time.Time) (Decision, 
 	for _, of := range s.firstGroup(admitted, groups) {
 		decision.Admitted.Insert(of.SyncTarget)
 	}
-	// They have begun, and may come to an end.
+	// A destination that timed out has begun; it stays admitted so that it can finish.
 	decision.Admitted = decision.Admitted.Union(decision.TimedOut)
 	if s.Paused {
 		decision.Admitted = sets.New[types.UID]()
@@ -165,8 +165,8 @@ func (s *Strategy) groupsOf(destinations []Destination) groups {
 	return all
 }
 
-// firstGroup drops the waiting destinations of all groups but the first that is not done. The handler takes failures that have timed
-// out for two, and so may admit two groups at the same time.
+// firstGroup drops the waiting destinations of all groups but the first that is not done. The handler subtracts timed-out failures from the
+// destinations under way, although they are not among them. So it may admit two groups at once.
 func (s *Strategy) firstGroup(admitted []*Destination, all groups) []*Destination {
 	if s.strategy.Type != clusterv1alpha1.ProgressivePerGroup {
 		return admitted

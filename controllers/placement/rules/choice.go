@@ -64,8 +64,8 @@ type Chooser struct {
 	Placement types.UID
 	// Previous are the matching SyncTargets that are chosen now.
 	Previous map[types.UID]bool
-	// Missing are the chosen SyncTargets that do not match any more, without a proof, by the time since when. They may come back
-	// and keep their places as those do that are not Ready.
+	// Missing are chosen SyncTargets that stopped matching without proof, with the time since when. They keep their places for the
+	// toleration.
 	Missing map[types.UID]time.Time
 	// Readiness says which SyncTargets are Ready. One of which that is not known is not chosen anew, and stays if it is chosen.
 	Readiness *readiness.Registry

@@ -117,7 +117,7 @@ func (p *Placement) SelectsSyncTarget(inventory *fleet.Inventory, syncTarget *fl
 
 // locationsOf returns the Locations of an inventory that the placement selects and its workspace may use, sorted by name.
 func (p *Placement) locationsOf(inventory *fleet.Inventory, workspace Workspace, inventories []logicalcluster.Name) (selected []*fleet.Location) {
-	if len(p.Inventories) > 0 && !slices.Contains(inventories, inventory.Name) {
+	if len(p.InventoryPaths) > 0 && !slices.Contains(inventories, inventory.Name) {
 		return nil
 	}
 	for i := range inventory.Locations {

@@ -23,19 +23,19 @@ import (
 	"k8s.io/apimachinery/pkg/selection"
 )
 
-// maxFiled bounds the entries of an index, and so its memory: users write the lists of names. Further tests are tried for each object.
-const maxFiled = 65_536
+// maxEntries bounds the entries of an index, and so its memory: users write the lists of names. Further tests are tried for each object.
+const maxEntries = 65_536
 
-// Index finds the placements that select an object without trying each of them. It files every test of a placement under a property
-// that each object must have that the test matches: the first of a name, a label, a namespace and a resource that the test has. It is
+// Index finds the placements that select an object without trying each of them. Each test is indexed under the first of names, labels,
+// namespaces and resources that it restricts. An object can match only tests under its own values, and unindexed ones. The index is
 // immutable. The zero Index has no placements.
 type Index struct {
 	placements []*Placement
-	// The positions of placements, by the property of their tests. others have a test without any.
+	// The positions of placements, by the property of their tests. unindexed have a test without any.
 	byName, byNamespace, byResource map[string][]int
 	byLabel                         map[string]map[string][]int
-	others                          []int
-	filed                           int
+	unindexed                       []int
+	entries                         int
 }
 
 // NewIndex returns an index of some placements.
@@ -46,17 +46,17 @@ func NewIndex(placements []*Placement) *Index {
 	}
 	for position, placement := range placements {
 		for i := range placement.tests {
-			index.file(&placement.tests[i], position)
+			index.insert(&placement.tests[i], position)
 		}
 	}
 	return index
 }
 
-func (x *Index) file(t *test, position int) {
+func (x *Index) insert(t *test, position int) {
 	required, hasLabels := requiredLabels(t.labels)
 	switch {
-	case x.filed >= maxFiled:
-		x.others = append(x.others, position)
+	case x.entries >= maxEntries:
+		x.unindexed = append(x.unindexed, position)
 	case len(t.names) > 0:
 		x.addTo(x.byName, t.names, position)
 	case hasLabels:
@@ -71,14 +71,14 @@ func (x *Index) file(t *test, position int) {
 	case len(t.resources) > 0:
 		x.addTo(x.byResource, t.resources, position)
 	default:
-		x.others = append(x.others, position)
+		x.unindexed = append(x.unindexed, position)
 	}
 }
 
-func (x *Index) addTo(filed map[string][]int, values set, position int) {
-	x.filed += len(values)
+func (x *Index) addTo(index map[string][]int, values set, position int) {
+	x.entries += len(values)
 	for value := range values {
-		filed[value] = append(filed[value], position)
+		index[value] = append(index[value], position)
 	}
 }
 
@@ -104,10 +104,10 @@ func requiredLabels(selectors []labels.Selector) (required map[string]set, ok bo
 	return required, len(required) > 0
 }
 
-// Selecting returns the positions of the placements that select an object, in ascending order; known is false if unknown labels of its
+// PlacementsFor returns the positions of the placements that select an object, in ascending order; known is false if unknown labels of its
 // Namespace could add others.
-func (x *Index) Selecting(object *Object) (selected []int, known bool) {
-	candidates := slices.Concat(x.byName[object.Name], x.byNamespace[object.Namespace], x.byResource[object.Resource], x.others)
+func (x *Index) PlacementsFor(object *Object) (selected []int, known bool) {
+	candidates := slices.Concat(x.byName[object.Name], x.byNamespace[object.Namespace], x.byResource[object.Resource], x.unindexed)
 	for key, byValue := range x.byLabel {
 		if object.Labels.Has(key) {
 			candidates = append(candidates, byValue[object.Labels.Get(key)]...)

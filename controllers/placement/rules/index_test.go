@@ -55,7 +55,7 @@ func TestIndex(t *testing.T) {
 				}
 				wantKnown = wantKnown && decided
 			}
-			if got, known := index.Selecting(object); !slices.Equal(got, want) || known != wantKnown {
+			if got, known := index.PlacementsFor(object); !slices.Equal(got, want) || known != wantKnown {
 				t.Fatalf("%+v: got %v, known %t, want %v, known %t", object, got, known, want, wantKnown)
 			}
 			if len(want) > 0 {
@@ -85,7 +85,7 @@ func TestLargeIndex(t *testing.T) {
 	index := rules.NewIndex(placements)
 	for _, position := range []int{0, 63, 64, 69} {
 		object := &rules.Object{Resource: "configmaps", Namespace: "shop", Name: fmt.Sprintf("p%d-7", position), Labels: labels.Set{}}
-		if got, known := index.Selecting(object); !known || !slices.Equal(got, []int{position}) {
+		if got, known := index.PlacementsFor(object); !known || !slices.Equal(got, []int{position}) {
 			t.Errorf("%s: %v", object.Name, got)
 		}
 	}
@@ -141,8 +141,8 @@ func randomObject(random *rand.Rand) *rules.Object {
 	return object
 }
 
-// BenchmarkSelecting finds the placement of an object among many.
-func BenchmarkSelecting(b *testing.B) {
+// BenchmarkPlacementsFor finds the placement of an object among many.
+func BenchmarkPlacementsFor(b *testing.B) {
 	for _, count := range []int{10, 1000} {
 		b.Run(fmt.Sprint(count), func(b *testing.B) {
 			placements := make([]*rules.Placement, count)
@@ -157,7 +157,7 @@ func BenchmarkSelecting(b *testing.B) {
 			}
 			index, object := rules.NewIndex(placements), &rules.Object{Resource: "deployments", Name: "web", Namespace: "prod", Labels: labels.Set{"app": "3"}}
 			for b.Loop() {
-				if selected, _ := index.Selecting(object); len(selected) != 1 {
+				if selected, _ := index.PlacementsFor(object); len(selected) != 1 {
 					b.Fatal(selected)
 				}
 			}

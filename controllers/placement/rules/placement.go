@@ -39,12 +39,12 @@ type Placement struct {
 	Name       string
 	UID        types.UID
 	Generation int64
-	// Inventories are the paths of the workspaces whose Locations count; none for all.
-	Inventories []string
+	// InventoryPaths are the paths of the workspaces whose Locations count; none for all.
+	InventoryPaths []string
 	// Upsync selects objects of the destinations for upsync.
 	Upsync []edgev2alpha1.UpsyncSet
-	// Policy says what happens to copies that are withdrawn.
-	Policy ownership.Policy
+	// DeletionPolicy says what happens to copies that are withdrawn.
+	DeletionPolicy ownership.Policy
 	// Choice restricts the destinations to some of the matching SyncTargets; nil uses all.
 	Choice *Choice
 	// Rollout says which destinations get a change next; nil if all do at once.
@@ -88,12 +88,12 @@ func Compile(placement *edgev2alpha1.EdgePlacement) (*Placement, error) {
 	spec := &placement.Spec
 	compiled := &Placement{
 		Name: placement.Name, UID: placement.UID, Generation: placement.Generation, created: placement.CreationTimestamp.Time,
-		Inventories: spec.InventoryWorkspaces, Upsync: spec.Upsync, Policy: ownership.PolicyDelete,
+		InventoryPaths: spec.InventoryWorkspaces, Upsync: spec.Upsync, DeletionPolicy: ownership.PolicyDelete,
 		Choice:          newChoice(spec),
 		SingletonStatus: spec.WantSingletonReportedState, AggregateStatus: spec.AggregateStatus,
 	}
 	if spec.DeletionPolicy == edgev2alpha1.DeletionPolicyOrphan {
-		compiled.Policy = ownership.PolicyOrphan
+		compiled.DeletionPolicy = ownership.PolicyOrphan
 	}
 	var err error
 	if compiled.Rollout, err = rollout.New(spec); err != nil {
@@ -200,6 +200,3 @@ func (p *Placement) SelectsByNamespaceLabels() bool {
 func (p *Placement) SelectsByLabels() bool {
 	return slices.ContainsFunc(p.tests, func(t test) bool { return len(t.labels) > 0 })
 }
-
-// SelectsNothing reports whether the placement has no test at all.
-func (p *Placement) SelectsNothing() bool { return len(p.tests) == 0 }

@@ -132,10 +132,10 @@ func TestCompileNamesTheField(t *testing.T) {
 
 func TestCompileReadsTheRest(t *testing.T) {
 	placement := compile(t, edgev2alpha1.EdgePlacementSpec{WantSingletonReportedState: true, DeletionPolicy: edgev2alpha1.DeletionPolicyOrphan})
-	if placement.Policy != ownership.PolicyOrphan || !placement.SingletonStatus || !placement.SelectsNothing() {
+	if placement.DeletionPolicy != ownership.PolicyOrphan || !placement.SingletonStatus {
 		t.Errorf("%+v", placement)
 	}
-	if compile(t, edgev2alpha1.EdgePlacementSpec{}).Policy != ownership.PolicyDelete {
+	if compile(t, edgev2alpha1.EdgePlacementSpec{}).DeletionPolicy != ownership.PolicyDelete {
 		t.Error("a placement without a policy does not delete")
 	}
 }

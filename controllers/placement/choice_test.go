@@ -35,18 +35,18 @@ func TestSealedChoice(t *testing.T) {
 	}
 	w := workspaceOf("key", "team")
 	slice := &edgev2alpha1.SinglePlacementSlice{Destinations: []edgev2alpha1.SinglePlacement{{Cluster: "one", SyncTargetUID: "a"}, {Cluster: "two", SyncTargetUID: "b"}}}
-	slice.Annotations = map[string]string{ownership.ChoiceAnnotation: w.sealChoice("placement", slice.Destinations)}
-	if got := w.sealedChoice("placement", slice); !maps.Equal(got, chosenTargets{"a": {inventory: "one"}, "b": {inventory: "two"}}) {
+	slice.Annotations = map[string]string{ownership.ChoiceAnnotation: w.choiceSeal("placement", slice.Destinations)}
+	if got := w.verifiedChoice("placement", slice); !maps.Equal(got, chosenTargets{"a": {inventory: "one"}, "b": {inventory: "two"}}) {
 		t.Errorf("got %v", got)
 	}
 	forged, unsealed := slice.DeepCopy(), slice.DeepCopy()
 	forged.Destinations[0].SyncTargetUID, unsealed.Annotations = "c", nil
 	for name, got := range map[string]chosenTargets{
-		"another placement": w.sealedChoice("other", slice),
-		"another workspace": workspaceOf("key", "other").sealedChoice("placement", slice),
-		"another key":       workspaceOf("forged", "team").sealedChoice("placement", slice),
-		"another choice":    w.sealedChoice("placement", forged),
-		"no seal":           w.sealedChoice("placement", unsealed),
+		"another placement": w.verifiedChoice("other", slice),
+		"another workspace": workspaceOf("key", "other").verifiedChoice("placement", slice),
+		"another key":       workspaceOf("forged", "team").verifiedChoice("placement", slice),
+		"another choice":    w.verifiedChoice("placement", forged),
+		"no seal":           w.verifiedChoice("placement", unsealed),
 	} {
 		if got != nil {
 			t.Errorf("%s: %v", name, got)
@@ -57,11 +57,11 @@ func TestSealedChoice(t *testing.T) {
 // A placement that takes some of many clusters has chosen all of them when it took all before.
 func TestFormerChoice(t *testing.T) {
 	took := outcome{resolution: rules.Resolution{Destinations: []rules.Destination{{SyncTarget: fleet.SyncTarget{UID: "a", Inventory: "one"}}}}}
-	if got := took.choice(); !maps.Equal(got, chosenTargets{"a": {inventory: "one"}}) {
+	if got := took.chosenOrAll(); !maps.Equal(got, chosenTargets{"a": {inventory: "one"}}) {
 		t.Errorf("all: %v", got)
 	}
 	took.chosen = chosenTargets{"b": {inventory: "two"}}
-	if got := took.choice(); !maps.Equal(got, took.chosen) {
+	if got := took.chosenOrAll(); !maps.Equal(got, took.chosen) {
 		t.Errorf("some: %v", got)
 	}
 }
@@ -69,7 +69,7 @@ func TestFormerChoice(t *testing.T) {
 // The old copy stays until the new one is on its cluster. If the hub itself has chosen the new place, it stays as well while the new one
 // fails.
 func TestMoving(t *testing.T) {
-	inSync := &pair{desired: true, placed: true, progress: &copyProgress{synced: true}}
+	inSync := &pair{desired: true, placed: true, syncState: &copySyncState{synced: true}}
 	away := &pair{desired: true, placed: true}
 	if (&object{pairs: map[logicalcluster.Name]*pair{"m": inSync, "away": away}}).isMoving() {
 		t.Error("one of several clusters that is away keeps the old copy")
@@ -79,11 +79,11 @@ func TestMoving(t *testing.T) {
 		chosen, allOver bool
 	}{
 		"on its way":    {pair{desired: true}, true, true},
-		"failing":       {pair{desired: true, failure: &Failure{Reason: ReasonConflict}}, true, false},
+		"failing":       {pair{desired: true, failure: &failure{Reason: ReasonConflict}}, true, false},
 		"untried":       {pair{desired: true, placed: true}, true, true},
-		"not in sync":   {pair{desired: true, placed: true, progress: &copyProgress{}}, true, true},
-		"refused":       {pair{desired: true, placed: true, progress: &copyProgress{failure: &Failure{Reason: ReasonConflict}}}, true, false},
-		"in sync":       {pair{desired: true, placed: true, progress: &copyProgress{synced: true}}, false, false},
+		"not in sync":   {pair{desired: true, placed: true, syncState: &copySyncState{}}, true, true},
+		"refused":       {pair{desired: true, placed: true, syncState: &copySyncState{failure: &failure{Reason: ReasonConflict}}}, true, false},
+		"in sync":       {pair{desired: true, placed: true, syncState: &copySyncState{synced: true}}, false, false},
 		"waiting":       {pair{desired: true, hasCopy: true, waiting: true}, false, false},
 		"waiting, new":  {pair{desired: true, waiting: true}, true, true},
 		"not desired":   {pair{hasCopy: true}, false, false},

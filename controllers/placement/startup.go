@@ -23,23 +23,23 @@ import (
 )
 
 const (
-	// fleetSeenTimeout is how long after the start the hub waits for all SyncTargets of the previous leader.
-	fleetSeenTimeout = 2 * time.Minute
-	// fleetSeenPoll is the time between two looks at the view meanwhile.
-	fleetSeenPoll = 500 * time.Millisecond
+	// startupGrace is how long after the start the hub waits for the SyncTargets and the copies of the previous leader.
+	startupGrace = 2 * time.Minute
+	// startupPoll is the time between two checks meanwhile.
+	startupPoll = 500 * time.Millisecond
 )
 
-// mayBeStarting reports whether sync controllers may not have tried the copies of the previous leader yet.
-func (c *Controller) mayBeStarting() bool {
+// inStartupGrace reports whether the hub started less than startupGrace ago: until then, sync controllers may not have tried every copy.
+func (c *Controller) inStartupGrace() bool {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	return c.startedAt.IsZero() || c.Clock.Since(c.startedAt) <= fleetSeenTimeout
+	return c.startedAt.IsZero() || c.Clock.Since(c.startedAt) <= startupGrace
 }
 
-// isFleetSeen reports whether the view of the inventories has all SyncTargets that the previous leader knew. Before, a destination
-// may be missing only because the hub has not seen its inventory yet, and no status must say so.
-func (c *Controller) isFleetSeen() bool {
-	if c.fleetSeen.Load() {
+// isFleetSynced reports whether the view of the inventories has all SyncTargets that the previous leader knew. Before, a destination
+// may be missing only because the hub has not read its inventory yet, and no status must say so.
+func (c *Controller) isFleetSynced() bool {
+	if c.fleetSynced.Load() {
 		return true
 	}
 	known, loaded := c.KnownSyncTargets()
@@ -57,8 +57,8 @@ func (c *Controller) isFleetSeen() bool {
 	}
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	if len(missing) == 0 || !c.startedAt.IsZero() && c.Clock.Since(c.startedAt) > fleetSeenTimeout {
-		c.fleetSeen.Store(true)
+	if len(missing) == 0 || !c.startedAt.IsZero() && c.Clock.Since(c.startedAt) > startupGrace {
+		c.fleetSynced.Store(true)
 	}
-	return c.fleetSeen.Load()
+	return c.fleetSynced.Load()
 }

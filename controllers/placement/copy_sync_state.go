@@ -32,12 +32,12 @@ type SyncStates interface {
 	ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.Version) (state objectsync.ObjectState, known bool)
 }
 
-// copyProgress is how far the sync of one copy with its cluster has come. It is as the hub has seen it last: while the cluster is away,
-// it stays.
-type copyProgress struct {
+// copySyncState is how far the sync of one copy with its cluster has come. It is that of the last pass: while the cluster is away, it
+// stays.
+type copySyncState struct {
 	// synced is true if the cluster has the content of the copy. failure is why it has not; nil while it may come to have it.
 	synced  bool
-	failure *Failure
+	failure *failure
 	// health is that of the object on the cluster, if synced.
 	health health.Health
 }
@@ -45,53 +45,53 @@ type copyProgress struct {
 // onObjectState enqueues the pair of a copy whose sync with its cluster has come further.
 func (c *Controller) onObjectState(ref objectsync.ObjectRef) {
 	inMailbox, _ := c.Mailboxes.Get(ref.Resource, ref.Mailbox, ref.Key)
-	cluster, ok := mailboxObserver{c}.sourceOf(inMailbox)
+	cluster, ok := c.workspaceOf(inMailbox)
 	if !ok {
 		return
 	}
-	if w := c.existing(cluster); w != nil {
-		w.add(pairKey{objectKey{ref.Resource, ref.Key}, ref.Mailbox}.task())
+	if w := c.findWorkspace(cluster); w != nil {
+		w.enqueue(pairKey{objectKey{ref.Resource, ref.Key}, ref.Mailbox}.task())
 	}
 }
 
-// observeProgress returns how far the sync of a placed copy has come; nil while nobody has tried it.
-func (c *Controller) observeProgress(key pairKey, s *pairSnapshot, decision plan.Decision) *copyProgress {
+// observeSyncState returns how far the sync of a placed copy has come; nil while nobody has tried it.
+func (c *Controller) observeSyncState(key pairKey, s *pairSnapshot, decision plan.Decision) *copySyncState {
 	if c.Sync == nil {
 		return nil
 	}
-	state, known := c.Sync.ObjectState(s.syncTarget.UID, key.resource.GroupResource(), key.key, objectsync.VersionOf(s.Source))
+	state, known := c.Sync.ObjectState(s.syncTarget.UID, key.resource.GroupResource(), key.name, objectsync.VersionOf(s.Source))
 	if !known {
 		return nil
 	}
-	// The sync controller has not seen a copy that this pass has written.
+	// The sync controller does not have a copy yet that this pass has written.
 	state.Synced = state.Synced && !decision.Action.Writes()
-	return newCopyProgress(state)
+	return newCopySyncState(state)
 }
 
-// newCopyProgress returns the progress of the present version of a copy.
-func newCopyProgress(state objectsync.ObjectState) *copyProgress {
+// newCopySyncState returns the state of the present version of a copy.
+func newCopySyncState(state objectsync.ObjectState) *copySyncState {
 	switch {
 	case state.Excluded:
-		return &copyProgress{failure: &Failure{ReasonExcludedByUpsync, "spec.upsync of a placement, or a config of the mailbox, selects the object of this name on the cluster for upsync, which takes precedence"}}
+		return &copySyncState{failure: &failure{ReasonExcludedByUpsync, "spec.upsync of a placement, or a config of the mailbox, selects the object of this name on the cluster for upsync, which takes precedence"}}
 	case state.Failure != nil && state.Failure.Reason == objectsync.ReasonConflict:
 		// The message of the sync controller may name the objects of others.
-		return &copyProgress{failure: &Failure{ReasonConflict, "the cluster has an object of this name that this placement did not make: delete it there, or choose another name"}}
+		return &copySyncState{failure: &failure{ReasonConflict, "the cluster has an object of this name that this placement did not make: delete it there, or choose another name"}}
 	case state.Failure != nil:
-		return &copyProgress{failure: &Failure{state.Failure.Reason, events.Truncate(state.Failure.Message)}}
+		return &copySyncState{failure: &failure{state.Failure.Reason, events.Truncate(state.Failure.Message)}}
 	case state.Synced:
-		return &copyProgress{synced: true, health: state.Health}
+		return &copySyncState{synced: true, health: state.Health}
 	default:
-		return &copyProgress{}
+		return &copySyncState{}
 	}
 }
 
 // hasArrived reports whether the cluster has the content of the copy or, unless it must, cannot have it.
-func (p *copyProgress) hasArrived(mustSucceed bool) bool {
+func (p *copySyncState) hasArrived(mustSucceed bool) bool {
 	return p != nil && (p.synced || p.failure != nil && !mustSucceed)
 }
 
 // equal reports whether two states are the same to users.
-func (p *copyProgress) equal(other *copyProgress) bool {
+func (p *copySyncState) equal(other *copySyncState) bool {
 	if p == nil || other == nil {
 		return p == other
 	}

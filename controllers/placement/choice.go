@@ -36,23 +36,22 @@ import (
 // chosenTargets are the SyncTargets that a placement has chosen, by UID.
 type chosenTargets map[types.UID]chosenTarget
 
-// chosenTarget is a chosen SyncTarget.
 type chosenTarget struct {
 	inventory logicalcluster.Name
 	// missingSince is since when it does not match any more, while that is not proven; zero if it matches.
 	missingSince time.Time
 }
 
-// chooseNumber restricts the resolution of a placement to the SyncTargets that it chooses. next is to contain the placement.
-func (w *workspace) chooseNumber(ctx context.Context, one *placementInForce, next *placements, result *outcome) {
+// applyChoice restricts the resolution of a placement to the SyncTargets that it chooses. next is to contain the placement.
+func (w *workspace) applyChoice(ctx context.Context, one *placementInForce, next *placements, result *outcome) {
 	if one.Choice == nil {
 		return
 	}
-	result.wanted, next.choosing = one.Choice, true
-	before, matching := w.formerOutcome(one.UID, one.Name), result.resolution.Destinations
-	former := before.choice()
-	if !next.fleetSeen {
-		// Nothing is chosen anew or given up before the hub has seen all inventories.
+	result.choice, next.choosing = one.Choice, true
+	before, matching := w.outcomeBefore(one.UID, one.Name), result.resolution.Destinations
+	former := before.chosenOrAll()
+	if !next.fleetSynced {
+		// Nothing is chosen anew or given up before the hub has read all inventories.
 		result.chosen = former
 		result.resolution.Destinations = slices.DeleteFunc(matching, func(destination rules.Destination) bool {
 			_, ok := former[destination.UID]
@@ -75,22 +74,15 @@ func (w *workspace) chooseNumber(ctx context.Context, one *placementInForce, nex
 	for _, missing := range chosen.Missing {
 		result.chosen[missing] = chosenTarget{former[missing].inventory, chooser.Missing[missing]}
 		// kcp may not have answered; then no event follows.
-		next.recheck(chooser.Now.Add(pathRetryDelay))
+		next.resolveBy(chooser.Now.Add(pathRetryDelay))
 	}
 	if !chosen.RecheckAt.IsZero() {
-		next.recheck(chosen.RecheckAt)
+		next.resolveBy(chosen.RecheckAt)
 	}
 }
 
-// recheck has the placements resolved again at a time, without an event.
-func (p *placements) recheck(at time.Time) {
-	if p.recheckAt.IsZero() || at.Before(p.recheckAt) {
-		p.recheckAt = at
-	}
-}
-
-// missingTargets returns the formerly chosen SyncTargets that do not match any more, unless kcp itself shows that they do not. The
-// paths that the placement depends on may be unresolved, which proves nothing.
+// missingTargets returns the chosen SyncTargets that the view no longer matches, while kcp has not confirmed it, with the time since when.
+// Unresolved paths (resolved is false) prove nothing.
 func (w *workspace) missingTargets(ctx context.Context, one *placementInForce, former chosenTargets, matching []rules.Destination, resolved bool) map[types.UID]time.Time {
 	missing := map[types.UID]time.Time{}
 	for syncTarget, target := range former {
@@ -124,8 +116,8 @@ func (w *workspace) isProvenUnmatched(ctx context.Context, one *placementInForce
 	return !matches && !found.LabelsUnknown
 }
 
-// formerOutcome returns the outcome of a placement that is in force. After a start it has only the choice, from the slice.
-func (w *workspace) formerOutcome(placement types.UID, name string) outcome {
+// outcomeBefore returns the outcome of a placement before this resolve. After a start it has only the choice, from the slice.
+func (w *workspace) outcomeBefore(placement types.UID, name string) outcome {
 	w.lock.Lock()
 	inForce := w.placements
 	w.lock.Unlock()
@@ -138,14 +130,14 @@ func (w *workspace) formerOutcome(placement types.UID, name string) outcome {
 	for _, object := range listed {
 		var slice edgev2alpha1.SinglePlacementSlice
 		if object.GetName() == name && runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &slice) == nil {
-			return outcome{chosen: w.sealedChoice(placement, &slice)}
+			return outcome{chosen: w.verifiedChoice(placement, &slice)}
 		}
 	}
 	return outcome{}
 }
 
-// choice returns the SyncTargets that the placement has chosen: all destinations if it took all.
-func (o *outcome) choice() chosenTargets {
+// chosenOrAll returns the SyncTargets that the placement has chosen: all destinations if it took all.
+func (o *outcome) chosenOrAll() chosenTargets {
 	if o.chosen != nil {
 		return o.chosen
 	}
@@ -156,8 +148,8 @@ func (o *outcome) choice() chosenTargets {
 	return chosen
 }
 
-// hidesChosen reports whether a chosen SyncTarget does not match now, and that is not proven.
-func (o *outcome) hidesChosen() bool {
+// hasMissingTarget reports whether a chosen SyncTarget does not match now, and that is not proven.
+func (o *outcome) hasMissingTarget() bool {
 	for _, target := range o.chosen {
 		if !target.missingSince.IsZero() {
 			return true
@@ -166,13 +158,13 @@ func (o *outcome) hidesChosen() bool {
 	return false
 }
 
-// sealChoice returns the value of [ownership.ChoiceAnnotation] for the destinations of a placement.
-func (w *workspace) sealChoice(placement types.UID, destinations []edgev2alpha1.SinglePlacement) string {
+// choiceSeal returns the value of [ownership.ChoiceAnnotation] for the destinations of a placement.
+func (w *workspace) choiceSeal(placement types.UID, destinations []edgev2alpha1.SinglePlacement) string {
 	return w.Sealer.SealText(w.choicePurpose(placement), choiceText(destinations))
 }
 
-// sealedChoice returns the destinations in a slice; none if this hub did not choose them for this placement.
-func (w *workspace) sealedChoice(placement types.UID, slice *edgev2alpha1.SinglePlacementSlice) chosenTargets {
+// verifiedChoice returns the destinations in a slice; none if this hub did not choose them for this placement.
+func (w *workspace) verifiedChoice(placement types.UID, slice *edgev2alpha1.SinglePlacementSlice) chosenTargets {
 	if !w.Sealer.VerifyText(slice.Annotations[ownership.ChoiceAnnotation], w.choicePurpose(placement), choiceText(slice.Destinations)) {
 		return nil
 	}
