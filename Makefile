@@ -130,8 +130,8 @@ clean-all: clean ## Remove the tools too
 
 ##@ Test
 
-# golangci-lint vets the code, see lint.
-unit_tests = go test -race -vet=off $(if $(quick),-short) -p $(UNIT_PROCS) -timeout $(UNIT_TIMEOUT) $(if $(quick),$(QUICK_PACKAGES),$(UNIT_PACKAGES))
+# golangci-lint vets the code, see lint. Tests that run in parallel wait for servers, so there are more of them than processors.
+unit_tests = go test -race -vet=off $(if $(quick),-short) -p $(UNIT_PROCS) -parallel 4 -timeout $(UNIT_TIMEOUT) $(if $(quick),$(QUICK_PACKAGES),$(UNIT_PACKAGES))
 e2e_tests = go run github.com/onsi/ginkgo/v2/ginkgo -v -race -timeout=$(E2E_TIMEOUT) -procs=$(E2E_PROCS) -randomize-all $(if $(quick),-label-filter='!thorough') -focus='$(FOCUS)' ./test/e2e
 
 # One after the other: both together keep the processors so busy that waits time out, and take no less time.

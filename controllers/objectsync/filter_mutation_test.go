@@ -29,6 +29,7 @@ import (
 )
 
 func TestFilterByNamespaces(t *testing.T) {
+	t.Parallel()
 	h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, "filter: {namespace: {matchLabels: {team: a}}}")}, configMapsTravel)
 	team := func(name string) {
 		h.put(namespaces, "{apiVersion: v1, kind: Namespace, metadata: {name: "+h.namespace+", labels: {team: "+name+"}}}")
@@ -53,6 +54,7 @@ func TestFilterByNamespaces(t *testing.T) {
 
 // An object that does not pass any more goes; one of which that cannot be told stays, and says why.
 func TestFilterByContent(t *testing.T) {
+	t.Parallel()
 	h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, "filter: {resource: {matchLabels: {go: down}}, cel: \"self.data.flag == 'yes'\"}")}, configMapsTravel)
 	box := func(name, label, data string) {
 		h.put(configMapsV1, "{apiVersion: v1, kind: ConfigMap, metadata: {name: "+name+", namespace: "+h.namespace+", labels: {go: "+label+"}}, data: {"+data+"}}")
@@ -111,6 +113,7 @@ func TestMutationsThatNeverConverge(t *testing.T) {
 // A mutation that looks at the other side and comes to rest costs nothing at rest, and what the target refuses is reported as
 // what it is, however often it is tried.
 func TestMutationsThatLookAtTheOtherSide(t *testing.T) {
+	t.Parallel()
 	h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, "mutation: {down: [{cel: {path: data.uid, expression: \"other == null ? '' : other.metadata.uid\"}}]}")}, configMapsTravel)
 	h.putConfigMap("first", "a: b")
 	made := h.expectOnTarget(configMapsV1, "first", func(object *unstructured.Unstructured) bool {
@@ -135,6 +138,7 @@ func TestMutationsThatLookAtTheOtherSide(t *testing.T) {
 
 // A mutation that reads the SyncTarget is applied again when its labels change, in both directions.
 func TestMutationsThatReadTheSyncTarget(t *testing.T) {
+	t.Parallel()
 	const region = "{cel: {path: data.region, expression: \"syncTarget.metadata.labels.region + ' for ' + syncTarget.metadata.name\"}}"
 	h := newHub(t, []plan.Resource{
 		resourceNamed(t, configMapsV1, "mutation: {down: ["+region+"], up: ["+region+"]}"),
@@ -165,6 +169,7 @@ func TestMutationsThatReadTheSyncTarget(t *testing.T) {
 // An API that is called otherwise in mailboxes than on the target goes both ways under its names, as configs and conversions
 // say it.
 func TestProjection(t *testing.T) {
+	t.Parallel()
 	boxes := schema.GroupVersionResource{Group: "shop.example", Version: "v2", Resource: "boxes"}
 	projected := resourceNamed(t, boxes, "naming: {name: 'the-{{ .Object.metadata.name }}'}")
 	projected.PublishedResource, projected.Kind = "boxes", "Box"
@@ -211,6 +216,7 @@ func TestProjection(t *testing.T) {
 
 // Conversions of a config name what the target has; the projection does not count for what they speak of, but the naming does.
 func TestProjectionAndConversion(t *testing.T) {
+	t.Parallel()
 	boxes := schema.GroupVersionResource{Group: "shop.example", Version: "v2", Resource: "boxes"}
 	projected := resourceNamed(t, boxes, "naming: {name: 'the-{{ .Object.metadata.name }}'}")
 	projected.PublishedResource, projected.Kind = "boxes", "Box"

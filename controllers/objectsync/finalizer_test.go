@@ -72,6 +72,7 @@ func (h *testHub) setForeignFinalizer(name string) {
 
 // An object has the finalizer before it is downsynced, and until its copies are gone.
 func TestWait(t *testing.T) {
+	t.Parallel()
 	h := newWaitingHub(t, configMapsTravel)
 	h.putConfigMap("first", "a: b")
 	h.expectOnTarget(configMapsV1, "first")
@@ -101,6 +102,7 @@ func TestWait(t *testing.T) {
 
 // It costs one write when an object begins to travel, and one when it ends.
 func TestWaitWrites(t *testing.T) {
+	t.Parallel()
 	h := newWaitingHub(t, configMapsTravel)
 	h.putConfigMap("first", "a: b")
 	h.expectOnTarget(configMapsV1, "first")
@@ -125,6 +127,7 @@ func TestWaitWrites(t *testing.T) {
 
 // However an object ceases to travel, or never could, its finalizer does not stay.
 func TestWaitEnds(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(*testHub){
 		"no config selects it any more": func(h *testHub) { h.configure() },
 		"it need not wait any more": func(h *testHub) {
@@ -175,6 +178,7 @@ func TestWaitEnds(t *testing.T) {
 
 // A terminating object loses its finalizer in whatever state it is.
 func TestWaitOfWhatIsBeingDeleted(t *testing.T) {
+	t.Parallel()
 	gone := func(h *testHub, name string) {
 		h.t.Helper()
 		h.until(name+" is gone from the mailbox", func() bool { return h.configMapInMailbox(name) == nil })
@@ -311,6 +315,7 @@ func TestObjectsWithFinalizerCount(t *testing.T) {
 // A resource that is about to be unpublished lets all go, and does nothing else: neither to what is there nor to what travels
 // with it.
 func TestUnpublishing(t *testing.T) {
+	t.Parallel()
 	for name, restart := range map[string]bool{"the hub goes on": false, "the hub is started again": true} {
 		t.Run(name, func(t *testing.T) {
 			boxes := resourceNamed(t, configMapsV1, keyed)

@@ -100,6 +100,7 @@ func runsAs(image string, replicas int64) func(*unstructured.Unstructured) bool 
 
 // A field that is left to the target is set once, or never, and then neither applied nor corrected, whatever else changes.
 func TestIgnoredFieldsAreTheTargets(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		spec  string
 		first int64
@@ -133,6 +134,7 @@ func TestIgnoredFieldsAreTheTargets(t *testing.T) {
 
 // To begin or cease to ignore a field changes no value of what is there, and causes no write, until the source changes.
 func TestIgnoringIsTurnedOnAndOff(t *testing.T) {
+	t.Parallel()
 	for name, restart := range map[string]bool{"the hub goes on": false, "the hub is started again": true} {
 		t.Run(name, func(t *testing.T) {
 			h := newScalingHub(t, "")
@@ -176,6 +178,7 @@ func TestIgnoringIsTurnedOnAndOff(t *testing.T) {
 
 // Drift of other fields is corrected though the list of those ignored is another than when the object was made.
 func TestDriftAfterIgnoringWasTurnedOff(t *testing.T) {
+	t.Parallel()
 	h := newScalingHub(t, replicasIgnored)
 	h.deployment("web:1", "replicas: 2, ")
 	h.expectOnTarget(deploymentsV1, "web", runsAs("web:1", 2))
@@ -197,6 +200,7 @@ func TestDriftAfterIgnoringWasTurnedOff(t *testing.T) {
 // A copy that the hub released, and takes over again, keeps the fields that are left to the target, though the hub's manager still
 // holds it there.
 func TestIgnoredFieldsAndAdoption(t *testing.T) {
+	t.Parallel()
 	for _, policy := range []synchubv1alpha1.AdoptionPolicy{synchubv1alpha1.AdoptionAlways, synchubv1alpha1.AdoptionIfIdentical} {
 		t.Run(string(policy), func(t *testing.T) {
 			h := newScalingHub(t, replicasIgnored, func(resource *plan.Resource) { resource.Adoption = policy })
@@ -225,6 +229,7 @@ func TestIgnoredFieldsAndAdoption(t *testing.T) {
 
 // What is replaced is made anew, and then has its first value again.
 func TestIgnoredFieldsAndReplacement(t *testing.T) {
+	t.Parallel()
 	h := newScalingHub(t, replicasIgnored, func(resource *plan.Resource) { resource.Replace = true })
 	h.deployment("web:1", "replicas: 2, ")
 	first := h.expectOnTarget(deploymentsV1, "web", runsAs("web:1", 2))
@@ -237,6 +242,7 @@ func TestIgnoredFieldsAndReplacement(t *testing.T) {
 
 // An object that is only to be created is left alone, whatever is ignored from when on.
 func TestIgnoredFieldsOfWhatIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	h := newScalingHub(t, replicasIgnored)
 	h.put(deploymentsV1, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: "+h.namespace+", annotations: {edge.kubestellar.io/downsync-overwrite: 'false'}}, spec: {replicas: 2, "+
 		"selector: {matchLabels: {app: x}}, template: {metadata: {labels: {app: x}}, spec: {containers: [{name: app, image: 'web:1'}]}}}}")

@@ -306,6 +306,7 @@ func TestReclaimsNothingOfAnotherSource(t *testing.T) {
 
 // What cannot be changed is deleted, to be made anew, if that is allowed and the target has found the new one valid.
 func TestReplace(t *testing.T) {
+	t.Parallel()
 	withRules(t)
 	connection := connect(t)
 	gauges := schema.GroupVersionResource{Group: "example.org", Version: "v1", Resource: "gauges"}

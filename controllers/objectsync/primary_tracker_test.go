@@ -39,6 +39,7 @@ func neverResolved() bool { return false }
 
 // The initial sync is completed on request, and reported once.
 func TestInitialSyncOfPrimaries(t *testing.T) {
+	t.Parallel()
 	h := newKeyedHub(t, keyed, configMapsTravel)
 	h.putSecret("one", "a: eA==")
 	h.putConfigMap("first", "key: one")
@@ -70,6 +71,7 @@ func TestInitialSyncOfPrimaries(t *testing.T) {
 
 // As long as primaries may be invisible, the initial sync is not complete.
 func TestInitialSyncOfPrimariesMissingFromTheCache(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]struct{ away, back func(*testHub) }{
 		"their claim is rejected":     {func(h *testHub) { h.hide(configMapsV1) }, func(h *testHub) { h.show(configMapsV1) }},
 		"the hub's caches are behind": {func(h *testHub) { h.staleNames["second"] = true }, func(h *testHub) { h.showCurrent(configMapsV1, "second") }},
@@ -107,6 +109,7 @@ func TestInitialSyncOfPrimariesMissingFromTheCache(t *testing.T) {
 
 // A relation of a resource to itself leads round in circles; what nobody wants in the end goes none the less.
 func TestInitialSyncOfAResourceThatIsRelatedToItself(t *testing.T) {
+	t.Parallel()
 	const chained = "related: [{identifier: next, origin: Mailbox, resource: {version: v1, resource: configmaps}, object: {reference: {path: data.next}}}]"
 	h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, chained)}, "namespacedObjects: [{group: '', resource: configmaps, objectsByNamespace: [{namespace: NS, names: [first]}]}]")
 	h.putConfigMap("first", "next: second")

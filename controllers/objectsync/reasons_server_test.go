@@ -202,6 +202,7 @@ func TestReasonsOfRefusedChanges(t *testing.T) {
 
 // A new object that a real API server refuses, in its own words.
 func TestReasonsOfRefusedObjects(t *testing.T) {
+	t.Parallel()
 	withRules(t)
 	put(t, "{apiVersion: v1, kind: Namespace, metadata: {name: ending}}")
 	if err := framework.Delete(t.Context(), suite.Target(t).Config, namespaces, "", "ending"); err != nil {

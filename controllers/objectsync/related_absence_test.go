@@ -31,6 +31,7 @@ import (
 // What is not seen is not gone: whatever makes primaries leave the mailbox's watch, what travels with them stays, whether or
 // not they are on the target themselves, and though the hub is started again meanwhile.
 func TestRelatedObjectsOfPrimariesMissingFromTheCache(t *testing.T) {
+	t.Parallel()
 	for name, restart := range map[string]bool{"the hub goes on": false, "the hub is started again": true} {
 		t.Run(name, func(t *testing.T) {
 			h := newKeyedHub(t, keyed, configMapsTravel)
@@ -64,6 +65,7 @@ func TestRelatedObjectsOfPrimariesMissingFromTheCache(t *testing.T) {
 
 // Nor is anything concluded from the originals, or from the whole mailbox, being out of sight.
 func TestRelatedObjectsMissingFromTheCache(t *testing.T) {
+	t.Parallel()
 	h := newKeyedHub(t, keyed, configMapsTravel)
 	h.putSecret("one", "a: eA==")
 	h.putConfigMap("placed", "key: one")
@@ -84,6 +86,7 @@ func TestRelatedObjectsMissingFromTheCache(t *testing.T) {
 
 // A hub that begins anew with nothing changed writes nothing, whichever of several primaries is looked at first.
 func TestRelatedObjectsAcrossAnIdleRestart(t *testing.T) {
+	t.Parallel()
 	h := newKeyedHub(t, keyed, configMapsTravel)
 	var before []*unstructured.Unstructured
 	for name := range strings.FieldsSeq("a b c d e f") {
@@ -108,6 +111,7 @@ func TestRelatedObjectsAcrossAnIdleRestart(t *testing.T) {
 
 // An object whose claim ended while no hub ran is removed by the next one.
 func TestRelatedObjectsReleasedWhileNotWatched(t *testing.T) {
+	t.Parallel()
 	h := newKeyedHub(t, keyed, configMapsTravel)
 	h.putSecret("one", "a: eA==")
 	h.putSecret("two", "a: eA==")
@@ -130,6 +134,7 @@ func TestRelatedObjectsReleasedWhileNotWatched(t *testing.T) {
 // A PublishedResource that is removed, or cannot be understood any more, stops its work and removes nothing, whichever way
 // an object came first; what it is published for again goes as usual.
 func TestRelatedObjectsOfWhatIsNotPublishedAnyMore(t *testing.T) {
+	t.Parallel()
 	for name, restart := range map[string]bool{"the hub goes on": false, "the hub is started again": true} {
 		t.Run(name, func(t *testing.T) {
 			const oneSecret = "namespacedObjects: [{group: '', resource: secrets, objectsByNamespace: [{namespace: NS, names: [own]}]}]"
@@ -175,6 +180,7 @@ func hasRelation(relation string) func(*unstructured.Unstructured) bool {
 
 // Where two PublishedResources want an object it goes with the last, whichever it came by, and stays if that one is removed.
 func TestRelatedObjectsOfTwoPublishedResources(t *testing.T) {
+	t.Parallel()
 	serviceAccounts := schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
 	const pulling = "related: [{identifier: pull, origin: Mailbox, resource: {version: v1, resource: secrets}, object: {reference: {path: 'imagePullSecrets[*].name'}}}]"
 	const travel = "namespaceScope: {namespaces: [NS], resources: [{group: '', resource: configmaps}, {group: '', resource: serviceaccounts}]}"
@@ -238,6 +244,7 @@ func TestRelatedObjectsOfTwoPublishedResources(t *testing.T) {
 // What a primary wants cannot always be told. Then what it wanted before holds on, and nothing that nobody wants is removed,
 // since it might be meant; the others go on.
 func TestRelatedObjectsOfAPrimaryThatCannotBeUnderstood(t *testing.T) {
+	t.Parallel()
 	const filtered = "filter: {cel: \"self.data.flag == 'yes'\"}" + keyed
 	h := newKeyedHub(t, filtered, configMapsTravel)
 	h.putSecret("one", "a: eA==")
@@ -287,6 +294,7 @@ func (h *testHub) expectFailure(resource schema.GroupVersionResource, name, reas
 
 // A suspended config freezes what it selects, and what travels with that.
 func TestRelatedObjectsOfSuspendedPrimaries(t *testing.T) {
+	t.Parallel()
 	h := newKeyedHub(t, keyed, configMapsTravel)
 	h.putSecret("changed", "a: eA==")
 	h.putSecret("deleted", "a: eA==")
@@ -321,6 +329,7 @@ func TestRelatedObjectsOfARefusedPrimary(t *testing.T) {
 
 // What is not selected wants nothing, and costs nothing however often it changes.
 func TestUnselectedPrimariesCostNothing(t *testing.T) {
+	t.Parallel()
 	h := newKeyedHub(t, keyed, "namespacedObjects: [{group: '', resource: configmaps, objectsByNamespace: [{namespace: NS, names: [first]}]}]")
 	h.putSecret("one", "a: eA==")
 	h.putConfigMap("first", "key: one")

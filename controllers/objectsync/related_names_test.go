@@ -30,6 +30,7 @@ import (
 
 // What travels with an object that is in another namespace on the other side goes to that namespace, and follows it.
 func TestRelatedObjectsFollowTheirPrimary(t *testing.T) {
+	t.Parallel()
 	const moved = `
 naming: {namespace: "{{ .Object.metadata.namespace }}-{{ .Object.data.place }}"}
 related:
@@ -80,6 +81,7 @@ related:
 
 // Copies are called after their primary, changed on their way, and called anew when it changes.
 func TestRelatedObjectsAreNamedAndChanged(t *testing.T) {
+	t.Parallel()
 	const called = `
 related:
 - identifier: key
@@ -122,6 +124,7 @@ related:
 
 // The status of a copy goes back to the original, unless that is not wanted.
 func TestStatusOfRelatedObjects(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		more string
 		want int64
@@ -158,6 +161,7 @@ func TestStatusOfRelatedObjects(t *testing.T) {
 // Two primaries that are in two namespaces on the target share one original; its copy is with the first, and moves when that
 // lets go.
 func TestRelatedObjectsOfPrimariesInTwoNamespaces(t *testing.T) {
+	t.Parallel()
 	h := newKeyedHub(t, "naming: {namespace: \"{{ .Object.metadata.namespace }}-{{ .Object.metadata.name }}\"}"+keyed, configMapsTravel)
 	h.putSecret("one", "a: eA==")
 	for _, name := range []string{"a", "b"} {

@@ -66,6 +66,7 @@ func holds(key, value string) func(*unstructured.Unstructured) bool {
 
 // What an object names travels with it, follows its changes, and goes when the last that names it lets go.
 func TestRelatedObjectsGoDown(t *testing.T) {
+	t.Parallel()
 	h := newKeyedHub(t, keyed, configMapsTravel)
 	h.putSecret("one", "a: eA==")
 	h.putSecret("two", "a: eA==")

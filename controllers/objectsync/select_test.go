@@ -97,6 +97,7 @@ func secretIn(t testing.TB, namespace, name, metadata string) *unstructured.Unst
 }
 
 func TestSelectDown(t *testing.T) {
+	t.Parallel()
 	const selected = "namespacedObjects: [{group: '', resource: secrets, objectsByNamespace: [{namespace: NS, names: [selected]}, {namespace: team, names: ['*']}, {namespace: other, names: ['*']}]}]"
 	const suspended = "suspend: true\ndeletionPolicy: Orphan\nnamespacedObjects: [{group: '', resource: secrets, objectsByNamespace: [{namespace: NS, names: [suspended]}]}]"
 	came := ownership.Mark{Version: ownership.MarkVersion, Hub: testOwner.Hub, Mailbox: theMailbox, Direction: ownership.DirectionUp, Policy: ownership.PolicyDelete, Hash: "x",
@@ -214,6 +215,7 @@ func describeSelection(selected plan.ObjectSelection, ok bool) string {
 // The state of an object that is or is not chosen, terminates or is gone, while configs are suspended or what primaries want
 // is not known.
 func TestDownState(t *testing.T) {
+	t.Parallel()
 	const selected = "namespacedObjects: [{group: '', resource: secrets, objectsByNamespace: [{namespace: NS, names: [selected]}]}]"
 	const suspended = "suspend: true\nnamespacedObjects: [{group: '', resource: secrets, objectsByNamespace: [{namespace: NS, names: [suspended]}]}]"
 	const failing = "filter: {cel: \"self.metadata.name == 'broken' ? self.data.none == 'x' : true\"}"
@@ -309,6 +311,7 @@ func TestDownStateByAPartialMatcher(t *testing.T) {
 
 // An object beyond a limit is left as it is. Whoever selects it is told, also where all travel; but it goes when it is deleted.
 func TestDownStateBeyondLimits(t *testing.T) {
+	t.Parallel()
 	const selected = "namespacedObjects: [{group: '', resource: secrets, objectsByNamespace: [{namespace: NS, names: [selected]}]}]"
 	for _, extent := range []string{"Identity", "IdentityByResource"} {
 		for _, test := range []struct {

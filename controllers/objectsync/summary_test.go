@@ -28,6 +28,7 @@ import (
 
 // What a mailbox left on the target that was lost is counted by itself, until its successor takes it over.
 func TestSummary(t *testing.T) {
+	t.Parallel()
 	h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, "")}, configMapsTravel)
 	counts := func(what, want string) {
 		t.Helper()

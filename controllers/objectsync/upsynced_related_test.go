@@ -98,6 +98,7 @@ func (h *testHub) expectUnchangedInMailbox(before ...*unstructured.Unstructured)
 }
 
 func TestRelatedObjectsComeUp(t *testing.T) {
+	t.Parallel()
 	h := newKeyedHub(t, returning, configMapsTravel)
 	h.createSecretOnTarget("named", "", "a: eA==")
 	h.createSecretOnTarget("nobodys", "", "a: eA==")
@@ -134,6 +135,7 @@ func TestRelatedObjectsComeUp(t *testing.T) {
 
 // Many of them come up though most become related while the feed is still being filled.
 func TestManyRelatedObjectsComeUp(t *testing.T) {
+	t.Parallel()
 	h := newKeyedHub(t, returning, configMapsTravel)
 	h.stop()
 	const many = 60
@@ -151,6 +153,7 @@ func TestManyRelatedObjectsComeUp(t *testing.T) {
 
 // A hub that begins anew finds all as it was, and writes nothing.
 func TestUpsyncedRelatedAcrossAnIdleRestart(t *testing.T) {
+	t.Parallel()
 	for name, late := range map[string]bool{"whenever primaries speak": false, "after primaries have spoken": true} {
 		t.Run(name, func(t *testing.T) { expectIdleRestarts(t, late) })
 	}
@@ -183,6 +186,7 @@ func expectIdleRestarts(t *testing.T, demandsLate bool) {
 
 // While the copy of a primary is missing on the target it cannot be told what it wants there: what came up for it stays.
 func TestUpsyncedRelatedOfAPrimaryThatIsMissing(t *testing.T) {
+	t.Parallel()
 	h := newKeyedHub(t, returning, configMapsTravel)
 	h.createSecretOnTarget("named", "", "a: eA==")
 	h.putConfigMap("first", "key: named")
@@ -206,6 +210,7 @@ func TestUpsyncedRelatedOfAPrimaryThatIsMissing(t *testing.T) {
 
 // What is not wanted any more when a hub begins goes; nobody need touch it.
 func TestUpsyncedRelatedReleasedWhileNotWatched(t *testing.T) {
+	t.Parallel()
 	h := newKeyedHub(t, returning, configMapsTravel)
 	for name := range strings.FieldsSeq("gone unlabelled unnamed orphaned kept") {
 		h.createSecretOnTarget(name, ", labels: {box: first}", "a: eA==")
@@ -232,6 +237,7 @@ func TestUpsyncedRelatedReleasedWhileNotWatched(t *testing.T) {
 
 // Whatever is out of sight in the mailbox, nothing that came up is removed.
 func TestUpsyncedRelatedOfPrimariesMissingFromTheCache(t *testing.T) {
+	t.Parallel()
 	h := newKeyedHub(t, returning, configMapsTravel)
 	h.createSecretOnTarget("named", "", "a: eA==")
 	h.putConfigMap("first", "key: named")
@@ -252,6 +258,7 @@ func TestUpsyncedRelatedOfPrimariesMissingFromTheCache(t *testing.T) {
 // While what one primary wants cannot be told, nothing goes; once it can, what nobody wants does, though nothing happens to
 // it then.
 func TestUpsyncedRelatedWhileOnePrimaryIsInvalid(t *testing.T) {
+	t.Parallel()
 	h := newKeyedHub(t, returning, configMapsTravel)
 	h.createSecretOnTarget("one", "", "a: eA==")
 	h.createSecretOnTarget("two", "", "a: eA==")
@@ -272,6 +279,7 @@ func TestUpsyncedRelatedWhileOnePrimaryIsInvalid(t *testing.T) {
 
 // A PublishedResource that is removed leaves what came up for it.
 func TestUpsyncedRelatedOfUnpublishedResources(t *testing.T) {
+	t.Parallel()
 	for name, restart := range map[string]bool{"the hub goes on": false, "the hub is started again": true} {
 		t.Run(name, func(t *testing.T) {
 			const upsynced = "upsync: [{apiGroup: '', resources: [secrets], namespaces: [NS], names: [own]}]"
@@ -298,6 +306,7 @@ func TestUpsyncedRelatedOfUnpublishedResources(t *testing.T) {
 // Beyond the primary's own namespace, only those are reached that a config selects, and of those only the ones that the
 // relation does; a hub that begins anew concludes nothing from labels that it does not know yet.
 func TestRelatedObjectsOfOtherNamespaces(t *testing.T) {
+	t.Parallel()
 	const spread = `
 related:
 - identifier: spread
@@ -349,6 +358,7 @@ related:
 
 // What is in no namespace is found by its name alone.
 func TestRelatedObjectsInNoNamespace(t *testing.T) {
+	t.Parallel()
 	const volumes = `
 related:
 - identifier: volume

@@ -194,6 +194,7 @@ func (f *needingHub) countIn(all ...logicalcluster.Name) (count float64) {
 // A mailbox is gained and lost: nothing of it is held before and after, and in between everything, although objects change while it is
 // listed.
 func TestAMailboxIsGainedAndLost(t *testing.T) {
+	tier.Thorough(t)
 	f := newNeedingHub(t, func(first *kcpShard) []logicalcluster.Name { return []logicalcluster.Name{first.own} })
 	own := f.first.own
 	for _, name := range []string{"needs-kept", "needs-changed", "needs-deleted"} {

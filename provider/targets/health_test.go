@@ -33,6 +33,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/suite"
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 // scriptedServer is a target that answers as a test says.
@@ -267,6 +268,7 @@ func TestRefusedCredentials(t *testing.T) {
 
 // The cache makes the connection notice at once; without one the probe does.
 func TestTargetRestarts(t *testing.T) {
+	tier.Thorough(t)
 	t.Parallel()
 	g := NewWithT(t)
 	target := frail(t)
@@ -298,6 +300,7 @@ func TestTargetRestarts(t *testing.T) {
 
 // A black hole keeps connections open and answers nothing.
 func TestTargetIsABlackHole(t *testing.T) {
+	tier.Thorough(t)
 	t.Parallel()
 	g := NewWithT(t)
 	target := steady(t)
