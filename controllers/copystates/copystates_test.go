@@ -65,24 +65,24 @@ var (
 )
 
 // newCopy returns the copy with a mark, in a state.
-func newCopy(mark string, state objectsync.ObjectState) objectsync.Copy {
-	return objectsync.Copy{Resource: configMaps, Key: key, Version: objectsync.Version{UID: "uid", Mark: mark}, State: state}
+func newCopy(mark string, state objectsync.ObjectState) objectsync.PlacementCopy {
+	return objectsync.PlacementCopy{Resource: configMaps, Key: key, Version: objectsync.PlacementCopyVersion{UID: "uid", Mark: mark}, State: state}
 }
 
 // fakeSync is a sync manager with one SyncTarget.
 type fakeSync struct {
-	copies     []objectsync.Copy
+	copies     []objectsync.PlacementCopy
 	mailbox    logicalcluster.Name
 	incomplete bool
 }
 
-func (f *fakeSync) Copies(types.UID) ([]objectsync.Copy, logicalcluster.Name, bool) {
+func (f *fakeSync) Copies(types.UID) ([]objectsync.PlacementCopy, logicalcluster.Name, bool) {
 	return f.copies, f.mailbox, !f.incomplete
 }
 
 func (f *fakeSync) SyncTargets() []types.UID { return []types.UID{syncTarget} }
 
-func (f *fakeSync) ObjectState(_ types.UID, _ schema.GroupResource, _ types.NamespacedName, version objectsync.Version) (objectsync.ObjectState, bool) {
+func (f *fakeSync) ObjectState(_ types.UID, _ schema.GroupResource, _ types.NamespacedName, version objectsync.PlacementCopyVersion) (objectsync.ObjectState, bool) {
 	for _, c := range f.copies {
 		if c.Version == version {
 			return c.State, true
@@ -176,7 +176,7 @@ func (f *fixture) stored(t *testing.T) *codec.Set {
 }
 
 func isSynced(set *codec.Set, mark string) bool {
-	state, _ := set.State(configMaps.GroupResource(), key, objectsync.Version{UID: "uid", Mark: mark})
+	state, _ := set.State(configMaps.GroupResource(), key, objectsync.PlacementCopyVersion{UID: "uid", Mark: mark})
 	return state.Synced
 }
 
@@ -184,7 +184,7 @@ func isSynced(set *codec.Set, mark string) bool {
 func TestStatesAreWrittenWhenTheyChange(t *testing.T) {
 	f := newFixture(t)
 	f.expect(t, "no copies")
-	f.sync.copies, f.sync.incomplete = []objectsync.Copy{newCopy("one", healthy)}, true
+	f.sync.copies, f.sync.incomplete = []objectsync.PlacementCopy{newCopy("one", healthy)}, true
 	f.expect(t, "not all copies are known")
 	f.sync.incomplete = false
 	f.expect(t, "the first copy", "GET", "POST")
@@ -195,7 +195,7 @@ func TestStatesAreWrittenWhenTheyChange(t *testing.T) {
 	if f.get(t).Labels[copiesLabel] != "true" || LedgerLocation(f.client).Namespace != ledger.Namespace {
 		t.Error("the leader does not find them")
 	}
-	f.sync.copies = []objectsync.Copy{newCopy("two", healthy)}
+	f.sync.copies = []objectsync.PlacementCopy{newCopy("two", healthy)}
 	if methods, result, _ := f.reconcile(t); len(methods) != 0 || result.RequeueAfter != minWriteInterval {
 		t.Errorf("too soon: %v, %+v", methods, result)
 	}
@@ -216,7 +216,7 @@ func TestStatesAreWrittenWhenTheyChange(t *testing.T) {
 	f.expect(t, "the last copy is gone", "PUT")
 
 	f.clock.Step(minWriteInterval)
-	f.sync.copies = []objectsync.Copy{newCopy("one", healthy)}
+	f.sync.copies = []objectsync.PlacementCopy{newCopy("one", healthy)}
 	f.expect(t, "a copy again", "PUT")
 
 	f.clock.Step(minWriteInterval)
@@ -237,13 +237,13 @@ func TestStatesAreWrittenWhenTheyChange(t *testing.T) {
 // Another replica may have written meanwhile.
 func TestWriterReadsAgainAfterAFailure(t *testing.T) {
 	f := newFixture(t)
-	f.sync.copies = []objectsync.Copy{newCopy("one", healthy)}
+	f.sync.copies = []objectsync.PlacementCopy{newCopy("one", healthy)}
 	f.expect(t, "the first copy", "GET", "POST")
 	if err := f.ConfigMaps.Delete(t.Context(), f.Name(syncTarget), metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	last := f.Sequence(syncTarget)
-	f.sync.copies = []objectsync.Copy{newCopy("two", healthy)}
+	f.sync.copies = []objectsync.PlacementCopy{newCopy("two", healthy)}
 	f.clock.Step(minWriteInterval)
 	if _, err := f.Reconcile(t.Context(), syncTarget); err == nil {
 		t.Error("a ConfigMap that is gone was updated")
@@ -259,7 +259,7 @@ func TestWriterReadsAgainAfterAFailure(t *testing.T) {
 func TestWriterInAMailbox(t *testing.T) {
 	f := newFixture(t)
 	f.Writer = f.restarted(t, MailboxLocation)
-	f.sync.copies = []objectsync.Copy{newCopy("one", healthy)}
+	f.sync.copies = []objectsync.PlacementCopy{newCopy("one", healthy)}
 	if methods, _, err := f.reconcile(t); err == nil || !slices.Equal(methods, []string{"GET"}) {
 		t.Errorf("the hub makes the ConfigMap: %v, %v", methods, err)
 	}
@@ -269,7 +269,7 @@ func TestWriterInAMailbox(t *testing.T) {
 	if earlier.Labels[edgev2alpha1.LabelAgent] == "" {
 		t.Error("the label is lost, by which it is never synced")
 	}
-	f.sync.copies = []objectsync.Copy{newCopy("two", healthy)}
+	f.sync.copies = []objectsync.PlacementCopy{newCopy("two", healthy)}
 	f.clock.Step(minWriteInterval)
 	f.expect(t, "a change", "PUT")
 	for name, change := range map[string]func(*corev1.ConfigMap){
@@ -308,7 +308,7 @@ func (f *fakeMailbox) List(resource schema.GroupVersionResource, of logicalclust
 	return []*unstructured.Unstructured{copied, other}, true
 }
 
-func newSet(t *testing.T, copies ...objectsync.Copy) *codec.Set {
+func newSet(t *testing.T, copies ...objectsync.PlacementCopy) *codec.Set {
 	t.Helper()
 	content := codec.Encode(sealer, syncTarget, mailbox.String(), copies)
 	set, err := codec.Decode(sealer, syncTarget, mailbox.String(), content, codec.Seal(sealer, content))
@@ -362,7 +362,7 @@ func TestStorePublishesChanges(t *testing.T) {
 			t.Errorf("%s: %d published", step.name, got)
 		}
 	}
-	if _, known := store.ObjectState(syncTarget, configMaps.GroupResource(), key, objectsync.Version{}); known {
+	if _, known := store.ObjectState(syncTarget, configMaps.GroupResource(), key, objectsync.PlacementCopyVersion{}); known {
 		t.Error("a SyncTarget that is gone is still known")
 	}
 }
@@ -375,7 +375,7 @@ func TestStates(t *testing.T) {
 	store, _ := newTestStore(t, "one")
 	store.Set(syncTarget, newSet(t, newCopy("one", healthy), newCopy("two", healthy)))
 	refused := objectsync.ObjectState{Failure: &objectsync.Failure{Reason: objectsync.ReasonForbidden}}
-	local := &fakeSync{copies: []objectsync.Copy{newCopy("one", refused)}}
+	local := &fakeSync{copies: []objectsync.PlacementCopy{newCopy("one", refused)}}
 	for name, test := range map[string]struct {
 		holder Holder
 		mark   string
@@ -388,7 +388,7 @@ func TestStates(t *testing.T) {
 		"another replica has taken it over": {holder(false), "one", false},
 	} {
 		states := States{Sync: local, Store: store, Holder: test.holder}
-		state, known := states.ObjectState(syncTarget, configMaps.GroupResource(), key, objectsync.Version{UID: "uid", Mark: test.mark})
+		state, known := states.ObjectState(syncTarget, configMaps.GroupResource(), key, objectsync.PlacementCopyVersion{UID: "uid", Mark: test.mark})
 		if !known || state.Synced == test.failed {
 			t.Errorf("%s: got %+v, %v", name, state, known)
 		}
@@ -398,7 +398,7 @@ func TestStates(t *testing.T) {
 // The leader hears of what other replicas store, and deletes the states of SyncTargets that are gone.
 func TestWatcher(t *testing.T) {
 	f := newFixture(t)
-	f.sync.copies = []objectsync.Copy{newCopy("one", healthy)}
+	f.sync.copies = []objectsync.PlacementCopy{newCopy("one", healthy)}
 	f.expect(t, "the first copy", "GET", "POST")
 	store, _ := newTestStore(t, "one")
 	var known atomic.Pointer[[]types.UID]
@@ -412,13 +412,13 @@ func TestWatcher(t *testing.T) {
 	framework.RunInTest(t, watcher.Start)
 	isHealthy := func(mark string) func() bool {
 		return func() bool {
-			state, _ := store.ObjectState(syncTarget, configMaps.GroupResource(), key, objectsync.Version{UID: "uid", Mark: mark})
+			state, _ := store.ObjectState(syncTarget, configMaps.GroupResource(), key, objectsync.PlacementCopyVersion{UID: "uid", Mark: mark})
 			return state.Synced
 		}
 	}
 	suite.WaitUntil(t, "the states that were there", isHealthy("one"))
 	f.clock.Step(minWriteInterval)
-	f.sync.copies = []objectsync.Copy{newCopy("two", healthy)}
+	f.sync.copies = []objectsync.PlacementCopy{newCopy("two", healthy)}
 	f.expect(t, "a change", "PUT")
 	suite.WaitUntil(t, "the change", isHealthy("two"))
 

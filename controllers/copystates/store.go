@@ -75,8 +75,8 @@ func (s *Store) Set(syncTarget types.UID, states *codec.Set) {
 	for _, resource := range s.Published() {
 		objects, _ := s.Mailboxes.List(resource.GroupVersionResource, mailbox)
 		for _, object := range objects {
-			version := objectsync.VersionOf(object)
-			if version == (objectsync.Version{}) {
+			version := objectsync.PlacementCopyVersionOf(object)
+			if version == (objectsync.PlacementCopyVersion{}) {
 				continue
 			}
 			key := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
@@ -90,7 +90,7 @@ func (s *Store) Set(syncTarget types.UID, states *codec.Set) {
 }
 
 // ObjectState returns the state of a version of a copy. known is false while the store has no states of the SyncTarget.
-func (s *Store) ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.Version) (state objectsync.ObjectState, known bool) {
+func (s *Store) ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (state objectsync.ObjectState, known bool) {
 	s.lock.Lock()
 	found := s.sets[syncTarget]
 	s.lock.Unlock()
@@ -99,7 +99,7 @@ func (s *Store) ObjectState(syncTarget types.UID, resource schema.GroupResource,
 
 // SyncManager tells how far copies have come that are synced in this process, as [syncmanager.Manager] does.
 type SyncManager interface {
-	ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.Version) (state objectsync.ObjectState, known bool)
+	ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (state objectsync.ObjectState, known bool)
 }
 
 // Holder tells which SyncTargets this replica syncs.
@@ -117,7 +117,7 @@ type States struct {
 
 // ObjectState returns the state of a version of a copy. The sync manager of this process comes first. Where it knows nothing, the last
 // states count: an agent syncs the SyncTarget, or another replica does, or did until a moment ago.
-func (s States) ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.Version) (state objectsync.ObjectState, known bool) {
+func (s States) ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (state objectsync.ObjectState, known bool) {
 	if s.Holder == nil || s.Holder.Holds(syncTarget) {
 		if state, known = s.Sync.ObjectState(syncTarget, resource, key, version); known {
 			return state, true

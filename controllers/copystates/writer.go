@@ -62,7 +62,7 @@ const (
 type SyncedCopies interface {
 	// Copies returns all copies in the mailbox of a SyncTarget. known is false while some are not observed yet. The mailbox is empty if
 	// the SyncTarget is not synced here.
-	Copies(syncTarget types.UID) (copies []objectsync.Copy, mailbox logicalcluster.Name, known bool)
+	Copies(syncTarget types.UID) (copies []objectsync.PlacementCopy, mailbox logicalcluster.Name, known bool)
 	SyncTargets() []types.UID
 }
 

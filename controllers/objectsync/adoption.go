@@ -33,8 +33,8 @@ import (
 
 // mayAdopt reports whether the adoption policy of the PublishedResource or the SyncTarget lets the hub take over an object.
 // The hub never adopts an object with another hub's mark, or with a mark that cannot be parsed.
-func (c *Controller) mayAdopt(ctx context.Context, current plan.Copy, object *unstructured.Unstructured, desired *transform.Desired, reason error) (bool, error) {
-	if !ownership.IsAdoptable(reason) {
+func (c *Controller) mayAdopt(ctx context.Context, current plan.Copy, object *unstructured.Unstructured, desired *transform.Desired, markErr error) (bool, error) {
+	if !ownership.IsAdoptable(markErr) {
 		return false, nil
 	}
 	allowed := func(policy synchubv1alpha1.AdoptionPolicy) bool {
@@ -126,13 +126,13 @@ func kubeStellarMarks(object *unstructured.Unstructured) []string {
 	return nil
 }
 
-// mayAdoptInMailbox reports whether the hub may adopt a mailbox object. It never adopts one with a hub's mark.
-func (c *Controller) mayAdoptInMailbox(inMailbox *unstructured.Unstructured, reason error) bool {
-	return c.Resource.Adoption == synchubv1alpha1.AdoptionKubeStellar && isKubeStellarUpsynced(inMailbox, reason)
+// mayAdoptInMailbox reports whether the hub may adopt a mailbox object. It never adopts one that a hub credibly marked.
+func (c *Controller) mayAdoptInMailbox(inMailbox *unstructured.Unstructured, markErr error) bool {
+	return c.Resource.Adoption == synchubv1alpha1.AdoptionKubeStellar && isKubeStellarUpsynced(inMailbox, markErr)
 }
 
-// isKubeStellarUpsynced reports whether KubeStellar's syncer upsynced a mailbox object, and no hub has marked it.
-func isKubeStellarUpsynced(inMailbox *unstructured.Unstructured, reason error) bool {
-	return ownership.IsAdoptable(reason) &&
+// isKubeStellarUpsynced reports whether KubeStellar's syncer upsynced a mailbox object, and no hub's mark forbids its adoption.
+func isKubeStellarUpsynced(inMailbox *unstructured.Unstructured, markErr error) bool {
+	return ownership.IsAdoptable(markErr) &&
 		ownership.IsFromKubeStellar(inMailbox.GetAnnotations(), ownership.KubeStellarUpsynced, transform.SelfOf(inMailbox))
 }

@@ -62,7 +62,7 @@ func steps(tb testing.TB, kind fixtures.Fixture) map[string]func() {
 	}
 	controller := &Controller{
 		Options: Options{Resource: resource, Owner: testOwner, Mailbox: "mailbox", Clock: clock.RealClock{}}, fieldManager: testFieldManager,
-		planner: plan.Planner{Resource: resource, Owner: testOwner, Down: down},
+		planner: plan.Planner{Resource: resource, Down: down},
 	}
 	matcher := matcherOf(tb, selectingFixtures)
 	source := kind.MailboxObject(tb)
@@ -71,7 +71,7 @@ func steps(tb testing.TB, kind fixtures.Fixture) map[string]func() {
 	below := kind.TargetObject(tb, testFieldManager, desired.Object)
 	kept := must(controller.cachedCopyOf(below, nil))(tb)
 	observed := kept.observed
-	if decision := must(plan.Down(plan.Source{State: plan.InSync, Desired: desired}, observed, nil))(tb); decision.Cause != plan.InSync {
+	if decision := must(plan.DecideDown(plan.SourceState{State: plan.Selected, Desired: desired}, observed, nil))(tb); decision.Cause != plan.InSync {
 		tb.Fatalf("the fixture is not in sync: %v", decision)
 	}
 	mark := testOwner.Seal(desired.Mark)
@@ -87,7 +87,9 @@ func steps(tb testing.TB, kind fixtures.Fixture) map[string]func() {
 		"change in the cache": func() { _, _ = controller.cachedCopyOf(below, kept) },
 		"index":               func() { _, _ = controller.indexBySource(kept) },
 		"find unowned paths":  func() { _, _ = ownership.UnownedPaths(desired.Object.Object, observed.AppliedFields) },
-		"decide":              func() { _, _ = plan.Down(plan.Source{State: plan.InSync, Desired: desired}, observed, nil) },
+		"decide": func() {
+			_, _ = plan.DecideDown(plan.SourceState{State: plan.Selected, Desired: desired}, observed, nil)
+		},
 		"compare the status": func() {
 			_, _ = controller.writeStatus(tb.Context(), keyOf(source), source, kept.Unstructured, true, nil)
 		},

@@ -43,19 +43,19 @@ type cachedCopy struct {
 }
 
 // health returns the health of a copy of the hub's.
-func (o *cachedCopy) health() health.Health {
-	if o.observed == nil {
+func (c *cachedCopy) health() health.Health {
+	if c.observed == nil {
 		return health.Health{}
 	}
-	return o.observed.Health
+	return c.observed.Health
 }
 
 // SizeOfFacts implements [cachesize.Extended].
-func (o *cachedCopy) SizeOfFacts() int64 {
-	if o.observed == nil {
+func (c *cachedCopy) SizeOfFacts() int64 {
+	if c.observed == nil {
 		return 0
 	}
-	return o.observed.Size() + int64(len(o.mark))
+	return c.observed.Size() + int64(len(c.mark))
 }
 
 // copyCache is the cache of the hub's copies of one resource on a target.
@@ -76,7 +76,7 @@ func (c *Controller) transformForCache(target *targetResource) cache.TransformFu
 			return obj, nil
 		}
 		key := keyOf(object)
-		known, _ := c.states.onTarget.Current(target.Ref(key), target.cache.Get(key))
+		known, _ := c.states.targetExpectations.Current(target.Ref(key), target.cache.Get(key))
 		cached, _ := c.cachedCopyOf(object, known)
 		return cached, nil
 	}
@@ -103,7 +103,7 @@ func (c *Controller) cachedCopyOf(object *unstructured.Unstructured, before *cac
 	text, _ := plan.Annotation(object, ownership.MarkAnnotation)
 	if before != nil && before.observed != nil && before.mark == text && before.observed.Mark.Self == transform.SelfOf(object) {
 		// The mark is verified already.
-		cached.mark, cached.observed = before.mark, c.Resource.Observe(c.Owner, c.Mailbox, object, before.observed.Mark)
+		cached.mark, cached.observed = before.mark, c.Resource.NewTargetObject(c.Owner, c.Mailbox, object, before.observed.Mark)
 		return cached, nil
 	}
 	observed, err := c.observeObject(object)
@@ -132,5 +132,5 @@ func (c *Controller) observeObject(object *unstructured.Unstructured) (*plan.Tar
 	if err != nil {
 		return nil, err
 	}
-	return c.Resource.Observe(c.Owner, c.Mailbox, object, mark), nil
+	return c.Resource.NewTargetObject(c.Owner, c.Mailbox, object, mark), nil
 }

@@ -72,12 +72,12 @@ type Options struct {
 	Hasher     ownership.Hasher
 	// SyncTarget is the name of the SyncTarget.
 	SyncTarget string
-	// MutationSyncTarget returns what mutations read of the SyncTarget (see [mutation.SyncTarget]). Nil means its name only.
-	MutationSyncTarget func() map[string]any
+	// SyncTargetInput returns the SyncTarget's fields as mutations read them (see [mutation.SyncTarget]). Nil means its name only.
+	SyncTargetInput func() map[string]any
 	// Pruner drops the fields that the mailbox's schema does not have; nil if the hub does not know the schema.
 	Pruner *transform.Pruner
 	// Registry is shared by all controllers of the SyncTarget and knows which objects are related. Relations are those by
-	// which objects of this resource travel with primaries.
+	// which objects of this resource are synced with primaries.
 	Registry  *related.Registry
 	Relations []*related.Relation
 	// RequestCompleteness asks the controllers of all primaries to finish their initial sync, unless answered returns true by
@@ -139,9 +139,9 @@ type Controller struct {
 		AddWithOpts(options priorityqueue.AddOpts, keys ...types.NamespacedName)
 		Len() int
 	}
-	// upsyncContext ends the upsync caches; it is nil while the controller does not run.
-	upsyncContext context.Context //nolint:containedctx // upsync caches start and end with the matcher, within the run
-	runningTasks  gosync.WaitGroup
+	// runContext ends with the run; it is nil while the controller does not run.
+	runContext   context.Context //nolint:containedctx // upsync caches start and end with the matcher, within the run
+	runningTasks gosync.WaitGroup
 }
 
 // New returns a controller that selects by the matcher. It does nothing until it runs.
@@ -152,13 +152,13 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 		options.RequestCompleteness, options.RequeueRelated = func(func() bool) {}, func() {}
 		options.IsPublished = func(string) bool { return true }
 	}
-	if options.MutationSyncTarget == nil {
+	if options.SyncTargetInput == nil {
 		named := mutation.SyncTarget(options.SyncTarget, nil, nil)
-		options.MutationSyncTarget = func() map[string]any { return named }
+		options.SyncTargetInput = func() map[string]any { return named }
 	}
 	c := &Controller{
 		Options: options,
-		planner: plan.Planner{Resource: options.Resource, Owner: options.Owner, Down: transform.Down{
+		planner: plan.Planner{Resource: options.Resource, Down: transform.Down{
 			Owner: options.Owner, Hasher: options.Hasher, Mailbox: options.Mailbox.String(), SyncTarget: options.SyncTarget,
 			Resource: options.Resource.GroupResource(), Namespaced: options.Resource.Namespaced,
 		}, Up: transform.Up{
@@ -175,10 +175,10 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 		startSignal:    make(chan struct{}, 1),
 	}
 	// The caches of mailboxes do not report a resourceVersion for the whole cache.
-	c.states.onTarget.CacheHasReached = func(at plan.Ref, resourceVersion string) bool {
+	c.states.targetExpectations.CacheHasReached = func(at plan.Ref, resourceVersion string) bool {
 		return c.targetResourceFor(at.Resource).cache.HasReached(at.Key.Namespace, resourceVersion)
 	}
-	c.states.onTarget.OnGrowth = options.Connection.CheckCacheLimits
+	c.states.targetExpectations.OnGrowth = options.Connection.CheckCacheLimits
 	c.cachesWholeObjects = needsWholeTargetObjects(options)
 	c.upsyncReadsMailbox = options.Resource.GetRules().Up.UsesOther() ||
 		slices.ContainsFunc(options.Relations, func(r *related.Relation) bool { return r.Up.UsesOther() })
@@ -221,7 +221,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	defer collector.Add(c)()
 	defer c.firstPass.finish()
 	defer c.Connection.Subscribe(c.targetListener(ctx))()
-	defer c.Connection.CountCache(&c.states.onTarget.Size)()
+	defer c.Connection.CountCache(&c.states.targetExpectations.Size)()
 
 	for _, target := range c.targetResources {
 		c.runningTasks.Go(func() { target.cache.Run(ctx) })
@@ -359,7 +359,8 @@ func (c *Controller) UnreadableReason() string {
 	return ""
 }
 
-// UnavailableResources returns the APIs that the target does not serve, or does not let the hub read.
+// UnavailableResources returns the APIs that the target does not serve, or does not let the hub read, and kinds that conversions may
+// not produce.
 func (c *Controller) UnavailableResources() []UnavailableResource {
 	unavailable := slices.Clone(c.UnresolvedKinds)
 	for _, target := range c.targetResources {

@@ -41,9 +41,9 @@ import (
 const (
 	// replayPriority is for keys without a known change.
 	replayPriority = -100
-	// createPriority is for new objects, and for objects that another change concerns: of a config, a relation, a namespace,
+	// defaultPriority is the queue's default. It is for new objects, and for objects that another change concerns: of a config, a relation, a namespace,
 	// or the cause of a failure.
-	createPriority = 0
+	defaultPriority = 0
 	// changePriority is for changes of known objects.
 	changePriority = 100
 )
@@ -67,9 +67,15 @@ func (c *Controller) SyncTargetChanged() {
 	}
 }
 
+// NamespacesChanged enqueues all keys after the namespace policy, or the namespaces of the connection, changed.
+func (c *Controller) NamespacesChanged() {
+	c.updateUpsyncCaches(c.matcher.Load())
+	c.enqueue(defaultPriority, c.keys()...)
+}
+
 // retry enqueues all objects that failed for a reason.
 func (c *Controller) retry(reason string) {
-	c.enqueue(createPriority, c.states.failedKeys(func(_ types.NamespacedName, failure Failure) bool {
+	c.enqueue(defaultPriority, c.states.failedKeys(func(_ types.NamespacedName, failure Failure) bool {
 		return failure.Reason == reason
 	})...)
 }
@@ -93,17 +99,17 @@ func (c *Controller) OnAbsenceDecided(key types.NamespacedName) {
 
 // OnEvent is called for each change in the mailbox.
 func (c *Controller) OnEvent(event mailboxes.Event) {
-	c.observedInMailbox(event.Key, event.New)
+	c.traceShownInMailbox(event.Key, event.New)
 	switch {
 	case event.Initial:
 		c.enqueue(replayPriority, event.Key)
 	case event.Old == nil:
-		c.enqueueChanged(originMailbox, createPriority, event.Key)
+		c.enqueueChanged(originMailbox, defaultPriority, event.Key)
 	case event.ProjectionOnly:
-		c.enqueue(createPriority, event.Key)
+		c.enqueue(defaultPriority, event.Key)
 	default:
 		if event.New == nil {
-			c.states.inMailbox.DeletionObserved(event.Key, event.Old.GetUID())
+			c.states.mailboxExpectations.DeletionObserved(event.Key, event.Old.GetUID())
 		}
 		c.enqueueChanged(originMailbox, changePriority, event.Key)
 	}
@@ -113,14 +119,14 @@ func (c *Controller) OnEvent(event mailboxes.Event) {
 func (c *Controller) targetHandler(target *targetResource) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
-			c.observedOnTarget(target, obj.(*cachedCopy))
+			c.traceShownOnTarget(target, obj.(*cachedCopy))
 			keys := c.sourceKeysOf(obj.(*cachedCopy))
 			c.enqueueAdded(initial, keys...)
-			c.publishMarked(keys)
+			c.publishPlacementCopies(keys)
 		},
 		UpdateFunc: func(oldObj, obj any) {
 			old, object := oldObj.(*cachedCopy), obj.(*cachedCopy)
-			c.observedOnTarget(target, object)
+			c.traceShownOnTarget(target, object)
 			if old.GetResourceVersion() != object.GetResourceVersion() {
 				keys := c.sourceKeysOf(object)
 				c.enqueueChanged(originTarget, changePriority, keys...)
@@ -130,7 +136,7 @@ func (c *Controller) targetHandler(target *targetResource) cache.ResourceEventHa
 				}
 				if old.health() != object.health() {
 					c.OnChange()
-					c.publishMarked(keys)
+					c.publishPlacementCopies(keys)
 				}
 			}
 		},
@@ -140,12 +146,12 @@ func (c *Controller) targetHandler(target *targetResource) cache.ResourceEventHa
 			}
 			object := obj.(*cachedCopy)
 			ref := target.Ref(keyOf(object))
-			c.states.onTarget.DeletionObserved(ref, object.GetUID())
+			c.states.targetExpectations.DeletionObserved(ref, object.GetUID())
 			keys := c.sourceKeysOf(object)
 			c.enqueueChanged(originTarget, changePriority, keys...)
 			c.enqueueNameWaiters(ref)
 			c.OnChange()
-			c.publishMarked(keys)
+			c.publishPlacementCopies(keys)
 		},
 	}
 }
@@ -179,13 +185,13 @@ func (c *Controller) upsyncHandler(ctx context.Context, target *targetResource) 
 			}
 			object := obj.(*unstructured.Unstructured)
 			ref, uid := target.Ref(keyOf(object)), object.GetUID()
-			// Before the first pass nothing would ever forget the deletion.
-			isWorking := c.hasStarted()
+			// Before the workers start, no pass would ever forget the deletion.
+			started := c.hasStarted()
 			var keys []types.NamespacedName
 			current := whileCurrent(func() {
 				keys = c.states.moveUpsynced(ref, types.NamespacedName{}, false)
 				// Without a delete event the object may still exist: the hub asks the target before it deletes anything.
-				if isWorking && !unseen && slices.ContainsFunc(keys, c.mayBeUpsynced) {
+				if started && !unseen && slices.ContainsFunc(keys, c.mayBeUpsynced) {
 					c.states.setSourceDeleted(ref, uid)
 				}
 			})
@@ -226,7 +232,7 @@ func (c *Controller) enqueueNamespace(namespace string) {
 	sources, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
 	for _, source := range sources {
 		if source.GetNamespace() == namespace {
-			c.enqueue(createPriority, keyOf(source))
+			c.enqueue(defaultPriority, keyOf(source))
 		}
 	}
 }
@@ -244,16 +250,16 @@ func (c *Controller) mayChangeNamespace() bool {
 
 // mayBeUpsynced reports whether the mailbox has, or may have, an upsynced object of a key.
 func (c *Controller) mayBeUpsynced(key types.NamespacedName) bool {
-	held, known := c.mailboxObject(key)
-	return !known || c.isUpsynced(held)
+	inMailbox, known := c.mailboxObject(key)
+	return !known || c.isUpsynced(inMailbox)
 }
 
-// targetListener enqueues failed objects when the cause, which is another object of the target, changes.
+// targetListener enqueues failed objects whose cause has gone, and related objects whose namespace on the target has changed.
 func (c *Controller) targetListener(ctx context.Context) targets.Listener {
 	return targets.Listener{
 		OnNamespace: func(name string, gone bool) {
 			if gone {
-				c.enqueue(createPriority, c.states.failedKeys(func(key types.NamespacedName, failure Failure) bool {
+				c.enqueue(defaultPriority, c.states.failedKeys(func(key types.NamespacedName, failure Failure) bool {
 					// Rules that change namespaces may have meant any of them.
 					return failure.Reason == ReasonNamespaceTerminating && (key.Namespace == name || c.mayChangeNamespace())
 				})...)
@@ -273,7 +279,7 @@ func (c *Controller) targetListener(ctx context.Context) targets.Listener {
 		},
 		OnCRD: func(resource schema.GroupResource) {
 			if c.targetResourceFor(resource) != nil {
-				c.enqueue(createPriority, c.states.failedKeys(func(_ types.NamespacedName, failure Failure) bool {
+				c.enqueue(defaultPriority, c.states.failedKeys(func(_ types.NamespacedName, failure Failure) bool {
 					return failure.Reason == ReasonNotServed
 				})...)
 			}
@@ -330,23 +336,23 @@ func (c *Controller) SetMatcher(matcher *selection.Matcher) {
 		after, is := c.selectDown(matcher, source)
 		// Suspension and policies of upsynced objects change without another cache, and there are few such objects.
 		if was != is || !before.SameEffect(after) || upChanged && is || c.isUpsynced(source) {
-			c.enqueue(createPriority, keyOf(source))
+			c.enqueue(defaultPriority, keyOf(source))
 		}
 	}
 	for _, target := range c.targetResources {
 		for _, object := range target.cache.List() {
-			c.enqueue(createPriority, c.suspensionChanged(old, matcher, c.sourceKeysOf(object.(*cachedCopy)))...)
+			c.enqueue(defaultPriority, c.suspensionChanged(old, matcher, c.sourceKeysOf(object.(*cachedCopy)))...)
 		}
 	}
-	c.enqueue(createPriority, keys...)
+	c.enqueue(defaultPriority, keys...)
 	if old.IsPartial() != matcher.IsPartial() {
 		// Whether unselected objects are really deselected has become known, or unknown.
 		c.enqueueAll()
 	}
 	if len(c.Relations) > 0 {
 		// The matcher decides in which namespaces related objects may be.
-		if owner := c.upsyncCacheContext(); owner != nil {
-			c.allRelatedChangedOnTarget(owner)
+		if ctx := c.currentRunContext(); ctx != nil {
+			c.allRelatedChangedOnTarget(ctx)
 		}
 	}
 }
@@ -382,17 +388,13 @@ func (c *Controller) keys() []types.NamespacedName {
 	for _, key := range c.states.upsyncedKeys() {
 		keys[key] = struct{}{}
 	}
-	all := make([]types.NamespacedName, 0, len(keys))
-	for key := range keys {
-		all = append(all, key)
-	}
-	return all
+	return slices.AppendSeq(make([]types.NamespacedName, 0, len(keys)), maps.Keys(keys))
 }
 
 // hasStarted reports whether the workers have started.
-func (c *Controller) hasStarted() (working bool) {
-	c.withLock(func() { working = c.queue != nil })
-	return working
+func (c *Controller) hasStarted() (started bool) {
+	c.withLock(func() { started = c.queue != nil })
+	return started
 }
 
 // enqueueAdded enqueues keys of objects that are new in a cache of the target. Objects of the initial list have not changed.
@@ -401,7 +403,7 @@ func (c *Controller) enqueueAdded(initial bool, keys ...types.NamespacedName) {
 	if initial {
 		c.enqueue(replayPriority, keys...)
 	} else {
-		c.enqueueChanged(originTarget, createPriority, keys...)
+		c.enqueueChanged(originTarget, defaultPriority, keys...)
 	}
 }
 

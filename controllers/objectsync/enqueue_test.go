@@ -299,11 +299,11 @@ func TestEventsOfTheMailbox(t *testing.T) {
 	r.OnAbsenceDecided(shop("proven"))
 	r.expectEnqueued("changed", "first", "new", "proven")
 
-	r.states.inMailbox.Started(shop("till"))
-	r.states.inMailbox.Finished(shop("till"), till)
+	r.states.mailboxExpectations.Started(shop("till"))
+	r.states.mailboxExpectations.Finished(shop("till"), till)
 	r.OnEvent(mailboxes.Event{Key: shop("till"), Old: till})
 	r.expectEnqueued("till")
-	if object, _ := r.states.inMailbox.Current(shop("till"), nil); object != nil {
+	if object, _ := r.states.mailboxExpectations.Current(shop("till"), nil); object != nil {
 		t.Errorf("the write of %s is still remembered", object.GetName())
 	}
 }
@@ -331,14 +331,14 @@ func TestWhatWaitsForTheTarget(t *testing.T) {
 	event("first", false)
 	clock.Step(time.Minute)
 	event("second", false)
-	if got := r.stats(); got != (queueStats{depth: 2, waiting: 2, since: start, now: start.Add(time.Minute)}) {
+	if got := r.stats(); got != (queueStats{depth: 2, pending: 2, since: start, now: start.Add(time.Minute)}) {
 		t.Errorf("two wait: %+v", got)
 	}
 	r.expectEnqueued("first", "second")
 	if result, err := r.Reconcile(t.Context(), shop("first")); err != nil || !result.IsZero() {
 		t.Errorf("%v, %v", result, err)
 	}
-	if got := r.stats(); got != (queueStats{waiting: 2, since: start, now: start.Add(time.Minute)}) {
+	if got := r.stats(); got != (queueStats{pending: 2, since: start, now: start.Add(time.Minute)}) {
 		t.Errorf("the target is away: %+v", got)
 	}
 	r.Resume()

@@ -21,28 +21,30 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/tracing"
 )
 
 // executeDown carries out the plan for a mailbox object and its copies.
 func (c *Controller) executeDown(ctx context.Context, s *plan.Snapshot, p plan.Plan) (outcome, error) {
-	if s.Source == nil {
+	if s.InMailbox == nil {
 		c.states.forgetHistory(s.Key)
 	}
-	if p.Finalizer == plan.SetFinalizer {
-		if err := c.ensureFinalizer(ctx, s.Key, s.Source); err != nil {
-			return requeueIfStale(outcome{}, err)
+	if p.Finalizer == plan.ConfigureFinalizer {
+		if err := c.configureFinalizer(ctx, s.Key, s.InMailbox); err != nil {
+			return requeueIfOutdated(outcome{}, err)
 		}
 	}
 	claimsErr := c.executeClaims(s, p.Claims)
 	result := outcome{decision: p.Decision, deferred: p.Deferred, requeueAfter: p.RequeueAfter}
-	if p.VerifyAbsence != "" {
-		c.Mailboxes.VerifyAbsence(c.Mailbox, c.absenceCandidate(s.Key, p.VerifyAbsence))
+	if p.AbsenceToVerify != "" {
+		c.Mailboxes.VerifyAbsence(c.Mailbox, c.absenceCandidate(s.Key, p.AbsenceToVerify))
 	}
 	if p.Err != nil {
 		return result, errors.Join(p.Err, claimsErr)
@@ -57,16 +59,16 @@ func (c *Controller) executeDown(ctx context.Context, s *plan.Snapshot, p plan.P
 		errs = append(errs, err)
 	}
 	err := errors.Join(append(errs, claimsErr)...)
-	if err == nil && p.Finalizer == plan.DropFinalizer {
-		err = c.removeFinalizer(ctx, s.Key, s.Source)
+	if err == nil && p.Finalizer == plan.RemoveFinalizer {
+		err = c.removeFinalizer(ctx, s.Key, s.InMailbox)
 	}
-	return requeueIfStale(result, err)
+	return requeueIfOutdated(result, err)
 }
 
-// executeOperation makes one write to the target. A repair waits if somebody keeps undoing it.
+// executeOperation carries out one decision about an object of the target. A repair waits if somebody keeps undoing it.
 func (c *Controller) executeOperation(ctx context.Context, s *plan.Snapshot, o plan.Operation, result *outcome) error {
 	if o.Repair {
-		if wait := c.states.driftBackoff(s.Key); wait > 0 {
+		if wait := c.states.nextRepairDelay(s.Key); wait > 0 {
 			result.requeueAfter = wait
 			return errors.Join(c.fieldConflictError(ctx, o), c.returnStatusAnyway(ctx, s, o))
 		}
@@ -74,7 +76,7 @@ func (c *Controller) executeOperation(ctx context.Context, s *plan.Snapshot, o p
 	err := c.write(ctx, o)
 	switch {
 	case err == nil && o.Desired != nil && s.Down.Spec.Mutation.UsesOther():
-		c.states.recordWrite(s.Key, s.Source.GetResourceVersion())
+		c.states.recordWrite(s.Key, s.InMailbox.GetResourceVersion())
 	case err != nil && o.Decision.Action == plan.Apply:
 		// The copy still exists, with a status.
 		return errors.Join(err, c.returnStatusAnyway(ctx, s, o))
@@ -88,7 +90,7 @@ func (c *Controller) returnStatusAnyway(ctx context.Context, s *plan.Snapshot, o
 	return err
 }
 
-// write makes one write to the target.
+// write makes the write that an operation decided on, with the requests that it needs.
 func (c *Controller) write(ctx context.Context, o plan.Operation) error {
 	var err error
 	switch o.Decision.Action {
@@ -140,19 +142,19 @@ func describeSource(source ownership.Source) string {
 	return fmt.Sprintf("%s %s of the mailbox", source.Resource, types.NamespacedName{Namespace: source.Namespace, Name: source.Name})
 }
 
-// executeClaims registers the related objects that are synced with this one. It returns an error if a relation cannot be
-// resolved.
+// executeClaims changes the claims of a primary as planned, and marks the primary as processed unless its claims stay as they are.
+// It returns an error if a relation cannot be resolved.
 func (c *Controller) executeClaims(s *plan.Snapshot, claims plan.ClaimsPlan) error {
 	switch claims {
 	case plan.KeepClaims:
 		return nil
 	case plan.SetClaims:
-		return c.updateRelated(s)
-	case plan.UnresolveClaims:
+		return c.publishDownClaims(s)
+	case plan.MarkClaimsUnresolved:
 		c.primaryTracker.markUnresolved(s.Key)
 	case plan.RemoveClaims:
 		c.primaryTracker.remove(s.Key)
-	case plan.ProcessClaims:
+	case plan.MarkProcessed:
 	}
 	c.primaryProcessed(s.Key)
 	return nil
@@ -162,12 +164,12 @@ func (c *Controller) executeClaims(s *plan.Snapshot, claims plan.ClaimsPlan) err
 func (c *Controller) executeUp(ctx context.Context, s *plan.Snapshot, p plan.Plan) (outcome, error) {
 	u := s.Up
 	result := outcome{decision: p.Decision, up: true, requeueAfter: p.RequeueAfter}
-	c.recordDroppedFields(u.Selection.Configs, p.DroppedFields)
+	c.recordPrunedPaths(u.Selection.Configs, p.PrunedPaths)
 	if p.Err != nil {
 		return result, p.Err
 	}
 	if p.Repair {
-		if wait := c.states.driftBackoff(s.Key); wait > 0 {
+		if wait := c.states.nextRepairDelay(s.Key); wait > 0 {
 			result.requeueAfter = wait
 			return result, fmt.Errorf("%w: somebody in the mailbox, or spec.mutation.up of the PublishedResource, keeps changing it %v", errFieldConflict, p.Decision.Fields)
 		}
@@ -177,7 +179,7 @@ func (c *Controller) executeUp(ctx context.Context, s *plan.Snapshot, p plan.Pla
 	if err == nil && c.upsyncReadsMailbox && p.Decision.Action == plan.Update {
 		c.states.recordWrite(s.Key, u.Object.GetResourceVersion())
 	}
-	return requeueIfStale(result, err)
+	return requeueIfOutdated(result, err)
 }
 
 // writeToMailbox makes the write that the plan decided on. An object in sync gets its status, and publishes its claims.
@@ -187,9 +189,9 @@ func (c *Controller) writeToMailbox(ctx context.Context, s *plan.Snapshot, p pla
 		if p.Decision.Cause != plan.InSync {
 			return nil
 		}
-		returned, err := c.writeUpsyncedStatus(ctx, s, s.Source)
+		returned, err := c.writeUpsyncedStatus(ctx, s, s.InMailbox)
 		result.statusReturned = returned
-		return errors.Join(err, c.updateUpsyncedRelated(s), c.nameConflict(s.Up))
+		return errors.Join(err, c.publishUpClaims(s), c.nameConflict(s.Up))
 	case plan.Create:
 		return c.createInMailbox(ctx, s, p.Desired)
 	case plan.Update:
@@ -197,21 +199,58 @@ func (c *Controller) writeToMailbox(ctx context.Context, s *plan.Snapshot, p pla
 	case plan.Conflict:
 		return c.resolveMailboxConflict(ctx, s, p.Desired)
 	case plan.VerifyAbsence:
-		c.Mailboxes.VerifyAbsence(c.Mailbox, c.absenceCandidate(s.Key, p.VerifyAbsence))
+		c.Mailboxes.VerifyAbsence(c.Mailbox, c.absenceCandidate(s.Key, p.AbsenceToVerify))
 		return nil
 	case plan.Delete:
-		return c.deleteFromMailbox(ctx, s.Key, s.Source)
+		return c.deleteFromMailbox(ctx, s.Key, s.InMailbox)
 	case plan.Release:
-		return c.releaseInMailbox(ctx, s.Key, s.Source)
+		return c.releaseInMailbox(ctx, s.Key, s.InMailbox)
 	default:
 		return fmt.Errorf("%s is no decision about an object of the mailbox", p.Decision)
 	}
 }
 
-// requeueIfStale makes a write that came too late no failure: the cache is about to show the newer object.
-func requeueIfStale(result outcome, err error) (outcome, error) {
-	if errors.Is(err, errStale) {
-		result.requeueAfter, result.stale, err = plan.CacheTimeout, true, nil
+// requeueIfOutdated makes a write that came too late no failure: the cache is about to show the newer object.
+func requeueIfOutdated(result outcome, err error) (outcome, error) {
+	if errors.Is(err, errOutdated) {
+		result.requeueAfter, result.outdated, err = plan.CacheTimeout, true, nil
 	}
 	return result, err
+}
+
+// expectOnTarget uses the response to a write until the cache shows it.
+func (c *Controller) expectOnTarget(ctx context.Context, ref plan.Ref, written *cachedCopy) {
+	c.states.targetExpectations.Finished(ref, written)
+	if shown := tracing.FromContext(ctx).Acknowledgement(string(requestmetrics.Target)); shown != nil {
+		c.states.targetExpectations.OnShown(ref, shown)
+		// The event may have come before the response.
+		c.states.targetExpectations.Observed(ref, c.targetResourceFor(ref.Resource).cache.Get(ref.Key))
+	}
+}
+
+// expectDeletionOnTarget expects the cache to show an accepted delete. A released object counts as deleted.
+func (c *Controller) expectDeletionOnTarget(ctx context.Context, ref plan.Ref, uid types.UID) {
+	c.states.targetExpectations.DeleteAccepted(ref, uid)
+	if shown := tracing.FromContext(ctx).Acknowledgement(string(requestmetrics.Target)); shown != nil {
+		c.states.targetExpectations.OnShown(ref, shown)
+	}
+}
+
+// expectInMailbox uses the response to a write until the cache shows it.
+func (c *Controller) expectInMailbox(ctx context.Context, key types.NamespacedName, written *unstructured.Unstructured) {
+	c.states.mailboxExpectations.Finished(key, written)
+	if shown := tracing.FromContext(ctx).Acknowledgement(string(requestmetrics.Mailbox)); shown != nil {
+		c.states.mailboxExpectations.OnShown(key, shown)
+		// The event may have come before the response.
+		cached, _ := c.Mailboxes.Get(c.Resource.GroupVersionResource, c.Mailbox, key)
+		c.states.mailboxExpectations.Observed(key, cached)
+	}
+}
+
+// expectDeletionInMailbox expects the cache to show an accepted delete.
+func (c *Controller) expectDeletionInMailbox(ctx context.Context, key types.NamespacedName, uid types.UID) {
+	c.states.mailboxExpectations.DeleteAccepted(key, uid)
+	if shown := tracing.FromContext(ctx).Acknowledgement(string(requestmetrics.Mailbox)); shown != nil {
+		c.states.mailboxExpectations.OnShown(key, shown)
+	}
 }

@@ -44,25 +44,25 @@ func (c *Controller) createOnTarget(ctx context.Context, current plan.Copy, desi
 		return errCordoned
 	}
 	ref := current.Ref()
-	c.states.onTarget.Started(ref)
+	c.states.targetExpectations.Started(ref)
 	created, err := c.Connection.Create(ctx, current.API.GroupVersionResource, desired.ForCreate())
 	if mailboxwrite.IsMissingNamespace(err, current.Key.Namespace) {
 		extra := requestmetrics.WithClass(ctx, requestmetrics.Extra)
 		if err := c.Connection.EnsureNamespace(extra, current.Key.Namespace, map[string]string{ownership.EnsuredAnnotation: c.Owner.EnsuredValue(mailboxwrite.NamespaceSelf(current.Key.Namespace))}); err != nil {
-			c.states.onTarget.Finished(ref, nil)
+			c.states.targetExpectations.Finished(ref, nil)
 			return fmt.Errorf("cannot create the namespace %s: %w", current.Key.Namespace, err)
 		}
 		created, err = c.Connection.Create(extra, current.API.GroupVersionResource, desired.ForCreate())
 	}
 	if errors.Is(err, targets.ErrAlreadyExists) {
-		c.states.onTarget.Finished(ref, nil)
+		c.states.targetExpectations.Finished(ref, nil)
 		return c.resolveTargetConflict(requestmetrics.WithClass(ctx, requestmetrics.Extra), current, desired, err)
 	}
 	if err != nil {
-		c.states.onTarget.Finished(ref, nil)
+		c.states.targetExpectations.Finished(ref, nil)
 		return err
 	}
-	return c.recordTargetWrite(ctx, ref, created, desired.Object)
+	return c.finishTargetWrite(ctx, ref, created, desired.Object)
 }
 
 // isCordoned reports whether nothing new may be created on the target. Existing copies stay in sync.
@@ -84,13 +84,13 @@ func (c *Controller) applyInPlace(ctx context.Context, current plan.Copy, desire
 		return err
 	}
 	ref := current.Ref()
-	c.states.onTarget.Started(ref)
+	c.states.targetExpectations.Started(ref)
 	applied, err := c.applyMigratingVersion(ctx, current, desired, uid)
 	if err != nil {
-		c.states.onTarget.Finished(ref, nil)
+		c.states.targetExpectations.Finished(ref, nil)
 		return asImmutableError(err)
 	}
-	return c.recordTargetWrite(ctx, ref, applied, desired.Object)
+	return c.finishTargetWrite(ctx, ref, applied, desired.Object)
 }
 
 // relinquishFields gives up the ownership of fields that the hub applied before and ignores from now on. An apply without
@@ -113,7 +113,7 @@ func (c *Controller) relinquishFields(ctx context.Context, current plan.Copy, de
 	extra := requestmetrics.WithClass(ctx, requestmetrics.Extra)
 	object, err := c.Connection.Get(extra, current.API.GroupVersionResource, current.Key)
 	if err != nil {
-		return fmt.Errorf("cannot give up what is to be ignored: %w", err)
+		return fmt.Errorf("cannot relinquish ignored fields: %w", err)
 	}
 	entries, changed := ownership.RelinquishFields(object.GetManagedFields(), c.fieldManager, paths)
 	if !changed {
@@ -122,10 +122,10 @@ func (c *Controller) relinquishFields(ctx context.Context, current plan.Copy, de
 	edits := targets.MetadataPatch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()}
 	_, err = c.Connection.PatchMetadata(extra, current.API.GroupVersionResource, current.Key, uid, edits)
 	if apierrors.IsConflict(err) {
-		return errStale
+		return errOutdated
 	}
 	if err != nil {
-		return fmt.Errorf("cannot give up what is to be ignored: %w", err)
+		return fmt.Errorf("cannot relinquish ignored fields: %w", err)
 	}
 	return nil
 }
@@ -172,9 +172,9 @@ func (c *Controller) applyMigratingVersion(ctx context.Context, current plan.Cop
 	_, failed = c.Connection.PatchMetadata(ctx, resource, current.Key, uid, targets.MetadataPatch{ManagedFields: entries, ResourceVersion: object.GetResourceVersion()})
 	switch {
 	case apierrors.IsConflict(failed):
-		return nil, errStale
+		return nil, errOutdated
 	case failed != nil:
-		return nil, fmt.Errorf("%w; and what is held in that version cannot be moved to another: %w", err, failed)
+		return nil, fmt.Errorf("%w; and the managedFields of that version cannot be moved to another: %w", err, failed)
 	}
 	return c.Connection.Apply(ctx, resource, desired.Object, uid)
 }
@@ -217,22 +217,22 @@ func (c *Controller) removeOverwriteAnnotation(ctx context.Context, current plan
 
 func (c *Controller) editTarget(ctx context.Context, current plan.Copy, uid types.UID, edits targets.MetadataPatch) error {
 	ref := current.Ref()
-	c.states.onTarget.Started(ref)
+	c.states.targetExpectations.Started(ref)
 	edited, err := c.Connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, uid, edits)
 	if err != nil {
-		c.states.onTarget.Finished(ref, nil)
+		c.states.targetExpectations.Finished(ref, nil)
 		return err
 	}
 	cached, _ := c.cachedCopyOf(edited, nil)
-	c.recordTargetObject(ctx, ref, cached)
+	c.expectOnTarget(ctx, ref, cached)
 	return nil
 }
 
-// recordTargetWrite remembers the response until the cache shows it. It also notes the desired fields that the target dropped,
+// finishTargetWrite uses the response until the cache shows it. It also notes the desired fields that the target dropped,
 // so that they are not taken for drift for ever.
-func (c *Controller) recordTargetWrite(ctx context.Context, ref plan.Ref, answer, desired *unstructured.Unstructured) error {
+func (c *Controller) finishTargetWrite(ctx context.Context, ref plan.Ref, answer, desired *unstructured.Unstructured) error {
 	cached, err := c.cachedCopyOf(answer, nil)
-	c.recordTargetObject(ctx, ref, cached)
+	c.expectOnTarget(ctx, ref, cached)
 	if err != nil {
 		return fmt.Errorf("the target did not keep the hub's mark: %w", err)
 	}
@@ -240,18 +240,18 @@ func (c *Controller) recordTargetWrite(ctx context.Context, ref plan.Ref, answer
 	if err != nil {
 		return err
 	}
-	c.states.onTarget.SetDroppedPaths(ref, dropped)
+	c.states.targetExpectations.SetDroppedPaths(ref, dropped)
 	return nil
 }
 
 func (c *Controller) deleteFromTarget(ctx context.Context, current plan.Copy, uid types.UID) error {
 	ref := current.Ref()
-	c.states.onTarget.Started(ref)
+	c.states.targetExpectations.Started(ref)
 	if err := c.Connection.Delete(ctx, current.API.GroupVersionResource, current.Key, uid); err != nil {
-		c.states.onTarget.Finished(ref, nil)
+		c.states.targetExpectations.Finished(ref, nil)
 		return err
 	}
-	c.recordTargetDelete(ctx, ref, uid)
+	c.expectDeletionOnTarget(ctx, ref, uid)
 	return nil
 }
 
@@ -265,12 +265,12 @@ func (c *Controller) releaseOnTarget(ctx context.Context, current plan.Copy) err
 	if mayReclaim(observed.Mark) {
 		edits.SetAnnotations = map[string]string{ownership.EnsuredAnnotation: c.Owner.EnsuredValue(observed.Mark.Self)}
 	}
-	c.states.onTarget.Started(ref)
+	c.states.targetExpectations.Started(ref)
 	if _, err := c.Connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, observed.UID, edits); err != nil && !apierrors.IsNotFound(err) {
-		c.states.onTarget.Finished(ref, nil)
+		c.states.targetExpectations.Finished(ref, nil)
 		return err
 	}
-	c.recordTargetDelete(ctx, ref, observed.UID)
+	c.expectDeletionOnTarget(ctx, ref, observed.UID)
 	return nil
 }
 

@@ -39,8 +39,8 @@ import (
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// errStale means that the mailbox object has changed since the pass observed it.
-var errStale = errors.New("the object in the mailbox has changed meanwhile")
+// errOutdated means that the object to write has changed since the hub read it, on either side.
+var errOutdated = errors.New("the object has changed meanwhile")
 
 // mailboxClient returns the client for a namespace of the mailbox.
 func (c *Controller) mailboxClient(namespace string) (dynamic.ResourceInterface, error) {
@@ -59,12 +59,12 @@ func (c *Controller) createInMailbox(ctx context.Context, s *plan.Snapshot, desi
 		return err
 	}
 	toWrite := c.withStatus(desired.Object, s.Up.Object)
-	c.states.inMailbox.Started(key)
+	c.states.mailboxExpectations.Started(key)
 	created, err := client.Create(ctx, toWrite, metav1.CreateOptions{FieldManager: c.fieldManager})
 	if mailboxwrite.IsMissingNamespace(err, key.Namespace) {
 		extra := requestmetrics.WithClass(ctx, requestmetrics.Extra)
 		if err := c.ensureMailboxNamespace(extra, key.Namespace); err != nil {
-			c.states.inMailbox.Finished(key, nil)
+			c.states.mailboxExpectations.Finished(key, nil)
 			return err
 		}
 		created, err = client.Create(extra, toWrite, metav1.CreateOptions{FieldManager: c.fieldManager})
@@ -72,18 +72,18 @@ func (c *Controller) createInMailbox(ctx context.Context, s *plan.Snapshot, desi
 	if apierrors.IsAlreadyExists(err) {
 		return c.readConflictInMailbox(requestmetrics.WithClass(ctx, requestmetrics.Extra), client, key)
 	}
-	return c.recordMailboxWrite(ctx, s, created, desired, err)
+	return c.finishMailboxWrite(ctx, s, created, desired, err)
 }
 
 // readConflictInMailbox reads the object that has the name and that the cache does not show yet, to find out whose it is.
 func (c *Controller) readConflictInMailbox(ctx context.Context, client dynamic.ResourceInterface, key types.NamespacedName) error {
 	object, err := client.Get(ctx, key.Name, metav1.GetOptions{})
 	if err != nil {
-		c.states.inMailbox.Finished(key, nil)
+		c.states.mailboxExpectations.Finished(key, nil)
 		return fmt.Errorf("%w: it has the object already, but does not show it: %w", errMailboxRefused, err)
 	}
 	object.SetManagedFields(nil)
-	c.states.inMailbox.Finished(key, object)
+	c.states.mailboxExpectations.Finished(key, object)
 	if c.isUpsynced(object) {
 		return nil
 	}
@@ -108,24 +108,24 @@ func (c *Controller) updateInMailbox(ctx context.Context, s *plan.Snapshot, desi
 	if err != nil {
 		return err
 	}
-	c.states.inMailbox.Started(key)
-	updated, err := client.Update(ctx, mailboxwrite.Merge(s.Source, c.withStatus(desired.Object, s.Up.Object)), metav1.UpdateOptions{FieldManager: c.fieldManager})
+	c.states.mailboxExpectations.Started(key)
+	updated, err := client.Update(ctx, mailboxwrite.Merge(s.InMailbox, c.withStatus(desired.Object, s.Up.Object)), metav1.UpdateOptions{FieldManager: c.fieldManager})
 	if apierrors.IsConflict(err) {
-		err = errStale
+		err = errOutdated
 	}
-	return c.recordMailboxWrite(ctx, s, updated, desired, err)
+	return c.finishMailboxWrite(ctx, s, updated, desired, err)
 }
 
-// recordMailboxWrite remembers the response until the cache shows it, and writes the status.
-func (c *Controller) recordMailboxWrite(ctx context.Context, s *plan.Snapshot, answer *unstructured.Unstructured, desired *transform.Desired, err error) error {
+// finishMailboxWrite uses the response until the cache shows it, and writes the status.
+func (c *Controller) finishMailboxWrite(ctx context.Context, s *plan.Snapshot, answer *unstructured.Unstructured, desired *transform.Desired, err error) error {
 	key := s.Key
 	if err != nil {
-		c.states.inMailbox.Finished(key, nil)
+		c.states.mailboxExpectations.Finished(key, nil)
 		return fmt.Errorf("%w: %w", errMailboxRefused, err)
 	}
 	answer.SetManagedFields(nil)
-	c.recordMailboxObject(ctx, key, answer)
-	c.states.inMailbox.SetDroppedPaths(key, transform.MissingPaths(desired.Object.Object, answer.Object))
+	c.expectInMailbox(ctx, key, answer)
+	c.states.mailboxExpectations.SetDroppedPaths(key, transform.MissingPaths(desired.Object.Object, answer.Object))
 	c.OnChange()
 	_, err = c.writeUpsyncedStatus(ctx, s, answer)
 	return err
@@ -149,12 +149,12 @@ func (c *Controller) deleteFromMailbox(ctx context.Context, key types.Namespaced
 		return err
 	}
 	uid := inMailbox.GetUID()
-	c.states.inMailbox.Started(key)
+	c.states.mailboxExpectations.Started(key)
 	if err := client.Delete(ctx, key.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}); err != nil && !apierrors.IsNotFound(err) {
-		c.states.inMailbox.Finished(key, nil)
+		c.states.mailboxExpectations.Finished(key, nil)
 		return fmt.Errorf("%w: %w", errMailboxRefused, err)
 	}
-	c.recordMailboxDelete(ctx, key, uid)
+	c.expectDeletionInMailbox(ctx, key, uid)
 	c.forgetSourceDeletion(inMailbox)
 	c.OnChange()
 	return nil
@@ -186,16 +186,16 @@ func (c *Controller) releaseInMailbox(ctx context.Context, key types.NamespacedN
 	return nil
 }
 
-// patchInMailbox makes a merge patch (RFC 7386) of a mailbox object, and holds the response until the cache shows it.
+// patchInMailbox makes a merge patch (RFC 7386) of a mailbox object, and uses the response until the cache shows it.
 func (c *Controller) patchInMailbox(ctx context.Context, client dynamic.ResourceInterface, key types.NamespacedName, patch []byte, subresources ...string) (*unstructured.Unstructured, error) {
-	c.states.inMailbox.Started(key)
+	c.states.mailboxExpectations.Started(key)
 	patched, err := client.Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: c.fieldManager}, subresources...)
 	if err != nil {
-		c.states.inMailbox.Finished(key, nil)
+		c.states.mailboxExpectations.Finished(key, nil)
 		return nil, err
 	}
 	patched.SetManagedFields(nil)
-	c.recordMailboxObject(ctx, key, patched)
+	c.expectInMailbox(ctx, key, patched)
 	return patched, nil
 }
 

@@ -90,8 +90,8 @@ func TestObserveInMailbox(t *testing.T) {
 				object.SetAnnotations(map[string]string{ownership.MarkAnnotation: test.mark})
 			}
 			controller := newObserver(plan.Resource{Retain: true})
-			got := controller.Resource.ObserveInMailbox(object, controller.upsyncMark(object), desired)
-			if got.Owned != test.ours || got.UID != "u" || !got.Terminating || !got.Retain || (len(got.Missing) > 0) != test.ours || controller.isUpsynced(object) != test.ours {
+			got := controller.Resource.NewMailboxObject(object, controller.upsyncMark(object), desired)
+			if got.Owned != test.ours || !got.Terminating || !got.Retain || (len(got.Missing) > 0) != test.ours || controller.isUpsynced(object) != test.ours {
 				t.Errorf("got %+v", got)
 			}
 			if test.ours && (got.Mark != up || !reflect.DeepEqual(got.Missing, []string{".spec.replicas"})) {
@@ -99,7 +99,7 @@ func TestObserveInMailbox(t *testing.T) {
 			}
 		})
 	}
-	if got := (plan.Resource{}).ObserveInMailbox(nil, nil, desired); got != nil {
+	if got := (plan.Resource{}).NewMailboxObject(nil, nil, desired); got != nil {
 		t.Errorf("of nothing there is %+v", got)
 	}
 }

@@ -33,7 +33,7 @@ import (
 
 // Finalizer keeps a mailbox object until its copies are gone from the target. The hub sets it only on objects of APIs that it
 // exports itself, and only if the PublishedResource says so. kcp refuses the hub's writes to other objects once a workspace
-// has unbound the export, so the finalizer could never be removed (rule 6 of the design).
+// has unbound the export, so the finalizer could never be removed.
 const Finalizer = "synchub.dev/wait-for-target"
 
 // HasFinalizer reports whether the hub's finalizer is on a mailbox object.
@@ -41,9 +41,9 @@ func HasFinalizer(source *unstructured.Unstructured) bool {
 	return source != nil && slices.Contains(source.GetFinalizers(), Finalizer)
 }
 
-// ensureFinalizer sets the finalizer on an object that is about to be downsynced, or removes it if the PublishedResource does
+// configureFinalizer sets the finalizer on an object that is about to be downsynced, or removes it if the PublishedResource does
 // not ask for it any more.
-func (c *Controller) ensureFinalizer(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured) error {
+func (c *Controller) configureFinalizer(ctx context.Context, key types.NamespacedName, source *unstructured.Unstructured) error {
 	switch {
 	case c.Resource.WaitForTarget && !HasFinalizer(source):
 		return c.setFinalizers(ctx, key, source, append(slices.Clone(source.GetFinalizers()), Finalizer))
@@ -105,12 +105,12 @@ func (c *Controller) setFinalizers(ctx context.Context, key types.NamespacedName
 	case apierrors.IsNotFound(err) && source.GetDeletionTimestamp() != nil:
 		return nil
 	case apierrors.IsConflict(err):
-		return errStale
+		return errOutdated
 	case err != nil:
 		return fmt.Errorf("%w: cannot change the finalizers: %w", errMailboxRefused, err)
 	case patched.GetDeletionTimestamp() != nil && len(finalizers) == 0:
 		// The removal of the last finalizer deletes the object.
-		c.recordMailboxDelete(ctx, key, source.GetUID())
+		c.expectDeletionInMailbox(ctx, key, source.GetUID())
 	}
 	return nil
 }

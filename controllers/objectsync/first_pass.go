@@ -25,14 +25,18 @@ import (
 // firstPass tracks whether every key that was known at the start has been tried once.
 type firstPass struct {
 	done chan struct{}
+	// finish closes done, once.
+	finish func()
 
 	lock gosync.Mutex
 	// remaining is nil until the pass has started.
 	remaining map[types.NamespacedName]struct{}
-	finished  bool
 }
 
-func newFirstPass() *firstPass { return &firstPass{done: make(chan struct{})} }
+func newFirstPass() *firstPass {
+	done := make(chan struct{})
+	return &firstPass{done: done, finish: gosync.OnceFunc(func() { close(done) })}
+}
 
 func (p *firstPass) start(keys []types.NamespacedName) {
 	p.lock.Lock()
@@ -52,14 +56,5 @@ func (p *firstPass) processed(key types.NamespacedName) {
 	p.lock.Unlock()
 	if done {
 		p.finish()
-	}
-}
-
-func (p *firstPass) finish() {
-	p.lock.Lock()
-	defer p.lock.Unlock()
-	if !p.finished {
-		p.finished = true
-		close(p.done)
 	}
 }

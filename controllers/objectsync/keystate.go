@@ -44,11 +44,11 @@ type keyStates struct {
 	epoch time.Time
 	// refs are the facts about objects of the target, by their names there.
 	refs map[plan.Ref]refState
-	// marked are the states of marked objects, by their keys.
-	marked map[types.NamespacedName]markedState
-	// inMailbox and onTarget are the writes that the caches do not show yet.
-	inMailbox expectations.Writes[types.NamespacedName, *unstructured.Unstructured]
-	onTarget  expectations.Writes[plan.Ref, *cachedCopy]
+	// placementCopies are the states of the copies that placements made, by their keys.
+	placementCopies map[types.NamespacedName]placementCopyState
+	// mailboxExpectations and targetExpectations are the writes that the caches do not show yet.
+	mailboxExpectations expectations.Writes[types.NamespacedName, *unstructured.Unstructured]
+	targetExpectations  expectations.Writes[plan.Ref, *cachedCopy]
 }
 
 // keyState is the state of one key. A burst creates many of them, so fields that few keys need are in details.
@@ -88,9 +88,9 @@ type refState struct {
 }
 
 func newKeyStates(clock clock.PassiveClock) *keyStates {
-	s := &keyStates{clock: clock, keys: map[types.NamespacedName]keyState{}, refs: map[plan.Ref]refState{}, marked: map[types.NamespacedName]markedState{}}
-	s.inMailbox = expectations.New[types.NamespacedName, *unstructured.Unstructured](&s.lock, clock)
-	s.onTarget = expectations.New[plan.Ref, *cachedCopy](&s.lock, clock)
+	s := &keyStates{clock: clock, keys: map[types.NamespacedName]keyState{}, refs: map[plan.Ref]refState{}, placementCopies: map[types.NamespacedName]placementCopyState{}}
+	s.mailboxExpectations = expectations.New[types.NamespacedName, *unstructured.Unstructured](&s.lock, clock)
+	s.targetExpectations = expectations.New[plan.Ref, *cachedCopy](&s.lock, clock)
 	return s
 }
 
@@ -200,8 +200,8 @@ func (s *keyStates) hasWritten(key types.NamespacedName, resourceVersion string)
 	return state.details != nil && state.writtenFor == resourceVersion
 }
 
-// driftBackoff returns how long the next repair of drift must wait; zero if it may be made now, which counts it.
-func (s *keyStates) driftBackoff(key types.NamespacedName) (wait time.Duration) {
+// nextRepairDelay returns how long the next repair of drift must wait. It returns zero if the repair may be made now, and counts it.
+func (s *keyStates) nextRepairDelay(key types.NamespacedName) (wait time.Duration) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	state := s.detailed(key)

@@ -67,26 +67,26 @@ func (s *keyStates) addChange(now time.Time, from changeOrigin, keys ...types.Na
 }
 
 // record sets the times that are unset, and reports whether it set any.
-func (m *changeTimes) record(from changeOrigin, at relativeTime) (changed bool) {
+func (c *changeTimes) record(from changeOrigin, at relativeTime) (changed bool) {
 	take := func(kind *relativeTime) {
 		if *kind == 0 {
 			*kind, changed = at, true
 		}
 	}
-	take(&m.first)
+	take(&c.first)
 	switch from {
 	case originMailbox:
-		take(&m.mailbox)
+		take(&c.mailbox)
 	case originTarget:
-		take(&m.target)
+		take(&c.target)
 	case originOther:
 	}
 	return changed
 }
 
-// takeChanges returns the pending changes of a key and removes them: the pass that begins now covers them. waits is false if
+// takeChanges returns the pending changes of a key and removes them: the pass that begins now covers them. any is false if
 // none were pending.
-func (s *keyStates) takeChanges(key types.NamespacedName) (seen pendingChange, waits bool) {
+func (s *keyStates) takeChanges(key types.NamespacedName) (pending pendingChange, any bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	state := s.keys[key]
@@ -103,24 +103,24 @@ func (s *keyStates) setChanges(key types.NamespacedName, changes changeTimes) {
 }
 
 // putBackChanges makes changes pending again that failed because the target is away.
-func (s *keyStates) putBackChanges(key types.NamespacedName, seen pendingChange) {
+func (s *keyStates) putBackChanges(key types.NamespacedName, pending pendingChange) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	s.setChanges(key, changeTimes{first: s.relative(seen.since)})
+	s.setChanges(key, changeTimes{first: s.relative(pending.since)})
 }
 
-// decideLater keeps the times of changes until the key is planned again.
-func (s *keyStates) decideLater(key types.NamespacedName, seen pendingChange) {
-	if seen.mailbox.IsZero() && seen.target.IsZero() {
+// keepChangeTimes keeps the times of changes until the key is planned again.
+func (s *keyStates) keepChangeTimes(key types.NamespacedName, pending pendingChange) {
+	if pending.mailbox.IsZero() && pending.target.IsZero() {
 		return
 	}
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	s.setChanges(key, changeTimes{first: s.keys[key].changes.first, mailbox: s.relative(seen.mailbox), target: s.relative(seen.target)})
+	s.setChanges(key, changeTimes{first: s.keys[key].changes.first, mailbox: s.relative(pending.mailbox), target: s.relative(pending.target)})
 }
 
-// waitForTarget excludes the time until the target is back from latencies.
-func (s *keyStates) waitForTarget(key types.NamespacedName) {
+// excludeFromLatency excludes the pending changes of a key from latencies, because the target is away.
+func (s *keyStates) excludeFromLatency(key types.NamespacedName) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	s.setChanges(key, changeTimes{first: s.keys[key].changes.first})
@@ -139,13 +139,7 @@ func (s *keyStates) pendingKeys() []types.NamespacedName {
 	return keys
 }
 
-// oldestChange returns when the oldest pending change was observed; ok is false if there is none.
-func (s *keyStates) oldestChange() (since time.Time, ok bool) {
-	_, since = s.countPending()
-	return since, !since.IsZero()
-}
-
-// countPending returns the number of keys with pending changes, and when the oldest change was observed.
+// countPending returns the number of keys with pending changes, and when the oldest change was observed; zero if there is none.
 func (s *keyStates) countPending() (objects int, since time.Time) {
 	s.lock.Lock()
 	defer s.lock.Unlock()

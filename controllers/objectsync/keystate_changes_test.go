@@ -29,8 +29,8 @@ func TestPendingChanges(t *testing.T) {
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 	expect := func(when string, want time.Time) {
 		t.Helper()
-		if got, ok := p.oldestChange(); ok == want.IsZero() || !got.Equal(want) {
-			t.Errorf("%s: got %v, %v", when, got, ok)
+		if _, got := p.countPending(); !got.Equal(want) {
+			t.Errorf("%s: got %v", when, got)
 		}
 	}
 	expect("at rest", time.Time{})
@@ -84,11 +84,11 @@ func TestTimesOfAChange(t *testing.T) {
 		}, pendingChange{since: at(1), target: at(1), mailbox: at(2)}},
 		"while the target was away": {func(p *keyStates) {
 			p.addChange(at(1), originMailbox, one)
-			p.waitForTarget(one)
+			p.excludeFromLatency(one)
 		}, pendingChange{since: at(1)}},
 		"once more when it is back": {func(p *keyStates) {
 			p.addChange(at(1), originMailbox, one)
-			p.waitForTarget(one)
+			p.excludeFromLatency(one)
 			p.addChange(at(3), originMailbox, one)
 		}, pendingChange{since: at(1), mailbox: at(3)}},
 		"as the target went away": {func(p *keyStates) {
@@ -100,13 +100,13 @@ func TestTimesOfAChange(t *testing.T) {
 		"until it is proven": {func(p *keyStates) {
 			p.addChange(at(1), originMailbox, one)
 			seen, _ := p.takeChanges(one)
-			p.decideLater(one, seen)
+			p.keepChangeTimes(one, seen)
 			p.addChange(at(5), originOther, one)
 		}, pendingChange{since: at(5), mailbox: at(1)}},
 		"of which nothing is left to prove": {func(p *keyStates) {
 			p.addChange(at(1), originOther, one)
 			seen, _ := p.takeChanges(one)
-			p.decideLater(one, seen)
+			p.keepChangeTimes(one, seen)
 		}, pendingChange{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -129,11 +129,11 @@ func TestAbsenceToBeVerifiedIsNotPending(t *testing.T) {
 	p, now := newKeyStates(clock.RealClock{}), time.Unix(1000, 0)
 	p.addChange(now, originMailbox, shop("one"))
 	seen, _ := p.takeChanges(shop("one"))
-	p.decideLater(shop("one"), seen)
+	p.keepChangeTimes(shop("one"), seen)
 	if count, since := p.countPending(); count != 0 || !since.IsZero() {
 		t.Errorf("%d wait since %v", count, since)
 	}
-	p.waitForTarget(shop("one"))
+	p.excludeFromLatency(shop("one"))
 	if len(p.keys) > 0 {
 		t.Errorf("it is kept for a target that is away: %v", p.keys)
 	}
@@ -146,7 +146,7 @@ func TestAnEventOfWhatWaitsAllocatesNothing(t *testing.T) {
 		p.addChange(now, originMailbox, keys...)
 		p.addChange(now, originTarget, keys...)
 		seen, _ := p.takeChanges(keys[0])
-		p.decideLater(keys[0], seen)
+		p.keepChangeTimes(keys[0], seen)
 		p.takeChanges(keys[0])
 	}); allocated > 0 {
 		t.Errorf("%v allocations", allocated)

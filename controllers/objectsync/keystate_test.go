@@ -88,7 +88,7 @@ func TestRepairsOfOthers(t *testing.T) {
 	states := newKeyStates(testclock.NewFakeClock(time.Unix(1000, 0)))
 	repaired := func(key types.NamespacedName, want bool) {
 		t.Helper()
-		if wait := states.driftBackoff(key); (wait == 0) != want {
+		if wait := states.nextRepairDelay(key); (wait == 0) != want {
 			t.Errorf("%v is repaired at once: want %v, it waits %v", key, want, wait)
 		}
 	}

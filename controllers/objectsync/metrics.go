@@ -44,7 +44,7 @@ var (
 	}, targetlabels.Names("resource", "reason"))
 	syncLatencies = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "synchub_sync_latency_seconds",
-		Help: "Time from seeing a change on one side until the other side acknowledged what it led to, by SyncTarget, resource and direction (down, up, status).",
+		Help: "Time from observing a change on one side until the other side acknowledged the resulting write, by SyncTarget, resource and direction (down, up, status).",
 		// There is one histogram for each target, resource and direction, so the buckets are few.
 		Buckets: []float64{0.005, 0.01, 0.025, 0.1, 0.5, 1, 5, 30},
 	}, targetlabels.Names("resource", "direction"))
@@ -53,7 +53,7 @@ var (
 // These are collected from the running controllers.
 var (
 	queueDepth = prometheus.NewDesc("synchub_sync_queue_depth",
-		"Objects in the queue, those included that are only looked at again, by SyncTarget and resource.", targetlabels.Names("resource"), nil)
+		"Keys in the queue, including keys without a known change, by SyncTarget and resource.", targetlabels.Names("resource"), nil)
 	pendingObjects = prometheus.NewDesc("synchub_sync_pending_objects",
 		"Objects that changed and were not tried since, or not since the target is away, by SyncTarget and resource.", targetlabels.Names("resource"), nil)
 	pendingSeconds = prometheus.NewDesc("synchub_sync_oldest_pending_seconds",
@@ -190,7 +190,7 @@ func (m *controllerMetrics) release() {
 
 // queueStats sum up the controllers that share a series.
 type queueStats struct {
-	depth, waiting int
+	depth, pending int
 	since          time.Time
 	now            time.Time
 	unverified     int
@@ -209,7 +209,7 @@ func collectQueueStats(running []*Controller, metrics chan<- prometheus.Metric) 
 			metrics <- prometheus.MustNewConstMetric(described, prometheus.GaugeValue, value, targetlabels.Values(key.syncTarget, key.resource)...)
 		}
 		gauge(queueDepth, float64(stats.depth))
-		gauge(pendingObjects, float64(stats.waiting))
+		gauge(pendingObjects, float64(stats.pending))
 		age := 0.0
 		if !stats.since.IsZero() {
 			age = stats.now.Sub(stats.since).Seconds()
@@ -224,9 +224,9 @@ func collectQueueStats(running []*Controller, metrics chan<- prometheus.Metric) 
 // addQueueStats adds the controller's figures.
 func (c *Controller) addQueueStats(to *queueStats) {
 	to.depth += c.QueueLength()
-	waiting, since := c.states.countPending()
-	to.waiting += waiting
-	if to.since.IsZero() || waiting > 0 && since.Before(to.since) {
+	pending, since := c.states.countPending()
+	to.pending += pending
+	if to.since.IsZero() || pending > 0 && since.Before(to.since) {
 		to.since = since
 	}
 	to.unverified += c.unverifiedCount()

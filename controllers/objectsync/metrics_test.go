@@ -129,10 +129,10 @@ func TestSharedSeries(t *testing.T) {
 var busyDecisions = []outcome{
 	{decision: plan.Decision{Action: plan.None, Cause: plan.InSync}}, {decision: plan.Decision{Action: plan.Create, Cause: plan.Missing}},
 	{decision: plan.Decision{Action: plan.Apply, Cause: plan.Changed}}, {decision: plan.Decision{Action: plan.Apply, Cause: plan.Drifted}},
-	{decision: plan.Decision{Action: plan.VerifyAbsence, Cause: plan.SourceNotFound}}, {decision: plan.Decision{Action: plan.Delete, Cause: plan.SourceNotFound}},
-	{decision: plan.Decision{Action: plan.Delete, Cause: plan.Deselected}}, {decision: plan.Decision{Action: plan.None, Cause: plan.Terminating}},
+	{decision: plan.Decision{Action: plan.VerifyAbsence, Cause: plan.Cause(plan.SourceNotFound)}}, {decision: plan.Decision{Action: plan.Delete, Cause: plan.Cause(plan.SourceNotFound)}},
+	{decision: plan.Decision{Action: plan.Delete, Cause: plan.Cause(plan.Deselected)}}, {decision: plan.Decision{Action: plan.None, Cause: plan.Cause(plan.Terminating)}},
 	{decision: plan.Decision{Action: plan.None, Cause: plan.InSync}, up: true}, {decision: plan.Decision{Action: plan.Create, Cause: plan.Missing}, up: true},
-	{decision: plan.Decision{Action: plan.Update, Cause: plan.Changed}, up: true}, {decision: plan.Decision{Action: plan.Delete, Cause: plan.SourceNotFound}, up: true},
+	{decision: plan.Decision{Action: plan.Update, Cause: plan.Changed}, up: true}, {decision: plan.Decision{Action: plan.Delete, Cause: plan.Cause(plan.SourceNotFound)}, up: true},
 }
 
 // beBusy makes a controller of a resource without objects, and lets it decide and measure all that a busy one does.

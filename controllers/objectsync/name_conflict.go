@@ -37,25 +37,25 @@ func (c *Controller) resolveTargetConflict(ctx context.Context, current plan.Cop
 	if err != nil {
 		return fmt.Errorf("the target refused to create the object: %w; and reading it failed: %w", refused, err)
 	}
-	observed, reason := c.observeObject(object)
+	observed, markErr := c.observeObject(object)
 	current.Object = object
 	switch {
-	case reason == nil && !plan.SameSource(observed.Mark, desired.Mark):
+	case markErr == nil && !plan.SameSource(observed.Mark, desired.Mark):
 		return &nameTakenError{ref: current.Ref(), reason: "it came from " + describeSource(observed.Mark.Source)}
-	case reason == nil:
+	case markErr == nil:
 		return c.reapplyOwned(ctx, current, desired, observed, c.applyToTarget)
-	case c.isEnsured(object, reason):
+	case c.isEnsured(object, markErr):
 		return c.applyInPlace(ctx, current, desired, object.GetUID())
 	}
-	if mark, proven := c.unsealedMark(object, ownership.DirectionDown, desired, reason); proven {
+	if mark, proven := c.unsealedMark(object, ownership.DirectionDown, desired, markErr); proven {
 		return c.reapplyOwned(ctx, current, desired, &plan.TargetObject{UID: object.GetUID(), Mark: mark}, c.applyInPlace)
 	}
-	allowed, err := c.mayAdopt(ctx, current, object, desired, reason)
+	allowed, err := c.mayAdopt(ctx, current, object, desired, markErr)
 	switch {
 	case err != nil:
 		return fmt.Errorf("cannot find out whether the object may be adopted: %w", err)
 	case !allowed:
-		return &nameTakenError{ref: current.Ref(), reason: reason.Error(), adoptable: ownership.IsAdoptable(reason), unverified: errors.Is(reason, ownership.ErrUnverified)}
+		return &nameTakenError{ref: current.Ref(), reason: markErr.Error(), adoptable: ownership.IsAdoptable(markErr), unverified: errors.Is(markErr, ownership.ErrUnverified)}
 	default:
 		return c.adopt(ctx, current, object, desired.AsAdopted())
 	}
@@ -64,21 +64,21 @@ func (c *Controller) resolveTargetConflict(ctx context.Context, current plan.Cop
 // resolveMailboxConflict takes over the mailbox object that has the name if the hub created it as a namespace for upsynced
 // objects, or if KubeStellar's syncer upsynced it and the PublishedResource allows its adoption. Else it returns the conflict.
 func (c *Controller) resolveMailboxConflict(ctx context.Context, s *plan.Snapshot, desired *transform.Desired) error {
-	inMailbox := s.Source
+	inMailbox := s.InMailbox
 	ctx = requestmetrics.WithClass(ctx, requestmetrics.Extra)
-	_, reason := plan.MailboxMark(c.Owner, inMailbox)
-	if mark, proven := c.unsealedMark(inMailbox, ownership.DirectionUp, desired, reason); proven {
+	_, markErr := plan.MailboxMark(c.Owner, inMailbox)
+	if mark, proven := c.unsealedMark(inMailbox, ownership.DirectionUp, desired, markErr); proven {
 		if mark.Adopted {
 			desired = desired.AsAdopted()
 		}
 		return c.updateInMailbox(ctx, s, desired)
 	}
 	switch {
-	case c.isEnsured(inMailbox, reason):
+	case c.isEnsured(inMailbox, markErr):
 		return c.updateInMailbox(ctx, s, desired)
-	case c.mayAdoptInMailbox(inMailbox, reason):
+	case c.mayAdoptInMailbox(inMailbox, markErr):
 		return c.updateInMailbox(ctx, s, desired.AsAdopted())
-	case isKubeStellarUpsynced(inMailbox, reason):
+	case isKubeStellarUpsynced(inMailbox, markErr):
 		return fmt.Errorf("%w, or let spec.adoption of the PublishedResource be KubeStellar, whose syncer brought it up", errNameTakenInMailbox)
 	default:
 		return errNameTakenInMailbox
@@ -102,8 +102,8 @@ func (c *Controller) reapplyOwned(ctx context.Context, current plan.Copy, desire
 
 // unsealedMark returns the mark of an object that the hub marked before marks were sealed. Without a seal, the mark counts
 // only if its hash is that of the desired object.
-func (c *Controller) unsealedMark(object *unstructured.Unstructured, direction ownership.Direction, desired *transform.Desired, reason error) (ownership.Mark, bool) {
-	if !errors.Is(reason, ownership.ErrUnsealed) {
+func (c *Controller) unsealedMark(object *unstructured.Unstructured, direction ownership.Direction, desired *transform.Desired, markErr error) (ownership.Mark, bool) {
+	if !errors.Is(markErr, ownership.ErrUnsealed) {
 		return ownership.Mark{}, false
 	}
 	text, _ := plan.Annotation(object, ownership.MarkAnnotation)
@@ -113,7 +113,7 @@ func (c *Controller) unsealedMark(object *unstructured.Unstructured, direction o
 
 // isEnsured reports whether an unmarked object is a namespace that this hub created for its contents, or an object that it
 // released.
-func (c *Controller) isEnsured(object *unstructured.Unstructured, reason error) bool {
+func (c *Controller) isEnsured(object *unstructured.Unstructured, markErr error) bool {
 	value, ok := plan.Annotation(object, ownership.EnsuredAnnotation)
-	return ok && errors.Is(reason, ownership.ErrUnmarked) && c.Owner.HasEnsured(value, transform.SelfOf(object))
+	return ok && errors.Is(markErr, ownership.ErrUnmarked) && c.Owner.HasEnsured(value, transform.SelfOf(object))
 }

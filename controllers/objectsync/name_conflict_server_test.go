@@ -339,7 +339,7 @@ func TestReplace(t *testing.T) {
 				if _, err := connection.Get(t.Context(), gauges, keyOf(first)); !apierrors.IsNotFound(err) {
 					t.Fatalf("it is still there: %v", err)
 				}
-				if _, deleted := hand.states.onTarget.Current(hand.target.Ref(keyOf(first)), &cachedCopy{Unstructured: first}); !deleted {
+				if _, deleted := hand.states.targetExpectations.Current(hand.target.Ref(keyOf(first)), &cachedCopy{Unstructured: first}); !deleted {
 					t.Error("that it was deleted is not remembered")
 				}
 				if err := hand.applySource(gauge(name, test.next), ownership.PolicyDelete); err != nil {

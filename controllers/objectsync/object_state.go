@@ -38,24 +38,25 @@ type ObjectRef struct {
 	Key        types.NamespacedName
 }
 
-// Version identifies the content of a marked mailbox object: a copy that a placement made. Its mark changes with the content. A copy
+// PlacementCopyVersion identifies the content of a marked mailbox object: a copy that a placement made. Its mark changes with the
+// content. A copy
 // that was deleted and made again with the same content has another UID: its object may be gone from the target meanwhile. The zero
-// Version is that of no object.
-type Version struct {
+// PlacementCopyVersion is that of no object.
+type PlacementCopyVersion struct {
 	UID  types.UID
 	Mark string
 }
 
-// VersionOf returns the version of a mailbox object; zero if it has no mark, or is nil.
-func VersionOf(object *unstructured.Unstructured) Version {
+// PlacementCopyVersionOf returns the version of a mailbox object; zero if it has no mark, or is nil.
+func PlacementCopyVersionOf(object *unstructured.Unstructured) PlacementCopyVersion {
 	if object == nil {
-		return Version{}
+		return PlacementCopyVersion{}
 	}
 	mark, _ := plan.Annotation(object, ownership.MarkAnnotation)
 	if mark == "" {
-		return Version{}
+		return PlacementCopyVersion{}
 	}
-	return Version{UID: object.GetUID(), Mark: mark}
+	return PlacementCopyVersion{UID: object.GetUID(), Mark: mark}
 }
 
 // ObjectState is how far the hub has come with a version of a marked mailbox object.
@@ -66,7 +67,7 @@ type ObjectState struct {
 	Excluded bool
 	// Failure is why the last pass failed; nil if it did not.
 	Failure *Failure
-	// Health is the health of the copy on the target, as the hub has seen it last; InProgress if there is none yet.
+	// Health is the health of the copy on the target, as the hub observed it last; InProgress if there is none yet.
 	Health health.Health
 }
 
@@ -78,40 +79,40 @@ func (s ObjectState) Equal(other ObjectState) bool {
 	return s.Synced == other.Synced && s.Excluded == other.Excluded && s.Health == other.Health
 }
 
-// Copy is a marked mailbox object, with the state of the version that the target was last in sync with.
-type Copy struct {
+// PlacementCopy is a marked mailbox object, with the state of the version that the target was last in sync with.
+type PlacementCopy struct {
 	Resource schema.GroupVersionResource
 	Key      types.NamespacedName
 	// Version is zero if the target was never in sync with the object.
-	Version Version
+	Version PlacementCopyVersion
 	State   ObjectState
 }
 
 // ObjectState returns the state of a version of a marked mailbox object; known is false before the first pass for the object.
-func (c *Controller) ObjectState(key types.NamespacedName, version Version) (state ObjectState, known bool) {
+func (c *Controller) ObjectState(key types.NamespacedName, version PlacementCopyVersion) (state ObjectState, known bool) {
 	state, synced, known := c.syncedState(key)
-	state.Synced = known && synced != Version{} && synced == version
+	state.Synced = known && synced != PlacementCopyVersion{} && synced == version
 	return state, known
 }
 
 // Copies returns all marked mailbox objects whose state is known.
-func (c *Controller) Copies() []Copy {
-	keys := c.states.markedKeys()
-	copies := make([]Copy, 0, len(keys))
+func (c *Controller) Copies() []PlacementCopy {
+	keys := c.states.placementCopyKeys()
+	copies := make([]PlacementCopy, 0, len(keys))
 	for _, key := range keys {
 		if state, synced, known := c.syncedState(key); known {
-			state.Synced = synced != Version{}
-			copies = append(copies, Copy{c.Resource.GroupVersionResource, key, synced, state})
+			state.Synced = synced != PlacementCopyVersion{}
+			copies = append(copies, PlacementCopy{c.Resource.GroupVersionResource, key, synced, state})
 		}
 	}
 	return copies
 }
 
 // syncedState returns the state of a marked mailbox object, and the version that the target was last in sync with.
-func (c *Controller) syncedState(key types.NamespacedName) (state ObjectState, synced Version, known bool) {
-	marked, failure, known := c.states.markedState(key)
+func (c *Controller) syncedState(key types.NamespacedName) (state ObjectState, synced PlacementCopyVersion, known bool) {
+	marked, failure, known := c.states.placementCopy(key)
 	if !known {
-		return ObjectState{}, Version{}, false
+		return ObjectState{}, PlacementCopyVersion{}, false
 	}
 	state = ObjectState{Excluded: marked.excluded, Failure: failure, Health: health.Health{Status: health.InProgress}}
 	for i, copied := range c.observeCopiesOf(key) {
@@ -123,17 +124,17 @@ func (c *Controller) syncedState(key types.NamespacedName) (state ObjectState, s
 	return state, marked.synced, true
 }
 
-// recordMarked records the result of a pass for a marked object, and publishes a change of its state.
-func (c *Controller) recordMarked(key types.NamespacedName, result outcome, failureChanged bool) {
-	if c.states.recordMarked(key, result) || failureChanged && result.marked.version != (Version{}) {
+// recordPlacementCopy records the result of a pass for a marked object, and publishes a change of its state.
+func (c *Controller) recordPlacementCopy(key types.NamespacedName, result outcome, failureChanged bool) {
+	if c.states.recordPlacementCopy(key, result) || failureChanged && result.placementCopy.version != (PlacementCopyVersion{}) {
 		c.publishState(key)
 	}
 }
 
-// publishMarked publishes that the copies of marked objects have changed on the target.
-func (c *Controller) publishMarked(keys []types.NamespacedName) {
+// publishPlacementCopies publishes that the copies of marked objects have changed on the target.
+func (c *Controller) publishPlacementCopies(keys []types.NamespacedName) {
 	for _, key := range keys {
-		if _, _, known := c.states.markedState(key); known {
+		if _, _, known := c.states.placementCopy(key); known {
 			c.publishState(key)
 		}
 	}
@@ -143,39 +144,39 @@ func (c *Controller) publishState(key types.NamespacedName) {
 	c.ObjectStates.Publish(ObjectRef{c.Owner.SyncTarget, c.Mailbox, c.Resource.GroupVersionResource, key})
 }
 
-// markedState is what the hub remembers of a marked object.
-type markedState struct {
+// placementCopyState is the hub's memory of a marked object.
+type placementCopyState struct {
 	// synced is the version of the object when the target was last in sync with it.
-	synced   Version
+	synced   PlacementCopyVersion
 	excluded bool
 }
 
-// recordMarked records the result of a pass for an object, and reports whether its state has changed.
-func (s *keyStates) recordMarked(key types.NamespacedName, result outcome) (changed bool) {
+// recordPlacementCopy records the result of a pass for an object, and reports whether its state has changed.
+func (s *keyStates) recordPlacementCopy(key types.NamespacedName, result outcome) (changed bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	before, known := s.marked[key]
+	before, known := s.placementCopies[key]
 	if result.unreadable {
 		return false
 	}
-	if result.marked.version == (Version{}) {
-		delete(s.marked, key)
+	if result.placementCopy.version == (PlacementCopyVersion{}) {
+		delete(s.placementCopies, key)
 		return known
 	}
-	now := markedState{synced: before.synced, excluded: result.marked.excluded}
-	if result.marked.synced {
-		now.synced = result.marked.version
+	now := placementCopyState{synced: before.synced, excluded: result.placementCopy.excluded}
+	if result.placementCopy.synced {
+		now.synced = result.placementCopy.version
 	}
-	s.marked[key] = now
+	s.placementCopies[key] = now
 	return !known || now != before
 }
 
-// markedState returns what is known of a marked object.
-func (s *keyStates) markedState(key types.NamespacedName) (state markedState, failure *Failure, known bool) {
+// placementCopy returns the state of a marked object.
+func (s *keyStates) placementCopy(key types.NamespacedName) (state placementCopyState, failure *Failure, known bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	if state, known = s.marked[key]; !known {
-		return markedState{}, nil, false
+	if state, known = s.placementCopies[key]; !known {
+		return placementCopyState{}, nil, false
 	}
 	if details := s.keys[key].details; details != nil && details.failure != nil {
 		copied := *details.failure
@@ -184,29 +185,29 @@ func (s *keyStates) markedState(key types.NamespacedName) (state markedState, fa
 	return state, failure, true
 }
 
-// markedKeys returns the keys of all marked objects whose state is known.
-func (s *keyStates) markedKeys() []types.NamespacedName {
+// placementCopyKeys returns the keys of all marked objects whose state is known.
+func (s *keyStates) placementCopyKeys() []types.NamespacedName {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	return slices.Collect(maps.Keys(s.marked))
+	return slices.Collect(maps.Keys(s.placementCopies))
 }
 
-// markedOutcome is what one pass found out about a marked object.
-type markedOutcome struct {
+// placementCopyOutcome is the outcome of one pass for a marked object.
+type placementCopyOutcome struct {
 	// version is that of the mailbox object; zero if a user made the object, or it came up from the target.
-	version Version
+	version PlacementCopyVersion
 	// synced is true if the target has the content of the object. excluded is true if upsync takes precedence.
 	synced, excluded bool
 }
 
-// newMarkedOutcome returns the outcome for a marked object, given that of the way down.
-func newMarkedOutcome(s *plan.Snapshot, down outcome, err error) markedOutcome {
-	if s.Source == nil {
-		return markedOutcome{}
+// newPlacementCopyOutcome returns the outcome for a marked object, given that of the way down.
+func newPlacementCopyOutcome(s *plan.Snapshot, down outcome, err error) placementCopyOutcome {
+	if s.InMailbox == nil {
+		return placementCopyOutcome{}
 	}
-	return markedOutcome{
-		version:  VersionOf(s.Source),
-		synced:   err == nil && !down.stale && isSynced(s.Down, down.decision),
+	return placementCopyOutcome{
+		version:  PlacementCopyVersionOf(s.InMailbox),
+		synced:   err == nil && !down.outdated && isSynced(s.Down, down.decision),
 		excluded: down.decision.Cause == plan.ExcludedByUpsync,
 	}
 }
@@ -217,7 +218,7 @@ func isSynced(d *plan.DownSnapshot, decision plan.Decision) bool {
 	case plan.Create, plan.Apply, plan.UpdateMark:
 		return true
 	case plan.None:
-		return d.State == plan.InSync && decision.Cause == plan.InSync
+		return d.State == plan.Selected && decision.Cause == plan.InSync
 	default:
 		return false
 	}

@@ -38,7 +38,7 @@ func TestMarkedStates(t *testing.T) {
 		if mark != "" {
 			object.SetAnnotations(map[string]string{ownership.MarkAnnotation: mark})
 		}
-		return &plan.Snapshot{Source: object, Down: &plan.DownSnapshot{State: plan.InSync}}
+		return &plan.Snapshot{InMailbox: object, Down: &plan.DownSnapshot{State: plan.Selected}}
 	}
 	decided := func(action plan.Action, cause plan.Cause) outcome {
 		return outcome{decision: plan.Decision{Action: action, Cause: cause}}
@@ -49,29 +49,29 @@ func TestMarkedStates(t *testing.T) {
 		down    outcome
 		err     error
 		changed bool
-		want    markedState
+		want    placementCopyState
 		known   bool
 	}{
-		{"a user's object", "", decided(plan.Create, plan.Missing), nil, false, markedState{}, false},
-		{"a copy that is refused", "one", decided(plan.Create, plan.Missing), errors.New("no"), true, markedState{}, true},
-		{"a copy that is created", "one", decided(plan.Create, plan.Missing), nil, true, markedState{synced: Version{UID: "uid", Mark: "one"}}, true},
-		{"nothing to do", "one", decided(plan.None, plan.InSync), nil, false, markedState{synced: Version{UID: "uid", Mark: "one"}}, true},
-		{"an edit that is refused", "two", decided(plan.Apply, plan.Changed), errors.New("no"), false, markedState{synced: Version{UID: "uid", Mark: "one"}}, true},
-		{"a pass that comes too late", "two", outcome{decision: plan.Decision{Action: plan.Apply}, stale: true}, nil, false, markedState{synced: Version{UID: "uid", Mark: "one"}}, true},
-		{"an edit that is applied", "two", decided(plan.Apply, plan.Changed), nil, true, markedState{synced: Version{UID: "uid", Mark: "two"}}, true},
-		{"upsync takes precedence", "two", decided(plan.None, plan.ExcludedByUpsync), nil, true, markedState{synced: Version{UID: "uid", Mark: "two"}, excluded: true}, true},
-		{"it is released", "", decided(plan.None, plan.InSync), nil, true, markedState{}, false},
+		{"a user's object", "", decided(plan.Create, plan.Missing), nil, false, placementCopyState{}, false},
+		{"a copy that is refused", "one", decided(plan.Create, plan.Missing), errors.New("no"), true, placementCopyState{}, true},
+		{"a copy that is created", "one", decided(plan.Create, plan.Missing), nil, true, placementCopyState{synced: PlacementCopyVersion{UID: "uid", Mark: "one"}}, true},
+		{"nothing to do", "one", decided(plan.None, plan.InSync), nil, false, placementCopyState{synced: PlacementCopyVersion{UID: "uid", Mark: "one"}}, true},
+		{"an edit that is refused", "two", decided(plan.Apply, plan.Changed), errors.New("no"), false, placementCopyState{synced: PlacementCopyVersion{UID: "uid", Mark: "one"}}, true},
+		{"a pass that comes too late", "two", outcome{decision: plan.Decision{Action: plan.Apply}, outdated: true}, nil, false, placementCopyState{synced: PlacementCopyVersion{UID: "uid", Mark: "one"}}, true},
+		{"an edit that is applied", "two", decided(plan.Apply, plan.Changed), nil, true, placementCopyState{synced: PlacementCopyVersion{UID: "uid", Mark: "two"}}, true},
+		{"upsync takes precedence", "two", decided(plan.None, plan.ExcludedByUpsync), nil, true, placementCopyState{synced: PlacementCopyVersion{UID: "uid", Mark: "two"}, excluded: true}, true},
+		{"it is released", "", decided(plan.None, plan.InSync), nil, true, placementCopyState{}, false},
 	} {
 		result := step.down
-		result.marked = newMarkedOutcome(withMark(step.mark), step.down, step.err)
-		changed := states.recordMarked(key, result)
-		got, _, known := states.markedState(key)
+		result.placementCopy = newPlacementCopyOutcome(withMark(step.mark), step.down, step.err)
+		changed := states.recordPlacementCopy(key, result)
+		got, _, known := states.placementCopy(key)
 		if changed != step.changed || got != step.want || known != step.known {
 			t.Errorf("%s: changed %v, %+v, %v", step.name, changed, got, known)
 		}
 	}
-	states.recordMarked(key, outcome{marked: markedOutcome{version: Version{UID: "uid", Mark: "three"}, synced: true}})
-	if changed := states.recordMarked(key, outcome{unreadable: true}); changed {
+	states.recordPlacementCopy(key, outcome{placementCopy: placementCopyOutcome{version: PlacementCopyVersion{UID: "uid", Mark: "three"}, synced: true}})
+	if changed := states.recordPlacementCopy(key, outcome{unreadable: true}); changed {
 		t.Error("a mailbox that cannot be read changes what is known")
 	}
 }

@@ -27,13 +27,14 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
-// observe reads everything that one pass needs to know about a key.
+// observe reads all facts that one pass needs about a key. It also takes a verified absence, and asks for full objects, for the
+// initial sync of primaries and for a rename; it writes to neither side.
 func (c *Controller) observe(key types.NamespacedName) *plan.Snapshot {
 	s := &plan.Snapshot{Key: key, Matcher: c.matcher.Load()}
-	s.Source, s.Readable = c.mailboxObject(key)
+	s.InMailbox, s.Readable = c.mailboxObject(key)
 	switch {
 	case !s.Readable, c.Resource.Unpublishing:
-	case c.isUpsynced(s.Source):
+	case c.isUpsynced(s.InMailbox):
 		s.Up = c.observeUp(s)
 	default:
 		if len(c.states.upsyncedRefs(key)) > 0 {
@@ -51,7 +52,7 @@ func (c *Controller) mailboxObject(key types.NamespacedName) (object *unstructur
 	if state == mailboxes.Unknown {
 		return nil, false
 	}
-	object, deleted := c.states.inMailbox.Current(key, cached)
+	object, deleted := c.states.mailboxExpectations.Current(key, cached)
 	if deleted {
 		now := c.Clock.Now().UTC().Format(time.RFC3339)
 		object = object.DeepCopy()
@@ -60,7 +61,7 @@ func (c *Controller) mailboxObject(key types.NamespacedName) (object *unstructur
 	return object, true
 }
 
-// selectionObjectByName returns the selection facts of a mailbox object that does not exist, which has only a name.
+// selectionObjectByName returns the selection facts that follow from a key alone, for a mailbox object that does not exist.
 func (c *Controller) selectionObjectByName(key types.NamespacedName) selection.Object {
 	return selection.Object{
 		Resource: c.Resource.GroupVersionResource, Kind: c.Resource.Kind, Versions: c.Resource.GetRules().Versions,

@@ -38,13 +38,13 @@ func (c *Controller) observeDown(s *plan.Snapshot) *plan.DownSnapshot {
 	d.State, d.Selection, d.Err = c.downState(s, d.Copies)
 	switch {
 	case d.Err != nil:
-	case d.State == plan.InSync:
-		d.Destination, d.Spec, d.DestinationErr = c.destinationOf(s.Matcher, s.Source, d.Selection, d.Copies)
+	case d.State == plan.Selected:
+		d.Destination, d.Spec, d.DestinationErr = c.destinationOf(s.Matcher, s.InMailbox, d.Selection, d.Copies)
 		if d.DestinationErr == nil {
-			d.Excluded = len(d.Copies) == 0 && c.Resource.IsExcludedByUpsync(s.Matcher, s.Source, d.Destination.API, d.Destination.Key)
-			d.DroppedPaths = c.states.onTarget.DroppedPaths(d.Destination.Ref())
-			d.WrittenBefore = c.states.hasWritten(s.Key, s.Source.GetResourceVersion())
-			if c.mayBelongToCopy(s, d) {
+			d.Excluded = len(d.Copies) == 0 && c.Resource.IsExcludedByUpsync(s.Matcher, s.InMailbox, d.Destination.API, d.Destination.Key)
+			d.DroppedPaths = c.states.targetExpectations.DroppedPaths(d.Destination.Ref())
+			d.WrittenBefore = c.states.hasWritten(s.Key, s.InMailbox.GetResourceVersion())
+			if c.askMayBelongToCopy(s, d) {
 				d.State = plan.Unknown
 			}
 		}
@@ -60,12 +60,12 @@ func (c *Controller) observeDown(s *plan.Snapshot) *plan.DownSnapshot {
 func (c *Controller) observeSuspendedDestination(s *plan.Snapshot, d *plan.DownSnapshot) {
 	d.Selection.Suspended = true
 	switch {
-	case s.Source == nil:
+	case s.InMailbox == nil:
 		d.DestinationErr = errNotReadable
 	case len(d.Copies) > 0:
 		d.Destination = d.Copies[0]
 	default:
-		d.Destination, d.Spec, d.DestinationErr = c.destinationOf(s.Matcher, s.Source, d.Selection, nil)
+		d.Destination, d.Spec, d.DestinationErr = c.destinationOf(s.Matcher, s.InMailbox, d.Selection, nil)
 	}
 }
 
@@ -76,7 +76,7 @@ func (c *Controller) observeAbsence(s *plan.Snapshot, d *plan.DownSnapshot) {
 	if len(d.Copies) > 0 || d.MayClaim {
 		d.AbsenceVerified = c.Mailboxes.TakeVerifiedAbsence(c.Mailbox, c.absenceCandidate(s.Key, d.State))
 	}
-	d.Settled = c.HasSynced() && !c.hasUncachedCopy(s.Key)
+	d.AllCopiesCached = c.HasSynced() && !c.hasUncachedCopy(s.Key)
 }
 
 // destinationOf returns the place on the target where a mailbox object belongs, and how the object changes on its way there. It
@@ -86,7 +86,7 @@ func (c *Controller) destinationOf(matcher *selection.Matcher, source *unstructu
 	if err != nil {
 		return plan.Copy{}, spec, err
 	}
-	spec.Inputs.SyncTarget = c.MutationSyncTarget()
+	spec.Inputs.SyncTarget = c.SyncTargetInput()
 	name, err := c.planner.Down.Name(source, spec)
 	if err != nil {
 		return plan.Copy{}, spec, err
@@ -118,27 +118,27 @@ func (c *Controller) downSpec(selected plan.ObjectSelection, source *unstructure
 }
 
 // downState returns whether the mailbox object belongs on the target, and how it is selected. The error is why the object fails.
-func (c *Controller) downState(s *plan.Snapshot, copies []plan.Copy) (plan.Cause, plan.ObjectSelection, error) {
-	if s.Source == nil {
+func (c *Controller) downState(s *plan.Snapshot, copies []plan.Copy) (plan.State, plan.ObjectSelection, error) {
+	if s.InMailbox == nil {
 		if c.isSuspended(s.Matcher, c.selectionObjectByName(s.Key)) || c.isRelatedSuspended(s.Matcher, s.Key, copies) {
 			return plan.Suspended, plan.ObjectSelection{}, nil
 		}
 		return plan.SourceNotFound, plan.ObjectSelection{}, nil
 	}
-	selected, ok := c.selectDown(s.Matcher, s.Source)
+	selected, ok := c.selectDown(s.Matcher, s.InMailbox)
 	if !ok && s.Matcher.IsPartial() {
 		selected.Unresolved = errPartialMatcher
 	}
-	if !ok || s.Source.GetDeletionTimestamp() != nil {
+	if !ok || s.InMailbox.GetDeletionTimestamp() != nil {
 		return c.unselectedState(s, selected, ok, copies), selected, nil
 	}
 	switch {
 	case errors.Is(selected.Unresolved, errNotReadable):
-		missing := c.incompleteReason(s.Source)
+		missing := c.requireFullObject(s.InMailbox)
 		if !isLimitError(missing) {
 			return plan.Unknown, selected, nil
 		}
-		if _, byConfig := c.Resource.Selects(s.Matcher, s.Source); byConfig || selected.Related != nil {
+		if _, byConfig := c.Resource.Selects(s.Matcher, s.InMailbox); byConfig || selected.Related != nil {
 			return plan.Unknown, selected, missing
 		}
 		return plan.Unknown, selected, nil
@@ -147,18 +147,18 @@ func (c *Controller) downState(s *plan.Snapshot, copies []plan.Copy) (plan.Cause
 	case selected.Suspended:
 		return plan.Suspended, selected, nil
 	default:
-		return plan.InSync, selected, nil
+		return plan.Selected, selected, nil
 	}
 }
 
 // unselectedState returns the state of an object that nothing selects, or that is being deleted.
-func (c *Controller) unselectedState(s *plan.Snapshot, selected plan.ObjectSelection, ok bool, copies []plan.Copy) plan.Cause {
-	switch terminating := s.Source.GetDeletionTimestamp() != nil; {
-	case c.isSuspended(s.Matcher, c.Resource.SelectionObject(s.Source)), terminating && ok && selected.Related != nil && selected.Suspended:
+func (c *Controller) unselectedState(s *plan.Snapshot, selected plan.ObjectSelection, ok bool, copies []plan.Copy) plan.State {
+	switch terminating := s.InMailbox.GetDeletionTimestamp() != nil; {
+	case c.isSuspended(s.Matcher, c.Resource.SelectionObject(s.InMailbox)), terminating && ok && selected.Related != nil && selected.Suspended:
 		return plan.Suspended
 	case terminating:
 		return plan.Terminating
-	case s.Matcher.IsPartial(), len(copies) > 0 && c.mayBeRelated(s.Matcher, s.Source, copies):
+	case s.Matcher.IsPartial(), len(copies) > 0 && c.askMayBeRelated(s.Matcher, s.InMailbox, copies):
 		return plan.Unknown
 	default:
 		return plan.Deselected
@@ -173,8 +173,8 @@ func (c *Controller) isSuspended(matcher *selection.Matcher, object selection.Ob
 	return matcher.IsSuspended(object)
 }
 
-func (c *Controller) absenceCandidate(key types.NamespacedName, cause plan.Cause) absence.Candidate {
-	return absence.Candidate{Resource: c.Resource.GroupVersionResource, Key: key, Missing: cause == plan.SourceNotFound}
+func (c *Controller) absenceCandidate(key types.NamespacedName, state plan.State) absence.Candidate {
+	return absence.Candidate{Resource: c.Resource.GroupVersionResource, Key: key, Missing: state == plan.SourceNotFound}
 }
 
 // observeNamed returns the place on the target of that name, with the copy that is there. Copies that were observed before are
@@ -185,12 +185,12 @@ func (c *Controller) observeNamed(name conversion.Name, existing []plan.Copy) (p
 	}
 	target := c.targetResourceForKind(name.GVK.GroupKind())
 	if target == nil {
-		return plan.Copy{}, fmt.Errorf("%w: %s, which the object is to be there", errNotServed, name.GVK.GroupKind())
+		return plan.Copy{}, fmt.Errorf("%w %s, the API of the copy", errNotServed, name.GVK.GroupKind())
 	}
 	key := types.NamespacedName{Namespace: name.Namespace, Name: name.Name}
-	for _, placed := range existing {
-		if placed.Ref() == target.Ref(key) {
-			return placed, nil
+	for _, observed := range existing {
+		if observed.Ref() == target.Ref(key) {
+			return observed, nil
 		}
 	}
 	return c.observeCopy(target, key), nil
@@ -211,7 +211,7 @@ func (c *Controller) observeCopiesOf(source types.NamespacedName) []plan.Copy {
 
 // hasUncachedCopy reports whether the hub wrote a copy of a mailbox object that the cache does not show yet.
 func (c *Controller) hasUncachedCopy(source types.NamespacedName) bool {
-	return c.states.onTarget.AnyWritten(func(written *cachedCopy) bool {
+	return c.states.targetExpectations.AnyWritten(func(written *cachedCopy) bool {
 		return written.observed != nil && sourceKey(written.observed.Mark) == source
 	})
 }
@@ -225,7 +225,7 @@ func sourceKey(mark ownership.Mark) types.NamespacedName {
 func (c *Controller) observeCopy(target *targetResource, key types.NamespacedName) plan.Copy {
 	found := plan.Copy{API: target.TargetAPI, Key: key}
 	cached := target.cache.Get(key)
-	known, deleted := c.states.onTarget.Current(found.Ref(), cached)
+	known, deleted := c.states.targetExpectations.Current(found.Ref(), cached)
 	if known == nil || known.observed == nil {
 		return found
 	}

@@ -48,7 +48,7 @@ var (
 // newObserver is a controller as far as it looks at the target's objects.
 func newObserver(resource plan.Resource) *Controller {
 	resource.GroupVersionResource = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
-	return &Controller{Options: Options{Resource: resource, Owner: testOwner, Mailbox: "mailbox"}, planner: plan.Planner{Resource: resource, Owner: testOwner}, fieldManager: testFieldManager}
+	return &Controller{Options: Options{Resource: resource, Owner: testOwner, Mailbox: "mailbox"}, planner: plan.Planner{Resource: resource}, fieldManager: testFieldManager}
 }
 
 // fromTarget is an object as a target shows it, with much that does not concern us.

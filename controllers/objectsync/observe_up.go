@@ -30,10 +30,10 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
-// observeUp reads the object of the target that is upsynced under the key, or finds out why none is any more.
+// observeUp reads the object of the target that is upsynced under the key, or the reason why the target object is no longer upsynced.
 func (c *Controller) observeUp(s *plan.Snapshot) *plan.UpSnapshot {
-	u := &plan.UpSnapshot{DroppedPaths: c.states.inMailbox.DroppedPaths(s.Key)}
-	u.Mark = c.upsyncMark(s.Source)
+	u := &plan.UpSnapshot{DroppedPaths: c.states.mailboxExpectations.DroppedPaths(s.Key)}
+	u.Mark = c.upsyncMark(s.InMailbox)
 	target, object := c.upsyncSource(s.Key, u.Mark)
 	if object == nil || c.isReplacement(s.Key, u.Mark, target.Ref(keyOf(object))) {
 		// The former object is deleted first. Then its key is free for the new one.
@@ -50,7 +50,7 @@ func (c *Controller) observeUp(s *plan.Snapshot) *plan.UpSnapshot {
 	case u.Selection.Suspended:
 		u.State = plan.Suspended
 	default:
-		u.State = plan.InSync
+		u.State = plan.Selected
 		c.observeUpsyncedObject(s, u)
 	}
 	return u
@@ -58,16 +58,16 @@ func (c *Controller) observeUp(s *plan.Snapshot) *plan.UpSnapshot {
 
 // observeUpsyncedObject reads how the object changes on its way to the mailbox, its name there, and why it may not be there.
 func (c *Controller) observeUpsyncedObject(s *plan.Snapshot, u *plan.UpSnapshot) {
-	if incomplete := c.incompleteReason(s.Source); incomplete != nil {
+	if incomplete := c.requireFullObject(s.InMailbox); incomplete != nil {
 		u.Incomplete = true
 		if isLimitError(incomplete) {
 			u.IncompleteErr = incomplete
 		}
 	}
 	u.Spec = c.upSpec(u.Selection, u.Object)
-	u.Spec.Inputs.SyncTarget = c.MutationSyncTarget()
-	if s.Source != nil {
-		u.Spec.Inputs.Other = s.Source.Object
+	u.Spec.Inputs.SyncTarget = c.SyncTargetInput()
+	if s.InMailbox != nil {
+		u.Spec.Inputs.Other = s.InMailbox.Object
 	}
 	if u.Mark != nil {
 		candidate := c.relatedObjectOnTarget(s.Matcher, u.Object)
@@ -147,10 +147,10 @@ func upsyncSourceRef(mark ownership.Mark) plan.Ref {
 // nothing, so the state is Unknown then.
 func (c *Controller) observeMissingSource(s *plan.Snapshot, u *plan.UpSnapshot) {
 	switch {
-	case s.Source == nil:
+	case s.InMailbox == nil:
 		u.State = plan.SourceNotFound
 	case u.Mark == nil:
-		// It was not upsynced: it is not the hub's.
+		// The hub did not upsync this object, so the hub does not own it.
 		u.State = plan.Unknown
 	case u.Mark.Relation != "":
 		c.observeMissingRelated(s, u)
@@ -159,11 +159,11 @@ func (c *Controller) observeMissingSource(s *plan.Snapshot, u *plan.UpSnapshot) 
 	}
 }
 
-// observeMissingSelected finds out the same for an object that a config selected.
+// observeMissingSelected finds out why an object that a config selected is not upsynced any more.
 func (c *Controller) observeMissingSelected(s *plan.Snapshot, u *plan.UpSnapshot) {
 	ref := upsyncSourceRef(*u.Mark)
 	target := c.targetResourceFor(ref.Resource)
-	selected, ok := c.selectsUpsynced(s.Matcher, target, *u.Mark, s.Source)
+	selected, ok := c.selectsUpsynced(s.Matcher, target, *u.Mark, s.InMailbox)
 	switch {
 	case !ok && s.Matcher.IsPartial():
 		u.State = plan.Unknown
@@ -187,7 +187,7 @@ func (c *Controller) observeMissingSelected(s *plan.Snapshot, u *plan.UpSnapshot
 		// It appeared after the index was read; its event enqueues the key again.
 	case upsynced.Get(ref.Key) != nil:
 		// A conversion gives it another name by now.
-		if !c.awaitsRename(s, target, upsynced.Get(ref.Key)) {
+		if !c.awaitRename(s, target, upsynced.Get(ref.Key)) {
 			u.State, u.AbsenceVerified = plan.Deselected, true
 		}
 	case c.states.isSourceDeleted(ref, u.Mark.Source.UID):
@@ -197,7 +197,8 @@ func (c *Controller) observeMissingSelected(s *plan.Snapshot, u *plan.UpSnapshot
 	}
 }
 
-// observeDeselected takes the verified absence of the config that selected the object. It counts once.
+// observeDeselected takes the verified absence of the config that selected the object. It takes the verification, so
+// that the next pass needs another one.
 func (c *Controller) observeDeselected(s *plan.Snapshot, u *plan.UpSnapshot) {
 	u.State = plan.Deselected
 	u.AbsenceVerified = c.Mailboxes.TakeVerifiedAbsence(c.Mailbox, c.absenceCandidate(s.Key, plan.Deselected))
@@ -214,9 +215,9 @@ func (c *Controller) selectsUpsynced(matcher *selection.Matcher, target *targetR
 	})
 }
 
-// awaitsRename reports whether the object is to be created under another name, which is free: the new one comes before the old one
-// goes. The key is enqueued again when the new one is there.
-func (c *Controller) awaitsRename(s *plan.Snapshot, target *targetResource, object *unstructured.Unstructured) bool {
+// awaitRename reports whether the object is to be created under another name, which is free: the new one comes before the old one
+// goes. If so, it notes the rename, and the key is enqueued again when the new one is there.
+func (c *Controller) awaitRename(s *plan.Snapshot, target *targetResource, object *unstructured.Unstructured) bool {
 	to, ok := c.upsyncKey(target, s.Matcher, object)
 	if !ok || to == s.Key {
 		return false
@@ -233,7 +234,7 @@ func (c *Controller) awaitsRename(s *plan.Snapshot, target *targetResource, obje
 	return isFree()
 }
 
-// observeMissingRelated finds out the same for an object that was upsynced by a relation. As long as a primary may still claim
+// observeMissingRelated finds out why an object that was upsynced by a relation is not upsynced any more. As long as a primary may still claim
 // the object, the state is Unknown.
 func (c *Controller) observeMissingRelated(s *plan.Snapshot, u *plan.UpSnapshot) {
 	ref := upsyncSourceRef(*u.Mark)
@@ -264,7 +265,7 @@ func (c *Controller) observeMissingRelated(s *plan.Snapshot, u *plan.UpSnapshot)
 	u.Unconfirmed = &ref
 }
 
-// relatedSynced reports whether the hub sees all related objects of a resource of the target.
+// relatedSynced reports whether the hub caches all related objects of a resource of the target.
 func (c *Controller) relatedSynced(target *targetResource) bool {
 	if upsynced := target.currentUpsyncCache(); upsynced != nil {
 		return upsynced.HasSynced() && upsynced.Availability().Reason == ""

@@ -45,12 +45,6 @@ func (c *Controller) checkNamespace(name string, protectedToo bool) error {
 	return nil
 }
 
-// NamespacesChanged enqueues all keys after the namespace policy, or the namespaces of the connection, changed.
-func (c *Controller) NamespacesChanged() {
-	c.updateUpsyncCaches(c.matcher.Load())
-	c.enqueue(createPriority, c.keys()...)
-}
-
 // checkConvertedKind returns why no conversion may produce a kind; nil if one may.
 func (c *Controller) checkConvertedKind(kind schema.GroupKind) error {
 	for _, one := range c.UnresolvedKinds {

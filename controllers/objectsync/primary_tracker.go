@@ -35,7 +35,7 @@ import (
 //
 // That nobody claims an object means nothing until all primaries were processed. The tracker finds that out only on request:
 // when an object is left that nobody claims. Then kcp must verify the list of primaries too, because a missing primary may
-// only be invisible (rule 3 of the design).
+// only be invisible (docs/design/0001-absence.md).
 type primaryTracker struct {
 	registry          *related.Registry
 	publishedResource string
@@ -75,107 +75,107 @@ func newPrimaryTracker(register *related.Registry, resource plan.Resource) *prim
 }
 
 // markUnresolved keeps the claims of a primary that cannot be resolved now.
-func (r *primaryTracker) markUnresolved(primary types.NamespacedName) {
-	r.markClaiming(primary)
-	for _, relation := range r.relations {
-		r.registry.MarkUnresolved(r.publishedResource, primary, relation)
+func (p *primaryTracker) markUnresolved(primary types.NamespacedName) {
+	p.markClaiming(primary)
+	for _, relation := range p.relations {
+		p.registry.MarkUnresolved(p.publishedResource, primary, relation)
 	}
 }
 
 // remove ends the claims of a primary.
-func (r *primaryTracker) remove(primary types.NamespacedName) {
-	r.lock.Lock()
-	delete(r.claiming, primary)
-	r.lock.Unlock()
-	if len(r.relations) > 0 {
-		r.registry.RemovePrimary(r.publishedResource, primary)
+func (p *primaryTracker) remove(primary types.NamespacedName) {
+	p.lock.Lock()
+	delete(p.claiming, primary)
+	p.lock.Unlock()
+	if len(p.relations) > 0 {
+		p.registry.RemovePrimary(p.publishedResource, primary)
 	}
 }
 
 // markProcessed notes that a primary has published its claims, and reports whether to check for completeness.
-func (r *primaryTracker) markProcessed(primary types.NamespacedName) (awaited bool) {
-	if len(r.relations) == 0 {
+func (p *primaryTracker) markProcessed(primary types.NamespacedName) (awaited bool) {
+	if len(p.relations) == 0 {
 		return false
 	}
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	r.processed[primary] = struct{}{}
-	delete(r.unprocessed, primary)
-	return r.requested != completenessNone && !r.verified && len(r.unprocessed) == 0
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.processed[primary] = struct{}{}
+	delete(p.unprocessed, primary)
+	return p.requested != completenessNone && !p.verified && len(p.unprocessed) == 0
 }
 
 // setUnprocessed notes which of all primaries were not processed yet, and reports whether there are any.
-func (r *primaryTracker) setUnprocessed(primaries []types.NamespacedName) (incomplete bool) {
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	r.unprocessed = map[types.NamespacedName]struct{}{}
+func (p *primaryTracker) setUnprocessed(primaries []types.NamespacedName) (incomplete bool) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.unprocessed = map[types.NamespacedName]struct{}{}
 	for _, primary := range primaries {
-		if _, ok := r.processed[primary]; !ok {
-			r.unprocessed[primary] = struct{}{}
+		if _, ok := p.processed[primary]; !ok {
+			p.unprocessed[primary] = struct{}{}
 		}
 	}
-	return len(r.unprocessed) > 0
+	return len(p.unprocessed) > 0
 }
 
 // markClaiming notes that a primary has claims, or may have.
-func (r *primaryTracker) markClaiming(primary types.NamespacedName) {
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	r.claiming[primary] = struct{}{}
+func (p *primaryTracker) markClaiming(primary types.NamespacedName) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.claiming[primary] = struct{}{}
 }
 
 // mayClaim reports whether a primary has claims, or may have.
-func (r *primaryTracker) mayClaim(primary types.NamespacedName) bool {
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	_, ok := r.claiming[primary]
+func (p *primaryTracker) mayClaim(primary types.NamespacedName) bool {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	_, ok := p.claiming[primary]
 	return ok
 }
 
 // markAllProcessed notes that all visible primaries were processed. It reports whether that is new, and whether kcp is to
 // verify the list.
-func (r *primaryTracker) markAllProcessed() (changed, verify bool) {
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	changed = !r.allProcessed
-	r.allProcessed = true
-	if r.requested == completenessProcessed {
-		r.requested = completenessNone
+func (p *primaryTracker) markAllProcessed() (changed, verify bool) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	changed = !p.allProcessed
+	p.allProcessed = true
+	if p.requested == completenessProcessed {
+		p.requested = completenessNone
 	}
-	return changed, r.requested == completenessVerified && !r.verified
+	return changed, p.requested == completenessVerified && !p.verified
 }
 
 // request asks for a degree of certainty, and reports whether nobody has asked for it before. The first request checks all
 // primaries; later each processed primary continues.
-func (r *primaryTracker) request(what completeness) (changed bool) {
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	if r.verified || r.allProcessed && what == completenessProcessed || r.requested >= what {
+func (p *primaryTracker) request(what completeness) (changed bool) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if p.verified || p.allProcessed && what == completenessProcessed || p.requested >= what {
 		return false
 	}
-	r.requested = what
+	p.requested = what
 	return true
 }
 
 // isRequested reports whether a request is open.
-func (r *primaryTracker) isRequested() bool {
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	return r.requested != completenessNone && !r.verified
+func (p *primaryTracker) isRequested() bool {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return p.requested != completenessNone && !p.verified
 }
 
-func (r *primaryTracker) hasProcessedAll() bool {
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	return r.allProcessed
+func (p *primaryTracker) hasProcessedAll() bool {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return p.allProcessed
 }
 
 // markVerified completes the initial sync in the registry.
-func (r *primaryTracker) markVerified() {
-	r.lock.Lock()
-	r.verified = true
-	r.lock.Unlock()
-	r.registry.CompleteInitialSync(r.publishedResource)
+func (p *primaryTracker) markVerified() {
+	p.lock.Lock()
+	p.verified = true
+	p.lock.Unlock()
+	p.registry.CompleteInitialSync(p.publishedResource)
 }
 
 // RequestCompleteness asks every primary's controller to finish its initial sync, because nobody is known to claim an object.
@@ -240,19 +240,19 @@ func (c *Controller) primaryProcessed(key types.NamespacedName) {
 	}
 }
 
-// updateRelated publishes the claims of a primary that is on the target, or is about to be.
-func (c *Controller) updateRelated(s *plan.Snapshot) error {
+// publishDownClaims publishes the claims of a primary that is on the target, or is about to be.
+func (c *Controller) publishDownClaims(s *plan.Snapshot) error {
 	destination := s.Down.Destination
-	inMailbox := primaryObject{object: s.Source, sourceNamespace: s.Source.GetNamespace(), destinationNamespace: destination.Key.Namespace}
-	onTarget := primaryObject{object: destination.Object, sourceNamespace: destination.Key.Namespace, destinationNamespace: s.Source.GetNamespace()}
+	inMailbox := primaryObject{object: s.InMailbox, sourceNamespace: s.InMailbox.GetNamespace(), destinationNamespace: destination.Key.Namespace}
+	onTarget := primaryObject{object: destination.Object, sourceNamespace: destination.Key.Namespace, destinationNamespace: s.InMailbox.GetNamespace()}
 	return c.updateClaims(s, s.Down.Selection, inMailbox, onTarget)
 }
 
-// EnqueueRelated enqueues all objects that travelled by a relation.
+// EnqueueRelated enqueues all objects that were synced by a relation.
 func (c *Controller) EnqueueRelated() {
 	c.relatedChangedInMailbox(related.Change{All: true})
 	for _, target := range c.targetResources {
-		c.enqueue(createPriority, c.upsyncedRelatedKeys(target, related.Change{All: true})...)
+		c.enqueue(defaultPriority, c.upsyncedRelatedKeys(target, related.Change{All: true})...)
 	}
 }
 
@@ -305,13 +305,13 @@ func (c *Controller) updateClaim(s *plan.Snapshot, selected plan.ObjectSelection
 	return nil
 }
 
-// updateUpsyncedRelated publishes the claims of a primary that was upsynced.
-func (c *Controller) updateUpsyncedRelated(s *plan.Snapshot) error {
+// publishUpClaims publishes the claims of a primary that was upsynced.
+func (c *Controller) publishUpClaims(s *plan.Snapshot) error {
 	if len(c.primaryTracker.relations) == 0 {
 		return nil
 	}
 	object := s.Up.Object
-	inMailbox := primaryObject{object: s.Source, sourceNamespace: s.Key.Namespace, destinationNamespace: object.GetNamespace()}
+	inMailbox := primaryObject{object: s.InMailbox, sourceNamespace: s.Key.Namespace, destinationNamespace: object.GetNamespace()}
 	onTarget := primaryObject{object: object, sourceNamespace: object.GetNamespace(), destinationNamespace: s.Key.Namespace}
 	return c.updateClaims(s, s.Up.Selection, inMailbox, onTarget)
 }

@@ -63,11 +63,11 @@ const (
 )
 
 var (
-	errNameTakenInMailbox = errors.New("the mailbox has an object of this name that did not come from there: remove it, or choose another name on the target")
+	errNameTakenInMailbox = errors.New("the mailbox has an object of this name that the hub did not upsync from this target object: remove it, or choose another name on the target")
 	errMailboxRefused     = errors.New("the mailbox refused the object")
 	errFieldConflict      = errors.New("another writer changes the same fields; the hub repairs them less and less often")
 	errNotServed          = errors.New("the target does not serve")
-	errCordoned           = errors.New("nothing new is made on the target while spec.unschedulable of its SyncTarget is true; the object waits for its end")
+	errCordoned           = errors.New("the hub creates nothing on the target while spec.unschedulable of its SyncTarget is true")
 )
 
 // Failure is why an object is not in sync.
@@ -86,14 +86,14 @@ func isLimitError(err error) bool {
 type nameTakenError struct {
 	ref    plan.Ref
 	reason string
-	// adoptable is true if the object has no mark, so that it could be adopted.
+	// adoptable is true if no mark forbids its adoption (see [ownership.IsAdoptable]).
 	adoptable bool
 	// unverified is true if the object's mark names this hub, but does not verify.
 	unverified bool
 }
 
 func (e *nameTakenError) Error() string {
-	text := fmt.Sprintf("the target has an object of this name that is not what the mailbox's is there (%s): remove it there, or choose another name", e.reason)
+	text := fmt.Sprintf("the target has an object of this name that is not the copy of the mailbox object (%s): remove the object from the target, or choose another name", e.reason)
 	const adoption = "allow its adoption, by spec.adoption of the PublishedResource or `kubectl synchub register NAME --target-kubeconfig FILE --adopt`"
 	switch {
 	case e.adoptable:
@@ -116,6 +116,18 @@ func (e *immutableError) Error() string {
 
 func (e *immutableError) Unwrap() error { return e.err }
 
+// ruleError reports that a rule of the PublishedResource fails for an object.
+type ruleError struct {
+	field string
+	err   error
+}
+
+func (e *ruleError) Error() string {
+	return fmt.Sprintf("the PublishedResource's %s: %v", e.field, e.err)
+}
+
+func (e *ruleError) Unwrap() error { return e.err }
+
 // redact returns an error without the content of Secrets: errors of expressions and templates quote the values that they fail
 // for.
 func (c *Controller) redact(err error) error {
@@ -123,7 +135,7 @@ func (c *Controller) redact(err error) error {
 	if c.Resource.GroupResource() != secrets && c.targetResourceFor(secrets) == nil {
 		return err
 	}
-	const withheld = "; what it says is withheld, since it could quote the Secret"
+	const withheld = "; the hub withholds the details, which could quote the Secret"
 	if mutated, ok := errors.AsType[*mutation.Error](err); ok {
 		return &mutation.Error{Step: mutated.Step, Path: mutated.Path, Err: errors.New("it fails" + withheld)}
 	}
@@ -131,7 +143,7 @@ func (c *Controller) redact(err error) error {
 		return &ruleError{field: rule.field, err: errors.New("it fails" + withheld)}
 	}
 	if refused, ok := errors.AsType[*transform.InvalidObjectError](err); ok && strings.HasPrefix(refused.Field, "spec.") {
-		return &transform.InvalidObjectError{Reason: refused.Reason, Field: refused.Field, Message: "it yields no legal name" + withheld}
+		return &transform.InvalidObjectError{Field: refused.Field, Message: "it yields no legal name" + withheld}
 	}
 	return err
 }

@@ -65,7 +65,7 @@ func TestReasonFor(t *testing.T) {
 		"another writer":                    {fmt.Errorf("%w: [other]", errFieldConflict), ReasonContended},
 		"a cordon":                          {errCordoned, ReasonTargetCordoned},
 		"not replaced because of a cordon":  {fmt.Errorf("%w; %w", &immutableError{[]string{"spec"}, errors.New("no")}, errCordoned), ReasonTargetCordoned},
-		"refused by the hub":                {&transform.InvalidObjectError{Reason: transform.ReasonInvalid, Field: "metadata.name", Message: "no"}, ReasonInvalid},
+		"refused by the hub":                {&transform.InvalidObjectError{Field: "metadata.name", Message: "no"}, ReasonInvalid},
 		"a field that stays":                {&immutableError{[]string{"spec"}, apierrors.NewInvalid(configMap, "x", nil)}, ReasonImmutable},
 		"a field that stays in the mailbox": {fmt.Errorf("%w: %w", errMailboxRefused, apierrors.NewInvalid(configMap, "x", nil)), ReasonMailboxRefused},
 		"a kind that nobody serves":         {fmt.Errorf("%w: Widget.example.com", errNotServed), ReasonNotServed},

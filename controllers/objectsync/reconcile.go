@@ -24,9 +24,12 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/tracing"
@@ -40,17 +43,17 @@ type outcome struct {
 	decision plan.Decision
 	// up is true if the decision is about an upsync.
 	up bool
-	// requeueAfter is when to reconcile again though no event may come; zero for never.
+	// requeueAfter is the delay until the next pass if no event comes; zero for none.
 	requeueAfter time.Duration
-	// stale is true if the mailbox object had changed since the pass observed it. The cache is about to show the new version.
-	stale bool
+	// outdated is true if an object had changed since the hub read it. The next pass plans again.
+	outdated bool
 	// deferred are fields that the hub does not ignore any more, and leaves to the target until the source changes.
 	deferred []string
 	// statusReturned is true if the pass wrote a status to the mailbox.
 	statusReturned bool
 	// unreadable is true if nothing is known about the mailbox object.
-	unreadable bool
-	marked     markedOutcome
+	unreadable    bool
+	placementCopy placementCopyOutcome
 }
 
 // direction returns the way of the decision: down or up.
@@ -65,7 +68,7 @@ func (o outcome) direction() string {
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (reconcile.Result, error) {
 	defer c.firstPass.processed(key)
 	if !c.Connection.IsUp() && !c.Resource.Unpublishing {
-		c.states.waitForTarget(key)
+		c.states.excludeFromLatency(key)
 		return reconcile.Result{}, nil
 	}
 	// Count the pass before it loads the matcher: see [Controller.IsEmpty].
@@ -93,7 +96,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 			c.metrics.failureChanged(before.Reason, "")
 			c.OnChange()
 		}
-		c.recordMarked(key, outcome, failed)
+		c.recordPlacementCopy(key, outcome, failed)
 		c.renameCompleted(key)
 		return reconcile.Result{RequeueAfter: outcome.requeueAfter}, nil
 	}
@@ -110,7 +113,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 		c.OnChange()
 		c.warn(ctx, key, failure)
 	}
-	c.recordMarked(key, outcome, changed)
+	c.recordPlacementCopy(key, outcome, changed)
 	if c.isRetriedByEvent(failure) {
 		return reconcile.Result{}, nil
 	}
@@ -136,14 +139,14 @@ func (c *Controller) isRetriedByEvent(failure Failure) bool {
 
 // recordLatency measures the time since the change that led to the outcome. A pass that is to be repeated counts later.
 func (c *Controller) recordLatency(key types.NamespacedName, outcome outcome, pending pendingChange, now time.Time) {
-	if outcome.stale || outcome.decision.Action == plan.VerifyAbsence {
-		c.states.decideLater(key, pending)
+	if outcome.outdated || outcome.decision.Action == plan.VerifyAbsence {
+		c.states.keepChangeTimes(key, pending)
 		return
 	}
 	c.metrics.observeLatency(outcome, pending, now)
 }
 
-// retryAfter returns when to retry a failure; zero leaves it to the queue's exponential backoff.
+// retryAfter returns the delay until a failure is retried; zero leaves it to the queue's exponential backoff.
 func retryAfter(failure Failure, outcome outcome) time.Duration {
 	switch failure.Reason {
 	case ReasonContended:
@@ -163,9 +166,9 @@ func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (out
 	s := c.observe(key)
 	switch {
 	case !s.Readable:
-		return outcome{decision: plan.Decision{Action: plan.None, Cause: plan.Unknown}, unreadable: true}, nil
+		return outcome{decision: plan.Decision{Action: plan.None, Cause: plan.Cause(plan.Unknown)}, unreadable: true}, nil
 	case c.Resource.Unpublishing:
-		return requeueIfStale(outcome{decision: plan.Decision{Action: plan.None, Cause: plan.Suspended}}, c.removeFinalizer(ctx, key, s.Source))
+		return requeueIfOutdated(outcome{decision: plan.Decision{Action: plan.None, Cause: plan.Cause(plan.Suspended)}}, c.removeFinalizer(ctx, key, s.InMailbox))
 	}
 	var result outcome
 	if s.Down != nil {
@@ -173,7 +176,7 @@ func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (out
 		p := c.planner.PlanDown(s)
 		trace.Planned(planning)
 		result, err = c.executeDown(ctx, s, p)
-		result.marked = newMarkedOutcome(s, result, err)
+		result.placementCopy = newPlacementCopyOutcome(s, result, err)
 		if err != nil || s.Up == nil {
 			return result, err
 		}
@@ -187,7 +190,7 @@ func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (out
 	p := c.planner.PlanUp(s)
 	trace.Planned(planning)
 	up, err := c.executeUp(ctx, s, p)
-	up.marked = result.marked
+	up.placementCopy = result.placementCopy
 	return up, err
 }
 
@@ -238,5 +241,17 @@ func (c *Controller) watchName(ref plan.Ref, wanted bool) {
 func (c *Controller) renameCompleted(to types.NamespacedName) {
 	if from, waits := c.states.completeRename(to); waits {
 		c.enqueue(changePriority, from)
+	}
+}
+
+// writeEvent writes a warning about a failure of the mailbox object; the caller makes sure that there is one per object and
+// reason. A failed write is only logged, because the status of the SyncerConfig reports the failure too.
+func (c *Controller) writeEvent(ctx context.Context, object *unstructured.Unstructured, failure Failure) {
+	client, ok := c.Mailboxes.Client(c.Mailbox)
+	if !ok {
+		return
+	}
+	if err := events.WarnObject(ctx, client, object, failure.Reason, failure.Message, c.Clock.Now()); err != nil {
+		log.FromContext(ctx).Info("cannot write an event to the mailbox", "resource", c.Resource.Resource, "reason", failure.Reason, "error", err.Error())
 	}
 }

@@ -50,7 +50,7 @@ func (c *Controller) selectRelatedUp(matcher *selection.Matcher, target *targetR
 	return relatedSelection(found, ok && found.Relation.InMailbox.GroupResource() == c.Resource.GroupResource())
 }
 
-// relatedObjectInMailbox returns the facts about a mailbox object that relations select by. Outside the namespaces of
+// relatedObjectInMailbox returns the facts about a mailbox object by which relations select. Outside the namespaces of
 // primaries, relations reach only namespaces that a config of the mailbox selects.
 func (c *Controller) relatedObjectInMailbox(matcher *selection.Matcher, source *unstructured.Unstructured) related.Object {
 	return related.Object{
@@ -60,7 +60,7 @@ func (c *Controller) relatedObjectInMailbox(matcher *selection.Matcher, source *
 	}
 }
 
-// relatedObjectOnTarget returns the same for a target object.
+// relatedObjectOnTarget returns the facts about a target object by which relations select.
 func (c *Controller) relatedObjectOnTarget(matcher *selection.Matcher, object metav1.Object) related.Object {
 	return related.Object{
 		Key:    types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()},
@@ -70,7 +70,7 @@ func (c *Controller) relatedObjectOnTarget(matcher *selection.Matcher, object me
 	}
 }
 
-// relatedSelection returns how a related object travels.
+// relatedSelection returns how a related object is synced.
 func relatedSelection(found related.Match, ok bool) (plan.ObjectSelection, bool) {
 	if !ok {
 		return plan.ObjectSelection{}, false
@@ -90,8 +90,8 @@ func (c *Controller) relatedDownSpec(selected plan.ObjectSelection, source *unst
 	related := selected.Related.Relation
 	spec := relatedSpec(selected, source)
 	spec.Mutation = related.Down
-	if spec.Kind = c.targetKind(related.OnTarget.GroupResource()); spec.Kind.Kind == "" {
-		return spec, fmt.Errorf("%w: %s, which the object is to be there", errNotServed, related.OnTarget.GroupResource())
+	if spec.Kind = c.targetGVK(related.OnTarget.GroupResource()); spec.Kind.Kind == "" {
+		return spec, fmt.Errorf("%w %s, the API of the copy", errNotServed, related.OnTarget.GroupResource())
 	}
 	return spec, nil
 }
@@ -117,9 +117,9 @@ func relatedSpec(selected plan.ObjectSelection, object *unstructured.Unstructure
 	return spec
 }
 
-// mayBeRelated reports whether a primary that was not processed yet may claim the object: then its deselection is unknown. It
+// askMayBeRelated reports whether a primary that was not processed yet may claim the object: then its deselection is unknown. It
 // asks for the initial sync of the primaries.
-func (c *Controller) mayBeRelated(matcher *selection.Matcher, source *unstructured.Unstructured, existing []plan.Copy) bool {
+func (c *Controller) askMayBeRelated(matcher *selection.Matcher, source *unstructured.Unstructured, existing []plan.Copy) bool {
 	if slices.ContainsFunc(existing, func(p plan.Copy) bool { return c.hasUnpublishedRelation(p.Observed.Mark) }) {
 		return true
 	}
@@ -133,18 +133,19 @@ func (c *Controller) mayBeRelated(matcher *selection.Matcher, source *unstructur
 	return true
 }
 
-// mayBelongToCopy reports whether a related object belongs elsewhere by the claims that are known now, but may yet turn out to belong
+// askMayBelongToCopy reports whether a related object belongs elsewhere by the claims that are known now, but may yet turn out to belong
 // where it has a copy. During the initial sync claims appear in any order, and the first of several decides about the namespace.
-func (c *Controller) mayBelongToCopy(s *plan.Snapshot, d *plan.DownSnapshot) bool {
+// It asks for the initial sync of the primaries if that can decide.
+func (c *Controller) askMayBelongToCopy(s *plan.Snapshot, d *plan.DownSnapshot) bool {
 	if d.Selection.Related == nil || len(d.Copies) == 0 || hasCopyAt(d.Copies, d.Destination.Ref()) {
 		return false
 	}
 	belongs := func() bool {
-		selected, related := c.selectRelatedDown(s.Matcher, s.Source)
+		selected, related := c.selectRelatedDown(s.Matcher, s.InMailbox)
 		if !related {
 			return false
 		}
-		destination, _, err := c.destinationOf(s.Matcher, s.Source, selected, d.Copies)
+		destination, _, err := c.destinationOf(s.Matcher, s.InMailbox, selected, d.Copies)
 		return err == nil && hasCopyAt(d.Copies, destination.Ref())
 	}
 	if !c.Registry.IsComplete(synchubv1alpha1.RelatedOriginMailbox, c.Resource.GroupResource()) {
@@ -169,12 +170,12 @@ func (c *Controller) isRelatedSuspended(matcher *selection.Matcher, key types.Na
 	}
 	// The labels and owners of an absent object are unknown, so the relation of its mark has to do.
 	return slices.ContainsFunc(existing, func(p plan.Copy) bool {
-		contributor, identifier, related := strings.Cut(p.Observed.Mark.Relation, "/")
-		return related && c.Registry.HasSuspended(contributor, identifier)
+		publishedResource, identifier, related := strings.Cut(p.Observed.Mark.Relation, "/")
+		return related && c.Registry.HasSuspended(publishedResource, identifier)
 	})
 }
 
-// hasUnpublishedRelation reports whether an object travelled by a relation of a PublishedResource that is not in force any
+// hasUnpublishedRelation reports whether an object was synced by a relation of a PublishedResource that is not in force any
 // more. Such objects are kept: deleting a PublishedResource deletes no data.
 func (c *Controller) hasUnpublishedRelation(mark ownership.Mark) bool {
 	return mark.Relation != "" && !c.IsPublished(publishedResourceOf(mark.Relation))
@@ -189,14 +190,14 @@ func publishedResourceOf(relation string) string {
 // relationForMark returns the relation that the mark names from now on, given the one found now and the one that it names. If
 // primaries of several PublishedResources claim the object, the mark keeps the one that it names as long as that claim holds.
 // During the initial sync claims appear in any order, so the mark stays as it is.
-func (c *Controller) relationForMark(target synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, candidate related.Object, found, named string) string {
-	stillWanted := func() bool { return c.Registry.IsWantedBy(publishedResourceOf(named), target, resource, candidate) }
+func (c *Controller) relationForMark(origin synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, candidate related.Object, found, named string) string {
+	stillWanted := func() bool { return c.Registry.IsWantedBy(publishedResourceOf(named), origin, resource, candidate) }
 	switch {
 	case found == "" || named == "":
 		return found
 	case publishedResourceOf(found) == publishedResourceOf(named), stillWanted():
 		return named
-	case !c.Registry.IsComplete(target, resource):
+	case !c.Registry.IsComplete(origin, resource):
 		c.RequestCompleteness(stillWanted)
 		return named
 	default:
@@ -228,13 +229,13 @@ func (c *Controller) relatedChangedInMailbox(change related.Change) {
 	sources, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
 	for _, source := range sources {
 		if key := keyOf(source); change.Affects(key) {
-			c.enqueue(createPriority, key)
+			c.enqueue(defaultPriority, key)
 		}
 	}
 	// Copies of absent mailbox objects may have been kept for a primary.
 	for _, target := range c.targetResources {
 		for _, object := range target.cache.List() {
-			c.enqueue(createPriority, slices.DeleteFunc(c.sourceKeysOf(object.(*cachedCopy)), func(key types.NamespacedName) bool { return !change.Affects(key) })...)
+			c.enqueue(defaultPriority, slices.DeleteFunc(c.sourceKeysOf(object.(*cachedCopy)), func(key types.NamespacedName) bool { return !change.Affects(key) })...)
 		}
 	}
 }
@@ -260,7 +261,7 @@ func (c *Controller) relatedChangedOnTarget(ctx context.Context, target *targetR
 	if c.updateUpsyncCache(target, matcher) {
 		return
 	}
-	c.enqueue(createPriority, c.upsyncedRelatedKeys(target, change)...)
+	c.enqueue(defaultPriority, c.upsyncedRelatedKeys(target, change)...)
 	upsynced := target.currentUpsyncCache()
 	if upsynced == nil {
 		return
@@ -291,7 +292,7 @@ func (c *Controller) fetchIfRelated(ctx context.Context, target *targetResource,
 	}
 	c.withLock(func() {
 		// Nothing may start once the controller ends.
-		if upsynced := target.upsyncCache; upsynced != nil && c.upsyncContext != nil {
+		if upsynced := target.upsyncCache; upsynced != nil && c.runContext != nil {
 			c.runningTasks.Go(func() {
 				c.fetchObject(ctx, upsynced, types.NamespacedName{Namespace: metadata.Namespace, Name: metadata.Name})
 			})
@@ -317,7 +318,7 @@ func (c *Controller) upsyncedRelatedKeys(target *targetResource, change related.
 // updateUpsyncName indexes a target object under its present mailbox key, if it is upsynced.
 func (c *Controller) updateUpsyncName(target *targetResource, matcher *selection.Matcher, at plan.Ref, object *unstructured.Unstructured) {
 	key, ok := c.upsyncKey(target, matcher, object)
-	c.enqueue(createPriority, c.states.moveUpsynced(at, key, ok)...)
+	c.enqueue(defaultPriority, c.states.moveUpsynced(at, key, ok)...)
 }
 
 // fetchBackoff spaces the attempts to fetch an object. If all fail, the watch delivers the object with its next change, and

@@ -28,10 +28,10 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// maxWatches is up to how many names, or else namespaces, get a watch each (section 3 of the design).
+// maxWatches bounds the names, or else the namespaces, that get a watch each.
 const maxWatches = 8
 
-// relatedWatchScope is where an upsync cache must look for related objects. It only grows, because a narrower scope would cost
+// relatedWatchScope is where an upsync cache must list related objects. It only grows, because a narrower scope would cost
 // a relist.
 type relatedWatchScope struct {
 	names      map[types.NamespacedName]struct{}

@@ -37,11 +37,11 @@ func (c *Controller) returnStatus(ctx context.Context, s *plan.Snapshot, desired
 	if !d.Selection.StatusReturn || !c.Resource.StatusReturn {
 		return false, nil
 	}
-	onTarget, err := c.mutatedStatus(d.Destination.Object, s.Source, d.Selection)
+	onTarget, err := c.mutatedStatus(d.Destination.Object, s.InMailbox, d.Selection)
 	if err != nil {
 		return false, err
 	}
-	return c.writeStatus(ctx, s.Key, s.Source, onTarget, d.Destination.Observed.Mark.Hash == desired.Mark.Hash, d.Selection.Configs)
+	return c.writeStatus(ctx, s.Key, s.InMailbox, onTarget, d.Destination.Observed.Mark.Hash == desired.Mark.Hash, d.Selection.Configs)
 }
 
 // mutatedStatus returns the target object with its status as spec.mutation.up changes it.
@@ -53,7 +53,7 @@ func (c *Controller) mutatedStatus(onTarget, inMailbox *unstructured.Unstructure
 	if program == nil {
 		return onTarget, nil
 	}
-	status, err := transform.MutatedStatus(onTarget, program, mutation.Inputs{Other: inMailbox.Object, SyncTarget: c.MutationSyncTarget()})
+	status, err := transform.MutatedStatus(onTarget, program, mutation.Inputs{Other: inMailbox.Object, SyncTarget: c.SyncTargetInput()})
 	if err != nil {
 		return nil, &ruleError{field: field, err: err}
 	}
@@ -79,7 +79,7 @@ func (c *Controller) writeUpsyncedStatus(ctx context.Context, s *plan.Snapshot, 
 func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, inMailbox, onTarget *unstructured.Unstructured, applied bool, configs []string) (written bool, err error) {
 	current := transform.StatusWithoutNulls(inMailbox.Object["status"])
 	wanted, dropped := c.Pruner.PruneStatus(c.Resource.MailboxStatus(inMailbox, onTarget, applied))
-	c.recordDroppedFields(configs, dropped)
+	c.recordPrunedPaths(configs, dropped)
 	var subresources []string
 	if c.Resource.StatusSubresource {
 		subresources = append(subresources, "status")

@@ -21,7 +21,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
@@ -30,7 +29,7 @@ import (
 )
 
 // errNotReadable means that a cache cannot answer now; an event follows when it can.
-var errNotReadable = errors.New("it cannot be seen now")
+var errNotReadable = errors.New("the hub cannot read it now")
 
 // errPartialMatcher means that a config that is not in force, because the mailbox has too many, may select the object.
 var errPartialMatcher = errors.New("it is unknown what all configs select")
@@ -60,8 +59,9 @@ func (c *Controller) selectDown(matcher *selection.Matcher, source *unstructured
 	return c.selectRelatedDown(matcher, source)
 }
 
-// incompleteReason returns why the cache does not hold a mailbox object whole, and asks for the whole object; nil if it does.
-func (c *Controller) incompleteReason(object *unstructured.Unstructured) error {
+// requireFullObject asks for the whole mailbox object if the cache holds only a part of it, and returns why it does; nil if the cache
+// holds the whole object.
+func (c *Controller) requireFullObject(object *unstructured.Unstructured) error {
 	if object == nil || mailboxes.ProjectionOf(object) == mailboxes.FullObject {
 		return nil
 	}
@@ -106,24 +106,4 @@ func (c *Controller) selectUp(matcher *selection.Matcher, target *targetResource
 		}
 	}
 	return c.selectRelatedUp(matcher, target, object)
-}
-
-// ruleError reports that a rule of the PublishedResource fails for an object.
-type ruleError struct {
-	field string
-	err   error
-}
-
-func (e *ruleError) Error() string {
-	return fmt.Sprintf("the PublishedResource's %s: %v", e.field, e.err)
-}
-func (e *ruleError) Unwrap() error { return e.err }
-
-// targetKind returns the kind of one of the controller's target APIs; zero if there is none.
-func (c *Controller) targetKind(resource schema.GroupResource) schema.GroupVersionKind {
-	target := c.targetResourceFor(resource)
-	if target == nil || target.Kind == "" {
-		return schema.GroupVersionKind{}
-	}
-	return target.GroupVersion().WithKind(target.Kind)
 }

@@ -229,33 +229,33 @@ func TestDownState(t *testing.T) {
 		begun, lost bool
 		// present, terminating and gone are the states of the object as it is, being deleted, and not there; placed and
 		// nothing tell whether something of it is on the target.
-		want map[string]plan.Cause
+		want map[string]plan.State
 	}{
-		"selected": {"selected", "", nil, false, false, map[string]plan.Cause{
-			"present placed": plan.InSync, "present nothing": plan.InSync, "terminating placed": plan.Terminating, "terminating nothing": plan.Terminating,
+		"selected": {"selected", "", nil, false, false, map[string]plan.State{
+			"present placed": plan.Selected, "present nothing": plan.Selected, "terminating placed": plan.Terminating, "terminating nothing": plan.Terminating,
 			"gone placed": plan.SourceNotFound, "gone nothing": plan.SourceNotFound,
 		}},
-		"suspended": {"suspended", "", nil, false, false, map[string]plan.Cause{
+		"suspended": {"suspended", "", nil, false, false, map[string]plan.State{
 			"present placed": plan.Suspended, "present nothing": plan.Suspended, "terminating placed": plan.Suspended, "terminating nothing": plan.Suspended,
 			"gone placed": plan.Suspended, "gone nothing": plan.Suspended,
 		}},
-		"suspended, but all travel": {"suspended", "", all, false, false, map[string]plan.Cause{
-			"present placed": plan.InSync, "terminating placed": plan.Terminating, "gone placed": plan.SourceNotFound,
+		"suspended, but all travel": {"suspended", "", all, false, false, map[string]plan.State{
+			"present placed": plan.Selected, "terminating placed": plan.Terminating, "gone placed": plan.SourceNotFound,
 		}},
-		"not selected": {"other", "", nil, false, false, map[string]plan.Cause{
+		"not selected": {"other", "", nil, false, false, map[string]plan.State{
 			"present placed": plan.Deselected, "present nothing": plan.Deselected, "terminating placed": plan.Terminating, "gone placed": plan.SourceNotFound,
 		}},
-		"not selected, but who knows": {"other", "", nil, true, false, map[string]plan.Cause{
+		"not selected, but who knows": {"other", "", nil, true, false, map[string]plan.State{
 			"present placed": plan.Unknown, "present nothing": plan.Deselected, "terminating placed": plan.Terminating, "gone placed": plan.SourceNotFound,
 		}},
-		"selected, and who knows": {"selected", "", nil, true, false, map[string]plan.Cause{"present placed": plan.InSync, "gone placed": plan.SourceNotFound}},
-		"not selected, came by what is not published": {"other", "", nil, false, true, map[string]plan.Cause{
+		"selected, and who knows": {"selected", "", nil, true, false, map[string]plan.State{"present placed": plan.Selected, "gone placed": plan.SourceNotFound}},
+		"not selected, came by what is not published": {"other", "", nil, false, true, map[string]plan.State{
 			"present placed": plan.Unknown, "present nothing": plan.Deselected, "terminating placed": plan.Terminating, "gone placed": plan.SourceNotFound,
 		}},
-		"the filter fails": {"broken", failing, all, false, false, map[string]plan.Cause{
+		"the filter fails": {"broken", failing, all, false, false, map[string]plan.State{
 			"present placed": "RuleFailed", "present nothing": "RuleFailed", "terminating placed": plan.Terminating, "gone placed": plan.SourceNotFound,
 		}},
-		"its namespace is not seen": {"hidden", unseen, all, false, false, map[string]plan.Cause{
+		"its namespace is not seen": {"hidden", unseen, all, false, false, map[string]plan.State{
 			"present placed": plan.Unknown, "present nothing": plan.Unknown, "terminating placed": plan.Terminating, "gone placed": plan.SourceNotFound,
 		}},
 	} {
@@ -275,7 +275,7 @@ func TestDownState(t *testing.T) {
 				}
 				got, err := c.observeDownState(situation, secretIn(t, namespace, test.object, ""), mark)
 				if err != nil {
-					got = plan.Cause(reasonFor(err))
+					got = plan.State(reasonFor(err))
 				}
 				if got != want {
 					t.Errorf("%s: want %s, got %s", situation, want, got)
@@ -293,9 +293,9 @@ func TestDownStateByAPartialMatcher(t *testing.T) {
 	c.matcher.Store(c.matcher.Load().AsPartial())
 	for _, test := range []struct {
 		namespace, object, situation string
-		want                         plan.Cause
+		want                         plan.State
 	}{
-		{c.hub.namespace, "selected", "present placed", plan.InSync},
+		{c.hub.namespace, "selected", "present placed", plan.Selected},
 		{c.hub.namespace, "selected", "gone placed", plan.SourceNotFound},
 		{c.hub.namespace, "other", "present placed", plan.Suspended},
 		{c.hub.namespace, "other", "terminating placed", plan.Suspended},
@@ -317,7 +317,7 @@ func TestDownStateBeyondLimits(t *testing.T) {
 		for _, test := range []struct {
 			change            func(*plan.Resource)
 			object, situation string
-			want              plan.Cause
+			want              plan.State
 		}{
 			{nil, "selected", "present placed", ReasonMailboxLimitExceeded},
 			{nil, "selected", "present nothing", ReasonMailboxLimitExceeded},
@@ -331,7 +331,7 @@ func TestDownStateBeyondLimits(t *testing.T) {
 			object.Object["synchub.dev/projection"] = extent
 			got, err := c.observeDownState(test.situation, object, ownership.Mark{})
 			if err != nil {
-				got = plan.Cause(reasonFor(err))
+				got = plan.State(reasonFor(err))
 			}
 			if got != test.want {
 				t.Errorf("%s, %s, %s: want %s, got %s", extent, test.object, test.situation, test.want, got)
@@ -341,7 +341,7 @@ func TestDownStateBeyondLimits(t *testing.T) {
 }
 
 // observeDownState returns the state of an object in a situation.
-func (c *selectionHarness) observeDownState(situation string, object *unstructured.Unstructured, mark ownership.Mark) (plan.Cause, error) {
+func (c *selectionHarness) observeDownState(situation string, object *unstructured.Unstructured, mark ownership.Mark) (plan.State, error) {
 	var source *unstructured.Unstructured
 	var state, there string
 	if _, err := fmt.Sscan(situation, &state, &there); err != nil {
@@ -358,7 +358,7 @@ func (c *selectionHarness) observeDownState(situation string, object *unstructur
 	if there == "placed" {
 		seen = []plan.Copy{{API: c.targetResources[0].TargetAPI, Key: keyOf(object), Observed: &plan.TargetObject{Mark: mark}}}
 	}
-	cause, _, err := c.downState(&plan.Snapshot{Key: keyOf(object), Matcher: c.matcher.Load(), Source: source}, seen)
+	cause, _, err := c.downState(&plan.Snapshot{Key: keyOf(object), Matcher: c.matcher.Load(), InMailbox: source}, seen)
 	return cause, err
 }
 
@@ -366,7 +366,7 @@ func (c *selectionHarness) observeDownState(situation string, object *unstructur
 func TestDownStateDuringInitialSync(t *testing.T) {
 	c := newSelectionHarness(t, "", relatedOnly)
 	key := types.NamespacedName{Namespace: c.hub.namespace, Name: "first"}
-	causeOf := func(name string) plan.Cause {
+	causeOf := func(name string) plan.State {
 		t.Helper()
 		cause, err := c.observeDownState("present placed", secretIn(t, c.hub.namespace, name, ""), ownership.Mark{Relation: "boxes/key"})
 		if err != nil {
@@ -374,9 +374,9 @@ func TestDownStateDuringInitialSync(t *testing.T) {
 		}
 		return cause
 	}
-	expect := func(when string, one, two plan.Cause) {
+	expect := func(when string, one, two plan.State) {
 		t.Helper()
-		if got := [2]plan.Cause{causeOf("one"), causeOf("two")}; got != [2]plan.Cause{one, two} {
+		if got := [2]plan.State{causeOf("one"), causeOf("two")}; got != [2]plan.State{one, two} {
 			t.Errorf("%s: got %v", when, got)
 		}
 	}
@@ -386,11 +386,11 @@ func TestDownStateDuringInitialSync(t *testing.T) {
 	c.Registry.BeginInitialSync("boxes", c.boxes)
 	expect("before anybody has spoken", plan.Unknown, plan.Unknown)
 	c.putPrimary("one")
-	expect("when one has spoken", plan.InSync, plan.Unknown)
+	expect("when one has spoken", plan.Selected, plan.Unknown)
 	c.Registry.CompleteInitialSync("boxes")
-	expect("when all have spoken", plan.InSync, plan.Deselected)
+	expect("when all have spoken", plan.Selected, plan.Deselected)
 	c.Registry.MarkUnresolved("boxes", key, c.boxes[0])
-	expect("when one cannot be understood", plan.InSync, plan.Unknown)
+	expect("when one cannot be understood", plan.Selected, plan.Unknown)
 	c.Registry.RemovePrimary("boxes", key)
 	expect("when it is gone", plan.Deselected, plan.Deselected)
 	c.Registry.BeginInitialSync("boxes", c.boxes)

@@ -72,7 +72,7 @@ func newTargetHarness(t *testing.T, connection *targets.Connection, resource sch
 	controller := &Controller{
 		Options:      Options{Resource: policies, Owner: testOwner, Mailbox: "mailbox", Connection: connection, OnChange: func() {}},
 		fieldManager: testFieldManager,
-		planner:      plan.Planner{Resource: policies, Owner: testOwner, Down: transform.Down{Owner: testOwner, Mailbox: "mailbox", Resource: resource.GroupResource(), Hasher: ownership.NewHasher([]byte("key"))}},
+		planner:      plan.Planner{Resource: policies, Down: transform.Down{Owner: testOwner, Mailbox: "mailbox", Resource: resource.GroupResource(), Hasher: ownership.NewHasher([]byte("key"))}},
 		states:       newKeyStates(clock.RealClock{}),
 	}
 	return &targetHarness{controller, t, &targetResource{TargetAPI: plan.TargetAPI{GroupVersionResource: resource, Kind: kind}}}

@@ -103,44 +103,44 @@ type knownStates struct {
 }
 
 // SummarizeConfigs adds this controller's objects to the summaries of the configs that select them.
-func (c *Controller) SummarizeConfigs(tallies map[string]*ConfigSummary) {
+func (c *Controller) SummarizeConfigs(summaries map[string]*ConfigSummary) {
 	matcher := c.matcher.Load()
 	known := knownStates{c.states.failures(), c.states.deferredFields()}
 	sources, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
 	for _, source := range sources {
 		if selected, ok := c.selectDown(matcher, source); ok {
-			c.countDown(tallies, source, selected, known)
+			c.countDown(summaries, source, selected, known)
 		} else if _, failed := known.failures[keyOf(source)]; failed && len(c.states.upsyncedRefs(keyOf(source))) == 0 {
-			c.countFormerlyUpsynced(tallies, matcher, source, known)
+			c.countFormerlyUpsynced(summaries, matcher, source, known)
 		}
 	}
 	for _, key := range c.states.upsyncedKeys() {
-		c.countUp(tallies, matcher, key, known)
+		c.countUp(summaries, matcher, key, known)
 	}
-	c.droppedFields.addTo(tallies, c.Resource.GroupResource())
+	c.droppedFields.addTo(summaries, c.Resource.GroupResource())
 }
 
-func (c *Controller) countDown(tallies map[string]*ConfigSummary, source *unstructured.Unstructured, selected plan.ObjectSelection, known knownStates) {
+func (c *Controller) countDown(summaries map[string]*ConfigSummary, source *unstructured.Unstructured, selected plan.ObjectSelection, known knownStates) {
 	key := keyOf(source)
 	name := ObjectName{Resource: c.Resource.GroupResource(), Key: key}
 	copies := c.observeCopiesOf(key)
 	if len(copies) == 0 && mailboxes.ProjectionOf(source) == mailboxes.FullObject && c.isExcludedByUpsync(source, selected) {
 		for _, config := range selected.Configs {
-			tally := summaryOf(tallies, config)
-			tally.ExcludedByUpsync = append(tally.ExcludedByUpsync, name)
+			summary := summaryOf(summaries, config)
+			summary.ExcludedByUpsync = append(summary.ExcludedByUpsync, name)
 		}
 		return
 	}
 	for _, config := range selected.Overruled {
-		tally := summaryOf(tallies, config)
-		tally.Overruled = append(tally.Overruled, name)
+		summary := summaryOf(summaries, config)
+		summary.Overruled = append(summary.Overruled, name)
 	}
 	uid := source.GetUID()
 	state := syncState{}
 	if at := slices.IndexFunc(copies, func(copied plan.Copy) bool { return copied.Observed.Mark.Source.UID == uid }); at >= 0 {
 		state = syncState{synced: true, ready: copies[at].Observed.Health.Status == health.Current}
 	}
-	c.addToSummaries(tallies, selected.Selection, key, state, known)
+	c.addToSummaries(summaries, selected.Selection, key, state, known)
 }
 
 // isExcludedByUpsync reports whether an object stays in the mailbox because upsync selects its name on the target.
@@ -150,7 +150,7 @@ func (c *Controller) isExcludedByUpsync(source *unstructured.Unstructured, selec
 	return err == nil && c.Resource.IsExcludedByUpsync(matcher, source, destination.API, destination.Key)
 }
 
-func (c *Controller) countUp(tallies map[string]*ConfigSummary, matcher *selection.Matcher, key types.NamespacedName, known knownStates) {
+func (c *Controller) countUp(summaries map[string]*ConfigSummary, matcher *selection.Matcher, key types.NamespacedName, known knownStates) {
 	inMailbox, _ := c.mailboxObject(key)
 	target, object := c.upsyncSource(key, c.upsyncMark(inMailbox))
 	if object == nil {
@@ -161,27 +161,27 @@ func (c *Controller) countUp(tallies map[string]*ConfigSummary, matcher *selecti
 		return
 	}
 	for _, config := range selected.Overruled {
-		tally := summaryOf(tallies, config)
-		tally.Overruled = append(tally.Overruled, ObjectName{Resource: c.Resource.GroupResource(), Key: key})
+		summary := summaryOf(summaries, config)
+		summary.Overruled = append(summary.Overruled, ObjectName{Resource: c.Resource.GroupResource(), Key: key})
 	}
-	c.addToSummaries(tallies, selected.Selection, key, syncState{synced: c.isUpsynced(inMailbox)}, known)
+	c.addToSummaries(summaries, selected.Selection, key, syncState{synced: c.isUpsynced(inMailbox)}, known)
 }
 
 // countFormerlyUpsynced counts an object that was upsynced before, and is denied now.
-func (c *Controller) countFormerlyUpsynced(tallies map[string]*ConfigSummary, matcher *selection.Matcher, inMailbox *unstructured.Unstructured, known knownStates) {
+func (c *Controller) countFormerlyUpsynced(summaries map[string]*ConfigSummary, matcher *selection.Matcher, inMailbox *unstructured.Unstructured, known knownStates) {
 	mark, err := plan.MailboxMark(c.Owner, inMailbox)
 	if err != nil {
 		return
 	}
 	if selected, ok := c.selectsUpsynced(matcher, c.targetResourceFor(upsyncSourceRef(mark).Resource), mark, inMailbox); ok {
-		c.addToSummaries(tallies, selected, keyOf(inMailbox), syncState{}, known)
+		c.addToSummaries(summaries, selected, keyOf(inMailbox), syncState{}, known)
 	}
 }
 
 // syncState is the state of one object: synced on both sides, and ready if it does its work on the target.
 type syncState struct{ synced, ready bool }
 
-func (c *Controller) addToSummaries(tallies map[string]*ConfigSummary, selected selection.Selection, key types.NamespacedName, state syncState, known knownStates) {
+func (c *Controller) addToSummaries(summaries map[string]*ConfigSummary, selected selection.Selection, key types.NamespacedName, state syncState, known knownStates) {
 	failure, failed := known.failures[key]
 	deferred := known.deferred[key]
 	if failure.Reason == ReasonMailboxLimitExceeded {
@@ -190,30 +190,30 @@ func (c *Controller) addToSummaries(tallies map[string]*ConfigSummary, selected 
 		failure = newFailure(c.Mailboxes.ObjectLimitError(c.Resource.GroupVersionResource, c.Mailbox, inMailbox))
 	}
 	for _, config := range selected.Configs {
-		tally := summaryOf(tallies, config)
-		tally.Selected++
+		summary := summaryOf(summaries, config)
+		summary.Selected++
 		switch {
 		case failed:
-			tally.Failed++
-			tally.Failures = append(tally.Failures, ObjectFailure{Resource: c.Resource, Key: key, Failure: failure})
+			summary.Failed++
+			summary.Failures = append(summary.Failures, ObjectFailure{Resource: c.Resource, Key: key, Failure: failure})
 		case state.synced && len(deferred) > 0:
-			tally.Deferred = append(tally.Deferred, DeferredObject{ObjectName{c.Resource.GroupResource(), key}, deferred})
+			summary.Deferred = append(summary.Deferred, DeferredObject{ObjectName{c.Resource.GroupResource(), key}, deferred})
 		case state.synced:
-			tally.Synced++
+			summary.Synced++
 			if state.ready {
-				tally.Ready++
+				summary.Ready++
 			}
 		}
 	}
 }
 
-func summaryOf(tallies map[string]*ConfigSummary, config string) *ConfigSummary {
-	tally, ok := tallies[config]
+func summaryOf(summaries map[string]*ConfigSummary, config string) *ConfigSummary {
+	summary, ok := summaries[config]
 	if !ok {
-		tally = &ConfigSummary{}
-		tallies[config] = tally
+		summary = &ConfigSummary{}
+		summaries[config] = summary
 	}
-	return tally
+	return summary
 }
 
 // Summary counts the objects of one or more controllers.
@@ -241,7 +241,7 @@ func (s *Summary) Add(other Summary) {
 
 // Summary counts the objects that were downsynced or upsynced.
 func (c *Controller) Summary() Summary {
-	sum := Summary{Synced: c.TargetObjectCount()}
+	sum := Summary{Synced: c.CopiedObjectCount()}
 	inMailbox, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
 	failures := c.states.failures()
 	for _, object := range inMailbox {
@@ -252,20 +252,30 @@ func (c *Controller) Summary() Summary {
 	for key, failure := range failures {
 		sum.Failed++
 		sum.Failures = append(sum.Failures, ObjectFailure{Resource: c.Resource, Key: key, Failure: failure})
-		sum.Synced -= len(c.observeCopiesOf(key))
+		sum.Synced -= copiedAPIs(c.observeCopiesOf(key))
 	}
 	for key := range c.states.deferredFields() {
 		if _, failed := failures[key]; !failed {
 			// The hub does not know whether the deferred fields differ.
-			sum.Synced -= len(c.observeCopiesOf(key))
+			sum.Synced -= copiedAPIs(c.observeCopiesOf(key))
 		}
 	}
 	for _, key := range c.states.formerMailboxKeys() {
-		sum.Former += len(c.observeCopiesOf(key))
+		copies := c.observeCopiesOf(key)
+		sum.Former += len(copies)
+		sum.Synced -= copiedAPIs(copies)
 	}
-	sum.Synced -= sum.Former
-	sum.PendingSince, _ = c.states.oldestChange()
+	_, sum.PendingSince = c.states.countPending()
 	return sum
+}
+
+// copiedAPIs returns how often [Controller.CopiedObjectCount] counts a mailbox object with these copies: once for each target API.
+func copiedAPIs(copies []plan.Copy) int {
+	apis := map[schema.GroupResource]struct{}{}
+	for _, existing := range copies {
+		apis[existing.API.GroupResource()] = struct{}{}
+	}
+	return len(apis)
 }
 
 // QueueLength returns the number of keys that wait for a worker.
@@ -283,7 +293,7 @@ func (c *Controller) QueueLength() int {
 // that begins after [Controller.SetMatcher] selects by the new matcher, so a controller that is empty under a matcher that
 // selects nothing stays empty.
 func (c *Controller) IsEmpty() bool {
-	if !c.HasSynced() || c.activeReconciles.Load() > 0 || c.TargetObjectCount() > 0 {
+	if !c.HasSynced() || c.activeReconciles.Load() > 0 || c.CopiedObjectCount() > 0 {
 		return false
 	}
 	_, known := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
@@ -296,8 +306,8 @@ func (c *Controller) mailboxHoldsObjects() bool {
 	return slices.ContainsFunc(inMailbox, func(object *unstructured.Unstructured) bool { return c.isUpsynced(object) || HasFinalizer(object) })
 }
 
-// TargetObjectCount returns the number of the hub's copies on the target.
-func (c *Controller) TargetObjectCount() int {
+// CopiedObjectCount returns how many mailbox objects have a copy, counted once for each target API.
+func (c *Controller) CopiedObjectCount() int {
 	count := 0
 	for _, target := range c.targetResources {
 		count += c.countOf(target.GroupResource())
@@ -321,14 +331,6 @@ func (c *Controller) IsEmptyFor(resource schema.GroupResource) bool {
 // IsServed reports whether the target serves the resource itself, as far as the hub knows.
 func (c *Controller) IsServed() bool {
 	return c.targetResources[0].cache.Availability().Reason != targets.ReasonNotServed
-}
-
-// TargetKind returns the kind of a target API of the controller.
-func (c *Controller) TargetKind(resource schema.GroupResource) string {
-	if target := c.targetResourceFor(resource); target != nil {
-		return target.Kind
-	}
-	return ""
 }
 
 // countOf returns how many mailbox objects have a copy of this resource on the target.
@@ -364,7 +366,7 @@ type droppedFields struct {
 }
 
 // recordDroppedFields notes fields that the mailbox drops, and reports new ones.
-func (c *Controller) recordDroppedFields(configs, paths []string) {
+func (c *Controller) recordPrunedPaths(configs, paths []string) {
 	if len(paths) > 0 && c.droppedFields.add(configs, paths) {
 		c.OnChange()
 	}
@@ -389,14 +391,14 @@ func (d *droppedFields) add(configs, paths []string) (changed bool) {
 	return changed
 }
 
-func (d *droppedFields) addTo(tallies map[string]*ConfigSummary, resource schema.GroupResource) {
+func (d *droppedFields) addTo(summaries map[string]*ConfigSummary, resource schema.GroupResource) {
 	d.lock.Lock()
 	defer d.lock.Unlock()
 	for config, paths := range d.byConfig {
-		tally := summaryOf(tallies, config)
+		summary := summaryOf(summaries, config)
 		for _, path := range paths {
-			tally.Dropped = append(tally.Dropped, resource.String()+" "+path)
+			summary.Dropped = append(summary.Dropped, resource.String()+" "+path)
 		}
-		slices.Sort(tally.Dropped)
+		slices.Sort(summary.Dropped)
 	}
 }

@@ -20,9 +20,12 @@ import (
 	"fmt"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
@@ -64,6 +67,39 @@ func TestSummary(t *testing.T) {
 	h.waitUntilIdle()
 	h.controllers[configMapsV1].states.setDeferred(types.NamespacedName{Namespace: h.namespace, Name: "second"}, []string{"data.a"})
 	counts("fields of one are left to the target", "1 in sync, 1 failed, 0 of a former mailbox")
+}
+
+// Several copies of one object in one target API are counted once as synced, and all of them as former.
+func TestSummaryOfSeveralCopies(t *testing.T) {
+	h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, "")}, configMapsTravel)
+	h.putConfigMap("first", "a: b")
+	h.expectOnTarget(configMapsV1, "first")
+	h.stop()
+	h.setMarkMailbox("first", "another")
+	again := h.onTarget(configMapsV1, "first")
+	mark, err := ownership.ParseMark(again.GetAnnotations()[ownership.MarkAnnotation])
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark.Self.Name = "again"
+	again.SetName(mark.Self.Name)
+	for _, field := range []string{"uid", "resourceVersion", "managedFields"} {
+		unstructured.RemoveNestedField(again.Object, "metadata", field)
+	}
+	addMark(again, mark)
+	if _, err := administrator(t).Resource(configMapsV1).Namespace(h.namespace).Create(t.Context(), again, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	h.drop(configMapsV1, h.namespace, "first")
+	h.start()
+	var sum Summary
+	h.until("both copies are of a former mailbox", func() bool {
+		sum = h.controllers[configMapsV1].Summary()
+		return sum.Former == 2
+	})
+	if sum.Synced != 0 || sum.Failed != 0 {
+		t.Errorf("%d in sync, %d failed", sum.Synced, sum.Failed)
+	}
 }
 
 // Objects that the mailbox does not show are no objects that are not there.

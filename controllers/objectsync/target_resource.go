@@ -67,22 +67,22 @@ const bySource = "source"
 const unverifiedIndexValue = "unverified"
 
 func (c *Controller) newTargetResource(resource plan.TargetAPI) *targetResource {
-	s := &targetResource{TargetAPI: resource, withLock: c.withLock}
+	t := &targetResource{TargetAPI: resource, withLock: c.withLock}
 	if c.Resource.HasMultipleTargetVersions() && c.Resource.TargetAPI().GroupResource() == resource.GroupResource() {
-		s.versions = c.Resource.TargetVersions()
+		t.versions = c.Resource.TargetVersions()
 	}
-	s.cache = copyCache{c.Connection.NewCache(resource.GroupVersionResource, targets.CacheOptions{
+	t.cache = copyCache{c.Connection.NewCache(resource.GroupVersionResource, targets.CacheOptions{
 		Namespaced:     c.Resource.Namespaced,
 		Selector:       c.selector,
-		Transform:      c.transformForCache(s),
-		Handler:        c.targetHandler(s),
+		Transform:      c.transformForCache(t),
+		Handler:        c.targetHandler(t),
 		Indexers:       cache.Indexers{bySource: c.indexBySource},
 		OnAvailability: c.onAvailabilityChanged,
 	})}
-	s.takenNames = c.Connection.NewNameWatch(resource.GroupVersionResource, func(key types.NamespacedName) {
-		c.enqueueNameWaiters(s.Ref(key))
+	t.takenNames = c.Connection.NewNameWatch(resource.GroupVersionResource, func(key types.NamespacedName) {
+		c.enqueueNameWaiters(t.Ref(key))
 	})
-	return s
+	return t
 }
 
 func (c *Controller) withLock(do func()) {
@@ -91,23 +91,23 @@ func (c *Controller) withLock(do func()) {
 	do()
 }
 
-func (s *targetResource) currentUpsyncCache() (current *upsyncCache) {
-	s.withLock(func() { current = s.upsyncCache })
+func (t *targetResource) currentUpsyncCache() (current *upsyncCache) {
+	t.withLock(func() { current = t.upsyncCache })
 	return current
 }
 
 // configResource returns the resource under the name that configs use.
-func (s *targetResource) configResource() schema.GroupVersionResource {
-	resource := s.GroupVersionResource
-	if len(s.versions) > 0 {
-		resource.Version = s.versions[0]
+func (t *targetResource) configResource() schema.GroupVersionResource {
+	resource := t.GroupVersionResource
+	if len(t.versions) > 0 {
+		resource.Version = t.versions[0]
 	}
 	return resource
 }
 
 // hasSynced reports whether the cache has synced, or the target does not serve the API.
-func (s *targetResource) hasSynced() bool {
-	return s.cache.HasSynced() || s.cache.Availability().Reason == targets.ReasonNotServed
+func (t *targetResource) hasSynced() bool {
+	return t.cache.HasSynced() || t.cache.Availability().Reason == targets.ReasonNotServed
 }
 
 // targetResourceFor returns the target API of a resource; nil if there is none.
@@ -133,28 +133,28 @@ func (c *Controller) targetResourceForKind(kind schema.GroupKind) *targetResourc
 // runNameWatch starts the watch of taken names, until the controller ends. Most controllers never need it.
 func (c *Controller) runNameWatch(target *targetResource) {
 	c.withLock(func() {
-		if owner := c.upsyncContext; owner != nil && !target.watchesNames {
+		if ctx := c.runContext; ctx != nil && !target.watchesNames {
 			target.watchesNames = true
-			c.runningTasks.Go(func() { target.takenNames.Run(owner) })
+			c.runningTasks.Go(func() { target.takenNames.Run(ctx) })
 		}
 	})
 }
 
 // startUpsyncCaches starts the upsync caches, which end with ctx.
 func (c *Controller) startUpsyncCaches(ctx context.Context) {
-	c.withLock(func() { c.upsyncContext = ctx })
+	c.withLock(func() { c.runContext = ctx })
 	c.updateUpsyncCaches(c.matcher.Load())
 }
 
-// upsyncCacheContext returns the context of the upsync caches; nil while the controller does not run.
-func (c *Controller) upsyncCacheContext() context.Context {
+// currentRunContext returns the context of the run; nil while the controller does not run.
+func (c *Controller) currentRunContext() context.Context {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	return c.upsyncContext
+	return c.runContext
 }
 
 func (c *Controller) stopUpsyncCaches() {
-	c.withLock(func() { c.upsyncContext = nil })
+	c.withLock(func() { c.runContext = nil })
 }
 
 // updateUpsyncCaches replaces the upsync caches whose scope differs from the matcher's, and reports whether there were any.
@@ -175,7 +175,7 @@ func (c *Controller) updateUpsyncCache(target *targetResource, matcher *selectio
 	names, namespaces, all := c.relatedScope(target.GroupResource())
 	admitted := c.namespacePolicy().String()
 	c.withLock(func() {
-		if c.upsyncContext == nil {
+		if c.runContext == nil {
 			return
 		}
 		target.relatedScope.add(names, namespaces, all)
@@ -204,7 +204,7 @@ func (c *Controller) updateUpsyncCache(target *targetResource, matcher *selectio
 
 // newUpsyncCache starts an upsync cache. The caller holds the lock.
 func (c *Controller) newUpsyncCache(target *targetResource, matcher *selection.Matcher, key string) *upsyncCache {
-	ctx, cancel := context.WithCancel(c.upsyncContext)
+	ctx, cancel := context.WithCancel(c.runContext)
 	scope := c.Connection.RestrictScope(target.relatedScope.union(c.selectedScope(matcher, target)), c.Resource.Namespaced)
 	started := &upsyncCache{scopeKey: key, cancel: cancel}
 	started.FilteredCache = c.Connection.NewFilteredCache(target.GroupVersionResource, targets.FilteredCacheOptions{
@@ -246,7 +246,7 @@ func (c *Controller) upsyncKey(target *targetResource, matcher *selection.Matche
 			return keyOf(object), selected.Related != nil || reasonFor(err) == policy.ReasonNameReserved
 		}
 	}
-	if refused, illegal := errors.AsType[*transform.InvalidObjectError](err); illegal && refused != nil {
+	if _, illegal := errors.AsType[*transform.InvalidObjectError](err); illegal {
 		// The object fails under the name that it has on the target.
 		return keyOf(object), true
 	}
@@ -281,4 +281,18 @@ func (c *Controller) selectedScope(matcher *selection.Matcher, target *targetRes
 	})
 	scope.Names = slices.DeleteFunc(scope.Names, func(name types.NamespacedName) bool { return c.checkTargetNamespace(target.TargetAPI, name) != nil })
 	return scope
+}
+
+// targetGVK returns the kind of one of the controller's target APIs; zero if there is none.
+func (c *Controller) targetGVK(resource schema.GroupResource) schema.GroupVersionKind {
+	target := c.targetResourceFor(resource)
+	if target == nil || target.Kind == "" {
+		return schema.GroupVersionKind{}
+	}
+	return target.GroupVersion().WithKind(target.Kind)
+}
+
+// TargetKind returns the kind of a target API of the controller; empty if there is none.
+func (c *Controller) TargetKind(resource schema.GroupResource) string {
+	return c.targetGVK(resource).Kind
 }

@@ -296,7 +296,7 @@ func (h *testHub) run(resource plan.Resource) {
 	}
 	controller := New(Options{
 		Resource: resource, TargetAPIs: forms, Mailbox: theMailbox, Mailboxes: h.mailboxes, Connection: h.connection, Owner: h.owner,
-		Hasher: ownership.NewHasher([]byte("key")), SyncTarget: "florin", MutationSyncTarget: h.mutationSyncTarget, Registry: h.registry, Relations: relations,
+		Hasher: ownership.NewHasher([]byte("key")), SyncTarget: "florin", SyncTargetInput: h.mutationSyncTarget, Registry: h.registry, Relations: relations,
 		RequestCompleteness: func(answered func() bool) { h.requestCompleteness(resource, answered) }, RequeueRelated: func() { h.enqueueRelated(resource) }, IsPublished: h.isPublished, OnChange: func() {}, Tracer: h.tracer, Clock: clock.RealClock{}, Log: logr.Discard(),
 	}, h.matcher)
 	ctx, cancel := context.WithCancel(context.Background())

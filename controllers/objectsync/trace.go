@@ -17,13 +17,11 @@ limitations under the License.
 package objectsync
 
 import (
-	"context"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/metrics/targetlabels"
 	"github.com/synchub-dev/synchub/provider/tracing"
@@ -64,53 +62,16 @@ func (c *Controller) endTrace(trace *tracing.Pass, outcome outcome, err error) {
 	trace.End(result)
 }
 
-// recordTargetObject remembers the response to a write until the cache shows it.
-func (c *Controller) recordTargetObject(ctx context.Context, ref plan.Ref, written *cachedCopy) {
-	c.states.onTarget.Finished(ref, written)
-	if shown := tracing.FromContext(ctx).Acknowledgement(string(requestmetrics.Target)); shown != nil {
-		c.states.onTarget.OnShown(ref, shown)
-		// The event may have come before the response.
-		c.states.onTarget.Observed(ref, c.targetResourceFor(ref.Resource).cache.Get(ref.Key))
-	}
-}
-
-// recordTargetDelete remembers an accepted delete until the cache shows it. A released object counts as deleted.
-func (c *Controller) recordTargetDelete(ctx context.Context, ref plan.Ref, uid types.UID) {
-	c.states.onTarget.DeleteAccepted(ref, uid)
-	if shown := tracing.FromContext(ctx).Acknowledgement(string(requestmetrics.Target)); shown != nil {
-		c.states.onTarget.OnShown(ref, shown)
-	}
-}
-
-// recordMailboxObject remembers the response to a write until the cache shows it.
-func (c *Controller) recordMailboxObject(ctx context.Context, key types.NamespacedName, written *unstructured.Unstructured) {
-	c.states.inMailbox.Finished(key, written)
-	if shown := tracing.FromContext(ctx).Acknowledgement(string(requestmetrics.Mailbox)); shown != nil {
-		c.states.inMailbox.OnShown(key, shown)
-		// The event may have come before the response.
-		cached, _ := c.Mailboxes.Get(c.Resource.GroupVersionResource, c.Mailbox, key)
-		c.states.inMailbox.Observed(key, cached)
-	}
-}
-
-// recordMailboxDelete remembers an accepted delete until the cache shows it.
-func (c *Controller) recordMailboxDelete(ctx context.Context, key types.NamespacedName, uid types.UID) {
-	c.states.inMailbox.DeleteAccepted(key, uid)
-	if shown := tracing.FromContext(ctx).Acknowledgement(string(requestmetrics.Mailbox)); shown != nil {
-		c.states.inMailbox.OnShown(key, shown)
-	}
-}
-
-// observedOnTarget ends the wait for a write that the cache of the target shows.
-func (c *Controller) observedOnTarget(target *targetResource, object *cachedCopy) {
+// traceShownOnTarget tells the trace of a write that the cache of the target shows it.
+func (c *Controller) traceShownOnTarget(target *targetResource, object *cachedCopy) {
 	if c.Tracer != nil {
-		c.states.onTarget.Observed(target.Ref(keyOf(object)), object)
+		c.states.targetExpectations.Observed(target.Ref(keyOf(object)), object)
 	}
 }
 
-// observedInMailbox ends the wait for a write that the cache of the mailbox shows.
-func (c *Controller) observedInMailbox(key types.NamespacedName, object *unstructured.Unstructured) {
+// traceShownInMailbox tells the trace of a write that the cache of the mailbox shows it.
+func (c *Controller) traceShownInMailbox(key types.NamespacedName, object *unstructured.Unstructured) {
 	if c.Tracer != nil {
-		c.states.inMailbox.Observed(key, object)
+		c.states.mailboxExpectations.Observed(key, object)
 	}
 }

@@ -29,7 +29,7 @@ import (
 // SyncStates tells how far the sync controllers have come with the copies in mailboxes, as [syncmanager.Manager] does.
 type SyncStates interface {
 	// ObjectState returns the state of a version of a copy; known is false before a sync controller has tried the copy.
-	ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.Version) (state objectsync.ObjectState, known bool)
+	ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (state objectsync.ObjectState, known bool)
 }
 
 // copySyncState is how far the sync of one copy with its cluster has come. It is that of the last pass: while the cluster is away, it
@@ -59,7 +59,7 @@ func (c *Controller) observeSyncState(key pairKey, s *pairSnapshot, decision pla
 	if c.Sync == nil {
 		return nil
 	}
-	state, known := c.Sync.ObjectState(s.syncTarget.UID, key.resource.GroupResource(), key.name, objectsync.VersionOf(s.Source))
+	state, known := c.Sync.ObjectState(s.syncTarget.UID, key.resource.GroupResource(), key.name, objectsync.PlacementCopyVersionOf(s.InMailbox))
 	if !known {
 		return nil
 	}

@@ -38,7 +38,7 @@ import (
 func (w *workspace) execute(ctx context.Context, key pairKey, s *pairSnapshot, p plan.Plan) error {
 	switch {
 	case p.Decision.Action == plan.VerifyAbsence:
-		w.Workloads.VerifyAbsence(w.cluster, key.candidate(p.Decision.Cause))
+		w.Workloads.VerifyAbsence(w.cluster, key.candidate(plan.State(p.Decision.Cause)))
 		return nil
 	case !p.Decision.Action.Writes() && p.Decision.Action != plan.Conflict:
 		return nil
@@ -52,11 +52,11 @@ func (w *workspace) execute(ctx context.Context, key pairKey, s *pairSnapshot, p
 	case plan.Create:
 		return w.create(ctx, key, s, client, objects, p.Desired)
 	case plan.Update:
-		return w.update(ctx, key, objects, s.Source, p.Desired)
+		return w.update(ctx, key, objects, s.InMailbox, p.Desired)
 	case plan.Conflict:
 		return w.resolveConflict(ctx, key, s, objects, p.Desired)
 	case plan.Delete:
-		return w.delete(ctx, key, objects, s.Source)
+		return w.delete(ctx, key, objects, s.InMailbox)
 	case plan.Release:
 		return w.release(ctx, key, objects, s)
 	default:
@@ -121,10 +121,10 @@ func (w *workspace) recordWrite(key pairKey, answer *unstructured.Unstructured, 
 
 // resolveConflict takes over an object that has the name if the hub created it: a namespace for copies, or a copy that it released.
 func (w *workspace) resolveConflict(ctx context.Context, key pairKey, s *pairSnapshot, objects dynamic.ResourceInterface, desired *transform.Desired) error {
-	_, marked := plan.Annotation(s.Source, ownership.MarkAnnotation)
-	text, ensured := plan.Annotation(s.Source, ownership.EnsuredAnnotation)
-	if ensured && !marked && s.creator.HasEnsured(text, transform.SelfOf(s.Source)) {
-		return w.update(requestmetrics.WithClass(ctx, requestmetrics.Extra), key, objects, s.Source, desired)
+	_, marked := plan.Annotation(s.InMailbox, ownership.MarkAnnotation)
+	text, ensured := plan.Annotation(s.InMailbox, ownership.EnsuredAnnotation)
+	if ensured && !marked && s.creator.HasEnsured(text, transform.SelfOf(s.InMailbox)) {
+		return w.update(requestmetrics.WithClass(ctx, requestmetrics.Extra), key, objects, s.InMailbox, desired)
 	}
 	return errConflict
 }
@@ -149,10 +149,10 @@ func (w *workspace) delete(ctx context.Context, key pairKey, objects dynamic.Res
 // SyncerConfig selects it. A later placement of the workspace may take it over again.
 func (w *workspace) release(ctx context.Context, key pairKey, objects dynamic.ResourceInterface, s *pairSnapshot) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": s.Source.GetUID(),
+		"uid": s.InMailbox.GetUID(),
 		"annotations": map[string]any{
 			ownership.MarkAnnotation:    nil,
-			ownership.EnsuredAnnotation: s.creator.EnsuredValue(transform.SelfOf(s.Source)),
+			ownership.EnsuredAnnotation: s.creator.EnsuredValue(transform.SelfOf(s.InMailbox)),
 		},
 	}})
 	if err != nil {

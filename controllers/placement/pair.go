@@ -90,7 +90,7 @@ func (w *workspace) pass(ctx context.Context, key pairKey) (result reconcile.Res
 	if err != nil {
 		return reconcile.Result{}, true, w.recordFailure(ctx, key, s, err)
 	}
-	planner := plan.Planner{Resource: s.resource, Owner: s.owner, Up: transform.Up{
+	planner := plan.Planner{Resource: s.resource, Up: transform.Up{
 		Owner: s.owner, Mailbox: w.cluster.String(), SyncTarget: s.syncTarget.Name, Hasher: w.Hasher,
 		Resource: s.resource.GroupResource(), Version: s.resource.Version, Kind: s.resource.Kind, Namespaced: s.resource.Namespaced,
 	}}
@@ -98,7 +98,7 @@ func (w *workspace) pass(ctx context.Context, key pairKey) (result reconcile.Res
 	switch {
 	case planned.Err != nil:
 		return reconcile.Result{}, true, w.recordFailure(ctx, key, s, planned.Err)
-	case planned.Decision.Cause == plan.Unknown:
+	case planned.Decision.Cause == plan.Cause(plan.Unknown):
 		// The pair counts as before until an event brings what is missing.
 		return reconcile.Result{}, false, nil
 	case w.mustWait(key, s, planned):
@@ -146,7 +146,7 @@ func (w *workspace) observe(ctx context.Context, key pairKey) (*pairSnapshot, er
 		return nil, nil
 	}
 	s := &pairSnapshot{resource: resource, syncTarget: syncTarget, owner: w.ownerOf(syncTarget.UID), creator: w.creatorOf(syncTarget.UID)}
-	s.Snapshot = plan.Snapshot{Key: key.name, Source: inMailbox, Readable: true, Up: &plan.UpSnapshot{
+	s.Snapshot = plan.Snapshot{Key: key.name, InMailbox: inMailbox, Readable: true, Up: &plan.UpSnapshot{
 		API: resource.TargetAPI(), Name: key.name, DroppedPaths: w.writes.DroppedPaths(key),
 	}}
 	if inMailbox != nil {
@@ -197,7 +197,7 @@ func (w *workspace) observeSelection(key pairKey, s *pairSnapshot, hasSource boo
 	switch {
 	case found.desired:
 		s.desired = true
-		u.State, u.AbsenceVerified = plan.InSync, false
+		u.State, u.AbsenceVerified = plan.Selected, false
 		u.Spec = transform.SyncSpec{Policy: deletionPolicyOf(entry.selectedBy)}
 	case u.Mark == nil:
 		return nil, false
@@ -290,7 +290,7 @@ func (w *workspace) observeSource(s *pairSnapshot, source *unstructured.Unstruct
 		return errWorkspaceLimit
 	}
 	// Of an object that is not the hub's, the name is all that counts.
-	u.Incomplete = u.Mark != nil && mailboxes.ProjectionOf(s.Source) != mailboxes.FullObject
+	u.Incomplete = u.Mark != nil && mailboxes.ProjectionOf(s.InMailbox) != mailboxes.FullObject
 	if !s.resource.Allowed.PrivilegedUpsync {
 		if err := policy.CheckUpsync(s.resource.GroupResource(), s.resource.GroupResource()); err != nil {
 			return privilegedError(s.resource.GroupResource())

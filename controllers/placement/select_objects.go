@@ -81,7 +81,7 @@ func (w *workspace) selectObject(key objectKey, changed bool) {
 
 // selectPresent returns the placements that select an object of the workspace, and why none does if none does; decided is false if
 // labels that decide are not cached. It requires the lock.
-func (w *workspace) selectPresent(resource plan.Resource, source *unstructured.Unstructured) (selected []*placementInForce, absent plan.Cause, decided bool) {
+func (w *workspace) selectPresent(resource plan.Resource, source *unstructured.Unstructured) (selected []*placementInForce, absent plan.State, decided bool) {
 	if rules.IsPlaceable(resource, source) {
 		var known bool
 		selected, known = w.placements.forObject(ruleObject(w.Workloads, w.cluster, resource, source))
@@ -96,7 +96,7 @@ func (w *workspace) selectPresent(resource plan.Resource, source *unstructured.U
 }
 
 // setSelected sets the placements that select an object, and enqueues its pairs. It requires the lock.
-func (w *workspace) setSelected(key objectKey, selected []*placementInForce, absent plan.Cause, changed bool) {
+func (w *workspace) setSelected(key objectKey, selected []*placementInForce, absent plan.State, changed bool) {
 	if w.objects[key] == nil && len(selected) == 0 {
 		return
 	}
@@ -218,7 +218,7 @@ func samePlacements(before, after []*placementInForce) bool {
 
 func (k pairKey) task() task { return task{resource: k.resource, name: k.name, mailbox: k.mailbox} }
 
-func (k objectKey) candidate(cause plan.Cause) absence.Candidate {
+func (k objectKey) candidate(cause plan.State) absence.Candidate {
 	return absence.Candidate{Resource: k.resource, Key: k.name, Missing: cause == plan.SourceNotFound}
 }
 

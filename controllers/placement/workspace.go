@@ -113,7 +113,7 @@ type object struct {
 	// selectedBy are the placements that select the object, the oldest first.
 	selectedBy []*placementInForce
 	// absence is the reason for which the object has no place anywhere; empty if it has. verified is true once kcp has confirmed it.
-	absence  plan.Cause
+	absence  plan.State
 	verified bool
 	pairs    map[logicalcluster.Name]*pair
 	// customization is the customization request of the source.

@@ -61,7 +61,7 @@ func (m *Manager) answer(syncTarget types.UID) (answer localAnswer) {
 	slices.Sort(answer.Missing)
 	answer.Objects = make(map[string]int64, len(state.syncControllers))
 	for resource, running := range state.syncControllers {
-		answer.Objects[resource.String()] = int64(running.controller.TargetObjectCount())
+		answer.Objects[resource.String()] = int64(running.controller.CopiedObjectCount())
 	}
 	return answer
 }

@@ -220,7 +220,7 @@ func (m *Manager) startController(state *targetState, resource plan.Resource, fo
 		Owner:               m.Owner(target.UID),
 		Hasher:              m.Hasher,
 		SyncTarget:          target.Name,
-		MutationSyncTarget:  func() map[string]any { return state.mutationInput.Load().value },
+		SyncTargetInput:     func() map[string]any { return state.mutationInput.Load().value },
 		Registry:            state.registry,
 		Relations:           forms.relations,
 		Pruner:              m.prunerFor(resource),

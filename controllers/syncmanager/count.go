@@ -69,7 +69,7 @@ func (m *Manager) countOf(state *targetState, resource schema.GroupResource, pub
 	state.lock.Lock()
 	defer state.lock.Unlock()
 	if running, ok := state.syncControllers[resource]; ok {
-		counts.Targets, counts.Objects = 1, int64(running.controller.TargetObjectCount())
+		counts.Targets, counts.Objects = 1, int64(running.controller.CopiedObjectCount())
 	}
 	return counts, state.isCountKnown(resource, published, now)
 }
@@ -158,7 +158,7 @@ func displayName(syncTarget, inventory string) string {
 
 // ObjectState returns how far the hub has come with a version of a copy that a placement made in the mailbox of a SyncTarget. known is
 // false before the first pass for the object.
-func (m *Manager) ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.Version) (found objectsync.ObjectState, known bool) {
+func (m *Manager) ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (found objectsync.ObjectState, known bool) {
 	state, ok := m.get(syncTarget)
 	if !ok {
 		return found, false
@@ -174,7 +174,7 @@ func (m *Manager) ObjectState(syncTarget types.UID, resource schema.GroupResourc
 
 // Copies returns how far the hub has come with all copies that placements made in the mailbox of a SyncTarget. known is false while some
 // copies are not observed yet, as for [Manager.Count]. The mailbox is empty if the SyncTarget is not synced here.
-func (m *Manager) Copies(syncTarget types.UID) (copies []objectsync.Copy, mailbox logicalcluster.Name, known bool) {
+func (m *Manager) Copies(syncTarget types.UID) (copies []objectsync.PlacementCopy, mailbox logicalcluster.Name, known bool) {
 	state, ok := m.get(syncTarget)
 	if !ok {
 		return nil, "", false

@@ -223,9 +223,11 @@ func TestStatesOfCopiesAreReadWhenTheyHaveChanged(t *testing.T) {
 	f.Agents.Copies = copystates.NewStore(copystates.StoreOptions{Published: func() []plan.Resource { return nil }})
 	resource, key := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, types.NamespacedName{Name: "till"}
 	sealer := ownership.NewSealer(bytes.Repeat([]byte{1}, assignment.KeyLength))
-	version := func(mark string) objectsync.Version { return objectsync.Version{UID: "uid", Mark: mark} }
+	version := func(mark string) objectsync.PlacementCopyVersion {
+		return objectsync.PlacementCopyVersion{UID: "uid", Mark: mark}
+	}
 	states := func(mark string, sequence int64) *corev1.ConfigMap {
-		content := codec.Encode(sealer, f.syncTarget.UID, "mailbox", []objectsync.Copy{{Resource: resource, Key: key, Version: version(mark), State: objectsync.ObjectState{Synced: true}}})
+		content := codec.Encode(sealer, f.syncTarget.UID, "mailbox", []objectsync.PlacementCopy{{Resource: resource, Key: key, Version: version(mark), State: objectsync.ObjectState{Synced: true}}})
 		codec.SetSequence(content, sequence)
 		stored := &corev1.ConfigMap{BinaryData: map[string][]byte{"states": content}, Data: map[string]string{"seal": codec.Seal(sealer, content)}}
 		stored.Namespace, stored.Name = assignment.Namespace, assignment.CopiesConfigMap

@@ -107,12 +107,12 @@ func (e *explainer) plan() plan.Plan {
 	spec.Relation = e.observed.Mark.Relation
 	there := plan.Copy{API: e.targetRef.TargetAPI, Key: e.targetRef.NamespacedName, Object: e.facts.Target.Value, Observed: e.observed}
 	planner := plan.Planner{
-		Resource: e.resource, Owner: e.owner, Down: e.downTransform(),
+		Resource: e.resource, Down: e.downTransform(),
 		HasContent: func(before *transform.Desired) bool { return len(e.differingPaths(before.Object.Object)) == 0 },
 	}
 	return planner.PlanDown(&plan.Snapshot{
-		Key: e.facts.Key, Matcher: e.matcher, Source: e.facts.Object.Value, Readable: true,
-		Down: &plan.DownSnapshot{State: plan.InSync, Copies: []plan.Copy{there}, Destination: there, Spec: spec},
+		Key: e.facts.Key, Matcher: e.matcher, InMailbox: e.facts.Object.Value, Readable: true,
+		Down: &plan.DownSnapshot{State: plan.Selected, Copies: []plan.Copy{there}, Destination: there, Spec: spec},
 	})
 }
 

@@ -92,7 +92,7 @@ func newExplainer(facts *Facts) *explainer {
 	if target := facts.Target.Value; target != nil {
 		mark, err := plan.TargetMark(e.owner, target)
 		if e.notOwnedErr = err; err == nil {
-			e.observed = e.resource.Observe(e.owner, e.mailbox(), target, mark)
+			e.observed = e.resource.NewTargetObject(e.owner, e.mailbox(), target, mark)
 		}
 	}
 	return e

@@ -47,10 +47,10 @@ var (
 	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 )
 
-func newCopy(resource schema.GroupVersionResource, i int, state objectsync.ObjectState) objectsync.Copy {
-	c := objectsync.Copy{Resource: resource, Key: types.NamespacedName{Namespace: "shop", Name: fmt.Sprint("copy-", i)}, State: state}
+func newCopy(resource schema.GroupVersionResource, i int, state objectsync.ObjectState) objectsync.PlacementCopy {
+	c := objectsync.PlacementCopy{Resource: resource, Key: types.NamespacedName{Namespace: "shop", Name: fmt.Sprint("copy-", i)}, State: state}
 	if state.Synced {
-		c.Version = objectsync.Version{UID: types.UID(fmt.Sprint("uid-", i)), Mark: fmt.Sprint("mark-", i)}
+		c.Version = objectsync.PlacementCopyVersion{UID: types.UID(fmt.Sprint("uid-", i)), Mark: fmt.Sprint("mark-", i)}
 	}
 	return c
 }
@@ -64,7 +64,7 @@ func synced(status health.Status, message string) objectsync.ObjectState {
 }
 
 // roundTrip returns the states as they are decoded.
-func roundTrip(t testing.TB, copies []objectsync.Copy) *Set {
+func roundTrip(t testing.TB, copies []objectsync.PlacementCopy) *Set {
 	t.Helper()
 	content := Encode(sealer, syncTarget, mailbox, copies)
 	set, err := Decode(sealer, syncTarget, mailbox, content, Seal(sealer, content))
@@ -98,7 +98,7 @@ func TestStatesArriveAsTheyWereSent(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // no secret
 	reasons := []string{objectsync.ReasonConflict, objectsync.ReasonForbidden, "Invalid", "QuotaExceeded"}
 	for range 200 {
-		var copies []objectsync.Copy
+		var copies []objectsync.PlacementCopy
 		messages := 0
 		for i := range random.IntN(60) {
 			state := objectsync.ObjectState{Synced: random.IntN(2) == 0, Excluded: random.IntN(10) == 0, Health: health.Health{Status: health.Status(random.IntN(5))}} //nolint:gosec // less than 5
@@ -121,7 +121,7 @@ func TestStatesArriveAsTheyWereSent(t *testing.T) {
 			if got, known := set.State(resource, c.Key, c.Version); !known || !got.Equal(want(c.State)) {
 				t.Fatalf("seed %d: sent %+v %+v, got %+v", seed, c.State, c.State.Failure, got)
 			}
-			for name, other := range map[string]objectsync.Version{
+			for name, other := range map[string]objectsync.PlacementCopyVersion{
 				"no copy": {}, "an edited copy": {UID: c.Version.UID, Mark: "other"}, "a copy that was made again": {UID: "other", Mark: c.Version.Mark},
 			} {
 				notSynced := c.State
@@ -141,14 +141,14 @@ func TestStatesArriveAsTheyWereSent(t *testing.T) {
 
 func TestNobodyHasToldOfAnyCopy(t *testing.T) {
 	var set *Set
-	if _, known := set.State(deployments.GroupResource(), types.NamespacedName{}, objectsync.Version{}); known || set.Sequence() != 0 || set.Mailbox() != "" {
+	if _, known := set.State(deployments.GroupResource(), types.NamespacedName{}, objectsync.PlacementCopyVersion{}); known || set.Sequence() != 0 || set.Mailbox() != "" {
 		t.Error("a state is known")
 	}
 }
 
 // Only the first failures have their messages. A message never grows the content, and never has a credential.
 func TestFirstMessagesOnly(t *testing.T) {
-	var copies []objectsync.Copy
+	var copies []objectsync.PlacementCopy
 	for i := range 1000 {
 		copies = append(copies, newCopy(deployments, i, failed(objectsync.ReasonForbidden, strings.Repeat("<\x01>", 400))))
 		copies = append(copies, newCopy(configMaps, i, synced(health.Failed, "token eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U")))
@@ -173,7 +173,7 @@ func TestFirstMessagesOnly(t *testing.T) {
 }
 
 func TestSize(t *testing.T) {
-	copies := make([]objectsync.Copy, 0, MaxCopies+1)
+	copies := make([]objectsync.PlacementCopy, 0, MaxCopies+1)
 	for i := range MaxCopies {
 		copies = append(copies, newCopy(deployments, i, synced(health.Current, "")))
 	}
@@ -182,7 +182,7 @@ func TestSize(t *testing.T) {
 	}
 	refused := newCopy(configMaps, 0, failed(objectsync.ReasonForbidden, "no"))
 	set := roundTrip(t, append(copies, refused))
-	if got, _ := set.State(configMaps.GroupResource(), refused.Key, objectsync.Version{}); got.Failure == nil {
+	if got, _ := set.State(configMaps.GroupResource(), refused.Key, objectsync.PlacementCopyVersion{}); got.Failure == nil {
 		t.Error("beyond the limit, failures must not be left out")
 	}
 	left := 0
@@ -198,7 +198,7 @@ func TestSize(t *testing.T) {
 
 // A copy may fail for a reason that a status would not accept, and copies for more reasons than are told apart.
 func TestManyReasons(t *testing.T) {
-	var copies []objectsync.Copy
+	var copies []objectsync.PlacementCopy
 	for i := range 3 * maxGroups {
 		copies = append(copies, newCopy(deployments, i, failed(fmt.Sprint("Reason", i), "no")))
 	}
@@ -209,13 +209,13 @@ func TestManyReasons(t *testing.T) {
 		}
 	}
 	invalid := newCopy(configMaps, 0, failed("not a reason", "no"))
-	if got, _ := roundTrip(t, []objectsync.Copy{invalid}).State(configMaps.GroupResource(), invalid.Key, objectsync.Version{}); got.Failure == nil || got.Failure.Reason != objectsync.ReasonFailed {
+	if got, _ := roundTrip(t, []objectsync.PlacementCopy{invalid}).State(configMaps.GroupResource(), invalid.Key, objectsync.PlacementCopyVersion{}); got.Failure == nil || got.Failure.Reason != objectsync.ReasonFailed {
 		t.Errorf("got %+v", got.Failure)
 	}
 }
 
 func TestSequenceIsNoPartOfTheDigest(t *testing.T) {
-	content := Encode(sealer, syncTarget, mailbox, []objectsync.Copy{newCopy(deployments, 1, synced(health.Current, ""))})
+	content := Encode(sealer, syncTarget, mailbox, []objectsync.PlacementCopy{newCopy(deployments, 1, synced(health.Current, ""))})
 	digest := Digest(content)
 	SetSequence(content, 1_700_000_000_000)
 	set, err := Decode(sealer, syncTarget, mailbox, content, Seal(sealer, content))
@@ -225,7 +225,7 @@ func TestSequenceIsNoPartOfTheDigest(t *testing.T) {
 }
 
 func TestForgedStatesAreRefused(t *testing.T) {
-	content := Encode(sealer, syncTarget, mailbox, []objectsync.Copy{newCopy(deployments, 1, synced(health.Current, ""))})
+	content := Encode(sealer, syncTarget, mailbox, []objectsync.PlacementCopy{newCopy(deployments, 1, synced(health.Current, ""))})
 	seal := Seal(sealer, content)
 	changed := bytes.Clone(content)
 	changed[len(changed)-1]++
@@ -294,7 +294,7 @@ func TestMalformedStatesAreRefused(t *testing.T) {
 // Whatever an agent seals, decoding it ends, and holds no more than the content has.
 func FuzzDecode(f *testing.F) {
 	f.Add(encoded(`{"syncTarget": "5f1c", "mailbox": "2x7fz9k1", "groups": [{"count": 2, "health": 1}, {"count": 1, "reason": "Forbidden"}], "details": [{"fingerprint": 3, "message": "no"}]}`, 1, 2, 3))
-	f.Add(Encode(sealer, syncTarget, mailbox, []objectsync.Copy{newCopy(deployments, 1, synced(health.Failed, "crashed")), newCopy(deployments, 2, objectsync.ObjectState{Excluded: true})}))
+	f.Add(Encode(sealer, syncTarget, mailbox, []objectsync.PlacementCopy{newCopy(deployments, 1, synced(health.Failed, "crashed")), newCopy(deployments, 2, objectsync.ObjectState{Excluded: true})}))
 	f.Add(encoded(`{"groups": [{"count": 9223372036854775807}]}`, 1))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		_, set, err := decode(content)
@@ -314,14 +314,14 @@ func FuzzDecode(f *testing.F) {
 			}
 		}
 		set.fingerprints.New = func() any { return newFingerprinter("key") }
-		if state, known := set.State(deployments.GroupResource(), types.NamespacedName{Name: "a"}, objectsync.Version{}); !known || state.Synced {
+		if state, known := set.State(deployments.GroupResource(), types.NamespacedName{Name: "a"}, objectsync.PlacementCopyVersion{}); !known || state.Synced {
 			t.Errorf("got %+v", state)
 		}
 	})
 }
 
 func BenchmarkEncode(b *testing.B) {
-	copies := make([]objectsync.Copy, 0, 10_000)
+	copies := make([]objectsync.PlacementCopy, 0, 10_000)
 	for i := range cap(copies) {
 		copies = append(copies, newCopy(deployments, i, synced(health.Current, "")))
 	}
@@ -331,7 +331,7 @@ func BenchmarkEncode(b *testing.B) {
 }
 
 func BenchmarkState(b *testing.B) {
-	copies := make([]objectsync.Copy, 0, 10_000)
+	copies := make([]objectsync.PlacementCopy, 0, 10_000)
 	for i := range cap(copies) {
 		copies = append(copies, newCopy(deployments, i, synced(health.Current, "")))
 	}

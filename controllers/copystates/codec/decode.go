@@ -170,13 +170,13 @@ func (s *Set) Mailbox() string {
 }
 
 // State returns the state of a version of a copy. known is false for nil: nobody has told of any copy.
-func (s *Set) State(resource schema.GroupResource, key types.NamespacedName, version objectsync.Version) (found objectsync.ObjectState, known bool) {
+func (s *Set) State(resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (found objectsync.ObjectState, known bool) {
 	if s == nil {
 		return objectsync.ObjectState{}, false
 	}
 	fingerprints := s.fingerprints.Get().(*fingerprinter)
 	defer s.fingerprints.Put(fingerprints)
-	ofObject := fingerprints.of(resource, key, objectsync.Version{})
+	ofObject := fingerprints.of(resource, key, objectsync.PlacementCopyVersion{})
 	ofVersion := fingerprints.of(resource, key, version)
 	found = objectsync.ObjectState{Health: health.Health{Status: health.InProgress}}
 	for i := range s.groups {

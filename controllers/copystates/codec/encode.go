@@ -111,7 +111,7 @@ type entry struct {
 }
 
 // Encode encodes the states of all copies in a mailbox. Equal states are encoded to equal bytes, in whatever order they come.
-func Encode(sealer *ownership.Sealer, syncTarget types.UID, mailbox string, copies []objectsync.Copy) []byte {
+func Encode(sealer *ownership.Sealer, syncTarget types.UID, mailbox string, copies []objectsync.PlacementCopy) []byte {
 	fingerprints := newFingerprinter(fingerprintKey(sealer))
 	entries := make([]entry, 0, len(copies))
 	for i := range copies {
@@ -153,7 +153,7 @@ func Encode(sealer *ownership.Sealer, syncTarget types.UID, mailbox string, copi
 }
 
 // newEntry returns the entry of a copy; ok is false if there is nothing to tell about it.
-func newEntry(fingerprints *fingerprinter, copied *objectsync.Copy) (e entry, ok bool) {
+func newEntry(fingerprints *fingerprinter, copied *objectsync.PlacementCopy) (e entry, ok bool) {
 	resource, key := copied.Resource.GroupResource(), copied.Key
 	switch found := &copied.State; {
 	case found.Excluded:
@@ -165,7 +165,7 @@ func newEntry(fingerprints *fingerprinter, copied *objectsync.Copy) (e entry, ok
 	default:
 		return entry{}, false
 	}
-	e.fingerprint = fingerprints.of(resource, key, objectsync.Version{})
+	e.fingerprint = fingerprints.of(resource, key, objectsync.PlacementCopyVersion{})
 	return e, true
 }
 

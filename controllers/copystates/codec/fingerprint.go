@@ -44,7 +44,7 @@ func newFingerprinter(key string) *fingerprinter {
 }
 
 // of returns the fingerprint of a version of a copy, or that of the copy whatever its version is, if version is zero.
-func (f *fingerprinter) of(resource schema.GroupResource, key types.NamespacedName, version objectsync.Version) uint64 {
+func (f *fingerprinter) of(resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) uint64 {
 	f.mac.Reset()
 	f.buf = f.buf[:0]
 	for _, part := range []string{resource.Group, resource.Resource, key.Namespace, key.Name, string(version.UID), version.Mark} {

@@ -58,14 +58,14 @@ func (o *TargetObject) Size() int64 {
 		len(mark.Hash)+len(mark.Ignored)+len(mark.Relation)+len(o.Health.Message))
 }
 
-// Down decides about one copy on the target. observed is nil if there is none. tolerated are the fields that the target is
+// DecideDown decides about one copy on the target. observed is nil if there is none. droppedPaths are the fields that the target is
 // known to drop: applying them again would change nothing.
-func Down(source Source, observed *TargetObject, tolerated []string) (Decision, error) {
+func DecideDown(source SourceState, observed *TargetObject, droppedPaths []string) (Decision, error) {
 	switch source.State {
-	case InSync:
-		return downPresent(source.Desired, observed, tolerated)
-	case Unknown, Suspended, ExcludedByUpsync:
-		return Decision{Action: None, Cause: source.State}, nil
+	case Selected:
+		return downPresent(source.Desired, observed, droppedPaths)
+	case Unknown, Suspended:
+		return Decision{Action: None, Cause: Cause(source.State)}, nil
 	case SourceNotFound, Terminating, Deselected:
 		return downAbsent(source, observed), nil
 	default:
@@ -73,12 +73,12 @@ func Down(source Source, observed *TargetObject, tolerated []string) (Decision, 
 	}
 }
 
-// Stale decides about a copy under an old name or kind. It is removed once the new copy exists: make before break.
-func Stale(observed *TargetObject) Decision {
-	return downAbsent(Source{State: Deselected, AbsenceVerified: true}, observed)
+// DecideFormerName decides about a copy under an old name or kind. It is removed once the new copy exists: make before break.
+func DecideFormerName(observed *TargetObject) Decision {
+	return downAbsent(SourceState{State: Deselected, AbsenceVerified: true}, observed)
 }
 
-func downPresent(desired *transform.Desired, observed *TargetObject, tolerated []string) (Decision, error) {
+func downPresent(desired *transform.Desired, observed *TargetObject, droppedPaths []string) (Decision, error) {
 	switch {
 	case observed == nil:
 		return Decision{Action: Create, Cause: Missing}, nil
@@ -97,7 +97,7 @@ func downPresent(desired *transform.Desired, observed *TargetObject, tolerated [
 	if err != nil {
 		return Decision{}, err
 	}
-	if !containsAll(tolerated, drifted) {
+	if !containsAll(droppedPaths, drifted) {
 		return Decision{Action: Apply, Cause: Drifted, Fields: drifted}, nil
 	}
 	return Decision{Action: None, Cause: InSync}, nil
@@ -114,19 +114,19 @@ func downCreateOnly(desired *transform.Desired, observed *TargetObject) Decision
 	return Decision{Action: UpdateMark, Cause: Changed}
 }
 
-func downAbsent(source Source, observed *TargetObject) Decision {
+func downAbsent(source SourceState, observed *TargetObject) Decision {
 	switch {
 	case observed == nil:
-		return Decision{Action: None, Cause: source.State}
+		return Decision{Action: None, Cause: Cause(source.State)}
 	case observed.Terminating:
 		return Decision{Action: None, Cause: BeingDeleted}
 	case observed.FormerMailbox:
 		return Decision{Action: None, Cause: FormerMailbox}
 	case !source.AbsenceVerified:
-		return Decision{Action: VerifyAbsence, Cause: source.State}
+		return Decision{Action: VerifyAbsence, Cause: Cause(source.State)}
 	case observed.Mark.Policy == ownership.PolicyDelete && !observed.Retain:
-		return Decision{Action: Delete, Cause: source.State}
+		return Decision{Action: Delete, Cause: Cause(source.State)}
 	default:
-		return Decision{Action: Release, Cause: source.State}
+		return Decision{Action: Release, Cause: Cause(source.State)}
 	}
 }

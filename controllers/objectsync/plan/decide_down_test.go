@@ -39,27 +39,26 @@ const downTable = `
 state       observed source policy            wanted     proven former retain labelled going content              action   cause
 Unknown     -        -      -                 -          -      -      -      -        -     -                    None     Unknown
 Suspended   -        -      -                 -          -      -      -      -        -     -                    None     Suspended
-ExcludedByUpsync     -        -      -                 -          -      -      -      -        -     -                    None     ExcludedByUpsync
 
-InSync      no       -      -                 -          -      -      -      -        -     -                    Create   Missing
-InSync      yes      other  -                 -          -      -      -      -        -     -                    Conflict NameTaken
-InSync      yes      same   -                 -          -      -      -      -        yes   -                    None     BeingDeleted
+Selected    no       -      -                 -          -      -      -      -        -     -                    Create   Missing
+Selected    yes      other  -                 -          -      -      -      -        -     -                    Conflict NameTaken
+Selected    yes      same   -                 -          -      -      -      -        yes   -                    None     BeingDeleted
 
-InSync      yes      same   CreateOnly        CreateOnly -      -      -      yes      no    -                    None     InSync
-InSync      yes      same   CreateOnly        CreateOnly -      -      -      no       no    -                    UpdateMark   Changed
-InSync      yes      same   Delete|Orphan     CreateOnly -      -      -      -        no    -                    UpdateMark   Changed
+Selected    yes      same   CreateOnly        CreateOnly -      -      -      yes      no    -                    None     InSync
+Selected    yes      same   CreateOnly        CreateOnly -      -      -      no       no    -                    UpdateMark   Changed
+Selected    yes      same   Delete|Orphan     CreateOnly -      -      -      -        no    -                    UpdateMark   Changed
 
-InSync      yes      same   Orphan|CreateOnly Delete     -      -      -      -        no    -                    Apply    Changed
-InSync      yes      same   Delete            Delete     -      -      -      -        no    changed              Apply    Changed
-InSync      yes      same   Delete            Delete     -      -      -      no       no    same|drifted|dropped Apply    Drifted
-InSync      yes      same   Delete            Delete     -      -      -      yes      no    drifted              Apply    Drifted
-InSync      yes      same   Delete            Delete     -      -      -      yes      no    same|dropped         None     InSync
+Selected    yes      same   Orphan|CreateOnly Delete     -      -      -      -        no    -                    Apply    Changed
+Selected    yes      same   Delete            Delete     -      -      -      -        no    changed              Apply    Changed
+Selected    yes      same   Delete            Delete     -      -      -      no       no    same|drifted|dropped Apply    Drifted
+Selected    yes      same   Delete            Delete     -      -      -      yes      no    drifted              Apply    Drifted
+Selected    yes      same   Delete            Delete     -      -      -      yes      no    same|dropped         None     InSync
 
-InSync      yes      same   Delete|CreateOnly Orphan     -      -      -      -        no    -                    Apply    Changed
-InSync      yes      same   Orphan            Orphan     -      -      -      -        no    changed              Apply    Changed
-InSync      yes      same   Orphan            Orphan     -      -      -      no       no    same|drifted|dropped Apply    Drifted
-InSync      yes      same   Orphan            Orphan     -      -      -      yes      no    drifted              Apply    Drifted
-InSync      yes      same   Orphan            Orphan     -      -      -      yes      no    same|dropped         None     InSync
+Selected    yes      same   Delete|CreateOnly Orphan     -      -      -      -        no    -                    Apply    Changed
+Selected    yes      same   Orphan            Orphan     -      -      -      -        no    changed              Apply    Changed
+Selected    yes      same   Orphan            Orphan     -      -      -      no       no    same|drifted|dropped Apply    Drifted
+Selected    yes      same   Orphan            Orphan     -      -      -      yes      no    drifted              Apply    Drifted
+Selected    yes      same   Orphan            Orphan     -      -      -      yes      no    same|dropped         None     InSync
 
 SourceNotFound    no       -      -                 -          -      -      -      -        -     -                    None     SourceNotFound
 SourceNotFound    yes      -      -                 -          -      -      -      -        yes   -                    None     BeingDeleted
@@ -87,7 +86,7 @@ Deselected  yes      -      Orphan|CreateOnly -          yes    no     -      - 
 `
 
 var downColumns = [][]string{
-	{"Unknown", "Suspended", "ExcludedByUpsync", "InSync", "SourceNotFound", "Terminating", "Deselected"}, // state
+	{"Unknown", "Suspended", "Selected", "SourceNotFound", "Terminating", "Deselected"}, // state
 	{"no", "yes"},                             // observed
 	{"same", "other"},                         // source
 	{"Delete", "Orphan", "CreateOnly"},        // policy
@@ -102,13 +101,13 @@ var downColumns = [][]string{
 
 // inSync is a combination of the columns in which nothing is to be done.
 func inSync() []string {
-	return []string{"InSync", "yes", "same", "Delete", "Delete", "no", "no", "no", "yes", "no", "same"}
+	return []string{"Selected", "yes", "same", "Delete", "Delete", "no", "no", "no", "yes", "no", "same"}
 }
 
 const droppedPath = ".spec.dropped"
 
 // situation makes of a combination what is to be decided.
-func situation(values []string) (plan.Source, *plan.TargetObject, []string) {
+func situation(values []string) (plan.SourceState, *plan.TargetObject, []string) {
 	yes := func(column int) bool { return values[column] == "yes" }
 	wanted := ownership.Mark{
 		Version: ownership.MarkVersion, Hub: "hub", SyncTarget: "target", Mailbox: "mailbox", Hash: "1:a",
@@ -124,8 +123,8 @@ func situation(values []string) (plan.Source, *plan.TargetObject, []string) {
 	if values[10] == "changed" {
 		wanted.Hash = "1:b"
 	}
-	source := plan.Source{State: plan.Cause(values[0]), AbsenceVerified: yes(5)}
-	if source.State == plan.InSync {
+	source := plan.SourceState{State: plan.State(values[0]), AbsenceVerified: yes(5)}
+	if source.State == plan.Selected {
 		source.Desired = &transform.Desired{Mark: wanted, Object: &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "x", "namespace": "a"},
 			"spec": map[string]any{"kept": "x", "dropped": "x"},
@@ -148,7 +147,7 @@ func situation(values []string) (plan.Source, *plan.TargetObject, []string) {
 func TestDownTable(t *testing.T) {
 	checkTable(t, downTable, downColumns, func(values []string) (plan.Decision, error) {
 		source, observed, tolerated := situation(values)
-		return plan.Down(source, observed, tolerated)
+		return plan.DecideDown(source, observed, tolerated)
 	})
 }
 
@@ -169,7 +168,7 @@ func TestDriftNamesItsFields(t *testing.T) {
 			values := inSync()
 			values[8], values[10] = test.labelled, test.content
 			source, observed, _ := situation(values)
-			got, err := plan.Down(source, observed, test.tolerated)
+			got, err := plan.DecideDown(source, observed, test.tolerated)
 			want := plan.Decision{Action: plan.None, Cause: plan.InSync}
 			if test.want != nil {
 				want = plan.Decision{Action: plan.Apply, Cause: plan.Drifted, Fields: test.want}
@@ -204,7 +203,7 @@ func TestEveryChangeOfTheMarkIsWritten(t *testing.T) {
 			values[3], values[4] = policy, policy
 			source, observed, _ := situation(values)
 			test.change(&observed.Mark)
-			got, err := plan.Down(source, observed, nil)
+			got, err := plan.DecideDown(source, observed, nil)
 			if err != nil || got.Action != want || len(got.Fields) > 0 {
 				t.Errorf("%s, %s: want %v, got %v, %v", name, policy, want, got, err)
 			}
@@ -214,7 +213,7 @@ func TestEveryChangeOfTheMarkIsWritten(t *testing.T) {
 
 // KubeStellar's annotation may come and go: each flip is one write, and the object is left alone exactly while it stands.
 func TestChangesOfCreateOnly(t *testing.T) {
-	desired := func(policy, hash string) plan.Source {
+	desired := func(policy, hash string) plan.SourceState {
 		values := inSync()
 		values[4] = policy
 		source, _, _ := situation(values)
@@ -243,7 +242,7 @@ func TestChangesOfCreateOnly(t *testing.T) {
 		{"Orphan", "1:e", plan.Apply, "1:e"},
 	} {
 		source := desired(step.policy, step.hash)
-		got, err := plan.Down(source, observed, nil)
+		got, err := plan.DecideDown(source, observed, nil)
 		if err != nil || got.Action != step.want {
 			t.Fatalf("step %d: want %s, got %v, %v", number, step.want, got, err)
 		}
@@ -260,8 +259,8 @@ func TestStale(t *testing.T) {
 			return
 		}
 		source, observed, _ := situation(values)
-		want, err := plan.Down(source, observed, nil)
-		if got := plan.Stale(observed); err != nil || !reflect.DeepEqual(got, want) {
+		want, err := plan.DecideDown(source, observed, nil)
+		if got := plan.DecideFormerName(observed); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%v: want %v, got %v, %v", values, want, got, err)
 		}
 	})
@@ -270,22 +269,22 @@ func TestStale(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	source, observed, _ := situation(inSync())
 	observed.AppliedFields = []byte("{")
-	if got, err := plan.Down(source, observed, nil); err == nil || !reflect.DeepEqual(got, plan.Decision{}) {
+	if got, err := plan.DecideDown(source, observed, nil); err == nil || !reflect.DeepEqual(got, plan.Decision{}) {
 		t.Errorf("decided %v by fields that cannot be read", got)
 	}
 	// A state that does not exist must never end as an absence.
-	unknown := []plan.Cause{"", "Present", plan.Changed, plan.Missing, plan.BeingDeleted, plan.Drifted, plan.NameTaken}
+	unknown := []plan.State{"", "Present", "InSync", "ExcludedByUpsync", "Changed", "Missing", "BeingDeleted", "Drifted", "NameTaken"}
 	for _, state := range unknown {
 		for _, observed := range []*plan.TargetObject{nil, observed} {
-			if got, err := plan.Down(plan.Source{State: state, AbsenceVerified: true}, observed, nil); err == nil || !reflect.DeepEqual(got, plan.Decision{}) {
+			if got, err := plan.DecideDown(plan.SourceState{State: state, AbsenceVerified: true}, observed, nil); err == nil || !reflect.DeepEqual(got, plan.Decision{}) {
 				t.Errorf("state %q: decided %v", state, got)
 			}
 		}
 	}
-	// What comes up is never left out, nor does it end before it has: the finalizers of a target's object are its own.
-	for _, state := range slices.Concat(unknown, []plan.Cause{plan.ExcludedByUpsync, plan.Terminating}) {
+	// An upsync does not end before the object of the target does: the finalizers of a target's object are its own.
+	for _, state := range slices.Concat(unknown, []plan.State{plan.Terminating}) {
 		for _, held := range []*plan.MailboxObject{nil, {Owned: true, Mark: observed.Mark}} {
-			if got, err := plan.Up(plan.Source{State: state, AbsenceVerified: true}, held, nil); err == nil || !reflect.DeepEqual(got, plan.Decision{}) {
+			if got, err := plan.DecideUp(plan.SourceState{State: state, AbsenceVerified: true}, held, nil); err == nil || !reflect.DeepEqual(got, plan.Decision{}) {
 				t.Errorf("state %q: decided %v about the mailbox", state, got)
 			}
 		}

@@ -19,15 +19,12 @@ package plan
 import (
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
 // MailboxObject holds the facts about the mailbox object that has the name of an upsynced object.
 type MailboxObject struct {
-	UID types.UID
 	// Owned is true if the hub upsynced the object; otherwise Mark and Missing are unset.
 	Owned bool
 	Mark  ownership.Mark
@@ -39,49 +36,49 @@ type MailboxObject struct {
 	Missing []string
 }
 
-// Up decides about one mailbox object. held is nil if there is none. tolerated are the fields that the mailbox is known to
-// drop.
-func Up(source Source, held *MailboxObject, tolerated []string) (Decision, error) {
+// DecideUp decides about one mailbox object. inMailbox is nil if there is none. droppedPaths are the fields that the mailbox is
+// known to drop.
+func DecideUp(source SourceState, inMailbox *MailboxObject, droppedPaths []string) (Decision, error) {
 	switch source.State {
-	case InSync:
-		return upPresent(source.Desired, held, tolerated), nil
+	case Selected:
+		return upPresent(source.Desired, inMailbox, droppedPaths), nil
 	case Unknown, Suspended:
-		return Decision{Action: None, Cause: source.State}, nil
+		return Decision{Action: None, Cause: Cause(source.State)}, nil
 	case SourceNotFound, Deselected:
-		return upAbsent(source, held), nil
+		return upAbsent(source, inMailbox), nil
 	default:
 		return Decision{}, fmt.Errorf("%q is not a state of a source on the target", source.State)
 	}
 }
 
-func upPresent(desired *transform.Desired, held *MailboxObject, tolerated []string) Decision {
+func upPresent(desired *transform.Desired, inMailbox *MailboxObject, droppedPaths []string) Decision {
 	switch {
-	case held == nil:
+	case inMailbox == nil:
 		return Decision{Action: Create, Cause: Missing}
-	case !held.Owned, !SameSource(desired.Mark, held.Mark):
+	case !inMailbox.Owned, !SameSource(desired.Mark, inMailbox.Mark):
 		return Decision{Action: Conflict, Cause: NameTaken}
-	case held.Terminating:
+	case inMailbox.Terminating:
 		return Decision{Action: None, Cause: BeingDeleted}
-	case !sameMark(desired.Mark, held.Mark):
+	case !sameMark(desired.Mark, inMailbox.Mark):
 		return Decision{Action: Update, Cause: Changed}
-	case !containsAll(tolerated, held.Missing):
-		return Decision{Action: Update, Cause: Drifted, Fields: held.Missing}
+	case !containsAll(droppedPaths, inMailbox.Missing):
+		return Decision{Action: Update, Cause: Drifted, Fields: inMailbox.Missing}
 	default:
 		return Decision{Action: None, Cause: InSync}
 	}
 }
 
-func upAbsent(source Source, held *MailboxObject) Decision {
+func upAbsent(source SourceState, inMailbox *MailboxObject) Decision {
 	switch {
-	case held == nil, !held.Owned:
-		return Decision{Action: None, Cause: source.State}
-	case held.Terminating:
+	case inMailbox == nil, !inMailbox.Owned:
+		return Decision{Action: None, Cause: Cause(source.State)}
+	case inMailbox.Terminating:
 		return Decision{Action: None, Cause: BeingDeleted}
 	case !source.AbsenceVerified:
-		return Decision{Action: VerifyAbsence, Cause: source.State}
-	case held.Mark.Policy == ownership.PolicyDelete && !held.Retain:
-		return Decision{Action: Delete, Cause: source.State}
+		return Decision{Action: VerifyAbsence, Cause: Cause(source.State)}
+	case inMailbox.Mark.Policy == ownership.PolicyDelete && !inMailbox.Retain:
+		return Decision{Action: Delete, Cause: Cause(source.State)}
 	default:
-		return Decision{Action: Release, Cause: source.State}
+		return Decision{Action: Release, Cause: Cause(source.State)}
 	}
 }

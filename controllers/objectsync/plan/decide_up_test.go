@@ -32,14 +32,14 @@ state       held ours source policy            wanted proven retain going conten
 Unknown     -    -    -      -                 -      -      -      -     -               None     Unknown
 Suspended   -    -    -      -                 -      -      -      -     -               None     Suspended
 
-InSync      no   -    -      -                 -      -      -      -     -               Create   Missing
-InSync      yes  no   -      -                 -      -      -      -     -               Conflict NameTaken
-InSync      yes  yes  other  -                 -      -      -      -     -               Conflict NameTaken
-InSync      yes  yes  same   -                 -      -      -      yes   -               None     BeingDeleted
-InSync      yes  yes  same   -                 other  -      -      no    -               Update   Changed
-InSync      yes  yes  same   -                 same   -      -      no    changed         Update   Changed
-InSync      yes  yes  same   -                 same   -      -      no    drifted         Update   Drifted
-InSync      yes  yes  same   -                 same   -      -      no    same|dropped    None     InSync
+Selected    no   -    -      -                 -      -      -      -     -               Create   Missing
+Selected    yes  no   -      -                 -      -      -      -     -               Conflict NameTaken
+Selected    yes  yes  other  -                 -      -      -      -     -               Conflict NameTaken
+Selected    yes  yes  same   -                 -      -      -      yes   -               None     BeingDeleted
+Selected    yes  yes  same   -                 other  -      -      no    -               Update   Changed
+Selected    yes  yes  same   -                 same   -      -      no    changed         Update   Changed
+Selected    yes  yes  same   -                 same   -      -      no    drifted         Update   Drifted
+Selected    yes  yes  same   -                 same   -      -      no    same|dropped    None     InSync
 
 SourceNotFound    no   -    -      -                 -      -      -      -     -               None     SourceNotFound
 SourceNotFound    yes  no   -      -                 -      -      -      -     -               None     SourceNotFound
@@ -59,7 +59,7 @@ Deselected  yes  yes  -      Orphan|CreateOnly -      yes    -      no    -     
 `
 
 var upColumns = [][]string{
-	{"Unknown", "Suspended", "InSync", "SourceNotFound", "Deselected"}, // state
+	{"Unknown", "Suspended", "Selected", "SourceNotFound", "Deselected"}, // state
 	{"no", "yes"},                      // held
 	{"no", "yes"},                      // ours
 	{"same", "other"},                  // source
@@ -72,13 +72,13 @@ var upColumns = [][]string{
 }
 
 // upSituation makes of a combination what is to be decided about the mailbox.
-func upSituation(values []string) (plan.Source, *plan.MailboxObject, []string) {
+func upSituation(values []string) (plan.SourceState, *plan.MailboxObject, []string) {
 	yes := func(column int) bool { return values[column] == "yes" }
 	tolerated := []string{droppedPath}
 	source, observed, _ := situation(inSync())
 	mark := observed.Mark
 	mark.Direction, mark.Policy = ownership.DirectionUp, ownership.Policy(values[4])
-	if values[0] == "InSync" {
+	if values[0] == "Selected" {
 		source.Desired.Mark = mark
 		if values[5] == "other" {
 			next := map[ownership.Policy]ownership.Policy{ownership.PolicyDelete: ownership.PolicyOrphan, ownership.PolicyOrphan: ownership.PolicyCreateOnly, ownership.PolicyCreateOnly: ownership.PolicyDelete}
@@ -88,7 +88,7 @@ func upSituation(values []string) (plan.Source, *plan.MailboxObject, []string) {
 			source.Desired.Mark.Hash = "1:b"
 		}
 	} else {
-		source = plan.Source{State: plan.Cause(values[0])}
+		source = plan.SourceState{State: plan.State(values[0])}
 	}
 	source.AbsenceVerified = yes(6)
 	if !yes(1) {
@@ -97,7 +97,7 @@ func upSituation(values []string) (plan.Source, *plan.MailboxObject, []string) {
 	if values[3] == "other" {
 		mark.Source.Name = "y"
 	}
-	held := &plan.MailboxObject{UID: "7", Owned: yes(2), Retain: yes(7), Terminating: yes(8)}
+	held := &plan.MailboxObject{Owned: yes(2), Retain: yes(7), Terminating: yes(8)}
 	if held.Owned {
 		held.Mark = mark
 		held.Missing = map[string][]string{"drifted": {".spec.dropped", ".spec.kept"}, "dropped": {droppedPath}}[values[9]]
@@ -108,35 +108,35 @@ func upSituation(values []string) (plan.Source, *plan.MailboxObject, []string) {
 func TestUpTable(t *testing.T) {
 	checkTable(t, upTable, upColumns, func(values []string) (plan.Decision, error) {
 		source, held, tolerated := upSituation(values)
-		return plan.Up(source, held, tolerated)
+		return plan.DecideUp(source, held, tolerated)
 	})
 }
 
 // allowedUp says for each action when it may be taken at all on the way up.
-var allowedUp = map[plan.Action]func(source plan.Source, held *plan.MailboxObject) bool{
-	plan.None: func(plan.Source, *plan.MailboxObject) bool { return true },
-	plan.Create: func(source plan.Source, held *plan.MailboxObject) bool {
-		return source.State == plan.InSync && held == nil
+var allowedUp = map[plan.Action]func(source plan.SourceState, held *plan.MailboxObject) bool{
+	plan.None: func(plan.SourceState, *plan.MailboxObject) bool { return true },
+	plan.Create: func(source plan.SourceState, held *plan.MailboxObject) bool {
+		return source.State == plan.Selected && held == nil
 	},
 	plan.Update: cameFrom,
-	plan.Conflict: func(source plan.Source, held *plan.MailboxObject) bool {
-		return source.State == plan.InSync && held != nil && !cameFrom(source, held)
+	plan.Conflict: func(source plan.SourceState, held *plan.MailboxObject) bool {
+		return source.State == plan.Selected && held != nil && !cameFrom(source, held)
 	},
-	plan.VerifyAbsence: func(source plan.Source, held *plan.MailboxObject) bool {
+	plan.VerifyAbsence: func(source plan.SourceState, held *plan.MailboxObject) bool {
 		return isAbsent(source) && held != nil && held.Owned && !held.Terminating && !source.AbsenceVerified
 	},
-	plan.Delete: func(source plan.Source, held *plan.MailboxObject) bool {
+	plan.Delete: func(source plan.SourceState, held *plan.MailboxObject) bool {
 		return isAbsent(source) && held != nil && held.Owned && !held.Terminating && source.AbsenceVerified &&
 			!held.Retain && held.Mark.Policy == ownership.PolicyDelete
 	},
-	plan.Release: func(source plan.Source, held *plan.MailboxObject) bool {
+	plan.Release: func(source plan.SourceState, held *plan.MailboxObject) bool {
 		return isAbsent(source) && held != nil && held.Owned && !held.Terminating && source.AbsenceVerified
 	},
 }
 
 // cameFrom reports whether the mailbox holds what came up of the source, which still comes up, to stay.
-func cameFrom(source plan.Source, held *plan.MailboxObject) bool {
-	if source.State != plan.InSync || held == nil || !held.Owned || held.Terminating {
+func cameFrom(source plan.SourceState, held *plan.MailboxObject) bool {
+	if source.State != plan.Selected || held == nil || !held.Owned || held.Terminating {
 		return false
 	}
 	from := held.Mark.Source
@@ -146,7 +146,7 @@ func cameFrom(source plan.Source, held *plan.MailboxObject) bool {
 
 // checkUpDecision fails the test unless a decision may be taken, and leaves nothing to do once a faithful mailbox has carried it
 // out.
-func checkUpDecision(t *testing.T, source plan.Source, held *plan.MailboxObject, got plan.Decision) {
+func checkUpDecision(t *testing.T, source plan.SourceState, held *plan.MailboxObject, got plan.Decision) {
 	t.Helper()
 	if rule, ok := allowedUp[got.Action]; !ok || !rule(source, held) {
 		t.Errorf("%v for a source that is %s (proven: %v) and for %+v", got, source.State, source.AbsenceVerified, held)
@@ -155,15 +155,15 @@ func checkUpDecision(t *testing.T, source plan.Source, held *plan.MailboxObject,
 	var after *plan.MailboxObject
 	switch got.Action {
 	case plan.Create, plan.Update:
-		after = &plan.MailboxObject{UID: "7", Owned: true, Mark: source.Desired.Mark}
+		after = &plan.MailboxObject{Owned: true, Mark: source.Desired.Mark}
 	case plan.Release:
-		after = &plan.MailboxObject{UID: "7", Retain: held.Retain}
+		after = &plan.MailboxObject{Retain: held.Retain}
 	case plan.Delete:
 	default:
 		return
 	}
-	again, err := plan.Up(source, after, nil)
-	if want := (plan.Decision{Action: plan.None, Cause: source.State}); err != nil || !reflect.DeepEqual(again, want) {
+	again, err := plan.DecideUp(source, after, nil)
+	if want := (plan.Decision{Action: plan.None, Cause: settledCause(source.State)}); err != nil || !reflect.DeepEqual(again, want) {
 		t.Errorf("after %v: want %v, got %v, %v", got, want, again, err)
 	}
 }
@@ -171,7 +171,7 @@ func checkUpDecision(t *testing.T, source plan.Source, held *plan.MailboxObject,
 func TestWhatNoUpDecisionMayDo(t *testing.T) {
 	tried := combinations(upColumns, func(values []string) {
 		source, held, tolerated := upSituation(values)
-		got, err := plan.Up(source, held, tolerated)
+		got, err := plan.DecideUp(source, held, tolerated)
 		if err != nil {
 			t.Fatalf("%v: %v", values, err)
 		}
@@ -180,7 +180,7 @@ func TestWhatNoUpDecisionMayDo(t *testing.T) {
 			return
 		}
 		held.Mark.Adopted = true
-		if adopted, err := plan.Up(source, held, tolerated); err != nil || !reflect.DeepEqual(adopted, got) {
+		if adopted, err := plan.DecideUp(source, held, tolerated); err != nil || !reflect.DeepEqual(adopted, got) {
 			t.Errorf("%v: %v, but once it is adopted %v, %v", values, got, adopted, err)
 		}
 	})
@@ -198,9 +198,9 @@ func TestUpDriftNamesItsFields(t *testing.T) {
 		"fewer than are known":   {[]string{".spec.b"}, []string{".spec.a", ".spec.b"}, nil},
 		"one is and none of all": {[]string{".spec.c"}, []string{".spec.a", ".spec.b"}, []string{".spec.c"}},
 	} {
-		source, held, _ := upSituation([]string{"InSync", "yes", "yes", "same", "Delete", "same", "no", "no", "no", "same"})
+		source, held, _ := upSituation([]string{"Selected", "yes", "yes", "same", "Delete", "same", "no", "no", "no", "same"})
 		held.Missing = test.missing
-		got, err := plan.Up(source, held, test.tolerated)
+		got, err := plan.DecideUp(source, held, test.tolerated)
 		want := plan.Decision{Action: plan.None, Cause: plan.InSync}
 		if test.want != nil {
 			want = plan.Decision{Action: plan.Update, Cause: plan.Drifted, Fields: test.want}
@@ -221,12 +221,12 @@ func FuzzUp(f *testing.F) {
 			held.Mark.Policy, held.Mark.Hash, held.Mark.Source.Name = ownership.Policy(policy), hash, name
 			held.Missing = slices.DeleteFunc([]string{missing}, func(path string) bool { return path == "" })
 		}
-		got, err := plan.Up(source, held, []string{tolerated})
+		got, err := plan.DecideUp(source, held, []string{tolerated})
 		if err != nil {
 			t.Fatal(err)
 		}
 		checkUpDecision(t, source, held, got)
-		if again, err := plan.Up(source, held, []string{tolerated}); err != nil || !reflect.DeepEqual(again, got) {
+		if again, err := plan.DecideUp(source, held, []string{tolerated}); err != nil || !reflect.DeepEqual(again, got) {
 			t.Errorf("%v, then %v, %v", got, again, err)
 		}
 	})

@@ -58,7 +58,7 @@ func (a Action) Writes() bool {
 	}
 }
 
-// Cause is why an action is taken, or why none is.
+// Cause is why an action is taken, or why none is: one of the following, or the [State] of the source.
 type Cause string
 
 const (
@@ -76,29 +76,35 @@ const (
 	NameTaken Cause = "NameTaken"
 	// ExcludedByUpsync: the object is selected for upsync too, so it is not downsynced.
 	ExcludedByUpsync Cause = "ExcludedByUpsync"
-	// Suspended: every config that selects the object is suspended.
-	Suspended Cause = "Suspended"
-	// Unknown: a cache cannot answer now, so an absent object proves nothing.
-	Unknown Cause = "Unknown"
-	// SourceNotFound: the source does not exist any more.
-	SourceNotFound Cause = "SourceNotFound"
-	// Terminating: the source has a deletionTimestamp.
-	Terminating Cause = "Terminating"
 	// FormerMailbox: the source was in a mailbox that was lost. The copy is kept until an operator decides.
 	FormerMailbox Cause = "FormerMailbox"
-	// Deselected: no config selects the source any more.
-	Deselected Cause = "Deselected"
 )
 
-// IsAbsence reports whether the state of a source means that no copy belongs on the other side.
-func (c Cause) IsAbsence() bool { return c == SourceNotFound || c == Terminating || c == Deselected }
+// State says whether a source belongs on the other side. Every state but [Selected] is also a [Cause].
+type State string
 
-// Source is the state of a source: of a mailbox object for a downsync, of a target object for an upsync.
-type Source struct {
-	// State is InSync if the source exists and is selected; else Unknown, Suspended, ExcludedByUpsync, SourceNotFound,
-	// Terminating or Deselected.
-	State Cause
-	// Desired is set if State is InSync.
+const (
+	// Selected: the source exists and belongs on the other side.
+	Selected State = "Selected"
+	// Suspended: every config that selects the object is suspended.
+	Suspended State = "Suspended"
+	// Unknown: a cache cannot answer now, so an absent object proves nothing.
+	Unknown State = "Unknown"
+	// SourceNotFound: the source does not exist any more.
+	SourceNotFound State = "SourceNotFound"
+	// Terminating: the source has a deletionTimestamp.
+	Terminating State = "Terminating"
+	// Deselected: no config selects the source any more.
+	Deselected State = "Deselected"
+)
+
+// IsAbsence reports whether the state means that no copy belongs on the other side.
+func (s State) IsAbsence() bool { return s == SourceNotFound || s == Terminating || s == Deselected }
+
+// SourceState is the state of a source: of a mailbox object for a downsync, of a target object for an upsync.
+type SourceState struct {
+	State State
+	// Desired is set if State is Selected.
 	Desired *transform.Desired
 	// AbsenceVerified is true if the absence that State stands for is certain.
 	AbsenceVerified bool

@@ -71,7 +71,7 @@ func checkMarks(t *testing.T, name string, same bool, change func(desired, obser
 		// An adopted object is none the less in sync.
 		observed.Mark.Adopted = true
 		change(&source.Desired.Mark, &observed.Mark)
-		got, err := plan.Down(source, observed, nil)
+		got, err := plan.DecideDown(source, observed, nil)
 		want := plan.Decision{Action: plan.None, Cause: plan.InSync}
 		switch {
 		case !same && policy == ownership.PolicyCreateOnly:
@@ -85,24 +85,21 @@ func checkMarks(t *testing.T, name string, same bool, change func(desired, obser
 		if policy == ownership.PolicyCreateOnly {
 			continue
 		}
-		held := &plan.MailboxObject{UID: "7", Owned: true, Mark: observed.Mark}
+		held := &plan.MailboxObject{Owned: true, Mark: observed.Mark}
 		if want.Action == plan.Apply {
 			want.Action = plan.Update
 		}
-		if got, err := plan.Up(source, held, nil); err != nil || got.String() != want.String() {
+		if got, err := plan.DecideUp(source, held, nil); err != nil || got.String() != want.String() {
 			t.Errorf("%s, up, %s: want %v, got %v, %v", name, policy, want, got, err)
 		}
 	}
 }
 
 func TestAbsences(t *testing.T) {
-	absences := []plan.Cause{plan.SourceNotFound, plan.Terminating, plan.Deselected}
-	for _, cause := range []plan.Cause{
-		plan.Missing, plan.Changed, plan.Drifted, plan.InSync, plan.BeingDeleted, plan.NameTaken, plan.ExcludedByUpsync, plan.Suspended,
-		plan.Unknown, plan.SourceNotFound, plan.Terminating, plan.FormerMailbox, plan.Deselected, "",
-	} {
-		if want := slices.Contains(absences, cause); cause.IsAbsence() != want {
-			t.Errorf("%q: want %v", cause, want)
+	absences := []plan.State{plan.SourceNotFound, plan.Terminating, plan.Deselected}
+	for _, state := range []plan.State{plan.Selected, plan.Suspended, plan.Unknown, plan.SourceNotFound, plan.Terminating, plan.Deselected, ""} {
+		if want := slices.Contains(absences, state); state.IsAbsence() != want {
+			t.Errorf("%q: want %v", state, want)
 		}
 	}
 }

@@ -103,7 +103,8 @@ func verifiedMark(owner ownership.Owner, object *unstructured.Unstructured, dire
 	return owner.VerifyMark(text, transform.SelfOf(object), direction)
 }
 
-// IsMarked reports whether a mailbox object has a mark of any hub, or is a namespace that a hub created for upsynced objects.
+// IsMarked reports whether a mailbox object has a mark of any hub, or is a namespace that a hub created for upsynced objects,
+// or an object that a hub released.
 func IsMarked(object *unstructured.Unstructured) bool {
 	_, marked := Annotation(object, ownership.MarkAnnotation)
 	_, ensured := Annotation(object, ownership.EnsuredAnnotation)
@@ -187,8 +188,8 @@ func (r Resource) IsExcludedByUpsync(matcher *selection.Matcher, source *unstruc
 	return up
 }
 
-// Observe returns the facts about the owner's object on the target that decisions need, given its verified mark.
-func (r Resource) Observe(owner ownership.Owner, mailbox logicalcluster.Name, object *unstructured.Unstructured, mark ownership.Mark) *TargetObject {
+// NewTargetObject returns the facts about the owner's object on the target that decisions need, given its verified mark.
+func (r Resource) NewTargetObject(owner ownership.Owner, mailbox logicalcluster.Name, object *unstructured.Unstructured, mark ownership.Mark) *TargetObject {
 	return &TargetObject{
 		UID:           object.GetUID(),
 		Mark:          mark,
@@ -202,23 +203,23 @@ func (r Resource) Observe(owner ownership.Owner, mailbox logicalcluster.Name, ob
 	}
 }
 
-// ObserveInMailbox returns the facts about the mailbox object that plan.Up decides by; nil if there is no object. The mark is nil
+// NewMailboxObject returns the facts about the mailbox object that [DecideUp] decides by; nil if there is no object. The mark is nil
 // if the hub did not upsync the object.
-func (r Resource) ObserveInMailbox(object *unstructured.Unstructured, mark *ownership.Mark, desired *transform.Desired) *MailboxObject {
+func (r Resource) NewMailboxObject(object *unstructured.Unstructured, mark *ownership.Mark, desired *transform.Desired) *MailboxObject {
 	if object == nil {
 		return nil
 	}
-	held := &MailboxObject{UID: object.GetUID(), Terminating: object.GetDeletionTimestamp() != nil, Retain: r.Retain}
-	if held.Owned = mark != nil; !held.Owned {
-		return held
+	observed := &MailboxObject{Terminating: object.GetDeletionTimestamp() != nil, Retain: r.Retain}
+	if observed.Owned = mark != nil; !observed.Owned {
+		return observed
 	}
-	held.Mark = *mark
+	observed.Mark = *mark
 	// The hub deletes a container with its contents only if it created the container.
-	held.Retain = held.Retain || r.Container && mark.Adopted
+	observed.Retain = observed.Retain || r.Container && mark.Adopted
 	if desired != nil {
-		held.Missing = transform.MissingPaths(desired.Object.Object, object.Object)
+		observed.Missing = transform.MissingPaths(desired.Object.Object, object.Object)
 	}
-	return held
+	return observed
 }
 
 // appliedEntry returns the manager's managedFields entry, nil if there is none.

@@ -19,39 +19,37 @@ package plan
 import (
 	"time"
 
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
-// Plan is the decision of one pass about one key in one direction. The sync controller executes it without reading a cache.
+// Plan is the decision of one pass about one key in one direction.
 type Plan struct {
-	// Up is true if the plan is about an upsync.
-	Up       bool
 	Decision Decision
 	// Err is why the object fails. If it is set, the pass writes nothing to the other side.
 	Err error
-	// Finalizer says whether to set or remove the hub's finalizer on the mailbox object.
+	// Finalizer says what happens to the hub's finalizer on the mailbox object.
 	Finalizer FinalizerPlan
-	// Claims says which related objects travel with the object.
+	// Claims says what happens to the claims of the object, which may be a primary.
 	Claims ClaimsPlan
-	// VerifyAbsence asks kcp whether the mailbox object is really gone, or deselected.
-	VerifyAbsence Cause
+	// AbsenceToVerify is the absence that kcp must confirm, if it is set: whether the mailbox object is really gone, or deselected.
+	AbsenceToVerify State
 	// Operations are the writes to the target in order. The pass tries all of them, even after a failure.
 	Operations []Operation
 	// ReturnStatus writes the status of the target object to the mailbox object.
 	ReturnStatus bool
 	Desired      *transform.Desired
-	// RequeueAfter is when to reconcile again though no event may come; zero for never.
+	// RequeueAfter is the delay until the next pass if no event comes; zero for none.
 	RequeueAfter time.Duration
 	// Repair is true if another writer may undo the write again. Such writes are backed off.
 	Repair bool
-	// DroppedFields are those of the source that the schema of the mailbox does not have.
-	DroppedFields []string
+	// PrunedPaths are the fields of the source that the schema of the mailbox does not have.
+	PrunedPaths []string
 	// Deferred are fields that are left to the target until the source changes.
 	Deferred []string
 }
 
-// Operation is one write to the target: one request, but for the reads that follow a refusal.
+// Operation is one decision about one object of the target. It mostly takes one request. It takes more where the namespace is
+// missing, fields must be relinquished, or the target refuses.
 type Operation struct {
 	Decision Decision
 	Copy     Copy
@@ -66,10 +64,10 @@ type FinalizerPlan int
 // The zero value leaves the finalizer as it is.
 const (
 	_ FinalizerPlan = iota
-	// SetFinalizer sets or removes the finalizer as the PublishedResource says.
-	SetFinalizer
-	// DropFinalizer removes the finalizer.
-	DropFinalizer
+	// ConfigureFinalizer sets or removes the finalizer as the PublishedResource says.
+	ConfigureFinalizer
+	// RemoveFinalizer removes the finalizer.
+	RemoveFinalizer
 )
 
 // ClaimsPlan says what to do with a primary's claims on related objects.
@@ -78,10 +76,10 @@ type ClaimsPlan int
 const (
 	// KeepClaims leaves the claims as they are.
 	KeepClaims ClaimsPlan = iota
-	// ProcessClaims leaves the claims as they are, and counts the primary as processed.
-	ProcessClaims
-	// UnresolveClaims keeps the claims until the primary can be resolved.
-	UnresolveClaims
+	// MarkProcessed leaves the claims as they are, and marks the primary as processed.
+	MarkProcessed
+	// MarkClaimsUnresolved keeps the claims until the primary can be resolved.
+	MarkClaimsUnresolved
 	// SetClaims resolves the relations of the primary.
 	SetClaims
 	// RemoveClaims removes the claims.
@@ -91,7 +89,6 @@ const (
 // Planner plans a pass. It is pure: equal snapshots give equal plans.
 type Planner struct {
 	Resource Resource
-	Owner    ownership.Owner
 	Down     transform.Down
 	Up       transform.Up
 	// HasContent is set where the key of the hashes in marks is unknown. It reports whether the copy has the content of an object that was
@@ -102,22 +99,22 @@ type Planner struct {
 // PlanDown decides about a mailbox object and its copies on the target.
 func (p Planner) PlanDown(s *Snapshot) Plan {
 	d := s.Down
-	result := Plan{Decision: Decision{Action: None, Cause: d.State}}
+	result := Plan{Decision: Decision{Action: None, Cause: Cause(d.State)}}
 	switch {
 	case d.Err != nil:
-		return Plan{Err: d.Err, Claims: UnresolveClaims}
-	case d.State == InSync:
+		return Plan{Err: d.Err, Claims: MarkClaimsUnresolved}
+	case d.State == Selected:
 		return p.planPresent(d, s)
 	case d.State == Suspended:
 		result.Claims = SetClaims
 		if d.DestinationErr != nil {
-			result.Claims = UnresolveClaims
+			result.Claims = MarkClaimsUnresolved
 		}
 		return result
 	case d.State == Unknown:
-		result.Claims = ProcessClaims
+		result.Claims = MarkProcessed
 		if d.Selection.Unresolved != nil {
-			result.Claims = UnresolveClaims
+			result.Claims = MarkClaimsUnresolved
 		}
 		return result
 	default:
@@ -127,10 +124,10 @@ func (p Planner) PlanDown(s *Snapshot) Plan {
 
 // planPresent decides about an object that belongs on the target.
 func (p Planner) planPresent(d *DownSnapshot, s *Snapshot) Plan {
-	result := Plan{Finalizer: SetFinalizer, Claims: SetClaims, RequeueAfter: d.Destination.requeueAfter()}
+	result := Plan{Finalizer: ConfigureFinalizer, Claims: SetClaims, RequeueAfter: d.Destination.requeueAfter()}
 	switch {
 	case d.DestinationErr != nil:
-		result.Claims, result.Err = UnresolveClaims, d.DestinationErr
+		result.Claims, result.Err = MarkClaimsUnresolved, d.DestinationErr
 		return result
 	case d.Excluded:
 		result.Claims, result.Decision = RemoveClaims, Decision{Action: None, Cause: ExcludedByUpsync}
@@ -140,12 +137,12 @@ func (p Planner) planPresent(d *DownSnapshot, s *Snapshot) Plan {
 	if result.Err != nil {
 		return result
 	}
-	result.Decision, result.Err = Down(Source{State: InSync, Desired: result.Desired}, d.Destination.Observed, d.DroppedPaths)
+	result.Decision, result.Err = DecideDown(SourceState{State: Selected, Desired: result.Desired}, d.Destination.Observed, d.DroppedPaths)
 	switch {
 	case result.Err != nil:
 	case result.Decision.Cause == InSync:
 		result.ReturnStatus, result.Deferred = true, deferredPaths(result.Desired)
-		result.Operations = p.staleOperations(d)
+		result.Operations = p.formerNameOperations(d)
 	case result.Decision.Action != None:
 		result.Operations = []Operation{{
 			Decision: result.Decision, Copy: d.Destination, Desired: result.Desired,
@@ -163,11 +160,11 @@ func (p Planner) desiredOnTarget(d *DownSnapshot, s *Snapshot) (*transform.Desir
 	observed := d.Destination.Observed
 	switch {
 	case observed == nil:
-		return p.Down.Desired(s.Source, d.Spec)
+		return p.Down.Desired(s.InMailbox, d.Spec)
 	case p.HasContent == nil:
-		return p.Down.DesiredForMark(s.Source, d.Spec, observed.Mark, func(before *transform.Desired) bool { return before.Mark.Hash == observed.Mark.Hash })
+		return p.Down.DesiredForMark(s.InMailbox, d.Spec, observed.Mark, func(before *transform.Desired) bool { return before.Mark.Hash == observed.Mark.Hash })
 	}
-	desired, err := p.Down.DesiredForMark(s.Source, d.Spec, observed.Mark, p.HasContent)
+	desired, err := p.Down.DesiredForMark(s.InMailbox, d.Spec, observed.Mark, p.HasContent)
 	if err != nil {
 		return nil, err
 	}
@@ -180,12 +177,12 @@ func (d *DownSnapshot) isNonConverging(decision Decision) bool {
 	return d.WrittenBefore && d.Spec.Mutation.UsesOther() && decision.Action == Apply && decision.Cause == Changed
 }
 
-// staleOperations removes the copies under other names and kinds, now that the object is in sync at its destination.
-func (p Planner) staleOperations(d *DownSnapshot) []Operation {
+// formerNameOperations removes the copies under other names and kinds, now that the object is in sync at its destination.
+func (p Planner) formerNameOperations(d *DownSnapshot) []Operation {
 	var operations []Operation
 	for _, existing := range d.Copies {
 		if existing.Ref() != d.Destination.Ref() {
-			operations = append(operations, Operation{Decision: Stale(existing.Observed), Copy: existing})
+			operations = append(operations, Operation{Decision: DecideFormerName(existing.Observed), Copy: existing})
 		}
 	}
 	return operations
@@ -193,19 +190,19 @@ func (p Planner) staleOperations(d *DownSnapshot) []Operation {
 
 // planAbsent decides about the copies of an object that does not belong on the target.
 func (p Planner) planAbsent(d *DownSnapshot, s *Snapshot) Plan {
-	result := Plan{Decision: Decision{Action: None, Cause: d.State}}
-	source := Source{State: d.State, AbsenceVerified: d.AbsenceVerified}
+	result := Plan{Decision: Decision{Action: None, Cause: Cause(d.State)}}
+	source := SourceState{State: d.State, AbsenceVerified: d.AbsenceVerified}
 	former := len(d.Copies) > 0
 	for _, existing := range d.Copies {
 		former = former && existing.Observed.FormerMailbox
-		decision, err := Down(source, existing.Observed, nil)
+		decision, err := DecideDown(source, existing.Observed, nil)
 		if err != nil {
 			result.Err = err
 			return result
 		}
 		result.Decision = decision
 		if decision.Action == VerifyAbsence {
-			result.VerifyAbsence = d.State
+			result.AbsenceToVerify = d.State
 			continue
 		}
 		result.Operations = append(result.Operations, Operation{Decision: decision, Copy: existing})
@@ -220,14 +217,14 @@ func (p Planner) planAbsent(d *DownSnapshot, s *Snapshot) Plan {
 func (p Planner) planEnd(result *Plan, d *DownSnapshot, s *Snapshot, former bool) {
 	if d.MayClaim && !d.AbsenceVerified {
 		// To conclude that the primary claims nothing is as grave as to conclude that it is gone.
-		result.VerifyAbsence = d.State
+		result.AbsenceToVerify = d.State
 		return
 	}
 	if s.Up == nil {
 		result.Claims = RemoveClaims
 	}
-	if former || d.Settled {
-		result.Finalizer = DropFinalizer
+	if former || d.AllCopiesCached {
+		result.Finalizer = RemoveFinalizer
 	}
 }
 

@@ -33,7 +33,7 @@ import (
 type plannedDown struct {
 	decision   string
 	operations []string
-	verify     Cause
+	verify     State
 	finalizer  FinalizerPlan
 	claims     ClaimsPlan
 	failed     bool
@@ -49,7 +49,7 @@ func TestPlanDown(t *testing.T) {
 		Owner: owner, Mailbox: "mailbox", SyncTarget: "florin", Resource: configMaps.GroupResource(), Namespaced: true,
 		Hasher: ownership.NewHasher([]byte("key")),
 	}
-	p := Planner{Owner: owner, Down: down}
+	p := Planner{Down: down}
 	source := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"key": "value"},
 		"metadata": map[string]any{"namespace": "default", "name": "shop", "uid": "source"},
@@ -75,25 +75,25 @@ func TestPlanDown(t *testing.T) {
 		upsynced bool
 		want     plannedDown
 	}{
-		"the state cannot be told":        {DownSnapshot{State: Unknown, Err: failure}, source, false, plannedDown{decision: " ()", claims: UnresolveClaims, failed: true}},
-		"the mailbox cannot be read":      {DownSnapshot{State: Unknown}, source, false, plannedDown{decision: "None (Unknown)", claims: ProcessClaims}},
-		"the selection cannot be told":    {DownSnapshot{State: Unknown, Selection: ObjectSelection{Unresolved: failure}}, source, false, plannedDown{decision: "None (Unknown)", claims: UnresolveClaims}},
+		"the state cannot be told":        {DownSnapshot{State: Unknown, Err: failure}, source, false, plannedDown{decision: " ()", claims: MarkClaimsUnresolved, failed: true}},
+		"the mailbox cannot be read":      {DownSnapshot{State: Unknown}, source, false, plannedDown{decision: "None (Unknown)", claims: MarkProcessed}},
+		"the selection cannot be told":    {DownSnapshot{State: Unknown, Selection: ObjectSelection{Unresolved: failure}}, source, false, plannedDown{decision: "None (Unknown)", claims: MarkClaimsUnresolved}},
 		"suspended":                       {DownSnapshot{State: Suspended, Copies: []Copy{ours}}, source, false, plannedDown{decision: "None (Suspended)", claims: SetClaims}},
-		"suspended, without a place":      {DownSnapshot{State: Suspended, DestinationErr: failure}, source, false, plannedDown{decision: "None (Suspended)", claims: UnresolveClaims}},
-		"new":                             {DownSnapshot{State: InSync, Destination: place, Spec: spec}, source, false, plannedDown{"Create (Missing)", []string{"Create (Missing)"}, "", SetFinalizer, SetClaims, false, true}},
-		"without a place on the target":   {DownSnapshot{State: InSync, DestinationErr: failure}, source, false, plannedDown{decision: " ()", finalizer: SetFinalizer, claims: UnresolveClaims, failed: true}},
-		"excluded by upsync":              {DownSnapshot{State: InSync, Destination: place, Spec: spec, Excluded: true}, source, false, plannedDown{decision: "None (ExcludedByUpsync)", finalizer: SetFinalizer, claims: RemoveClaims}},
+		"suspended, without a place":      {DownSnapshot{State: Suspended, DestinationErr: failure}, source, false, plannedDown{decision: "None (Suspended)", claims: MarkClaimsUnresolved}},
+		"new":                             {DownSnapshot{State: Selected, Destination: place, Spec: spec}, source, false, plannedDown{"Create (Missing)", []string{"Create (Missing)"}, "", ConfigureFinalizer, SetClaims, false, true}},
+		"without a place on the target":   {DownSnapshot{State: Selected, DestinationErr: failure}, source, false, plannedDown{decision: " ()", finalizer: ConfigureFinalizer, claims: MarkClaimsUnresolved, failed: true}},
+		"excluded by upsync":              {DownSnapshot{State: Selected, Destination: place, Spec: spec, Excluded: true}, source, false, plannedDown{decision: "None (ExcludedByUpsync)", finalizer: ConfigureFinalizer, claims: RemoveClaims}},
 		"gone, not verified":              {DownSnapshot{State: SourceNotFound, Copies: []Copy{ours}}, nil, false, plannedDown{decision: "VerifyAbsence (SourceNotFound)", verify: SourceNotFound}},
 		"gone, verified":                  {DownSnapshot{State: SourceNotFound, Copies: []Copy{ours}, AbsenceVerified: true}, nil, false, plannedDown{decision: "Delete (SourceNotFound)", operations: []string{"Delete (SourceNotFound)"}}},
-		"terminating, nothing left":       {DownSnapshot{State: Terminating, Settled: true}, source, false, plannedDown{decision: "None (Terminating)", finalizer: DropFinalizer, claims: RemoveClaims}},
+		"terminating, nothing left":       {DownSnapshot{State: Terminating, AllCopiesCached: true}, source, false, plannedDown{decision: "None (Terminating)", finalizer: RemoveFinalizer, claims: RemoveClaims}},
 		"terminating, maybe something":    {DownSnapshot{State: Terminating}, source, false, plannedDown{decision: "None (Terminating)", claims: RemoveClaims}},
-		"deselected, may have claims":     {DownSnapshot{State: Deselected, MayClaim: true, Settled: true}, source, false, plannedDown{decision: "None (Deselected)", verify: Deselected}},
-		"deselected, claims verified":     {DownSnapshot{State: Deselected, MayClaim: true, AbsenceVerified: true, Settled: true}, source, false, plannedDown{decision: "None (Deselected)", finalizer: DropFinalizer, claims: RemoveClaims}},
-		"deselected, upsynced by name":    {DownSnapshot{State: Deselected, Settled: true}, source, true, plannedDown{decision: "None (Deselected)", finalizer: DropFinalizer}},
-		"gone with a mailbox that is not": {DownSnapshot{State: SourceNotFound, Copies: []Copy{former}}, nil, false, plannedDown{decision: "None (FormerMailbox)", operations: []string{"None (FormerMailbox)"}, finalizer: DropFinalizer, claims: RemoveClaims}},
+		"deselected, may have claims":     {DownSnapshot{State: Deselected, MayClaim: true, AllCopiesCached: true}, source, false, plannedDown{decision: "None (Deselected)", verify: Deselected}},
+		"deselected, claims verified":     {DownSnapshot{State: Deselected, MayClaim: true, AbsenceVerified: true, AllCopiesCached: true}, source, false, plannedDown{decision: "None (Deselected)", finalizer: RemoveFinalizer, claims: RemoveClaims}},
+		"deselected, upsynced by name":    {DownSnapshot{State: Deselected, AllCopiesCached: true}, source, true, plannedDown{decision: "None (Deselected)", finalizer: RemoveFinalizer}},
+		"gone with a mailbox that is not": {DownSnapshot{State: SourceNotFound, Copies: []Copy{former}}, nil, false, plannedDown{decision: "None (FormerMailbox)", operations: []string{"None (FormerMailbox)"}, finalizer: RemoveFinalizer, claims: RemoveClaims}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &Snapshot{Key: types.NamespacedName{Namespace: "shop", Name: "shop"}, Source: test.source, Readable: true, Down: &test.down}
+			s := &Snapshot{Key: types.NamespacedName{Namespace: "shop", Name: "shop"}, InMailbox: test.source, Readable: true, Down: &test.down}
 			if test.upsynced {
 				s.Up = &UpSnapshot{}
 			}
@@ -102,7 +102,7 @@ func TestPlanDown(t *testing.T) {
 			for _, operation := range got.Operations {
 				operations = append(operations, operation.Decision.String())
 			}
-			result := plannedDown{got.Decision.String(), operations, got.VerifyAbsence, got.Finalizer, got.Claims, got.Err != nil, got.RequeueAfter > 0}
+			result := plannedDown{got.Decision.String(), operations, got.AbsenceToVerify, got.Finalizer, got.Claims, got.Err != nil, got.RequeueAfter > 0}
 			if !reflect.DeepEqual(result, test.want) {
 				t.Errorf("got  %+v\nwant %+v", result, test.want)
 			}

@@ -19,33 +19,31 @@ package plan
 // PlanUp decides about the mailbox object that an object of the target is upsynced as.
 func (p Planner) PlanUp(s *Snapshot) Plan {
 	u := s.Up
-	result := Plan{Up: true}
-	source := Source{State: u.State, AbsenceVerified: u.AbsenceVerified}
+	result := Plan{}
+	source := SourceState{State: u.State, AbsenceVerified: u.AbsenceVerified}
 	if result.Err = u.Err; result.Err != nil {
 		return result
 	}
-	if u.State == InSync {
+	if u.State == Selected {
 		source, result.Err = p.desiredInMailbox(u, s, &result)
 		if result.Err != nil {
 			return result
 		}
 	}
 	if u.Incomplete && source.Desired != nil {
-		result.Decision, result.Err = Decision{Action: None, Cause: Unknown}, u.IncompleteErr
+		result.Decision, result.Err = Decision{Action: None, Cause: Cause(Unknown)}, u.IncompleteErr
 		return result
 	}
-	held := p.Resource.ObserveInMailbox(s.Source, u.Mark, source.Desired)
-	if held != nil && held.Mark.Adopted && source.Desired != nil {
+	observed := p.Resource.NewMailboxObject(s.InMailbox, u.Mark, source.Desired)
+	if observed != nil && observed.Mark.Adopted && source.Desired != nil {
 		source.Desired = source.Desired.AsAdopted()
 	}
 	result.Desired = source.Desired
-	result.Decision, result.Err = Up(source, held, u.DroppedPaths)
+	result.Decision, result.Err = DecideUp(source, observed, u.DroppedPaths)
 	switch {
 	case result.Err != nil:
 	case result.Decision.Action == VerifyAbsence:
-		result.VerifyAbsence = Deselected
-	case result.Decision.Cause == InSync:
-		result.ReturnStatus, result.Claims = true, SetClaims
+		result.AbsenceToVerify = Deselected
 	case result.Decision.Action == Create:
 		result.RequeueAfter = CacheTimeout
 	}
@@ -60,18 +58,18 @@ func (u *UpSnapshot) isNonConverging(decision Decision) bool {
 }
 
 // desiredInMailbox returns the desired object in the mailbox for the object of the target.
-func (p Planner) desiredInMailbox(u *UpSnapshot, s *Snapshot, result *Plan) (Source, error) {
+func (p Planner) desiredInMailbox(u *UpSnapshot, s *Snapshot, result *Plan) (SourceState, error) {
 	desired, err := p.Up.Desired(u.Object, u.API.GroupResource(), u.Spec)
 	if err != nil {
-		return Source{}, err
+		return SourceState{}, err
 	}
-	result.DroppedFields = desired.DroppedPaths
+	result.PrunedPaths = desired.PrunedPaths
 	if u.Denied != nil {
-		return Source{}, u.Denied
+		return SourceState{}, u.Denied
 	}
 	if u.Name != s.Key {
 		// Another conversion is in force by now; the upsync cache is being replaced.
-		return Source{State: Unknown}, nil
+		return SourceState{State: Unknown}, nil
 	}
-	return Source{State: InSync, Desired: desired}, nil
+	return SourceState{State: Selected, Desired: desired}, nil
 }

@@ -38,9 +38,9 @@ import (
 // Resource is a published API: how mailboxes serve it, how targets do, and the rules of its PublishedResource. Two equal
 // values are synced alike.
 type Resource struct {
-	// PublishedResource is the name of the PublishedResource; empty for an API whose objects only travel with primaries.
+	// PublishedResource is the name of the PublishedResource; empty for an API whose objects are only synced with primaries.
 	PublishedResource string
-	// UID is that of the PublishedResource while the API is being withdrawn; else empty.
+	// UID is that of the PublishedResource while the API is being unpublished; else empty.
 	UID types.UID
 	// GroupVersionResource and Kind are those of the mailbox.
 	schema.GroupVersionResource
@@ -61,7 +61,7 @@ type Resource struct {
 	Exported bool
 	// SelectAll is true if every mailbox object is downsynced, whether or not a config selects it.
 	SelectAll bool
-	// RelatedOnly is true if objects travel only with primaries; configs do not select them.
+	// RelatedOnly is true if objects are synced only with primaries; configs do not select them.
 	RelatedOnly bool
 	// Orphan is true if copies stay on the target, without marks, when their source goes.
 	Orphan bool
@@ -71,7 +71,7 @@ type Resource struct {
 	Retain bool
 	// WaitForTarget is true if a deleted mailbox object stays until its copies are gone from the target.
 	WaitForTarget bool
-	// Unpublishing is true while the API is being withdrawn: the hub removes its finalizers from mailbox objects and does
+	// Unpublishing is true while the API is being unpublished: the hub removes its finalizers from mailbox objects and does
 	// nothing else.
 	Unpublishing bool
 	// Replace is true if the hub may delete and recreate a copy when the target refuses to change a field of it.
@@ -84,7 +84,7 @@ type Resource struct {
 	Rules *Rules
 }
 
-// Rules say which objects of a resource travel and how they change on their way. They are immutable.
+// Rules say which objects of a resource are synced and how they change on their way. They are immutable.
 type Rules struct {
 	// Versions are all versions that mailboxes serve, the preferred one first.
 	Versions []string

@@ -33,15 +33,15 @@ import (
 // deletes the object before the next list; without a timeout nobody would recreate it.
 const CacheTimeout = 30 * time.Second
 
-// Snapshot holds all facts about one key in one pass. The sync controller fills it from its caches. No later step of the pass
-// reads a cache, so decisions and writes rest on one state of both sides.
+// Snapshot holds all facts by which one pass decides about one key. The caller fills it from its caches. Later steps read a cache
+// only for bookkeeping: events, and the initial sync of primaries.
 type Snapshot struct {
 	Key     types.NamespacedName
 	Matcher *selection.Matcher
-	// Source is the mailbox object; nil if there is none. readable is false while the mailbox cannot be read: then nothing else is
+	// InMailbox is the mailbox object; nil if there is none. Readable is false while the mailbox cannot be read: then nothing else is
 	// known either, and nothing may be done.
-	Source   *unstructured.Unstructured
-	Readable bool
+	InMailbox *unstructured.Unstructured
+	Readable  bool
 	// Down is nil if the mailbox object was upsynced, which is never downsynced again.
 	Down *DownSnapshot
 	// Up is nil if nothing on the target is, or was, upsynced under the key.
@@ -52,13 +52,14 @@ type Snapshot struct {
 type DownSnapshot struct {
 	// Copies are all objects on the target that came from the mailbox object, under any name and kind.
 	Copies []Copy
-	// State is InSync if the object belongs on the target, else why it does not, or why that is unknown.
-	State Cause
+	// State is Selected if the object belongs on the target, else why it does not, or why that is unknown.
+	State State
 	// Err is why the object fails, independently of the target.
 	Err       error
 	Selection ObjectSelection
-	// Destination is the place on the target where the object belongs, with the copy that is there; Spec is how it changes on its way.
-	// Both are set if the state is InSync or Suspended, unless DestinationErr says why there is no such place.
+	// Destination is the place on the target where the object belongs, with the copy that is there; DestinationErr is why there
+	// is no such place. The destination is set if the state is Selected or Suspended. Spec is how the object changes on its way; it is
+	// set if the state is Selected.
 	Destination    Copy
 	Spec           transform.SyncSpec
 	DestinationErr error
@@ -66,14 +67,14 @@ type DownSnapshot struct {
 	Excluded bool
 	// AbsenceVerified is true if the state is an absence that kcp has confirmed since it was suspected.
 	AbsenceVerified bool
-	// MayClaim is true if the object may have related objects that travel with it.
+	// MayClaim is true if the object may have related objects that are synced with it.
 	MayClaim bool
 	// DroppedPaths are the fields that the target was found not to keep.
 	DroppedPaths []string
 	// WrittenBefore is true if the last write to the copy was for the same version of the source.
 	WrittenBefore bool
-	// Settled is true if the caches show all copies that there are.
-	Settled bool
+	// AllCopiesCached is true if the caches show all copies that there are.
+	AllCopiesCached bool
 }
 
 // Copy is a place on the target, with the copy of a mailbox object that is there.
@@ -88,11 +89,11 @@ type Copy struct {
 }
 
 // Ref names the place.
-func (t Copy) Ref() Ref { return t.API.Ref(t.Key) }
+func (c Copy) Ref() Ref { return c.API.Ref(c.Key) }
 
-// requeueAfter returns when to check again whether the cache shows the copy; zero if it does, or if there is none.
-func (t Copy) requeueAfter() time.Duration {
-	if t.Uncached {
+// requeueAfter returns the delay until the next check whether the cache shows the copy; zero if it does, or if there is none.
+func (c Copy) requeueAfter() time.Duration {
+	if c.Uncached {
 		return CacheTimeout
 	}
 	return 0
@@ -110,13 +111,13 @@ type UpSnapshot struct {
 	// Object is the upsynced object of the target, nil if there is none; API is how the target serves it.
 	Object *unstructured.Unstructured
 	API    TargetAPI
-	// State is InSync if the object belongs in the mailbox, else why not, or why that is unknown.
-	State Cause
+	// State is Selected if the object belongs in the mailbox, else why not, or why that is unknown.
+	State State
 	// Err is why the mailbox object fails although there is nothing to write.
 	Err       error
 	Selection ObjectSelection
 	// Spec is how the object changes on its way, Name its mailbox key; Denied is why it may not be there. Set if the state
-	// is InSync.
+	// is Selected.
 	Spec   transform.SyncSpec
 	Name   types.NamespacedName
 	Denied error
@@ -136,18 +137,18 @@ type UpSnapshot struct {
 	Unconfirmed *Ref
 }
 
-// ObjectSelection is why and how an object travels.
+// ObjectSelection is why and how an object is synced.
 type ObjectSelection struct {
 	selection.Selection
-	// Related is set if the object travels because a primary claims it.
+	// Related is set if the object is synced because a primary claims it.
 	Related *related.Match
-	// Unresolved is why the hub cannot tell whether the object travels. Nothing may be done about the object then.
+	// Unresolved is why the hub cannot tell whether the object is synced. Nothing may be done about the object then.
 	Unresolved error
 }
 
 // SameEffect reports whether two selections have the same effect on an object.
-func (c ObjectSelection) SameEffect(other ObjectSelection) bool {
-	return c.Equal(other.Selection) && (c.Related == nil) == (other.Related == nil)
+func (s ObjectSelection) SameEffect(other ObjectSelection) bool {
+	return s.Equal(other.Selection) && (s.Related == nil) == (other.Related == nil)
 }
 
 // Ref names an object on the target.

@@ -144,7 +144,7 @@ func (p *Rendering) Down(source *unstructured.Unstructured, namespaceLabels map[
 	spec := p.resource.DownSpec(ownership.PolicyDelete, nil)
 	spec.Inputs.SyncTarget = mutation.SyncTarget(p.environment.SyncTarget, p.environment.Labels, inventories.ParameterAnnotations(&metav1.ObjectMeta{Annotations: p.environment.Annotations}))
 	planned := plan.Planner{Resource: p.resource, Down: down}.PlanDown(&plan.Snapshot{
-		Source: source, Readable: true, Down: &plan.DownSnapshot{State: plan.InSync, Spec: spec},
+		InMailbox: source, Readable: true, Down: &plan.DownSnapshot{State: plan.Selected, Spec: spec},
 	})
 	if planned.Err != nil {
 		return Result{}, planned.Err

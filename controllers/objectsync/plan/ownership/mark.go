@@ -110,8 +110,8 @@ type Mark struct {
 	Adopted bool `json:"adopted,omitempty"`
 	// Ignored are the paths that the hub left to the target when it computed Hash, one on each line.
 	Ignored string `json:"ignored,omitempty"`
-	// Relation is set if the object travelled with a primary: the name of the PublishedResource, a slash, and the identifier
-	// of the relation. It says why the object was first synced, and nothing else.
+	// Relation names the relation by which the object is synced: PublishedResource, slash, identifier. The hub keeps it while that
+	// claim holds, and keeps the object when the PublishedResource is gone.
 	Relation string `json:"relation,omitempty"`
 }
 

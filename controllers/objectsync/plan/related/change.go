@@ -52,11 +52,11 @@ type subscription struct {
 
 // Subscribe calls onChange after each change of the answers about an API, on the goroutine that caused the change. The
 // registry holds no lock then, so onChange may call it. Calls may overlap, and unsubscribe does not wait for a running call.
-func (g *Registry) Subscribe(side synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, changed func(Change)) (unsubscribe func()) {
+func (g *Registry) Subscribe(origin synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, changed func(Change)) (unsubscribe func()) {
 	added := &subscription{changed}
 	g.lock.Lock()
 	defer g.lock.Unlock()
-	bucket := g.bucket(bucketKey{side, resource})
+	bucket := g.bucket(bucketKey{origin, resource})
 	bucket.subscriptions[added] = struct{}{}
 	return func() {
 		g.lock.Lock()

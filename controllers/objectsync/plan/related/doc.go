@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package related decides which objects travel because a primary, an object of a published resource, claims them.
+// Package related decides which objects are synced because a primary, an object of a published resource, claims them.
 //
 // [Compile] compiles the relations of a PublishedResource. [Relation.Resolve] returns the query of one primary: the
 // names, labels or owner of the related objects, and their namespaces. It is a pure function.

@@ -26,7 +26,7 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 )
 
-// Object is an object whose relation is looked up. The side and the resource that accompany it are those of the originals.
+// Object is an object whose relation is looked up. The origin and the resource that accompany it are those of the originals.
 type Object struct {
 	Key             types.NamespacedName
 	Labels          map[string]string
@@ -53,8 +53,8 @@ type Match struct {
 // Find returns the relation by which an object is related. Among several, the one of the oldest PublishedResource counts, then
 // the first PublishedResource and the first primary by name: a restarted hub chooses the same. An object that is not related
 // may only lack claims so far: use [Registry.IsUnrelated] to be sure.
-func (g *Registry) Find(side synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, object Object) (Match, bool) {
-	found := g.lookup(bucketKey{side, resource}, object).claim
+func (g *Registry) Find(origin synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, object Object) (Match, bool) {
+	found := g.lookup(bucketKey{origin, resource}, object).claim
 	if found == nil {
 		return Match{}, false
 	}
@@ -62,20 +62,20 @@ func (g *Registry) Find(side synchubv1alpha1.RelatedOrigin, resource schema.Grou
 }
 
 // IsWantedBy reports whether a known primary of one PublishedResource claims the object, whatever others claim.
-func (g *Registry) IsWantedBy(contributor string, side synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, object Object) bool {
+func (g *Registry) IsWantedBy(publishedResource string, origin synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, object Object) bool {
 	seen := objectView{Object: object}
 	if object.NamespaceLabels != nil {
 		seen.namespaceLabels, seen.labelsKnown = object.NamespaceLabels()
 	}
 	g.lock.RLock()
 	defer g.lock.RUnlock()
-	bucket := g.buckets[bucketKey{side, resource}]
+	bucket := g.buckets[bucketKey{origin, resource}]
 	if bucket == nil {
 		return false
 	}
 	for key, first := range bucket.matchingGroups(object) {
 		met, _ := seen.matches(key, first.query)
-		if met && slices.ContainsFunc(bucket.groups[key.lookup][key.constraints].claims, func(claim *claim) bool { return claim.publishedResource == contributor }) {
+		if met && slices.ContainsFunc(bucket.groups[key.lookup][key.constraints].claims, func(claim *claim) bool { return claim.publishedResource == publishedResource }) {
 			return true
 		}
 	}
@@ -84,17 +84,17 @@ func (g *Registry) IsWantedBy(contributor string, side synchubv1alpha1.RelatedOr
 
 // IsUnrelated reports whether certainly no primary claims the object, so that its copy can be deleted. A caller could not
 // combine Find and IsComplete, because the registry may change between the two calls.
-func (g *Registry) IsUnrelated(side synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, object Object) bool {
-	answer := g.lookup(bucketKey{side, resource}, object)
+func (g *Registry) IsUnrelated(origin synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, object Object) bool {
+	answer := g.lookup(bucketKey{origin, resource}, object)
 	return answer.claim == nil && answer.complete && !answer.undetermined
 }
 
 // HasSuspended reports whether a primary of the PublishedResource that is selected only by suspended configs claims objects by
 // this relation.
-func (g *Registry) HasSuspended(contributor, identifier string) bool {
+func (g *Registry) HasSuspended(publishedResource, identifier string) bool {
 	g.lock.RLock()
 	defer g.lock.RUnlock()
-	resource := g.publishedResources[contributor]
+	resource := g.publishedResources[publishedResource]
 	if resource == nil {
 		return false
 	}
@@ -110,20 +110,20 @@ func (g *Registry) HasSuspended(contributor, identifier string) bool {
 
 // IsComplete reports whether the absence of a claim means something: all PublishedResources with relations about the resource
 // completed their initial sync, and none of their primaries failed.
-func (g *Registry) IsComplete(side synchubv1alpha1.RelatedOrigin, resource schema.GroupResource) bool {
+func (g *Registry) IsComplete(origin synchubv1alpha1.RelatedOrigin, resource schema.GroupResource) bool {
 	g.lock.RLock()
 	defer g.lock.RUnlock()
-	bucket := g.buckets[bucketKey{side, resource}]
+	bucket := g.buckets[bucketKey{origin, resource}]
 	return bucket == nil || bucket.isComplete()
 }
 
 // SourceScope returns where originals can be, in no order: under names, in namespaces that are searched, or anywhere. The
 // lists may be cut: one that is longer than 8 stands for more. When there are more than 8 names, their namespaces are among
 // the namespaces. For a cluster-scoped API a name counts without its namespace, and any namespace stands for all objects.
-func (g *Registry) SourceScope(side synchubv1alpha1.RelatedOrigin, resource schema.GroupResource) (names []types.NamespacedName, namespaces []string, all bool) {
+func (g *Registry) SourceScope(origin synchubv1alpha1.RelatedOrigin, resource schema.GroupResource) (names []types.NamespacedName, namespaces []string, all bool) {
 	g.lock.RLock()
 	defer g.lock.RUnlock()
-	bucket := g.buckets[bucketKey{side, resource}]
+	bucket := g.buckets[bucketKey{origin, resource}]
 	if bucket == nil {
 		return nil, nil, false
 	}

@@ -30,13 +30,8 @@ import (
 // (k8s.io/apimachinery/pkg/api/validation.TotalAnnotationSizeLimitB).
 const annotationLimit = 256 << 10
 
-// ReasonInvalid is the reason of a [InvalidObjectError] for an object that could never be of use on the other side.
-const ReasonInvalid = "Invalid"
-
-// InvalidObjectError means that an object must not travel as it is.
+// InvalidObjectError means that an object must not be synced as it is: it could never be of use on the other side.
 type InvalidObjectError struct {
-	// Reason is [ReasonInvalid].
-	Reason string
 	// Field is the path of the field at fault, such as metadata.name.
 	Field string
 	// Message states the problem and the remedy.
@@ -59,11 +54,11 @@ func (e *TooLargeError) Error() string {
 
 // Desired is the desired object on one side for an object of the other.
 type Desired struct {
-	// DroppedPaths are the paths of fields that the mailbox would not keep. Object lacks them.
-	DroppedPaths []string
+	// PrunedPaths are the paths of fields that the mailbox would not keep. Object lacks them.
+	PrunedPaths []string
 	// Object is the object to write, with its marks.
 	Object *unstructured.Unstructured
-	// Mark is the mark that Object carries, unless it is held as another (see [Desired.AsMarked]).
+	// Mark is the mark that Object carries, unless [Desired.AsMarked] replaced it.
 	Mark ownership.Mark
 	// IgnoredFields are fields that Object leaves to the other side.
 	IgnoredFields []IgnoredField
@@ -96,9 +91,9 @@ func (d *Desired) ForCreate() *unstructured.Unstructured {
 // AsMarked returns the desired object with the hash and the ignored fields of a mark. It is for objects in sync whose source has
 // not changed since the mark, but only the list of ignored fields.
 func (d *Desired) AsMarked(mark ownership.Mark) *Desired {
-	held := *d
-	held.Mark.Hash, held.Mark.Ignored = mark.Hash, mark.Ignored
-	return &held
+	marked := *d
+	marked.Mark.Hash, marked.Mark.Ignored = mark.Hash, mark.Ignored
+	return &marked
 }
 
 // seal completes the mark, which has its source, policy and direction, and puts it on the content.

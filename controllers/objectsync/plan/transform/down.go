@@ -50,7 +50,7 @@ func (d Down) Name(source *unstructured.Unstructured, spec SyncSpec) (conversion
 	case spec.Conversion != nil:
 		converted, ok := spec.Conversion.Down(name)
 		if !ok {
-			return conversion.Name{}, fmt.Errorf("the conversion from %v to %v does not speak of %v", spec.Conversion.Upstream, spec.Conversion.Downstream, name)
+			return conversion.Name{}, fmt.Errorf("the conversion from %v to %v does not cover %v", spec.Conversion.Upstream, spec.Conversion.Downstream, name)
 		}
 		name = converted
 		if spec.Naming != nil {
@@ -100,7 +100,7 @@ func (d Down) Desired(source *unstructured.Unstructured, spec SyncSpec) (*Desire
 	// The kind may follow from the target's discovery. Under another kind the object would leak the mailbox's token.
 	if isTokenSecret(source.Object) && !isTokenSecret(content) {
 		return nil, &InvalidObjectError{
-			Reason: ReasonInvalid, Field: "type",
+			Field:   "type",
 			Message: "the token of a ServiceAccount is of use in its own mailbox only, and on the target this Secret would be no Secret of that type: leave it out",
 		}
 	}
@@ -130,7 +130,7 @@ func (d Down) Desired(source *unstructured.Unstructured, spec SyncSpec) (*Desire
 	return desired, nil
 }
 
-// DesiredForMark does the same for an object that the target already has with this mark. The mark may be from a time when
+// DesiredForMark returns the desired object for a copy that has this mark. The mark may be from a time when
 // other fields were ignored. As long as the source does not change, the object is left as it is: a change of the list of
 // ignored fields changes no value. Then unchanged must be true of the object that was desired before; it is called only where
 // that makes a difference.

@@ -50,7 +50,7 @@ func rename(content map[string]any, name conversion.Name) error {
 	plural, group, ok := strings.Cut(name.Name, ".")
 	if !ok || plural == "" || group == "" {
 		return &InvalidObjectError{
-			Reason: ReasonInvalid, Field: "metadata.name",
+			Field:   "metadata.name",
 			Message: "the conversion calls it " + name.Name + ", but a CustomResourceDefinition is called by its plural name, a dot and its group",
 		}
 	}
@@ -109,7 +109,7 @@ func adaptSecret(content map[string]any) error {
 }
 
 func annotationError(key, message string) error {
-	return &InvalidObjectError{Reason: ReasonInvalid, Field: "metadata.annotations[" + key + "]", Message: message}
+	return &InvalidObjectError{Field: "metadata.annotations[" + key + "]", Message: message}
 }
 
 // foldStringData moves stringData into data, as the API server does on a write. Otherwise the hub would apply the write-only field,

@@ -50,38 +50,38 @@ type SyncSpec struct {
 	Inputs   mutation.Inputs
 	// IgnoredFields are left to the other side.
 	IgnoredFields []IgnoredField
-	// Relation names the relation by which the object travels, if it is related (see [ownership.Mark]).
+	// Relation names the relation by which the object is synced, if it is related (see [ownership.Mark]).
 	Relation string
 }
 
 // applyNaming returns the name that Naming gives the object.
-func (w SyncSpec) applyNaming(object *unstructured.Unstructured, mailbox, syncTarget string, unchanged types.NamespacedName, namespaced bool, kind schema.GroupKind) (types.NamespacedName, error) {
-	if w.Namespace != "" && unchanged.Namespace != "" {
-		unchanged.Namespace = w.Namespace
+func (s SyncSpec) applyNaming(object *unstructured.Unstructured, mailbox, syncTarget string, unchanged types.NamespacedName, namespaced bool, kind schema.GroupKind) (types.NamespacedName, error) {
+	if s.Namespace != "" && unchanged.Namespace != "" {
+		unchanged.Namespace = s.Namespace
 	}
-	if w.Naming == nil {
+	if s.Naming == nil {
 		return unchanged, nil
 	}
 	variables := map[string]any{"Object": object.Object, "Mailbox": mailbox, "SyncTarget": syncTarget}
-	maps.Copy(variables, w.Variables)
-	key, err := w.Naming.Name(variables, unchanged, namespaced, kind)
+	maps.Copy(variables, s.Variables)
+	key, err := s.Naming.Name(variables, unchanged, namespaced, kind)
 	illegal, isIllegal := errors.AsType[*naming.InvalidNameError](err)
 	switch {
 	case isIllegal:
-		return types.NamespacedName{}, &InvalidObjectError{Reason: ReasonInvalid, Field: illegal.Field, Message: fmt.Sprintf("it yields %q: %s", illegal.Value, illegal.Message)}
+		return types.NamespacedName{}, &InvalidObjectError{Field: illegal.Field, Message: fmt.Sprintf("it yields %q: %s", illegal.Value, illegal.Message)}
 	case err != nil:
-		return types.NamespacedName{}, &InvalidObjectError{Reason: ReasonInvalid, Field: "spec.naming", Message: err.Error()}
+		return types.NamespacedName{}, &InvalidObjectError{Field: "spec.naming", Message: err.Error()}
 	default:
 		return key, nil
 	}
 }
 
 // mutate changes the content. Nulls and a status that a step sets are dropped.
-func (w SyncSpec) mutate(content map[string]any) error {
-	if w.Mutation == nil {
+func (s SyncSpec) mutate(content map[string]any) error {
+	if s.Mutation == nil {
 		return nil
 	}
-	if err := w.Mutation.Run(content, w.Inputs); err != nil {
+	if err := s.Mutation.Run(content, s.Inputs); err != nil {
 		return err
 	}
 	delete(content, "status")

@@ -89,7 +89,7 @@ func (u Up) Desired(target *unstructured.Unstructured, resource schema.GroupReso
 	// Whatever kind it has on the target: kcp would fill in a token of the mailbox.
 	if isTokenSecret(target.Object) || isTokenSecret(content) {
 		return nil, &InvalidObjectError{
-			Reason: ReasonInvalid, Field: "type",
+			Field:   "type",
 			Message: "the token of a ServiceAccount is of use on its own cluster only: leave this Secret out of upsync",
 		}
 	}
@@ -114,11 +114,11 @@ func (u Up) Desired(target *unstructured.Unstructured, resource schema.GroupReso
 	if err != nil {
 		return nil, err
 	}
-	desired.DroppedPaths = dropped
+	desired.PrunedPaths = dropped
 	return desired, nil
 }
 
-// MutatedStatus returns the status of a target object, which may be nil, after the mutation for upsync. The caller must not
+// MutatedStatus returns the status (nil if there is none) of a target object after the mutation for upsync. The caller must not
 // change it.
 func MutatedStatus(target *unstructured.Unstructured, program *mutation.Program, inputs mutation.Inputs) (any, error) {
 	if program == nil || target.Object["status"] == nil {
