@@ -335,7 +335,7 @@ func TestClocks(t *testing.T) {
 			}
 		}()
 		punctual := f.start("punctual", f.names)
-		f.Eventually(punctual.Held).WithTimeout(time.Minute).Should(BeNumerically(">=", Count-1))
+		f.Eventually(punctual.held).WithTimeout(time.Minute).Should(BeNumerically(">=", Count-1))
 		f.Consistently(punctual.all[number].isHeld).WithTimeout(12*time.Second).Should(BeFalse(), "%s", off)
 		stop()
 		<-ended
