@@ -181,8 +181,8 @@ type cachedObject struct {
 	// requested is true if a reader needs the whole object although no config selects it.
 	requested atomic.Bool
 
-	// readmission is the number of readmissions when the object came; zero unless the cache drops foreign mailboxes.
-	readmission uint32
+	// relistNumber is the number of the last relist when the object came; zero unless the cache drops foreign mailboxes.
+	relistNumber uint32
 	// selectionUnknown is true if the object is cached whole because the mailbox's configs were unknown.
 	selectionUnknown bool
 	// The lock of the mailbox's usage guards the following. countedBytes is what the object counts for there; counted is false
@@ -190,7 +190,7 @@ type cachedObject struct {
 	countedBytes int64
 	counted      bool
 
-	// isPlaceholder is true for the entry that stands for all objects of an evicted mailbox.
+	// isPlaceholder is true for an entry without an object: of an excluded (evicted or foreign) mailbox, or an end-of-list marker.
 	isPlaceholder bool
 }
 

@@ -81,10 +81,10 @@ type Mailboxes struct {
 	// evictedCount is the number of evicted usages; evictionSignal wakes runEvictions.
 	evictedCount   atomic.Int64
 	evictionSignal signal
-	// awaitingRelist is the number of pairs of a readmitted mailbox and a resource that was not listed since. readmissions is
-	// the number of readmissions.
+	// awaitingRelist is the number of pairs of a readmitted or gained mailbox and a resource that was not listed since. relistCount is
+	// the number of the last such list.
 	awaitingRelist atomic.Int64
-	readmissions   atomic.Uint64
+	relistCount    atomic.Uint64
 	reviewQueue    workqueue.TypedRateLimitingInterface[logicalcluster.Name]
 
 	needs needs

@@ -32,8 +32,8 @@ import (
 type Limits struct {
 	// Objects bounds the objects of which more than the identity is cached.
 	Objects int64
-	// Bytes bounds the memory of all objects, as package cachesize estimates it. Identities beyond the limit count to a
-	// mailbox's limit, and do not count to a resource's.
+	// Bytes bounds the memory of all objects, as package cachesize estimates it. Identities beyond the limit count towards a
+	// mailbox's limit, and not towards a resource's.
 	Bytes int64
 }
 
@@ -54,7 +54,7 @@ type CachePolicy interface {
 	// Selects reports whether an object may be needed whole; known is false while the configs of its mailbox, which can be
 	// listed in all, are unknown. It is not called for an [IdentityOnly].
 	Selects(all *Mailboxes, mailbox logicalcluster.Name, resource schema.GroupVersionResource, object *unstructured.Unstructured) (selected, known bool)
-	// Limits returns the limits of a mailbox, ConfigLimits those of its configs, which do not count to the former.
+	// Limits returns the limits of a mailbox, ConfigLimits those of its configs, which do not count towards the former.
 	Limits(mailbox logicalcluster.Name) Limits
 	ConfigLimits() Limits
 	// RetainedAnnotations are cached of every object.
@@ -124,8 +124,8 @@ type usage struct {
 	// evicted is true while nothing of the mailbox is cached; eviction has the details.
 	evicted  atomic.Bool
 	eviction evictionState
-	// overLimitSince is when the mailbox was last found to exceed its limits.
-	overLimitSince time.Time
+	// lastOverLimit is when the mailbox was last found to exceed its limits.
+	lastOverLimit time.Time
 }
 
 // exceededBy reports whether so many objects, with so many bytes, exceed the limits.
@@ -140,8 +140,8 @@ func (a *usage) cachedSize() (objects, bytes int64) {
 	return a.objects - a.identityOnly, a.bytes
 }
 
-// cachedSizeOf returns the number and bytes of objects of a resource of which more than the identity is cached.
-func (a *usage) cachedSizeOf(resource schema.GroupVersionResource) (objects, bytes int64) {
+// admittedSizeOf returns the number and bytes of objects of a resource of which more than the identity is cached.
+func (a *usage) admittedSizeOf(resource schema.GroupVersionResource) (objects, bytes int64) {
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	return a.resources[resource].cached()
@@ -203,21 +203,21 @@ func (a *usage) setObject(resource schema.GroupVersionResource, changed *cachedO
 func (a *usage) delayReview(now time.Time) {
 	a.lock.Lock()
 	defer a.lock.Unlock()
-	a.overLimitSince = now
+	a.lastOverLimit = now
 }
 
 // reviewDelay returns how long the next review must wait; zero or less means not at all.
 func (a *usage) reviewDelay(now time.Time) time.Duration {
 	a.lock.Lock()
 	defer a.lock.Unlock()
-	return reviewInterval - now.Sub(a.overLimitSince)
+	return reviewInterval - now.Sub(a.lastOverLimit)
 }
 
 // needsReview reports whether an added or removed entry may change how much of other objects is cached.
-func (a *usage) needsReview(limits Limits, resource schema.GroupVersionResource, own Limits, removed bool) bool {
+func (a *usage) needsReview(limits Limits, resource schema.GroupVersionResource, resourceLimits Limits, removed bool) bool {
 	a.lock.Lock()
 	defer a.lock.Unlock()
-	needed := a.selectionUnknown || a.exceedsLimits(limits) || removed && a.isLimited() || own != (Limits{}) && a.resourceNeedsReview(resource, own, removed)
+	needed := a.selectionUnknown || a.exceedsLimits(limits) || removed && a.isLimited() || resourceLimits != (Limits{}) && a.resourceNeedsReview(resource, resourceLimits, removed)
 	a.selectionUnknown = false
 	return needed
 }
@@ -227,9 +227,9 @@ func (a *usage) isLimited() bool { return !a.evicted.Load() && a.identityOnly > 
 
 // resourceNeedsReview reports whether less of a resource must be cached, or more may be after one of its objects was removed. It
 // requires the lock.
-func (a *usage) resourceNeedsReview(resource schema.GroupVersionResource, own Limits, removed bool) bool {
+func (a *usage) resourceNeedsReview(resource schema.GroupVersionResource, resourceLimits Limits, removed bool) bool {
 	of := a.resources[resource]
-	return !a.evicted.Load() && of != nil && (own.exceededBy(of.cached()) || removed && of.resourceLimited > 0)
+	return !a.evicted.Load() && of != nil && (resourceLimits.exceededBy(of.cached()) || removed && of.resourceLimited > 0)
 }
 
 // exceedsLimits reports whether less of something must be cached. It requires the lock.
@@ -283,7 +283,7 @@ func (a *usage) recordRefusal() {
 }
 
 // RequireFullObject returns nil if a cached object is whole, and else requests the whole object. The error is a [LimitError], or
-// [ErrNotFetched] while the object is being fetched.
+// says that the object is being fetched; then its subscribers get an event when it is cached.
 func (m *Mailboxes) RequireFullObject(resource schema.GroupVersionResource, mailbox logicalcluster.Name, object *unstructured.Unstructured) error {
 	switch ProjectionOf(object) {
 	case FullObject:
@@ -292,11 +292,12 @@ func (m *Mailboxes) RequireFullObject(resource schema.GroupVersionResource, mail
 		return m.ObjectLimitError(resource, mailbox, object)
 	default:
 		m.requestFullObject(resource, mailbox, object)
-		return ErrNotFetched
+		return errFetching
 	}
 }
 
-// ObjectLimitError returns the limit that a cached identity exceeds.
+// ObjectLimitError returns the limit that a cached identity exceeds. It is never nil; no limit is exceeded if IdentityOnly is zero and Evicted
+// is false.
 func (m *Mailboxes) ObjectLimitError(resource schema.GroupVersionResource, mailbox logicalcluster.Name, object *unstructured.Unstructured) *LimitError {
 	if object != nil && exceededLimitOf(object) == resourceLimit {
 		return m.usage(mailbox).resourceLimitError(resource, m.resourceLimitsFor(resource))
@@ -304,7 +305,8 @@ func (m *Mailboxes) ObjectLimitError(resource schema.GroupVersionResource, mailb
 	return m.MailboxLimitError(mailbox)
 }
 
-// MailboxLimitError returns the usage and limits of a mailbox, apart from the limits of resources.
+// MailboxLimitError returns the usage and limits of a mailbox, apart from the limits of resources. It is never nil, as that of
+// [Mailboxes.ObjectLimitError].
 func (m *Mailboxes) MailboxLimitError(mailbox logicalcluster.Name) *LimitError {
 	return m.usageLimitError(mailbox, false)
 }
@@ -319,7 +321,7 @@ func (m *Mailboxes) usageLimitError(mailbox logicalcluster.Name, configs bool) *
 	return found
 }
 
-// ConfigLimitError returns the usage and limits of a mailbox's configs.
+// ConfigLimitError returns the usage and limits of a mailbox's configs. It is never nil, as that of [Mailboxes.ObjectLimitError].
 func (m *Mailboxes) ConfigLimitError(mailbox logicalcluster.Name) *LimitError {
 	return m.usageLimitError(mailbox, true)
 }
@@ -336,10 +338,10 @@ func (a *usage) limitError(limits Limits) *LimitError {
 }
 
 // resourceLimitError returns the usage of a resource.
-func (a *usage) resourceLimitError(resource schema.GroupVersionResource, own Limits) *LimitError {
+func (a *usage) resourceLimitError(resource schema.GroupVersionResource, resourceLimits Limits) *LimitError {
 	a.lock.Lock()
 	defer a.lock.Unlock()
-	found := &LimitError{Resource: resource.GroupResource(), Limits: own}
+	found := &LimitError{Resource: resource.GroupResource(), Limits: resourceLimits}
 	if of := a.resources[resource]; of != nil {
 		found.Objects, found.Bytes, found.IdentityOnly = of.objects, of.fullBytes, of.resourceLimited
 	}
