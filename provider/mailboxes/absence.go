@@ -51,7 +51,7 @@ type absenceVerifier interface {
 // VerifyAbsence starts the verification of a candidate. The subscribers' OnAbsenceDecided follows when the absence is verified,
 // or the object exists. Before [Mailboxes.Start] the candidate is only noted. Candidates of unwatched resources are ignored.
 func (m *Mailboxes) VerifyAbsence(mailbox logicalcluster.Name, candidate absence.Candidate) {
-	// Under the lock, so that Unwatch drops the candidate too.
+	// Under the lock, so that SetResources drops the candidate too.
 	m.lock.RLock()
 	defer m.lock.RUnlock()
 	if slices.Contains(m.resources, candidate.Resource) {

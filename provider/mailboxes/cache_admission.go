@@ -140,8 +140,8 @@ type initialList struct {
 // bytes is the size of both, and identityBytes that of the former.
 type pendingUsage struct{ objects, identityOnly, bytes, identityBytes int64 }
 
-func (g pendingUsage) add(other pendingUsage) pendingUsage {
-	return pendingUsage{g.objects + other.objects, g.identityOnly + other.identityOnly, g.bytes + other.bytes, g.identityBytes + other.identityBytes}
+func (p pendingUsage) add(other pendingUsage) pendingUsage {
+	return pendingUsage{p.objects + other.objects, p.identityOnly + other.identityOnly, p.bytes + other.bytes, p.identityBytes + other.identityBytes}
 }
 
 // beginList starts to count an initial list. It is called before the request.

@@ -85,62 +85,62 @@ type evictionState struct {
 }
 
 // nextAttempt returns when to count the mailbox's objects next.
-func (c *evictionState) nextAttempt() time.Time {
-	if c.failures == 0 {
-		return c.lastFailure
+func (e *evictionState) nextAttempt() time.Time {
+	if e.failures == 0 {
+		return e.lastFailure
 	}
-	return c.lastFailure.Add(min(readmitAfter<<min(c.failures-1, 20), maxReadmitDelay))
+	return e.lastFailure.Add(min(readmitAfter<<min(e.failures-1, 20), maxReadmitDelay))
 }
 
 // recordFailure notes that the mailbox has too many objects.
-func (c *evictionState) recordFailure(now time.Time) {
-	if now.Sub(c.lastFailure) > 2*maxReadmitDelay {
-		c.failures = 0
+func (e *evictionState) recordFailure(now time.Time) {
+	if now.Sub(e.lastFailure) > 2*maxReadmitDelay {
+		e.failures = 0
 	}
-	c.failures, c.lastFailure = c.failures+1, now
+	e.failures, e.lastFailure = e.failures+1, now
 }
 
 // markEvicted notes why the mailbox is evicted, and returns its least number of objects. It requires the lock.
-func (a *usage) markEvicted(pending int64, limits Limits, now time.Time) int64 {
+func (u *usage) markEvicted(pending int64, limits Limits, now time.Time) int64 {
 	// The pending objects of a list may be cached already.
-	a.eviction.objects, a.eviction.wantedBytes, a.eviction.allowedBytes = max(pending, a.objects), max(a.fullBytes, limits.Bytes), limits.Bytes
-	a.eviction.notified = false
-	a.eviction.recordFailure(now)
-	return a.eviction.objects
+	u.eviction.objects, u.eviction.wantedBytes, u.eviction.allowedBytes = max(pending, u.objects), max(u.fullBytes, limits.Bytes), limits.Bytes
+	u.eviction.notified = false
+	u.eviction.recordFailure(now)
+	return u.eviction.objects
 }
 
 // takeNotification returns true once after each eviction.
-func (a *usage) takeNotification() bool {
-	a.lock.Lock()
-	defer a.lock.Unlock()
-	before := a.eviction.notified
-	a.eviction.notified = true
+func (u *usage) takeNotification() bool {
+	u.lock.Lock()
+	defer u.lock.Unlock()
+	before := u.eviction.notified
+	u.eviction.notified = true
 	return !before
 }
 
 // recordFailedReadmission notes that the mailbox still has too many objects.
-func (a *usage) recordFailedReadmission(now time.Time) {
-	a.lock.Lock()
-	defer a.lock.Unlock()
-	a.eviction.recordFailure(now)
+func (u *usage) recordFailedReadmission(now time.Time) {
+	u.lock.Lock()
+	defer u.lock.Unlock()
+	u.eviction.recordFailure(now)
 }
 
 // retryIfLimitGrew makes the next attempt due if the limit of the evicted mailbox grew. It returns false otherwise.
-func (a *usage) retryIfLimitGrew(limits Limits) bool {
-	a.lock.Lock()
-	defer a.lock.Unlock()
-	if limits.Bytes > 0 && limits.Bytes <= a.eviction.allowedBytes {
+func (u *usage) retryIfLimitGrew(limits Limits) bool {
+	u.lock.Lock()
+	defer u.lock.Unlock()
+	if limits.Bytes > 0 && limits.Bytes <= u.eviction.allowedBytes {
 		return false
 	}
-	a.eviction = evictionState{objects: a.eviction.objects, wantedBytes: a.eviction.wantedBytes, allowedBytes: limits.Bytes, notified: a.eviction.notified}
+	u.eviction = evictionState{objects: u.eviction.objects, wantedBytes: u.eviction.wantedBytes, allowedBytes: limits.Bytes, notified: u.eviction.notified}
 	return true
 }
 
 // nextReadmission returns when to count the objects of the evicted mailbox next.
-func (a *usage) nextReadmission() time.Time {
-	a.lock.Lock()
-	defer a.lock.Unlock()
-	return a.eviction.nextAttempt()
+func (u *usage) nextReadmission() time.Time {
+	u.lock.Lock()
+	defer u.lock.Unlock()
+	return u.eviction.nextAttempt()
 }
 
 // isEvicted reports whether the configs of a mailbox, or its other objects, are evicted.
