@@ -175,7 +175,7 @@ func checkAdmission(t *testing.T, limits, own Limits, candidates []admissionCand
 			ofSecrets.objects, ofSecrets.bytes = ofSecrets.objects+1, ofSecrets.bytes+one.bytes
 		}
 	}
-	if limits.exceededBy(all.cached()) || own.exceededBy(ofSecrets.cached()) {
+	if limits.exceededBy(all.admitted()) || own.exceededBy(ofSecrets.admitted()) {
 		t.Fatalf("%+v, %+v: %+v are admitted, among them %+v secrets", limits, own, all, ofSecrets)
 	}
 	for i, one := range candidates {

@@ -59,7 +59,7 @@ func goroutinesWhenWatching(g Gomega, watches int) int {
 	return watchRoutines()
 }
 
-func TestUnwatch(t *testing.T) {
+func TestAResourceIsNoLongerWatched(t *testing.T) {
 	g := NewWithT(t)
 	shard := newFakeShard(t, caches{bindingsResource: bindings(here), configMaps: {object(here, "a")}, secrets: {object(here, "b")}})
 	mailboxes := startMailboxes(t, configMaps)
@@ -114,7 +114,7 @@ func TestUnwatch(t *testing.T) {
 }
 
 // The candidates of a resource are forgotten with its watch, and none is verified until it is watched again.
-func TestUnwatchDropsCandidates(t *testing.T) {
+func TestCandidatesOfAResourceThatIsNoLongerWatched(t *testing.T) {
 	g := NewWithT(t)
 	mailboxes := newMailboxes(configMaps)
 	calls := recordAbsenceCalls(mailboxes)

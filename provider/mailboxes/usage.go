@@ -144,7 +144,7 @@ func (u *usage) cachedSize() (objects, bytes int64) {
 func (u *usage) admittedSizeOf(resource schema.GroupVersionResource) (objects, bytes int64) {
 	u.lock.Lock()
 	defer u.lock.Unlock()
-	return u.resources[resource].cached()
+	return u.resources[resource].admitted()
 }
 
 // replace counts an entry instead of another; either may be nil. It returns the changes of the number of objects and of their
@@ -229,7 +229,7 @@ func (u *usage) isLimited() bool { return !u.evicted.Load() && u.identityOnly > 
 // requires the lock.
 func (u *usage) resourceNeedsReview(resource schema.GroupVersionResource, resourceLimits Limits, removed bool) bool {
 	of := u.resources[resource]
-	return !u.evicted.Load() && of != nil && (resourceLimits.exceededBy(of.cached()) || removed && of.resourceLimited > 0)
+	return !u.evicted.Load() && of != nil && (resourceLimits.exceededBy(of.admitted()) || removed && of.resourceLimited > 0)
 }
 
 // exceedsLimits reports whether less of something must be cached. It requires the lock.
