@@ -98,7 +98,7 @@ func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *
 	made := &clusters{
 		provider: provider,
 		ledger: ledger.New(ledger.Options{
-			Client: provider.GetClient(), Reader: provider.GetAPIReader(), Shared: shared, Holder: holderReader(hosting, options.Lease),
+			Client: provider.GetClient(), Reader: provider.GetAPIReader(), WatchClient: shared, Identity: hubIdentityReader(hosting, options.Lease),
 			Clock: clock.RealClock{}, Log: options.Log.WithName("ledger"),
 		}),
 		inventories: leaderInventories{multi}, standbyInventories: standbyInventories(multi, options), inventoryProvider: inventoryProvider,
@@ -139,7 +139,7 @@ func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *
 // addTo makes the manager of the hosting cluster run the ledger, and that of the standby the caches and the connections.
 func (c *clusters) addTo(hosting, standby manager.Manager) error {
 	var shared error
-	if c.ledger.Shared != nil {
+	if c.ledger.IsShared() {
 		shared = errors.Join(hosting.Add(c.ledger.Watcher()), hosting.Add(c.needed))
 	}
 	findInventories := manager.RunnableFunc(func(ctx context.Context) error { return c.inventoryProvider.Start(ctx, c.inventories) })
@@ -147,27 +147,27 @@ func (c *clusters) addTo(hosting, standby manager.Manager) error {
 		standby.Add(findInventories), standby.Add(c.mailboxes), standby.Add(c.workloads), standby.Add(c.targets))
 }
 
-// holderReader returns a function that reads by which Lease of the hosting cluster the hub leads; the Holder is zero if the Lease has no
-// name.
-func holderReader(hosting manager.Manager, name types.NamespacedName) func(ctx context.Context) (ledger.Holder, error) {
+// hubIdentityReader returns a function that returns the UIDs of the hub's Lease and of its namespace; both are empty if no Lease is
+// configured.
+func hubIdentityReader(hosting manager.Manager, name types.NamespacedName) func(ctx context.Context) (ledger.HubIdentity, error) {
 	uidOf := func(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (string, error) {
 		object := &metav1.PartialObjectMetadata{}
 		object.SetGroupVersionKind(kind)
 		err := hosting.GetAPIReader().Get(ctx, key, object)
 		return string(object.UID), err
 	}
-	return func(ctx context.Context) (holder ledger.Holder, err error) {
+	return func(ctx context.Context) (self ledger.HubIdentity, err error) {
 		if name.Name == "" {
-			return ledger.Holder{}, nil
+			return ledger.HubIdentity{}, nil
 		}
-		if holder.Lease, err = uidOf(ctx, coordinationv1.SchemeGroupVersion.WithKind("Lease"), name); err != nil {
-			return holder, err
+		if self.Lease, err = uidOf(ctx, coordinationv1.SchemeGroupVersion.WithKind("Lease"), name); err != nil {
+			return self, err
 		}
-		holder.Namespace, err = uidOf(ctx, corev1.SchemeGroupVersion.WithKind("Namespace"), types.NamespacedName{Name: name.Namespace})
+		self.Namespace, err = uidOf(ctx, corev1.SchemeGroupVersion.WithKind("Namespace"), types.NamespacedName{Name: name.Namespace})
 		if apierrors.IsForbidden(err) {
 			// The rights are those of a former version, or an operator's own. The Lease alone identifies the hub then.
 			err = nil
 		}
-		return holder, err
+		return self, err
 	}
 }

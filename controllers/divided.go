@@ -87,7 +87,7 @@ func newScope(hosting manager.Manager, changed *changes, stop func(partition int
 	divided := partitions.New(partitions.Options{
 		Leases: leases, Namespace: options.Lease.Namespace, Replica: options.Replica, Living: options.Living,
 		LeaseDuration: options.LeaseDuration, RenewDeadline: options.RenewDeadline,
-		IsDivided: func(ctx context.Context) (bool, error) {
+		LeaderDivides: func(ctx context.Context) (bool, error) {
 			lease, err := leases.Leases(options.Lease.Namespace).Get(ctx, options.Lease.Name, metav1.GetOptions{})
 			if err != nil {
 				return false, err

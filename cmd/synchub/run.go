@@ -259,7 +259,7 @@ func (o *runOptions) run(ctx context.Context) error {
 		if err := hosting.Add(monitor); err != nil {
 			return err
 		}
-		o.hub.Replica, o.hub.Living = monitor.Name(), monitor.Living
+		o.hub.Replica, o.hub.Living = monitor.ID(), monitor.Living
 	}
 	if err := controllers.Setup(starting, hosting, o.hub); err != nil {
 		return err

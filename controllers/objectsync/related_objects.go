@@ -271,7 +271,7 @@ func (c *Controller) relatedChangedOnTarget(ctx context.Context, target *targetR
 			c.updateUpsyncName(target, matcher, at, object)
 		}
 	}
-	for _, metadata := range upsynced.FilteredMetadata() {
+	for _, metadata := range upsynced.RejectedMetadata() {
 		if change.Affects(types.NamespacedName{Namespace: metadata.Namespace, Name: metadata.Name}) {
 			c.fetchIfRelated(ctx, target, metadata)
 		}

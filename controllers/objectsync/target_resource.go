@@ -213,8 +213,8 @@ func (c *Controller) newUpsyncCache(target *targetResource, matcher *selection.M
 			_, ok := c.upsyncKey(target, c.matcher.Load(), object)
 			return ok
 		},
-		KeepFilteredMetadata: !target.relatedScope.isEmpty(),
-		OnFiltered:           func(metadata metav1.ObjectMeta) { c.fetchIfRelated(ctx, target, metadata) },
+		KeepRejectedMetadata: !target.relatedScope.isEmpty(),
+		OnRejected:           func(metadata metav1.ObjectMeta) { c.fetchIfRelated(ctx, target, metadata) },
 		Handler:              c.upsyncHandler(ctx, target),
 		OnAvailability:       c.onAvailabilityChanged,
 	})

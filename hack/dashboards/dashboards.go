@@ -65,7 +65,7 @@ func fleet() dashboard {
 				stat("Clusters that do not answer", "short", "count(max by (sync_target) (synchub_target_up) == 0) or vector(0)", 1),
 				stat("Objects that fail", "short", "sum(max by (sync_target, resource, reason) (synchub_sync_failing_objects)) or vector(0)", 1),
 				stat("Oldest change that waits", "s", "max(synchub_sync_oldest_pending_seconds)", 60),
-				stat("Oldest absence that is not proven", "s", "max(synchub_absence_oldest_pending_seconds)", 600),
+				stat("Oldest absence that is not verified", "s", "max(synchub_absence_oldest_pending_seconds)", 600),
 			}},
 			{"Changes", []panel{
 				graph("Time of a change through the hub", "s", latency("")...).withDescription("From the moment at which the hub observes a change until the other side has acknowledged it."),

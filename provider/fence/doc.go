@@ -15,7 +15,6 @@ limitations under the License.
 */
 
 // Package fence keeps a replica from writing while it does not hold its Lease. Several replicas of the hub may run at once, and each
-// reads as much as it likes. Only one may write: the one that holds the Lease. A replica that was paused does not know when it
-// continues that another one has taken the Lease meanwhile, so its writes are refused by the time that has passed, in the transport of
-// each client.
+// reads as much as it likes. Only one may write: the one that holds the Lease. A paused replica cannot know that another
+// one took the Lease meanwhile. Therefore the transport of each client refuses writes after a deadline.
 package fence

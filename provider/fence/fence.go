@@ -31,8 +31,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// ErrClosed is returned for a write that was not sent, because the replica does not hold the Lease.
-var ErrClosed = errors.New("this replica does not hold the Lease of the hub")
+// ErrClosed is returned for a write that was not sent, because the replica does not hold the Lease for it.
+var ErrClosed = errors.New("this replica does not hold the Lease for this write")
 
 // Fence says until when this replica may write. A new Fence is closed. A nil Fence is open.
 type Fence struct {
@@ -68,8 +68,8 @@ func (f *Fence) IsOpen() bool {
 
 type contextKey struct{}
 
-// NewContext returns a context whose requests another fence lets through, in place of that of their transport: a transport that serves many
-// purposes, of which each has a Lease of its own.
+// NewContext returns a context whose requests this fence decides, instead of the fence of their transport. The client for kcp serves many
+// partitions, each with a Lease of its own.
 func NewContext(ctx context.Context, fence *Fence) context.Context {
 	return context.WithValue(ctx, contextKey{}, fence)
 }

@@ -24,9 +24,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// ErrNotHeld is returned for the release of a lock that this replica can no longer be sure to hold. client-go releases a lock after it has failed
-// to renew it, by what it knew last: it could free the lock of the next holder, and before the work that goes on here has been stopped. The lock
-// expires instead.
+// ErrNotHeld is returned instead of a release when the fence is closed. client-go also releases after a failed renewal, by an outdated record:
+// that could free the next holder's lock, or free it before work here has stopped. The lock expires instead.
 var ErrNotHeld = errors.New("the Lease is not released, since another replica may hold it: it expires")
 
 // Lock returns the lock of a leader election that opens the fence while this replica holds the lock: for the given time from the

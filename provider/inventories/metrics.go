@@ -28,9 +28,9 @@ import (
 
 var (
 	cacheObjects = prometheus.NewDesc("synchub_inventory_cache_objects",
-		"Objects of inventory workspaces that the hub holds.", []string{"resource"}, nil)
+		"Cached objects of inventory workspaces.", []string{"resource"}, nil)
 	cacheBytes = prometheus.NewDesc("synchub_inventory_cache_bytes",
-		"Estimate of the memory that those take.", []string{"resource"}, nil)
+		"Estimated memory of the cached objects of inventory workspaces, in bytes.", []string{"resource"}, nil)
 )
 
 // runningProviders collects from the started providers. A hub that does not lead has none.

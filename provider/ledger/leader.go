@@ -25,13 +25,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 const (
 	// leaderConfigMap is the ConfigMap of the leading hub. renewTimeKey is the key of the time of its last write, and leaseKey
-	// and namespaceKey are those of its [Holder].
+	// and namespaceKey are those of its [HubIdentity].
 	leaderConfigMap, renewTimeKey, leaseKey, namespaceKey = "leader", "led", "lease", "namespace"
 	// renewInterval is the interval at which the leader writes that ConfigMap. A hub that has not written it for
 	// otherHubTimeout has ended.
@@ -42,8 +41,8 @@ const (
 // ErrOtherHubActive is returned if a hub in another hosting cluster uses the same provider workspace.
 var ErrOtherHubActive = errors.New("another hub works with this provider workspace")
 
-// Holder identifies a hub by its Lease, which its replicas share.
-type Holder struct {
+// HubIdentity identifies a hub by its Lease, which its replicas share.
+type HubIdentity struct {
 	// Lease is the UID of the Lease.
 	Lease string
 	// Namespace is the UID of the namespace of the Lease; empty if the hub may not read it. A Lease that somebody has deleted
@@ -51,8 +50,8 @@ type Holder struct {
 	Namespace string
 }
 
-// isOther reports whether another hub is the holder. Nobody is another hub for one without a Lease.
-func (h Holder) isOther(other Holder) bool {
+// isOther reports whether the given identity is that of another hub. A hub without a Lease treats no hub as another one.
+func (h HubIdentity) isOther(other HubIdentity) bool {
 	return h.Lease != "" && h.Lease != other.Lease && (h.Namespace == "" || h.Namespace != other.Namespace)
 }
 
@@ -60,110 +59,108 @@ func (h Holder) isOther(other Holder) bool {
 // hub and is active, the error is [ErrOtherHubActive]. A previous leader with the same Lease needs no wait. The clocks of
 // two hubs may differ. If the renew time is not recent by this hub's clock, waitForPreviousHub waits and checks whether
 // the other hub writes.
-func (l *Store) waitForPreviousHub(ctx context.Context) (time.Time, error) {
-	renewTime, other, err := l.readLeader(ctx)
+func (s *Store) waitForPreviousHub(ctx context.Context) (time.Time, error) {
+	renewTime, other, err := s.readLeader(ctx)
 	if err != nil || other == "" {
 		return renewTime, err
 	}
-	if l.Clock.Since(renewTime).Abs() < otherHubTimeout {
-		return renewTime, l.holder.otherHubError(other, renewTime)
+	if s.Clock.Since(renewTime).Abs() < otherHubTimeout {
+		return renewTime, s.self.otherHubError(other, renewTime)
 	}
-	l.Log.Info("another hub worked with this provider workspace, waiting to see whether it does", "lease", other, "led", renewTime, "wait", otherHubTimeout)
-	observed := l.leaderVersion
+	s.Log.Info("another hub worked with this provider workspace, waiting to see whether it does", "lease", other, "led", renewTime, "wait", otherHubTimeout)
+	observed := s.leaderVersion
 	select {
 	case <-ctx.Done():
 		return renewTime, ctx.Err()
-	case <-l.Clock.After(otherHubTimeout):
+	case <-s.Clock.After(otherHubTimeout):
 	}
-	renewTime, other, err = l.readLeader(ctx)
-	if err == nil && other != "" && l.leaderVersion != observed {
-		err = l.holder.otherHubError(other, renewTime)
+	renewTime, other, err = s.readLeader(ctx)
+	if err == nil && other != "" && s.leaderVersion != observed {
+		err = s.self.otherHubError(other, renewTime)
 	}
 	return renewTime, err
 }
 
 // readLeader returns the last renew time of a leader, or zero if there is none. other is the UID of its Lease, or "" if
 // that is the Lease of this hub.
-func (l *Store) readLeader(ctx context.Context) (renewTime time.Time, other string, err error) {
-	leader, err := l.getLeader(ctx)
+func (s *Store) readLeader(ctx context.Context) (renewTime time.Time, other string, err error) {
+	leader, err := s.getLeader(ctx)
 	if err != nil {
 		return time.Time{}, "", err
 	}
-	l.leaderVersion = leader.version
-	return leader.renewTime, leader.otherThan(l.holder), nil
+	s.leaderVersion = leader.version
+	return leader.renewTime, leader.otherThan(s.self), nil
 }
 
 // leaderRecord is the content of leaderConfigMap, and its resourceVersion. It is zero if there is none.
 type leaderRecord struct {
-	Holder
+	HubIdentity
 	renewTime time.Time
 	version   string
 }
 
 // otherThan returns the Lease of the leader if that is another hub, else "".
-func (r leaderRecord) otherThan(hub Holder) string {
-	if hub.isOther(r.Holder) {
+func (r leaderRecord) otherThan(hub HubIdentity) string {
+	if hub.isOther(r.HubIdentity) {
 		return r.Lease
 	}
 	return ""
 }
 
-func (l *Store) getLeader(ctx context.Context) (leaderRecord, error) {
+func (s *Store) getLeader(ctx context.Context) (leaderRecord, error) {
 	var stored corev1.ConfigMap
-	err := l.withTimeout(ctx, func(ctx context.Context) error {
-		return l.Reader.Get(ctx, types.NamespacedName{Namespace: l.Namespace, Name: leaderConfigMap}, &stored)
-	})
+	err := s.getConfigMap(ctx, leaderConfigMap, &stored)
 	if client.IgnoreNotFound(err) != nil {
-		return leaderRecord{}, l.readError(err)
+		return leaderRecord{}, s.readError(err)
 	}
 	renewTime, err := time.Parse(time.RFC3339, stored.Data[renewTimeKey])
 	if err != nil {
 		renewTime = time.Time{}
 	}
-	return leaderRecord{Holder{Lease: stored.Data[leaseKey], Namespace: stored.Data[namespaceKey]}, renewTime, stored.ResourceVersion}, nil
+	return leaderRecord{HubIdentity{Lease: stored.Data[leaseKey], Namespace: stored.Data[namespaceKey]}, renewTime, stored.ResourceVersion}, nil
 }
 
-// readHolder returns who this hub is.
-func (l *Store) readHolder(ctx context.Context) (holder Holder, err error) {
-	if l.Holder == nil {
-		return Holder{}, nil
+// readIdentity returns the identity of this hub.
+func (s *Store) readIdentity(ctx context.Context) (self HubIdentity, err error) {
+	if s.Identity == nil {
+		return HubIdentity{}, nil
 	}
-	err = l.withTimeout(ctx, func(ctx context.Context) error { holder, err = l.Holder(ctx); return err })
+	err = s.withTimeout(ctx, func(ctx context.Context) error { self, err = s.Identity(ctx); return err })
 	if err != nil {
-		return Holder{}, fmt.Errorf("cannot read the Lease by which this hub leads: %w", err)
+		return HubIdentity{}, fmt.Errorf("cannot read the Lease by which this hub leads: %w", err)
 	}
-	return holder, nil
+	return self, nil
 }
 
 // otherHubError is the error of this hub if another one, with the given Lease, leads.
-func (h Holder) otherHubError(lease string, renewTime time.Time) error {
+func (h HubIdentity) otherHubError(lease string, renewTime time.Time) error {
 	return fmt.Errorf("%w: it leads by the Lease with the UID %s, and did at %s by its clock; this one has the Lease %s. Stop one of them, or give it a provider workspace of its own. "+
 		"What is left of a hub that was stopped ends after two minutes", ErrOtherHubActive, lease, renewTime.Format(time.RFC3339), h.Lease)
 }
 
 // renewLeader writes that this hub leads now. A conflict shows that another hub has written, whatever its clock says.
 // Then the error is [ErrOtherHubActive].
-func (l *Store) renewLeader(ctx context.Context) error {
+func (s *Store) renewLeader(ctx context.Context) error {
 	for {
 		leader := &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: leaderConfigMap, ResourceVersion: l.leaderVersion},
-			Data:       map[string]string{renewTimeKey: l.Clock.Now().UTC().Format(time.RFC3339), leaseKey: l.holder.Lease, namespaceKey: l.holder.Namespace},
+			ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: leaderConfigMap, ResourceVersion: s.leaderVersion},
+			Data:       map[string]string{renewTimeKey: s.Clock.Now().UTC().Format(time.RFC3339), leaseKey: s.self.Lease, namespaceKey: s.self.Namespace},
 		}
-		err := l.withTimeout(ctx, func(ctx context.Context) error {
-			if l.leaderVersion == "" {
-				return l.Client.Create(ctx, leader)
+		err := s.withTimeout(ctx, func(ctx context.Context) error {
+			if s.leaderVersion == "" {
+				return s.Client.Create(ctx, leader)
 			}
-			return l.Client.Update(ctx, leader)
+			return s.Client.Update(ctx, leader)
 		})
 		if err == nil {
-			l.leaderVersion = leader.ResourceVersion
+			s.leaderVersion = leader.ResourceVersion
 		}
-		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && (l.leaderVersion == "" || !apierrors.IsNotFound(err)) {
+		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && (s.leaderVersion == "" || !apierrors.IsNotFound(err)) {
 			return err
 		}
-		renewTime, other, err := l.readLeader(ctx)
+		renewTime, other, err := s.readLeader(ctx)
 		if err == nil && other != "" {
-			err = l.holder.otherHubError(other, renewTime)
+			err = s.self.otherHubError(other, renewTime)
 		}
 		if err != nil {
 			return err

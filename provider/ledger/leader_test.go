@@ -36,7 +36,7 @@ func TestOnlyOneHubWorks(t *testing.T) {
 	hub := func(lease string) *Store {
 		// The test names a hub by its Lease, with the namespace after a slash.
 		lease, namespace, _ := strings.Cut(lease, "/")
-		return New(Options{Client: s, Reader: s, Clock: clock, Log: logr.Discard(), Holder: func(context.Context) (Holder, error) { return Holder{lease, namespace}, nil }})
+		return New(Options{Client: s, Reader: s, Clock: clock, Log: logr.Discard(), Identity: func(context.Context) (HubIdentity, error) { return HubIdentity{lease, namespace}, nil }})
 	}
 	begin := func(l *Store) error {
 		if err := l.load(t.Context()); err != nil {
@@ -105,7 +105,7 @@ func TestOnlyOneHubWorksWhateverClocksSay(t *testing.T) {
 			s := newFakeStore()
 			hub := func(lease string, ahead time.Duration) (*Store, *testclock.FakeClock) {
 				clock := testclock.NewFakeClock(noon.Add(ahead))
-				return New(Options{Client: s, Reader: s, Clock: clock, Log: logr.Discard(), Holder: func(context.Context) (Holder, error) { return Holder{Lease: lease}, nil }}), clock
+				return New(Options{Client: s, Reader: s, Clock: clock, Log: logr.Discard(), Identity: func(context.Context) (HubIdentity, error) { return HubIdentity{Lease: lease}, nil }}), clock
 			}
 			first, _ := hub("one", 0)
 			if err := errors.Join(first.load(t.Context()), first.renewLeader(t.Context())); err != nil {

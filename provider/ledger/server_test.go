@@ -58,8 +58,8 @@ func newReplica(t *testing.T, hub *rest.Config, leads bool) *replica {
 	direct, err := client.NewWithWatch(hub, client.Options{Scheme: bootstrap.Scheme()})
 	g.Expect(err).NotTo(HaveOccurred())
 	r := &replica{Store: ledger.New(ledger.Options{
-		Client: direct, Reader: direct, Shared: direct, Clock: clock.RealClock{}, Log: logr.Discard(),
-		Holder: func(context.Context) (ledger.Holder, error) { return ledger.Holder{Lease: "one"}, nil },
+		Client: direct, Reader: direct, WatchClient: direct, Clock: clock.RealClock{}, Log: logr.Discard(),
+		Identity: func(context.Context) (ledger.HubIdentity, error) { return ledger.HubIdentity{Lease: "one"}, nil },
 	})}
 	r.Subscribe(t.Context(), func(syncTarget types.UID) {
 		r.lock.Lock()

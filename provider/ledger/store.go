@@ -58,12 +58,13 @@ type Options struct {
 	// Client writes to the provider workspace, and Reader reads from it without a cache.
 	Client client.Client
 	Reader client.Reader
-	// Shared lists and watches the entries if several replicas write them. With nil only the leader writes them, and reads them once.
-	Shared client.WithWatch
-	// Holder returns who this hub is; the zero Holder if the hub leads without a Lease. It may be nil.
-	Holder func(ctx context.Context) (Holder, error)
-	Clock  clock.WithTicker
-	Log    logr.Logger
+	// WatchClient lists and watches the entries if several replicas write them: the Store is shared then. With nil only the leader
+	// writes them, and reads them once.
+	WatchClient client.WithWatch
+	// Identity returns the identity of this hub; it is zero if the hub leads without a Lease. Identity may be nil.
+	Identity func(ctx context.Context) (HubIdentity, error)
+	Clock    clock.WithTicker
+	Log      logr.Logger
 }
 
 // Store holds all entries in memory and writes their changes to the provider workspace. Only the leader starts it. If only
@@ -76,9 +77,9 @@ type Store struct {
 	lock              sync.Mutex
 	records           map[types.UID]*record
 	previousRenewTime time.Time
-	// leaderVersion is the resourceVersion of leaderConfigMap, and holder this hub. Only Start uses them.
+	// leaderVersion is the resourceVersion of leaderConfigMap, and self identifies this hub. Only Start uses them.
 	leaderVersion string
-	holder        Holder
+	self          HubIdentity
 }
 
 // record is an entry with the state for writing it.
@@ -101,24 +102,27 @@ func New(options Options) *Store {
 	return &Store{Options: options, loaded: make(chan struct{}), records: map[types.UID]*record{}}
 }
 
+// IsShared reports whether several replicas write the entries.
+func (s *Store) IsShared() bool { return s.WatchClient != nil }
+
 // NeedLeaderElection returns true: only the leader writes that it leads.
-func (l *Store) NeedLeaderElection() bool { return true }
+func (s *Store) NeedLeaderElection() bool { return true }
 
 // Start reads all entries, unless a [Watcher] does. Then it writes regularly that this hub leads, until ctx ends. The error
 // may be [ErrOtherHubActive].
-func (l *Store) Start(ctx context.Context) error {
-	if err := l.load(ctx); err != nil {
+func (s *Store) Start(ctx context.Context) error {
+	if err := s.load(ctx); err != nil {
 		return err
 	}
-	ticker := l.Clock.NewTicker(renewInterval)
+	ticker := s.Clock.NewTicker(renewInterval)
 	defer ticker.Stop()
 	for {
-		err := l.renewLeader(ctx)
+		err := s.renewLeader(ctx)
 		if errors.Is(err, ErrOtherHubActive) {
 			return err
 		}
 		if err != nil && ctx.Err() == nil {
-			l.Log.Info("cannot write that this hub leads; a restart will check every target anew", "error", err.Error())
+			s.Log.Info("cannot write that this hub leads; a restart will check every target anew", "error", err.Error())
 		}
 		select {
 		case <-ctx.Done():
@@ -129,33 +133,33 @@ func (l *Store) Start(ctx context.Context) error {
 }
 
 // load waits for the end of another hub. Then it reads all entries, unless a [Watcher] does.
-func (l *Store) load(ctx context.Context) error {
+func (s *Store) load(ctx context.Context) error {
 	var err error
-	if l.holder, err = l.readHolder(ctx); err != nil {
+	if s.self, err = s.readIdentity(ctx); err != nil {
 		return err
 	}
-	renewTime, err := l.waitForPreviousHub(ctx)
+	renewTime, err := s.waitForPreviousHub(ctx)
 	if err != nil {
 		return err
 	}
-	if l.Shared != nil {
-		l.setPreviousRenewTime(renewTime)
+	if s.IsShared() {
+		s.setPreviousRenewTime(renewTime)
 		return nil
 	}
 	records := map[types.UID]*record{}
 	for next := ""; ; {
 		var list corev1.ConfigMapList
-		err := l.withTimeout(ctx, func(ctx context.Context) error {
-			return l.Reader.List(ctx, &list, client.InNamespace(l.Namespace), client.HasLabels{syncTargetLabel}, client.Limit(pageSize), client.Continue(next))
+		err := s.withTimeout(ctx, func(ctx context.Context) error {
+			return s.Reader.List(ctx, &list, client.InNamespace(s.Namespace), client.HasLabels{syncTargetLabel}, client.Limit(pageSize), client.Continue(next))
 		})
 		if err != nil {
-			return l.readError(err)
+			return s.readError(err)
 		}
 		for i := range list.Items {
 			stored := &list.Items[i]
-			entry, err := decode(stored.Data[entryKey])
+			entry, err := s.decodeStored(stored)
 			if err != nil {
-				return fmt.Errorf("the ledger entry in the ConfigMap %s/%s: %w", l.Namespace, stored.Name, err)
+				return err
 			}
 			records[types.UID(stored.Name)] = &record{entry: entry, version: stored.ResourceVersion}
 		}
@@ -163,21 +167,21 @@ func (l *Store) load(ctx context.Context) error {
 			break
 		}
 	}
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	l.records, l.previousRenewTime = records, renewTime
-	close(l.loaded)
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.records, s.previousRenewTime = records, renewTime
+	close(s.loaded)
 	return nil
 }
 
 // readError says what to do if the ledger cannot be read.
-func (l *Store) readError(err error) error {
+func (s *Store) readError(err error) error {
 	isMissing := apierrors.IsForbidden(err) || apierrors.IsNotFound(err)
 	switch {
-	case l.Namespace != Namespace && isMissing:
-		return fmt.Errorf("the agent may not read its records in its namespace %s; apply its manifest again: %w", l.Namespace, err)
-	case l.Namespace != Namespace:
-		return fmt.Errorf("cannot read the agent's records in its namespace %s: %w", l.Namespace, err)
+	case s.Namespace != Namespace && isMissing:
+		return fmt.Errorf("the agent may not read its records in its namespace %s; apply its manifest again: %w", s.Namespace, err)
+	case s.Namespace != Namespace:
+		return fmt.Errorf("cannot read the agent's records in its namespace %s: %w", s.Namespace, err)
 	case isMissing:
 		return fmt.Errorf("the hub may not read its ledger in the namespace %s of the provider workspace; run `synchub init` again as its administrator: %w", Namespace, err)
 	default:
@@ -186,38 +190,38 @@ func (l *Store) readError(err error) error {
 }
 
 // WaitForLoad waits until Start, or the [Watcher], has read all entries. If ctx ends first, it returns the error of ctx.
-func (l *Store) WaitForLoad(ctx context.Context) error {
+func (s *Store) WaitForLoad(ctx context.Context) error {
 	select {
-	case <-l.loaded:
+	case <-s.loaded:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-func (l *Store) setPreviousRenewTime(renewTime time.Time) {
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	l.previousRenewTime = renewTime
+func (s *Store) setPreviousRenewTime(renewTime time.Time) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.previousRenewTime = renewTime
 }
 
 // PreviousRenewTime returns the last renew time of the leader before this replica led, or zero if there is none. On a replica that does
 // not lead it is that of the leader when its [Watcher] had read all entries.
-func (l *Store) PreviousRenewTime() time.Time {
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	return l.previousRenewTime
+func (s *Store) PreviousRenewTime() time.Time {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	return s.previousRenewTime
 }
 
 // SyncTargets returns the UIDs of all SyncTargets with an entry. loaded is false until Start has read all entries.
-func (l *Store) SyncTargets() (all []types.UID, loaded bool) {
-	if !l.IsLoaded() {
+func (s *Store) SyncTargets() (all []types.UID, loaded bool) {
+	if !s.IsLoaded() {
 		return nil, false
 	}
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	for syncTarget, found := range l.records {
-		if l.Shared == nil || found.version != "" {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	for syncTarget, found := range s.records {
+		if !s.IsShared() || found.version != "" {
 			all = append(all, syncTarget)
 		}
 	}
@@ -225,10 +229,10 @@ func (l *Store) SyncTargets() (all []types.UID, loaded bool) {
 }
 
 // Each calls visit for each SyncTarget with an entry. visit must not block, nor call the Store, nor change or keep the entry.
-func (l *Store) Each(visit func(types.UID, *Entry)) {
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	for syncTarget, found := range l.records {
+func (s *Store) Each(visit func(types.UID, *Entry)) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	for syncTarget, found := range s.records {
 		if found.version != "" {
 			visit(syncTarget, &found.entry)
 		}
@@ -236,61 +240,59 @@ func (l *Store) Each(visit func(types.UID, *Entry)) {
 }
 
 // Get returns the entry of a SyncTarget, or the zero entry if there is none.
-func (l *Store) Get(syncTarget types.UID) Entry {
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	if found := l.records[syncTarget]; found != nil {
+func (s *Store) Get(syncTarget types.UID) Entry {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if found := s.records[syncTarget]; found != nil {
 		return found.entry
 	}
 	return Entry{}
 }
 
 // Has reports whether a SyncTarget has an entry.
-func (l *Store) Has(syncTarget types.UID) bool { return l.versionOf(syncTarget) != "" }
+func (s *Store) Has(syncTarget types.UID) bool { return s.versionOf(syncTarget) != "" }
 
 // Read reads the entry of a SyncTarget from the provider workspace; the zero entry if there is none. A replica that has not loaded the
 // entries uses it, and [Store.Get] returns the entry from then on. A replica that is the new holder of a SyncTarget in a shared Store
 // uses it, so that the entry is not older than the last write of the former holder.
-func (l *Store) Read(ctx context.Context, syncTarget types.UID) (Entry, error) {
-	before := l.versionOf(syncTarget)
+func (s *Store) Read(ctx context.Context, syncTarget types.UID) (Entry, error) {
+	before := s.versionOf(syncTarget)
 	var stored corev1.ConfigMap
-	err := l.withTimeout(ctx, func(ctx context.Context) error {
-		return l.Reader.Get(ctx, types.NamespacedName{Namespace: l.Namespace, Name: string(syncTarget)}, &stored)
-	})
+	err := s.getConfigMap(ctx, string(syncTarget), &stored)
 	if client.IgnoreNotFound(err) != nil {
-		return Entry{}, l.readError(err)
+		return Entry{}, s.readError(err)
 	}
 	entry, found := Entry{}, err == nil
 	if found {
-		if entry, err = decode(stored.Data[entryKey]); err != nil {
-			return Entry{}, fmt.Errorf("the ledger entry in the ConfigMap %s/%s: %w", l.Namespace, syncTarget, err)
+		if entry, err = s.decodeStored(&stored); err != nil {
+			return Entry{}, err
 		}
 	}
-	if l.Shared != nil {
+	if s.IsShared() {
 		if found {
-			l.observe(syncTarget, entry, stored.ResourceVersion)
+			s.observe(syncTarget, entry, stored.ResourceVersion)
 		} else {
-			l.observeMissing(syncTarget, before)
+			s.observeMissing(syncTarget, before)
 		}
-		return l.Get(syncTarget), nil
+		return s.Get(syncTarget), nil
 	}
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	if l.IsLoaded() {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if s.IsLoaded() {
 		return entry, nil
 	}
 	if found {
-		l.records[syncTarget] = &record{entry: entry, version: stored.ResourceVersion}
+		s.records[syncTarget] = &record{entry: entry, version: stored.ResourceVersion}
 	} else {
-		delete(l.records, syncTarget)
+		delete(s.records, syncTarget)
 	}
 	return entry, nil
 }
 
 // IsLoaded reports whether all entries have been read.
-func (l *Store) IsLoaded() bool {
+func (s *Store) IsLoaded() bool {
 	select {
-	case <-l.loaded:
+	case <-s.loaded:
 		return true
 	default:
 		return false
@@ -300,26 +302,26 @@ func (l *Store) IsLoaded() bool {
 // Update changes the entry of a SyncTarget, and returns when the entry is stored. If change does not change the entry,
 // Update sends no request. After a conflict, Update calls change again. If somebody has deleted the ConfigMap, Update
 // creates it again; but not in a shared Store for a SyncTarget that is cleaned up, since the leader deletes its entry.
-func (l *Store) Update(ctx context.Context, syncTarget types.UID, change func(*Entry)) error {
-	return l.update(ctx, syncTarget, change, true)
+func (s *Store) Update(ctx context.Context, syncTarget types.UID, change func(*Entry)) error {
+	return s.update(ctx, syncTarget, change, true)
 }
 
 // UpdateExisting is like Update, but does nothing if there is no entry.
-func (l *Store) UpdateExisting(ctx context.Context, syncTarget types.UID, change func(*Entry)) error {
-	return l.update(ctx, syncTarget, change, false)
+func (s *Store) UpdateExisting(ctx context.Context, syncTarget types.UID, change func(*Entry)) error {
+	return s.update(ctx, syncTarget, change, false)
 }
 
-func (l *Store) update(ctx context.Context, syncTarget types.UID, change func(*Entry), mayCreate bool) error {
-	record := l.acquireRecord(syncTarget)
-	defer l.releaseRecord(syncTarget, record)
+func (s *Store) update(ctx context.Context, syncTarget types.UID, change func(*Entry), mayCreate bool) error {
+	record := s.acquireRecord(syncTarget)
+	defer s.releaseRecord(syncTarget, record)
 	record.writeLock.Lock()
 	defer record.writeLock.Unlock()
 	var err error
 	for range maxAttempts {
-		l.lock.Lock()
+		s.lock.Lock()
 		current, version := record.entry, record.version
-		l.lock.Unlock()
-		if version == "" && (!mayCreate || l.Shared != nil && current.CleanedUp) {
+		s.lock.Unlock()
+		if version == "" && (!mayCreate || s.IsShared() && current.CleanedUp) {
 			return nil
 		}
 		next := current.clone()
@@ -332,15 +334,15 @@ func (l *Store) update(ctx context.Context, syncTarget types.UID, change func(*E
 		if before == after && (version != "" || after == emptyEntry) {
 			return nil
 		}
-		if version, err = l.writeEntry(ctx, syncTarget, after, version); err == nil {
-			l.setWritten(record, next, version)
+		if version, err = s.writeEntry(ctx, syncTarget, after, version); err == nil {
+			s.setWritten(record, next, version)
 			return nil
 		}
 		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) {
 			break
 		}
 		// Another hub that leads, or believes that it leads, has written the entry.
-		if err := l.refreshRecord(ctx, syncTarget, record); err != nil {
+		if err := s.refreshRecord(ctx, syncTarget, record); err != nil {
 			return err
 		}
 	}
@@ -348,23 +350,23 @@ func (l *Store) update(ctx context.Context, syncTarget types.UID, change func(*E
 }
 
 // Delete deletes the entry of a SyncTarget.
-func (l *Store) Delete(ctx context.Context, syncTarget types.UID) error {
-	if l.Shared == nil && !l.hasRecord(syncTarget) {
+func (s *Store) Delete(ctx context.Context, syncTarget types.UID) error {
+	if !s.IsShared() && !s.hasRecord(syncTarget) {
 		return nil
 	}
-	found := l.acquireRecord(syncTarget)
-	defer l.releaseRecord(syncTarget, found)
+	found := s.acquireRecord(syncTarget)
+	defer s.releaseRecord(syncTarget, found)
 	found.writeLock.Lock()
 	defer found.writeLock.Unlock()
-	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: string(syncTarget)}}
-	err := l.withTimeout(ctx, func(ctx context.Context) error { return l.Client.Delete(ctx, stored) })
+	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: string(syncTarget)}}
+	err := s.withTimeout(ctx, func(ctx context.Context) error { return s.Client.Delete(ctx, stored) })
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot delete the ledger entry of the SyncTarget %s: %w", syncTarget, err)
 	}
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	if l.Shared == nil {
-		delete(l.records, syncTarget)
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if !s.IsShared() {
+		delete(s.records, syncTarget)
 		return nil
 	}
 	found.entry, found.version = Entry{}, ""
@@ -372,70 +374,70 @@ func (l *Store) Delete(ctx context.Context, syncTarget types.UID) error {
 }
 
 // setWritten stores what was written in a record, also if somebody has deleted the ConfigMap since.
-func (l *Store) setWritten(changed *record, written Entry, version string) {
-	if l.setRecord(changed, written, version) {
+func (s *Store) setWritten(changed *record, written Entry, version string) {
+	if s.setRecord(changed, written, version) {
 		return
 	}
-	l.lock.Lock()
-	defer l.lock.Unlock()
+	s.lock.Lock()
+	defer s.lock.Unlock()
 	if changed.version == "" && !changed.entry.CleanedUp {
 		changed.entry = written
 	}
 }
 
-func (l *Store) hasRecord(syncTarget types.UID) bool {
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	return l.records[syncTarget] != nil
+func (s *Store) hasRecord(syncTarget types.UID) bool {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	return s.records[syncTarget] != nil
 }
 
 // versionOf returns the resourceVersion of an entry, or "" if there is none.
-func (l *Store) versionOf(syncTarget types.UID) string {
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	if found := l.records[syncTarget]; found != nil {
+func (s *Store) versionOf(syncTarget types.UID) string {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if found := s.records[syncTarget]; found != nil {
 		return found.version
 	}
 	return ""
 }
 
 // acquireRecord returns the record of a SyncTarget, which is made if there is none. The caller releases it.
-func (l *Store) acquireRecord(syncTarget types.UID) *record {
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	found := l.records[syncTarget]
+func (s *Store) acquireRecord(syncTarget types.UID) *record {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	found := s.records[syncTarget]
 	if found == nil {
 		found = &record{}
-		l.records[syncTarget] = found
+		s.records[syncTarget] = found
 	}
 	found.users++
 	return found
 }
 
 // releaseRecord ends the use of a record.
-func (l *Store) releaseRecord(syncTarget types.UID, released *record) {
-	l.lock.Lock()
-	defer l.lock.Unlock()
+func (s *Store) releaseRecord(syncTarget types.UID, released *record) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
 	released.users--
-	l.forgetUnused(syncTarget, released)
+	s.forgetUnused(syncTarget, released)
 }
 
 // forgetUnused forgets the record of a shared Store if it has no ConfigMap, no entry that is still needed, and no user. The caller holds the lock.
-func (l *Store) forgetUnused(syncTarget types.UID, unused *record) {
-	if l.Shared == nil || unused.users > 0 || unused.version != "" {
+func (s *Store) forgetUnused(syncTarget types.UID, unused *record) {
+	if !s.IsShared() || unused.users > 0 || unused.version != "" {
 		return
 	}
 	if unused.entry.CleanedUp || reflect.ValueOf(unused.entry).IsZero() {
-		delete(l.records, syncTarget)
+		delete(s.records, syncTarget)
 	}
 }
 
 // setRecord stores the entry of the given resourceVersion in a record. It reports whether that was done: a shared Store does not replace a
 // newer version.
-func (l *Store) setRecord(changed *record, entry Entry, version string) bool {
-	l.lock.Lock()
-	defer l.lock.Unlock()
-	if l.Shared != nil && (!isNewer(version, changed.version) || changed.deletedAt != "" && !isNewer(version, changed.deletedAt)) {
+func (s *Store) setRecord(changed *record, entry Entry, version string) bool {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if s.IsShared() && (!isNewer(version, changed.version) || changed.deletedAt != "" && !isNewer(version, changed.deletedAt)) {
 		return false
 	}
 	changed.entry, changed.version, changed.deletedAt = entry, version, ""
@@ -444,48 +446,62 @@ func (l *Store) setRecord(changed *record, entry Entry, version string) bool {
 
 // writeEntry stores an encoded entry and returns the new resourceVersion. version is the expected resourceVersion, or ""
 // to create the ConfigMap.
-func (l *Store) writeEntry(ctx context.Context, syncTarget types.UID, entry, version string) (string, error) {
+func (s *Store) writeEntry(ctx context.Context, syncTarget types.UID, entry, version string) (string, error) {
 	stored := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: string(syncTarget), Labels: map[string]string{syncTargetLabel: "true"}, ResourceVersion: version},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: string(syncTarget), Labels: map[string]string{syncTargetLabel: "true"}, ResourceVersion: version},
 		Data:       map[string]string{entryKey: entry},
 	}
-	err := l.withTimeout(ctx, func(ctx context.Context) error {
+	err := s.withTimeout(ctx, func(ctx context.Context) error {
 		if version == "" {
-			return l.Client.Create(ctx, stored)
+			return s.Client.Create(ctx, stored)
 		}
-		return l.Client.Update(ctx, stored)
+		return s.Client.Update(ctx, stored)
 	})
 	return stored.ResourceVersion, err
 }
 
 // refreshRecord reads an entry again after a conflict.
-func (l *Store) refreshRecord(ctx context.Context, syncTarget types.UID, changed *record) error {
+func (s *Store) refreshRecord(ctx context.Context, syncTarget types.UID, changed *record) error {
 	var stored corev1.ConfigMap
-	err := l.withTimeout(ctx, func(ctx context.Context) error {
-		return l.Reader.Get(ctx, types.NamespacedName{Namespace: l.Namespace, Name: string(syncTarget)}, &stored)
-	})
+	err := s.getConfigMap(ctx, string(syncTarget), &stored)
 	if apierrors.IsNotFound(err) {
 		// Somebody has deleted the ConfigMap. The entry in memory is still valid, so the next attempt creates the ConfigMap.
-		l.Log.Info("the ledger entry of a SyncTarget was deleted in the provider workspace; the hub writes it again", "syncTargetUID", syncTarget)
-		l.lock.Lock()
-		defer l.lock.Unlock()
+		s.Log.Info("the ledger entry of a SyncTarget was deleted in the provider workspace; the hub writes it again", "syncTargetUID", syncTarget)
+		s.lock.Lock()
+		defer s.lock.Unlock()
 		changed.version = ""
 		return nil
 	}
 	if err != nil {
-		return l.readError(err)
+		return s.readError(err)
 	}
-	entry, err := decode(stored.Data[entryKey])
+	entry, err := s.decodeStored(&stored)
 	if err != nil {
 		return err
 	}
-	if l.setRecord(changed, entry, stored.ResourceVersion) {
-		l.changes.publish(syncTarget)
+	if s.setRecord(changed, entry, stored.ResourceVersion) {
+		s.changes.publish(syncTarget)
 	}
 	return nil
 }
 
-func (l *Store) withTimeout(ctx context.Context, request func(context.Context) error) error {
+// getConfigMap reads a ConfigMap of the ledger without a cache.
+func (s *Store) getConfigMap(ctx context.Context, name string, into *corev1.ConfigMap) error {
+	return s.withTimeout(ctx, func(ctx context.Context) error {
+		return s.Reader.Get(ctx, types.NamespacedName{Namespace: s.Namespace, Name: name}, into)
+	})
+}
+
+// decodeStored returns the entry in a ConfigMap of the ledger.
+func (s *Store) decodeStored(stored *corev1.ConfigMap) (Entry, error) {
+	entry, err := decode(stored.Data[entryKey])
+	if err != nil {
+		return Entry{}, fmt.Errorf("the ledger entry in the ConfigMap %s/%s: %w", s.Namespace, stored.Name, err)
+	}
+	return entry, nil
+}
+
+func (s *Store) withTimeout(ctx context.Context, request func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), requestTimeout)
 	defer cancel()
 	return request(ctx)

@@ -18,7 +18,6 @@ package ledger
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -47,9 +46,9 @@ type Watcher struct {
 	failed chan error
 }
 
-// Watcher returns what keeps the entries up to date. It needs [Options.Shared]. Call it once.
-func (l *Store) Watcher() *Watcher {
-	return &Watcher{Store: l, synced: make(chan struct{}), failed: make(chan error, 1)}
+// Watcher returns the [Watcher] of a shared Store. Call it once.
+func (s *Store) Watcher() *Watcher {
+	return &Watcher{Store: s, synced: make(chan struct{}), failed: make(chan error, 1)}
 }
 
 // NeedLeaderElection returns false: every replica has all entries.
@@ -71,46 +70,46 @@ func (w *Watcher) Start(ctx context.Context) error {
 		return err
 	case <-w.synced:
 	}
-	holder, err := w.awaitLeader(ctx)
+	self, err := w.awaitLeader(ctx)
 	if err != nil {
 		// The error is that of ctx: the replica ends.
 		return nil
 	}
 	close(w.loaded)
-	return w.watchLeader(ctx, holder)
+	return w.watchLeader(ctx, self)
 }
 
-// awaitLeader waits until a leader of this hub works with the provider workspace, and returns who this hub is. The error is that of ctx.
-func (w *Watcher) awaitLeader(ctx context.Context) (Holder, error) {
+// awaitLeader waits until a leader of this hub works with the provider workspace, and returns the identity of this hub. The error is that of ctx.
+func (w *Watcher) awaitLeader(ctx context.Context) (HubIdentity, error) {
 	ticker := w.Clock.NewTicker(leaderPollInterval)
 	defer ticker.Stop()
 	for logged := ""; ; {
-		holder, leader, err := w.readBoth(ctx)
+		self, leader, err := w.readBoth(ctx)
 		switch {
 		case err != nil && err.Error() != logged:
 			logged = err.Error()
 			w.Log.Info("cannot find out whether this hub has a leader; this is tried again", "error", logged)
-		case err == nil && leader.version != "" && leader.otherThan(holder) == "":
+		case err == nil && leader.version != "" && leader.otherThan(self) == "":
 			w.setPreviousRenewTime(leader.renewTime)
-			return holder, nil
+			return self, nil
 		}
 		select {
 		case <-ctx.Done():
-			return Holder{}, ctx.Err()
+			return HubIdentity{}, ctx.Err()
 		case <-ticker.C():
 		}
 	}
 }
 
-func (w *Watcher) readBoth(ctx context.Context) (holder Holder, leader leaderRecord, err error) {
-	if holder, err = w.readHolder(ctx); err == nil {
+func (w *Watcher) readBoth(ctx context.Context) (self HubIdentity, leader leaderRecord, err error) {
+	if self, err = w.readIdentity(ctx); err == nil {
 		leader, err = w.getLeader(ctx)
 	}
-	return holder, leader, err
+	return self, leader, err
 }
 
 // watchLeader returns [ErrOtherHubActive] once another hub has taken the provider workspace over.
-func (w *Watcher) watchLeader(ctx context.Context, holder Holder) error {
+func (w *Watcher) watchLeader(ctx context.Context, self HubIdentity) error {
 	ticker := w.Clock.NewTicker(renewInterval)
 	defer ticker.Stop()
 	for {
@@ -120,13 +119,13 @@ func (w *Watcher) watchLeader(ctx context.Context, holder Holder) error {
 		case <-ticker.C():
 		}
 		leader, err := w.getLeader(ctx)
-		if err != nil || leader.otherThan(holder) == "" {
+		if err != nil || leader.otherThan(self) == "" {
 			continue
 		}
 		// The Lease of this hub may be another one than before.
-		holder, err = w.readHolder(ctx)
-		if other := leader.otherThan(holder); err == nil && other != "" {
-			return holder.otherHubError(other, leader.renewTime)
+		self, err = w.readIdentity(ctx)
+		if other := leader.otherThan(self); err == nil && other != "" {
+			return self.otherHubError(other, leader.renewTime)
 		}
 	}
 }
@@ -139,15 +138,15 @@ func (w *Watcher) newReflector() *cache.Reflector {
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, raw metav1.ListOptions) (runtime.Object, error) {
 			list := &corev1.ConfigMapList{}
-			err := w.withTimeout(ctx, func(ctx context.Context) error { return w.Shared.List(ctx, list, options(raw)) })
+			err := w.withTimeout(ctx, func(ctx context.Context) error { return w.WatchClient.List(ctx, list, options(raw)) })
 			return list, w.checked(err)
 		},
 		WatchFuncWithContext: func(ctx context.Context, raw metav1.ListOptions) (watch.Interface, error) {
-			watching, err := w.Shared.Watch(requestmetrics.WithClass(ctx, requestmetrics.Background), &corev1.ConfigMapList{}, options(raw))
+			watching, err := w.WatchClient.Watch(requestmetrics.WithClass(ctx, requestmetrics.Background), &corev1.ConfigMapList{}, options(raw))
 			return watching, w.checked(err)
 		},
 	}
-	return cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, w.Shared), &corev1.ConfigMap{}, reflectorStore{w},
+	return cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, w.WatchClient), &corev1.ConfigMap{}, reflectorStore{w},
 		cache.ReflectorOptions{Name: "ledger"})
 }
 
@@ -179,9 +178,8 @@ func (s reflectorStore) Add(object any) error { return s.Update(object) }
 // Update implements [cache.ReflectorStore].
 func (s reflectorStore) Update(object any) error {
 	stored := object.(*corev1.ConfigMap)
-	entry, err := decode(stored.Data[entryKey])
+	entry, err := s.decodeStored(stored)
 	if err != nil {
-		err = fmt.Errorf("the ledger entry in the ConfigMap %s/%s: %w", s.Namespace, stored.Name, err)
 		s.fail(err)
 		return err
 	}
@@ -226,46 +224,47 @@ func (s reflectorStore) Replace(objects []any, version string) error {
 func (reflectorStore) Resync() error { return nil }
 
 // observe stores an entry that was read, unless a newer one is known.
-func (l *Store) observe(syncTarget types.UID, entry Entry, version string) {
-	found := l.acquireRecord(syncTarget)
-	defer l.releaseRecord(syncTarget, found)
-	if l.setRecord(found, entry, version) {
-		l.changes.publish(syncTarget)
+func (s *Store) observe(syncTarget types.UID, entry Entry, version string) {
+	found := s.acquireRecord(syncTarget)
+	defer s.releaseRecord(syncTarget, found)
+	if s.setRecord(found, entry, version) {
+		s.changes.publish(syncTarget)
 	}
 }
 
-// observeDeleted notes that an entry was deleted at a resourceVersion, unless a newer one is known. A writer of the entry keeps it and
-// finds out itself.
-func (l *Store) observeDeleted(syncTarget types.UID, version string) {
-	l.drop(syncTarget, func(found *record) bool {
+// observeDeleted notes that an entry was deleted at a resourceVersion, unless a newer one is known. A record in use stays; its writer
+// learns of the deletion from the failed write.
+func (s *Store) observeDeleted(syncTarget types.UID, version string) {
+	s.drop(syncTarget, func(found *record) bool {
 		found.deletedAt = version
 		return !isNewer(found.version, version)
 	})
 }
 
 // observeMissing forgets an entry that was not found, unless it has changed since it had the resourceVersion before.
-func (l *Store) observeMissing(syncTarget types.UID, before string) {
-	l.drop(syncTarget, func(found *record) bool { return found.version == before })
+func (s *Store) observeMissing(syncTarget types.UID, before string) {
+	s.drop(syncTarget, func(found *record) bool { return found.version == before })
 }
 
 // drop notes that the ConfigMap of a SyncTarget is gone if isGone says so, and publishes that. The leader deletes those of SyncTargets that are
 // cleaned up, so their entries are forgotten. Those of others stay in memory, and the next [Store.Update] writes them again: without them
 // the hub would not know which objects it has on a target.
-func (l *Store) drop(syncTarget types.UID, isGone func(*record) bool) {
-	l.lock.Lock()
-	found := l.records[syncTarget]
+func (s *Store) drop(syncTarget types.UID, isGone func(*record) bool) {
+	s.lock.Lock()
+	found := s.records[syncTarget]
 	gone := found != nil && found.version != "" && isGone(found)
 	if gone {
 		found.version = ""
-		l.forgetUnused(syncTarget, found)
+		s.forgetUnused(syncTarget, found)
 	}
-	l.lock.Unlock()
+	s.lock.Unlock()
 	if gone {
-		l.changes.publish(syncTarget)
+		s.changes.publish(syncTarget)
 	}
 }
 
-// isNewer reports whether an object has the resourceVersion one later than other. other may be "".
+// isNewer reports whether the resourceVersion one is later than other, which may be "". If they cannot be compared, any difference counts
+// as later.
 func isNewer(one, other string) bool {
 	order, err := resourceversion.CompareResourceVersion(one, other)
 	return order > 0 || err != nil && one != other
@@ -273,7 +272,7 @@ func isNewer(one, other string) bool {
 
 // Subscribe calls follow for each SyncTarget whose entry another replica has changed or deleted, from now on until ctx ends. It may
 // call it for a change of this replica too. follow must not block.
-func (l *Store) Subscribe(ctx context.Context, follow func(types.UID)) { l.changes.add(ctx, follow) }
+func (s *Store) Subscribe(ctx context.Context, follow func(types.UID)) { s.changes.add(ctx, follow) }
 
 // subscribers are called for changed entries. The zero value is ready to use.
 type subscribers struct {

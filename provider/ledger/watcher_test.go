@@ -33,7 +33,7 @@ import (
 )
 
 func (s *fakeStore) shared() *Store {
-	return New(Options{Client: s, Reader: s, Shared: s, Clock: testclock.NewFakeClock(noon), Log: logr.Discard()})
+	return New(Options{Client: s, Reader: s, WatchClient: s, Clock: testclock.NewFakeClock(noon), Log: logr.Discard()})
 }
 
 func configMapOf(entry, version string) *corev1.ConfigMap {
@@ -224,7 +224,7 @@ func TestLateWritesAfterTheDeletion(t *testing.T) {
 func TestReplicasFollowTheirOwnLeader(t *testing.T) {
 	s, clock := newFakeStore(), testclock.NewFakeClock(noon)
 	hub := func(lease string) *Store {
-		return New(Options{Client: s, Reader: s, Shared: s, Clock: clock, Log: logr.Discard(), Holder: func(context.Context) (Holder, error) { return Holder{Lease: lease}, nil }})
+		return New(Options{Client: s, Reader: s, WatchClient: s, Clock: clock, Log: logr.Discard(), Identity: func(context.Context) (HubIdentity, error) { return HubIdentity{Lease: lease}, nil }})
 	}
 	lead := func(l *Store) {
 		t.Helper()
@@ -247,7 +247,7 @@ func TestReplicasFollowTheirOwnLeader(t *testing.T) {
 		t.Fatalf("beside another hub: %v", err)
 	default:
 	}
-	leader.holder = Holder{Lease: "one"}
+	leader.self = HubIdentity{Lease: "one"}
 	leader.leaderVersion = mustLeader(t, leader).version
 	if err := leader.renewLeader(t.Context()); err != nil {
 		t.Fatal(err)
@@ -260,7 +260,7 @@ func TestReplicasFollowTheirOwnLeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	ended := make(chan error)
-	go func() { ended <- watcher.watchLeader(t.Context(), Holder{Lease: "one"}) }()
+	go func() { ended <- watcher.watchLeader(t.Context(), HubIdentity{Lease: "one"}) }()
 	awaitWaiter(clock)
 	clock.Step(renewInterval)
 	lead(hub("other"))

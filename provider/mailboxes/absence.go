@@ -51,7 +51,7 @@ type absenceVerifier interface {
 // VerifyAbsence starts the verification of a candidate. The subscribers' OnAbsenceDecided follows when the absence is verified,
 // or the object exists. Before [Mailboxes.Start] the candidate is only noted. Candidates of unwatched resources are ignored.
 func (m *Mailboxes) VerifyAbsence(mailbox logicalcluster.Name, candidate absence.Candidate) {
-	// Under the lock, so that Unwatch drops the candidate too.
+	// Under the lock, so that SetResources drops the candidate too.
 	m.lock.RLock()
 	defer m.lock.RUnlock()
 	if slices.Contains(m.resources, candidate.Resource) {
@@ -98,7 +98,7 @@ func (c absenceCache) WorkspaceClient(mailbox logicalcluster.Name) (dynamic.Inte
 	return client, nil
 }
 
-func (c absenceCache) IsEvicted(mailbox logicalcluster.Name) bool {
+func (c absenceCache) IsIncomplete(mailbox logicalcluster.Name) bool {
 	return c.isEvicted(mailbox, false) || c.isEvicted(mailbox, true) || c.needs.isUnknown(mailbox)
 }
 
@@ -132,7 +132,7 @@ func (c absenceCache) OnAbsenceDecided(mailbox logicalcluster.Name, candidate ab
 
 func (c absenceCache) OnRebound(mailbox logicalcluster.Name) { c.notifyMailboxReset(mailbox) }
 
-// missingCandidate returns the candidate that an object is when the cache lacks it.
+// missingCandidate returns the absence candidate for an object that the cache lacks.
 func missingCandidate(resource schema.GroupVersionResource, object *unstructured.Unstructured) absence.Candidate {
-	return absence.Candidate{Resource: resource, Key: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, Missing: true}
+	return absence.Candidate{Resource: resource, Key: keyOf(object), Missing: true}
 }

@@ -29,8 +29,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/cachesize"
 )
 
-// candidate is an object of a mailbox to be cached.
-type candidate struct {
+// admissionCandidate is an object of a mailbox to be cached.
+type admissionCandidate struct {
 	resource schema.GroupVersionResource
 	created  time.Time
 	// tieBreaker orders candidates that were created in one second.
@@ -41,7 +41,7 @@ type candidate struct {
 
 // oldestFirst returns the indexes of the candidates in order of admission. The order depends only on the candidates, so that the
 // hub decides the same after a restart.
-func oldestFirst(candidates []candidate) []int {
+func oldestFirst(candidates []admissionCandidate) []int {
 	order := make([]int, len(candidates))
 	for i := range order {
 		order[i] = i
@@ -54,27 +54,27 @@ func oldestFirst(candidates []candidate) []int {
 }
 
 // sumIdentityBytes returns the size of the candidates if none is admitted.
-func sumIdentityBytes(candidates []candidate) (bytes int64) {
+func sumIdentityBytes(candidates []admissionCandidate) (bytes int64) {
 	for _, one := range candidates {
 		bytes += one.identityBytes
 	}
 	return bytes
 }
 
-// admit returns the limit that each candidate exceeds: that of the mailbox, to which all identities count, or that of its resource.
+// admit returns the limit that each candidate exceeds: that of the mailbox, towards which all identities count, or that of its resource.
 // Older candidates come first. Without inOrder, a smaller candidate can be admitted after an older one was refused. admitsAt is
 // the mailbox's limit of bytes at which one more candidate would be admitted.
-func admit(limits Limits, limitsOf func(schema.GroupVersionResource) Limits, candidates []candidate, inOrder bool) (exceeded []exceededLimit, admitsAt int64) {
+func admit(limits Limits, limitsOf func(schema.GroupVersionResource) Limits, candidates []admissionCandidate, inOrder bool) (exceeded []exceededLimit, admitsAt int64) {
 	type sum struct{ objects, bytes int64 }
 	exceeded, admitsAt = make([]exceededLimit, len(candidates)), math.MaxInt64
 	all, of, isFull := sum{bytes: sumIdentityBytes(candidates)}, map[schema.GroupVersionResource]sum{}, false
 	for _, i := range oldestFirst(candidates) {
 		one := candidates[i]
-		own, held, more := limitsOf(one.resource), of[one.resource], one.bytes-one.identityBytes
+		resourceLimits, held, more := limitsOf(one.resource), of[one.resource], one.bytes-one.identityBytes
 		switch {
 		case isFull:
 			exceeded[i] = mailboxLimit
-		case own.exceededBy(held.objects+1, held.bytes+one.bytes):
+		case resourceLimits.exceededBy(held.objects+1, held.bytes+one.bytes):
 			exceeded[i] = resourceLimit
 		case limits.exceededBy(all.objects+1, all.bytes+more):
 			exceeded[i], isFull = mailboxLimit, inOrder
@@ -83,7 +83,7 @@ func admit(limits Limits, limitsOf func(schema.GroupVersionResource) Limits, can
 			}
 		default:
 			all = sum{all.objects + 1, all.bytes + more}
-			if own != (Limits{}) {
+			if resourceLimits != (Limits{}) {
 				of[one.resource] = sum{held.objects + 1, held.bytes + one.bytes}
 			}
 		}
@@ -98,7 +98,7 @@ func (w *wildcardInformer) toCachedObject(object *unstructured.Unstructured) *ca
 	made := newCachedObject(object, cachesize.SizeOf(object))
 	made.listNumber = w.initialList.number
 	if w.dropsForeign {
-		made.readmission = uint32(w.endpoint.owner.readmissions.Load()) //nolint:gosec // there are never that many
+		made.relistNumber = uint32(w.endpoint.owner.relistCount.Load()) //nolint:gosec // there are never that many
 	}
 	if w.endpoint.owner.policy == nil {
 		return made
@@ -129,7 +129,7 @@ func (w *wildcardInformer) addListedIdentity(mailbox logicalcluster.Name, usage 
 	w.addPending(mailbox, pendingUsage{bytes: size, identityBytes: size, identityOnly: 1})
 }
 
-// initialList is an initial list of a resource. Its objects count to the usages only once the list is complete.
+// initialList is an initial list of a resource. Its objects count towards the usages only once the list is complete.
 type initialList struct {
 	number uint32
 	// pending is the growth of each mailbox by the list.
@@ -140,8 +140,8 @@ type initialList struct {
 // bytes is the size of both, and identityBytes that of the former.
 type pendingUsage struct{ objects, identityOnly, bytes, identityBytes int64 }
 
-func (g pendingUsage) add(other pendingUsage) pendingUsage {
-	return pendingUsage{g.objects + other.objects, g.identityOnly + other.identityOnly, g.bytes + other.bytes, g.identityBytes + other.identityBytes}
+func (p pendingUsage) add(other pendingUsage) pendingUsage {
+	return pendingUsage{p.objects + other.objects, p.identityOnly + other.identityOnly, p.bytes + other.bytes, p.identityBytes + other.identityBytes}
 }
 
 // beginList starts to count an initial list. It is called before the request.
@@ -172,15 +172,15 @@ func (w *wildcardInformer) isListing() bool {
 // checkLimits returns the limit that an entry exceeds, besides the cached objects and those of the same list: that of the mailbox
 // or of all mailboxes, or that of the resource. It counts an admitted entry to the list.
 func (w *wildcardInformer) checkLimits(mailbox logicalcluster.Name, usage *usage, limits Limits, made *cachedObject) exceededLimit {
-	total, own := &w.endpoint.owner.memory, w.endpoint.owner.resourceLimitsFor(w.resource)
+	total, resourceLimits := &w.endpoint.owner.memory, w.endpoint.owner.resourceLimitsFor(w.resource)
 	objects, bytes := usage.cachedSize()
 	need := pendingUsage{objects: 1, bytes: made.currentSize()}
-	if !w.isListing() && own == (Limits{}) && !limits.exceededBy(objects+1, bytes+need.bytes) && total.hasRoom(need.bytes) {
+	if !w.isListing() && resourceLimits == (Limits{}) && !limits.exceededBy(objects+1, bytes+need.bytes) && total.hasRoom(need.bytes) {
 		return withinLimits
 	}
 	ofResource := need
 	// The entry may replace another one.
-	if found, exists, _ := w.informer.GetIndexer().Get(made); exists {
+	if found, exists, _ := w.shared.GetIndexer().Get(made); exists {
 		before := found.(*cachedObject)
 		need.bytes -= before.currentSize()
 		if ProjectionOf(before.current.Load()) != IdentityOnly {
@@ -193,9 +193,9 @@ func (w *wildcardInformer) checkLimits(mailbox logicalcluster.Name, usage *usage
 		}
 	}
 	grown := w.initialList.pending[mailbox]
-	if own != (Limits{}) {
-		objects, bytes := usage.cachedSizeOf(w.resource)
-		if own.exceededBy(objects+grown.objects+ofResource.objects, bytes+grown.bytes-grown.identityBytes+ofResource.bytes) {
+	if resourceLimits != (Limits{}) {
+		objects, bytes := usage.admittedSizeOf(w.resource)
+		if resourceLimits.exceededBy(objects+grown.objects+ofResource.objects, bytes+grown.bytes-grown.identityBytes+ofResource.bytes) {
 			return resourceLimit
 		}
 	}

@@ -40,22 +40,22 @@ import (
 )
 
 func TestAdmit(t *testing.T) {
-	at := func(second int64, tie string, need int64) candidate {
-		return candidate{created: time.Unix(second, 0), tieBreaker: tie, bytes: need}
+	at := func(second int64, tie string, need int64) admissionCandidate {
+		return admissionCandidate{created: time.Unix(second, 0), tieBreaker: tie, bytes: need}
 	}
 	for name, test := range map[string]struct {
 		limits     Limits
-		candidates []candidate
+		candidates []admissionCandidate
 		want       []bool
 	}{
-		"no limits":                     {Limits{}, []candidate{at(1, "a", 1<<40), at(2, "b", 1<<40)}, []bool{true, true}},
+		"no limits":                     {Limits{}, []admissionCandidate{at(1, "a", 1<<40), at(2, "b", 1<<40)}, []bool{true, true}},
 		"none":                          {Limits{Objects: 1, Bytes: 1}, nil, []bool{}},
-		"just enough":                   {Limits{Objects: 2, Bytes: 10}, []candidate{at(2, "b", 5), at(1, "a", 5)}, []bool{true, true}},
-		"the oldest, by number":         {Limits{Objects: 1}, []candidate{at(2, "a", 5), at(1, "b", 5)}, []bool{false, true}},
-		"the oldest, by bytes":          {Limits{Bytes: 9}, []candidate{at(2, "a", 5), at(1, "b", 5)}, []bool{false, true}},
-		"of one second, by UID":         {Limits{Objects: 1}, []candidate{at(1, "b", 5), at(1, "a", 5)}, []bool{false, true}},
-		"one too large for all":         {Limits{Bytes: 9}, []candidate{at(1, "a", 10), at(2, "b", 5)}, []bool{false, true}},
-		"a smaller one in what is left": {Limits{Bytes: 9}, []candidate{at(1, "a", 5), at(2, "b", 5), at(3, "c", 4)}, []bool{true, false, true}},
+		"just enough":                   {Limits{Objects: 2, Bytes: 10}, []admissionCandidate{at(2, "b", 5), at(1, "a", 5)}, []bool{true, true}},
+		"the oldest, by number":         {Limits{Objects: 1}, []admissionCandidate{at(2, "a", 5), at(1, "b", 5)}, []bool{false, true}},
+		"the oldest, by bytes":          {Limits{Bytes: 9}, []admissionCandidate{at(2, "a", 5), at(1, "b", 5)}, []bool{false, true}},
+		"of one second, by UID":         {Limits{Objects: 1}, []admissionCandidate{at(1, "b", 5), at(1, "a", 5)}, []bool{false, true}},
+		"one too large for all":         {Limits{Bytes: 9}, []admissionCandidate{at(1, "a", 10), at(2, "b", 5)}, []bool{false, true}},
+		"a smaller one in what is left": {Limits{Bytes: 9}, []admissionCandidate{at(1, "a", 5), at(2, "b", 5), at(3, "c", 4)}, []bool{true, false, true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			exceeded, _ := admit(test.limits, unlimited, test.candidates, false)
@@ -76,34 +76,34 @@ func admitted(exceeded []exceededLimit) []bool {
 
 // A resource has limits within those of the mailbox. Objects beyond them take no room from other resources.
 func TestAdmitOfAResource(t *testing.T) {
-	of := func(resource schema.GroupVersionResource, second, need int64) candidate {
-		return candidate{resource: resource, created: time.Unix(second, 0), bytes: need, identityBytes: 1}
+	of := func(resource schema.GroupVersionResource, second, need int64) admissionCandidate {
+		return admissionCandidate{resource: resource, created: time.Unix(second, 0), bytes: need, identityBytes: 1}
 	}
 	for name, test := range map[string]struct {
 		limits, ofSecrets Limits
-		candidates        []candidate
+		candidates        []admissionCandidate
 		want              []exceededLimit
 		admitsAt          int64
 	}{
 		"none of its own": {
-			Limits{}, Limits{}, []candidate{of(secrets, 1, 9), of(secrets, 2, 9)}, []exceededLimit{withinLimits, withinLimits}, math.MaxInt64,
+			Limits{}, Limits{}, []admissionCandidate{of(secrets, 1, 9), of(secrets, 2, 9)}, []exceededLimit{withinLimits, withinLimits}, math.MaxInt64,
 		},
 		"the oldest, by number": {
-			Limits{}, Limits{Objects: 1}, []candidate{of(secrets, 2, 9), of(secrets, 1, 9), of(configMaps, 3, 9)}, []exceededLimit{resourceLimit, withinLimits, withinLimits}, math.MaxInt64,
+			Limits{}, Limits{Objects: 1}, []admissionCandidate{of(secrets, 2, 9), of(secrets, 1, 9), of(configMaps, 3, 9)}, []exceededLimit{resourceLimit, withinLimits, withinLimits}, math.MaxInt64,
 		},
 		"the oldest, by bytes, to which identities do not count": {
-			Limits{}, Limits{Bytes: 10}, []candidate{of(secrets, 1, 9), of(secrets, 2, 9), of(secrets, 3, 1)}, []exceededLimit{withinLimits, resourceLimit, withinLimits}, math.MaxInt64,
+			Limits{}, Limits{Bytes: 10}, []admissionCandidate{of(secrets, 1, 9), of(secrets, 2, 9), of(secrets, 3, 1)}, []exceededLimit{withinLimits, resourceLimit, withinLimits}, math.MaxInt64,
 		},
 		"what is beyond them takes no room": {
-			Limits{Objects: 2}, Limits{Objects: 1}, []candidate{of(secrets, 1, 9), of(secrets, 2, 9), of(configMaps, 3, 9), of(configMaps, 4, 9)},
+			Limits{Objects: 2}, Limits{Objects: 1}, []admissionCandidate{of(secrets, 1, 9), of(secrets, 2, 9), of(configMaps, 3, 9), of(configMaps, 4, 9)},
 			[]exceededLimit{withinLimits, resourceLimit, withinLimits, mailboxLimit}, math.MaxInt64,
 		},
 		"its identity takes room": {
-			Limits{Bytes: 20}, Limits{Objects: 1}, []candidate{of(secrets, 1, 9), of(secrets, 2, 9), of(configMaps, 3, 9), of(configMaps, 4, 9)},
+			Limits{Bytes: 20}, Limits{Objects: 1}, []admissionCandidate{of(secrets, 1, 9), of(secrets, 2, 9), of(configMaps, 3, 9), of(configMaps, 4, 9)},
 			[]exceededLimit{withinLimits, resourceLimit, withinLimits, mailboxLimit}, 28,
 		},
 		"never beyond those of the mailbox": {
-			Limits{Objects: 1}, Limits{Objects: 3}, []candidate{of(configMaps, 1, 9), of(secrets, 2, 9)}, []exceededLimit{withinLimits, mailboxLimit}, math.MaxInt64,
+			Limits{Objects: 1}, Limits{Objects: 3}, []admissionCandidate{of(configMaps, 1, 9), of(secrets, 2, 9)}, []exceededLimit{withinLimits, mailboxLimit}, math.MaxInt64,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestAdmitOfAResource(t *testing.T) {
 
 // Of configs none is in force that is younger than one for which there is no room.
 func TestAdmitInTurn(t *testing.T) {
-	candidates := []candidate{
+	candidates := []admissionCandidate{
 		{created: time.Unix(3, 0), bytes: 1}, {created: time.Unix(2, 0), tieBreaker: "b", bytes: 8}, {created: time.Unix(1, 0), bytes: 5}, {created: time.Unix(2, 0), tieBreaker: "a", bytes: 1},
 	}
 	inTurn, _ := admit(Limits{Bytes: 9}, unlimited, candidates, true)
@@ -143,9 +143,9 @@ func TestAdmitIsAFunctionOfTheSet(t *testing.T) {
 			}
 			return Limits{}
 		}
-		candidates := make([]candidate, random.IntN(12))
+		candidates := make([]admissionCandidate, random.IntN(12))
 		for i := range candidates {
-			candidates[i] = candidate{created: time.Unix(random.Int64N(4), 0), tieBreaker: fmt.Sprint(i), bytes: random.Int64N(30)}
+			candidates[i] = admissionCandidate{created: time.Unix(random.Int64N(4), 0), tieBreaker: fmt.Sprint(i), bytes: random.Int64N(30)}
 			candidates[i].resource = []schema.GroupVersionResource{configMaps, secrets}[random.IntN(2)]
 		}
 		inOrder := func() []string {
@@ -162,7 +162,7 @@ func TestAdmitIsAFunctionOfTheSet(t *testing.T) {
 
 // checkAdmission fails if more is admitted than the limits allow, own being those of secrets, or if something is refused that fits.
 // It returns what is admitted.
-func checkAdmission(t *testing.T, limits, own Limits, candidates []candidate, exceeded []exceededLimit) (admitted []string) {
+func checkAdmission(t *testing.T, limits, own Limits, candidates []admissionCandidate, exceeded []exceededLimit) (admitted []string) {
 	t.Helper()
 	all, ofSecrets := objectCounts{}, objectCounts{}
 	for i, one := range candidates {
@@ -175,7 +175,7 @@ func checkAdmission(t *testing.T, limits, own Limits, candidates []candidate, ex
 			ofSecrets.objects, ofSecrets.bytes = ofSecrets.objects+1, ofSecrets.bytes+one.bytes
 		}
 	}
-	if limits.exceededBy(all.cached()) || own.exceededBy(ofSecrets.cached()) {
+	if limits.exceededBy(all.admitted()) || own.exceededBy(ofSecrets.admitted()) {
 		t.Fatalf("%+v, %+v: %+v are admitted, among them %+v secrets", limits, own, all, ofSecrets)
 	}
 	for i, one := range candidates {
@@ -223,7 +223,7 @@ func newTestInformerAt(t *testing.T, endpoint *endpoint, resource schema.GroupVe
 	t.Helper()
 	c := &testInformer{wildcardInformer: &wildcardInformer{endpoint: endpoint, resource: resource, countedObjects: map[types.UID]*cachedObject{}, attempted: make(chan struct{})}}
 	endpoint.informers[resource] = c.wildcardInformer
-	c.informer = kcpinformers.NewSharedIndexInformer(&cache.ListWatch{}, &unstructured.Unstructured{}, 0, cache.Indexers{kcpcache.ClusterIndexName: kcpcache.ClusterIndexFunc})
+	c.shared = kcpinformers.NewSharedIndexInformer(&cache.ListWatch{}, &unstructured.Unstructured{}, 0, cache.Indexers{kcpcache.ClusterIndexName: kcpcache.ClusterIndexFunc})
 	c.handler = c.countingHandler(endpoint.eventHandler(resource))
 	t.Cleanup(endpoint.owner.Subscribe(resource, here, c))
 	return c
@@ -240,8 +240,8 @@ func (c *testInformer) update(t *testing.T, object *unstructured.Unstructured) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, exists, _ := c.informer.GetIndexer().Get(made)
-	if err := c.informer.GetIndexer().Add(made); err != nil {
+	before, exists, _ := c.shared.GetIndexer().Get(made)
+	if err := c.shared.GetIndexer().Add(made); err != nil {
 		t.Fatal(err)
 	}
 	if exists {
@@ -255,7 +255,7 @@ func (c *testInformer) update(t *testing.T, object *unstructured.Unstructured) *
 func (c *testInformer) remove(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
 	made, _ := c.transform(object)
-	if err := c.informer.GetIndexer().Delete(made); err != nil {
+	if err := c.shared.GetIndexer().Delete(made); err != nil {
 		t.Fatal(err)
 	}
 	c.handler.OnDelete(made)
@@ -322,7 +322,7 @@ func expectUsageFollowsTheCache(t *testing.T, own Limits) {
 	c.endpoint.owner.SetResourceLimits(map[schema.GroupVersionResource]Limits{configMaps: own})
 	expect := func(when string) {
 		var objects, identityOnly, exceeded, identities, all int64
-		for _, entry := range c.informer.GetIndexer().List() {
+		for _, entry := range c.shared.GetIndexer().List() {
 			held := toObject(entry)
 			objects++
 			all += cachesize.SizeOf(held)
@@ -353,7 +353,7 @@ func expectUsageFollowsTheCache(t *testing.T, own Limits) {
 		}
 		expect(fmt.Sprint("step ", step))
 	}
-	for _, entry := range c.informer.GetIndexer().List() {
+	for _, entry := range c.shared.GetIndexer().List() {
 		c.remove(t, toObject(entry).DeepCopy())
 	}
 	usage := c.endpoint.owner.usage(here)
@@ -378,7 +378,7 @@ func TestAListIsBounded(t *testing.T) {
 	}
 	g.Expect(whole).To(Equal(4))
 	for _, listed := range made {
-		g.Expect(c.informer.GetIndexer().Add(listed)).To(Succeed())
+		g.Expect(c.shared.GetIndexer().Add(listed)).To(Succeed())
 		c.handler.OnAdd(listed, true)
 	}
 	g.Expect(c.isListing()).To(BeFalse())

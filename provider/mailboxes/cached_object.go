@@ -181,8 +181,8 @@ type cachedObject struct {
 	// requested is true if a reader needs the whole object although no config selects it.
 	requested atomic.Bool
 
-	// readmission is the number of readmissions when the object came; zero unless the cache drops foreign mailboxes.
-	readmission uint32
+	// relistNumber is the number of the last relist when the object came; zero unless the cache drops foreign mailboxes.
+	relistNumber uint32
 	// selectionUnknown is true if the object is cached whole because the mailbox's configs were unknown.
 	selectionUnknown bool
 	// The lock of the mailbox's usage guards the following. countedBytes is what the object counts for there; counted is false
@@ -190,7 +190,7 @@ type cachedObject struct {
 	countedBytes int64
 	counted      bool
 
-	// isPlaceholder is true for the entry that stands for all objects of an evicted mailbox.
+	// isPlaceholder is true for an entry without an object: of an excluded (evicted or foreign) mailbox, or an end-of-list marker.
 	isPlaceholder bool
 }
 
@@ -200,15 +200,15 @@ var (
 )
 
 // GetObjectMeta lets informers index the current object.
-func (i *cachedObject) GetObjectMeta() metav1.Object { return i.current.Load() }
+func (c *cachedObject) GetObjectMeta() metav1.Object { return c.current.Load() }
 
 // GetObjectKind implements [runtime.Object], so that an entry can stand in a list.
-func (i *cachedObject) GetObjectKind() schema.ObjectKind { return i.current.Load() }
+func (c *cachedObject) GetObjectKind() schema.ObjectKind { return c.current.Load() }
 
 // DeepCopyObject implements [runtime.Object].
-func (i *cachedObject) DeepCopyObject() runtime.Object {
-	copied := newCachedObject(i.current.Load().DeepCopy(), i.fullSize.Load())
-	copied.listNumber = i.listNumber
+func (c *cachedObject) DeepCopyObject() runtime.Object {
+	copied := newCachedObject(c.current.Load().DeepCopy(), c.fullSize.Load())
+	copied.listNumber = c.listNumber
 	return copied
 }
 
@@ -220,10 +220,10 @@ func newCachedObject(object *unstructured.Unstructured, size int64) *cachedObjec
 }
 
 // currentSize returns the size of the entry's current object.
-func (i *cachedObject) currentSize() int64 {
-	object := i.current.Load()
+func (c *cachedObject) currentSize() int64 {
+	object := c.current.Load()
 	if ProjectionOf(object) == FullObject {
-		return i.fullSize.Load()
+		return c.fullSize.Load()
 	}
 	return cachesize.SizeOf(object)
 }

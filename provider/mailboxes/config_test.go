@@ -89,7 +89,7 @@ func TestConfigsBeyondTheirLimits(t *testing.T) {
 	}
 	g.Expect(c.endpoint.owner.ConfigLimitError(here).IdentityOnly).To(BeEquivalentTo(2))
 	g.Expect(c.endpoint.owner.MailboxLimitError(here).Objects).To(BeZero(), "configs take no room from other objects")
-	found, _, _ := c.informer.GetIndexer().Get(newCachedObject(configNamed("4", 1), 0))
+	found, _, _ := c.shared.GetIndexer().Get(newCachedObject(configNamed("4", 1), 0))
 	identityOnly := toObject(found)
 	g.Expect(ProjectionOf(identityOnly)).To(Equal(IdentityOnly))
 	g.Expect(identityOnly.Object).NotTo(HaveKey("spec"))

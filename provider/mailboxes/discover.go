@@ -42,9 +42,8 @@ var ErrNotServed = errors.New("the virtual workspace of the mailbox export does 
 // ErrNoEndpoint means that no endpoint is known that could be asked.
 var ErrNoEndpoint = errors.New("no endpoint is known")
 
-// Discover returns what the virtual workspace serves of an API, which is named by its resource (with a subresource, as
-// in "widgets/status", if that is meant), by its kind, or by both. Without a version it is the preferred one of those
-// that have it. What is served depends on the export alone, so the first endpoint that answers speaks for all.
+// Discover returns the discovery entry of an API, by its resource (such as "widgets" or "widgets/status"), its kind, or both. Without a
+// version it is that of the preferred version that has the API. All endpoints serve the same APIs, so the first answer counts.
 // The error is [ErrNotServed] if there is no such API, and also [ErrNoEndpoint] while there is no endpoint that could tell.
 func (m *Mailboxes) Discover(ctx context.Context, group schema.GroupVersion, resource, kind string) (metav1.APIResource, error) {
 	var errs []error

@@ -186,14 +186,14 @@ func (e *endpoint) informer(resource schema.GroupVersionResource) (kcpcache.Scop
 	e.lock.RLock()
 	defer e.lock.RUnlock()
 	informer, ok := e.informers[resource]
-	if !ok || !informer.informer.HasSynced() {
+	if !ok || !informer.shared.HasSynced() {
 		return nil, false
 	}
-	return informer.informer, true
+	return informer.shared, true
 }
 
-// limitedInformers returns the informers whose objects count to one limit of the mailboxes: of configs, or of all others.
-func (e *endpoint) limitedInformers(configs bool) (all []*wildcardInformer) {
+// objectInformers returns the informers of configs, or of all other objects but bindings.
+func (e *endpoint) objectInformers(configs bool) (all []*wildcardInformer) {
 	e.lock.RLock()
 	defer e.lock.RUnlock()
 	for _, informer := range e.informers {
@@ -227,7 +227,7 @@ func (e *endpoint) mailboxes() (all []logicalcluster.Name) {
 	e.lock.RLock()
 	defer e.lock.RUnlock()
 	if informer, ok := e.informers[bindingsResource]; ok {
-		for _, name := range informer.informer.GetIndexer().ListIndexFuncValues(kcpcache.ClusterIndexName) {
+		for _, name := range informer.shared.GetIndexer().ListIndexFuncValues(kcpcache.ClusterIndexName) {
 			all = append(all, logicalcluster.Name(name))
 		}
 	}

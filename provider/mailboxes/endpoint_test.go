@@ -55,7 +55,7 @@ func TestHasSynced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			mailboxes := startMailboxes(t, configMaps)
-			mailboxes.Watch(secrets)
+			mailboxes.SetResources([]schema.GroupVersionResource{secrets})
 			urls := tt.others
 			if tt.served != nil {
 				urls = append(urls, newFakeShard(t, tt.served).url())
@@ -82,14 +82,14 @@ func TestHasSyncedWaitsForFillingCaches(t *testing.T) {
 	releaseConfigMaps := shard.hold(configMaps)
 	defer shard.hold(secrets)()
 	mailboxes := startMailboxes(t, configMaps)
-	mailboxes.Watch(secrets)
+	mailboxes.SetResources([]schema.GroupVersionResource{secrets})
 	mailboxes.setEndpoints([]string{shard.url()})
 	g.Eventually(func() int { return shard.watchers(bindingsResource) }).Should(Equal(1))
 	g.Expect(mailboxes.HasSynced()).To(BeFalse())
 	releaseConfigMaps()
 	g.Eventually(stateOf(mailboxes, configMaps, here, "a")).Should(Equal(Present))
 	g.Expect(mailboxes.HasSynced()).To(BeFalse())
-	mailboxes.Unwatch(secrets)
+	mailboxes.SetResources(nil)
 	g.Expect(mailboxes.HasSynced()).To(BeTrue())
 }
 
@@ -101,7 +101,7 @@ func TestServedLater(t *testing.T) {
 	subscriber := &recorder{}
 	mailboxes.Subscribe(secrets, here, subscriber)
 	mailboxes.setEndpoints([]string{shard.url()})
-	mailboxes.Watch(secrets)
+	mailboxes.SetResources([]schema.GroupVersionResource{secrets})
 	g.Eventually(mailboxes.HasSynced).Should(BeTrue())
 	g.Expect(stateOf(mailboxes, secrets, here, "a")()).To(Equal(Unknown))
 	_, _, _ = subscriber.received()

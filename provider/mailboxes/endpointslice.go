@@ -22,6 +22,7 @@ import (
 	"slices"
 
 	"github.com/kcp-dev/logicalcluster/v3"
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -29,6 +30,8 @@ import (
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 )
+
+var endpointSliceResource = apisv1alpha1.SchemeGroupVersion.WithResource("apiexportendpointslices")
 
 // runEndpointSliceInformer keeps one endpoint for each URL of the export's APIExportEndpointSlice, which kcp gives the name of
 // the export. The slice may be empty, and URLs come and go: kcp lists a shard only while a mailbox lives on it.
@@ -48,7 +51,7 @@ func (m *Mailboxes) runEndpointSliceInformer(ctx context.Context, client dynamic
 	go func() {
 		if cache.WaitForCacheSync(ctx.Done(), handlers.HasSynced) {
 			m.lock.Lock()
-			m.sliceSynced = true
+			m.endpointsKnown = true
 			m.lock.Unlock()
 		}
 	}()
@@ -60,7 +63,7 @@ func (m *Mailboxes) runEndpointSliceInformer(ctx context.Context, client dynamic
 func (m *Mailboxes) runOnlyEndpoint(ctx context.Context) error {
 	m.setEndpoints([]string{m.kcpConfig.Host()})
 	m.lock.Lock()
-	m.sliceSynced = true
+	m.endpointsKnown = true
 	m.lock.Unlock()
 	<-ctx.Done()
 	return nil

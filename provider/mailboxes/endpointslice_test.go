@@ -23,6 +23,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -59,7 +60,7 @@ func TestSetEndpoints(t *testing.T) {
 	const one, two, three = "https://127.0.0.1:1/one", "https://127.0.0.1:1/two", "https://127.0.0.1:1/three"
 	g := NewWithT(t)
 	mailboxes := startMailboxes(t, configMaps)
-	mailboxes.sliceSynced = false
+	mailboxes.endpointsKnown = false
 	urls := func() []string { return slices.Sorted(maps.Keys(mailboxes.endpoints)) }
 	g.Expect(mailboxes.HasSynced()).To(BeFalse())
 
@@ -68,8 +69,8 @@ func TestSetEndpoints(t *testing.T) {
 	g.Expect(slices.Collect(maps.Keys(mailboxes.endpoints[one].informers))).To(ConsistOf(bindingsResource, configMaps))
 	first, second := mailboxes.endpoints[one], mailboxes.endpoints[two]
 
-	mailboxes.Watch(secrets)
-	mailboxes.Watch(secrets)
+	mailboxes.SetResources([]schema.GroupVersionResource{secrets})
+	mailboxes.SetResources([]schema.GroupVersionResource{secrets})
 	mailboxes.setEndpoints([]string{two, three})
 	g.Expect(urls()).To(Equal([]string{three, two}))
 	g.Expect(mailboxes.endpoints[two]).To(BeIdenticalTo(second))
@@ -80,7 +81,7 @@ func TestSetEndpoints(t *testing.T) {
 	}
 
 	// With endpoints that have not answered yet nothing is in sync; without any there is nothing to wait for.
-	mailboxes.sliceSynced = true
+	mailboxes.endpointsKnown = true
 	g.Expect(mailboxes.HasSynced()).To(BeFalse())
 	mailboxes.setEndpoints(nil)
 	g.Expect(urls()).To(BeEmpty())

@@ -34,13 +34,8 @@ func (e *endpoint) eventHandler(resource schema.GroupVersionResource) cache.Reso
 		}
 	}
 	route := func(object *unstructured.Unstructured, event Event) {
-		event.Key = types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
-		for _, subscription := range e.owner.subscribers.get(subscriptionKey{resource, mailboxOf(object)}) {
-			subscription.OnEvent(event)
-		}
-		if observer := e.owner.observer.Load(); observer != nil {
-			observer.OnEvent(resource, mailboxOf(object), event)
-		}
+		event.Key = keyOf(object)
+		e.owner.publish(resource, mailboxOf(object), event)
 	}
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
@@ -63,6 +58,21 @@ func (e *endpoint) eventHandler(resource schema.GroupVersionResource) cache.Reso
 			route(object, Event{Old: object})
 		},
 	}
+}
+
+// publish calls the subscribers and the observer for an event of a mailbox.
+func (m *Mailboxes) publish(resource schema.GroupVersionResource, mailbox logicalcluster.Name, event Event) {
+	for _, subscription := range m.subscribers.get(subscriptionKey{resource, mailbox}) {
+		subscription.OnEvent(event)
+	}
+	if observer := m.observer.Load(); observer != nil {
+		observer.OnEvent(resource, mailbox, event)
+	}
+}
+
+// keyOf returns the namespace and the name of an object.
+func keyOf(object *unstructured.Unstructured) types.NamespacedName {
+	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
 // mailboxOf returns the mailbox of an object. [logicalcluster.From] would copy all annotations.
@@ -115,7 +125,7 @@ func (m *Mailboxes) releaseMailbox(mailbox logicalcluster.Name) {
 		}
 	}
 	if m.awaitingRelist.Load() > 0 {
-		for _, informer := range append(m.limitedInformers(true), m.limitedInformers(false)...) {
+		for _, informer := range append(m.objectInformers(true), m.objectInformers(false)...) {
 			informer.relistDone(mailbox, 0)
 		}
 	}

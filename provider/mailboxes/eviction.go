@@ -50,14 +50,14 @@ const (
 	readmitDivisor = 2
 )
 
-// evictedName is the name of a placeholder in the cache for all objects of an evicted mailbox: a transform must return an
-// object. No object can have the name.
-const evictedName = "(closed)"
+// placeholderName is the name of a placeholder in the cache for all objects of an excluded mailbox: a transform must return an object. No
+// object can have the name.
+const placeholderName = "(excluded)"
 
-// newPlaceholder returns the entry that stands for all objects of an evicted mailbox.
+// newPlaceholder returns the entry that stands for all objects of an evicted or foreign mailbox.
 func newPlaceholder(mailbox logicalcluster.Name) *cachedObject {
 	made := newCachedObject(&unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
-		"name": evictedName, "annotations": map[string]any{logicalcluster.AnnotationKey: mailbox.String()},
+		"name": placeholderName, "annotations": map[string]any{logicalcluster.AnnotationKey: mailbox.String()},
 	}}}, 0)
 	made.isPlaceholder = true
 	return made
@@ -85,62 +85,62 @@ type evictionState struct {
 }
 
 // nextAttempt returns when to count the mailbox's objects next.
-func (c *evictionState) nextAttempt() time.Time {
-	if c.failures == 0 {
-		return c.lastFailure
+func (e *evictionState) nextAttempt() time.Time {
+	if e.failures == 0 {
+		return e.lastFailure
 	}
-	return c.lastFailure.Add(min(readmitAfter<<min(c.failures-1, 20), maxReadmitDelay))
+	return e.lastFailure.Add(min(readmitAfter<<min(e.failures-1, 20), maxReadmitDelay))
 }
 
 // recordFailure notes that the mailbox has too many objects.
-func (c *evictionState) recordFailure(now time.Time) {
-	if now.Sub(c.lastFailure) > 2*maxReadmitDelay {
-		c.failures = 0
+func (e *evictionState) recordFailure(now time.Time) {
+	if now.Sub(e.lastFailure) > 2*maxReadmitDelay {
+		e.failures = 0
 	}
-	c.failures, c.lastFailure = c.failures+1, now
+	e.failures, e.lastFailure = e.failures+1, now
 }
 
 // markEvicted notes why the mailbox is evicted, and returns its least number of objects. It requires the lock.
-func (a *usage) markEvicted(pending int64, limits Limits, now time.Time) int64 {
+func (u *usage) markEvicted(pending int64, limits Limits, now time.Time) int64 {
 	// The pending objects of a list may be cached already.
-	a.eviction.objects, a.eviction.wantedBytes, a.eviction.allowedBytes = max(pending, a.objects), max(a.fullBytes, limits.Bytes), limits.Bytes
-	a.eviction.notified = false
-	a.eviction.recordFailure(now)
-	return a.eviction.objects
+	u.eviction.objects, u.eviction.wantedBytes, u.eviction.allowedBytes = max(pending, u.objects), max(u.fullBytes, limits.Bytes), limits.Bytes
+	u.eviction.notified = false
+	u.eviction.recordFailure(now)
+	return u.eviction.objects
 }
 
 // takeNotification returns true once after each eviction.
-func (a *usage) takeNotification() bool {
-	a.lock.Lock()
-	defer a.lock.Unlock()
-	before := a.eviction.notified
-	a.eviction.notified = true
+func (u *usage) takeNotification() bool {
+	u.lock.Lock()
+	defer u.lock.Unlock()
+	before := u.eviction.notified
+	u.eviction.notified = true
 	return !before
 }
 
 // recordFailedReadmission notes that the mailbox still has too many objects.
-func (a *usage) recordFailedReadmission(now time.Time) {
-	a.lock.Lock()
-	defer a.lock.Unlock()
-	a.eviction.recordFailure(now)
+func (u *usage) recordFailedReadmission(now time.Time) {
+	u.lock.Lock()
+	defer u.lock.Unlock()
+	u.eviction.recordFailure(now)
 }
 
 // retryIfLimitGrew makes the next attempt due if the limit of the evicted mailbox grew. It returns false otherwise.
-func (a *usage) retryIfLimitGrew(limits Limits) bool {
-	a.lock.Lock()
-	defer a.lock.Unlock()
-	if limits.Bytes > 0 && limits.Bytes <= a.eviction.allowedBytes {
+func (u *usage) retryIfLimitGrew(limits Limits) bool {
+	u.lock.Lock()
+	defer u.lock.Unlock()
+	if limits.Bytes > 0 && limits.Bytes <= u.eviction.allowedBytes {
 		return false
 	}
-	a.eviction = evictionState{objects: a.eviction.objects, wantedBytes: a.eviction.wantedBytes, allowedBytes: limits.Bytes, notified: a.eviction.notified}
+	u.eviction = evictionState{objects: u.eviction.objects, wantedBytes: u.eviction.wantedBytes, allowedBytes: limits.Bytes, notified: u.eviction.notified}
 	return true
 }
 
 // nextReadmission returns when to count the objects of the evicted mailbox next.
-func (a *usage) nextReadmission() time.Time {
-	a.lock.Lock()
-	defer a.lock.Unlock()
-	return a.eviction.nextAttempt()
+func (u *usage) nextReadmission() time.Time {
+	u.lock.Lock()
+	defer u.lock.Unlock()
+	return u.eviction.nextAttempt()
 }
 
 // isEvicted reports whether the configs of a mailbox, or its other objects, are evicted.
@@ -166,14 +166,14 @@ func (m *Mailboxes) evict(mailbox logicalcluster.Name, configs bool, objects int
 
 // readmit ends an eviction, and lists the resources again. Until a list is complete, its objects are Unknown.
 func (m *Mailboxes) readmit(mailbox logicalcluster.Name, configs bool) {
-	all, readmission := m.limitedInformers(configs), m.readmissions.Add(1)
+	all, relistNumber := m.objectInformers(configs), m.relistCount.Add(1)
 	for _, informer := range all {
-		informer.awaitRelist(mailbox, readmission)
+		informer.awaitRelist(mailbox, relistNumber)
 	}
 	if !m.usageOf(mailbox, configs).evicted.Swap(false) {
 		// The mailbox is gone or was readmitted meanwhile.
 		for _, informer := range all {
-			informer.relistDone(mailbox, readmission)
+			informer.relistDone(mailbox, relistNumber)
 		}
 		return
 	}
@@ -187,12 +187,12 @@ func (m *Mailboxes) readmit(mailbox logicalcluster.Name, configs bool) {
 	m.notifyMailboxReset(mailbox)
 }
 
-// limitedInformers returns the informers of configs, or of all other objects, at all endpoints.
-func (m *Mailboxes) limitedInformers(configs bool) (all []*wildcardInformer) {
+// objectInformers returns the informers of configs, or of all other objects but bindings, at all endpoints.
+func (m *Mailboxes) objectInformers(configs bool) (all []*wildcardInformer) {
 	m.lock.RLock()
 	defer m.lock.RUnlock()
 	for _, endpoint := range m.endpoints {
-		all = append(all, endpoint.limitedInformers(configs)...)
+		all = append(all, endpoint.objectInformers(configs)...)
 	}
 	return all
 }
@@ -224,7 +224,8 @@ func (m *Mailboxes) runEvictions(ctx context.Context) {
 			return
 		case <-m.clock.After(evictionInterval):
 		}
-		if m.relistReadmitted() || m.evictedCount.Load() > 0 {
+		// A list may still be awaited: a forced relist between a list and its watch would wait for the end of that watch.
+		if requestRelists(append(m.objectInformers(true), m.objectInformers(false)...)) || m.evictedCount.Load() > 0 {
 			m.evictionSignal.notify()
 		}
 	}
@@ -242,8 +243,8 @@ func (m *Mailboxes) listEvicted() (all []evictionKey) {
 // dropFromCaches removes the entries of an evicted mailbox from the caches. Entries that are still in the queues of the informers
 // are removed the next time.
 func (m *Mailboxes) dropFromCaches(evicted evictionKey) {
-	for _, informer := range m.limitedInformers(evicted.configs) {
-		indexer := informer.informer.GetIndexer()
+	for _, informer := range m.objectInformers(evicted.configs) {
+		indexer := informer.shared.GetIndexer()
 		entries, _ := indexer.ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(evicted.mailbox))
 		for _, entry := range entries {
 			if one, ok := entry.(*cachedObject); ok && !one.isPlaceholder && indexer.Delete(one) == nil {
@@ -270,7 +271,7 @@ func (m *Mailboxes) readmitNext(ctx context.Context, all []evictionKey) {
 		m.releaseMailbox(next.mailbox)
 		return
 	}
-	fits, err := m.fitsLimits(ctx, *next)
+	fits, err := m.fitsForReadmission(ctx, *next)
 	switch {
 	case err != nil:
 		m.log.Info("cannot count the objects of an evicted mailbox, trying again", "mailbox", next.mailbox, "error", err.Error())
@@ -282,8 +283,9 @@ func (m *Mailboxes) readmitNext(ctx context.Context, all []evictionKey) {
 	}
 }
 
-// fitsLimits lists the objects of an evicted mailbox until they exceed its limit, and reports whether all fit.
-func (m *Mailboxes) fitsLimits(ctx context.Context, evicted evictionKey) (bool, error) {
+// fitsForReadmission reports whether the identities of the mailbox's objects take at most 1/readmitDivisor of its limit. It lists until they
+// exceed that.
+func (m *Mailboxes) fitsForReadmission(ctx context.Context, evicted evictionKey) (bool, error) {
 	endpoint := m.endpointFor(evicted.mailbox)
 	if endpoint == nil {
 		return false, errors.New("no endpoint, or more than one, shows the mailbox")
@@ -294,7 +296,7 @@ func (m *Mailboxes) fitsLimits(ctx context.Context, evicted evictionKey) (bool, 
 	if room == 0 {
 		return true, nil
 	}
-	for _, informer := range endpoint.limitedInformers(evicted.configs) {
+	for _, informer := range endpoint.objectInformers(evicted.configs) {
 		client := endpoint.clientFor(evicted.mailbox).Resource(informer.resource)
 		for page, err := range transport.Pages(ctx, metav1.ListOptions{Limit: wildcardPageSize}, client.List) {
 			if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {

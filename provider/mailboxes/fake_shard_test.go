@@ -301,7 +301,7 @@ func startMailboxes(t *testing.T, always ...schema.GroupVersionResource) *Mailbo
 	defer server.Close()
 	access := connections.KCP(t, suite.Kubeconfig(t, "https://127.0.0.1:1", suite.CertificateOf(server), "x"))
 	mailboxes := newMailboxes(always...)
-	mailboxes.kcpConfig, mailboxes.ctx, mailboxes.sliceSynced = access, t.Context(), true
+	mailboxes.kcpConfig, mailboxes.ctx, mailboxes.endpointsKnown = access, t.Context(), true
 	t.Cleanup(mailboxes.stopEndpoints)
 	return mailboxes
 }

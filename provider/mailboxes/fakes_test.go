@@ -153,7 +153,7 @@ func addEndpoint(t testing.TB, mailboxes *Mailboxes, url string, caches map[sche
 	t.Helper()
 	added := &endpoint{owner: mailboxes, url: url, log: mailboxes.log, clients: noClients(), schemas: newSchemaTracker(), informers: map[schema.GroupVersionResource]*wildcardInformer{}}
 	for resource, held := range caches {
-		added.informers[resource] = &wildcardInformer{endpoint: added, resource: resource, informer: filled(t, held), log: added.log, cancel: func() {}}
+		added.informers[resource] = &wildcardInformer{endpoint: added, resource: resource, shared: filled(t, held), log: added.log, cancel: func() {}}
 	}
 	mailboxes.lock.Lock()
 	defer mailboxes.lock.Unlock()

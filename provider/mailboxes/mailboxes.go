@@ -26,7 +26,6 @@ import (
 	"github.com/go-logr/logr"
 	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
 	"github.com/kcp-dev/logicalcluster/v3"
-	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -81,10 +80,10 @@ type Mailboxes struct {
 	// evictedCount is the number of evicted usages; evictionSignal wakes runEvictions.
 	evictedCount   atomic.Int64
 	evictionSignal signal
-	// awaitingRelist is the number of pairs of a readmitted mailbox and a resource that was not listed since. readmissions is
-	// the number of readmissions.
+	// awaitingRelist is the number of pairs of a readmitted or gained mailbox and a resource that was not listed since. relistCount is
+	// the number of the last such list.
 	awaitingRelist atomic.Int64
-	readmissions   atomic.Uint64
+	relistCount    atomic.Uint64
 	reviewQueue    workqueue.TypedRateLimitingInterface[logicalcluster.Name]
 
 	needs needs
@@ -96,11 +95,11 @@ type Mailboxes struct {
 	observer  atomic.Pointer[observer]
 	bindLater bool
 
-	lock        sync.RWMutex
-	ctx         context.Context // set by Start; the owner of all endpoints
-	resources   []schema.GroupVersionResource
-	endpoints   map[string]*endpoint
-	sliceSynced bool
+	lock           sync.RWMutex
+	ctx            context.Context // set by Start; the owner of all endpoints
+	resources      []schema.GroupVersionResource
+	endpoints      map[string]*endpoint
+	endpointsKnown bool
 }
 
 // Options configure the mailboxes of an export.
@@ -197,7 +196,7 @@ func (m *Mailboxes) Start(ctx context.Context) error {
 func (m *Mailboxes) HasSynced() bool {
 	m.lock.RLock()
 	defer m.lock.RUnlock()
-	if !m.sliceSynced {
+	if !m.endpointsKnown {
 		return false
 	}
 	usable := len(m.endpoints) == 0
@@ -283,5 +282,3 @@ func (m *Mailboxes) endpointFor(mailbox logicalcluster.Name) (located *endpoint)
 	}
 	return located
 }
-
-var endpointSliceResource = apisv1alpha1.SchemeGroupVersion.WithResource("apiexportendpointslices")

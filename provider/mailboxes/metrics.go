@@ -44,9 +44,9 @@ var (
 	limitedMailboxes = prometheus.NewDesc("synchub_mailboxes_limited",
 		"Mailboxes of which some objects are not cached because of a limit.", nil, nil)
 	absencePending = prometheus.NewDesc("synchub_absence_pending_objects",
-		"Objects that mailboxes lack, and whose copies stay until their absence is proven.", nil, nil)
+		"Objects that mailboxes lack, and whose copies stay until their absence is verified.", nil, nil)
 	absenceOldest = prometheus.NewDesc("synchub_absence_oldest_pending_seconds",
-		"For how long the first of these waits for the proof; 0 if none does.", nil, nil)
+		"Age of the oldest pending absence verification, in seconds; 0 if none is pending.", nil, nil)
 	evictedMailboxes = prometheus.NewDesc("synchub_mailboxes_evicted",
 		"Mailboxes of which nothing is cached because they have too many objects.", nil, nil)
 )
@@ -102,7 +102,7 @@ func collectTotals(started []*Mailboxes, metrics chan<- prometheus.Metric) {
 	}
 }
 
-// collectAbsences collects how many absences are not proven, and for how long.
+// collectAbsences collects the number of pending absence verifications, and the age of the oldest.
 func collectAbsences(started []*Mailboxes, metrics chan<- prometheus.Metric) {
 	if len(started) == 0 {
 		return

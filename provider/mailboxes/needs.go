@@ -123,8 +123,9 @@ func (n *needs) set(state needState, mailboxes ...logicalcluster.Name) {
 	}
 }
 
-// ifForeign calls a function if the mailbox is foreign, and it stays so meanwhile.
-func (n *needs) ifForeign(mailbox logicalcluster.Name, call func()) bool {
+// callIfForeign calls the function if the mailbox is foreign, and keeps the state from changing during the call. It returns whether the
+// mailbox is foreign.
+func (n *needs) callIfForeign(mailbox logicalcluster.Name, call func()) bool {
 	n.lock.RLock()
 	defer n.lock.RUnlock()
 	if n.states[mailbox] != foreign {
@@ -143,9 +144,9 @@ func (n *needs) takeChanged() (lost, gained []logicalcluster.Name) {
 	return lost, gained
 }
 
-// compare asks again about mailboxes, or about all that are known if there are none, and returns those with another answer. It
+// changedAnswers asks again about mailboxes, or about all that are known if there are none, and returns those with another answer. It
 // requires decideLock.
-func (n *needs) compare(mailboxes []logicalcluster.Name) (lost, gained []logicalcluster.Name) {
+func (n *needs) changedAnswers(mailboxes []logicalcluster.Name) (lost, gained []logicalcluster.Name) {
 	n.lock.RLock()
 	states := make(map[logicalcluster.Name]needState, len(n.states))
 	for mailbox, state := range n.states {
@@ -174,7 +175,7 @@ func (m *Mailboxes) RecheckNeeds(mailboxes ...logicalcluster.Name) {
 		return
 	}
 	m.needs.decideLock.Lock()
-	lost, gained := m.needs.compare(mailboxes)
+	lost, gained := m.needs.changedAnswers(mailboxes)
 	m.lose(lost)
 	m.gain(gained)
 	m.needs.lock.Lock()
@@ -208,7 +209,7 @@ func (m *Mailboxes) gain(gained []logicalcluster.Name) {
 	if len(gained) == 0 {
 		return
 	}
-	readmission := m.readmissions.Add(1)
+	relistNumber := m.relistCount.Add(1)
 	// An informer that starts from now on drops nothing of them.
 	m.needs.set(gaining, gained...)
 	informers := m.droppingInformers()
@@ -216,7 +217,7 @@ func (m *Mailboxes) gain(gained []logicalcluster.Name) {
 		located := m.endpointFor(mailbox)
 		for _, informer := range informers {
 			if located == nil || informer.endpoint == located {
-				informer.awaitRelist(mailbox, readmission)
+				informer.awaitRelist(mailbox, relistNumber)
 			}
 		}
 	}
@@ -281,7 +282,7 @@ func (m *Mailboxes) runNeeds(ctx context.Context) {
 		for _, mailbox := range gained {
 			m.notifyMailboxReset(mailbox)
 		}
-		if !m.listGained() {
+		if !requestRelists(m.droppingInformers()) {
 			continue
 		}
 		select {
@@ -299,7 +300,7 @@ func (m *Mailboxes) runNeeds(ctx context.Context) {
 // by their handlers.
 func (m *Mailboxes) dropForeign(mailbox logicalcluster.Name) {
 	for _, informer := range m.droppingInformers() {
-		entries, _ := informer.informer.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
+		entries, _ := informer.shared.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
 		for _, entry := range entries {
 			informer.dropIfForeign(entry)
 		}
@@ -313,7 +314,7 @@ func (w *wildcardInformer) dropIfForeign(entry any) bool {
 		return false
 	}
 	object := toObject(entry)
-	if !w.endpoint.owner.needs.ifForeign(mailboxOf(object), func() { _ = w.informer.GetIndexer().Delete(entry) }) {
+	if !w.endpoint.owner.needs.callIfForeign(mailboxOf(object), func() { _ = w.shared.GetIndexer().Delete(entry) }) {
 		return false
 	}
 	if !isPlaceholder(entry) {
@@ -322,23 +323,11 @@ func (w *wildcardInformer) dropIfForeign(entry any) bool {
 	return true
 }
 
-// listGained makes the informers list the objects that gained mailboxes wait for, and reports whether some wait.
-func (m *Mailboxes) listGained() (isWaiting bool) {
-	for _, informer := range m.droppingInformers() {
-		if informer.countAwaitingRelist() > 0 {
-			isWaiting = true
-			informer.gained.notify()
-		}
-	}
-	return isWaiting
-}
-
 const (
-	// fewMailboxes are always listed one by one, and so are at most one in individualShare of all: more would be more requests than
-	// the pages of a list of all mailboxes.
-	fewMailboxes    = 4
-	individualShare = 8
+	// Up to fewMailboxes, or one in individualDivisor of all, are listed one by one. For more, one list of all mailboxes needs fewer requests.
+	fewMailboxes      = 4
+	individualDivisor = 8
 )
 
 // listsOneByOne reports whether so many mailboxes of all are listed one by one.
-func listsOneByOne(waiting, all int) bool { return waiting <= max(fewMailboxes, all/individualShare) }
+func listsOneByOne(waiting, all int) bool { return waiting <= max(fewMailboxes, all/individualDivisor) }

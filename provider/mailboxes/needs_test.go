@@ -98,7 +98,7 @@ func startNeeding(t *testing.T, answers *answers, policy CachePolicy, shard *fak
 func heldOf(mailboxes *Mailboxes, mailbox logicalcluster.Name) func() []string {
 	return func() (all []string) {
 		for _, informer := range mailboxes.droppingInformers() {
-			entries, _ := informer.informer.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
+			entries, _ := informer.shared.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
 			for _, entry := range entries {
 				all = append(all, toObject(entry).GetName()+" "+toObject(entry).GetResourceVersion())
 			}
@@ -133,8 +133,8 @@ func TestForeignMailboxes(t *testing.T) {
 	g.Expect(stateOf(mailboxes, configMaps, there, "a")()).To(Equal(Unknown))
 	_, known := mailboxes.List(configMaps, there)
 	g.Expect(known).To(BeFalse())
-	g.Expect(absenceCache{mailboxes}.IsEvicted(there)).To(BeTrue(), "no absence is verified")
-	g.Expect(absenceCache{mailboxes}.IsEvicted(here)).To(BeFalse())
+	g.Expect(absenceCache{mailboxes}.IsIncomplete(there)).To(BeTrue(), "no absence is verified")
+	g.Expect(absenceCache{mailboxes}.IsIncomplete(here)).To(BeFalse())
 	g.Expect(mailboxes.BindingState(there)).To(Equal(BindingPresent), "bindings are cached of all")
 
 	g.Eventually(func() int { return shard.watchers(configMaps) }).Should(Equal(1))
@@ -272,7 +272,7 @@ func TestAllMailboxesAreGained(t *testing.T) {
 	shard := newFakeShard(t, caches{bindingsResource: bindings(all...), configMaps: served, secrets: served})
 	answers := needing(all[0])
 	mailboxes := startNeeding(t, answers, nil, shard)
-	mailboxes.Watch(secrets)
+	mailboxes.SetResources([]schema.GroupVersionResource{secrets})
 	g.Eventually(func() int { return shard.watchers(configMaps) + shard.watchers(secrets) }).Should(Equal(2))
 	shard.takeListed()
 	release := shard.hold(configMaps)
@@ -334,11 +334,11 @@ func TestOlderEntries(t *testing.T) {
 	c.update(t, configMapOf("kept", 10, selectedLabel))
 	marker := c.endOfListMarkers()[0]
 	g.Expect(c.ignores(marker)).To(BeFalse())
-	g.Expect(c.informer.GetIndexer().Add(marker)).To(Succeed())
+	g.Expect(c.shared.GetIndexer().Add(marker)).To(Succeed())
 	c.handler.OnAdd(marker, false)
 	g.Expect(heldOf(owner, here)()).To(ConsistOf(HavePrefix("kept")))
 	g.Expect(c.cached.Objects()).To(BeEquivalentTo(1))
-	g.Expect(c.older).To(BeEmpty())
+	g.Expect(c.outdated).To(BeEmpty())
 	g.Expect(owner.awaitingRelist.Load()).To(BeZero())
 	for _, event := range c.events {
 		g.Expect(event.New).NotTo(BeNil(), "no deletion is reported")
@@ -354,14 +354,14 @@ func TestEntriesThatComeLate(t *testing.T) {
 	owner.needs.decide, c.dropsForeign = answers.needs, true
 	first, _ := c.transform(configMapOf("a", 10, selectedLabel))
 	second, _ := c.transform(configMapOf("a", 20, selectedLabel))
-	g.Expect(c.informer.GetIndexer().Add(first)).To(Succeed())
+	g.Expect(c.shared.GetIndexer().Add(first)).To(Succeed())
 	c.handler.OnAdd(first, false)
 	c.events = nil
 	answers.set(false, here)
 	owner.RecheckNeeds(here)
-	g.Expect(c.informer.GetIndexer().Update(second)).To(Succeed())
+	g.Expect(c.shared.GetIndexer().Update(second)).To(Succeed())
 	c.handler.OnUpdate(first, second)
-	g.Expect(c.informer.GetIndexer().List()).To(BeEmpty())
+	g.Expect(c.shared.GetIndexer().List()).To(BeEmpty())
 	c.handler.OnDelete(second)
 	g.Expect(c.events).To(BeEmpty())
 	g.Expect(c.cached.Objects()).To(BeZero())

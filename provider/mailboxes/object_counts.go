@@ -51,8 +51,8 @@ func (c *objectCounts) add(others objectCounts, sign int64) {
 	c.savedBytes += sign * others.savedBytes
 }
 
-// cached returns the number and size of the objects of which more than the identity is cached. Nil counts nothing.
-func (c *objectCounts) cached() (objects, bytes int64) {
+// admitted returns the number and size of the objects of which more than the identity is cached. Nil counts nothing.
+func (c *objectCounts) admitted() (objects, bytes int64) {
 	if c == nil {
 		return 0, 0
 	}

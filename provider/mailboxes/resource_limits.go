@@ -49,8 +49,8 @@ func (m *Mailboxes) ResourceLimitErrors(mailbox logicalcluster.Name) (all []*Lim
 		return nil
 	}
 	usage := m.usage(mailbox)
-	for resource, own := range *limits {
-		if found := usage.resourceLimitError(resource, own); found.IdentityOnly > 0 {
+	for resource, resourceLimits := range *limits {
+		if found := usage.resourceLimitError(resource, resourceLimits); found.IdentityOnly > 0 {
 			all = append(all, found)
 		}
 	}

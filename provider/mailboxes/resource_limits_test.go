@@ -130,7 +130,7 @@ func TestTheLimitThatCountsIsNamed(t *testing.T) {
 	}
 	refusals := func() (all []exceededLimit) {
 		for number := range 4 {
-			found, _, _ := s.informer.GetIndexer().Get(newCachedObject(objectNamed(secrets, fmt.Sprint(number), 1), 0))
+			found, _, _ := s.shared.GetIndexer().Get(newCachedObject(objectNamed(secrets, fmt.Sprint(number), 1), 0))
 			all = append(all, exceededLimitOf(toObject(found)))
 		}
 		return all
@@ -159,7 +159,7 @@ func TestAListOfAResourceIsBounded(t *testing.T) {
 		g.Expect(exceededLimitOf(toObject(listed))).To(Equal([]exceededLimit{withinLimits, resourceLimit}[min(number/3, 1)]))
 	}
 	for _, listed := range made {
-		g.Expect(s.informer.GetIndexer().Add(listed)).To(Succeed())
+		g.Expect(s.shared.GetIndexer().Add(listed)).To(Succeed())
 		s.handler.OnAdd(listed, true)
 	}
 	c.endpoint.onCacheFilled(secrets)

@@ -24,8 +24,9 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
-// SetResources sets the watched resources, besides those that are always watched. New resources are watched as by
-// [Mailboxes.Watch], and all others unwatched as by [Mailboxes.Unwatch].
+// SetResources sets the watched resources, besides those that are always watched. The export may serve a new one only later. Objects of a
+// resource that is not watched any more become Unknown, and its absence candidates are dropped. Subscribers stay, and are reset if the resource
+// is watched again. SetResources waits for handlers, so a subscriber must not call it.
 func (m *Mailboxes) SetResources(all []schema.GroupVersionResource) {
 	m.lock.Lock()
 	for _, resource := range all {
@@ -41,24 +42,7 @@ func (m *Mailboxes) SetResources(all []schema.GroupVersionResource) {
 	stopWildcardInformers(ended)
 }
 
-// Watch watches a resource that the export serves now or will serve soon. A second call does nothing.
-func (m *Mailboxes) Watch(resource schema.GroupVersionResource) {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	m.watchLocked(resource)
-}
-
-// Unwatch ends the watch of a resource that the export does not serve any more, unless the resource is always watched. Its objects
-// become Unknown, and its absence candidates are dropped. Subscribers stay, and are reset if the resource is watched again.
-// Unwatch waits for handlers, so a subscriber must not call it.
-func (m *Mailboxes) Unwatch(resource schema.GroupVersionResource) {
-	m.lock.Lock()
-	ended := m.unwatchLocked(resource)
-	m.lock.Unlock()
-	stopWildcardInformers(ended)
-}
-
-// watchLocked watches a resource. It requires the lock.
+// watchLocked watches a resource, unless it is watched already. It requires the lock.
 func (m *Mailboxes) watchLocked(resource schema.GroupVersionResource) {
 	if slices.Contains(m.resources, resource) {
 		return

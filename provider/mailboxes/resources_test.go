@@ -59,7 +59,7 @@ func goroutinesWhenWatching(g Gomega, watches int) int {
 	return watchRoutines()
 }
 
-func TestUnwatch(t *testing.T) {
+func TestAResourceIsNoLongerWatched(t *testing.T) {
 	g := NewWithT(t)
 	shard := newFakeShard(t, caches{bindingsResource: bindings(here), configMaps: {object(here, "a")}, secrets: {object(here, "b")}})
 	mailboxes := startMailboxes(t, configMaps)
@@ -80,7 +80,7 @@ func TestUnwatch(t *testing.T) {
 	before := goroutinesWhenWatching(g, 2)
 
 	for range 3 {
-		mailboxes.Watch(secrets)
+		mailboxes.SetResources([]schema.GroupVersionResource{secrets})
 		g.Eventually(isReset).Should(BeTrue(), "what is there must be looked at")
 		g.Expect(known(secrets)()).To(BeTrue())
 		g.Eventually(func() int { return shard.watchers(secrets) }).Should(Equal(1))
@@ -92,8 +92,8 @@ func TestUnwatch(t *testing.T) {
 		}).Should(Equal(Present))
 		remembered := weak.Make(mailboxes.endpoints[shard.url()].informers[secrets])
 
-		mailboxes.Unwatch(secrets)
-		mailboxes.Unwatch(secrets)
+		mailboxes.SetResources(nil)
+		mailboxes.SetResources(nil)
 		g.Expect(known(secrets)()).To(BeFalse())
 		_, state := mailboxes.Get(secrets, here, key("b"))
 		g.Expect(state).To(Equal(Unknown))
@@ -107,23 +107,23 @@ func TestUnwatch(t *testing.T) {
 		subscriber.received()
 	}
 
+	mailboxes.SetResources(nil)
 	for _, resource := range []schema.GroupVersionResource{configMaps, bindingsResource} {
-		mailboxes.Unwatch(resource)
 		g.Expect(known(resource)()).To(BeTrue(), "%s is always watched", resource.Resource)
 	}
 }
 
 // The candidates of a resource are forgotten with its watch, and none is verified until it is watched again.
-func TestUnwatchDropsCandidates(t *testing.T) {
+func TestCandidatesOfAResourceThatIsNoLongerWatched(t *testing.T) {
 	g := NewWithT(t)
 	mailboxes := newMailboxes(configMaps)
 	calls := recordAbsenceCalls(mailboxes)
-	mailboxes.Watch(secrets)
+	mailboxes.SetResources([]schema.GroupVersionResource{secrets})
 	mailboxes.VerifyAbsence(here, missingObject(secrets, "a"))
-	mailboxes.Unwatch(secrets)
+	mailboxes.SetResources(nil)
 	mailboxes.VerifyAbsence(here, missingObject(secrets, "b"))
 	mailboxes.VerifyAbsence(here, missingObject(configMaps, "c"))
-	mailboxes.Watch(secrets)
+	mailboxes.SetResources([]schema.GroupVersionResource{secrets})
 	mailboxes.VerifyAbsence(here, missingObject(secrets, "d"))
 	g.Expect(calls.take()).To(Equal([]string{"verify here secrets a", "forget secrets", "verify here configmaps c", "verify here secrets d"}))
 }

@@ -53,8 +53,8 @@ const (
 	pageObjects = 500
 )
 
-// ErrNotFetched means that an object is being fetched. Its subscribers get an event when it is cached.
-var ErrNotFetched = errors.New("the object is being fetched from the mailbox")
+// errFetching means that an object is being fetched. Its subscribers get an event when it is cached.
+var errFetching = errors.New("the object is being fetched from the mailbox")
 
 // newReviewQueue returns the queue of mailboxes to review.
 func newReviewQueue(clock clock.WithTicker) workqueue.TypedRateLimitingInterface[logicalcluster.Name] {
@@ -212,8 +212,8 @@ func (m *Mailboxes) applyAdmission(ctx context.Context, mailbox logicalcluster.N
 
 // listEntries returns the entries of a mailbox's configs, or of its other objects; known is false while its configs are unknown.
 func (m *Mailboxes) listEntries(endpoint *endpoint, mailbox logicalcluster.Name, configs bool) (all []cacheEntry, known bool) {
-	for _, informer := range endpoint.limitedInformers(configs) {
-		found, err := informer.informer.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
+	for _, informer := range endpoint.objectInformers(configs) {
+		found, err := informer.shared.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
 		if err != nil {
 			continue
 		}
@@ -235,8 +235,8 @@ func (m *Mailboxes) listEntries(endpoint *endpoint, mailbox logicalcluster.Name,
 	return all, true
 }
 
-func admissionCandidates(all []cacheEntry) []candidate {
-	candidates := make([]candidate, len(all))
+func admissionCandidates(all []cacheEntry) []admissionCandidate {
+	candidates := make([]admissionCandidate, len(all))
 	for i, held := range all {
 		size := held.fullSize.Load()
 		if !held.selected {
@@ -245,7 +245,7 @@ func admissionCandidates(all []cacheEntry) []candidate {
 				size = cachesize.SizeOf(toMetadataOnly(held.object))
 			}
 		}
-		candidates[i] = candidate{
+		candidates[i] = admissionCandidate{
 			resource: held.source.resource, created: held.object.GetCreationTimestamp().Time, tieBreaker: held.source.tieBreaker(held.object),
 			bytes: size, identityBytes: held.identitySize(),
 		}
@@ -282,16 +282,9 @@ func (m *Mailboxes) replaceCached(mailbox logicalcluster.Name, held cacheEntry, 
 		// No reader needs the removed fields.
 		return
 	}
-	event := Event{
-		Key: types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()},
-		Old: held.object, New: object, ProjectionOnly: held.object.GetResourceVersion() == object.GetResourceVersion(),
-	}
-	for _, subscription := range m.subscribers.get(subscriptionKey{held.source.resource, mailbox}) {
-		subscription.OnEvent(event)
-	}
-	if observer := m.observer.Load(); observer != nil {
-		observer.OnEvent(held.source.resource, mailbox, event)
-	}
+	m.publish(held.source.resource, mailbox, Event{
+		Key: keyOf(object), Old: held.object, New: object, ProjectionOnly: held.object.GetResourceVersion() == object.GetResourceVersion(),
+	})
 }
 
 // fetch gets objects of one resource that are needed whole: few one by one, many by a list.

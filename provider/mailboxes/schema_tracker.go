@@ -41,32 +41,32 @@ func newSchemaTracker() *schemaTracker {
 
 // update notes a change of a binding; before is nil if it is new, and after if it is deleted. It returns the resources for which
 // all bindings now have another schema than all had before.
-func (b *schemaTracker) update(before, after *unstructured.Unstructured) (changed []schema.GroupResource) {
-	b.lock.Lock()
-	defer b.lock.Unlock()
+func (t *schemaTracker) update(before, after *unstructured.Unstructured) (changed []schema.GroupResource) {
+	t.lock.Lock()
+	defer t.lock.Unlock()
 	touched := map[schema.GroupResource]bool{}
 	for resource, uid := range schemasOf(before) {
 		touched[resource] = true
-		if b.counts[resource][uid]--; b.counts[resource][uid] <= 0 {
-			delete(b.counts[resource], uid)
+		if t.counts[resource][uid]--; t.counts[resource][uid] <= 0 {
+			delete(t.counts[resource], uid)
 		}
 	}
 	for resource, uid := range schemasOf(after) {
 		touched[resource] = true
-		if b.counts[resource] == nil {
-			b.counts[resource] = map[string]int{}
+		if t.counts[resource] == nil {
+			t.counts[resource] = map[string]int{}
 		}
-		b.counts[resource][uid]++
+		t.counts[resource][uid]++
 	}
 	for resource := range touched {
-		if len(b.counts[resource]) != 1 {
+		if len(t.counts[resource]) != 1 {
 			continue
 		}
-		for uid := range b.counts[resource] {
-			if former := b.agreedSchemas[resource]; former != "" && former != uid {
+		for uid := range t.counts[resource] {
+			if former := t.agreedSchemas[resource]; former != "" && former != uid {
 				changed = append(changed, resource)
 			}
-			b.agreedSchemas[resource] = uid
+			t.agreedSchemas[resource] = uid
 		}
 	}
 	return changed

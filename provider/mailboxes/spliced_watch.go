@@ -49,12 +49,12 @@ type splicedWatch struct {
 	awaitsInitial bool
 	// changed holds, for each mailbox that is being listed, the objects that events have named since, up to maxChanged of them.
 	changed map[logicalcluster.Name]map[types.NamespacedName]struct{}
-	// completed holds the readmission of each mailbox whose list was spliced in.
+	// completed holds the relist number of each mailbox whose list was spliced in.
 	completed map[logicalcluster.Name]uint64
 }
 
-// maxChanged is how many objects of a mailbox may change while it is being listed. Their names are held until the list is complete; with more,
-// that would be as much as the mailbox's users like, so its list is void.
+// maxChanged bounds the names held for a mailbox while it is listed, because users decide how many objects change. With more, the hub discards
+// the list and lists again.
 const maxChanged = 10_000
 
 // These end a list that is void: it can be spliced only into the watch that there was when it began, and the names of objects that have changed
@@ -116,7 +116,7 @@ func (s *splicedWatch) observe(event watch.Event) {
 	}
 	mailbox := mailboxOf(object)
 	if changed, isListed := s.changed[mailbox]; isListed {
-		changed[types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}] = struct{}{}
+		changed[keyOf(object)] = struct{}{}
 		if len(changed) > maxChanged {
 			delete(s.changed, mailbox)
 		}
@@ -136,12 +136,12 @@ func (s *splicedWatch) send(event watch.Event) bool {
 	}
 }
 
-// begin is called before the objects of a readmitted mailbox are listed. It returns false if nothing can be spliced in now, or all is
+// begin is called before the objects of a mailbox are listed. It returns false if nothing can be spliced in now, or all is
 // already.
-func (s *splicedWatch) begin(mailbox logicalcluster.Name, readmission uint64) bool {
+func (s *splicedWatch) begin(mailbox logicalcluster.Name, relistNumber uint64) bool {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	if s.ended || s.version == "" || s.completed[mailbox] == readmission {
+	if s.ended || s.version == "" || s.completed[mailbox] == relistNumber {
 		return false
 	}
 	s.changed[mailbox] = map[types.NamespacedName]struct{}{}
@@ -153,7 +153,7 @@ func (s *splicedWatch) splice(listed *unstructured.Unstructured) bool {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	changed, isListed := s.changed[mailboxOf(listed)]
-	_, hasChanged := changed[types.NamespacedName{Namespace: listed.GetNamespace(), Name: listed.GetName()}]
+	_, hasChanged := changed[keyOf(listed)]
 	if !isListed || hasChanged {
 		return !s.ended
 	}
@@ -161,16 +161,16 @@ func (s *splicedWatch) splice(listed *unstructured.Unstructured) bool {
 }
 
 // complete is called when all objects of a mailbox were spliced in, and sends the marker. It returns errWatchEnded, or errManyChanges.
-func (s *splicedWatch) complete(mailbox logicalcluster.Name, readmission uint64) error {
+func (s *splicedWatch) complete(mailbox logicalcluster.Name, relistNumber uint64) error {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if _, isListed := s.changed[mailbox]; !isListed {
 		return fmt.Errorf("%w of mailbox %s", errManyChanges, mailbox)
 	}
-	if !s.send(watch.Event{Type: watch.Added, Object: s.atVersion(newEndOfList(mailbox, readmission).current.Load())}) {
+	if !s.send(watch.Event{Type: watch.Added, Object: s.atVersion(newEndOfList(mailbox, relistNumber).current.Load())}) {
 		return errWatchEnded
 	}
-	s.completed[mailbox] = readmission
+	s.completed[mailbox] = relistNumber
 	return nil
 }
 

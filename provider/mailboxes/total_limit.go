@@ -62,26 +62,26 @@ func (s signal) notify() {
 
 // softLimit is the size up to which no fair share is needed. The rest of the limit is for objects that arrive before a fair
 // share takes effect.
-func (t *memoryLimit) softLimit() int64 { return t.limit / 8 * 7 }
+func (m *memoryLimit) softLimit() int64 { return m.limit / 8 * 7 }
 
-func (t *memoryLimit) isAboveSoftLimit() bool {
-	return t.limit > 0 && t.cached.Bytes()+t.pending.Load() > t.softLimit()
+func (m *memoryLimit) isAboveSoftLimit() bool {
+	return m.limit > 0 && m.cached.Bytes()+m.pending.Load() > m.softLimit()
 }
 
 // hasRoom reports whether some more bytes fit.
-func (t *memoryLimit) hasRoom(bytes int64) bool {
-	if t.limit == 0 || bytes <= 0 || t.cached.Bytes()+t.pending.Load()+bytes <= t.limit {
+func (m *memoryLimit) hasRoom(bytes int64) bool {
+	if m.limit == 0 || bytes <= 0 || m.cached.Bytes()+m.pending.Load()+bytes <= m.limit {
 		return true
 	}
-	t.refused.Store(true)
-	t.wake.notify()
+	m.refused.Store(true)
+	m.wake.notify()
 	return false
 }
 
 // onGrowth is called when the caches grow.
-func (t *memoryLimit) onGrowth() {
-	if t.isAboveSoftLimit() {
-		t.wake.notify()
+func (m *memoryLimit) onGrowth() {
+	if m.isAboveSoftLimit() {
+		m.wake.notify()
 	}
 }
 

@@ -45,9 +45,9 @@ func newTotal(t *testing.T, policy CachePolicy, limit int64, all ...logicalclust
 	c := newTestInformer(t, policy)
 	owner := c.endpoint.owner
 	owner.memory.limit = limit
-	c.informer = filled(t, nil)
+	c.shared = filled(t, nil)
 	c.cached.AddToParent(&owner.memory.cached)
-	c.endpoint.informers[bindingsResource] = &wildcardInformer{endpoint: c.endpoint, resource: bindingsResource, informer: filled(t, bindings(all...)), cancel: func() {}}
+	c.endpoint.informers[bindingsResource] = &wildcardInformer{endpoint: c.endpoint, resource: bindingsResource, shared: filled(t, bindings(all...)), cancel: func() {}}
 	owner.endpoints["https://one"] = c.endpoint
 	return c
 }
@@ -187,17 +187,17 @@ func TestAMailboxIsEvicted(t *testing.T) {
 	_, state = owner.Get(configMaps, there, key("other"))
 	g.Expect(state).To(Equal(Present), "others notice nothing")
 	g.Expect(calls.take()).To(ContainElement("forget here"), "its verified absences are void")
-	g.Expect(absenceCache{owner}.IsEvicted(here)).To(BeTrue())
-	g.Expect(absenceCache{owner}.IsEvicted(there)).To(BeFalse())
+	g.Expect(absenceCache{owner}.IsIncomplete(here)).To(BeTrue())
+	g.Expect(absenceCache{owner}.IsIncomplete(there)).To(BeFalse())
 
-	held := len(c.informer.GetStore().ListKeys())
+	held := len(c.shared.GetStore().ListKeys())
 	for number := range 50 {
 		c.update(t, configMapIn(here, fmt.Sprint("more-", number), 10))
 	}
-	g.Expect(c.informer.GetStore().ListKeys()).To(HaveLen(held+1), "what comes is dropped but for a placeholder")
+	g.Expect(c.shared.GetStore().ListKeys()).To(HaveLen(held+1), "what comes is dropped but for a placeholder")
 
 	owner.dropFromCaches(evictionKey{here, false})
-	g.Expect(c.informer.GetStore().ListKeys()).To(HaveLen(2), "that of the other mailbox, and the placeholder")
+	g.Expect(c.shared.GetStore().ListKeys()).To(HaveLen(2), "that of the other mailbox, and the placeholder")
 	g.Expect(c.countedObjects).To(HaveLen(1))
 	g.Expect([]int64{owner.usage(here).objects, owner.usage(here).bytes}).To(Equal([]int64{0, 0}))
 	g.Expect(owner.MailboxLimitError(here).Objects).To(BeNumerically(">", 10), "it is still told")
@@ -215,11 +215,11 @@ func TestAMailboxIsEvicted(t *testing.T) {
 	owner.readmit(here, false)
 	c.handler.OnAdd(former, false)
 	g.Expect(stateOf()).To(Equal(Unknown), "a list that began before does not count")
-	g.Expect(c.informer.GetIndexer().Add(c.endOfListMarkers()[0])).To(Succeed())
+	g.Expect(c.shared.GetIndexer().Add(c.endOfListMarkers()[0])).To(Succeed())
 	c.handler.OnUpdate(former, c.endOfListMarkers()[0])
 	g.Expect(stateOf()).To(Equal(Absent))
 	g.Expect(owner.awaitingRelist.Load()).To(BeZero())
-	g.Expect(c.informer.GetStore().ListKeys()).To(HaveLen(2), "what ended the list is gone")
+	g.Expect(c.shared.GetStore().ListKeys()).To(HaveLen(2), "what ended the list is gone")
 	owner.evict(here, false, 1)
 	owner.readmit(here, false)
 	g.Expect(calls.take()).To(ContainElement("forget here"), "objects that the caches do not hold yet must not count as gone")
@@ -265,5 +265,5 @@ func TestTheTotalCostsNoAllocation(t *testing.T) {
 func cachedItem(t *testing.T, c *testInformer, object *unstructured.Unstructured) *cachedObject {
 	t.Helper()
 	c.update(t, object)
-	return c.informer.GetIndexer().List()[0].(*cachedObject)
+	return c.shared.GetIndexer().List()[0].(*cachedObject)
 }

@@ -64,17 +64,17 @@ func TestAListLacksAnEvictedMailbox(t *testing.T) {
 	g := NewWithT(t)
 	c := newTestInformer(t, &labelPolicy{})
 	c.update(t, configMapOf("a", 10, selectedLabel))
-	held := c.informer.GetIndexer().List()[0]
+	held := c.shared.GetIndexer().List()[0]
 	tombstone := cache.DeletedFinalStateUnknown{Key: "any", Obj: held}
-	ignores := kcp.NewUnlistedDeleter(c.informer)
+	ignores := kcp.NewUnlistedDeleter(c.shared)
 	g.Expect(ignores(held)).To(BeFalse())
 	g.Expect(ignores(cache.DeletedFinalStateUnknown{Key: "evicted"})).To(BeTrue())
-	g.Expect(c.informer.GetIndexer().List()).To(HaveLen(1))
+	g.Expect(c.shared.GetIndexer().List()).To(HaveLen(1))
 	c.events = nil
 
 	c.endpoint.owner.evict(here, false, 1)
 	g.Expect(ignores(tombstone)).To(BeTrue())
-	g.Expect(c.informer.GetIndexer().List()).To(BeEmpty())
+	g.Expect(c.shared.GetIndexer().List()).To(BeEmpty())
 	c.handler.OnDelete(tombstone)
 	g.Expect(c.cached.Objects()).To(BeZero())
 	c.handler.OnDelete(cache.DeletedFinalStateUnknown{Key: "any", Obj: newPlaceholder(here)})

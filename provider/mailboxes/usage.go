@@ -32,8 +32,8 @@ import (
 type Limits struct {
 	// Objects bounds the objects of which more than the identity is cached.
 	Objects int64
-	// Bytes bounds the memory of all objects, as package cachesize estimates it. Identities beyond the limit count to a
-	// mailbox's limit, and do not count to a resource's.
+	// Bytes bounds the memory of all objects, as package cachesize estimates it. Identities beyond the limit count towards a
+	// mailbox's limit, and not towards a resource's.
 	Bytes int64
 }
 
@@ -54,7 +54,7 @@ type CachePolicy interface {
 	// Selects reports whether an object may be needed whole; known is false while the configs of its mailbox, which can be
 	// listed in all, are unknown. It is not called for an [IdentityOnly].
 	Selects(all *Mailboxes, mailbox logicalcluster.Name, resource schema.GroupVersionResource, object *unstructured.Unstructured) (selected, known bool)
-	// Limits returns the limits of a mailbox, ConfigLimits those of its configs, which do not count to the former.
+	// Limits returns the limits of a mailbox, ConfigLimits those of its configs, which do not count towards the former.
 	Limits(mailbox logicalcluster.Name) Limits
 	ConfigLimits() Limits
 	// RetainedAnnotations are cached of every object.
@@ -124,8 +124,8 @@ type usage struct {
 	// evicted is true while nothing of the mailbox is cached; eviction has the details.
 	evicted  atomic.Bool
 	eviction evictionState
-	// overLimitSince is when the mailbox was last found to exceed its limits.
-	overLimitSince time.Time
+	// lastOverLimit is when the mailbox was last found to exceed its limits.
+	lastOverLimit time.Time
 }
 
 // exceededBy reports whether so many objects, with so many bytes, exceed the limits.
@@ -134,22 +134,22 @@ func (l Limits) exceededBy(objects, bytes int64) bool {
 }
 
 // cachedSize returns the number of objects of which more than the identity is cached, and the bytes of all.
-func (a *usage) cachedSize() (objects, bytes int64) {
-	a.lock.Lock()
-	defer a.lock.Unlock()
-	return a.objects - a.identityOnly, a.bytes
+func (u *usage) cachedSize() (objects, bytes int64) {
+	u.lock.Lock()
+	defer u.lock.Unlock()
+	return u.objects - u.identityOnly, u.bytes
 }
 
-// cachedSizeOf returns the number and bytes of objects of a resource of which more than the identity is cached.
-func (a *usage) cachedSizeOf(resource schema.GroupVersionResource) (objects, bytes int64) {
-	a.lock.Lock()
-	defer a.lock.Unlock()
-	return a.resources[resource].cached()
+// admittedSizeOf returns the number and bytes of objects of a resource of which more than the identity is cached.
+func (u *usage) admittedSizeOf(resource schema.GroupVersionResource) (objects, bytes int64) {
+	u.lock.Lock()
+	defer u.lock.Unlock()
+	return u.resources[resource].admitted()
 }
 
 // replace counts an entry instead of another; either may be nil. It returns the changes of the number of objects and of their
 // bytes. It requires the lock.
-func (a *usage) replace(resource schema.GroupVersionResource, before, after *cachedObject) (objects, bytes int64) {
+func (u *usage) replace(resource schema.GroupVersionResource, before, after *cachedObject) (objects, bytes int64) {
 	var change objectCounts
 	if before != nil && before.counted {
 		change.add(countsFor(before), -1)
@@ -157,36 +157,36 @@ func (a *usage) replace(resource schema.GroupVersionResource, before, after *cac
 	}
 	if after != nil && !after.counted {
 		after.countedBytes, after.counted = after.currentSize(), true
-		a.selectionUnknown = a.selectionUnknown || after.selectionUnknown
+		u.selectionUnknown = u.selectionUnknown || after.selectionUnknown
 		change.add(countsFor(after), 1)
 	}
-	a.addCounts(resource, change)
+	u.addCounts(resource, change)
 	return change.objects, change.bytes
 }
 
 // addCounts adds counts to those of the mailbox and the resource. It requires the lock.
-func (a *usage) addCounts(resource schema.GroupVersionResource, by objectCounts) {
-	a.add(by, 1)
-	of := a.resources[resource]
+func (u *usage) addCounts(resource schema.GroupVersionResource, by objectCounts) {
+	u.add(by, 1)
+	of := u.resources[resource]
 	if of == nil {
 		of = &objectCounts{}
-		if a.resources == nil {
-			a.resources = map[schema.GroupVersionResource]*objectCounts{}
+		if u.resources == nil {
+			u.resources = map[schema.GroupVersionResource]*objectCounts{}
 		}
-		a.resources[resource] = of
+		u.resources[resource] = of
 	}
 	of.add(by, 1)
 	if of.objects == 0 {
-		delete(a.resources, resource)
+		delete(u.resources, resource)
 	}
 }
 
 // setObject replaces the object of an entry by another projection, or a newer version. It fails if the entry is not in the
 // cache.
-func (a *usage) setObject(resource schema.GroupVersionResource, changed *cachedObject, object *unstructured.Unstructured, size int64) (bytes int64, ok bool) {
-	a.lock.Lock()
-	defer a.lock.Unlock()
-	if a.deleted || !changed.counted {
+func (u *usage) setObject(resource schema.GroupVersionResource, changed *cachedObject, object *unstructured.Unstructured, size int64) (bytes int64, ok bool) {
+	u.lock.Lock()
+	defer u.lock.Unlock()
+	if u.deleted || !changed.counted {
 		return 0, false
 	}
 	var change objectCounts
@@ -195,55 +195,55 @@ func (a *usage) setObject(resource schema.GroupVersionResource, changed *cachedO
 	changed.fullSize.Store(size)
 	changed.countedBytes = changed.currentSize()
 	change.add(countsFor(changed), 1)
-	a.addCounts(resource, change)
+	u.addCounts(resource, change)
 	return change.bytes, true
 }
 
 // delayReview makes the next review of a mailbox beyond its limits wait.
-func (a *usage) delayReview(now time.Time) {
-	a.lock.Lock()
-	defer a.lock.Unlock()
-	a.overLimitSince = now
+func (u *usage) delayReview(now time.Time) {
+	u.lock.Lock()
+	defer u.lock.Unlock()
+	u.lastOverLimit = now
 }
 
 // reviewDelay returns how long the next review must wait; zero or less means not at all.
-func (a *usage) reviewDelay(now time.Time) time.Duration {
-	a.lock.Lock()
-	defer a.lock.Unlock()
-	return reviewInterval - now.Sub(a.overLimitSince)
+func (u *usage) reviewDelay(now time.Time) time.Duration {
+	u.lock.Lock()
+	defer u.lock.Unlock()
+	return reviewInterval - now.Sub(u.lastOverLimit)
 }
 
 // needsReview reports whether an added or removed entry may change how much of other objects is cached.
-func (a *usage) needsReview(limits Limits, resource schema.GroupVersionResource, own Limits, removed bool) bool {
-	a.lock.Lock()
-	defer a.lock.Unlock()
-	needed := a.selectionUnknown || a.exceedsLimits(limits) || removed && a.isLimited() || own != (Limits{}) && a.resourceNeedsReview(resource, own, removed)
-	a.selectionUnknown = false
+func (u *usage) needsReview(limits Limits, resource schema.GroupVersionResource, resourceLimits Limits, removed bool) bool {
+	u.lock.Lock()
+	defer u.lock.Unlock()
+	needed := u.selectionUnknown || u.exceedsLimits(limits) || removed && u.isLimited() || resourceLimits != (Limits{}) && u.resourceNeedsReview(resource, resourceLimits, removed)
+	u.selectionUnknown = false
 	return needed
 }
 
 // isLimited reports whether the mailbox's limits keep objects out. It requires the lock.
-func (a *usage) isLimited() bool { return !a.evicted.Load() && a.identityOnly > a.resourceLimited }
+func (u *usage) isLimited() bool { return !u.evicted.Load() && u.identityOnly > u.resourceLimited }
 
 // resourceNeedsReview reports whether less of a resource must be cached, or more may be after one of its objects was removed. It
 // requires the lock.
-func (a *usage) resourceNeedsReview(resource schema.GroupVersionResource, own Limits, removed bool) bool {
-	of := a.resources[resource]
-	return !a.evicted.Load() && of != nil && (own.exceededBy(of.cached()) || removed && of.resourceLimited > 0)
+func (u *usage) resourceNeedsReview(resource schema.GroupVersionResource, resourceLimits Limits, removed bool) bool {
+	of := u.resources[resource]
+	return !u.evicted.Load() && of != nil && (resourceLimits.exceededBy(of.admitted()) || removed && of.resourceLimited > 0)
 }
 
 // exceedsLimits reports whether less of something must be cached. It requires the lock.
-func (a *usage) exceedsLimits(limits Limits) bool {
-	return !a.evicted.Load() && a.identityOnly < a.objects && limits.exceededBy(a.objects-a.identityOnly, a.bytes)
+func (u *usage) exceedsLimits(limits Limits) bool {
+	return !u.evicted.Load() && u.identityOnly < u.objects && limits.exceededBy(u.objects-u.identityOnly, u.bytes)
 }
 
 // wantedBytes returns the size that the mailbox would have without other mailboxes.
-func (a *usage) wantedBytes(limits Limits) int64 {
-	a.lock.Lock()
-	defer a.lock.Unlock()
-	wanted := a.wanted()
-	if a.evicted.Load() {
-		wanted = max(wanted, a.eviction.wantedBytes)
+func (u *usage) wantedBytes(limits Limits) int64 {
+	u.lock.Lock()
+	defer u.lock.Unlock()
+	wanted := u.wanted()
+	if u.evicted.Load() {
+		wanted = max(wanted, u.eviction.wantedBytes)
 	}
 	if limits.Bytes > 0 {
 		return min(wanted, limits.Bytes)
@@ -252,38 +252,38 @@ func (a *usage) wantedBytes(limits Limits) int64 {
 }
 
 // totalIdentityBytes returns the bytes of identities beyond the limits.
-func (a *usage) totalIdentityBytes() int64 {
-	a.lock.Lock()
-	defer a.lock.Unlock()
-	return a.identityBytes
+func (u *usage) totalIdentityBytes() int64 {
+	u.lock.Lock()
+	defer u.lock.Unlock()
+	return u.identityBytes
 }
 
 // needsAdjustment reports whether the cache holds less of the mailbox than these limits allow, or more.
-func (a *usage) needsAdjustment(limits Limits) bool {
-	a.lock.Lock()
-	defer a.lock.Unlock()
-	return a.exceedsLimits(limits) || a.isLimited() && a.nextAdmissionBytes < math.MaxInt64 && (limits.Bytes == 0 || limits.Bytes >= a.nextAdmissionBytes)
+func (u *usage) needsAdjustment(limits Limits) bool {
+	u.lock.Lock()
+	defer u.lock.Unlock()
+	return u.exceedsLimits(limits) || u.isLimited() && u.nextAdmissionBytes < math.MaxInt64 && (limits.Bytes == 0 || limits.Bytes >= u.nextAdmissionBytes)
 }
 
 // recordReview notes the limit at which more would be cached, unless objects came meanwhile.
-func (a *usage) recordReview(objects, admitsAt int64) {
-	a.lock.Lock()
-	defer a.lock.Unlock()
-	a.nextAdmissionBytes = 0
-	if a.objects == objects {
-		a.nextAdmissionBytes = admitsAt
+func (u *usage) recordReview(objects, admitsAt int64) {
+	u.lock.Lock()
+	defer u.lock.Unlock()
+	u.nextAdmissionBytes = 0
+	if u.objects == objects {
+		u.nextAdmissionBytes = admitsAt
 	}
 }
 
 // recordRefusal notes that an object was not cached for lack of room.
-func (a *usage) recordRefusal() {
-	a.lock.Lock()
-	defer a.lock.Unlock()
-	a.nextAdmissionBytes = 0
+func (u *usage) recordRefusal() {
+	u.lock.Lock()
+	defer u.lock.Unlock()
+	u.nextAdmissionBytes = 0
 }
 
 // RequireFullObject returns nil if a cached object is whole, and else requests the whole object. The error is a [LimitError], or
-// [ErrNotFetched] while the object is being fetched.
+// says that the object is being fetched; then its subscribers get an event when it is cached.
 func (m *Mailboxes) RequireFullObject(resource schema.GroupVersionResource, mailbox logicalcluster.Name, object *unstructured.Unstructured) error {
 	switch ProjectionOf(object) {
 	case FullObject:
@@ -292,11 +292,12 @@ func (m *Mailboxes) RequireFullObject(resource schema.GroupVersionResource, mail
 		return m.ObjectLimitError(resource, mailbox, object)
 	default:
 		m.requestFullObject(resource, mailbox, object)
-		return ErrNotFetched
+		return errFetching
 	}
 }
 
-// ObjectLimitError returns the limit that a cached identity exceeds.
+// ObjectLimitError returns the limit that a cached identity exceeds. It is never nil; no limit is exceeded if IdentityOnly is zero and Evicted
+// is false.
 func (m *Mailboxes) ObjectLimitError(resource schema.GroupVersionResource, mailbox logicalcluster.Name, object *unstructured.Unstructured) *LimitError {
 	if object != nil && exceededLimitOf(object) == resourceLimit {
 		return m.usage(mailbox).resourceLimitError(resource, m.resourceLimitsFor(resource))
@@ -304,7 +305,8 @@ func (m *Mailboxes) ObjectLimitError(resource schema.GroupVersionResource, mailb
 	return m.MailboxLimitError(mailbox)
 }
 
-// MailboxLimitError returns the usage and limits of a mailbox, apart from the limits of resources.
+// MailboxLimitError returns the usage and limits of a mailbox, apart from the limits of resources. It is never nil, as that of
+// [Mailboxes.ObjectLimitError].
 func (m *Mailboxes) MailboxLimitError(mailbox logicalcluster.Name) *LimitError {
 	return m.usageLimitError(mailbox, false)
 }
@@ -319,36 +321,36 @@ func (m *Mailboxes) usageLimitError(mailbox logicalcluster.Name, configs bool) *
 	return found
 }
 
-// ConfigLimitError returns the usage and limits of a mailbox's configs.
+// ConfigLimitError returns the usage and limits of a mailbox's configs. It is never nil, as that of [Mailboxes.ObjectLimitError].
 func (m *Mailboxes) ConfigLimitError(mailbox logicalcluster.Name) *LimitError {
 	return m.usageLimitError(mailbox, true)
 }
 
 // limitError returns the usage without objects that are limited by their resource.
-func (a *usage) limitError(limits Limits) *LimitError {
-	a.lock.Lock()
-	defer a.lock.Unlock()
-	found := &LimitError{Limits: limits, Objects: a.objects - a.resourceLimited, Bytes: a.wanted(), IdentityOnly: a.identityOnly - a.resourceLimited, Evicted: a.evicted.Load()}
+func (u *usage) limitError(limits Limits) *LimitError {
+	u.lock.Lock()
+	defer u.lock.Unlock()
+	found := &LimitError{Limits: limits, Objects: u.objects - u.resourceLimited, Bytes: u.wanted(), IdentityOnly: u.identityOnly - u.resourceLimited, Evicted: u.evicted.Load()}
 	if found.Evicted {
-		found.Objects, found.Bytes, found.IdentityOnly = a.eviction.objects, a.eviction.wantedBytes, a.eviction.objects
+		found.Objects, found.Bytes, found.IdentityOnly = u.eviction.objects, u.eviction.wantedBytes, u.eviction.objects
 	}
 	return found
 }
 
 // resourceLimitError returns the usage of a resource.
-func (a *usage) resourceLimitError(resource schema.GroupVersionResource, own Limits) *LimitError {
-	a.lock.Lock()
-	defer a.lock.Unlock()
-	found := &LimitError{Resource: resource.GroupResource(), Limits: own}
-	if of := a.resources[resource]; of != nil {
+func (u *usage) resourceLimitError(resource schema.GroupVersionResource, resourceLimits Limits) *LimitError {
+	u.lock.Lock()
+	defer u.lock.Unlock()
+	found := &LimitError{Resource: resource.GroupResource(), Limits: resourceLimits}
+	if of := u.resources[resource]; of != nil {
 		found.Objects, found.Bytes, found.IdentityOnly = of.objects, of.fullBytes, of.resourceLimited
 	}
 	return found
 }
 
 // hasIdentityOnly reports whether only the identity of some objects is cached.
-func (a *usage) hasIdentityOnly() bool {
-	a.lock.Lock()
-	defer a.lock.Unlock()
-	return a.identityOnly > 0
+func (u *usage) hasIdentityOnly() bool {
+	u.lock.Lock()
+	defer u.lock.Unlock()
+	return u.identityOnly > 0
 }

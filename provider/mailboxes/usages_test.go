@@ -90,7 +90,7 @@ func TestMailboxesThatGoLeaveNothing(t *testing.T) {
 			c := newTotal(t, &labelPolicy{}, 0, mailbox)
 			owner := c.endpoint.owner
 			calls := recordAbsenceCalls(owner)
-			bound := c.endpoint.informers[bindingsResource].informer.GetIndexer()
+			bound := c.endpoint.informers[bindingsResource].shared.GetIndexer()
 			c.update(t, object)
 			g.Expect(countAccounts(owner)).To(Equal(1))
 			client := c.endpoint.clientFor(mailbox)
@@ -154,7 +154,7 @@ func TestNoCountIsLostWhileAccountsAreDropped(t *testing.T) {
 
 func (c *testInformer) unbind(mailbox logicalcluster.Name) {
 	binding := bindings(mailbox)[0]
-	_ = c.endpoint.informers[bindingsResource].informer.GetIndexer().Delete(binding)
+	_ = c.endpoint.informers[bindingsResource].shared.GetIndexer().Delete(binding)
 	c.endpoint.onBindingDeleted(binding)
 }
 
@@ -170,7 +170,7 @@ func (c *testInformer) bindAndUnbind(mailboxes []logicalcluster.Name, done <-cha
 		mailbox := mailboxes[random.IntN(len(mailboxes))]
 		c.unbind(mailbox)
 		if random.IntN(3) == 0 {
-			_ = c.endpoint.informers[bindingsResource].informer.GetIndexer().Add(bindings(mailbox)[0])
+			_ = c.endpoint.informers[bindingsResource].shared.GetIndexer().Add(bindings(mailbox)[0])
 		}
 	}
 }

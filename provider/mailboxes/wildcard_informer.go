@@ -57,19 +57,19 @@ const (
 type wildcardInformer struct {
 	endpoint *endpoint
 	resource schema.GroupVersionResource
-	informer kcpcache.ScopeableSharedIndexInformer
+	shared   kcpcache.ScopeableSharedIndexInformer
 	log      logr.Logger
 	cached   cachesize.Counter
 	// configs is true if the objects are configs.
 	configs bool
-	// dropsForeign is true if the objects of foreign mailboxes are dropped. Then stream is the watch, and gained wakes runGained.
+	// dropsForeign is true if the objects of foreign mailboxes are dropped. Then stream is the watch, and relistSignal wakes runRelists.
 	dropsForeign bool
 	stream       atomic.Pointer[splicedWatch]
-	gained       signal
-	// older are the entries that dropOlder has removed for an end-of-list marker. They count until the handler gets the marker.
-	olderLock sync.Mutex
-	older     map[*cachedObject][]*cachedObject
-	// countedObjects are the entries that count to the usages of their mailboxes.
+	relistSignal signal
+	// outdated are the entries that dropOutdated has removed for an end-of-list marker. They count until the handler gets the marker.
+	outdatedLock sync.Mutex
+	outdated     map[*cachedObject][]*cachedObject
+	// countedObjects are the entries that count towards the usages of their mailboxes.
 	countedLock    sync.Mutex
 	countedObjects map[types.UID]*cachedObject
 	// initialList is the list that is being read, and lastDeliveredList the number of the last one whose objects reached the
@@ -79,7 +79,7 @@ type wildcardInformer struct {
 	// pendingBytes is the size of the list that is not counted yet; ended is set when the informer is stopped.
 	pendingBytes atomic.Int64
 	ended        atomic.Bool
-	// awaitingRelist are mailboxes that were readmitted, and when, and that no list has covered since.
+	// awaitingRelist holds the relist number of each readmitted or gained mailbox that no list has covered since.
 	awaitingRelistLock sync.Mutex
 	awaitingRelist     map[logicalcluster.Name]uint64
 	// attempted is closed when the cache is filled, or an attempt to fill it has failed.
@@ -98,40 +98,40 @@ func startWildcardInformer(endpoint *endpoint, resource schema.GroupVersionResou
 	w := &wildcardInformer{
 		endpoint: endpoint, resource: resource, log: endpoint.log.WithValues("resource", resource.String()),
 		countedObjects: map[types.UID]*cachedObject{}, attempted: make(chan struct{}), configs: endpoint.owner.isConfig(resource),
-		dropsForeign: endpoint.owner.dropsForeign(resource), gained: newSignal(),
+		dropsForeign: endpoint.owner.dropsForeign(resource), relistSignal: newSignal(),
 	}
 	w.cached.AddToParent(&endpoint.owner.memory.cached)
 	w.markAttempted = sync.OnceFunc(func() { close(w.attempted) })
 	w.ctx, w.cancel = context.WithCancel(endpoint.ctx)
-	w.informer = kcpinformers.NewSharedIndexInformer(
+	w.shared = kcpinformers.NewSharedIndexInformer(
 		&cache.ListWatch{ListWithContextFunc: w.list, WatchFuncWithContext: w.watch},
 		&unstructured.Unstructured{},
 		0,
 		cache.Indexers{kcpcache.ClusterIndexName: kcpcache.ClusterIndexFunc},
 	)
 	// These fail only on an informer that runs.
-	_ = w.informer.SetTransform(w.transform)
-	deletesUnlisted := kcp.NewUnlistedDeleter(w.informer)
-	_ = w.informer.SetIgnoreFunc(func(entry any) bool { return w.ignores(entry) || deletesUnlisted(entry) })
-	_ = w.informer.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
+	_ = w.shared.SetTransform(w.transform)
+	deletesUnlisted := kcp.NewUnlistedDeleter(w.shared)
+	_ = w.shared.SetIgnoreFunc(func(entry any) bool { return w.ignores(entry) || deletesUnlisted(entry) })
+	_ = w.shared.SetWatchErrorHandlerWithContext(func(_ context.Context, _ *cache.Reflector, err error) {
 		w.log.V(1).Info("the watch ended and will be taken up again", "error", err.Error())
 	})
-	handled, _ := w.informer.AddEventHandler(w.countingHandler(endpoint.eventHandler(resource)))
+	handled, _ := w.shared.AddEventHandler(w.countingHandler(endpoint.eventHandler(resource)))
 	w.running.Go(func() {
-		w.informer.RunWithContext(w.ctx)
+		w.shared.RunWithContext(w.ctx)
 		w.releaseUsage()
 		w.ended.Store(true)
 		w.releasePending()
 		w.cancelRelists()
 	})
 	if w.dropsForeign {
-		w.running.Go(w.runGained)
+		w.running.Go(w.runRelists)
 	}
 	w.running.Go(func() {
 		select {
 		case <-w.ctx.Done():
 		case <-handled.HasSyncedChecker().Done():
-			w.log.V(1).Info("the cache is filled", "objects", len(w.informer.GetStore().ListKeys()))
+			w.log.V(1).Info("the cache is filled", "objects", len(w.shared.GetStore().ListKeys()))
 			w.markAttempted()
 			endpoint.onCacheFilled(resource)
 		}
@@ -150,7 +150,7 @@ func stopWildcardInformers(all []*wildcardInformer) {
 }
 
 // isSyncing reports whether the cache is still being filled, as far as the hub knows.
-func (w *wildcardInformer) isSyncing() bool { return !w.informer.HasSynced() && !w.failed.Load() }
+func (w *wildcardInformer) isSyncing() bool { return !w.shared.HasSynced() && !w.failed.Load() }
 
 // list waits until the virtual workspace serves the resource, which takes up to a few seconds after the first mailbox was bound
 // or the resource was published. After failed lists the reflector would wait for half a minute.
@@ -223,10 +223,11 @@ func (w *wildcardInformer) recordResult(err error) {
 // waitForConfigs waits until the caches of the configs are filled, or have failed to: configs decide how much of an object is
 // cached.
 func (w *wildcardInformer) waitForConfigs(ctx context.Context) {
-	if w.isAlwaysWatched() || w.endpoint.owner.policy == nil {
+	owner := w.endpoint.owner
+	if owner.policy == nil || slices.Contains(owner.alwaysWatched, w.resource) {
 		return
 	}
-	for _, resource := range w.endpoint.owner.alwaysWatched {
+	for _, resource := range owner.alwaysWatched {
 		w.endpoint.lock.RLock()
 		configs := w.endpoint.informers[resource]
 		w.endpoint.lock.RUnlock()
@@ -239,9 +240,6 @@ func (w *wildcardInformer) waitForConfigs(ctx context.Context) {
 		}
 	}
 }
-
-// isAlwaysWatched reports whether the resource is bindings or configs, which the hub itself needs.
-func (w *wildcardInformer) isAlwaysWatched() bool { return w.configs || w.resource == bindingsResource }
 
 // cachedObjectList is a list with only as much of each object as the cache will hold.
 type cachedObjectList struct {
@@ -348,14 +346,14 @@ func (w *wildcardInformer) countingHandler(handler cache.ResourceEventHandler) c
 	}
 	return cache.ResourceEventHandlerDetailedFuncs{
 		AddFunc: func(obj any, initial bool) {
-			if w.handlePlaceholder(obj) || w.dropIfForeign(obj) || w.isOlder(obj.(*cachedObject)) {
+			if w.handlePlaceholder(obj) || w.dropIfForeign(obj) || w.isOutdated(obj.(*cachedObject)) {
 				return
 			}
 			w.updateUsage(nil, obj.(*cachedObject))
 			handler.OnAdd(obj, initial)
 		},
 		UpdateFunc: func(old, obj any) {
-			if w.handlePlaceholder(obj) || w.dropIfForeign(obj) || w.isOlder(obj.(*cachedObject)) {
+			if w.handlePlaceholder(obj) || w.dropIfForeign(obj) || w.isOutdated(obj.(*cachedObject)) {
 				return
 			}
 			w.updateUsage(old.(*cachedObject), obj.(*cachedObject))

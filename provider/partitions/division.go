@@ -29,8 +29,19 @@ import (
 // Count is the number of partitions. It bounds the number of replicas that have work, and the requests for Leases, whatever the fleet.
 const Count = 64
 
-// unwanted is the rank of a replica that must hold no partition.
-const unwanted = -1
+// rank is the place of a replica among those that should hold a partition.
+type rank int
+
+const (
+	// rankUnwanted: the replica must not hold the partition.
+	rankUnwanted rank = iota - 1
+	// rankFirst: the replica should hold the partition.
+	rankFirst
+	// rankSecond: the replica takes the partition if the first has ended.
+	rankSecond
+	// rankOther is that of all other replicas.
+	rankOther
+)
 
 // Of returns the partition of a SyncTarget.
 func Of(syncTarget types.UID) int {
@@ -57,15 +68,15 @@ func divide(living []string) (made division) {
 	return made
 }
 
-// rank returns 0 for the replica that should hold a partition, 1 for the one that takes it if that has ended, else 2.
-func (d division) rank(partition int, replica string) int {
+// rank returns the rank of a replica for a partition.
+func (d division) rank(partition int, replica string) rank {
 	switch replica {
 	case d.first[partition]:
-		return 0
+		return rankFirst
 	case d.second[partition]:
-		return 1
+		return rankSecond
 	default:
-		return 2
+		return rankOther
 	}
 }
 

@@ -75,13 +75,13 @@ func expectEvenShares(t *testing.T, living []string, division division) {
 	shares := map[string]int{}
 	for partition, first := range division.first {
 		shares[first]++
-		if division.rank(partition, first) != 0 || !slices.Contains(living, first) {
+		if division.rank(partition, first) != rankFirst || !slices.Contains(living, first) {
 			t.Errorf("%d replicas, partition %d: the first is %q", replicas, partition, first)
 		}
-		if second := division.second[partition]; replicas > 1 && (second == first || division.rank(partition, second) != 1 || !slices.Contains(living, second)) {
+		if second := division.second[partition]; replicas > 1 && (second == first || division.rank(partition, second) != rankSecond || !slices.Contains(living, second)) {
 			t.Errorf("%d replicas, partition %d: the first is %q, and the second %q", replicas, partition, first, second)
 		}
-		if division.rank(partition, "unknown") != 2 {
+		if division.rank(partition, "unknown") != rankOther {
 			t.Errorf("a replica that does not live has a rank")
 		}
 	}

@@ -18,10 +18,10 @@ package partitions
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// held is how many partitions this process holds.
-var held = prometheus.NewGauge(prometheus.GaugeOpts{
+// heldPartitions is how many partitions this process holds.
+var heldPartitions = prometheus.NewGauge(prometheus.GaugeOpts{
 	Name: "synchub_partitions_held", Help: "Partitions of SyncTargets that this replica holds, of 64. 0 unless SyncTargets are divided among the replicas.",
 })
 
 // Collectors returns the collectors of the metrics.
-func Collectors() []prometheus.Collector { return []prometheus.Collector{held} }
+func Collectors() []prometheus.Collector { return []prometheus.Collector{heldPartitions} }

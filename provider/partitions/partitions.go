@@ -62,9 +62,9 @@ type Options struct {
 	// Replica is the name of this replica. Living returns the names of all that reach kcp, with this one; none before they are known.
 	Replica string
 	Living  func() []string
-	// IsDivided asks whether the leader of the hub divides SyncTargets too. While it does not, because replicas are being replaced by those
-	// with another setting, this replica holds nothing. An error leaves things as they are.
-	IsDivided func(ctx context.Context) (bool, error)
+	// LeaderDivides reports whether the leader of the hub divides SyncTargets too. While it does not, because replicas are being replaced by
+	// those with another setting, this replica holds nothing. After an error the last answer counts.
+	LeaderDivides func(ctx context.Context) (bool, error)
 	// LeaseDuration and RenewDeadline are those of the Leases. Writes for a partition pass until the renew deadline.
 	LeaseDuration, RenewDeadline time.Duration
 	// Stop ends all work for the SyncTargets of a partition, and returns when nothing more is written for them.
@@ -79,8 +79,8 @@ type Options struct {
 type Partitions struct {
 	Options
 	all [Count]*partition
-	// isDivided is the last answer of IsDivided. Only the goroutine of Start uses it.
-	isDivided bool
+	// leaderDivides is the last answer of LeaderDivides. Only the goroutine of Start uses it.
+	leaderDivides bool
 	// division is that among the living. Only the goroutine of Start uses both.
 	living   []string
 	division division
@@ -106,16 +106,6 @@ func (p *Partitions) Holds(syncTarget types.UID) bool { return p.all[Of(syncTarg
 // Fence returns the fence of writes for a SyncTarget.
 func (p *Partitions) Fence(syncTarget types.UID) *fence.Fence { return p.all[Of(syncTarget)].fence }
 
-// Held returns how many partitions this replica holds.
-func (p *Partitions) Held() (held int) {
-	for _, one := range p.all {
-		if one.isHeld() {
-			held++
-		}
-	}
-	return held
-}
-
 // Start takes and releases partitions until ctx ends, and releases all of them then.
 func (p *Partitions) Start(ctx context.Context) error {
 	ticker := p.Clock.NewTicker(balanceInterval)
@@ -136,15 +126,15 @@ func (p *Partitions) balance(ctx context.Context) {
 	if len(living) == 0 || ctx.Err() != nil {
 		return
 	}
-	p.askLeader(ctx)
+	p.observeLeader(ctx)
 	if slices.Sort(living); !slices.Equal(living, p.living) {
 		p.living, p.division = living, divide(living)
 	}
 	now := p.Clock.Now()
-	var ranks [Count]int
+	var ranks [Count]rank
 	for number := range ranks {
-		ranks[number] = unwanted
-		if p.isDivided {
+		ranks[number] = rankUnwanted
+		if p.leaderDivides {
 			ranks[number] = p.division.rank(number, p.Replica)
 		}
 	}
@@ -157,8 +147,8 @@ func (p *Partitions) balance(ctx context.Context) {
 // takenByFirst reports which partitions the first replica has taken, of those for which this one is the second and waits for that. It asks for
 // the Leases only if there are such partitions, which is for some seconds after a replica has come or gone. An error is repeated soon, and the
 // partitions can be taken after [takePeriod] in any case.
-func (p *Partitions) takenByFirst(ctx context.Context, ranks [Count]int, now time.Time) (taken [Count]bool) {
-	if !slices.ContainsFunc(p.all[:], func(one *partition) bool { return ranks[one.number] == 1 && !one.maySucceed(now) }) {
+func (p *Partitions) takenByFirst(ctx context.Context, ranks [Count]rank, now time.Time) (taken [Count]bool) {
+	if !slices.ContainsFunc(p.all[:], func(one *partition) bool { return ranks[one.number] == rankSecond && !one.mayTakeAsSecond(now) }) {
 		return taken
 	}
 	ctx, cancel := context.WithTimeout(ctx, balanceInterval)
@@ -181,24 +171,27 @@ func (p *Partitions) takenByFirst(ctx context.Context, ranks [Count]int, now tim
 // leaseName is the name of the Lease of a partition.
 func leaseName(number int) string { return fmt.Sprintf("%s-%02d", leasePrefix, number) }
 
-func (p *Partitions) askLeader(ctx context.Context) {
+// observeLeader reads whether the leader divides SyncTargets.
+func (p *Partitions) observeLeader(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, balanceInterval)
 	defer cancel()
-	isDivided, err := p.IsDivided(ctx)
+	divides, err := p.LeaderDivides(ctx)
 	if err != nil {
-		p.Log.V(1).Info("cannot find out what the leader does", "error", err.Error())
+		p.Log.V(1).Info("cannot read whether the leader divides SyncTargets", "error", err.Error())
 		return
 	}
-	if isDivided != p.isDivided {
-		p.Log.Info("what the leader does has changed", "dividesSyncTargets", isDivided)
+	if divides != p.leaderDivides {
+		p.Log.Info("the leader's setting for dividing SyncTargets changed", "dividesSyncTargets", divides)
 	}
-	p.isDivided = isDivided
+	p.leaderDivides = divides
 }
 
 func (p *Partitions) releaseAll() {
 	var releasing sync.WaitGroup
 	for _, one := range p.all {
-		releasing.Go(func() { one.release(); one.wait() })
+		if c := one.candidacy; c != nil {
+			releasing.Go(func() { c.release(); <-c.ended })
+		}
 	}
 	released := make(chan struct{})
 	go func() { releasing.Wait(); close(released) }()
@@ -217,8 +210,8 @@ type partition struct {
 
 	// candidacy is nil while this replica does not want the partition. Only the goroutine of Start uses it, secondTo and secondSince.
 	candidacy *candidacy
-	// secondTo is the replica that should hold the partition if this one is to take it when that one has ended, else empty. It is so since
-	// secondSince, which is [takePeriod] ago, or longer, once that one has taken the partition.
+	// secondTo is the first replica while this one is the second; else empty. secondSince is when that began, or [takePeriod] ago if the
+	// first has taken the partition.
 	secondTo    string
 	secondSince time.Time
 
@@ -243,15 +236,15 @@ func (p *partition) heldFor(now time.Time) time.Duration {
 	return now.Sub(p.since)
 }
 
-// maySucceed reports whether this replica may take the partition as the second: the first has taken it, or has had the time to.
-func (p *partition) maySucceed(now time.Time) bool {
+// mayTakeAsSecond reports whether this replica may take the partition as the second: the first has taken it, or has had the time to.
+func (p *partition) mayTakeAsSecond(now time.Time) bool {
 	return p.secondTo != "" && now.Sub(p.secondSince) >= p.owner.take
 }
 
-// observeFirst notes since when this replica is to take the partition if the first ends.
-func (p *partition) observeFirst(rank int, isTakenByFirst bool, now time.Time) {
+// observeFirst updates secondTo and secondSince.
+func (p *partition) observeFirst(own rank, isTakenByFirst bool, now time.Time) {
 	switch first := p.owner.division.first[p.number]; {
-	case rank != 1:
+	case own != rankSecond:
 		p.secondTo, p.secondSince = "", time.Time{}
 	case isTakenByFirst:
 		p.secondTo, p.secondSince = first, now.Add(-p.owner.take)
@@ -260,24 +253,24 @@ func (p *partition) observeFirst(rank int, isTakenByFirst bool, now time.Time) {
 	}
 }
 
-// follow wants the partition, or not, by the rank of this replica. The second is a candidate too, so that nobody waits until the replicas
-// notice that the first has ended: the Lease tells earlier. It leaves the partition to the first until that has taken it, or has had the time
-// to. After the second has taken it itself, the first has the time to be noticed as ended. After that time it lives, and gets the partition back.
-func (p *partition) follow(ctx context.Context, rank int, isTakenByFirst bool, now time.Time) {
+// follow starts or ends this replica's candidacy, by its rank. The first is always a candidate. The second becomes one when the first has
+// taken the partition, or had [takePeriod] to do so: then the Lease tells it at once that the first has ended. A holder that is not the first
+// gives the partition up after [settlePeriod]: if the first is still listed then, it lives.
+func (p *partition) follow(ctx context.Context, own rank, isTakenByFirst bool, now time.Time) {
 	if p.candidacy != nil && p.candidacy.hasEnded() {
 		p.candidacy = nil
 	}
-	p.observeFirst(rank, isTakenByFirst, now)
-	if rank == unwanted && p.candidacy != nil {
+	p.observeFirst(own, isTakenByFirst, now)
+	if own == rankUnwanted && p.candidacy != nil {
 		p.giveUp()
 		return
 	}
-	wants := rank == 0 || rank == 1 && p.maySucceed(now)
+	wants := own == rankFirst || own == rankSecond && p.mayTakeAsSecond(now)
 	held := p.heldFor(now)
 	switch {
 	case p.candidacy == nil && wants:
 		p.candidacy = p.owner.newCandidacy(ctx, p)
-	case p.candidacy == nil || rank == 0:
+	case p.candidacy == nil || own == rankFirst:
 	case held >= p.owner.settle, held == 0 && !wants:
 		p.secondSince = now
 		p.giveUp()
@@ -292,18 +285,6 @@ func (p *partition) giveUp() {
 	}
 }
 
-func (p *partition) release() {
-	if p.candidacy != nil {
-		p.candidacy.release()
-	}
-}
-
-func (p *partition) wait() {
-	if p.candidacy != nil {
-		<-p.candidacy.ended
-	}
-}
-
 // set notes whether this replica holds the partition, and reports whether that has changed. isValid is asked under the lock.
 func (p *partition) set(isHeld bool, isValid func() bool) (changed bool) {
 	p.lock.Lock()
@@ -313,9 +294,9 @@ func (p *partition) set(isHeld bool, isValid func() bool) (changed bool) {
 	}
 	p.held, p.since = isHeld, p.owner.Clock.Now()
 	if isHeld {
-		held.Inc()
+		heldPartitions.Inc()
 	} else {
-		held.Dec()
+		heldPartitions.Dec()
 	}
 	return true
 }

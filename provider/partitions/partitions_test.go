@@ -58,7 +58,7 @@ type fleet struct {
 	undivided, unknown bool
 }
 
-func (f *fleet) isDivided(context.Context) (bool, error) {
+func (f *fleet) leaderDivides(context.Context) (bool, error) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	if f.unknown {
@@ -115,6 +115,16 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
+// held returns how many partitions the replica holds.
+func (r *replica) held() (held int) {
+	for _, one := range r.all {
+		if one.isHeld() {
+			held++
+		}
+	}
+	return held
+}
+
 func (r *replica) setCut(cut bool) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
@@ -139,8 +149,8 @@ func (f *fleet) start(name string, living func() []string) *replica {
 				r.openAtStop = append(r.openAtStop, partition)
 			}
 		},
-		IsDivided: f.isDivided,
-		OnChange:  func(int) {}, Clock: clock.RealClock{}, Log: logr.Discard(),
+		LeaderDivides: f.leaderDivides,
+		OnChange:      func(int) {}, Clock: clock.RealClock{}, Log: logr.Discard(),
 	})
 	r.take, r.settle = f.take, f.settle
 	var ctx context.Context
@@ -194,14 +204,14 @@ func TestPartitions(t *testing.T) {
 	f.expectDivided(a, b)
 	one := types.UID("one")
 	f.Expect(a.Holds(one)).NotTo(Equal(b.Holds(one)))
-	f.Expect(a.Held() + b.Held()).To(Equal(Count))
+	f.Expect(a.held() + b.held()).To(Equal(Count))
 
 	// A replica comes: only its share moves, and work stops before the Lease is released, with writes still allowed.
-	held := a.Held() + b.Held()
+	held := a.held() + b.held()
 	f.believe("a", "b", "c")
 	c := f.start("c", f.names)
 	f.expectDivided(a, b, c)
-	f.Expect(len(a.stopped)+len(b.stopped)).To(BeNumerically(">=", held-a.Held()-b.Held()), "bounded loads may move a few more")
+	f.Expect(len(a.stopped)+len(b.stopped)).To(BeNumerically(">=", held-a.held()-b.held()), "bounded loads may move a few more")
 	stops := 0
 	for _, times := range a.stopped {
 		stops += times
@@ -211,12 +221,12 @@ func TestPartitions(t *testing.T) {
 	// A replica ends: all its Leases are free at once.
 	c.end()
 	<-c.ended
-	f.Expect(c.Held()).To(BeZero())
+	f.Expect(c.held()).To(BeZero())
 	f.believe("a", "b")
 	f.expectDivided(a, b)
 
 	// Two replicas that do not know of each other both want all. Neither takes what the other holds.
-	before := a.Held()
+	before := a.held()
 	lonely := f.start("d", func() []string { return []string{"d"} })
 	f.Consistently(func(g Gomega) {
 		held, writing := holders(a, b, lonely)
@@ -224,7 +234,7 @@ func TestPartitions(t *testing.T) {
 			g.Expect(held[number]).To(Equal(1))
 			g.Expect(writing[number]).To(Equal(1))
 		}
-		g.Expect(a.Held()).To(Equal(before))
+		g.Expect(a.held()).To(Equal(before))
 	}).WithTimeout(10 * time.Second).Should(Succeed())
 	lonely.end()
 	<-lonely.ended
@@ -238,18 +248,18 @@ func TestPartitions(t *testing.T) {
 				StopTrying(fmt.Sprintf("%d replicas may write for the partition %d", writing[number], number)).Now()
 			}
 		}
-		g.Expect(b.Held()).To(Equal(Count), "the second is a candidate, whoever seems to live")
+		g.Expect(b.held()).To(Equal(Count), "the second is a candidate, whoever seems to live")
 	}).WithTimeout(time.Minute).WithPolling(20 * time.Millisecond).Should(Succeed())
-	f.Expect(a.Held()).To(BeZero())
+	f.Expect(a.held()).To(BeZero())
 	a.setCut(false)
 	f.expectDivided(a, b)
 
 	// The leader is replaced by one that works for all.
 	f.setLeader(false, true)
-	f.Consistently(func() int { return a.Held() + b.Held() }).WithTimeout(3 * time.Second).Should(Equal(Count))
+	f.Consistently(func() int { return a.held() + b.held() }).WithTimeout(3 * time.Second).Should(Equal(Count))
 	f.setLeader(false, false)
 	f.Eventually(func() [Count]int { _, writing := holders(a, b); return writing }).WithTimeout(time.Minute).Should(HaveEach(0))
-	f.Expect(a.Held() + b.Held()).To(BeZero())
+	f.Expect(a.held() + b.held()).To(BeZero())
 	f.setLeader(true, false)
 	f.expectDivided(a, b)
 
@@ -275,7 +285,7 @@ func TestSecondSeesThatTheFirstHasTaken(t *testing.T) {
 				StopTrying(fmt.Sprintf("%d replicas may write for the partition %d", writing[number], number)).Now()
 			}
 		}
-		g.Expect(b.Held()).To(Equal(Count))
+		g.Expect(b.held()).To(Equal(Count))
 	}).WithTimeout(2 * time.Minute).WithPolling(20 * time.Millisecond).Should(Succeed())
 }
 
@@ -286,8 +296,8 @@ func TestSecondTakesBeforeTheFirstIsForgotten(t *testing.T) {
 	f := &fleet{WithT: NewWithT(t), t: t, config: suite.Target(t).Config, take: 5 * time.Second, settle: time.Hour}
 	f.believe("ended", "lives")
 	lives := f.start("lives", f.names)
-	f.Eventually(lives.Held).WithTimeout(time.Minute).Should(Equal(Count))
-	f.Consistently(lives.Held).WithTimeout(2 * f.take).Should(Equal(Count))
+	f.Eventually(lives.held).WithTimeout(time.Minute).Should(Equal(Count))
+	f.Consistently(lives.held).WithTimeout(2 * f.take).Should(Equal(Count))
 }
 
 // A replica whose clock is five minutes off shows that in the Leases that it holds. Nobody believes it: a Lease is old if it was not renewed for
@@ -325,7 +335,7 @@ func TestClocks(t *testing.T) {
 			}
 		}()
 		punctual := f.start("punctual", f.names)
-		f.Eventually(punctual.Held).WithTimeout(time.Minute).Should(BeNumerically(">=", Count-1))
+		f.Eventually(punctual.held).WithTimeout(time.Minute).Should(BeNumerically(">=", Count-1))
 		f.Consistently(punctual.all[number].isHeld).WithTimeout(12*time.Second).Should(BeFalse(), "%s", off)
 		stop()
 		<-ended

@@ -37,18 +37,17 @@ import (
 const (
 	// leasePrefix begins the name of the Lease of each replica.
 	leasePrefix = "synchub-replica"
-	// checkInterval is how often a leader looks whether it must yield.
+	// checkInterval is how often a leader checks whether it must step down.
 	checkInterval = 10 * time.Second
 	// reachTimeout is how long kcp may take to answer.
 	reachTimeout = 5 * time.Second
-	// patience is how long kcp may not answer a leader. It is longer than others can seem to reach kcp after it has gone: the registry
-	// counts a Lease for 30 s after it was seen renewed, up to 10 s late, and reads the Leases every 10 s, after a question that may take
-	// reachTimeout.
-	patience = time.Minute
+	// maxSilence is how long kcp may fail to answer a leader before it steps down. It must exceed the time for which another replica stays
+	// listed after losing kcp: 30 s in the registry, 10 s of clock correction, 10 s between reads, and reachTimeout.
+	maxSilence = time.Minute
 )
 
-// ErrYielded is returned by a leader that does not reach kcp, while another replica does.
-var ErrYielded = errors.New("this replica does not reach kcp, and yields to another one that does")
+// ErrSteppedDown is returned by a leader that does not reach kcp, while another replica does.
+var ErrSteppedDown = errors.New("this replica does not reach kcp, and steps down for another one that does")
 
 // Options configure a [Monitor].
 type Options struct {
@@ -97,7 +96,7 @@ func New(options Options) *Monitor {
 // NeedLeaderElection returns false: those that do not lead announce themselves too.
 func (m *Monitor) NeedLeaderElection() bool { return false }
 
-// Start announces this replica until ctx ends. The error is [ErrYielded] if this replica leads and another one should.
+// Start announces this replica until ctx ends. The error is [ErrSteppedDown] if this replica leads and another one should.
 func (m *Monitor) Start(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -114,15 +113,15 @@ func (m *Monitor) Start(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C():
-			if err := m.yield(); err != nil {
+			if err := m.checkLeadership(); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// Name returns the name of this replica among all, in which characters may be replaced that the name of a Lease cannot have.
-func (m *Monitor) Name() string { return m.registry.Self().ID }
+// ID returns the name of this replica among all, in which characters may be replaced that the name of a Lease cannot have.
+func (m *Monitor) ID() string { return m.registry.Self().ID }
 
 // Living returns the names of all replicas that reach kcp, this one among them; none before they are known, and this one is ready.
 func (m *Monitor) Living() []string {
@@ -133,8 +132,8 @@ func (m *Monitor) Living() []string {
 	return append(othersOf(m.registry.Self().ID, peers), m.registry.Self().ID)
 }
 
-// yield returns [ErrYielded] if this replica has work that another one should do.
-func (m *Monitor) yield() error {
+// checkLeadership returns [ErrSteppedDown] if this replica has been elected and kcp has not answered for maxSilence, while it answers others.
+func (m *Monitor) checkLeadership() error {
 	select {
 	case <-m.Elected:
 	default:
@@ -142,10 +141,10 @@ func (m *Monitor) yield() error {
 	}
 	silence := m.Clock.Since(*m.reachedAt.Load())
 	others := othersOf(m.registry.Self().ID, m.registry.Snapshot())
-	if silence < patience || len(others) == 0 {
+	if silence < maxSilence || len(others) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: kcp has not answered for %s, while it answers %s; check the network between this replica and kcp", ErrYielded, silence.Round(time.Second), strings.Join(others, ", "))
+	return fmt.Errorf("%w: kcp has not answered for %s, while it answers %s; check the network between this replica and kcp", ErrSteppedDown, silence.Round(time.Second), strings.Join(others, ", "))
 }
 
 // othersOf returns the names of all replicas but this one, sorted.

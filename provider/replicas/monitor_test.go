@@ -84,8 +84,8 @@ func TestYield(t *testing.T) {
 	g.Eventually(cut.clock.HasWaiters).Should(BeTrue())
 	g.Eventually(cut.registry.Snapshot).Should(HaveLen(1))
 	g.Eventually(standby.registry.Snapshot).Should(HaveLen(1))
-	cut.clock.Step(2 * patience)
-	standby.clock.Step(2 * patience)
+	cut.clock.Step(2 * maxSilence)
+	standby.clock.Step(2 * maxSilence)
 	g.Consistently(cut.ended).WithTimeout(time.Second).ShouldNot(Receive(), "nobody reaches kcp, so nobody would do better")
 
 	other := start(t, "other", false, nil)
@@ -94,9 +94,9 @@ func TestYield(t *testing.T) {
 	cut.clock.Step(checkInterval)
 	var err error
 	g.Eventually(cut.ended).Should(Receive(&err))
-	g.Expect(err).To(MatchError(ErrYielded))
+	g.Expect(err).To(MatchError(ErrSteppedDown))
 	g.Expect(err.Error()).To(And(ContainSubstring("2m10s"), ContainSubstring("other"), Not(ContainSubstring("standby"))))
-	g.Expect(standby.ended).NotTo(Receive(), "a replica that does not lead has nothing to yield")
+	g.Expect(standby.ended).NotTo(Receive(), "a replica that does not lead has nothing to step down from")
 
 	var leases coordinationv1.LeaseList
 	g.Expect(other.Hosting.List(t.Context(), &leases, client.InNamespace(metav1.NamespaceDefault))).To(Succeed())
@@ -134,8 +134,8 @@ func TestGroupsAndReadiness(t *testing.T) {
 func TestName(t *testing.T) {
 	g := NewWithT(t)
 	one := start(t, "Host_of.Somebody", false, nil)
-	g.Eventually(one.Living).Should(ContainElement(one.Name()))
-	g.Expect(one.Name()).To(MatchRegexp(`^[a-z0-9.-]+$`))
+	g.Eventually(one.Living).Should(ContainElement(one.ID()))
+	g.Expect(one.ID()).To(MatchRegexp(`^[a-z0-9.-]+$`))
 }
 
 // TestPatience has a leader that reached kcp a moment ago.
@@ -144,11 +144,11 @@ func TestPatience(t *testing.T) {
 	leader := start(t, "leader", true, nil)
 	start(t, "second", false, nil)
 	g.Eventually(leader.others).Should(ContainElement("second"))
-	g.Expect(leader.yield()).To(Succeed())
-	leader.clock.Step(patience - time.Second)
-	g.Expect(leader.yield()).To(Succeed())
+	g.Expect(leader.checkLeadership()).To(Succeed())
+	leader.clock.Step(maxSilence - time.Second)
+	g.Expect(leader.checkLeadership()).To(Succeed())
 	leader.clock.Step(time.Second)
-	g.Expect(leader.yield()).To(MatchError(ErrYielded))
+	g.Expect(leader.checkLeadership()).To(MatchError(ErrSteppedDown))
 	g.Expect(leader.reach(t.Context())).To(Succeed())
-	g.Expect(leader.yield()).To(Succeed(), "kcp has answered")
+	g.Expect(leader.checkLeadership()).To(Succeed(), "kcp has answered")
 }

@@ -102,10 +102,10 @@ func (c *Connection) runLookup(ctx context.Context, key lookup) {
 }
 
 // notServedTTL returns how long the answer "not served" is cached.
-func (r *discoveryCache) notServedTTL(now time.Time) time.Duration {
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	if now.Before(r.crdChangedAt.Add(crdChangedPollPeriod)) {
+func (d *discoveryCache) notServedTTL(now time.Time) time.Duration {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	if now.Before(d.crdChangedAt.Add(crdChangedPollPeriod)) {
 		return crdChangedPollInterval
 	}
 	return notServedCacheTTL
@@ -134,42 +134,42 @@ func newAsyncLookups() asyncLookups {
 }
 
 // begin notes that a lookup runs, and returns false if it does already.
-func (q *asyncLookups) begin(key lookup) bool {
-	q.lock.Lock()
-	defer q.lock.Unlock()
-	_, running := q.running[key]
-	q.running[key] = struct{}{}
+func (a *asyncLookups) begin(key lookup) bool {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	_, running := a.running[key]
+	a.running[key] = struct{}{}
 	return !running
 }
 
 // end keeps the result of a lookup for take.
-func (q *asyncLookups) end(key lookup, result asyncResult) {
-	q.lock.Lock()
-	defer q.lock.Unlock()
-	delete(q.running, key)
-	if len(q.results) >= maxLookups {
-		clear(q.results)
+func (a *asyncLookups) end(key lookup, result asyncResult) {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	delete(a.running, key)
+	if len(a.results) >= maxLookups {
+		clear(a.results)
 	}
-	q.results[key] = result
+	a.results[key] = result
 }
 
 // take returns the result of a lookup; ok is false if there is none, or it is outdated. Each result is returned once, except
 // [ErrNotServed], which is returned until it expires.
-func (q *asyncLookups) take(key lookup, generation int, now time.Time) (result asyncResult, ok bool) {
-	q.lock.Lock()
-	defer q.lock.Unlock()
-	result, ok = q.results[key]
+func (a *asyncLookups) take(key lookup, generation int, now time.Time) (result asyncResult, ok bool) {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	result, ok = a.results[key]
 	expires := result.until
 	if !result.read {
 		expires = expires.Add(unreadResultTTL)
 	}
-	delete(q.results, key)
+	delete(a.results, key)
 	if !ok || result.generation != generation || !now.Before(expires) {
 		return asyncResult{}, false
 	}
 	if errors.Is(result.err, ErrNotServed) {
 		result.read = true
-		q.results[key] = result
+		a.results[key] = result
 	}
 	return result, true
 }

@@ -149,11 +149,11 @@ type servedSignal struct {
 }
 
 // nextPoll returns the delay until the next request.
-func (c *servedSignal) nextPoll(now time.Time) time.Duration {
-	if c.crdChanged.Swap(false) {
-		c.pollUntil = now.Add(crdChangedPollPeriod)
+func (s *servedSignal) nextPoll(now time.Time) time.Duration {
+	if s.crdChanged.Swap(false) {
+		s.pollUntil = now.Add(crdChangedPollPeriod)
 	}
-	if now.Before(c.pollUntil) {
+	if now.Before(s.pollUntil) {
 		return crdChangedPollInterval
 	}
 	return servedRecheckInterval

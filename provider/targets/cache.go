@@ -54,7 +54,7 @@ type Cache struct{ parts }
 // NewCache returns a cache that is empty until [Cache.Run]. While the target is down, does not serve the resource, or does not
 // let the hub read it, the cache waits and keeps its content.
 func (c *Connection) NewCache(resource schema.GroupVersionResource, options CacheOptions) *Cache {
-	namespaces := c.WatchNamespaces(options.Namespaced)
+	namespaces := c.namespacesToList(options.Namespaced)
 	made := &Cache{parts: make([]*informer, 0, len(namespaces))}
 	for _, namespace := range namespaces {
 		all := c.objectSource(resource, namespace)

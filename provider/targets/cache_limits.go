@@ -57,38 +57,38 @@ type pendingBytes struct {
 	ended bool
 }
 
-func (c *pendingBytes) add(bytes int64) {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	if !c.ended {
-		c.bytes += bytes
-		c.memory.pending.Add(bytes)
+func (p *pendingBytes) add(bytes int64) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if !p.ended {
+		p.bytes += bytes
+		p.memory.pending.Add(bytes)
 	}
 }
 
 // reset subtracts all bytes.
-func (c *pendingBytes) reset() {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	c.memory.pending.Add(-c.bytes)
-	c.bytes = 0
+func (p *pendingBytes) reset() {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.memory.pending.Add(-p.bytes)
+	p.bytes = 0
 }
 
 // close subtracts all bytes, and ignores later ones.
-func (c *pendingBytes) close() {
-	c.lock.Lock()
-	c.ended = true
-	c.lock.Unlock()
-	c.reset()
+func (p *pendingBytes) close() {
+	p.lock.Lock()
+	p.ended = true
+	p.lock.Unlock()
+	p.reset()
 }
 
 // allows reports whether a target of this size in bytes may grow.
-func (t *memoryLimit) allows(bytes int64) bool {
-	if t.limit == 0 {
+func (m *memoryLimit) allows(bytes int64) bool {
+	if m.limit == 0 {
 		return true
 	}
-	left := t.limit - t.cached.Bytes() - t.pending.Load()
-	return bytes <= max(t.limit/max(t.connections.Load(), 1), remainderFactor*left)
+	left := m.limit - m.cached.Bytes() - m.pending.Load()
+	return bytes <= max(m.limit/max(m.connections.Load(), 1), remainderFactor*left)
 }
 
 // addWatchBuffer adds to the size of the buffers of watches.
@@ -106,11 +106,11 @@ func (c *Connection) CountCache(counter *cachesize.Counter) (remove func()) {
 }
 
 // CheckCacheLimits quarantines the target if its caches are too large.
-func (c *Connection) CheckCacheLimits() { c.exceedsCacheLimits(0, 0, true) }
+func (c *Connection) CheckCacheLimits() { c.quarantineIfFull(0, 0, true) }
 
-// exceedsCacheLimits reports whether the caches of the target and the given pending objects exceed a limit, and quarantines the
-// target then. A target that does not grow is not quarantined because of other targets.
-func (c *Connection) exceedsCacheLimits(objects, bytes int64, grows bool) bool {
+// quarantineIfFull quarantines the target if its caches and the given pending objects exceed a limit, and reports whether it
+// did. A target that does not grow is not quarantined because of other targets.
+func (c *Connection) quarantineIfFull(objects, bytes int64, grows bool) bool {
 	objects, bytes = objects+c.cached.Objects(), bytes+c.cached.Bytes()
 	limits := c.cacheLimits
 	switch {

@@ -69,7 +69,7 @@ type closedError struct{}
 
 func (closedError) Error() string { return "the hub's connection to the target was closed" }
 
-// Redacted implements [transport.Discreet].
+// Redacted implements [transport.Redacted].
 func (closedError) Redacted() {}
 
 // Connection is the hub's connection to one target.
@@ -150,7 +150,7 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 	connection := &Connection{
 		SyncTarget:   syncTarget,
 		fieldManager: options.FieldManager,
-		namespaces:   options.Namespaces,
+		namespaces:   options.namespaces,
 		bearerToken:  config.BearerToken,
 		credentials:  redact.CredentialsOf(config.BearerToken, config.Password),
 		dialer: connrotation.NewDialer((&net.Dialer{
@@ -295,8 +295,6 @@ type Options struct {
 	Limits kcp.Limits
 	Clock  clock.WithTicker
 	Log    logr.Logger
-	// Namespaces restrict the hub's lists and watches, sorted; empty means the whole cluster.
-	Namespaces []string
 	// OnChange is called when the state of a target, its connection or its permissions may have changed. It must not block.
 	OnChange func(syncTarget types.UID)
 	// OnUnauthorized is called after each probe whose credentials the target refused. It must not block. Nil does nothing.
@@ -312,6 +310,7 @@ type Options struct {
 	// Fence returns the fence that refuses the hub's writes to a target while it is closed; nil refuses none.
 	Fence func(syncTarget types.UID) *fence.Fence
 
-	// memory is set by the registry.
-	memory *memoryLimit
+	// namespaces and memory are set by the registry. namespaces restrict the hub's lists and watches, sorted; empty means the whole cluster.
+	namespaces []string
+	memory     *memoryLimit
 }

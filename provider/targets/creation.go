@@ -37,7 +37,7 @@ const impossibleResourceVersion = "1"
 // rootCAConfigMap is the ConfigMap with the cluster's certificate authorities, which Kubernetes creates in each namespace.
 const rootCAConfigMap = "kube-root-ca.crt"
 
-// creationMode is how the hub creates objects on a target, by a probe in one connection epoch.
+// creationMode is the result of the create-by-apply probe in one connection epoch.
 type creationMode struct {
 	connectionEpoch uint64
 	byApply         bool

@@ -17,9 +17,9 @@ limitations under the License.
 // Package targets connects the hub to target clusters.
 //
 // A [Registry] keeps one [Connection] for each SyncTarget. A [Cache] of the connection holds the hub's own objects, and a
-// [FilteredCache] whole objects to upsync. Writes are fenced: each can change only the object for which it was decided.
-// [Connection.Subscribe] and [NameWatch] report events that may end a failure: of namespaces, CustomResourceDefinitions, and
-// names that become free.
+// [FilteredCache] whole objects to upsync. Every write carries the UID of its object as a
+// precondition: it changes that object or nothing. [Connection.Subscribe] and [NameWatch] report events that may end a failure:
+// of namespaces, CustomResourceDefinitions, and names that become free.
 //
 // Credentials: package kubeconfig says which kubeconfigs are accepted. A changed kubeconfig leads to a second connection, which
 // replaces the first once the target has answered it. A connection never dials [kubeconfig.DeniedNetworks], and can renew

@@ -55,7 +55,7 @@ func newStagedCache(t *testing.T) *stagedCache {
 	held := newStore(nil, nil, nil)
 	w.store = held.Indexer
 	w.FilteredCache = &FilteredCache{
-		options: FilteredCacheOptions{Filter: w.filter.matches, KeepFilteredMetadata: true, Handler: w},
+		options: FilteredCacheOptions{Filter: w.filter.matches, KeepRejectedMetadata: true, Handler: w},
 		parts:   []*informer{{store: held}},
 		objects: map[types.NamespacedName]*unstructured.Unstructured{},
 		get:     w.read,
@@ -268,7 +268,7 @@ func TestFetchWhileObjectsChangeAtRandom(t *testing.T) {
 		changing.Wait()
 		close(events)
 		running.Wait()
-		for _, partial := range w.FilteredMetadata() {
+		for _, partial := range w.RejectedMetadata() {
 			w.fetch(partial.Name)
 		}
 		w.expectObjects(w.matching(names)...)

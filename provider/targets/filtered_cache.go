@@ -35,11 +35,11 @@ type FilteredCacheOptions struct {
 	Scope Scope
 	// Filter selects the objects to cache; it gets them without managedFields. Nil selects all.
 	Filter func(*unstructured.Unstructured) bool
-	// KeepFilteredMetadata keeps labels and owners of objects that the filter rejects, for [FilteredCache.FilteredMetadata].
-	KeepFilteredMetadata bool
-	// OnFiltered is called for each object that the filter rejects, if its metadata is kept, because the filter may have changed
+	// KeepRejectedMetadata keeps labels and owners of objects that the filter rejects, for [FilteredCache.RejectedMetadata].
+	KeepRejectedMetadata bool
+	// OnRejected is called for each object that the filter rejects, if its metadata is kept, because the filter may have changed
 	// meanwhile. It must not block.
-	OnFiltered func(metav1.ObjectMeta)
+	OnRejected func(metav1.ObjectMeta)
 	// Transform changes each selected object before it is cached, possibly in place. Nil drops only the managedFields.
 	Transform cache.TransformFunc
 	// Handler is called for every change of a cached object. An object that the filter begins to select is added, one that it
@@ -129,17 +129,10 @@ func (f *FilteredCache) List() []*unstructured.Unstructured {
 	return objects
 }
 
-// Len returns the number of cached objects.
-func (f *FilteredCache) Len() int {
-	f.lock.RLock()
-	defer f.lock.RUnlock()
-	return len(f.objects)
-}
-
-// FilteredMetadata returns the name, UID, labels and owners of the objects that the filter rejected. It returns none unless
-// [FilteredCacheOptions.KeepFilteredMetadata] is set.
-func (f *FilteredCache) FilteredMetadata() []metav1.ObjectMeta {
-	if !f.options.KeepFilteredMetadata {
+// RejectedMetadata returns the name, UID, labels and owners of the objects that the filter rejected. It returns none unless
+// [FilteredCacheOptions.KeepRejectedMetadata] is set.
+func (f *FilteredCache) RejectedMetadata() []metav1.ObjectMeta {
+	if !f.options.KeepRejectedMetadata {
 		return nil
 	}
 	var all []metav1.ObjectMeta
@@ -239,7 +232,7 @@ func (f *FilteredCache) transform(item any) (any, error) {
 	unstructured.RemoveNestedField(object.Object, "metadata", "managedFields")
 	if f.options.Filter != nil && !f.options.Filter(object) {
 		partial := identityMeta(object)
-		if f.options.KeepFilteredMetadata {
+		if f.options.KeepRejectedMetadata {
 			partial.Labels, partial.OwnerReferences = object.GetLabels(), object.GetOwnerReferences()
 		}
 		return &partial, nil
@@ -269,8 +262,8 @@ func (f *FilteredCache) handler() cache.ResourceEventHandler {
 
 // onAddOrUpdate handles an event for an object that an informer has cached.
 func (f *FilteredCache) onAddOrUpdate(item any, initial bool) {
-	if partial, rejected := item.(*metav1.ObjectMeta); rejected && f.options.KeepFilteredMetadata && f.options.OnFiltered != nil {
-		defer f.options.OnFiltered(*partial)
+	if partial, rejected := item.(*metav1.ObjectMeta); rejected && f.options.KeepRejectedMetadata && f.options.OnRejected != nil {
+		defer f.options.OnRejected(*partial)
 	}
 	f.handlerLock.Lock()
 	defer f.handlerLock.Unlock()

@@ -100,7 +100,7 @@ func TestFilteredCacheScopes(t *testing.T) {
 				}
 			}
 			g.Expect(keys).To(ConsistOf(tt.expected))
-			g.Expect(told.all()).To(HaveLen(filtered.Len()))
+			g.Expect(told.all()).To(HaveLen(len(filtered.List())))
 			g.Expect(filtered.Get(key(first, "dull"))).To(BeNil())
 		})
 	}
@@ -170,7 +170,7 @@ func TestFilteredCacheTellsOnlyWhatMatches(t *testing.T) {
 		g.Expect(told.all()[seen:]).To(ConsistOf("deleted c", "deleted e", "added g"))
 		g.Expect(namesIn(filtered)).To(Equal([]string{"f", "g"}))
 	})
-	g.Expect(filtered.Len()).To(Equal(2))
+	g.Expect(filtered.List()).To(HaveLen(2))
 }
 
 // A feed that cannot be read says so, and says when it can.

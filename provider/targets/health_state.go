@@ -44,28 +44,28 @@ type healthState struct {
 }
 
 // observe returns the state after another probe, and the delay until the next one.
-func (c healthState) observe(succeeded bool, now time.Time) (next healthState, wait time.Duration) {
+func (h healthState) observe(succeeded bool, now time.Time) (next healthState, wait time.Duration) {
 	if !succeeded {
-		c.successes = 0
-		c.failures = min(c.failures+1, failuresUntilDown)
+		h.successes = 0
+		h.failures = min(h.failures+1, failuresUntilDown)
 		switch {
-		case !c.up:
-			return c, probeInterval
-		case c.failures < failuresUntilDown:
-			return c, uncertainProbeInterval
+		case !h.up:
+			return h, probeInterval
+		case h.failures < failuresUntilDown:
+			return h, uncertainProbeInterval
 		}
-		c.up, c.downSince = false, now
-		return c, probeInterval
+		h.up, h.downSince = false, now
+		return h, probeInterval
 	}
-	c.failures = 0
-	c.successes = min(c.successes+1, successesUntilUp)
+	h.failures = 0
+	h.successes = min(h.successes+1, successesUntilUp)
 	// A clock that was set back must not keep a target down.
-	isFlapping := !c.downSince.IsZero() && now.Sub(c.downSince).Abs() < flapPeriod
-	if !c.up && isFlapping && c.successes < successesUntilUp {
-		return c, uncertainProbeInterval
+	isFlapping := !h.downSince.IsZero() && now.Sub(h.downSince).Abs() < flapPeriod
+	if !h.up && isFlapping && h.successes < successesUntilUp {
+		return h, uncertainProbeInterval
 	}
-	c.up = true
-	return c, probeInterval
+	h.up = true
+	return h, probeInterval
 }
 
 // alignToProbes extends a wait to the next aligned time.

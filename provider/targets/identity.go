@@ -121,8 +121,8 @@ type clusterIdentity struct {
 	// verifiedUntil is the time until which id is valid; zero if the ID must be requested.
 	verifiedUntil time.Time
 	id            string
-	// epoch counts the invalidations, so that an answer to an earlier request does not count.
-	epoch int
+	// generation counts the invalidations, so that an answer to an earlier request does not count.
+	generation int
 	// hasConnected is true after the first network connection, and multiplexed if one serves all requests.
 	hasConnected, multiplexed bool
 	openConnections           int
@@ -154,7 +154,7 @@ func (c *Connection) SetExpectedCluster(expected ExpectedCluster) {
 // valid.
 func (c *Connection) verifyCluster(ctx context.Context) error {
 	now := c.clock.Now()
-	_, epoch, known := c.identity.get(now)
+	_, generation, known := c.identity.get(now)
 	if known {
 		return nil
 	}
@@ -164,7 +164,7 @@ func (c *Connection) verifyCluster(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cannot find out which cluster answers: %w", err)
 	}
-	return c.identity.setVerified(id, epoch, now.Add(wait.Jitter(identityInterval, 0.2)))
+	return c.identity.setVerified(id, generation, now.Add(wait.Jitter(identityInterval, 0.2)))
 }
 
 // ClusterID requests the ID of a cluster. The ID is empty if the cluster hides it.
@@ -190,30 +190,30 @@ func printableClusterID(result string) string {
 	return "sha256-" + hex.EncodeToString(sum[:16])
 }
 
-// get returns the cluster and the epoch; known is false unless the cluster is verified or trusted.
-func (i *clusterIdentity) get(now time.Time) (cluster Cluster, epoch int, known bool) {
+// get returns the cluster and the generation; known is false unless the cluster is verified or trusted.
+func (i *clusterIdentity) get(now time.Time) (cluster Cluster, generation int, known bool) {
 	i.lock.Lock()
 	defer i.lock.Unlock()
 	switch {
 	case now.Before(i.verifiedUntil):
-		return Cluster{ID: cmp.Or(i.id, i.expected.ID), Server: i.server}, i.epoch, true
+		return Cluster{ID: cmp.Or(i.id, i.expected.ID), Server: i.server}, i.generation, true
 	case now.Before(i.expected.TrustedUntil) && i.expected.Server == i.server && i.expected.ID != "":
-		return i.expected.Cluster, i.epoch, true
+		return i.expected.Cluster, i.generation, true
 	default:
-		return Cluster{}, i.epoch, false
+		return Cluster{}, i.generation, false
 	}
 }
 
 // setVerified sets the ID from an answer, unless the ID was invalidated since the request. It fails if the cluster is not the
 // expected one.
-func (i *clusterIdentity) setVerified(id string, epoch int, until time.Time) error {
+func (i *clusterIdentity) setVerified(id string, generation int, until time.Time) error {
 	i.lock.Lock()
 	defer i.lock.Unlock()
 	observed := Cluster{ID: id, Server: i.server}
 	if !i.expected.matches(observed) {
 		return &ClusterMismatchError{Expected: i.expected.Cluster, Observed: observed}
 	}
-	if epoch == i.epoch {
+	if generation == i.generation {
 		i.id, i.verifiedUntil = id, until
 	}
 	if i.expected.ID == "" {
@@ -248,7 +248,7 @@ func (i *clusterIdentity) invalidate() {
 // invalidateLocked requires the lock.
 func (i *clusterIdentity) invalidateLocked() {
 	i.verifiedUntil, i.expected.TrustedUntil = time.Time{}, time.Time{}
-	i.epoch++
+	i.generation++
 }
 
 // probeContextKey and identityContextKey mark, for the dialer, the contexts of a probe and of the ID request in it.
@@ -282,9 +282,9 @@ type trackedConn struct {
 	onClose func()
 }
 
-func (w *trackedConn) Close() error {
-	w.onClose()
-	return w.Conn.Close()
+func (t *trackedConn) Close() error {
+	t.onClose()
+	return t.Conn.Close()
 }
 
 // connectionOpened counts a network connection, and reports whether it may replace another. With HTTP/2 each but the first

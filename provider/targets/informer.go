@@ -84,7 +84,6 @@ type informer struct {
 	*store
 	*requestGate
 	reflector    *cache.Reflector
-	connection   *Connection
 	restartPacer pacer
 	// listProgress is the list that is being read. Only the reflector uses it.
 	listProgress listProgress
@@ -111,7 +110,7 @@ func (c *Connection) newInformer(from source, gate *requestGate, transform cache
 		}
 		return err
 	}
-	made := &informer{requestGate: gate, connection: c, pending: pendingBytes{memory: c.memory}}
+	made := &informer{requestGate: gate, pending: pendingBytes{memory: c.memory}}
 	requests := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.LabelSelector, options.FieldSelector = from.labelSelector, from.fieldSelector
@@ -184,7 +183,7 @@ func (i *informer) list(ctx context.Context, options metav1.ListOptions, next fu
 		if err := meta.EachListItem(list, func(item runtime.Object) error {
 			kept, err := i.transformAndCount(item)
 			i.listProgress.listed = append(i.listProgress.listed, kept)
-			if err == nil && i.exceedsCacheLimits() {
+			if err == nil && i.quarantineIfFull() {
 				err = errCacheLimitExceeded
 			}
 			return err
@@ -223,16 +222,16 @@ func (i *informer) transformAndCount(object any) (any, error) {
 		i.listProgress.objects++
 		i.listProgress.bytes += size
 		i.pending.add(size)
-		i.exceedsCacheLimits()
+		i.quarantineIfFull()
 	}
 	return object, err
 }
 
-// exceedsCacheLimits reports whether the caches exceed the limits if the list that is being read replaces the cached objects.
-// It quarantines the target then.
-func (i *informer) exceedsCacheLimits() bool {
+// quarantineIfFull quarantines the target if its caches would exceed a limit once the list that is being read replaces the cached objects.
+// It reports whether it did.
+func (i *informer) quarantineIfFull() bool {
 	bytes := i.listProgress.bytes - i.cached.Bytes()
-	return i.connection.exceedsCacheLimits(i.listProgress.objects-i.cached.Objects(), bytes, bytes > 0)
+	return i.connection.quarantineIfFull(i.listProgress.objects-i.cached.Objects(), bytes, bytes > 0)
 }
 
 // Transformer makes the reflector transform and count the objects of a watch that begins with all objects.
@@ -259,7 +258,7 @@ func (i *informer) Update(object any) error {
 		return err
 	}
 	err := i.store.Update(object)
-	i.connection.exceedsCacheLimits(0, 0, i.cached.Bytes() > before)
+	i.connection.quarantineIfFull(0, 0, i.cached.Bytes() > before)
 	return err
 }
 

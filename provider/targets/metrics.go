@@ -43,13 +43,13 @@ var (
 	tokenExpiry = prometheus.NewDesc("synchub_target_token_expiry_timestamp_seconds",
 		"When the token of the target's kubeconfig ends, in seconds since 1970. None if it has no end.", targetlabels.Names(), nil)
 	cacheObjects = prometheus.NewDesc("synchub_target_cache_objects",
-		"Objects of the target that the hub holds.", targetlabels.Names("resource"), nil)
+		"Cached objects of the target.", targetlabels.Names("resource"), nil)
 	cacheBytes = prometheus.NewDesc("synchub_target_cache_bytes",
-		"Estimate of the memory that those take.", targetlabels.Names("resource"), nil)
+		"Estimated memory of the target's cached objects, in bytes.", targetlabels.Names("resource"), nil)
 	totalBytes = prometheus.NewDesc("synchub_targets_bytes",
-		"Estimate of the memory that what is held of all targets takes together.", nil, nil)
+		"Estimated memory of all targets together (caches, expectations, and lists being read), in bytes.", nil, nil)
 	maxTotalBytes = prometheus.NewDesc("synchub_targets_max_bytes",
-		"How much that may be; 0 stands for no limit.", nil, nil)
+		"Limit of the memory of all targets together, in bytes; 0 means no limit.", nil, nil)
 )
 
 // runningRegistries are the registries between the start and the end of Start: none on a hub that does not lead.

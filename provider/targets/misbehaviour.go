@@ -84,8 +84,8 @@ type pacer struct {
 
 // wait waits until the next action may begin: a burst at once, and then one each interval. It returns the error of ctx if that
 // ends first.
-func (r *pacer) wait(ctx context.Context, clock clock.Clock, burst int, interval time.Duration) error {
-	wait := r.reserve(clock.Now(), time.Duration(burst)*interval, interval)
+func (p *pacer) wait(ctx context.Context, clock clock.Clock, burst int, interval time.Duration) error {
+	wait := p.reserve(clock.Now(), time.Duration(burst)*interval, interval)
 	if wait <= 0 {
 		return nil
 	}
@@ -99,13 +99,13 @@ func (r *pacer) wait(ctx context.Context, clock clock.Clock, burst int, interval
 
 // reserve reserves an interval, and returns how long the action must wait. maxAhead is the length of reservations that need not
 // wait.
-func (r *pacer) reserve(now time.Time, maxAhead, interval time.Duration) time.Duration {
-	r.lock.Lock()
-	defer r.lock.Unlock()
+func (p *pacer) reserve(now time.Time, maxAhead, interval time.Duration) time.Duration {
+	p.lock.Lock()
+	defer p.lock.Unlock()
 	// After the clock was set back, no action waits for longer than an hour.
-	if ahead := r.reservedUntil.Sub(now); ahead < 0 || ahead > maxAhead+time.Hour {
-		r.reservedUntil = now
+	if ahead := p.reservedUntil.Sub(now); ahead < 0 || ahead > maxAhead+time.Hour {
+		p.reservedUntil = now
 	}
-	r.reservedUntil = r.reservedUntil.Add(interval)
-	return r.reservedUntil.Sub(now) - maxAhead
+	p.reservedUntil = p.reservedUntil.Add(interval)
+	return p.reservedUntil.Sub(now) - maxAhead
 }

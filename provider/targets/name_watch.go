@@ -189,7 +189,7 @@ func (w *NameWatch) allObjectsWatches() map[watchKey]struct{} {
 		namespaced = namespaced || key.Namespace != metav1.NamespaceNone
 	}
 	all := map[watchKey]struct{}{}
-	for _, namespace := range w.connection.WatchNamespaces(namespaced) {
+	for _, namespace := range w.connection.namespacesToList(namespaced) {
 		all[watchKey{NamespacedName: types.NamespacedName{Namespace: namespace}}] = struct{}{}
 	}
 	return all

@@ -62,7 +62,7 @@ type notifier struct {
 func (c *Connection) Subscribe(listener Listener) (unsubscribe func()) {
 	c.notifier.add(&listener)
 	if listener.OnNamespace != nil || listener.OnNamespaceLabels != nil {
-		c.watchNamespaces()
+		c.startNamespaceInformers()
 	}
 	if listener.OnCRD != nil {
 		c.notifier.crds.Do(func() {
@@ -72,8 +72,8 @@ func (c *Connection) Subscribe(listener Listener) (unsubscribe func()) {
 	return func() { c.notifier.remove(&listener) }
 }
 
-// watchNamespaces starts the watch of namespaces, unless it runs.
-func (c *Connection) watchNamespaces() {
+// startNamespaceInformers starts the watch of namespaces, unless it runs.
+func (c *Connection) startNamespaceInformers() {
 	c.notifier.namespaces.Do(func() {
 		all := c.metadataSource(namespacesResource, metav1.NamespaceAll)
 		watched := []source{all}
@@ -96,7 +96,7 @@ func (c *Connection) watchNamespaces() {
 // NamespaceLabels returns the labels of a namespace; known is false until the watch of namespaces shows it. The first call
 // starts the watch.
 func (c *Connection) NamespaceLabels(name string) (labels map[string]string, known bool) {
-	c.watchNamespaces()
+	c.startNamespaceInformers()
 	c.notifier.lock.Lock()
 	watching := c.notifier.namespaceInformers
 	c.notifier.lock.Unlock()
@@ -127,10 +127,10 @@ func (c *Connection) startMetadataInformer(resource schema.GroupVersionResource,
 	return informer
 }
 
-func (s *notifier) namespaceHandler() cache.ResourceEventHandler {
+func (n *notifier) namespaceHandler() cache.ResourceEventHandler {
 	notify := func(object any, gone bool) {
 		name := keyFor(object).Name
-		s.notify(func(listener *Listener) {
+		n.notify(func(listener *Listener) {
 			if listener.OnNamespace != nil {
 				listener.OnNamespace(name, gone)
 			}
@@ -138,7 +138,7 @@ func (s *notifier) namespaceHandler() cache.ResourceEventHandler {
 	}
 	notifyLabels := func(object any) {
 		name := keyFor(object).Name
-		s.notify(func(listener *Listener) {
+		n.notify(func(listener *Listener) {
 			if listener.OnNamespaceLabels != nil {
 				listener.OnNamespaceLabels(name)
 			}
@@ -165,10 +165,10 @@ func (s *notifier) namespaceHandler() cache.ResourceEventHandler {
 	}
 }
 
-func (s *notifier) crdHandler() cache.ResourceEventHandler {
+func (n *notifier) crdHandler() cache.ResourceEventHandler {
 	notify := func(object any) {
 		defined := schema.ParseGroupResource(keyFor(object).Name)
-		s.notify(func(listener *Listener) {
+		n.notify(func(listener *Listener) {
 			if listener.OnCRD != nil {
 				listener.OnCRD(defined)
 			}
@@ -190,29 +190,29 @@ func (s *notifier) crdHandler() cache.ResourceEventHandler {
 	}
 }
 
-func (s *notifier) add(listener *Listener) {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	if s.listeners == nil {
-		s.listeners = map[*Listener]struct{}{}
+func (n *notifier) add(listener *Listener) {
+	n.lock.Lock()
+	defer n.lock.Unlock()
+	if n.listeners == nil {
+		n.listeners = map[*Listener]struct{}{}
 	}
-	s.listeners[listener] = struct{}{}
+	n.listeners[listener] = struct{}{}
 }
 
-func (s *notifier) remove(listener *Listener) {
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	delete(s.listeners, listener)
+func (n *notifier) remove(listener *Listener) {
+	n.lock.Lock()
+	defer n.lock.Unlock()
+	delete(n.listeners, listener)
 }
 
 // notify calls the function for each listener, without the lock: a listener may unsubscribe in the call.
-func (s *notifier) notify(call func(*Listener)) {
-	s.lock.Lock()
-	listeners := make([]*Listener, 0, len(s.listeners))
-	for listener := range s.listeners {
+func (n *notifier) notify(call func(*Listener)) {
+	n.lock.Lock()
+	listeners := make([]*Listener, 0, len(n.listeners))
+	for listener := range n.listeners {
 		listeners = append(listeners, listener)
 	}
-	s.lock.Unlock()
+	n.lock.Unlock()
 	for _, listener := range listeners {
 		call(listener)
 	}

@@ -48,8 +48,9 @@ const (
 	// missingCheckInterval is the delay of a review after a permission was found missing: somebody is likely to grant it now.
 	// The delay doubles while the result stays the same.
 	missingCheckInterval = 10 * time.Second
-	// onChangeInterval is how often others call OnChange for an unchanged target.
-	onChangeInterval = time.Minute
+	// pollInterval is the longest time between two calls of Permissions, by the heartbeat of the SyncTarget. An earlier review needs an
+	// OnChange.
+	pollInterval = time.Minute
 	// unansweredCheckInterval is the delay of a review after one without an answer.
 	unansweredCheckInterval = time.Minute
 	// noNamespace is an impossible name of a namespace: a review of it returns the permissions that hold in all namespaces.
@@ -66,8 +67,8 @@ type Permissions struct {
 	Problem string
 }
 
-func (a Permissions) equal(other Permissions) bool {
-	return a.Known == other.Known && a.Problem == other.Problem && slices.Equal(a.Missing, other.Missing)
+func (p Permissions) equal(other Permissions) bool {
+	return p.Known == other.Known && p.Problem == other.Problem && slices.Equal(p.Missing, other.Missing)
 }
 
 // permissionChecker holds the result of the last review, and the time of the next one.
@@ -121,16 +122,16 @@ func hashAttributes(needed []authorizationv1.ResourceAttributes) uint64 {
 }
 
 // isCheckDue reports whether to start a review of the permissions with this hash. It requires the lock.
-func (a *permissionChecker) isCheckDue(hash uint64, now time.Time) bool {
+func (p *permissionChecker) isCheckDue(hash uint64, now time.Time) bool {
 	switch {
-	case a.checking:
+	case p.checking:
 		return false
-	case a.checkedAt.IsZero(), hash != a.requested:
+	case p.checkedAt.IsZero(), hash != p.requested:
 		return true
-	case a.forbiddenCount.Load() != a.forbiddenAtCheck && now.Sub(a.checkedAt) >= forbiddenCheckInterval:
+	case p.forbiddenCount.Load() != p.forbiddenAtCheck && now.Sub(p.checkedAt) >= forbiddenCheckInterval:
 		return true
 	default:
-		return !now.Before(a.nextCheck)
+		return !now.Before(p.nextCheck)
 	}
 }
 
@@ -153,19 +154,19 @@ func (c *Connection) checkPermissions(ctx context.Context, needed []authorizatio
 	if changed && ctx.Err() == nil {
 		c.onChange(c.SyncTarget)
 	}
-	if next < onChangeInterval {
+	if next < pollInterval {
 		c.RunInBackground(func(ctx context.Context) { c.notifyAfter(ctx, next) })
 	}
 }
 
 // nextBackoff returns the delay after a review that found a permission missing. It requires the lock.
-func (a *permissionChecker) nextBackoff(changed bool) time.Duration {
-	if changed || a.backoff == 0 {
-		a.backoff = missingCheckInterval
+func (p *permissionChecker) nextBackoff(changed bool) time.Duration {
+	if changed || p.backoff == 0 {
+		p.backoff = missingCheckInterval
 	} else {
-		a.backoff = min(2*a.backoff, permissionCheckInterval)
+		p.backoff = min(2*p.backoff, permissionCheckInterval)
 	}
-	return a.backoff
+	return p.backoff
 }
 
 // notifyAfter calls onChange after a delay, so that Permissions is called when the next review is due.
@@ -196,7 +197,7 @@ func (c *Connection) missingPermissions(ctx context.Context, needed []authorizat
 	return missing, nil
 }
 
-// missingPermissionsIn does so for one namespace, or for all if that is empty.
+// missingPermissionsIn returns the missing permissions in one namespace; an empty name means all namespaces.
 func (c *Connection) missingPermissionsIn(ctx context.Context, namespace string, needed []authorizationv1.ResourceAttributes) ([]authorizationv1.ResourceAttributes, error) {
 	review := &authorizationv1.SelfSubjectRulesReview{Spec: authorizationv1.SelfSubjectRulesReviewSpec{Namespace: cmp.Or(namespace, noNamespace)}}
 	err := c.createReview(ctx, "selfsubjectrulesreviews", "SelfSubjectRulesReview", review)
@@ -268,11 +269,11 @@ func (c *Connection) createReview(ctx context.Context, resource, kind string, re
 }
 
 // countForbidden wraps a transport, and counts the requests that the target forbids.
-func (a *permissionChecker) countForbidden(next http.RoundTripper) http.RoundTripper {
+func (p *permissionChecker) countForbidden(next http.RoundTripper) http.RoundTripper {
 	return roundTripperFunc(func(request *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(request)
 		if err == nil && response.StatusCode == http.StatusForbidden {
-			a.forbiddenCount.Add(1)
+			p.forbiddenCount.Add(1)
 		}
 		return response, err
 	})

@@ -46,31 +46,31 @@ type quarantine struct {
 }
 
 // start quarantines the target from now on, and returns false if it is quarantined already.
-func (p *quarantine) start(now time.Time, reason, message string) bool {
-	p.lock.Lock()
-	defer p.lock.Unlock()
+func (q *quarantine) start(now time.Time, reason, message string) bool {
+	q.lock.Lock()
+	defer q.lock.Unlock()
 	switch {
-	case now.Before(p.until):
+	case now.Before(q.until):
 		return false
-	case p.duration == 0, now.Sub(p.until) > quarantineResetAfter:
-		p.duration = initialQuarantine
+	case q.duration == 0, now.Sub(q.until) > quarantineResetAfter:
+		q.duration = initialQuarantine
 	default:
-		p.duration = min(2*p.duration, maxQuarantine)
+		q.duration = min(2*q.duration, maxQuarantine)
 	}
-	p.since, p.until, p.disconnected = now, now.Add(p.duration), false
-	p.health = Health{Reason: reason, Message: message}
+	q.since, q.until, q.disconnected = now, now.Add(q.duration), false
+	q.health = Health{Reason: reason, Message: message}
 	return true
 }
 
 // remaining returns why the target is quarantined, and for how long; zero if it is not.
-func (p *quarantine) remaining(now time.Time) (problem Health, left time.Duration) {
-	p.lock.Lock()
-	defer p.lock.Unlock()
+func (q *quarantine) remaining(now time.Time) (problem Health, left time.Duration) {
+	q.lock.Lock()
+	defer q.lock.Unlock()
 	// A clock that was set back must not keep a target quarantined.
-	if p.until.IsZero() || !now.Before(p.until) || now.Before(p.since) {
+	if q.until.IsZero() || !now.Before(q.until) || now.Before(q.since) {
 		return Health{}, 0
 	}
-	return p.health, p.until.Sub(now)
+	return q.health, q.until.Sub(now)
 }
 
 // onMisbehaviour quarantines the target for a response.

@@ -107,8 +107,8 @@ func (r *Registry) Connect(syncTarget types.UID, content []byte, limits kcp.Limi
 	if limits.Burst > 0 {
 		options.Limits.Burst = limits.Burst
 	}
-	options.Namespaces = slices.Compact(slices.Sorted(slices.Values(namespaces)))
-	fingerprint := sha256.Sum256(fmt.Appendf(nil, "%v %q %s", options.Limits, options.Namespaces, content))
+	options.namespaces = slices.Compact(slices.Sorted(slices.Values(namespaces)))
+	fingerprint := sha256.Sum256(fmt.Appendf(nil, "%v %q %s", options.Limits, options.namespaces, content))
 	if current, ok := r.currentConnection(syncTarget, fingerprint); ok {
 		return current, nil
 	}

@@ -62,8 +62,8 @@ type lookup struct {
 
 // matches reports whether an API is the one that is looked up. Subresources have a kind too, which may be that of another
 // resource. Impossible names match nothing, because names from a target go into conditions and into the cache.
-func (q lookup) matches(api metav1.APIResource) bool {
-	return (q.kind == "" || q.kind == api.Kind) && (q.resource == "" || q.resource == api.Name) &&
+func (l lookup) matches(api metav1.APIResource) bool {
+	return (l.kind == "" || l.kind == api.Kind) && (l.resource == "" || l.resource == api.Name) &&
 		discovery.IsAPIName(api.Name) && discovery.IsAPIName(strings.ToLower(api.Kind))
 }
 
@@ -164,49 +164,49 @@ func (c *Connection) discoveryError(err error) error {
 	return c.credentials.Error(err)
 }
 
-func (r *discoveryCache) get(key lookup) (found lookupResult, generation int, ok bool) {
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	found, ok = r.results[key]
-	return found, r.generation, ok
+func (d *discoveryCache) get(key lookup) (found lookupResult, generation int, ok bool) {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	found, ok = d.results[key]
+	return found, d.generation, ok
 }
 
 // put caches a result, unless the cache was emptied since the generation in which it was requested.
-func (r *discoveryCache) put(key lookup, found lookupResult, generation int, now time.Time) {
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	if r.generation != generation {
+func (d *discoveryCache) put(key lookup, found lookupResult, generation int, now time.Time) {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	if d.generation != generation {
 		return
 	}
-	if r.results == nil {
-		r.results = map[lookup]lookupResult{}
+	if d.results == nil {
+		d.results = map[lookup]lookupResult{}
 	}
 	found.until = now.Add(servedRecheckInterval)
-	if now.Before(r.crdChangedAt.Add(crdChangedPollPeriod)) {
+	if now.Before(d.crdChangedAt.Add(crdChangedPollPeriod)) {
 		found.until = now.Add(crdChangedPollInterval)
 	}
-	if len(r.results) >= maxLookups {
-		clear(r.results)
+	if len(d.results) >= maxLookups {
+		clear(d.results)
 	}
-	r.results[key] = found
+	d.results[key] = found
 }
 
 // crdChanged empties the cache after a change of a CustomResourceDefinition.
-func (r *discoveryCache) crdChanged(now time.Time) {
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	r.crdChangedAt = now
-	r.resetLocked()
+func (d *discoveryCache) crdChanged(now time.Time) {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	d.crdChangedAt = now
+	d.resetLocked()
 }
 
-func (r *discoveryCache) reset() {
-	r.lock.Lock()
-	defer r.lock.Unlock()
-	r.resetLocked()
+func (d *discoveryCache) reset() {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	d.resetLocked()
 }
 
 // resetLocked empties the cache. It requires the lock.
-func (r *discoveryCache) resetLocked() {
-	clear(r.results)
-	r.generation++
+func (d *discoveryCache) resetLocked() {
+	clear(d.results)
+	d.generation++
 }

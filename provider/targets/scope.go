@@ -39,9 +39,9 @@ var allNamespaces = []string{metav1.NamespaceAll}
 // Namespaces returns the sorted namespaces to which the connection is bound; none if it covers the whole cluster.
 func (c *Connection) Namespaces() []string { return c.namespaces }
 
-// WatchNamespaces returns the namespaces in which the hub lists and watches a resource; the empty namespace is the whole
+// namespacesToList returns the namespaces in which the hub lists and watches a resource; the empty namespace is the whole
 // cluster. The connection's namespaces do not restrict cluster-scoped resources.
-func (c *Connection) WatchNamespaces(namespaced bool) []string {
+func (c *Connection) namespacesToList(namespaced bool) []string {
 	if !namespaced || len(c.namespaces) == 0 {
 		return allNamespaces
 	}

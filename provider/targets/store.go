@@ -48,9 +48,6 @@ func newStore(transform cache.TransformFunc, indexers cache.Indexers, handler ca
 	}
 }
 
-// Transformer makes the reflector transform the objects of a list before it holds all of them.
-func (s *store) Transformer() cache.TransformFunc { return s.transform }
-
 // HasSynced reports whether the handler was called for all initial objects.
 func (s *store) HasSynced() bool {
 	select {

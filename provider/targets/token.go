@@ -48,9 +48,9 @@ func (c *Connection) Token() (claimed kubeconfig.Token, ok bool) {
 	return kubeconfig.ParseToken(c.bearerToken)
 }
 
-// RenewToken requests a new token for the connection's ServiceAccount, and verifies by a request that the target accepts it.
-// RenewToken returns the kubeconfig with the new token.
-func (c *Connection) RenewToken(ctx context.Context, content []byte) ([]byte, error) {
+// renewToken requests a new token for the connection's ServiceAccount, and verifies by a request that the target accepts it.
+// renewToken returns the kubeconfig with the new token.
+func (c *Connection) renewToken(ctx context.Context, content []byte) ([]byte, error) {
 	ctx = requestmetrics.WithClass(ctx, requestmetrics.Background)
 	config, err := kubeconfig.Parse(content)
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *Connection) RenewToken(ctx context.Context, content []byte) ([]byte, er
 	return kubeconfig.ReplaceToken(content, token)
 }
 
-// RenewTokenAsync is [Connection.RenewToken] for callers that must not wait. It returns [ErrPending] until the target has
+// RenewTokenAsync is renewToken for callers that must not wait. It returns [ErrPending] until the target has
 // answered, and OnChange is called then. Each result is returned once, and only for the kubeconfig of its request.
 func (c *Connection) RenewTokenAsync(content []byte) ([]byte, error) {
 	fingerprint := sha256.Sum256(content)
@@ -87,7 +87,7 @@ func (c *Connection) RenewTokenAsync(content []byte) ([]byte, error) {
 	if !c.tokenRenewal.running {
 		c.tokenRenewal.running = true
 		c.RunInBackground(func(ctx context.Context) {
-			renewed, err := c.RenewToken(ctx, content)
+			renewed, err := c.renewToken(ctx, content)
 			c.tokenRenewal.lock.Lock()
 			c.tokenRenewal.running, c.tokenRenewal.result = false, &renewalResult{fingerprint: fingerprint, kubeconfig: renewed, err: err}
 			c.tokenRenewal.lock.Unlock()

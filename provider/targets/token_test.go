@@ -82,7 +82,7 @@ func TestTokenIsRenewedByItsTarget(t *testing.T) {
 	g.Expect([]string{old.Namespace, old.ServiceAccount}).To(Equal([]string{"default", "renews"}))
 	g.Expect(old.Lifetime()).To(Equal(10 * time.Minute))
 
-	renewed, err := connection.RenewToken(t.Context(), kubeconfig)
+	renewed, err := connection.renewToken(t.Context(), kubeconfig)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(renewed).NotTo(Equal(kubeconfig))
 	next := connectTo(t, renewed)
@@ -93,7 +93,7 @@ func TestTokenIsRenewedByItsTarget(t *testing.T) {
 	g.Expect(fresh.ServiceAccount).To(Equal(old.ServiceAccount))
 
 	// A kubeconfig that is not the connection's any more is not renewed.
-	_, err = connection.RenewToken(t.Context(), renewed)
+	_, err = connection.renewToken(t.Context(), renewed)
 	g.Expect(errors.Is(err, ErrKubeconfigChanged)).To(BeTrue())
 }
 
@@ -146,7 +146,7 @@ func TestTokenIsNotRenewedWithoutTheRight(t *testing.T) {
 	g := NewWithT(t)
 	kubeconfig := createServiceAccount(t, steady(t), "keeps", false)
 	connection := connectTo(t, kubeconfig)
-	_, err := connection.RenewToken(t.Context(), kubeconfig)
+	_, err := connection.renewToken(t.Context(), kubeconfig)
 	g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%v", err)
 }
 

@@ -51,8 +51,8 @@ func (c *Connection) Create(ctx context.Context, resource schema.GroupVersionRes
 	if !byApply {
 		return c.createByPost(ctx, client, object)
 	}
-	fenced := withMetadata(object, "resourceVersion", impossibleResourceVersion)
-	created, err := client.Apply(ctx, object.GetName(), fenced, metav1.ApplyOptions{FieldManager: c.fieldManager, Force: true})
+	conditional := withMetadata(object, "resourceVersion", impossibleResourceVersion)
+	created, err := client.Apply(ctx, object.GetName(), conditional, metav1.ApplyOptions{FieldManager: c.fieldManager, Force: true})
 	if apierrors.IsConflict(err) {
 		return nil, fmt.Errorf("%w: %w", ErrAlreadyExists, err)
 	}
@@ -100,9 +100,9 @@ func (c *Connection) createByPost(ctx context.Context, client dynamic.ResourceIn
 func (c *Connection) Apply(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured, uid types.UID) (*unstructured.Unstructured, error) {
 	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()
-	fenced := withMetadata(object, "uid", string(uid))
+	conditional := withMetadata(object, "uid", string(uid))
 	return c.resourceClient(resource, object.GetNamespace()).
-		Apply(ctx, object.GetName(), fenced, metav1.ApplyOptions{FieldManager: c.fieldManager, Force: true})
+		Apply(ctx, object.GetName(), conditional, metav1.ApplyOptions{FieldManager: c.fieldManager, Force: true})
 }
 
 // Delete deletes the object that has the UID. It is no error if the object is gone.
@@ -124,8 +124,8 @@ func (c *Connection) Delete(ctx context.Context, resource schema.GroupVersionRes
 func (c *Connection) DryRunApply(ctx context.Context, resource schema.GroupVersionResource, object *unstructured.Unstructured, uid types.UID) (*unstructured.Unstructured, error) {
 	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()
-	fenced := withMetadata(object, "uid", string(uid))
-	return c.resourceClient(resource, object.GetNamespace()).Apply(ctx, object.GetName(), fenced, metav1.ApplyOptions{
+	conditional := withMetadata(object, "uid", string(uid))
+	return c.resourceClient(resource, object.GetNamespace()).Apply(ctx, object.GetName(), conditional, metav1.ApplyOptions{
 		FieldManager: c.fieldManager, Force: true, DryRun: []string{metav1.DryRunAll},
 	})
 }

@@ -201,7 +201,7 @@ var _ = Describe("a leader that does not reach kcp", thorough, func() {
 		code, err = leader.Wait(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(code).NotTo(BeZero(), "the replica ends, and is started again")
-		Expect(leader.LogTail(5)).To(ContainSubstring("yields to another one"))
+		Expect(leader.LogTail(5)).To(ContainSubstring("steps down for another one"))
 		Eventually(value).WithContext(ctx).WithArguments(target("florin"), configMaps, ns, "object-0", "data", "number").Should(Equal("meanwhile"))
 		eventuallyGone(ctx, target("florin"), configMaps, ns, "object-1")
 		AddReportEntry("until a change arrives after the leader lost kcp", time.Since(parted).Round(time.Second), ReportEntryVisibilityAlways)

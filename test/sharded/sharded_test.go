@@ -494,7 +494,7 @@ func (h *hub) expectCutReplicaReplaced(t *testing.T) {
 	code, err := cut.Wait(t.Context())
 	h.Expect(err).NotTo(HaveOccurred())
 	h.Expect(code).NotTo(BeZero(), "it ends, and is started again")
-	h.Expect(cut.LogTail(5)).To(ContainSubstring("yields to another one"))
+	h.Expect(cut.LogTail(5)).To(ContainSubstring("steps down for another one"))
 }
 
 // expectSkewedClocksHarmless starts a replica whose clock is five minutes ahead, and then one whose clock is behind, and kills each. Both get a

@@ -42,7 +42,7 @@ func TestFollower(t *testing.T) {
 	g := NewWithT(t)
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
 	workspace := listing{fake.NewClientBuilder().Build()}
-	entries := ledger.New(ledger.Options{Client: workspace, Reader: workspace, Shared: workspace, Clock: clock, Log: logr.Discard()})
+	entries := ledger.New(ledger.Options{Client: workspace, Reader: workspace, WatchClient: workspace, Clock: clock, Log: logr.Discard()})
 	registry := &readiness.Registry{}
 	follower := &readiness.Follower{Registry: registry, Ledger: entries, Clock: clock, Holds: func(syncTarget types.UID) bool { return syncTarget == "held" }}
 	write := func(syncTarget types.UID, ready *bool) {
@@ -84,7 +84,7 @@ func TestFollower(t *testing.T) {
 	registry.Forget("early")
 	is("early", false, true)
 
-	other := ledger.New(ledger.Options{Client: workspace, Reader: workspace, Shared: workspace, Clock: clock, Log: logr.Discard()})
+	other := ledger.New(ledger.Options{Client: workspace, Reader: workspace, WatchClient: workspace, Clock: clock, Log: logr.Discard()})
 	g.Expect(other.Update(t.Context(), "late", func(entry *ledger.Entry) { entry.Name, entry.Ready = "late", new(true) })).To(Succeed())
 	is("late", true, true)
 	g.Expect(other.Delete(t.Context(), "late")).To(Succeed())

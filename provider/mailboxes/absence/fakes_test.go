@@ -82,7 +82,7 @@ func (c *fakeCache) WorkspaceClient(logicalcluster.Name) (dynamic.Interface, err
 	return c.workspace, nil
 }
 
-func (c *fakeCache) IsEvicted(logicalcluster.Name) bool { return c.evicted }
+func (c *fakeCache) IsIncomplete(logicalcluster.Name) bool { return c.evicted }
 
 func (c *fakeCache) Contains(resource schema.GroupVersionResource, _ logicalcluster.Name, key types.NamespacedName) (contained, known bool) {
 	names, known := c.names[resource]

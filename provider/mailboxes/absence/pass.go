@@ -54,8 +54,8 @@ func (v *Verifier) runPass(ctx context.Context, mailbox logicalcluster.Name, can
 	defer cancel()
 	log := v.log.WithValues("mailbox", mailbox, "candidates", len(candidates))
 
-	if v.cache.IsEvicted(mailbox) {
-		log.V(1).Info("cannot verify absences while the mailbox is evicted from the cache")
+	if v.cache.IsIncomplete(mailbox) {
+		log.V(1).Info("cannot verify absences while the mailbox is not cached")
 		return passResult{}, retryInterval
 	}
 	bound, err := v.readBoundMailbox(ctx, mailbox)

@@ -67,8 +67,7 @@ func (s *state) addPending(candidate Candidate, now time.Time) {
 	s.pending[candidate] = request{s.requests, now}
 }
 
-// Pending returns the number of candidates of all mailboxes whose absence is not proven, and since when the first of them waits for
-// that; a zero time if there are none.
+// Pending returns the number of pending candidates of all mailboxes, and when the oldest was requested; zero if there are none.
 func (v *Verifier) Pending() (count int, since time.Time) {
 	v.lock.Lock()
 	defer v.lock.Unlock()

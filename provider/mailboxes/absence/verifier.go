@@ -97,8 +97,9 @@ type Cache interface {
 	Locate(mailbox logicalcluster.Name) (location Location, ok bool)
 	// WorkspaceClient returns a client for the workspace itself, where claims hide nothing. The hub may lack permissions there.
 	WorkspaceClient(mailbox logicalcluster.Name) (dynamic.Interface, error)
-	// IsEvicted reports whether the cache holds nothing of a mailbox because of its size.
-	IsEvicted(mailbox logicalcluster.Name) bool
+	// IsIncomplete reports whether the cache lacks objects of the mailbox by design: they are evicted, or this replica does not need the
+	// mailbox.
+	IsIncomplete(mailbox logicalcluster.Name) bool
 	// Contains reports whether the cache holds an object; known is false if the cache of the resource is not filled.
 	Contains(resource schema.GroupVersionResource, mailbox logicalcluster.Name, key types.NamespacedName) (contained, known bool)
 	// CountObjects returns the number of cached objects of a mailbox, without its binding.

@@ -53,7 +53,7 @@ const (
 
 // InvalidError is why a kubeconfig is refused. It never quotes a value.
 type InvalidError struct {
-	// Field is the offending field, as written in a kubeconfig.
+	// Field is the offending field, as written in a kubeconfig, or a property of the whole text.
 	Field string
 	// Reason is the problem and its remedy.
 	Reason string

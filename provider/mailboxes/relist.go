@@ -24,23 +24,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// The caches lack objects of a readmitted mailbox. Until a resource was listed since, all its objects are Unknown. Such a list ends
-// with a marker for each mailbox that waits for it. An informer handles a list in order: when the marker reaches the handler,
-// the cache holds all objects of the list.
+// The caches lack objects of a readmitted or a gained mailbox. Until a resource was listed since, all its objects are Unknown. Such a list
+// ends with a marker for each mailbox that waits for it. An informer handles a list in order: when the marker reaches the handler, the cache
+// holds all objects of the list.
 
 // endOfListName is the name of the marker. No object can have it.
 const endOfListName = "(listed)"
 
-// newEndOfList returns the marker of a mailbox for a readmission.
-func newEndOfList(mailbox logicalcluster.Name, readmission uint64) *cachedObject {
+// newEndOfList returns the marker of a mailbox for a list.
+func newEndOfList(mailbox logicalcluster.Name, relistNumber uint64) *cachedObject {
 	made := newPlaceholder(mailbox)
 	metadata := metadataFields(made.current.Load())
-	metadata["name"], metadata["resourceVersion"] = endOfListName, strconv.FormatUint(readmission, 10)
+	metadata["name"], metadata["resourceVersion"] = endOfListName, strconv.FormatUint(relistNumber, 10)
 	return made
 }
 
-// awaitRelist makes the objects of a mailbox Unknown until a list that begins later is complete. The readmission is a unique number.
-func (w *wildcardInformer) awaitRelist(mailbox logicalcluster.Name, readmission uint64) {
+// awaitRelist makes the objects of a mailbox Unknown until a list that begins later is complete. The relistNumber is unique.
+func (w *wildcardInformer) awaitRelist(mailbox logicalcluster.Name, relistNumber uint64) {
 	w.awaitingRelistLock.Lock()
 	defer w.awaitingRelistLock.Unlock()
 	if _, ok := w.awaitingRelist[mailbox]; !ok {
@@ -49,15 +49,15 @@ func (w *wildcardInformer) awaitRelist(mailbox logicalcluster.Name, readmission 
 	if w.awaitingRelist == nil {
 		w.awaitingRelist = map[logicalcluster.Name]uint64{}
 	}
-	w.awaitingRelist[mailbox] = readmission
+	w.awaitingRelist[mailbox] = relistNumber
 }
 
-// relistDone ends the wait of a mailbox since a readmission; zero means any. It returns false if the mailbox does not wait.
-func (w *wildcardInformer) relistDone(mailbox logicalcluster.Name, readmission uint64) bool {
+// relistDone ends the wait of a mailbox for the list with the number; zero means any. It returns false if the mailbox does not wait.
+func (w *wildcardInformer) relistDone(mailbox logicalcluster.Name, relistNumber uint64) bool {
 	w.awaitingRelistLock.Lock()
 	defer w.awaitingRelistLock.Unlock()
 	since, ok := w.awaitingRelist[mailbox]
-	if !ok || readmission != 0 && readmission != since {
+	if !ok || relistNumber != 0 && relistNumber != since {
 		return false
 	}
 	delete(w.awaitingRelist, mailbox)
@@ -65,7 +65,7 @@ func (w *wildcardInformer) relistDone(mailbox logicalcluster.Name, readmission u
 	return true
 }
 
-// isAwaitingRelist reports whether a mailbox was readmitted and the resource was not listed since.
+// isAwaitingRelist reports whether a mailbox was readmitted or gained, and the resource was not listed since.
 func (e *endpoint) isAwaitingRelist(resource schema.GroupVersionResource, mailbox logicalcluster.Name) bool {
 	e.lock.RLock()
 	w := e.informers[resource]
@@ -81,13 +81,13 @@ func (e *endpoint) isAwaitingRelist(resource schema.GroupVersionResource, mailbo
 
 // endOfListMarkers returns the markers for a list that begins now.
 func (w *wildcardInformer) endOfListMarkers() (markers []*cachedObject) {
-	for mailbox, readmission := range w.mailboxesAwaitingRelist() {
-		markers = append(markers, newEndOfList(mailbox, readmission))
+	for mailbox, relistNumber := range w.mailboxesAwaitingRelist() {
+		markers = append(markers, newEndOfList(mailbox, relistNumber))
 	}
 	return markers
 }
 
-// mailboxesAwaitingRelist returns the mailboxes that wait for a list, and since which readmission.
+// mailboxesAwaitingRelist returns the mailboxes that wait for a list, with its number.
 func (w *wildcardInformer) mailboxesAwaitingRelist() map[logicalcluster.Name]uint64 {
 	w.awaitingRelistLock.Lock()
 	defer w.awaitingRelistLock.Unlock()
@@ -101,8 +101,8 @@ func (w *wildcardInformer) countAwaitingRelist() int {
 	return len(w.awaitingRelist)
 }
 
-// readmissionOf returns the mailbox and the readmission of an end-of-list marker, and false for other entries.
-func readmissionOf(entry any) (mailbox logicalcluster.Name, readmission uint64, ok bool) {
+// relistNumberOf returns the mailbox and the relist number of an end-of-list marker, and false for other entries.
+func relistNumberOf(entry any) (mailbox logicalcluster.Name, relistNumber uint64, ok bool) {
 	if !isPlaceholder(entry) {
 		return "", 0, false
 	}
@@ -110,8 +110,8 @@ func readmissionOf(entry any) (mailbox logicalcluster.Name, readmission uint64, 
 	if object.GetName() != endOfListName {
 		return "", 0, false
 	}
-	readmission, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
-	return mailboxOf(object), readmission, err == nil
+	relistNumber, err := strconv.ParseUint(object.GetResourceVersion(), 10, 64)
+	return mailboxOf(object), relistNumber, err == nil
 }
 
 // cancelRelists ends all waits, because the informer stops.
@@ -128,18 +128,18 @@ func (w *wildcardInformer) handlePlaceholder(entry any) bool {
 		return false
 	}
 	placeholder := entry.(*cachedObject)
-	mailbox, readmission, isMarker := readmissionOf(entry)
+	mailbox, relistNumber, isMarker := relistNumberOf(entry)
 	if !isMarker {
 		return true
 	}
-	_ = w.informer.GetIndexer().Delete(placeholder)
-	for _, one := range w.takeOlder(placeholder) {
+	_ = w.shared.GetIndexer().Delete(placeholder)
+	for _, one := range w.takeOutdated(placeholder) {
 		w.updateUsage(one, nil)
 	}
-	if !w.relistDone(mailbox, readmission) {
+	if !w.relistDone(mailbox, relistNumber) {
 		return true
 	}
-	w.log.V(1).Info("listed the objects of a readmitted mailbox", "mailbox", mailbox)
+	w.log.V(1).Info("listed the objects of a readmitted or gained mailbox", "mailbox", mailbox)
 	notifyReset(w.endpoint.owner.subscribers.get(subscriptionKey{w.resource, mailbox}))
 	if observer := w.endpoint.owner.observer.Load(); observer != nil && w.dropsForeign {
 		observer.OnReset(mailbox)
@@ -148,24 +148,21 @@ func (w *wildcardInformer) handlePlaceholder(entry any) bool {
 	return true
 }
 
-// relist makes the informer list what readmitted mailboxes wait for.
+// relist makes the informer list the mailboxes that wait for it.
 func (w *wildcardInformer) relist() {
 	if w.dropsForeign {
-		w.gained.notify()
+		w.relistSignal.notify()
 	} else {
-		w.informer.ForceRelist()
+		w.shared.ForceRelist()
 	}
 }
 
-// relistReadmitted lists again where a mailbox still waits for one, because a forced relist between a list and its watch would
-// wait for the end of that watch. It returns false if no mailbox waits.
-func (m *Mailboxes) relistReadmitted() (isWaiting bool) {
-	for _, configs := range []bool{true, false} {
-		for _, w := range m.limitedInformers(configs) {
-			if w.countAwaitingRelist() > 0 {
-				isWaiting = true
-				w.relist()
-			}
+// requestRelists makes the informers list the mailboxes that wait for one, and reports whether some wait.
+func requestRelists(informers []*wildcardInformer) (isWaiting bool) {
+	for _, informer := range informers {
+		if informer.countAwaitingRelist() > 0 {
+			isWaiting = true
+			informer.relist()
 		}
 	}
 	return isWaiting

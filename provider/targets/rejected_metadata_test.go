@@ -52,7 +52,7 @@ func (w *filterByName) matches(object *unstructured.Unstructured) bool {
 	return w.names[object.GetName()] && object.GetLabels()[interestLabel] != "false"
 }
 
-func TestFilteredMetadata(t *testing.T) {
+func TestRejectedMetadata(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	ctx := t.Context()
@@ -72,15 +72,15 @@ func TestFilteredMetadata(t *testing.T) {
 	var passedLock sync.Mutex
 	passed := map[string]int{}
 	options := FilteredCacheOptions{
-		Scope: Scope{Namespaces: []string{namespace}}, Filter: filter.matches, Handler: told.handler(), KeepFilteredMetadata: true,
-		OnFiltered: func(partial metav1.ObjectMeta) { passedLock.Lock(); defer passedLock.Unlock(); passed[partial.Name]++ },
+		Scope: Scope{Namespaces: []string{namespace}}, Filter: filter.matches, Handler: told.handler(), KeepRejectedMetadata: true,
+		OnRejected: func(partial metav1.ObjectMeta) { passedLock.Lock(); defer passedLock.Unlock(); passed[partial.Name]++ },
 	}
 	filtered := connection.NewFilteredCache(widgets, options)
 	runInTest(t, filtered.Run)
 	waitForCacheSync(t, filtered)
 	neighbours := func() map[string]metav1.ObjectMeta {
 		all := map[string]metav1.ObjectMeta{}
-		for _, partial := range filtered.FilteredMetadata() {
+		for _, partial := range filtered.RejectedMetadata() {
 			all[partial.Name] = partial
 		}
 		return all
@@ -118,11 +118,11 @@ func TestFilteredMetadata(t *testing.T) {
 	suite.Eventually(t, func(g Gomega) { g.Expect(told.all()[3:]).To(Equal([]string{"deleted d"})) })
 
 	g.Expect(filtered.Fetch(ended(t), key("c"))).To(MatchError(ContainSubstring(namespace + "/c")))
-	options.KeepFilteredMetadata = false
-	options.OnFiltered = func(metav1.ObjectMeta) { t.Error("a feed that remembers no bystanders tells of one") }
+	options.KeepRejectedMetadata = false
+	options.OnRejected = func(metav1.ObjectMeta) { t.Error("a feed that remembers no bystanders tells of one") }
 	other := connection.NewFilteredCache(widgets, options)
 	runInTest(t, other.Run)
 	waitForCacheSync(t, other)
 	g.Expect(namesIn(other)).To(Equal([]string{"a", "b"}))
-	g.Expect(other.FilteredMetadata()).To(BeEmpty())
+	g.Expect(other.RejectedMetadata()).To(BeEmpty())
 }

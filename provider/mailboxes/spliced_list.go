@@ -30,43 +30,45 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
-// runGained lists the objects of gained mailboxes, each time the informer is told to, until it stops.
-func (w *wildcardInformer) runGained() {
+// runRelists lists the mailboxes that wait, on each relistSignal, until the informer stops.
+func (w *wildcardInformer) runRelists() {
 	for {
 		select {
 		case <-w.ctx.Done():
 			return
-		case <-w.gained:
+		case <-w.relistSignal:
 		}
-		if err := w.listGained(); err != nil && w.ctx.Err() == nil {
-			w.log.Info("cannot list the objects of gained mailboxes, trying again", "error", err.Error())
+		if err := w.listWaiting(); err != nil && w.ctx.Err() == nil {
+			w.log.Info("cannot list the objects of mailboxes that wait for it, trying again", "error", err.Error())
 		}
 	}
 }
 
-// listGained lists the mailboxes that wait: few of them one by one, many with one list of all mailboxes.
-func (w *wildcardInformer) listGained() error {
+// listWaiting lists the mailboxes that wait: few of them one by one, many with one list of all mailboxes.
+func (w *wildcardInformer) listWaiting() error {
 	waiting := w.mailboxesAwaitingRelist()
 	if !listsOneByOne(len(waiting), len(w.endpoint.mailboxes())) {
 		return w.spliceList("", waiting)
 	}
 	var failed error
-	for mailbox, readmission := range waiting {
-		if err := w.spliceList(mailbox, map[logicalcluster.Name]uint64{mailbox: readmission}); err != nil {
+	for mailbox, relistNumber := range waiting {
+		if err := w.spliceList(mailbox, map[logicalcluster.Name]uint64{mailbox: relistNumber}); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("mailbox %s: %w", mailbox, err))
 		}
 	}
 	return failed
 }
 
-// spliceList lists the objects of one mailbox, or of all if the name is empty. It splices those of mailboxes that wait since their
-// readmissions, and a marker for each, into the watch. If that fails, they go on waiting.
+// spliceList lists the objects of one mailbox, or of all if the name is empty. It splices those of the mailboxes that wait, and a
+// for each, into the watch. If that fails, they go on waiting.
 func (w *wildcardInformer) spliceList(only logicalcluster.Name, waiting map[logicalcluster.Name]uint64) error {
 	stream := w.stream.Load()
 	if stream == nil {
 		return nil
 	}
-	maps.DeleteFunc(waiting, func(mailbox logicalcluster.Name, readmission uint64) bool { return !stream.begin(mailbox, readmission) })
+	maps.DeleteFunc(waiting, func(mailbox logicalcluster.Name, relistNumber uint64) bool {
+		return !stream.begin(mailbox, relistNumber)
+	})
 	if len(waiting) == 0 {
 		return nil
 	}
@@ -89,8 +91,8 @@ func (w *wildcardInformer) spliceList(only logicalcluster.Name, waiting map[logi
 		return err
 	}
 	var failed error
-	for mailbox, readmission := range waiting {
-		failed = errors.Join(failed, stream.complete(mailbox, readmission))
+	for mailbox, relistNumber := range waiting {
+		failed = errors.Join(failed, stream.complete(mailbox, relistNumber))
 	}
 	return failed
 }
@@ -103,47 +105,47 @@ func (w *wildcardInformer) ignores(entry any) bool {
 	case !ok || !w.dropsForeign:
 		return false
 	case !one.isPlaceholder:
-		return w.endpoint.owner.needs.isForeign(mailboxOf(one.current.Load())) || w.isOlder(one)
+		return w.endpoint.owner.needs.isForeign(mailboxOf(one.current.Load())) || w.isOutdated(one)
 	}
-	mailbox, readmission, isMarker := readmissionOf(one)
+	mailbox, relistNumber, isMarker := relistNumberOf(one)
 	if isMarker {
-		w.dropOlder(mailbox, readmission, one)
+		w.dropOutdated(mailbox, relistNumber, one)
 	}
 	return !isMarker
 }
 
-// dropOlder removes the entries of a gained mailbox that the cache has had since before, and that the list has not named: they were
+// dropOutdated removes the entries of a gained mailbox that the cache has had since before, and that the list has not named: they were
 // deleted while the mailbox was foreign. It is called when the queue comes to the marker of the list.
-func (w *wildcardInformer) dropOlder(mailbox logicalcluster.Name, readmission uint64, marker *cachedObject) {
-	entries, _ := w.informer.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
+func (w *wildcardInformer) dropOutdated(mailbox logicalcluster.Name, relistNumber uint64, marker *cachedObject) {
+	entries, _ := w.shared.GetIndexer().ByIndex(kcpcache.ClusterIndexName, kcpcache.ClusterIndexKey(mailbox))
 	for _, entry := range entries {
-		if one, ok := entry.(*cachedObject); ok && !one.isPlaceholder && uint64(one.readmission) < readmission && w.informer.GetIndexer().Delete(one) == nil {
-			w.olderLock.Lock()
-			if w.older == nil {
-				w.older = map[*cachedObject][]*cachedObject{}
+		if one, ok := entry.(*cachedObject); ok && !one.isPlaceholder && uint64(one.relistNumber) < relistNumber && w.shared.GetIndexer().Delete(one) == nil {
+			w.outdatedLock.Lock()
+			if w.outdated == nil {
+				w.outdated = map[*cachedObject][]*cachedObject{}
 			}
-			w.older[marker] = append(w.older[marker], one)
-			w.olderLock.Unlock()
+			w.outdated[marker] = append(w.outdated[marker], one)
+			w.outdatedLock.Unlock()
 		}
 	}
 }
 
-// takeOlder returns the entries that dropOlder has removed for a marker, once.
-func (w *wildcardInformer) takeOlder(marker *cachedObject) []*cachedObject {
-	w.olderLock.Lock()
-	defer w.olderLock.Unlock()
-	older := w.older[marker]
-	delete(w.older, marker)
-	return older
+// takeOutdated returns the entries that dropOutdated has removed for a marker, once.
+func (w *wildcardInformer) takeOutdated(marker *cachedObject) []*cachedObject {
+	w.outdatedLock.Lock()
+	defer w.outdatedLock.Unlock()
+	outdated := w.outdated[marker]
+	delete(w.outdated, marker)
+	return outdated
 }
 
-// isOlder reports whether an entry has been in the cache, or in the informer's queue, since before its mailbox was gained. It does
-// not count then, and dropOlder removes it unless the list names its object.
-func (w *wildcardInformer) isOlder(entry *cachedObject) bool {
+// isOutdated reports whether an entry has been in the cache, or in the informer's queue, since before its mailbox was gained. It does
+// not count then, and dropOutdated removes it unless the list names its object.
+func (w *wildcardInformer) isOutdated(entry *cachedObject) bool {
 	if !w.dropsForeign || w.endpoint.owner.awaitingRelist.Load() == 0 {
 		return false
 	}
 	w.awaitingRelistLock.Lock()
 	defer w.awaitingRelistLock.Unlock()
-	return uint64(entry.readmission) < w.awaitingRelist[mailboxOf(entry.current.Load())]
+	return uint64(entry.relistNumber) < w.awaitingRelist[mailboxOf(entry.current.Load())]
 }
