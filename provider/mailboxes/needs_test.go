@@ -272,7 +272,7 @@ func TestAllMailboxesAreGained(t *testing.T) {
 	shard := newFakeShard(t, caches{bindingsResource: bindings(all...), configMaps: served, secrets: served})
 	answers := needing(all[0])
 	mailboxes := startNeeding(t, answers, nil, shard)
-	mailboxes.SetResources([]schema.GroupVersionResource{secrets})
+	mailboxes.SetResources([]schema.GroupVersionResource{configMaps, secrets})
 	g.Eventually(func() int { return shard.watchers(configMaps) + shard.watchers(secrets) }).Should(Equal(2))
 	shard.takeListed()
 	release := shard.hold(configMaps)
