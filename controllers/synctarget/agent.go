@@ -402,7 +402,7 @@ func (c *Controller) setAgentStatus(syncTarget *edgev2alpha1.SyncTarget, located
 	syncer := heartbeat
 	syncer.Type = edgev2alpha1.ConditionSyncerReady
 	if heartbeat.Status == metav1.ConditionTrue {
-		c.applyReport(syncTarget, state)
+		state.agent.applyReport(status)
 		if reported := meta.FindStatusCondition(state.agent.report.Status.Conditions, syncer.Type); reported != nil && heartbeat.Reason != ReasonAssignmentFailed {
 			syncer = *reported
 		} else {
@@ -428,9 +428,10 @@ func (c *Controller) setAgentStatus(syncTarget *edgev2alpha1.SyncTarget, located
 	}
 }
 
-// applyReport copies the report of the agent into the status, once per heartbeat interval or when a condition changes.
-func (c *Controller) applyReport(syncTarget *edgev2alpha1.SyncTarget, state *syncTargetState) {
-	status, reported := &syncTarget.Status, &state.agent.report.Status
+// applyReport copies the reported conditions, except SyncerReady, into the status. It copies the other fields once per heartbeatInterval, or
+// when the status or reason of a condition changes.
+func (a *agentState) applyReport(status *edgev2alpha1.SyncTargetStatus) {
+	reported := &a.report.Status
 	changed := false
 	for _, kind := range reportedConditions {
 		if found := meta.FindStatusCondition(reported.Conditions, kind); found != nil {
@@ -444,10 +445,10 @@ func (c *Controller) applyReport(syncTarget *edgev2alpha1.SyncTarget, state *syn
 		}
 	}
 	last := status.LastSyncerHeartbeatTime
-	if !changed && last != nil && state.agent.seenAt.Sub(last.Time) < heartbeatInterval && state.agent.seenAt.After(last.Time) {
+	if !changed && last != nil && a.seenAt.Sub(last.Time) < heartbeatInterval && a.seenAt.After(last.Time) {
 		return
 	}
-	status.LastSyncerHeartbeatTime = &metav1.Time{Time: state.agent.seenAt.Truncate(time.Second)}
+	status.LastSyncerHeartbeatTime = &metav1.Time{Time: a.seenAt.Truncate(time.Second)}
 	status.Counts, status.Failures, status.PendingSince = reported.Counts, reported.Failures, reported.PendingSince
 	status.SyncedResources, status.Versions, status.ClusterID = reported.SyncedResources, reported.Versions, reported.ClusterID
 	status.Credentials, status.Cleanup = reported.Credentials, reported.Cleanup
@@ -510,7 +511,7 @@ func (c *Controller) reportAgentCleanup(ctx context.Context, inventory cluster.C
 	return result, err
 }
 
-// onRulesChanged enqueues all SyncTargets. Those without an agent find nothing to do.
+// onRulesChanged enqueues the SyncTargets that have an agent.
 func (c *Controller) onRulesChanged(queue requestQueue, _ struct{}) {
 	c.lock.Lock()
 	defer c.lock.Unlock()

@@ -96,20 +96,20 @@ func (c *Controller) markPrepared(request mcreconcile.Request) {
 	c.prepared[request] = struct{}{}
 }
 
-// forgetPrepared forgets a SyncTarget that is gone, unless this replica leads by now.
+// forgetPrepared removes a deleted SyncTarget from prepared.
 func (c *Controller) forgetPrepared(request mcreconcile.Request) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	delete(c.prepared, request)
 }
 
-// onElected reconciles everything that was only prepared. What this replica knows of a SyncTarget beside its Secret it has not seen as
-// the leader.
+// onElected enqueues all prepared SyncTargets, or all SyncTargets if they are divided. In the first case it drops their states except the
+// Secrets: the replica observed the rest before it led.
 func (c *Controller) onElected(queue requestQueue) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	if c.Scope.IsDivided() {
-		// The leader has agents, and answers for the quota of mailboxes.
+		// The leader works for SyncTargets with agents, and reports exceeded quotas.
 		for _, request := range c.requests {
 			queue.Add(request)
 		}
