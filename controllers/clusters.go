@@ -66,7 +66,7 @@ type clusters struct {
 	needed *neededMailboxes
 }
 
-func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *changes, scope leadership.Scope, options Options) (*clusters, error) {
+func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *changes, role leadership.Role, options Options) (*clusters, error) {
 	provider, err := cluster.New(options.Access.WorkspaceConfig(options.Workspace), func(o *cluster.Options) { o.Scheme = hosting.GetScheme() })
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach the provider workspace %s: %w", options.Workspace, err)
@@ -90,7 +90,7 @@ func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *
 	var needed *neededMailboxes
 	var needs, needsWorkload func(logicalcluster.Name) bool
 	if options.Sharded {
-		needed = newNeededMailboxes(scope)
+		needed = newNeededMailboxes(role)
 		needs, needsWorkload = needed.needs, needed.needsWorkload
 	}
 	cachePolicy := syncmanager.NewCachePolicy(options.MailboxLimits, options.Log.WithName("sync"))
@@ -119,14 +119,14 @@ func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *
 			Limits:         options.TargetLimits,
 			Clock:          clock.RealClock{},
 			Log:            options.Log.WithName("targets"),
-			OnChange:       changed.connection.Publish,
+			OnChange:       changed.connectionChanged.Publish,
 			OnUnauthorized: changed.unauthorized.Publish,
 			DeniedNetworks: options.DeniedNetworks,
 			CacheLimits:    options.TargetCacheLimits,
 			TotalBytes:     options.TargetsBytes,
 
 			AggregateMetrics: options.AggregateMetrics,
-			Fence:            func(syncTarget types.UID) *fence.Fence { return scope.Fence(syncTarget, options.Fence) },
+			Fence:            func(syncTarget types.UID) *fence.Fence { return role.Fence(syncTarget, options.Fence) },
 		}),
 		needed: needed,
 	}

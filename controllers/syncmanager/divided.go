@@ -44,12 +44,12 @@ type DividedManager struct {
 
 	lock gosync.Mutex
 	// unanswered is since when SyncTargets have no answer.
-	unanswered map[types.UID]time.Time
+	unknownSince map[types.UID]time.Time
 }
 
-// NewDivided returns a manager that sums over all SyncTargets of the ledger. The Scope of the manager says which of them it holds.
+// NewDivided returns a manager that sums over all SyncTargets of the ledger. The Role of the manager says which of them it holds.
 func NewDivided(manager *Manager, entries Ledger) *DividedManager {
-	return &DividedManager{Manager: manager, ledger: entries, unanswered: map[types.UID]time.Time{}}
+	return &DividedManager{Manager: manager, ledger: entries, unknownSince: map[types.UID]time.Time{}}
 }
 
 // Count returns the counts of a mailbox resource over all SyncTargets. known is false while some of them have no answer yet, but no
@@ -105,23 +105,23 @@ func (d *DividedManager) shares(resource schema.GroupResource, unpublishing type
 	var heldShares []int
 	d.lock.Lock()
 	defer d.lock.Unlock()
-	unanswered := map[types.UID]time.Time{}
+	unknownSince := map[types.UID]time.Time{}
 	d.ledger.Each(func(syncTarget types.UID, entry *ledger.Entry) {
-		if d.Scope.Holds(syncTarget) {
+		if d.Role.Holds(syncTarget) {
 			held, heldShares = append(held, syncTarget), append(heldShares, len(all))
 		}
 		share := shareOf(entry, name, unpublishing)
 		if !share.known {
-			since, ok := d.unanswered[syncTarget]
+			since, ok := d.unknownSince[syncTarget]
 			if !ok {
 				since = now
 			}
-			unanswered[syncTarget] = since
+			unknownSince[syncTarget] = since
 			share.known = !now.Before(since.Add(countTimeout))
 		}
 		all = append(all, share)
 	})
-	d.unanswered = unanswered
+	d.unknownSince = unknownSince
 	for i, syncTarget := range held {
 		d.setLocal(&all[heldShares[i]], syncTarget, resource, unpublishing, now)
 	}
@@ -131,21 +131,21 @@ func (d *DividedManager) shares(resource schema.GroupResource, unpublishing type
 // shareOf returns what the ledger says of a SyncTarget.
 func shareOf(entry *ledger.Entry, resource string, unpublishing types.UID) share {
 	result := share{name: entry.Name, inventory: entry.Inventory}
-	answer := entry.Answer
+	summary := entry.SyncSummary
 	switch {
-	case entry.Mailbox == "" || entry.CleanedUp || answer != nil && !answer.Synced:
+	case entry.Mailbox == "" || entry.CleanedUp || summary != nil && !summary.Synced:
 		result.known, result.unpublished = true, true
-	case answer != nil:
-		objects, isSynced := answer.Objects[resource]
+	case summary != nil:
+		objects, isSynced := summary.Objects[resource]
 		if isSynced {
 			result.counts.Targets, result.counts.Objects = 1, objects
 		}
-		if !slices.Contains(answer.NotServed, resource) {
+		if !slices.Contains(summary.NotServed, resource) {
 			result.counts.Mailboxes = 1
 		}
 		result.known, result.isSynced = true, true
-		result.missing = slices.Contains(answer.Missing, resource)
-		result.unpublished = slices.Contains(answer.Unpublished, unpublishing)
+		result.missing = slices.Contains(summary.Missing, resource)
+		result.unpublished = slices.Contains(summary.Unpublished, unpublishing)
 	}
 	return result
 }
@@ -155,7 +155,7 @@ func shareOf(entry *ledger.Entry, resource string, unpublishing types.UID) share
 func (d *DividedManager) setLocal(result *share, syncTarget types.UID, resource schema.GroupResource, unpublishing types.UID, now time.Time) {
 	state, ok := d.get(syncTarget)
 	if !ok {
-		// The former holder may have known it, but not for this one.
+		// The former holder's finding says nothing about finalizers that this replica may have added.
 		result.unpublished = result.unpublished && !result.isSynced
 		return
 	}

@@ -22,7 +22,7 @@ limitations under the License.
 // first write. It removes the record only after a list on the target came back empty. So a hub that starts after the last config has vanished
 // still finds the objects that the config brought to the target.
 //
-// Package synctarget calls [Manager.Assign], [Manager.Unassign] and [Manager.Resume]. Package apiexport calls
+// Package synctarget calls [Manager.StartSync], [Manager.StopSync] and [Manager.Resume]. Package apiexport calls
 // [Manager.Publish] and [Manager.SetSchemas], and package controllers wires [Manager.SetCRDs]; in an agent, package agent calls
 // all three. The manager also runs the CRD controller and
 // the schema check of each target. It does not connect to targets, and does not write the status of SyncTargets or configs.

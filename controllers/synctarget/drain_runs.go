@@ -89,7 +89,7 @@ func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request
 	if parent == nil || !c.Sync.HasPublished() {
 		return nil, nil
 	}
-	// The cache may lack the last report of the previous hub.
+	// The cache may lack the last report of the previous leader.
 	current, err := c.getFromServer(ctx, inventory, syncTarget)
 	if err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request
 func (c *Controller) launchDrain(parent context.Context, uid types.UID, connection *targets.Connection, mode drain.Mode, optional []schema.GroupVersionResource, previous *edgev2alpha1.CleanupStatus, log logr.Logger,
 	store func(context.Context, *drainRun, edgev2alpha1.CleanupStatus) error,
 ) *drainRun {
-	ctx, cancel := context.WithCancel(c.Scope.Context(parent, uid))
+	ctx, cancel := context.WithCancel(c.Role.Context(parent, uid))
 	started := &drainRun{mode: mode, connection: connection, startedAt: c.Clock.Now(), cancel: cancel, done: make(chan struct{})}
 	c.lock.Lock()
 	c.drains[uid] = started
@@ -116,7 +116,7 @@ func (c *Controller) launchDrain(parent context.Context, uid types.UID, connecti
 		Target:             connection,
 		Owner:              c.Sync.Owner(uid),
 		Mode:               mode,
-		Resources:          inventoryResources(known.Resources),
+		Resources:          writtenResources(known.Resources),
 		OptionalResources:  optional,
 		ReadableNamespaces: connection.Namespaces(),
 		WrittenNamespaces:  writtenNamespaces(known),
@@ -169,8 +169,8 @@ func (c *Controller) getFromServer(ctx context.Context, inventory cluster.Cluste
 	return current, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, current)
 }
 
-// inventoryResources returns the resources of the target of which the hub may have written objects.
-func inventoryResources(recorded []ledger.Resource) []schema.GroupVersionResource {
+// writtenResources returns the resources of the target of which the hub may have written objects.
+func writtenResources(recorded []ledger.Resource) []schema.GroupVersionResource {
 	var resources []schema.GroupVersionResource
 	for _, entry := range recorded {
 		resources = append(resources, schema.GroupResource(entry.GroupResource).WithVersion(entry.Version))

@@ -69,12 +69,12 @@ func (c *Controller) prepare(ctx context.Context, request mcreconcile.Request) e
 		return err
 	}
 	if observed.connection == nil || observed.connection.Health().Reason == targets.ReasonClusterChanged || observed.mailbox.String() != known.Mailbox {
-		c.Sync.Unassign(syncTarget.UID)
+		c.Sync.StopSync(syncTarget.UID)
 		return nil
 	}
 	target := targetFor(name, &syncTarget, observed, known)
 	target.Prepare = true
-	c.Sync.Assign(target)
+	c.Sync.StartSync(target)
 	return nil
 }
 
@@ -88,7 +88,7 @@ func mayPrepare(syncTarget *edgev2alpha1.SyncTarget, known ledger.Entry) bool {
 func (c *Controller) markPrepared(request mcreconcile.Request) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	if c.Scope.Leads() {
+	if c.Role.Leads() {
 		// onElected may have run already.
 		c.queue.Add(request)
 		return
@@ -108,7 +108,7 @@ func (c *Controller) forgetPrepared(request mcreconcile.Request) {
 func (c *Controller) onElected(queue requestQueue) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	if c.Scope.IsDivided() {
+	if c.Role.IsDivided() {
 		// The leader works for SyncTargets with agents, and reports exceeded quotas.
 		for _, request := range c.requests {
 			queue.Add(request)

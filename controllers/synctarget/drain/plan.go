@@ -71,7 +71,7 @@ const (
 	ReasonInstalled = "Installed"
 	// ReasonUnknownMark: another version of the hub wrote the object's mark.
 	ReasonUnknownMark = "UnknownMark"
-	// ReasonUnverifiedMark: the object's mark names this hub but does not verify, see [ownership.ErrUnverified].
+	// ReasonUnverifiedMark: the object's mark names this replica but does not verify, see [ownership.ErrUnverified].
 	ReasonUnverifiedMark = "UnverifiedMark"
 )
 
