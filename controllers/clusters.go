@@ -81,9 +81,9 @@ func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *
 	if err != nil {
 		return nil, err
 	}
-	var shared client.WithWatch
+	var ledgerClient client.WithWatch
 	if options.Sharded {
-		if shared, err = client.NewWithWatch(provider.GetConfig(), client.Options{HTTPClient: provider.GetHTTPClient(), Scheme: hosting.GetScheme()}); err != nil {
+		if ledgerClient, err = client.NewWithWatch(provider.GetConfig(), client.Options{HTTPClient: provider.GetHTTPClient(), Scheme: hosting.GetScheme()}); err != nil {
 			return nil, fmt.Errorf("cannot make a client for the ledger: %w", err)
 		}
 	}
@@ -98,7 +98,7 @@ func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *
 	made := &clusters{
 		provider: provider,
 		ledger: ledger.New(ledger.Options{
-			Client: provider.GetClient(), Reader: provider.GetAPIReader(), Shared: shared, Holder: holderReader(hosting, options.Lease),
+			Client: provider.GetClient(), Reader: provider.GetAPIReader(), Shared: ledgerClient, Holder: holderReader(hosting, options.Lease),
 			Clock: clock.RealClock{}, Log: options.Log.WithName("ledger"),
 		}),
 		inventories: leaderInventories{multi}, standbyInventories: standbyInventories(multi, options), inventoryProvider: inventoryProvider,
@@ -138,12 +138,12 @@ func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *
 
 // addTo makes the manager of the hosting cluster run the ledger, and that of the standby the caches and the connections.
 func (c *clusters) addTo(hosting, standby manager.Manager) error {
-	var shared error
+	var shardedErr error
 	if c.ledger.Shared != nil {
-		shared = errors.Join(hosting.Add(c.ledger.Watcher()), hosting.Add(c.needed))
+		shardedErr = errors.Join(hosting.Add(c.ledger.Watcher()), hosting.Add(c.needed))
 	}
 	findInventories := manager.RunnableFunc(func(ctx context.Context) error { return c.inventoryProvider.Start(ctx, c.inventories) })
-	return errors.Join(hosting.Add(c.provider), hosting.Add(c.ledger), shared,
+	return errors.Join(hosting.Add(c.provider), hosting.Add(c.ledger), shardedErr,
 		standby.Add(findInventories), standby.Add(c.mailboxes), standby.Add(c.workloads), standby.Add(c.targets))
 }
 

@@ -208,7 +208,9 @@ func (c *Controller) reconcile(ctx context.Context, request mcreconcile.Request)
 		if err := c.warnStateLost(ctx, inventory.GetClient(), request, syncTarget); err != nil {
 			return reconcile.Result{}, "", err
 		}
-		condition = c.reconcileAccess(ctx, syncTarget, condition, mailbox)
+		if err := c.reconcileAccess(ctx, syncTarget, mailbox); err != nil {
+			condition = notReady(ReasonAccessFailed, "spec.mailboxAccess cannot be put into effect: %v.", err)
+		}
 	}
 	written, err := c.updateStatus(ctx, inventory, syncTarget, stored, condition, mailbox)
 	if err != nil || written.RequeueAfter > 0 {

@@ -28,7 +28,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
-// Ledger is the part of [ledger.Store] that has the answers of all holders.
+// Ledger is the part of [ledger.Store] that has the summaries of all holders.
 type Ledger interface {
 	IsLoaded() bool
 	Each(visit func(types.UID, *ledger.Entry))
@@ -37,13 +37,13 @@ type Ledger interface {
 var _ Ledger = &ledger.Store{}
 
 // DividedManager is the [Manager] of a leader that does not hold all SyncTargets. It sums over all of them: what this replica holds is
-// counted here, and the holders of the others have written their answers into the ledger.
+// counted here, and the holders of the others have written their summaries into the ledger.
 type DividedManager struct {
 	*Manager
 	ledger Ledger
 
 	lock gosync.Mutex
-	// unanswered is since when SyncTargets have no answer.
+	// unknownSince is since when SyncTargets have no summary.
 	unknownSince map[types.UID]time.Time
 }
 
@@ -52,7 +52,7 @@ func NewDivided(manager *Manager, entries Ledger) *DividedManager {
 	return &DividedManager{Manager: manager, ledger: entries, unknownSince: map[types.UID]time.Time{}}
 }
 
-// Count returns the counts of a mailbox resource over all SyncTargets. known is false while some of them have no answer yet, but no
+// Count returns the counts of a mailbox resource over all SyncTargets. known is false while some of them have no summary yet, but no
 // longer than [countTimeout] for each.
 func (d *DividedManager) Count(resource schema.GroupResource) (counts Counts, known bool) {
 	known = d.ledger.IsLoaded()
@@ -85,7 +85,7 @@ func (d *DividedManager) SyncTargetsMissingAPI(resource schema.GroupResource) (s
 	return syncTargets
 }
 
-// share is what one SyncTarget contributes to the answers about a resource.
+// share is what one SyncTarget contributes to the sums about a resource.
 type share struct {
 	name, inventory string
 	counts          Counts
@@ -101,14 +101,14 @@ type share struct {
 func (d *DividedManager) shares(resource schema.GroupResource, unpublishing types.UID) []share {
 	now, name := d.Clock.Now(), resource.String()
 	var all []share
-	var held []types.UID
-	var heldShares []int
+	// local are the indexes of the shares of SyncTargets that this replica holds.
+	local := map[int]types.UID{}
 	d.lock.Lock()
 	defer d.lock.Unlock()
 	unknownSince := map[types.UID]time.Time{}
 	d.ledger.Each(func(syncTarget types.UID, entry *ledger.Entry) {
 		if d.Role.Holds(syncTarget) {
-			held, heldShares = append(held, syncTarget), append(heldShares, len(all))
+			local[len(all)] = syncTarget
 		}
 		share := shareOf(entry, name, unpublishing)
 		if !share.known {
@@ -122,8 +122,8 @@ func (d *DividedManager) shares(resource schema.GroupResource, unpublishing type
 		all = append(all, share)
 	})
 	d.unknownSince = unknownSince
-	for i, syncTarget := range held {
-		d.setLocal(&all[heldShares[i]], syncTarget, resource, unpublishing, now)
+	for i, syncTarget := range local {
+		d.setLocal(&all[i], syncTarget, resource, unpublishing, now)
 	}
 	return all
 }

@@ -85,7 +85,7 @@ func (m *Manager) updateSchemaCheck(state *targetState, wanted []plan.Resource) 
 			Clock:      m.Clock,
 			Log:        m.Log.WithValues("syncTarget", target.Name),
 		})
-		state.schemaCheck = schemaCheck{controller, m.run(state.currentTarget().UID, controller.Run, controller.Log)}
+		state.schemaCheck = schemaCheck{controller, m.run(target.UID, controller.Run, controller.Log)}
 	}
 	state.schemaCheck.SetResources(needed)
 	m.updateCompatibility(state, wanted)

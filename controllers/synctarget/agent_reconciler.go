@@ -101,13 +101,9 @@ func localSyncTarget(assigned *assignment.Assignment) *edgev2alpha1.SyncTarget {
 // ensureDrain returns the drain of this mode and connection, and starts one if there is none. It returns nil while it cannot start.
 func (r *AgentReconciler) ensureDrain(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, observed observedState, mode drain.Mode) *drainRun {
 	c, uid := r.controller, syncTarget.UID
-	c.lock.Lock()
-	running := c.drains[uid]
-	c.lock.Unlock()
-	if running != nil && running.mode == mode && running.connection == observed.connection {
+	if running := c.currentDrain(uid, mode, observed.connection); running != nil {
 		return running
 	}
-	c.stopDrain(uid)
 	if !observed.identified || !c.Sync.HasPublished() {
 		return nil
 	}
@@ -138,18 +134,4 @@ func RestoreLedger(ctx context.Context, store *ledger.Store, assigned *assignmen
 		entry.Name, entry.Inventory, entry.Resources = assigned.SyncTarget.Name, assigned.SyncTarget.Inventory, recordedResources(last.SyncedResources)
 		entry.Namespaces = slices.Clone(namespacesOf(localSyncTarget(assigned)))
 	})
-}
-
-// setStatus stores the progress of the drain.
-func (d *drainRun) setStatus(report edgev2alpha1.CleanupStatus) {
-	d.lock.Lock()
-	defer d.lock.Unlock()
-	d.status = &report
-}
-
-// cleanupStatus returns the progress of the drain, nil before the first report.
-func (d *drainRun) cleanupStatus() *edgev2alpha1.CleanupStatus {
-	d.lock.Lock()
-	defer d.lock.Unlock()
-	return d.status.DeepCopy()
 }

@@ -73,18 +73,43 @@ func (d *drainRun) progressMessage() string {
 	return cleanupMessage(*d.status)
 }
 
+// setStatus stores the progress of the drain.
+func (d *drainRun) setStatus(report edgev2alpha1.CleanupStatus) {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	d.status = &report
+}
+
+// cleanupStatus returns the progress of the drain, nil before the first report.
+func (d *drainRun) cleanupStatus() *edgev2alpha1.CleanupStatus {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	return d.status.DeepCopy()
+}
+
+// currentDrain returns the running or finished drain of this mode and connection. It stops another drain, and returns nil.
+func (c *Controller) currentDrain(syncTarget types.UID, mode drain.Mode, connection *targets.Connection) *drainRun {
+	c.lock.Lock()
+	running := c.drains[syncTarget]
+	c.lock.Unlock()
+	if running != nil && running.mode == mode && running.connection == connection {
+		return running
+	}
+	c.stopDrain(syncTarget)
+	return nil
+}
+
 // startDrain returns the running or finished drain of this mode and connection, and starts one if there is none. It returns nil
 // while the hub does not know all it needs to start.
 func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget,
 	connection *targets.Connection, mode drain.Mode,
 ) (*drainRun, error) {
-	c.lock.Lock()
-	running, parent := c.drains[syncTarget.UID], c.runContext
-	c.lock.Unlock()
-	if running != nil && running.mode == mode && running.connection == connection {
+	if running := c.currentDrain(syncTarget.UID, mode, connection); running != nil {
 		return running, nil
 	}
-	c.stopDrain(syncTarget.UID)
+	c.lock.Lock()
+	parent := c.runContext
+	c.lock.Unlock()
 	// The PublishedResource decides whether a namespace may be deleted with its contents.
 	if parent == nil || !c.Sync.HasPublished() {
 		return nil, nil
@@ -195,9 +220,7 @@ func (c *Controller) storeCleanupStatus(ctx context.Context, inventory cluster.C
 	if err := inventory.GetClient().Status().Patch(ctx, syncTarget, client.RawPatch(types.MergePatchType, data)); err != nil {
 		return err
 	}
-	running.lock.Lock()
-	running.status = &report
-	running.lock.Unlock()
+	running.setStatus(report)
 	c.enqueue(uid)
 	return nil
 }

@@ -162,7 +162,7 @@ func (v statusView) apply(syncTarget *edgev2alpha1.SyncTarget, state *syncTarget
 		syncer.Message += " " + state.renewal.problem
 	}
 	authorized := authorizedCondition(v.permissions, health, v.problem)
-	requeueAfter = shortestDelay(requeueAfter, max(v.trustedUntil.Sub(v.now), 0))
+	requeueAfter = max(v.trustedUntil.Sub(v.now), 0)
 	for _, condition := range []*metav1.Condition{&heartbeat, &syncer, &authorized} {
 		condition.ObservedGeneration = syncTarget.Generation
 		before := meta.FindStatusCondition(status.Conditions, condition.Type)

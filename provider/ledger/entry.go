@@ -62,11 +62,11 @@ type Entry struct {
 	CleanedUp bool `json:"cleanedUp,omitempty"`
 	// Ready says whether the SyncTarget is Ready; nil until a holder has found out.
 	Ready *bool `json:"ready,omitempty"`
-	// Answer is about the objects of the SyncTarget; nil until a holder has counted them.
+	// SyncSummary is about the objects of the SyncTarget; nil until a holder has counted them.
 	SyncSummary *SyncSummary `json:"answer,omitempty"`
 }
 
-// Answer is what the holder of a SyncTarget tells the leader about its objects. Resources are named as "deployments.apps".
+// SyncSummary is the summary that the holder of a SyncTarget gives the leader about its objects. Resources are named as "deployments.apps".
 type SyncSummary struct {
 	// Synced is true if the holder syncs the SyncTarget. If it does not, the other fields are empty.
 	Synced bool `json:"synced,omitempty"`
@@ -81,12 +81,12 @@ type SyncSummary struct {
 	Unpublished []types.UID `json:"unpublished,omitempty"`
 }
 
-// Equal reports whether two answers say the same. Either may be nil.
+// Equal reports whether two summaries say the same. Either may be nil.
 func (s *SyncSummary) Equal(other *SyncSummary) bool {
 	return s.EqualExceptObjects(other) && (s == nil || maps.Equal(s.Objects, other.Objects))
 }
 
-// EqualExceptObjects reports whether two answers differ at most in the numbers of objects. Either may be nil.
+// EqualExceptObjects reports whether two summaries differ at most in the numbers of objects. Either may be nil.
 func (s *SyncSummary) EqualExceptObjects(other *SyncSummary) bool {
 	if s == nil || other == nil {
 		return s == other

@@ -46,9 +46,9 @@ const (
 	// ActionIgnore: the object is not the hub's.
 	ActionIgnore Action = "Ignore"
 	// ActionDelete deletes the object.
-	ActionDelete Action = "Remove"
+	ActionDelete Action = "Delete"
 	// ActionWait: the object is to be deleted, and is terminating already.
-	ActionWait Action = "Await"
+	ActionWait Action = "Wait"
 	// ActionRelease removes the marks from the object.
 	ActionRelease Action = "Release"
 	// ActionKeep leaves the object as it is, and lists it.
