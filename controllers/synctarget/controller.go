@@ -151,7 +151,7 @@ func NewController(options Options) *Controller {
 func (c *Controller) Register() error {
 	return mcbuilder.ControllerManagedBy(c.Manager).
 		Named("synctarget").
-		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(predicate.Or(predicates.IgnoreHeartbeats(), predicates.ParameterChanges()))).
+		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(predicate.Or(predicates.IgnoreHeartbeats(), predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		Watches(inventories.SecretMetadata(), func(name multicluster.ClusterName, inventory cluster.Cluster) mchandler.EventHandler {
 			return mchandler.EnqueueRequestsFromMapFunc(func(_ context.Context, secret client.Object) []reconcile.Request {
 				return c.requestsForSecret(secretKey{name, client.ObjectKeyFromObject(secret)})

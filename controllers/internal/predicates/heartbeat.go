@@ -35,7 +35,8 @@ func IgnoreHeartbeats() predicate.Predicate {
 }
 
 // isHeartbeatOnly reports whether two versions of a SyncTarget differ only in the heartbeat, the fields that are written
-// with it, the labels, and the annotations that are parameters. [ParameterChanges] is for controllers that read those.
+// with it, the labels, and the annotations that are parameters. Controllers that read those also use [predicate.LabelChangedPredicate] and
+// [predicate.AnnotationChangedPredicate].
 func isHeartbeatOnly(before, after *edgev2alpha1.SyncTarget) bool {
 	if before.ResourceVersion == after.ResourceVersion {
 		// A resync of the cache asks for a reconcile of every object.
