@@ -66,7 +66,7 @@ type clusters struct {
 	needed *neededMailboxes
 }
 
-func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *changes, scope leadership.Scope, options Options) (*clusters, error) {
+func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *changes, role leadership.Role, options Options) (*clusters, error) {
 	provider, err := cluster.New(options.Access.WorkspaceConfig(options.Workspace), func(o *cluster.Options) { o.Scheme = hosting.GetScheme() })
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach the provider workspace %s: %w", options.Workspace, err)
@@ -81,16 +81,16 @@ func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *
 	if err != nil {
 		return nil, err
 	}
-	var shared client.WithWatch
+	var ledgerClient client.WithWatch
 	if options.Sharded {
-		if shared, err = client.NewWithWatch(provider.GetConfig(), client.Options{HTTPClient: provider.GetHTTPClient(), Scheme: hosting.GetScheme()}); err != nil {
+		if ledgerClient, err = client.NewWithWatch(provider.GetConfig(), client.Options{HTTPClient: provider.GetHTTPClient(), Scheme: hosting.GetScheme()}); err != nil {
 			return nil, fmt.Errorf("cannot make a client for the ledger: %w", err)
 		}
 	}
 	var needed *neededMailboxes
 	var needs, needsWorkload func(logicalcluster.Name) bool
 	if options.Sharded {
-		needed = newNeededMailboxes(scope)
+		needed = newNeededMailboxes(role)
 		needs, needsWorkload = needed.needs, needed.needsWorkload
 	}
 	cachePolicy := syncmanager.NewCachePolicy(options.MailboxLimits, options.Log.WithName("sync"))
@@ -98,7 +98,7 @@ func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *
 	made := &clusters{
 		provider: provider,
 		ledger: ledger.New(ledger.Options{
-			Client: provider.GetClient(), Reader: provider.GetAPIReader(), WatchClient: shared, Identity: hubIdentityReader(hosting, options.Lease),
+			Client: provider.GetClient(), Reader: provider.GetAPIReader(), WatchClient: ledgerClient, Identity: hubIdentityReader(hosting, options.Lease),
 			Clock: clock.RealClock{}, Log: options.Log.WithName("ledger"),
 		}),
 		inventories: leaderInventories{multi}, standbyInventories: standbyInventories(multi, options), inventoryProvider: inventoryProvider,
@@ -119,14 +119,14 @@ func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *
 			Limits:         options.TargetLimits,
 			Clock:          clock.RealClock{},
 			Log:            options.Log.WithName("targets"),
-			OnChange:       changed.connection.Publish,
+			OnChange:       changed.connectionChanged.Publish,
 			OnUnauthorized: changed.unauthorized.Publish,
 			DeniedNetworks: options.DeniedNetworks,
 			CacheLimits:    options.TargetCacheLimits,
 			TotalBytes:     options.TargetsBytes,
 
 			AggregateMetrics: options.AggregateMetrics,
-			Fence:            func(syncTarget types.UID) *fence.Fence { return scope.Fence(syncTarget, options.Fence) },
+			Fence:            func(syncTarget types.UID) *fence.Fence { return role.Fence(syncTarget, options.Fence) },
 		}),
 		needed: needed,
 	}
@@ -138,12 +138,12 @@ func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *
 
 // addTo makes the manager of the hosting cluster run the ledger, and that of the standby the caches and the connections.
 func (c *clusters) addTo(hosting, standby manager.Manager) error {
-	var shared error
+	var shardedErr error
 	if c.ledger.IsShared() {
-		shared = errors.Join(hosting.Add(c.ledger.Watcher()), hosting.Add(c.needed))
+		shardedErr = errors.Join(hosting.Add(c.ledger.Watcher()), hosting.Add(c.needed))
 	}
 	findInventories := manager.RunnableFunc(func(ctx context.Context) error { return c.inventoryProvider.Start(ctx, c.inventories) })
-	return errors.Join(hosting.Add(c.provider), hosting.Add(c.ledger), shared,
+	return errors.Join(hosting.Add(c.provider), hosting.Add(c.ledger), shardedErr,
 		standby.Add(findInventories), standby.Add(c.mailboxes), standby.Add(c.workloads), standby.Add(c.targets))
 }
 

@@ -134,13 +134,13 @@ func Scheme() *runtime.Scheme {
 // changes notify controllers about SyncTargets that other components observed to have changed.
 type changes struct {
 	// connection: the target got a connection, came up or went down. unauthorized: it refused the credentials in a probe.
-	connection, unauthorized topic.Topic[types.UID]
+	connectionChanged, unauthorized topic.Topic[types.UID]
 	// state: the sync manager's state of the SyncTarget. objects: its configs, or the objects that they select.
-	state, objects topic.Topic[types.UID]
+	stateChanged, objectsChanged topic.Topic[types.UID]
 	// partition: those that this replica has got or lost.
-	partition topic.Topic[int]
+	partitionChanged topic.Topic[int]
 	// copies: how far the hub has come with copies of placements in mailboxes.
-	copies topic.Topic[objectsync.ObjectRef]
+	objectStateChanged topic.Topic[objectsync.ObjectRef]
 	// readiness: whether the SyncTarget is Ready. It knows the states, too.
 	readiness readiness.Registry
 }
@@ -153,31 +153,31 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 	}
 	changed := &changes{}
 	var syncTargets *synctarget.Controller
-	scope, partitions, err := newScope(hosting, changed, func(partition int) { syncTargets.StopPartition(partition) }, options)
+	role, partitions, err := newRole(hosting, changed, func(partition int) { syncTargets.StopPartition(partition) }, options)
 	if err != nil {
 		return err
 	}
-	clusters, err := newClusters(hosting, identity, changed, scope, options)
+	clusters, err := newClusters(hosting, identity, changed, role, options)
 	if err != nil {
 		return err
 	}
 	logPlacementUnavailable(ctx, clusters.provider.GetAPIReader(), options)
 	quota := mailbox.NewQuota(clusters.provider, options.MaxMailboxes, options.Log.WithName("mailbox"))
 	locator := newLocator(clusters, quota, options)
-	syncManager := newSyncManager(clusters, identity, changed, scope, options)
+	syncManager := newSyncManager(clusters, identity, changed, role, options)
 	agentRules := &assignment.RulesStore{}
-	copies := copystates.NewStore(copystates.StoreOptions{Mailboxes: clusters.mailboxes, Published: syncManager.Published, ObjectStates: &changed.copies})
+	copies := copystates.NewStore(copystates.StoreOptions{Mailboxes: clusters.mailboxes, Published: syncManager.Published, ObjectStateChanged: &changed.objectStateChanged})
 	syncTargets = synctarget.NewController(synctarget.Options{
 		Agents: synctarget.AgentOptions{
 			Rules: agentRules, WorkspaceConfig: options.Access.WorkspaceConfig, BindingSelector: bootstrap.MailboxBindingSelector(identity), Copies: copies,
 		},
-		Replica: options.Replica, Scope: scope, Manager: clusters.standbyInventories, Registry: clusters.targets, Sync: syncManager, Ledger: clusters.ledger, Mailboxes: locator,
-		ConnectionChanged: &changed.connection, StateChanged: &changed.state, Unauthorized: &changed.unauthorized, Readiness: &changed.readiness,
+		Replica: options.Replica, Role: role, Manager: clusters.standbyInventories, Registry: clusters.targets, Sync: syncManager, Ledger: clusters.ledger, Mailboxes: locator,
+		ConnectionChanged: &changed.connectionChanged, StateChanged: &changed.stateChanged, Unauthorized: &changed.unauthorized, Readiness: &changed.readiness,
 		Clock: clock.RealClock{}, Log: options.Log.WithName("synctarget"),
 	})
 	fleet := newFleet(clusters, locator, options)
-	placement := newPlacement(clusters, fleet, copystates.States{Sync: syncManager, Store: copies, Holder: scope}, changed, identity, options)
-	schemas, err := newSchemas(hosting, clusters, identity, syncManager, syncTargets, agentRules, changed, scope, options)
+	placement := newPlacement(clusters, fleet, copystates.Reader{Sync: syncManager, Store: copies, Holder: role}, changed, identity, options)
+	schemas, err := newSchemas(hosting, clusters, identity, syncManager, syncTargets, agentRules, changed, role, options)
 	if err != nil {
 		return err
 	}
@@ -197,12 +197,12 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 		fleet.Register(),
 		placement.Register(hosting),
 		schemas.Register(holders),
-		newExports(hosting, clusters, identity, syncManager, agentRules, placement, scope.Elected, options).Register(standby),
+		newExports(hosting, clusters, identity, syncManager, agentRules, placement, role.Elected, options).Register(standby),
 		syncManager.Register(standby),
 		syncerconfig.NewController(clusters.mailboxes, syncManager, clock.RealClock{}, options.Log.WithName("syncerconfig")).Register(holders),
-		division{hosting, holders, partitions, clusters, syncManager, changed, scope, options.Ready, options.Log}.add(copies, ownership.NewSealer(identity.HashKey)),
+		division{hosting, holders, partitions, clusters, syncManager, changed, role, options.Ready, options.Log}.add(copies, ownership.NewSealer(identity.HashKey)),
 		hosting.Add(kubeconfigWatcher{options.Access, options.Log.WithName("kcp")}),
-		hosting.AddReadyzCheck("kcp-caches", cachesReadyCheck(scope.Elected, clusters.mailboxes, options)),
+		hosting.AddReadyzCheck("kcp-caches", cachesReadyCheck(role.Elected, clusters.mailboxes, options)),
 	)
 }
 
@@ -240,37 +240,37 @@ func newPlacement(clusters *clusters, view *fleet.Fleet, states placement.SyncSt
 	return placement.New(placement.Options{
 		Workloads: clusters.workloads, Mailboxes: clusters.mailboxes, CachePolicy: clusters.workloadPolicy, Fleet: view, Paths: options.Access, Readiness: &changed.readiness,
 		Hub: identity.HubUID, Hasher: ownership.NewHasher(identity.HashKey), Sealer: ownership.NewSealer(identity.HashKey),
-		KnownSyncTargets: clusters.ledger.SyncTargets, Sync: states, ObjectStates: &changed.copies,
+		KnownSyncTargets: clusters.ledger.SyncTargets, Sync: states, ObjectStates: &changed.objectStateChanged,
 		MaxPairs: options.MaxPlacedObjects, Clock: clock.RealClock{}, Log: options.Log.WithName("placement"),
 	})
 }
 
 // newSyncManager returns the manager that runs the sync controllers of each SyncTarget.
-func newSyncManager(clusters *clusters, identity bootstrap.Identity, changed *changes, scope leadership.Scope, options Options) *syncmanager.Manager {
+func newSyncManager(clusters *clusters, identity bootstrap.Identity, changed *changes, role leadership.Role, options Options) *syncmanager.Manager {
 	return syncmanager.New(syncmanager.Options{
-		Mailboxes:           clusters.mailboxes,
-		CachePolicy:         clusters.cachePolicy,
-		InventoryStore:      syncmanager.LedgerInventoryStore{Store: clusters.ledger},
-		KnownSyncTargets:    clusters.ledger.SyncTargets,
-		Hub:                 identity.HubUID,
-		Hasher:              ownership.NewHasher(identity.HashKey),
-		Sealer:              ownership.NewSealer(identity.HashKey),
-		ProtectedNamespaces: options.ProtectedNamespaces,
-		StateChanged:        &changed.state,
-		ObjectsChanged:      &changed.objects,
-		ObjectStates:        &changed.copies,
-		Scope:               scope,
-		Checker:             schemacheck.NewChecker(clock.RealClock{}),
-		NameClearer:         &namelock.Clearer{ConfigFor: options.Access.WorkspaceConfig},
-		AggregateMetrics:    options.AggregateMetrics,
-		Tracer:              options.Tracer,
-		Clock:               clock.RealClock{},
-		Log:                 options.Log.WithName("sync"),
+		Mailboxes:            clusters.mailboxes,
+		CachePolicy:          clusters.cachePolicy,
+		WrittenResourceStore: syncmanager.LedgerWrittenResourceStore{Store: clusters.ledger},
+		KnownSyncTargets:     clusters.ledger.SyncTargets,
+		Hub:                  identity.HubUID,
+		Hasher:               ownership.NewHasher(identity.HashKey),
+		Sealer:               ownership.NewSealer(identity.HashKey),
+		ProtectedNamespaces:  options.ProtectedNamespaces,
+		StateChanged:         &changed.stateChanged,
+		ObjectsChanged:       &changed.objectsChanged,
+		ObjectStateChanged:   &changed.objectStateChanged,
+		Role:                 role,
+		Checker:              schemacheck.NewChecker(clock.RealClock{}),
+		NameClearer:          &namelock.Clearer{ConfigFor: options.Access.WorkspaceConfig},
+		AggregateMetrics:     options.AggregateMetrics,
+		Tracer:               options.Tracer,
+		Clock:                clock.RealClock{},
+		Log:                  options.Log.WithName("sync"),
 	})
 }
 
 // newSchemas returns the controller of the schemas that mailboxes get. It gives the sync manager the CRDs to install.
-func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.Identity, sync *syncmanager.Manager, syncTargets *synctarget.Controller, agents *assignment.RulesStore, changed *changes, scope leadership.Scope, options Options) (*apiresourceschema.Controller, error) {
+func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.Identity, sync *syncmanager.Manager, syncTargets *synctarget.Controller, agents *assignment.RulesStore, changed *changes, role leadership.Role, options Options) (*apiresourceschema.Controller, error) {
 	hostingDiscovery, err := discovery.NewClient(hosting.GetConfig(), hosting.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for the hosting cluster: %w", err)
@@ -279,7 +279,7 @@ func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.
 	var elected leadership.Elected
 	if options.Sharded {
 		// Otherwise the controller runs on the leader only.
-		sources.Connect, elected = syncTargets.ConnectForSchemas, scope.Elected
+		sources.Connect, elected = syncTargets.ConnectForSchemas, role.Elected
 	}
 	return apiresourceschema.NewController(apiresourceschema.Options{
 		Hub:               publishedresource.Hub{UID: identity.HubUID, Workspace: options.Workspace},
@@ -288,7 +288,7 @@ func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.
 		Namespace:         options.Namespace,
 		Provider:          clusters.provider,
 		Targets:           sources,
-		ConnectionChanged: &changed.connection,
+		ConnectionChanged: &changed.connectionChanged,
 		CRDs: publishedresource.NewCRDStore(func(all []publishedresource.CRDInstallation) {
 			sync.SetCRDs(desiredCRDs(all))
 			agents.SetCRDs(agentCRDs(all))

@@ -70,19 +70,18 @@ func digestOf(workspace string) string {
 	return hex.EncodeToString(sum[:5])
 }
 
-// newScope returns what this replica does. If SyncTargets are divided, the partitions say so, which stop ends the work for; otherwise
-// they are nil.
-func newScope(hosting manager.Manager, changed *changes, stop func(partition int), options Options) (leadership.Scope, *partitions.Partitions, error) {
-	scope := leadership.Scope{Elected: leadership.Elected(hosting.Elected())}
+// newRole returns this replica's role. The partitions are nil unless SyncTargets are divided. stop ends this replica's work for a partition.
+func newRole(hosting manager.Manager, changed *changes, stop func(partition int), options Options) (leadership.Role, *partitions.Partitions, error) {
+	role := leadership.Role{Elected: leadership.Elected(hosting.Elected())}
 	if !options.Sharded {
-		return scope, nil, nil
+		return role, nil, nil
 	}
 	config := rest.CopyConfig(hosting.GetConfig())
 	// The elections bound their requests by time. They must not wait for those of controllers.
 	config.QPS, config.Timeout = -1, options.RenewDeadline/2
 	leases, err := coordinationv1client.NewForConfig(config)
 	if err != nil {
-		return scope, nil, fmt.Errorf("cannot make a client for the Leases of partitions: %w", err)
+		return role, nil, fmt.Errorf("cannot make a client for the Leases of partitions: %w", err)
 	}
 	divided := partitions.New(partitions.Options{
 		Leases: leases, Namespace: options.Lease.Namespace, Replica: options.Replica, Living: options.Living,
@@ -95,14 +94,13 @@ func newScope(hosting manager.Manager, changed *changes, stop func(partition int
 			wanted := labels.SelectorFromSet(LeaderLabels(CoordinationSharded, options.Workspace))
 			return wanted.Matches(labels.Set(lease.Labels)), nil
 		},
-		Stop: stop, OnChange: changed.partition.Publish, Clock: clock.RealClock{}, Log: options.Log.WithName("partitions"),
+		Stop: stop, OnChange: changed.partitionChanged.Publish, Clock: clock.RealClock{}, Log: options.Log.WithName("partitions"),
 	})
-	scope.Partitions, scope.PartitionChanged = divided, &changed.partition
-	return scope, divided, nil
+	role.Partitions, role.PartitionChanged = divided, &changed.partitionChanged
+	return role, divided, nil
 }
 
-// fleetCounts returns what answers for all SyncTargets: the sync manager of this replica, or if SyncTargets are divided, with the answers
-// of their holders.
+// fleetCounts returns the sync manager, or, with divided SyncTargets, a manager that also sums the other holders' SyncTargets.
 func fleetCounts(clusters *clusters, sync *syncmanager.Manager, options Options) apiexportcontroller.Syncer {
 	if !options.Sharded {
 		return sync
@@ -110,16 +108,16 @@ func fleetCounts(clusters *clusters, sync *syncmanager.Manager, options Options)
 	return syncmanager.NewDivided(sync, clusters.ledger)
 }
 
-// division is what replicas that divide SyncTargets tell each other.
+// division adds the runnables that replicas need to divide SyncTargets.
 type division struct {
-	// hosting runs what the leader reads, and holders what each replica does for the SyncTargets that it holds.
+	// hosting runs the leader's readers; holders runs the writers of every replica.
 	hosting, holders manager.Manager
 	// partitions is nil if SyncTargets are not divided.
 	partitions *partitions.Partitions
 	clusters   *clusters
 	sync       *syncmanager.Manager
 	changed    *changes
-	scope      leadership.Scope
+	role       leadership.Role
 	// ready is set once this replica can hold SyncTargets.
 	ready *atomic.Bool
 	log   logr.Logger
@@ -130,10 +128,10 @@ func (d division) add(states *copystates.Store, sealer *ownership.Sealer) error 
 	if d.partitions == nil {
 		return nil
 	}
-	return errors.Join(d.hosting.Add(everyReplica{manager.RunnableFunc(d.awaitReady)}), d.hosting.Add(d.partitions), d.addAnswers(), d.addCopyStates(states, sealer))
+	return errors.Join(d.hosting.Add(everyReplica{manager.RunnableFunc(d.awaitReady)}), d.hosting.Add(d.partitions), d.addSyncSummaries(), d.addCopyStates(states, sealer))
 }
 
-// awaitReady notes that this replica can hold SyncTargets, once it has its ledger and its caches. Until then the others keep what they hold.
+// awaitReady sets ready once the ledger is loaded and the mailbox caches are synced. Until then the others keep what they hold.
 func (d division) awaitReady(ctx context.Context) error {
 	hasAll := func(context.Context) (bool, error) {
 		return d.clusters.ledger.IsLoaded() && d.clusters.mailboxes.HasSynced(), nil
@@ -142,12 +140,12 @@ func (d division) awaitReady(ctx context.Context) error {
 	return nil
 }
 
-// addAnswers makes each replica write into the ledger what the leader asks about its SyncTargets, and the leader read whether those of others
+// addSyncSummaries makes each replica summarize its SyncTargets in the ledger, and the leader read whether those of others
 // are Ready.
-func (d division) addAnswers() error {
+func (d division) addSyncSummaries() error {
 	return errors.Join(
-		syncmanager.NewAnswerWriter(d.sync, d.clusters.ledger, &d.changed.readiness, d.log.WithName("answers")).Register(d.holders),
-		d.hosting.Add(&readiness.Follower{Registry: &d.changed.readiness, Ledger: d.clusters.ledger, Holds: d.scope.Holds, Clock: clock.RealClock{}}),
+		syncmanager.NewSyncSummaryWriter(d.sync, d.clusters.ledger, &d.changed.readiness, d.log.WithName("answers")).Register(d.holders),
+		d.hosting.Add(&readiness.Follower{Registry: &d.changed.readiness, Ledger: d.clusters.ledger, Holds: d.role.Holds, Clock: clock.RealClock{}}),
 	)
 }
 
@@ -158,15 +156,15 @@ func (d division) addCopyStates(states *copystates.Store, sealer *ownership.Seal
 	if err != nil {
 		return fmt.Errorf("cannot make a client for the states of copies: %w", err)
 	}
-	location, log := copystates.LedgerLocation(provider), d.log.WithName("copystates")
+	storage, log := copystates.LedgerStorage(provider), d.log.WithName("copystates")
 	watcher, err := copystates.NewWatcher(copystates.WatcherOptions{
-		Location: location, Store: states, Sealer: sealer, KnownSyncTargets: d.clusters.ledger.SyncTargets, Clock: clock.RealClock{}, Log: log,
+		Storage: storage, Store: states, Sealer: sealer, KnownSyncTargets: d.clusters.ledger.SyncTargets, Clock: clock.RealClock{}, Log: log,
 	})
 	if err != nil {
 		return err
 	}
 	writer := copystates.NewWriter(copystates.WriterOptions{
-		Location: location, Sync: d.sync, Sealer: sealer, ObjectStates: &d.changed.copies, Holder: d.scope, Context: d.scope.Context, Clock: clock.RealClock{}, Log: log,
+		Storage: storage, Sync: d.sync, Sealer: sealer, ObjectStateChanged: &d.changed.objectStateChanged, Holder: d.role, Context: d.role.Context, Clock: clock.RealClock{}, Log: log,
 	})
 	return errors.Join(d.hosting.Add(watcher), writer.Register(d.holders))
 }

@@ -34,8 +34,8 @@ func (m leaderInventories) Add(runnable mcmanager.Runnable) error {
 	return m.Manager.Add(&engagedAtStart{Runnable: runnable, waiting: map[multicluster.ClusterName]engagement{}})
 }
 
-// engagedAtStart tells its Runnable of the clusters that are there when it starts, and of later ones at once. multicluster-runtime would
-// keep each cluster that comes before the start, also those that go again, as often as a tenant has them come.
+// engagedAtStart passes clusters to its Runnable only after the Runnable has started. multicluster-runtime would keep every cluster that was
+// engaged before, even those already gone.
 type engagedAtStart struct {
 	mcmanager.Runnable
 

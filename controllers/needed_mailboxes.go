@@ -31,7 +31,7 @@ import (
 // neededMailboxes knows of which mailboxes this replica needs the objects if SyncTargets are divided: those of the SyncTargets that it
 // holds. The leader needs all of them, since it places copies there and counts objects.
 type neededMailboxes struct {
-	scope  leadership.Scope
+	role   leadership.Role
 	ledger *ledger.Store
 	// recheck is called with the mailboxes, or with none for all, about which the answer may have changed. recheckWorkloads is the same for
 	// workload workspaces.
@@ -43,23 +43,23 @@ type neededMailboxes struct {
 	mailboxes   map[types.UID]logicalcluster.Name
 }
 
-func newNeededMailboxes(scope leadership.Scope) *neededMailboxes {
-	return &neededMailboxes{scope: scope, syncTargets: map[logicalcluster.Name]types.UID{}, mailboxes: map[types.UID]logicalcluster.Name{}}
+func newNeededMailboxes(role leadership.Role) *neededMailboxes {
+	return &neededMailboxes{role: role, syncTargets: map[logicalcluster.Name]types.UID{}, mailboxes: map[types.UID]logicalcluster.Name{}}
 }
 
 // needs reports whether this replica needs the objects of a mailbox. One that the ledger does not have yet is the leader's alone.
 func (n *neededMailboxes) needs(mailbox logicalcluster.Name) bool {
-	if n.scope.Leads() {
+	if n.role.Leads() {
 		return true
 	}
 	n.lock.RLock()
 	syncTarget, known := n.syncTargets[mailbox]
 	n.lock.RUnlock()
-	return known && n.scope.Holds(syncTarget)
+	return known && n.role.Holds(syncTarget)
 }
 
 // needsWorkload reports whether this replica needs the objects of a workload workspace: only the leader places them.
-func (n *neededMailboxes) needsWorkload(logicalcluster.Name) bool { return n.scope.Leads() }
+func (n *neededMailboxes) needsWorkload(logicalcluster.Name) bool { return n.role.Leads() }
 
 // NeedLeaderElection returns false: each replica needs other mailboxes.
 func (n *neededMailboxes) NeedLeaderElection() bool { return false }
@@ -67,11 +67,11 @@ func (n *neededMailboxes) NeedLeaderElection() bool { return false }
 // Start follows the ledger, the partitions and the leadership until ctx ends.
 func (n *neededMailboxes) Start(ctx context.Context) error {
 	n.ledger.Subscribe(ctx, n.entryChanged)
-	n.scope.PartitionChanged.Subscribe(ctx, n.partitionChanged)
+	n.role.PartitionChanged.Subscribe(ctx, n.partitionChanged)
 	n.ledger.Each(func(syncTarget types.UID, entry *ledger.Entry) { n.set(syncTarget, logicalcluster.Name(entry.Mailbox)) })
 	n.recheck()
 	select {
-	case <-n.scope.Elected:
+	case <-n.role.Elected:
 		n.recheck()
 		n.recheckWorkloads()
 	case <-ctx.Done():

@@ -36,7 +36,7 @@ func (heldPartition) Fence(types.UID) *fence.Fence      { return nil }
 
 func TestNeededMailboxes(t *testing.T) {
 	elected := make(chan struct{})
-	needed := newNeededMailboxes(leadership.Scope{Elected: elected, Partitions: heldPartition(partitions.Of("own"))})
+	needed := newNeededMailboxes(leadership.Role{Elected: elected, Partitions: heldPartition(partitions.Of("own"))})
 	var rechecked []logicalcluster.Name
 	needed.recheck = func(mailboxes ...logicalcluster.Name) { rechecked = append(rechecked, mailboxes...) }
 	other := types.UID("other")

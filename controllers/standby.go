@@ -21,8 +21,8 @@ import (
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 )
 
-// standbyHosting returns the manager of the hosting cluster for what a warm standby runs too: all that is added to it runs on every
-// replica.
+// standbyHosting returns a manager of the hosting cluster whose runnables run on every replica, or only on the leader with
+// options.ColdStandby.
 func standbyHosting(hosting manager.Manager, options Options) manager.Manager {
 	if options.ColdStandby {
 		return hosting
@@ -37,7 +37,8 @@ func (m hostingOfEveryReplica) Add(runnable manager.Runnable) error {
 	return m.Manager.Add(everyReplica{runnable})
 }
 
-// standbyInventories returns the manager of the inventory workspaces for what a warm standby runs too.
+// standbyInventories returns a manager of the inventory workspaces whose runnables run on every replica, or only on the leader with
+// options.ColdStandby.
 func standbyInventories(inventories mcmanager.Manager, options Options) mcmanager.Manager {
 	if options.ColdStandby {
 		return leaderInventories{inventories}

@@ -106,13 +106,13 @@ func Setup(cluster manager.Manager, assigned *assignment.Assignment, options Opt
 		OnChange: connectionChanged.Publish, OnUnauthorized: unauthorized.Publish, CacheLimits: options.TargetCacheLimits, Fence: func(types.UID) *fence.Fence { return options.Fence },
 	})
 	sync := syncmanager.New(syncmanager.Options{
-		Mailboxes: boxes, CachePolicy: cachePolicy, InventoryStore: syncmanager.LedgerInventoryStore{Store: state}, KnownSyncTargets: state.SyncTargets,
+		Mailboxes: boxes, CachePolicy: cachePolicy, WrittenResourceStore: syncmanager.LedgerWrittenResourceStore{Store: state}, KnownSyncTargets: state.SyncTargets,
 		Hub: assigned.Hub, Hasher: ownership.NewHasher(credentials.MarkKey), Sealer: ownership.NewSealer(credentials.MarkKey), ProtectedNamespaces: protectedNamespaces(assigned, options.Namespace),
-		StateChanged: &stateChanged, ObjectsChanged: &objectsChanged, ObjectStates: &copies,
+		StateChanged: &stateChanged, ObjectsChanged: &objectsChanged, ObjectStateChanged: &copies,
 		Checker: schemacheck.NewChecker(options.Clock), Clock: options.Clock, Log: options.Log.WithName("sync"),
 	})
 	writer := copystates.NewWriter(copystates.WriterOptions{
-		Location: copystates.MailboxLocation(inMailbox), Sync: sync, Sealer: sealer, ObjectStates: &copies, Written: &copiesWritten,
+		Storage: copystates.MailboxStorage(inMailbox), Sync: sync, Sealer: sealer, ObjectStateChanged: &copies, Written: &copiesWritten,
 		Clock: options.Clock, Log: options.Log.WithName("copystates"),
 	})
 	runner := &runner{

@@ -174,9 +174,9 @@ func newRunner(t *testing.T, mailbox *fake.Clientset, sequence int64, protected 
 	first.Sequence, first.ProtectedNamespaces = 2, []string{"kube-*"}
 	r := &runner{
 		Options: Options{Clock: clock, Credentials: &Credentials{Key: key, Mailbox: "2x7fz9k1", nextRenewal: clock.Now().Add(time.Hour)}}, first: &first,
-		reports: newReporter(mailbox, "first"), copies: copystates.NewWriter(copystates.WriterOptions{}), target: &synctarget.Local{},
-		ledger:   ledger.New(ledger.Options{Client: own, Reader: own, Clock: clock}),
-		assigned: cache.NewSharedIndexInformer(&cache.ListWatch{}, &corev1.ConfigMap{}, 0, cache.Indexers{}),
+		reports: newReporter(mailbox, "first"), copies: copystates.NewWriter(copystates.WriterOptions{}), syncTarget: &synctarget.AgentReconciler{},
+		ledger:             ledger.New(ledger.Options{Client: own, Reader: own, Clock: clock}),
+		assignmentInformer: cache.NewSharedIndexInformer(&cache.ListWatch{}, &corev1.ConfigMap{}, 0, cache.Indexers{}),
 	}
 	if err := r.ledger.Update(t.Context(), "uid", func(entry *ledger.Entry) { entry.Assignment = 2 }); err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func TestAnAgentWithoutAnAssignmentReports(t *testing.T) {
 	r, forged := newRunner(t, mailbox, 2, "kube-*")
 	r.status.Versions = &edgev2alpha1.TargetVersions{Kubernetes: "1"}
 	forged.Data[assignment.SealKey] = "forged"
-	if err := r.assigned.GetStore().Add(forged); err != nil {
+	if err := r.assignmentInformer.GetStore().Add(forged); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.pass(t.Context()); err != nil {
@@ -211,7 +211,7 @@ func TestAnAgentRestoresItsLedger(t *testing.T) {
 		if err := newReporter(mailbox, cluster).write(t.Context(), last, r.Clock.Now().Add(-claimPeriod)); err != nil {
 			t.Fatal(err)
 		}
-		r.target, r.cluster = nil, crfake.NewClientBuilder().WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "own"}}).Build()
+		r.syncTarget, r.cluster = nil, crfake.NewClientBuilder().WithObjects(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "own"}}).Build()
 		if err := r.prepare(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -225,7 +225,7 @@ func TestAnAgentRestoresItsLedger(t *testing.T) {
 func TestAnAssignmentThatWasPutBackIsRefused(t *testing.T) {
 	for sequence, refused := range map[int64]bool{1: true, 3: false} {
 		r, former := newRunner(t, newMailbox(), sequence, "other-*")
-		if err := r.assigned.GetStore().Add(former); err != nil {
+		if err := r.assignmentInformer.GetStore().Add(former); err != nil {
 			t.Fatal(err)
 		}
 		if err := r.readAssignment(t.Context()); errors.Is(err, ErrRestart) == refused || (r.problem != "") != refused {
@@ -249,7 +249,7 @@ func TestAnAgentLearnsWhichClusterIsExpected(t *testing.T) {
 		t.Fatal(err)
 	}
 	stored.BinaryData[assignment.AssignmentKey], stored.Data[assignment.SealKey] = content, seal
-	if err := r.assigned.GetStore().Add(stored); err != nil {
+	if err := r.assignmentInformer.GetStore().Add(stored); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.ledger.Update(t.Context(), "uid", func(entry *ledger.Entry) { entry.Cluster = ledger.Cluster{ID: "first", Server: "here"} }); err != nil {

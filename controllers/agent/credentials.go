@@ -153,9 +153,9 @@ func (c *Credentials) renew(ctx context.Context, secrets coreclient.SecretsGette
 		return fmt.Errorf("the Secret %s has another key: %w", c.secret, ErrRestart)
 	}
 	// A kubeconfig that cannot be used must not keep the token so far from being renewed.
-	unused := c.takeOver(secret)
-	if errors.Is(unused, ErrRestart) {
-		return unused
+	takeOverErr := c.takeOver(secret)
+	if errors.Is(takeOverErr, ErrRestart) {
+		return takeOverErr
 	}
 	config, err := kubeconfig.Parse(c.kubeconfig)
 	if err != nil {
@@ -163,9 +163,9 @@ func (c *Credentials) renew(ctx context.Context, secrets coreclient.SecretsGette
 	}
 	token, ok := kubeconfig.ParseToken(config.BearerToken)
 	if !ok || now.Before(token.ExpiresAt.Add(-token.Lifetime()/3)) {
-		return unused
+		return takeOverErr
 	}
-	return errors.Join(unused, c.replaceToken(ctx, secrets, secret, token))
+	return errors.Join(takeOverErr, c.replaceToken(ctx, secrets, secret, token))
 }
 
 // takeOver uses the kubeconfig of the agent's Secret from now on. The error is [ErrRestart] if that leads to another server or mailbox.

@@ -73,24 +73,24 @@ type runner struct {
 	// wake has an entry if something has changed.
 	wake chan struct{}
 
-	own      coreclient.CoreV1Interface
-	reports  *reporter
-	assigned cache.SharedIndexInformer
+	clusterCore        coreclient.CoreV1Interface
+	reports            *reporter
+	assignmentInformer cache.SharedIndexInformer
 	// inForce is the assignment that the agent acts on. read is the version of the ConfigMap that was read last, and problem why it
 	// is not in force.
-	inForce       *assignment.Assignment
-	read, problem string
+	inForce              *assignment.Assignment
+	readVersion, problem string
 	// rulesProblem says which rules of the assignment in force are not.
 	rulesProblem string
 	schemas      map[schema.GroupResource]schemacheck.Schema
-	target       *synctarget.Local
+	syncTarget   *synctarget.AgentReconciler
 	// status is the one that was reported last before a restart.
 	status edgev2alpha1.SyncTargetStatus
 	// logged is the error of the last pass, or empty.
 	logged string
 }
 
-func (r *runner) awake() {
+func (r *runner) wakeUp() {
 	select {
 	case r.wake <- struct{}{}:
 	default:
@@ -110,9 +110,9 @@ func (r *runner) Start(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
-	running.Go(func() { r.assigned.RunWithContext(ctx) })
+	running.Go(func() { r.assignmentInformer.RunWithContext(ctx) })
 	for _, change := range r.changes {
-		change.Subscribe(ctx, func(types.UID) { r.awake() })
+		change.Subscribe(ctx, func(types.UID) { r.wakeUp() })
 	}
 	ticker := r.Clock.NewTicker(passInterval)
 	defer ticker.Stop()
@@ -153,15 +153,15 @@ func (r *runner) makeClients() error {
 	if err != nil {
 		return fmt.Errorf("cannot make a client for %s: %w", config.Host, err)
 	}
-	if r.own, err = newCoreClient(r.Target); err != nil {
+	if r.clusterCore, err = newCoreClient(r.Target); err != nil {
 		return err
 	}
 	r.reports = &reporter{leases: leases.Leases(assignment.Namespace), sealer: r.sealer, mailbox: r.Credentials.Mailbox, syncTarget: r.first.SyncTarget.UID, expected: r.first.Cluster}
-	r.assigned = cache.NewSharedIndexInformer(
+	r.assignmentInformer = cache.NewSharedIndexInformer(
 		cache.NewListWatchFromClient(core.RESTClient(), "configmaps", assignment.Namespace, fields.OneTermEqualSelector(metav1.ObjectNameField, assignment.ConfigMap)),
 		&corev1.ConfigMap{}, 0, cache.Indexers{})
-	_, err = r.assigned.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { r.awake() }, UpdateFunc: func(any, any) { r.awake() }, DeleteFunc: func(any) { r.awake() },
+	_, err = r.assignmentInformer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { r.wakeUp() }, UpdateFunc: func(any, any) { r.wakeUp() }, DeleteFunc: func(any) { r.wakeUp() },
 	})
 	return err
 }
@@ -188,7 +188,7 @@ func (r *runner) pass(ctx context.Context) error {
 		return err
 	}
 	report.Assignment = r.inForce.Sequence
-	report.Status, report.Finished, err = r.target.Reconcile(ctx, r.inForce, kubeconfig)
+	report.Status, report.Finished, err = r.syncTarget.Reconcile(ctx, r.inForce, kubeconfig)
 	return errors.Join(err, r.report(ctx, report))
 }
 
@@ -205,10 +205,10 @@ func (r *runner) report(ctx context.Context, report *assignment.Report) error {
 // prepare renews the token from time to time, and reads, once, the identity of the cluster and the last report. Another replica may
 // have renewed the token, so that comes first.
 func (r *runner) prepare(ctx context.Context) error {
-	if err := r.Credentials.renewIfDue(ctx, r.own, r.Clock.Now(), r.Log); err != nil {
+	if err := r.Credentials.renewIfDue(ctx, r.clusterCore, r.Clock.Now(), r.Log); err != nil {
 		return err
 	}
-	if r.target == nil {
+	if r.syncTarget == nil {
 		var system corev1.Namespace
 		if err := r.cluster.Get(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, &system); err != nil {
 			return fmt.Errorf("cannot read the namespace %s of the agent's own cluster: %w", metav1.NamespaceSystem, err)
@@ -224,7 +224,7 @@ func (r *runner) prepare(ctx context.Context) error {
 				return err
 			}
 		}
-		r.target = synctarget.NewLocal(r.local, r.status)
+		r.syncTarget = synctarget.NewAgentReconciler(r.local, r.status)
 	}
 	return nil
 }
@@ -236,18 +236,18 @@ func openAssignment(credentials *Credentials, stored *corev1.ConfigMap) (*assign
 
 // readAssignment puts the stored assignment into force, if it is the hub's and not older than one that was in force before.
 func (r *runner) readAssignment(ctx context.Context) error {
-	found, exists, err := r.assigned.GetStore().GetByKey(assignment.Namespace + "/" + assignment.ConfigMap)
+	found, exists, err := r.assignmentInformer.GetStore().GetByKey(assignment.Namespace + "/" + assignment.ConfigMap)
 	if err != nil {
 		return err
 	}
 	if !exists {
-		if r.assigned.HasSynced() {
-			r.problem, r.read = fmt.Sprintf("the ConfigMap %s/%s of the mailbox is not there", assignment.Namespace, assignment.ConfigMap), ""
+		if r.assignmentInformer.HasSynced() {
+			r.problem, r.readVersion = fmt.Sprintf("the ConfigMap %s/%s of the mailbox is not there", assignment.Namespace, assignment.ConfigMap), ""
 		}
 		return nil
 	}
 	stored := found.(*corev1.ConfigMap)
-	if stored.ResourceVersion == r.read {
+	if stored.ResourceVersion == r.readVersion {
 		return nil
 	}
 	next, err := openAssignment(r.Credentials, stored)
@@ -275,13 +275,13 @@ func (r *runner) readAssignment(ctx context.Context) error {
 	if r.inForce == nil || r.inForce.Sequence != next.Sequence {
 		r.publish(next)
 	}
-	r.inForce, r.read = next, stored.ResourceVersion
+	r.inForce, r.readVersion = next, stored.ResourceVersion
 	return nil
 }
 
 // refuse notes why an assignment is not put into force. The one so far stays in force.
 func (r *runner) refuse(stored *corev1.ConfigMap, problem string) {
-	r.problem, r.read = problem, stored.ResourceVersion
+	r.problem, r.readVersion = problem, stored.ResourceVersion
 	r.Log.Info("an assignment is refused, the one so far stays in force", "reason", problem)
 }
 

@@ -185,7 +185,7 @@ func (c *Controller) mirrorExport(ctx context.Context, mailbox *apisv1alpha2.API
 		return nil, fmt.Errorf("cannot get the APIExport %s: %w", c.WorkloadExport, err)
 	}
 	if removesResource(&mailbox.Spec, &workload.Spec) {
-		// The cache of a hub that has just become the leader may lack an entry that the leader before it added.
+		// The cache of a hub that has just become the leader may lack an entry that the previous leader added.
 		mailbox = &apisv1alpha2.APIExport{}
 		if err := c.Provider.GetAPIReader().Get(ctx, types.NamespacedName{Name: c.Export}, mailbox); err != nil {
 			return nil, fmt.Errorf("cannot get the APIExport %s, so the APIExport %s keeps its entries: %w", c.Export, c.WorkloadExport, err)

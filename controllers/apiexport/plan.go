@@ -51,9 +51,9 @@ type planner struct {
 
 // publishedState is the part of a resourcePlan that the next plan needs.
 type publishedState struct {
-	name  string
-	group schema.GroupResource
-	entry exportEntry
+	name          string
+	groupResource schema.GroupResource
+	entry         exportEntry
 	// api is the API that mailboxes had. synced is nil if the objects were not synced.
 	api    *publishedresource.API
 	synced *plan.Resource
@@ -88,13 +88,13 @@ func (p *planner) newPlan(ctx context.Context, resources []synchubv1alpha1.Publi
 			plan.needsPolling = true
 		}
 		plan.resources = append(plan.resources, resource)
-		owner, isDuplicate := owners[resource.group]
+		owner, isDuplicate := owners[resource.groupResource]
 		switch {
 		case !resource.isNamed():
 		case isDuplicate:
-			resource.setNotExported(ReasonDuplicate, "%s is published by the older PublishedResource %s.", resource.group, owner.published.Name)
+			resource.setNotExported(ReasonDuplicate, "%s is published by the older PublishedResource %s.", resource.groupResource, owner.published.Name)
 		default:
-			owners[resource.group] = resource
+			owners[resource.groupResource] = resource
 			resource.addToExport(draft)
 		}
 		plan.needsPolling = plan.needsPolling || resource.problem != nil && resource.problem.reason == ReasonNotServed
@@ -147,9 +147,9 @@ func (p *planner) planInvalid(c *resourcePlan, err error, draft *apisv1alpha2.AP
 	previous, ok := p.previous[c.published.UID]
 	switch {
 	case ok:
-		c.group, c.entry, c.api = previous.group, &previous.entry, previous.api
+		c.groupResource, c.entry, c.api = previous.groupResource, &previous.entry, previous.api
 		c.setInvalid(err)
-	case c.isNamed() && (findResourceSchema(draft, c.group) != nil || findClaim(draft, c.group) != nil):
+	case c.isNamed() && (findResourceSchema(draft, c.groupResource) != nil || findClaim(draft, c.groupResource) != nil):
 		c.setInvalid(err)
 	default:
 		c.setNotExported(ReasonInvalid, "%s.", inOneLine(err))
@@ -201,7 +201,7 @@ func (p *planner) planOwnSchema(ctx context.Context, c *resourcePlan) error {
 		return nil
 	}
 	c.entry = &exportEntry{GroupResource: schema.GroupResource{Group: exported.Spec.Group, Resource: exported.Spec.Names.Plural}, schema: name}
-	c.group = c.entry.GroupResource
+	c.groupResource = c.entry.GroupResource
 	api, err := publishedresource.APIFromSchema(&c.published.Spec, exported)
 	switch previous := p.previous[c.published.UID]; {
 	case err == nil:

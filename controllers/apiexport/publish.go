@@ -124,7 +124,7 @@ func (p *exportPlan) publishedStates() map[types.UID]publishedState {
 	memories := map[types.UID]publishedState{}
 	for _, resource := range p.resources {
 		if resource.notExported == nil && resource.entry != nil && resource.api != nil {
-			memories[resource.published.UID] = publishedState{resource.published.Name, resource.group, *resource.entry, resource.api, resource.synced, resource.compiledFrom}
+			memories[resource.published.UID] = publishedState{resource.published.Name, resource.groupResource, *resource.entry, resource.api, resource.synced, resource.compiledFrom}
 		}
 	}
 	return memories
@@ -145,7 +145,7 @@ func (c *Controller) updateSchemas(ctx context.Context, plan *exportPlan) error 
 			Name: resource.entry.schema, Version: resource.synced.Version,
 			WarnOnly: resource.published.Spec.Compatibility == synchubv1alpha1.CompatibilityWarn,
 		}
-		previous := c.schemas[resource.group]
+		previous := c.schemas[resource.groupResource]
 		if previous.Name == schema.Name && previous.Version == schema.Version {
 			schema.OpenAPI, schema.Kept = previous.OpenAPI, previous.Kept
 		} else {
@@ -158,7 +158,7 @@ func (c *Controller) updateSchemas(ctx context.Context, plan *exportPlan) error 
 			}
 		}
 		if schema.OpenAPI != nil {
-			next[resource.group] = schema
+			next[resource.groupResource] = schema
 		}
 	}
 	if !maps.Equal(next, c.schemas) {

@@ -70,14 +70,14 @@ func (s relatedRef) checkPublisher(owner *resourcePlan) {
 	}
 	s.discoveryFailed = s.discoveryFailed || owner.discoveryFailed
 	s.setProblem(ReasonRelatedNotPublished, "%s.resource: the PublishedResource %s, which publishes %s, is not in force; see its condition Ready.",
-		s.field, owner.published.Name, owner.group)
+		s.field, owner.published.Name, owner.groupResource)
 }
 
 // checkNamespace records a problem if the relation needs a namespace to find objects of the resource and has none.
 func (s relatedRef) checkNamespace(resource *plan.Resource) {
 	if resource.Namespaced && !s.synced.Namespaced && s.relation.LacksNamespace() {
 		s.setProblem(ReasonRelatedInvalid, "%s.namespace: required, because objects of %s are in namespaces and those of %s are not.",
-			s.field, resource.GroupResource(), s.group)
+			s.field, resource.GroupResource(), s.groupResource)
 	}
 }
 

@@ -82,27 +82,27 @@ func (c *Controller) updateCounts(candidate *resourcePlan) (requeueAfter time.Du
 	var missing []string
 	if candidate.notExported == nil {
 		var known bool
-		if counts, known = c.Sync.Count(candidate.group); !known {
+		if counts, known = c.Sync.Count(candidate.groupResource); !known {
 			return pollInterval
 		}
-		missing = c.Sync.SyncTargetsMissingAPI(candidate.group)
+		missing = c.Sync.SyncTargetsMissingAPI(candidate.groupResource)
 	}
 	resource := candidate.published
-	setAPIsMissing(resource, candidate.group, missing)
+	setAPIsMissing(resource, candidate.groupResource, missing)
 	resource.Status.Mailboxes, resource.Status.Targets, resource.Status.Objects = counts.Mailboxes, counts.Targets, counts.Objects
 	return 0
 }
 
 // setAPIsMissing sets or removes the condition APIsMissing, which names SyncTargets whose mailboxes lack the API.
-func setAPIsMissing(resource *synchubv1alpha1.PublishedResource, group schema.GroupResource, without []string) {
-	names := strings.Join(without[:min(len(without), maxNamed)], ", ")
-	if more := len(without) - maxNamed; more > 0 {
+func setAPIsMissing(resource *synchubv1alpha1.PublishedResource, groupResource schema.GroupResource, syncTargets []string) {
+	names := strings.Join(syncTargets[:min(len(syncTargets), maxNamed)], ", ")
+	if more := len(syncTargets) - maxNamed; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
-	conditions.SetIf(len(without) > 0, &resource.Status.Conditions, metav1.Condition{
+	conditions.SetIf(len(syncTargets) > 0, &resource.Status.Conditions, metav1.Condition{
 		Type: synchubv1alpha1.ConditionAPIsMissing, Reason: edgev2alpha1.ReasonNamingConflict, ObservedGeneration: resource.Generation,
 		Message: fmt.Sprintf("kcp does not bind %s in %d mailboxes, where something has a name that is taken: those of the SyncTargets %s. Their condition %s says what to do.",
-			group, len(without), names, edgev2alpha1.ConditionAPIsMissing),
+			groupResource, len(syncTargets), names, edgev2alpha1.ConditionAPIsMissing),
 	})
 }
 
@@ -128,9 +128,9 @@ func (c *Controller) findUnpublished(plan *exportPlan) []unpublished {
 			continue
 		}
 		state := unpublished{publishedState: previous, uid: uid}
-		state.counts, _ = c.Sync.Count(previous.group)
+		state.counts, _ = c.Sync.Count(previous.groupResource)
 		for _, resource := range plan.resources {
-			if resource.notExported == nil && resource.group == previous.group {
+			if resource.notExported == nil && resource.groupResource == previous.groupResource {
 				state.successor = resource.published.Name
 			}
 		}
@@ -143,11 +143,11 @@ func (c *Controller) findUnpublished(plan *exportPlan) []unpublished {
 // read.
 func (d unpublished) recordEvent(ctx context.Context, recorder clientevents.EventRecorder) {
 	message := fmt.Sprintf("%s is published no more. Nothing was deleted: the export keeps %s, mailboxes their objects, and %d targets the %d objects that were placed there.",
-		d.group, d.entry, d.counts.Targets, d.counts.Objects)
+		d.groupResource, d.entry, d.counts.Targets, d.counts.Objects)
 	if d.successor != "" {
-		message = fmt.Sprintf("%s is published by the PublishedResource %s now.", d.group, d.successor)
+		message = fmt.Sprintf("%s is published by the PublishedResource %s now.", d.groupResource, d.successor)
 	}
-	log.FromContext(ctx).Info("unpublished", "publishedResource", d.name, "resource", d.group.String(), "kept", d.entry.String(),
+	log.FromContext(ctx).Info("unpublished", "publishedResource", d.name, "resource", d.groupResource.String(), "kept", d.entry.String(),
 		"targets", d.counts.Targets, "objects", d.counts.Objects, "successor", d.successor)
 	gone := &synchubv1alpha1.PublishedResource{}
 	gone.Name, gone.UID = d.name, d.uid

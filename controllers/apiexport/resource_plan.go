@@ -65,7 +65,7 @@ type problem struct{ reason, message string }
 type resourcePlan struct {
 	published *synchubv1alpha1.PublishedResource
 	// group is the name of the API in mailboxes; zero while unknown.
-	group schema.GroupResource
+	groupResource schema.GroupResource
 	// entry is the entry that the export must have, or nil.
 	entry *exportEntry
 	// api is the API that mailboxes have, or nil while unknown.
@@ -90,15 +90,15 @@ func newResourcePlan(resource *synchubv1alpha1.PublishedResource) *resourcePlan 
 	c := &resourcePlan{published: resource}
 	mailboxResource := publishedresource.InMailbox(&resource.Spec)
 	if native, ok := publishedresource.NativeAPI(mailboxResource); ok {
-		c.group = native.GroupResource()
+		c.groupResource = native.GroupResource()
 	} else if mailboxResource.Resource != "" {
-		c.group = schema.GroupResource{Group: mailboxResource.Group, Resource: mailboxResource.Resource}
+		c.groupResource = schema.GroupResource{Group: mailboxResource.Group, Resource: mailboxResource.Resource}
 	}
 	return c
 }
 
 // isNamed reports whether the name of the API in mailboxes is known.
-func (c *resourcePlan) isNamed() bool { return c.group != schema.GroupResource{} }
+func (c *resourcePlan) isNamed() bool { return c.groupResource != schema.GroupResource{} }
 
 // setNotExported records why mailboxes do not get the API from this PublishedResource.
 func (c *resourcePlan) setNotExported(reason, format string, args ...any) {
@@ -125,7 +125,7 @@ func (c *resourcePlan) isInForce() bool { return c.notExported == nil && c.synce
 
 // conditions returns the conditions Exported and Ready.
 func (c *resourcePlan) conditions() (exported, ready metav1.Condition) {
-	exported = metav1.Condition{Status: metav1.ConditionTrue, Reason: ReasonExported, Message: fmt.Sprintf("Mailboxes have %s.", c.group)}
+	exported = metav1.Condition{Status: metav1.ConditionTrue, Reason: ReasonExported, Message: fmt.Sprintf("Mailboxes have %s.", c.groupResource)}
 	ready = metav1.Condition{Status: metav1.ConditionTrue, Reason: ReasonReady, Message: "The API is published."}
 	if c.notExported != nil {
 		exported.Status, exported.Reason, exported.Message = metav1.ConditionFalse, c.notExported.reason, c.notExported.message

@@ -110,7 +110,7 @@ func newFixture(t *testing.T) *fixture {
 	config := suite.Target(t).Config
 	suite.Apply(t, config, "{apiVersion: v1, kind: Namespace, metadata: {name: "+f.namespace+"}}")
 	f.client = newClient(t, config)
-	f.Writer = f.restarted(t, LedgerLocation)
+	f.Writer = f.restarted(t, LedgerStorage)
 	return f
 }
 
@@ -124,7 +124,7 @@ func newClient(t *testing.T, config *rest.Config) coreclient.CoreV1Interface {
 }
 
 // restarted returns a Writer as a process has it that has just started.
-func (f *fixture) restarted(t *testing.T, locationIn func(coreclient.ConfigMapsGetter) Location) *Writer {
+func (f *fixture) restarted(t *testing.T, locationIn func(coreclient.ConfigMapsGetter) Storage) *Writer {
 	t.Helper()
 	client := newClient(t, suite.Observe(suite.Target(t).Config, func(request *http.Request) {
 		f.lock.Lock()
@@ -133,7 +133,7 @@ func (f *fixture) restarted(t *testing.T, locationIn func(coreclient.ConfigMapsG
 	}))
 	location := locationIn(client)
 	location.Namespace, location.ConfigMaps = f.namespace, client.ConfigMaps(f.namespace)
-	return NewWriter(WriterOptions{Location: location, Sync: f.sync, Sealer: sealer, Written: &topic.Topic[types.UID]{}, Clock: f.clock, Log: logr.Discard()})
+	return NewWriter(WriterOptions{Storage: location, Sync: f.sync, Sealer: sealer, Written: &topic.Topic[types.UID]{}, Clock: f.clock, Log: logr.Discard()})
 }
 
 // get returns the ConfigMap as others read it.
@@ -192,7 +192,7 @@ func TestStatesAreWrittenWhenTheyChange(t *testing.T) {
 	if !isSynced(f.stored(t), "one") || first == 0 || f.stored(t).Sequence() != first {
 		t.Errorf("got sequence %d", first)
 	}
-	if f.get(t).Labels[copiesLabel] != "true" || LedgerLocation(f.client).Namespace != ledger.Namespace {
+	if f.get(t).Labels[copiesLabel] != "true" || LedgerStorage(f.client).Namespace != ledger.Namespace {
 		t.Error("the leader does not find them")
 	}
 	f.sync.copies = []objectsync.PlacementCopy{newCopy("two", healthy)}
@@ -207,7 +207,7 @@ func TestStatesAreWrittenWhenTheyChange(t *testing.T) {
 	f.clock.Step(compareInterval)
 	f.expect(t, "no change")
 
-	f.Writer = f.restarted(t, LedgerLocation)
+	f.Writer = f.restarted(t, LedgerStorage)
 	f.expect(t, "no change since the restart", "GET")
 	if f.Sequence(syncTarget) != f.stored(t).Sequence() {
 		t.Error("the sequence changed by a restart")
@@ -258,7 +258,7 @@ func TestWriterReadsAgainAfterAFailure(t *testing.T) {
 // In a mailbox the hub makes the ConfigMap, and a tenant may change it.
 func TestWriterInAMailbox(t *testing.T) {
 	f := newFixture(t)
-	f.Writer = f.restarted(t, MailboxLocation)
+	f.Writer = f.restarted(t, MailboxStorage)
 	f.sync.copies = []objectsync.PlacementCopy{newCopy("one", healthy)}
 	if methods, _, err := f.reconcile(t); err == nil || !slices.Equal(methods, []string{"GET"}) {
 		t.Errorf("the hub makes the ConfigMap: %v, %v", methods, err)
@@ -323,7 +323,7 @@ func newTestStore(t *testing.T, mark string) (store *Store, published func() int
 	t.Helper()
 	states, count := &topic.Topic[objectsync.ObjectRef]{}, 0
 	store = NewStore(StoreOptions{
-		Mailboxes: &fakeMailbox{mark}, ObjectStates: states,
+		Mailboxes: &fakeMailbox{mark}, ObjectStateChanged: states,
 		Published: func() []plan.Resource {
 			return []plan.Resource{{GroupVersionResource: configMaps}, {GroupVersionResource: schema.GroupVersionResource{Resource: "secrets"}}}
 		},
@@ -387,7 +387,7 @@ func TestStates(t *testing.T) {
 		"this replica has just taken over":  {holder(true), "two", false},
 		"another replica has taken it over": {holder(false), "one", false},
 	} {
-		states := States{Sync: local, Store: store, Holder: test.holder}
+		states := Reader{Sync: local, Store: store, Holder: test.holder}
 		state, known := states.ObjectState(syncTarget, configMaps.GroupResource(), key, objectsync.PlacementCopyVersion{UID: "uid", Mark: test.mark})
 		if !known || state.Synced == test.failed {
 			t.Errorf("%s: got %+v, %v", name, state, known)
@@ -404,7 +404,7 @@ func TestWatcher(t *testing.T) {
 	var known atomic.Pointer[[]types.UID]
 	known.Store(&[]types.UID{syncTarget})
 	watcher, err := NewWatcher(WatcherOptions{
-		Location: f.Location, Store: store, Sealer: sealer, KnownSyncTargets: func() ([]types.UID, bool) { return *known.Load(), true }, Clock: f.clock, Log: logr.Discard(),
+		Storage: f.Storage, Store: store, Sealer: sealer, KnownSyncTargets: func() ([]types.UID, bool) { return *known.Load(), true }, Clock: f.clock, Log: logr.Discard(),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -19,5 +19,5 @@ limitations under the License.
 //
 // Whoever syncs runs a [Writer], which stores the states in a ConfigMap when they change. The leader has a [Store] with the last states
 // of each SyncTarget. The hub reads those of an agent from its mailbox, and a [Watcher] those of other replicas from the provider
-// workspace. [States] asks the sync manager of this process first.
+// workspace. [Reader] asks the sync manager of this process first.
 package copystates

@@ -40,8 +40,8 @@ type StoreOptions struct {
 	Mailboxes MailboxObjects
 	// Published returns the resources that mailboxes have.
 	Published func() []plan.Resource
-	// ObjectStates gets the copies whose state changed.
-	ObjectStates *topic.Topic[objectsync.ObjectRef]
+	// ObjectStateChanged gets the copies whose state changed.
+	ObjectStateChanged *topic.Topic[objectsync.ObjectRef]
 }
 
 // Store has the last states of the copies of SyncTargets that others sync.
@@ -83,7 +83,7 @@ func (s *Store) Set(syncTarget types.UID, states *codec.Set) {
 			was, _ := before.State(resource.GroupResource(), key, version)
 			is, _ := states.State(resource.GroupResource(), key, version)
 			if !was.Equal(is) {
-				s.ObjectStates.Publish(objectsync.ObjectRef{SyncTarget: syncTarget, Mailbox: mailbox, Resource: resource.GroupVersionResource, Key: key})
+				s.ObjectStateChanged.Publish(objectsync.ObjectRef{SyncTarget: syncTarget, Mailbox: mailbox, Resource: resource.GroupVersionResource, Key: key})
 			}
 		}
 	}
@@ -107,8 +107,8 @@ type Holder interface {
 	Holds(syncTarget types.UID) bool
 }
 
-// States tell how far all copies have come.
-type States struct {
+// Reader returns the state of a copy, from this process's sync manager or from the Store.
+type Reader struct {
 	Sync  SyncManager
 	Store *Store
 	// Holder is nil if no other replica syncs SyncTargets.
@@ -117,11 +117,11 @@ type States struct {
 
 // ObjectState returns the state of a version of a copy. The sync manager of this process comes first. Where it knows nothing, the last
 // states count: an agent syncs the SyncTarget, or another replica does, or did until a moment ago.
-func (s States) ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (state objectsync.ObjectState, known bool) {
-	if s.Holder == nil || s.Holder.Holds(syncTarget) {
-		if state, known = s.Sync.ObjectState(syncTarget, resource, key, version); known {
+func (r Reader) ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (state objectsync.ObjectState, known bool) {
+	if r.Holder == nil || r.Holder.Holds(syncTarget) {
+		if state, known = r.Sync.ObjectState(syncTarget, resource, key, version); known {
 			return state, true
 		}
 	}
-	return s.Store.ObjectState(syncTarget, resource, key, version)
+	return r.Store.ObjectState(syncTarget, resource, key, version)
 }

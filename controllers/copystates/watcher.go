@@ -43,7 +43,7 @@ const sweepInterval = 10 * time.Minute
 
 // WatcherOptions are the dependencies of a [Watcher].
 type WatcherOptions struct {
-	Location
+	Storage
 	Store  *Store
 	Sealer *ownership.Sealer
 	// KnownSyncTargets returns the SyncTargets in the ledger; known is false until they are loaded.

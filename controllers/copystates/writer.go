@@ -68,12 +68,12 @@ type SyncedCopies interface {
 
 // WriterOptions are the dependencies of a [Writer].
 type WriterOptions struct {
-	Location
+	Storage
 	Sync SyncedCopies
 	// Sealer seals the states for those who read them.
 	Sealer *ownership.Sealer
-	// ObjectStates notifies about copies whose state changed.
-	ObjectStates *topic.Topic[objectsync.ObjectRef]
+	// ObjectStateChanged notifies about copies whose state changed.
+	ObjectStateChanged *topic.Topic[objectsync.ObjectRef]
 	// Written notifies about SyncTargets whose stored states changed; nil notifies nobody.
 	Written *topic.Topic[types.UID]
 	// Holder tells whether this replica still works for a SyncTarget that it does not sync; nil if there are no other replicas.
@@ -128,7 +128,7 @@ func (w *Writer) Register(hosting manager.Manager) error {
 	if err != nil {
 		return err
 	}
-	changed := topic.Source(w.ObjectStates, func(queue workqueue.TypedRateLimitingInterface[types.UID], ref objectsync.ObjectRef) {
+	changed := topic.Source(w.ObjectStateChanged, func(queue workqueue.TypedRateLimitingInterface[types.UID], ref objectsync.ObjectRef) {
 		queue.AddAfter(ref.SyncTarget, changeDelay)
 	})
 	return worker.Watch(source.TypedFunc[types.UID](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[types.UID]) error {
@@ -151,7 +151,7 @@ func (w *Writer) Reconcile(ctx context.Context, syncTarget types.UID) (reconcile
 	last := w.lastStored(syncTarget)
 	copies, mailbox, known := w.Sync.Copies(syncTarget)
 	if mailbox == "" && (last.mailbox == "" || w.Holder != nil && !w.Holder.Holds(syncTarget)) {
-		// Nobody has heard of it from here, or another replica syncs it.
+		// This process never synced the SyncTarget, or another replica holds it.
 		w.forget(syncTarget)
 		return reconcile.Result{}, nil
 	}

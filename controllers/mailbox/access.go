@@ -34,21 +34,16 @@ import (
 // bindingPrefix starts the names of the ClusterRoleBindings that grant users access to a mailbox.
 const bindingPrefix = "synchub:"
 
-// reconcileAccess grants access to a mailbox by spec.mailboxAccess. It returns the given condition, or a False one on
-// failure. It uses the hub's own rights, which the hub has as the creator of the workspace. The export does not suffice:
+// reconcileAccess grants access to a mailbox by spec.mailboxAccess. It uses the hub's own rights, which the hub has as the creator of the workspace. The export does not suffice:
 // most mailboxes have no claim on bindings.
-func (c *Controller) reconcileAccess(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, condition metav1.Condition, mailbox *edgev2alpha1.MailboxStatus) metav1.Condition {
+func (c *Controller) reconcileAccess(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, mailbox *edgev2alpha1.MailboxStatus) error {
 	granted, grants := c.ledger.Get(syncTarget.UID).MailboxBindings, len(syncTarget.Spec.MailboxAccess) > 0
 	if !granted && !grants {
 		// The ledger knows that the mailbox has no bindings. A start of the hub therefore needs no request to such
 		// mailboxes.
-		return condition
+		return nil
 	}
-	err := c.updateAccess(ctx, syncTarget, mailbox, granted, grants)
-	if err != nil {
-		return notReady(ReasonAccessFailed, "spec.mailboxAccess cannot be put into effect: %v.", err)
-	}
-	return condition
+	return c.updateAccess(ctx, syncTarget, mailbox, granted, grants)
 }
 
 // updateAccess makes the bindings in the mailbox equal to spec.mailboxAccess. It records in the ledger that the mailbox may

@@ -167,7 +167,7 @@ func RequestsForWorkspace(_ context.Context, workspace *tenancyv1alpha1.Workspac
 func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request) (reconcile.Result, error) {
 	result, reason, err := c.reconcile(ctx, request)
 	if err != nil || !slices.Contains([]string{ReasonQueued, ReasonInitializing, ReasonNamespaceFailed, ReasonWorkspaceLost}, reason) {
-		waited, ok := c.creationLimiter.release(request)
+		waited, ok := c.creationLimiter.done(request)
 		if ok && err == nil && reason == ReasonReady {
 			creationSeconds.Observe(waited.Seconds())
 		}
@@ -190,7 +190,7 @@ func (c *Controller) reconcile(ctx context.Context, request mcreconcile.Request)
 		return result, ReasonTooLarge, err
 	}
 	if syncTarget.DeletionTimestamp != nil {
-		c.Quota.release(request)
+		c.Quota.cancelReservation(request)
 		result, err := c.reconcileDelete(ctx, inventory, syncTarget)
 		return result, "", err
 	}
@@ -208,7 +208,9 @@ func (c *Controller) reconcile(ctx context.Context, request mcreconcile.Request)
 		if err := c.warnStateLost(ctx, inventory.GetClient(), request, syncTarget); err != nil {
 			return reconcile.Result{}, "", err
 		}
-		condition = c.reconcileAccess(ctx, syncTarget, condition, mailbox)
+		if err := c.reconcileAccess(ctx, syncTarget, mailbox); err != nil {
+			condition = notReady(ReasonAccessFailed, "spec.mailboxAccess cannot be put into effect: %v.", err)
+		}
 	}
 	written, err := c.updateStatus(ctx, inventory, syncTarget, stored, condition, mailbox)
 	if err != nil || written.RequeueAfter > 0 {
@@ -230,13 +232,13 @@ func (c *Controller) reconcile(ctx context.Context, request mcreconcile.Request)
 func (c *Controller) get(ctx context.Context, request mcreconcile.Request) (cluster.Cluster, *edgev2alpha1.SyncTarget, error) {
 	inventory, err := c.manager.GetCluster(ctx, request.ClusterName)
 	if err != nil {
-		c.Quota.release(request)
+		c.Quota.cancelReservation(request)
 		return nil, nil, err
 	}
 	syncTarget := &edgev2alpha1.SyncTarget{}
 	err = inventory.GetClient().Get(ctx, request.NamespacedName, syncTarget)
 	if apierrors.IsNotFound(err) {
-		c.Quota.release(request)
+		c.Quota.cancelReservation(request)
 		return inventory, nil, nil
 	}
 	return inventory, syncTarget, err

@@ -42,117 +42,117 @@ type creationLimiter struct {
 	// SyncTargets that wait, by inventory workspace.
 	creating map[mcreconcile.Request]time.Time
 	waiting  map[multicluster.ClusterName]map[mcreconcile.Request]bool
-	// asked is since when those need a mailbox.
-	asked map[mcreconcile.Request]time.Time
+	// neededSince is when each of these SyncTargets first needed a mailbox.
+	neededSince map[mcreconcile.Request]time.Time
 }
 
 func newCreationLimiter(clock clock.PassiveClock) *creationLimiter {
-	return &creationLimiter{clock: clock, creating: map[mcreconcile.Request]time.Time{}, waiting: map[multicluster.ClusterName]map[mcreconcile.Request]bool{}, asked: map[mcreconcile.Request]time.Time{}}
+	return &creationLimiter{clock: clock, creating: map[mcreconcile.Request]time.Time{}, waiting: map[multicluster.ClusterName]map[mcreconcile.Request]bool{}, neededSince: map[mcreconcile.Request]time.Time{}}
 }
 
-// setQueue sets the queue to which release adds waiting SyncTargets.
-func (t *creationLimiter) setQueue(queue workqueue.TypedInterface[mcreconcile.Request]) {
-	t.lock.Lock()
-	defer t.lock.Unlock()
-	t.queue = queue
+// setQueue sets the queue to which done adds waiting SyncTargets.
+func (l *creationLimiter) setQueue(queue workqueue.TypedInterface[mcreconcile.Request]) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	l.queue = queue
 }
 
-// acquire reports whether the hub may create the mailbox now. If not, the SyncTarget waits, and a later release enqueues
+// acquire reports whether the hub may create the mailbox now. If not, the SyncTarget waits, and a later call of done enqueues
 // it.
-func (t *creationLimiter) acquire(syncTarget mcreconcile.Request) bool {
-	t.lock.Lock()
-	defer t.lock.Unlock()
-	t.noteAsked(syncTarget)
-	if _, has := t.creating[syncTarget]; !has && len(t.creating) >= maxConcurrentCreations {
-		if t.waiting[syncTarget.ClusterName] == nil {
-			t.waiting[syncTarget.ClusterName] = map[mcreconcile.Request]bool{}
+func (l *creationLimiter) acquire(syncTarget mcreconcile.Request) bool {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	l.recordNeed(syncTarget)
+	if _, has := l.creating[syncTarget]; !has && len(l.creating) >= maxConcurrentCreations {
+		if l.waiting[syncTarget.ClusterName] == nil {
+			l.waiting[syncTarget.ClusterName] = map[mcreconcile.Request]bool{}
 		}
-		t.waiting[syncTarget.ClusterName][syncTarget] = true
+		l.waiting[syncTarget.ClusterName][syncTarget] = true
 		return false
 	}
-	t.start(syncTarget)
+	l.start(syncTarget)
 	return true
 }
 
 // markCreating records that kcp is initializing a mailbox, even above the limit, and returns since when the hub has known
 // that.
-func (t *creationLimiter) markCreating(syncTarget mcreconcile.Request) (since time.Time) {
-	t.lock.Lock()
-	defer t.lock.Unlock()
-	return t.start(syncTarget)
+func (l *creationLimiter) markCreating(syncTarget mcreconcile.Request) (since time.Time) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	return l.start(syncTarget)
 }
 
 // start records the start time unless there is one. The caller holds the lock.
-func (t *creationLimiter) start(syncTarget mcreconcile.Request) (since time.Time) {
-	t.noteAsked(syncTarget)
-	t.removeWaiting(syncTarget)
-	if _, has := t.creating[syncTarget]; !has {
-		t.creating[syncTarget] = t.clock.Now()
+func (l *creationLimiter) start(syncTarget mcreconcile.Request) (since time.Time) {
+	l.recordNeed(syncTarget)
+	l.removeWaiting(syncTarget)
+	if _, has := l.creating[syncTarget]; !has {
+		l.creating[syncTarget] = l.clock.Now()
 	}
-	return t.creating[syncTarget]
+	return l.creating[syncTarget]
 }
 
-// isCreating reports whether this hub has recorded that kcp is initializing the mailbox and release was not called since.
-func (t *creationLimiter) isCreating(syncTarget mcreconcile.Request) bool {
-	t.lock.Lock()
-	defer t.lock.Unlock()
-	_, prepares := t.creating[syncTarget]
+// isCreating reports whether this hub has recorded that kcp is initializing the mailbox and done was not called since.
+func (l *creationLimiter) isCreating(syncTarget mcreconcile.Request) bool {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	_, prepares := l.creating[syncTarget]
 	return prepares
 }
 
-// noteAsked records since when a SyncTarget needs a mailbox. The caller holds the lock.
-func (t *creationLimiter) noteAsked(syncTarget mcreconcile.Request) {
-	if _, has := t.asked[syncTarget]; !has {
-		t.asked[syncTarget] = t.clock.Now()
+// recordNeed records since when a SyncTarget needs a mailbox. The caller holds the lock.
+func (l *creationLimiter) recordNeed(syncTarget mcreconcile.Request) {
+	if _, has := l.neededSince[syncTarget]; !has {
+		l.neededSince[syncTarget] = l.clock.Now()
 	}
 }
 
 // counts returns how many SyncTargets wait, and for how many kcp initializes a mailbox.
-func (t *creationLimiter) counts() (waiting, creating int) {
-	t.lock.Lock()
-	defer t.lock.Unlock()
-	for _, of := range t.waiting {
+func (l *creationLimiter) counts() (waiting, creating int) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	for _, of := range l.waiting {
 		waiting += len(of)
 	}
-	return waiting, len(t.creating)
+	return waiting, len(l.creating)
 }
 
-// release removes a SyncTarget from creating and waiting, and enqueues as many waiting SyncTargets as there is room for. A
-// SyncTarget that is enqueued and needs no mailbox any more calls release in turn. It returns for how long the SyncTarget needed a
+// done removes a SyncTarget from creating and waiting, and enqueues as many waiting SyncTargets as there is room for. A
+// SyncTarget that is enqueued and needs no mailbox any more calls done in turn. It returns for how long the SyncTarget needed a
 // mailbox; ok is false if it did not.
-func (t *creationLimiter) release(syncTarget mcreconcile.Request) (waited time.Duration, ok bool) {
-	t.lock.Lock()
-	defer t.lock.Unlock()
-	asked, ok := t.asked[syncTarget]
+func (l *creationLimiter) done(syncTarget mcreconcile.Request) (waited time.Duration, ok bool) {
+	l.lock.Lock()
+	defer l.lock.Unlock()
+	since, ok := l.neededSince[syncTarget]
 	if ok {
-		waited = t.clock.Since(asked)
-		delete(t.asked, syncTarget)
+		waited = l.clock.Since(since)
+		delete(l.neededSince, syncTarget)
 	}
-	delete(t.creating, syncTarget)
-	t.removeWaiting(syncTarget)
-	free := maxConcurrentCreations - len(t.creating)
-	if free <= 0 || t.queue == nil || len(t.waiting) == 0 {
+	delete(l.creating, syncTarget)
+	l.removeWaiting(syncTarget)
+	free := maxConcurrentCreations - len(l.creating)
+	if free <= 0 || l.queue == nil || len(l.waiting) == 0 {
 		return waited, ok
 	}
 	// An inventory workspace with many SyncTargets must not delay those of other inventories.
 	creatingPerInventory := map[multicluster.ClusterName]int{}
-	for preparing := range t.creating {
+	for preparing := range l.creating {
 		creatingPerInventory[preparing.ClusterName]++
 	}
-	for ; free > 0 && len(t.waiting) > 0; free-- {
-		next := t.nextWaiting(creatingPerInventory)
+	for ; free > 0 && len(l.waiting) > 0; free-- {
+		next := l.nextWaiting(creatingPerInventory)
 		creatingPerInventory[next.ClusterName]++
-		t.removeWaiting(next)
-		t.queue.Add(next)
+		l.removeWaiting(next)
+		l.queue.Add(next)
 	}
 	return waited, ok
 }
 
 // nextWaiting returns a waiting SyncTarget of the inventory workspace with the fewest mailboxes in creation. The caller
 // holds the lock.
-func (t *creationLimiter) nextWaiting(creatingPerInventory map[multicluster.ClusterName]int) (next mcreconcile.Request) {
+func (l *creationLimiter) nextWaiting(creatingPerInventory map[multicluster.ClusterName]int) (next mcreconcile.Request) {
 	fewest := math.MaxInt
-	for inventory, waiting := range t.waiting {
+	for inventory, waiting := range l.waiting {
 		if creatingPerInventory[inventory] >= fewest {
 			continue
 		}
@@ -165,10 +165,10 @@ func (t *creationLimiter) nextWaiting(creatingPerInventory map[multicluster.Clus
 }
 
 // removeWaiting removes a SyncTarget from waiting. The caller holds the lock.
-func (t *creationLimiter) removeWaiting(syncTarget mcreconcile.Request) {
-	waiting := t.waiting[syncTarget.ClusterName]
+func (l *creationLimiter) removeWaiting(syncTarget mcreconcile.Request) {
+	waiting := l.waiting[syncTarget.ClusterName]
 	delete(waiting, syncTarget)
 	if len(waiting) == 0 {
-		delete(t.waiting, syncTarget.ClusterName)
+		delete(l.waiting, syncTarget.ClusterName)
 	}
 }

@@ -68,7 +68,7 @@ func TestCreationLimiter(t *testing.T) {
 	if got := queuedRequests(queue); len(got) > 0 {
 		t.Errorf("%v were called although there is no turn", got)
 	}
-	turns.release(syncTargetRequest(3))
+	turns.done(syncTargetRequest(3))
 	if got := queuedRequests(queue); len(got) != 1 || got[0] != late {
 		t.Errorf("%v were called", got)
 	}
@@ -78,11 +78,11 @@ func TestCreationLimiter(t *testing.T) {
 	// A mailbox that kcp already initializes at the start of this hub counts, even above the limit.
 	turns.markCreating(syncTargetRequest(100))
 	turns.acquire(syncTargetRequest(101))
-	turns.release(late)
+	turns.done(late)
 	if got := queuedRequests(queue); len(got) > 0 {
 		t.Errorf("%v were called although too many have a turn", got)
 	}
-	turns.release(syncTargetRequest(100))
+	turns.done(syncTargetRequest(100))
 	if got := queuedRequests(queue); len(got) != 1 || got[0] != syncTargetRequest(101) {
 		t.Errorf("%v were called", got)
 	}
@@ -101,7 +101,7 @@ func TestCreationLimiterRemembersTheStart(t *testing.T) {
 		}
 	}
 	clock.Step(time.Second)
-	turns.release(syncTargetRequest(0))
+	turns.done(syncTargetRequest(0))
 	if since := turns.markCreating(syncTargetRequest(0)); !since.Equal(clock.Now()) {
 		t.Errorf("it counts from before it had passed: %v", since)
 	}
@@ -117,12 +117,12 @@ func TestEveryWaitingSyncTargetIsQueued(t *testing.T) {
 		reconcile := func(request mcreconcile.Request) {
 			switch {
 			case served[request]:
-				turns.release(request)
+				turns.done(request)
 			case random.IntN(5) == 0:
 				// The SyncTarget is gone and needs no mailbox.
 				served[request] = true
 				delete(preparing, request)
-				turns.release(request)
+				turns.done(request)
 			case turns.acquire(request):
 				if !preparing[request] {
 					preparing[request] = true
@@ -143,7 +143,7 @@ func TestEveryWaitingSyncTargetIsQueued(t *testing.T) {
 			prepared = append(prepared[:at], prepared[at+1:]...)
 			served[done] = true
 			delete(preparing, done)
-			turns.release(done)
+			turns.done(done)
 			for next := queuedRequests(queue); len(next) > 0; next = queuedRequests(queue) {
 				for _, request := range next {
 					reconcile(request)
@@ -167,13 +167,13 @@ func TestCreationTimes(t *testing.T) {
 	}
 	clock.Step(time.Minute)
 	late := syncTargetRequest(maxConcurrentCreations)
-	limiter.release(syncTargetRequest(0))
+	limiter.done(syncTargetRequest(0))
 	limiter.acquire(late)
 	clock.Step(time.Second)
-	if waited, ok := limiter.release(late); !ok || waited != time.Minute+time.Second {
+	if waited, ok := limiter.done(late); !ok || waited != time.Minute+time.Second {
 		t.Errorf("the time in the queue counts too: %s, %t", waited, ok)
 	}
-	if waited, ok := limiter.release(late); ok {
+	if waited, ok := limiter.done(late); ok {
 		t.Errorf("it was counted twice: %s", waited)
 	}
 }

@@ -69,7 +69,7 @@ type inventoryQuota struct {
 	refused  map[mcreconcile.Request]bool
 }
 
-func (p *inventoryQuota) count() int { return len(p.existing) + len(p.reserved) }
+func (q *inventoryQuota) count() int { return len(q.existing) + len(q.reserved) }
 
 // NewQuota returns a quota with the given limit for each inventory workspace.
 func NewQuota(provider cluster.Cluster, limit int, log logr.Logger) *Quota {
@@ -77,18 +77,18 @@ func NewQuota(provider cluster.Cluster, limit int, log logr.Logger) *Quota {
 }
 
 // Start counts the mailboxes in the provider workspace until ctx ends.
-func (p *Quota) Start(ctx context.Context) error {
-	informer, err := p.provider.GetCache().GetInformer(ctx, &tenancyv1alpha1.Workspace{})
+func (q *Quota) Start(ctx context.Context) error {
+	informer, err := q.provider.GetCache().GetInformer(ctx, &tenancyv1alpha1.Workspace{})
 	if err != nil {
 		return fmt.Errorf("cannot watch the mailbox workspaces: %w", err)
 	}
 	handled, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: func(added any) { p.onWorkspaceAdded(added.(*tenancyv1alpha1.Workspace)) },
+		AddFunc: func(added any) { q.onWorkspaceAdded(added.(*tenancyv1alpha1.Workspace)) },
 		DeleteFunc: func(deleted any) {
 			if unseen, is := deleted.(toolscache.DeletedFinalStateUnknown); is {
 				deleted = unseen.Obj
 			}
-			p.onWorkspaceDeleted(deleted.(*tenancyv1alpha1.Workspace).Name)
+			q.onWorkspaceDeleted(deleted.(*tenancyv1alpha1.Workspace).Name)
 		},
 	})
 	if err != nil {
@@ -99,16 +99,16 @@ func (p *Quota) Start(ctx context.Context) error {
 		return nil
 	case <-handled.HasSyncedChecker().Done():
 	}
-	defer activeQuotas.Add(p)()
-	close(p.synced)
+	defer activeQuotas.Add(q)()
+	close(q.synced)
 	<-ctx.Done()
 	return nil
 }
 
 // Wait returns nil after the existing workspaces have been counted, or ctx's error.
-func (p *Quota) Wait(ctx context.Context) error {
+func (q *Quota) Wait(ctx context.Context) error {
 	select {
-	case <-p.synced:
+	case <-q.synced:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -116,14 +116,14 @@ func (p *Quota) Wait(ctx context.Context) error {
 }
 
 // State returns whether a SyncTarget gets a mailbox. A nil quota has no limit.
-func (p *Quota) State(syncTarget mcreconcile.Request, uid types.UID) QuotaState {
-	if p == nil {
+func (q *Quota) State(syncTarget mcreconcile.Request, uid types.UID) QuotaState {
+	if q == nil {
 		return QuotaGranted
 	}
-	p.lock.Lock()
-	defer p.lock.Unlock()
+	q.lock.Lock()
+	defer q.lock.Unlock()
 	name := Name(logicalcluster.Name(syncTarget.ClusterName), uid)
-	switch all := p.byInventory[syncTarget.ClusterName]; {
+	switch all := q.byInventory[syncTarget.ClusterName]; {
 	case all == nil:
 		return QuotaUndecided
 	case all.existing[name] || all.reserved[syncTarget] == name:
@@ -136,31 +136,31 @@ func (p *Quota) State(syncTarget mcreconcile.Request, uid types.UID) QuotaState 
 }
 
 // ExceededMessage returns the message of the condition for a refused SyncTarget.
-func (p *Quota) ExceededMessage() string {
+func (q *Quota) ExceededMessage() string {
 	return fmt.Sprintf("The SyncTargets of this inventory workspace have %d mailboxes, and the hub makes no more for one workspace: delete SyncTargets that nobody needs, or ask "+
-		"the hub's operator to raise --inventory-max-mailboxes. Until then the hub does nothing for this SyncTarget.", p.limit)
+		"the hub's operator to raise --inventory-max-mailboxes. Until then the hub does nothing for this SyncTarget.", q.limit)
 }
 
 // setQueue sets the queue to which refused SyncTargets are added when there is room.
-func (p *Quota) setQueue(queue workqueue.TypedInterface[mcreconcile.Request]) {
-	p.lock.Lock()
-	defer p.lock.Unlock()
-	p.queue = queue
+func (q *Quota) setQueue(queue workqueue.TypedInterface[mcreconcile.Request]) {
+	q.lock.Lock()
+	defer q.lock.Unlock()
+	q.queue = queue
 }
 
 // reserve reports whether the hub may create the mailbox of that name. If not, the SyncTarget is refused, and enqueued when
 // there is room. With hadMailbox, a SyncTarget whose mailbox was lost gets another in any case.
-func (p *Quota) reserve(syncTarget mcreconcile.Request, name string, hadMailbox bool) bool {
-	p.lock.Lock()
-	defer p.lock.Unlock()
-	all := p.quotaOf(syncTarget.ClusterName)
+func (q *Quota) reserve(syncTarget mcreconcile.Request, name string, hadMailbox bool) bool {
+	q.lock.Lock()
+	defer q.lock.Unlock()
+	all := q.quotaOf(syncTarget.ClusterName)
 	if all.existing[name] || all.reserved[syncTarget] == name {
 		return true
 	}
 	delete(all.reserved, syncTarget)
-	if all.count() >= p.limit && !hadMailbox {
+	if all.count() >= q.limit && !hadMailbox {
 		if len(all.refused) == 0 {
-			p.log.Info("an inventory workspace has as many mailboxes as it may have, others of its SyncTargets get none", "inventory", syncTarget.ClusterName, "limit", p.limit)
+			q.log.Info("an inventory workspace has as many mailboxes as it may have, others of its SyncTargets get none", "inventory", syncTarget.ClusterName, "limit", q.limit)
 		}
 		all.refused[syncTarget] = true
 		return false
@@ -170,29 +170,29 @@ func (p *Quota) reserve(syncTarget mcreconcile.Request, name string, hadMailbox 
 	return true
 }
 
-// release removes the reservation of a SyncTarget that needs no mailbox any more. An existing workspace counts until it is
+// cancelReservation removes the reservation of a SyncTarget that needs no mailbox any more. An existing workspace counts until it is
 // deleted.
-func (p *Quota) release(syncTarget mcreconcile.Request) {
-	p.lock.Lock()
-	defer p.lock.Unlock()
-	all := p.byInventory[syncTarget.ClusterName]
+func (q *Quota) cancelReservation(syncTarget mcreconcile.Request) {
+	q.lock.Lock()
+	defer q.lock.Unlock()
+	all := q.byInventory[syncTarget.ClusterName]
 	if all == nil {
 		return
 	}
 	delete(all.reserved, syncTarget)
 	delete(all.refused, syncTarget)
-	p.enqueueRefused(syncTarget.ClusterName, all)
+	q.enqueueRefused(syncTarget.ClusterName, all)
 }
 
 // onWorkspaceAdded counts a workspace and removes its reservation.
-func (p *Quota) onWorkspaceAdded(workspace *tenancyv1alpha1.Workspace) {
+func (q *Quota) onWorkspaceAdded(workspace *tenancyv1alpha1.Workspace) {
 	inventory, _, ok := ParseName(workspace.Name)
 	if !ok {
 		return
 	}
-	p.lock.Lock()
-	defer p.lock.Unlock()
-	all := p.quotaOf(multicluster.ClusterName(inventory))
+	q.lock.Lock()
+	defer q.lock.Unlock()
+	all := q.quotaOf(multicluster.ClusterName(inventory))
 	all.existing[workspace.Name] = true
 	for _, request := range RequestsForWorkspace(context.Background(), workspace) {
 		delete(all.refused, request)
@@ -203,48 +203,48 @@ func (p *Quota) onWorkspaceAdded(workspace *tenancyv1alpha1.Workspace) {
 }
 
 // onWorkspaceDeleted stops counting a workspace.
-func (p *Quota) onWorkspaceDeleted(name string) {
+func (q *Quota) onWorkspaceDeleted(name string) {
 	inventory, _, ok := ParseName(name)
 	if !ok {
 		return
 	}
-	p.lock.Lock()
-	defer p.lock.Unlock()
-	all := p.quotaOf(multicluster.ClusterName(inventory))
+	q.lock.Lock()
+	defer q.lock.Unlock()
+	all := q.quotaOf(multicluster.ClusterName(inventory))
 	delete(all.existing, name)
-	p.enqueueRefused(multicluster.ClusterName(inventory), all)
+	q.enqueueRefused(multicluster.ClusterName(inventory), all)
 }
 
 // enqueueRefused enqueues as many refused SyncTargets as there is room for. A SyncTarget that needs no mailbox any more
-// calls release in turn.
-func (p *Quota) enqueueRefused(inventory multicluster.ClusterName, all *inventoryQuota) {
-	available := p.limit - all.count()
+// calls cancelReservation in turn.
+func (q *Quota) enqueueRefused(inventory multicluster.ClusterName, all *inventoryQuota) {
+	available := q.limit - all.count()
 	for next := range all.refused {
-		if available <= 0 || p.queue == nil {
+		if available <= 0 || q.queue == nil {
 			return
 		}
 		available--
 		delete(all.refused, next)
-		p.queue.Add(next)
+		q.queue.Add(next)
 	}
 	if all.count() == 0 {
-		delete(p.byInventory, inventory)
+		delete(q.byInventory, inventory)
 	}
 }
 
 // quotaOf returns the usage of an inventory workspace, and adds it if missing. The caller holds the lock.
-func (p *Quota) quotaOf(inventory multicluster.ClusterName) *inventoryQuota {
-	if p.byInventory[inventory] == nil {
-		p.byInventory[inventory] = &inventoryQuota{existing: map[string]bool{}, reserved: map[mcreconcile.Request]string{}, refused: map[mcreconcile.Request]bool{}}
+func (q *Quota) quotaOf(inventory multicluster.ClusterName) *inventoryQuota {
+	if q.byInventory[inventory] == nil {
+		q.byInventory[inventory] = &inventoryQuota{existing: map[string]bool{}, reserved: map[mcreconcile.Request]string{}, refused: map[mcreconcile.Request]bool{}}
 	}
-	return p.byInventory[inventory]
+	return q.byInventory[inventory]
 }
 
 // countRefused returns how many SyncTargets get no mailbox.
-func (p *Quota) countRefused() (count int) {
-	p.lock.Lock()
-	defer p.lock.Unlock()
-	for _, all := range p.byInventory {
+func (q *Quota) countRefused() (count int) {
+	q.lock.Lock()
+	defer q.lock.Unlock()
+	for _, all := range q.byInventory {
 		count += len(all.refused)
 	}
 	return count

@@ -115,12 +115,12 @@ func TestQuotaIsReleased(t *testing.T) {
 		t.Error("somebody is called although there are three")
 	}
 	// A reservation that is released makes room.
-	quota.release(syncTargetRequest(5))
+	quota.cancelReservation(syncTargetRequest(5))
 	if next := queuedRequests(queue); len(next) != 1 {
 		t.Errorf("%v are called", next)
 	} else {
 		// A SyncTarget that needs no mailbox makes room for the next.
-		quota.release(next[0])
+		quota.cancelReservation(next[0])
 		if again := queuedRequests(queue); len(again) != 1 || again[0] == next[0] {
 			t.Errorf("%v are called after %v", again, next)
 		}
@@ -129,7 +129,7 @@ func TestQuotaIsReleased(t *testing.T) {
 		t.Errorf("%d are refused", quota.countRefused())
 	}
 	quota.onWorkspaceDeleted("something else")
-	quota.release(mcreconcile.Request{})
+	quota.cancelReservation(mcreconcile.Request{})
 }
 
 // A SyncTarget that is created again under its name has another mailbox.
@@ -156,7 +156,7 @@ func TestQuotaProperty(t *testing.T) {
 			switch {
 			case there[request] && wanted[request]:
 			case !wanted[request]:
-				quota.release(request)
+				quota.cancelReservation(request)
 				if there[request] {
 					delete(there, request)
 					quota.onWorkspaceDeleted(mailboxName(request))
@@ -203,13 +203,13 @@ func TestCreationLimiterIsFair(t *testing.T) {
 		turns.acquire(request)
 	}
 	for number := range 3 {
-		turns.release(syncTargetRequest(number))
+		turns.done(syncTargetRequest(number))
 		next := queuedRequests(queue)
 		if len(next) != 1 || !slices.Contains(late, next[0]) || !turns.acquire(next[0]) {
 			t.Fatalf("%v are called", next)
 		}
 	}
-	turns.release(syncTargetRequest(3))
+	turns.done(syncTargetRequest(3))
 	if next := queuedRequests(queue); len(next) != 1 || next[0].ClusterName != "abc" {
 		t.Errorf("%v are called, %s", next, fmt.Sprint(turns.waiting["late"]))
 	}

@@ -140,7 +140,7 @@ func (c *Controller) enqueue(queue workqueue.TypedRateLimitingInterface[types.UI
 
 // Reconcile writes the status of the configs of one mailbox where it differs.
 func (c *Controller) Reconcile(ctx context.Context, syncTarget types.UID) (reconcile.Result, error) {
-	ctx = c.manager.Scope.Context(ctx, syncTarget)
+	ctx = c.manager.Role.Context(ctx, syncTarget)
 	if halt := c.manager.NotSynced(syncTarget); halt.Reason != "" {
 		return c.reportNotSynced(ctx, syncTarget, halt)
 	}

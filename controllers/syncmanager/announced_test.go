@@ -30,12 +30,12 @@ func TestAnnouncedKindsAreResolvedAgain(t *testing.T) {
 	manager, _ := newManager(t)
 	clock := manager.Clock.(*testclock.FakeClock)
 	manager.Publish(append([]plan.Resource{widgets()}, publishing("Valve.old", "Gadget.old")...))
-	manager.Assign(Target{UID: florin, Name: "florin", Connection: discovery(t)})
+	manager.StartSync(Target{UID: florin, Name: "florin", Connection: discovery(t)})
 	held, _ := manager.get(florin)
 	reconcile := func(kind string) time.Duration {
 		t.Helper()
 		setMatcher(manager, convertingTo(kind))
-		resolvedForms(t, manager, held, widgets(), publishing("Valve.old", "Gadget.old"))
+		resolvedAPIsOf(t, manager, held, widgets(), publishing("Valve.old", "Gadget.old"))
 		result, err := manager.Reconcile(t.Context(), florin)
 		if err != nil {
 			t.Fatal(err)

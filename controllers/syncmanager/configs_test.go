@@ -201,7 +201,7 @@ func TestConfigEvents(t *testing.T) {
 		"an event after a decision": {func(s *configSubscriber) { s.OnAbsenceDecided(types.NamespacedName{}); s.OnReset() }, true, true},
 	} {
 		manager, _ := newManager(t)
-		manager.Assign(Target{UID: florin, Connection: connection(t), Mailbox: "m"})
+		manager.StartSync(Target{UID: florin, Connection: connection(t), Mailbox: "m"})
 		setMatcher(manager, nil)
 		found, _ := manager.get(florin)
 		test.happens(&configSubscriber{manager: manager, state: found, syncTarget: florin})

@@ -36,20 +36,20 @@ import (
 
 // reconcileControllers starts the sync controllers that are needed and stops the others.
 func (m *Manager) reconcileControllers(ctx context.Context, state *targetState, published []plan.Resource, publication int) error {
-	forms, err := m.targetForms(state, published)
+	resolved, err := m.resolveTargetAPIs(state, published)
 	errs := []error{err}
 	unpublishing := m.unpublishing(state, published)
-	wanted, err := desiredResources(state, published, forms, func(resource plan.Resource) (bool, error) { return m.isEmptied(state, resource) })
+	wanted, err := desiredResources(state, published, resolved, func(resource plan.Resource) (bool, error) { return m.isEmptied(state, resource) })
 	errs = append(errs, err)
 	m.updateSchemaCheck(state, wanted)
-	if err := m.storeInventory(ctx, state, wanted, published, forms); err != nil {
+	if err := m.storeWrittenResources(ctx, state, wanted, published, resolved); err != nil {
 		return err
 	}
 	wanted = append(wanted, unpublishing...)
-	m.stopControllers(state, wanted, forms)
+	m.stopControllers(state, wanted, resolved)
 	state.updatePrimaries(wanted)
 	m.updateCRDs(state, wanted)
-	unstarted := m.startControllers(state, wanted, forms)
+	unstarted := m.startControllers(state, wanted, resolved)
 	if state.markApplied(publication, unstarted) {
 		m.ObjectsChanged.Publish(state.currentTarget().UID)
 	}
@@ -57,26 +57,26 @@ func (m *Manager) reconcileControllers(ctx context.Context, state *targetState, 
 	return errors.Join(errs...)
 }
 
-// targetForms returns the forms of all published resources. The error is only for the log. The caller holds reconcileMutex.
-func (m *Manager) targetForms(state *targetState, published []plan.Resource) (map[schema.GroupResource]targetForms, error) {
+// resolveTargetAPIs returns the APIs of all published resources. The error is only for the log. The caller holds reconcileMutex.
+func (m *Manager) resolveTargetAPIs(state *targetState, published []plan.Resource) (map[schema.GroupResource]resolvedAPIs, error) {
 	state.hasUnresolved.Store(false)
-	forms := map[schema.GroupResource]targetForms{}
+	resolved := map[schema.GroupResource]resolvedAPIs{}
 	var errs []error
 	for _, resource := range published {
-		found, err := m.targetFormsOf(state, resource, relationsTo(published, resource), published)
+		found, err := m.resolveTargetAPIsOf(state, resource, relationsTo(published, resource), published)
 		errs = append(errs, err)
-		forms[resource.GroupResource()] = found
+		resolved[resource.GroupResource()] = found
 	}
-	return forms, errors.Join(errs...)
+	return resolved, errors.Join(errs...)
 }
 
 // stopControllers stops the controllers that are not wanted, or not in this way. The caller holds reconcileMutex.
-func (m *Manager) stopControllers(state *targetState, wanted []plan.Resource, forms map[schema.GroupResource]targetForms) {
+func (m *Manager) stopControllers(state *targetState, wanted []plan.Resource, resolved map[schema.GroupResource]resolvedAPIs) {
 	connection := state.currentTarget().Connection
-	for group, running := range state.syncControllers {
+	for groupResource, running := range state.syncControllers {
 		controller := running.controller
-		if controller.Connection != connection || !slices.Contains(wanted, controller.Resource) || !forms[group].equal(controller.Options) || m.isIncompatible(state, controller.Resource) || controller.Pruner != m.prunerFor(controller.Resource) {
-			state.stopController(group)
+		if controller.Connection != connection || !slices.Contains(wanted, controller.Resource) || !resolved[groupResource].equal(controller.Options) || m.isIncompatible(state, controller.Resource) || controller.Pruner != m.prunerFor(controller.Resource) {
+			state.stopController(groupResource)
 			// The status of the configs names resources that are no longer published.
 			m.ObjectsChanged.Publish(state.currentTarget().UID)
 		}
@@ -85,41 +85,41 @@ func (m *Manager) stopControllers(state *targetState, wanted []plan.Resource, fo
 
 // startControllers starts the wanted controllers that do not run. It returns the resources of those that cannot start before the target
 // has answered. The caller holds reconcileMutex.
-func (m *Manager) startControllers(state *targetState, wanted []plan.Resource, forms map[schema.GroupResource]targetForms) (unstarted []schema.GroupResource) {
+func (m *Manager) startControllers(state *targetState, wanted []plan.Resource, resolved map[schema.GroupResource]resolvedAPIs) (unstarted []schema.GroupResource) {
 	// Controllers of earlier waves start first, so that the others can wait for them.
 	slices.SortStableFunc(wanted, func(a, b plan.Resource) int {
 		return int(waves.Of(a.GroupResource()) - waves.Of(b.GroupResource()))
 	})
 	for _, resource := range wanted {
-		group := resource.GroupResource()
+		groupResource := resource.GroupResource()
 		switch {
 		case !state.lacksController(resource) || m.isIncompatible(state, resource):
-		case forms[group].unknown:
-			unstarted = append(unstarted, group)
+		case resolved[groupResource].unknown:
+			unstarted = append(unstarted, groupResource)
 		default:
-			m.startController(state, resource, forms[group])
+			m.startController(state, resource, resolved[groupResource])
 		}
 	}
 	return unstarted
 }
 
 // desiredResources returns the published resources that need a controller: the selected ones, those related to them, and those in
-// the inventory that are not emptied yet. If the emptiness of a resource cannot be determined, the resource is included. The
+// the written resources that are not emptied yet. If the emptiness of a resource cannot be determined, the resource is included. The
 // error then says why; it does not affect the other resources.
-func desiredResources(state *targetState, published []plan.Resource, forms map[schema.GroupResource]targetForms, emptied func(plan.Resource) (bool, error)) ([]plan.Resource, error) {
+func desiredResources(state *targetState, published []plan.Resource, resolved map[schema.GroupResource]resolvedAPIs, emptied func(plan.Resource) (bool, error)) ([]plan.Resource, error) {
 	var chosen []plan.Resource
 	var errs []error
 	for _, resource := range published {
 		if resource.Unpublishing {
 			continue
 		}
-		if isSelected(state.matcher, resource, forms[resource.GroupResource()].apis) {
+		if isSelected(state.matcher, resource, resolved[resource.GroupResource()].apis) {
 			chosen = append(chosen, resource)
 		}
 	}
 	chosen = withRelated(chosen, published)
 	for _, resource := range published {
-		if resource.Unpublishing || slices.Contains(chosen, resource) || !state.isInInventory(resource.GroupResource()) {
+		if resource.Unpublishing || slices.Contains(chosen, resource) || !state.mayHaveWritten(resource.GroupResource()) {
 			state.emptinessChecks.forget(resource.GroupResource())
 			continue
 		}
@@ -156,49 +156,49 @@ func (m *Manager) isEmptied(state *targetState, resource plan.Resource) (bool, e
 	return m.isListedEmpty(state, resource)
 }
 
-// storeInventory records, if that changed, which resources of the target the hub may write, and whether objects fit there. Entries of
+// storeWrittenResources records, if that changed, which resources of the target the hub may write, and whether objects fit there. Entries of
 // resources that are no longer published stay, because their objects are still on the target.
-func (m *Manager) storeInventory(ctx context.Context, state *targetState, wanted, published []plan.Resource, forms map[schema.GroupResource]targetForms) error {
-	next := map[schema.GroupResource]InventoryEntry{}
+func (m *Manager) storeWrittenResources(ctx context.Context, state *targetState, wanted, published []plan.Resource, resolved map[schema.GroupResource]resolvedAPIs) error {
+	next := WrittenResources{}
 	for _, resource := range wanted {
-		group := resource.GroupResource()
-		for _, target := range forms[group].apis {
-			if target.GroupResource() == group {
-				next[group] = InventoryEntry{Version: target.Version, Direct: true, ConvertedFrom: next[group].ConvertedFrom}
+		groupResource := resource.GroupResource()
+		for _, target := range resolved[groupResource].apis {
+			if target.GroupResource() == groupResource {
+				next[groupResource] = WrittenResource{Version: target.Version, Direct: true, ConvertedFrom: next[groupResource].ConvertedFrom}
 			} else {
-				next[target.GroupResource()] = next[target.GroupResource()].withSource(group, target.Version)
+				next[target.GroupResource()] = next[target.GroupResource()].withSource(groupResource, target.Version)
 			}
 		}
 	}
-	isPublished := func(group schema.GroupResource) bool {
-		return slices.ContainsFunc(published, func(r plan.Resource) bool { return !r.Unpublishing && r.GroupResource() == group })
+	isPublished := func(groupResource schema.GroupResource) bool {
+		return slices.ContainsFunc(published, func(r plan.Resource) bool { return !r.Unpublishing && r.GroupResource() == groupResource })
 	}
-	for group, record := range state.resourceInventory {
-		if record.Direct && !isPublished(group) {
-			kept := next[group]
+	for groupResource, record := range state.writtenResources {
+		if record.Direct && !isPublished(groupResource) {
+			kept := next[groupResource]
 			kept.Direct, kept.Version = true, record.Version
-			next[group] = kept
+			next[groupResource] = kept
 		}
 		for _, source := range record.ConvertedFrom {
 			if !isPublished(source) {
-				next[group] = next[group].withSource(source, record.Version)
+				next[groupResource] = next[groupResource].withSource(source, record.Version)
 			}
 		}
 	}
 	state.addCompatibility(next)
-	if maps.EqualFunc(next, state.resourceInventory, InventoryEntry.equal) {
+	if maps.EqualFunc(next, state.writtenResources, WrittenResource.equal) {
 		return nil
 	}
-	if err := m.InventoryStore.StoreInventory(ctx, state.currentTarget(), next); err != nil {
+	if err := m.WrittenResourceStore.StoreWrittenResources(ctx, state.currentTarget().UID, next); err != nil {
 		return fmt.Errorf("cannot record the synced resources: %w", err)
 	}
-	state.resourceInventory = next
+	state.writtenResources = next
 	m.StateChanged.Publish(state.currentTarget().UID)
 	return nil
 }
 
 // addCompatibility adds the known compatibility states to the records.
-func (t *targetState) addCompatibility(records map[schema.GroupResource]InventoryEntry) {
+func (t *targetState) addCompatibility(records WrittenResources) {
 	for group, record := range records {
 		if state := t.compatibilityStates[group]; record.Direct && state.SyncedResourceState != edgev2alpha1.SyncedResourcePending {
 			record.Compatibility = state
@@ -207,13 +207,13 @@ func (t *targetState) addCompatibility(records map[schema.GroupResource]Inventor
 	}
 }
 
-func (m *Manager) startController(state *targetState, resource plan.Resource, forms targetForms) {
+func (m *Manager) startController(state *targetState, resource plan.Resource, resolved resolvedAPIs) {
 	target := state.currentTarget()
 	log := m.Log.WithValues("syncTarget", target.Name, "resource", resource.GroupResource().String())
 	controller := objectsync.New(objectsync.Options{
 		Resource:            resource,
-		TargetAPIs:          forms.apis,
-		UnresolvedKinds:     forms.unresolved,
+		TargetAPIs:          resolved.apis,
+		UnresolvedKinds:     resolved.unresolved,
 		Mailbox:             target.Mailbox,
 		Mailboxes:           m.Mailboxes,
 		Connection:          target.Connection,
@@ -222,7 +222,7 @@ func (m *Manager) startController(state *targetState, resource plan.Resource, fo
 		SyncTarget:          target.Name,
 		SyncTargetInput:     func() map[string]any { return state.mutationInput.Load().value },
 		Registry:            state.registry,
-		Relations:           forms.relations,
+		Relations:           resolved.relations,
 		Pruner:              m.prunerFor(resource),
 		Cordoned:            state.cordoned.Load,
 		Adoption:            func() synchubv1alpha1.AdoptionPolicy { return state.adoption.Load().(synchubv1alpha1.AdoptionPolicy) },
@@ -230,9 +230,9 @@ func (m *Manager) startController(state *targetState, resource plan.Resource, fo
 		IsPublished:         m.isPublished,
 		RequestCompleteness: func(answered func() bool) { state.requestCompleteness(resource, answered) },
 		RequeueRelated:      func() { state.requeueRelated(resource) },
-		WaitFor:             slices.Concat([]<-chan struct{}{state.released}, state.predecessors(resource), m.unblockedChannels(state, resource)),
+		WaitFor:             slices.Concat([]<-chan struct{}{state.writesAllowed}, state.predecessors(resource), m.unblockedChannels(state, resource)),
 		OnChange:            func() { m.onObjectsChanged(target.UID) },
-		ObjectStates:        m.ObjectStates,
+		ObjectStates:        m.ObjectStateChanged,
 		AggregateMetrics:    m.AggregateMetrics,
 		Tracer:              m.Tracer,
 		Clock:               m.Clock,
@@ -255,7 +255,7 @@ func (t *targetState) predecessors(resource plan.Resource) []<-chan struct{} {
 	return before
 }
 
-// onObjectsChanged is called by a sync controller when its objects changed. The delayed reconcile stops a pair that is emptied.
+// onObjectsChanged is called by a sync controller when its objects changed. The delayed reconcile stops a sync controller whose resource is emptied.
 func (m *Manager) onObjectsChanged(syncTarget types.UID) {
 	m.ObjectsChanged.Publish(syncTarget)
 	m.enqueueAfter(requeueDelay, syncTarget)

@@ -51,20 +51,20 @@ func setMatcherOf(manager *Manager, syncTarget types.UID, matcher *selection.Mat
 type fixture struct {
 	t       *testing.T
 	manager *Manager
-	store   *fakeInventoryStore
+	store   *fakeWrittenResourceStore
 	target  Target
 }
 
-// newFixture publishes three resources and assigns a SyncTarget that has one of them in its inventory.
+// newFixture publishes three resources and assigns a SyncTarget of which one was written before.
 func newFixture(t *testing.T) *fixture {
 	manager, notes := newManager(t)
 	manager.Publish(resources("configmaps", "secrets", "deployments.apps"))
-	target := Target{UID: florin, Name: "florin", InventoryWorkspace: "i", Mailbox: "m", Connection: connection(t), ResourceInventory: parseInventory("secrets/v1")}
-	manager.Assign(target)
+	target := Target{UID: florin, Name: "florin", InventoryWorkspace: "i", Mailbox: "m", Connection: connection(t), WrittenResources: parseWritten("secrets/v1")}
+	manager.StartSync(target)
 	return &fixture{t, manager, notes, target}
 }
 
-// expectReconciled reconciles the SyncTarget, and fails the test unless these controllers run afterwards and these inventory entries
+// expectReconciled reconciles the SyncTarget, and fails the test unless these controllers run afterwards and these written resources
 // were stored.
 func (f *fixture) expectReconciled(running []string, records ...string) {
 	f.t.Helper()
@@ -98,8 +98,8 @@ func TestNothingRunsForAnUnknownMailbox(t *testing.T) {
 	}
 }
 
-// A pair must be in the stored inventory before its controller starts.
-func TestNothingRunsWithoutAnInventoryEntry(t *testing.T) {
+// A resource must be among the stored written resources before its controller starts.
+func TestNothingRunsBeforeItIsRecorded(t *testing.T) {
 	f := newFixture(t)
 	setMatcher(f.manager, selecting("configmaps"))
 	f.store.fail = errors.New("no")
@@ -163,7 +163,7 @@ func TestControllersFollowTheConnection(t *testing.T) {
 	setMatcher(f.manager, selecting("configmaps"))
 	f.expectReconciled([]string{"configmaps", "secrets"}, "configmaps/v1 secrets/v1")
 	f.target.Connection = connection(t)
-	f.manager.Assign(f.target)
+	f.manager.StartSync(f.target)
 	before := f.controllers()
 	f.expectReconciled([]string{"configmaps", "secrets"})
 	for name, controller := range f.controllers() {
@@ -209,17 +209,17 @@ func TestCountsAreKnownOnceAllIsObserved(t *testing.T) {
 	}
 	isSummed := func(what string, want bool) {
 		t.Helper()
-		if _, known := manager.Sum(florin); known != want {
+		if _, known := manager.Summary(florin); known != want {
 			t.Errorf("%s: want the sum known: %v", what, want)
 		}
 	}
 	is("nothing was read", secrets, false)
 	loaded, remembered = true, []types.UID{florin, "guilder"}
 	is("nothing is assigned", secrets, false)
-	manager.Unassign("guilder")
+	manager.StopSync("guilder")
 	is("one is not synced, the other not assigned", secrets, false)
-	f := &fixture{t, manager, notes, Target{UID: florin, Name: "florin", InventoryWorkspace: "i", Mailbox: "m", Connection: connection(t), ResourceInventory: parseInventory("secrets/v1")}}
-	manager.Assign(f.target)
+	f := &fixture{t, manager, notes, Target{UID: florin, Name: "florin", InventoryWorkspace: "i", Mailbox: "m", Connection: connection(t), WrittenResources: parseWritten("secrets/v1")}}
+	manager.StartSync(f.target)
 	is("the mailbox has not been seen", configMaps, false)
 	isSummed("the mailbox has not been seen", false)
 	setMatcher(manager, selecting("secrets"))
@@ -239,7 +239,7 @@ func TestCountsAreKnownOnceAllIsObserved(t *testing.T) {
 	is("the target stays away", secrets, true)
 	isSummed("the target stays away", true)
 	f.target.Connection = connection(t)
-	manager.Assign(f.target)
+	manager.StartSync(f.target)
 	f.expectReconciled([]string{"secrets"})
 	is("by another connection the target has not said what it holds", secrets, false)
 	clock.Step(countTimeout)
@@ -255,7 +255,7 @@ func TestCountsDoNotWaitForMissingSyncTargets(t *testing.T) {
 	if _, known := manager.Count(schema.GroupResource{Resource: "secrets"}); !known {
 		t.Error("the counts are not known")
 	}
-	manager.Assign(Target{UID: florin, Name: "florin", Mailbox: "m", Connection: connection(t)})
+	manager.StartSync(Target{UID: florin, Name: "florin", Mailbox: "m", Connection: connection(t)})
 }
 
 func TestUnassignEndsAll(t *testing.T) {
@@ -263,8 +263,8 @@ func TestUnassignEndsAll(t *testing.T) {
 	setMatcher(f.manager, selecting("configmaps"))
 	f.expectReconciled([]string{"configmaps", "secrets"}, "configmaps/v1 secrets/v1")
 	held, _ := f.manager.get(florin)
-	f.manager.Unassign(florin)
-	f.manager.Unassign(florin)
+	f.manager.StopSync(florin)
+	f.manager.StopSync(florin)
 	f.expectReconciled([]string{})
 	if err := f.manager.reconcileGone(t.Context(), held); err != nil || f.manager.ConfigsKnown(florin) {
 		t.Errorf("what was unassigned goes on: %v", err)

@@ -51,10 +51,10 @@ func (m *Manager) Count(resource schema.GroupResource) (counts Counts, known boo
 	known = m.hasObservedAllTargets()
 	now := m.Clock.Now()
 	m.lock.Lock()
-	published, all := m.publicationNumber, slices.Collect(maps.Values(m.targets))
+	publication, all := m.publicationNumber, slices.Collect(maps.Values(m.targets))
 	m.lock.Unlock()
 	for _, state := range all {
-		share, isKnown := m.countOf(state, resource, published, now)
+		share, isKnown := m.countOf(state, resource, publication, now)
 		counts.add(share)
 		known = known && isKnown
 	}
@@ -62,7 +62,7 @@ func (m *Manager) Count(resource schema.GroupResource) (counts Counts, known boo
 }
 
 // countOf returns the share of a SyncTarget of the counts of a mailbox resource.
-func (m *Manager) countOf(state *targetState, resource schema.GroupResource, published int, now time.Time) (counts Counts, known bool) {
+func (m *Manager) countOf(state *targetState, resource schema.GroupResource, publication int, now time.Time) (counts Counts, known bool) {
 	if !m.Mailboxes.IsKnownNotServed(state.currentTarget().Mailbox, resource) {
 		counts.Mailboxes = 1
 	}
@@ -71,41 +71,41 @@ func (m *Manager) countOf(state *targetState, resource schema.GroupResource, pub
 	if running, ok := state.syncControllers[resource]; ok {
 		counts.Targets, counts.Objects = 1, int64(running.controller.CopiedObjectCount())
 	}
-	return counts, state.isCountKnown(resource, published, now)
+	return counts, state.isCountKnown(resource, publication, now)
 }
 
 // isCountKnown reports whether the SyncTarget's share of the counts of a resource has been observed, or has timed out. The caller holds
 // t.lock.
-func (t *targetState) isCountKnown(resource schema.GroupResource, published int, now time.Time) bool {
+func (t *targetState) isCountKnown(resource schema.GroupResource, publication int, now time.Time) bool {
 	if t.isPreparing() {
 		return false
 	}
-	isSettled := t.configsKnown && t.appliedMatcher == t.matcher && t.appliedPublication == published && t.missingAPIsKnown && !slices.Contains(t.unstarted, resource)
-	if !isSettled && now.Before(t.assignedAt.Add(countTimeout)) {
+	isApplied := t.configsKnown && t.appliedMatcher == t.matcher && t.appliedPublication == publication && t.missingAPIsKnown && !slices.Contains(t.unstarted, resource)
+	if !isApplied && now.Before(t.syncStartedAt.Add(countTimeout)) {
 		return false
 	}
 	running, ok := t.syncControllers[resource]
 	return !ok || running.controller.HasSynced() && running.controller.HasCompletedFirstPass() || !now.Before(running.startedAt.Add(countTimeout))
 }
 
-// isCountKnown reports the same for all resources of a SyncTarget.
-func (m *Manager) isCountKnown(state *targetState) bool {
-	_, published := m.publication()
+// areCountsKnown reports the same for all resources of a SyncTarget.
+func (m *Manager) areCountsKnown(state *targetState) bool {
+	_, publication := m.publication()
 	now := m.Clock.Now()
 	state.lock.Lock()
 	defer state.lock.Unlock()
-	if len(state.unstarted) > 0 && !state.isCountKnown(state.unstarted[0], published, now) {
+	if len(state.unstarted) > 0 && !state.isCountKnown(state.unstarted[0], publication, now) {
 		return false
 	}
 	for resource := range state.syncControllers {
-		if !state.isCountKnown(resource, published, now) {
+		if !state.isCountKnown(resource, publication, now) {
 			return false
 		}
 	}
-	return len(state.syncControllers) > 0 || state.isCountKnown(schema.GroupResource{}, published, now)
+	return len(state.syncControllers) > 0 || state.isCountKnown(schema.GroupResource{}, publication, now)
 }
 
-// hasObservedAllTargets reports whether every SyncTarget that the previous hub knew has been assigned or unassigned since this hub
+// hasObservedAllTargets reports whether every SyncTarget that the previous leader knew has been started or stopped since this replica
 // leads. It waits no longer than countTimeout for SyncTargets that never appear.
 func (m *Manager) hasObservedAllTargets() bool {
 	if m.KnownSyncTargets == nil {
@@ -118,17 +118,17 @@ func (m *Manager) hasObservedAllTargets() bool {
 		return true
 	}
 	isUnobserved := func(syncTarget types.UID) bool {
-		return !m.observed[syncTarget] && (!m.Scope.IsDivided() || m.Scope.Holds(syncTarget))
+		return !m.observed[syncTarget] && (!m.Role.IsDivided() || m.Role.Holds(syncTarget))
 	}
-	isOver := !m.startedAt.IsZero() && !m.Clock.Now().Before(m.startedAt.Add(countTimeout))
-	m.observedAll = isOver || loaded && !slices.ContainsFunc(known, isUnobserved)
+	isTimedOut := !m.startedAt.IsZero() && !m.Clock.Now().Before(m.startedAt.Add(countTimeout))
+	m.observedAll = isTimedOut || loaded && !slices.ContainsFunc(known, isUnobserved)
 	if m.observedAll {
 		m.observed = nil
 	}
 	return m.observedAll
 }
 
-// markObserved records that a SyncTarget has been assigned or unassigned. The caller holds the manager's lock.
+// markObserved records that a SyncTarget has been started or stopped. The caller holds the manager's lock.
 func (m *Manager) markObserved(syncTarget types.UID) {
 	if !m.observedAll {
 		m.observed[syncTarget] = true
@@ -180,7 +180,7 @@ func (m *Manager) Copies(syncTarget types.UID) (copies []objectsync.PlacementCop
 		return nil, "", false
 	}
 	mailbox = state.currentTarget().Mailbox
-	if !m.isCountKnown(state) {
+	if !m.areCountsKnown(state) {
 		return nil, mailbox, false
 	}
 	for _, controller := range state.controllers() {
@@ -189,11 +189,11 @@ func (m *Manager) Copies(syncTarget types.UID) (copies []objectsync.PlacementCop
 	return copies, mailbox, true
 }
 
-// Sum summarizes all objects that are synced with a SyncTarget's target. known is false while the SyncTarget is not synced, and while
+// Summary summarizes all objects that are synced with a SyncTarget's target. known is false while the SyncTarget is not synced, and while
 // some objects are not observed yet, as for [Manager.Count].
-func (m *Manager) Sum(syncTarget types.UID) (sum objectsync.Summary, known bool) {
+func (m *Manager) Summary(syncTarget types.UID) (sum objectsync.Summary, known bool) {
 	state, ok := m.get(syncTarget)
-	if !ok || !m.isCountKnown(state) {
+	if !ok || !m.areCountsKnown(state) {
 		return sum, false
 	}
 	for _, controller := range state.controllers() {

@@ -69,7 +69,7 @@ func (m *Manager) updateCRDs(state *targetState, wanted []plan.Resource) {
 			Clock:      m.Clock,
 			Log:        m.Log.WithValues("syncTarget", target.Name),
 		})
-		running = &crdController{controller, m.run(state.currentTarget().UID, controller.Run, controller.Log)}
+		running = &crdController{controller, m.run(target.UID, controller.Run, controller.Log)}
 	}
 	state.crdController.Store(running)
 	if running != nil {

@@ -28,7 +28,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
-// Ledger is the part of [ledger.Store] that has the answers of all holders.
+// Ledger is the part of [ledger.Store] that has the summaries of all holders.
 type Ledger interface {
 	IsLoaded() bool
 	Each(visit func(types.UID, *ledger.Entry))
@@ -37,22 +37,22 @@ type Ledger interface {
 var _ Ledger = &ledger.Store{}
 
 // DividedManager is the [Manager] of a leader that does not hold all SyncTargets. It sums over all of them: what this replica holds is
-// counted here, and the holders of the others have written their answers into the ledger.
+// counted here, and the holders of the others have written their summaries into the ledger.
 type DividedManager struct {
 	*Manager
 	ledger Ledger
 
 	lock gosync.Mutex
-	// unanswered is since when SyncTargets have no answer.
-	unanswered map[types.UID]time.Time
+	// unknownSince is since when SyncTargets have no summary.
+	unknownSince map[types.UID]time.Time
 }
 
-// NewDivided returns a manager that sums over all SyncTargets of the ledger. The Scope of the manager says which of them it holds.
+// NewDivided returns a manager that sums over all SyncTargets of the ledger. The Role of the manager says which of them it holds.
 func NewDivided(manager *Manager, entries Ledger) *DividedManager {
-	return &DividedManager{Manager: manager, ledger: entries, unanswered: map[types.UID]time.Time{}}
+	return &DividedManager{Manager: manager, ledger: entries, unknownSince: map[types.UID]time.Time{}}
 }
 
-// Count returns the counts of a mailbox resource over all SyncTargets. known is false while some of them have no answer yet, but no
+// Count returns the counts of a mailbox resource over all SyncTargets. known is false while some of them have no summary yet, but no
 // longer than [countTimeout] for each.
 func (d *DividedManager) Count(resource schema.GroupResource) (counts Counts, known bool) {
 	known = d.ledger.IsLoaded()
@@ -85,7 +85,7 @@ func (d *DividedManager) SyncTargetsMissingAPI(resource schema.GroupResource) (s
 	return syncTargets
 }
 
-// share is what one SyncTarget contributes to the answers about a resource.
+// share is what one SyncTarget contributes to the sums about a resource.
 type share struct {
 	name, inventory string
 	counts          Counts
@@ -101,29 +101,29 @@ type share struct {
 func (d *DividedManager) shares(resource schema.GroupResource, unpublishing types.UID) []share {
 	now, name := d.Clock.Now(), resource.String()
 	var all []share
-	var held []types.UID
-	var heldShares []int
+	// local are the indexes of the shares of SyncTargets that this replica holds.
+	local := map[int]types.UID{}
 	d.lock.Lock()
 	defer d.lock.Unlock()
-	unanswered := map[types.UID]time.Time{}
+	unknownSince := map[types.UID]time.Time{}
 	d.ledger.Each(func(syncTarget types.UID, entry *ledger.Entry) {
-		if d.Scope.Holds(syncTarget) {
-			held, heldShares = append(held, syncTarget), append(heldShares, len(all))
+		if d.Role.Holds(syncTarget) {
+			local[len(all)] = syncTarget
 		}
 		share := shareOf(entry, name, unpublishing)
 		if !share.known {
-			since, ok := d.unanswered[syncTarget]
+			since, ok := d.unknownSince[syncTarget]
 			if !ok {
 				since = now
 			}
-			unanswered[syncTarget] = since
+			unknownSince[syncTarget] = since
 			share.known = !now.Before(since.Add(countTimeout))
 		}
 		all = append(all, share)
 	})
-	d.unanswered = unanswered
-	for i, syncTarget := range held {
-		d.setLocal(&all[heldShares[i]], syncTarget, resource, unpublishing, now)
+	d.unknownSince = unknownSince
+	for i, syncTarget := range local {
+		d.setLocal(&all[i], syncTarget, resource, unpublishing, now)
 	}
 	return all
 }
@@ -131,21 +131,21 @@ func (d *DividedManager) shares(resource schema.GroupResource, unpublishing type
 // shareOf returns what the ledger says of a SyncTarget.
 func shareOf(entry *ledger.Entry, resource string, unpublishing types.UID) share {
 	result := share{name: entry.Name, inventory: entry.Inventory}
-	answer := entry.Answer
+	summary := entry.SyncSummary
 	switch {
-	case entry.Mailbox == "" || entry.CleanedUp || answer != nil && !answer.Synced:
+	case entry.Mailbox == "" || entry.CleanedUp || summary != nil && !summary.Synced:
 		result.known, result.unpublished = true, true
-	case answer != nil:
-		objects, isSynced := answer.Objects[resource]
+	case summary != nil:
+		objects, isSynced := summary.Objects[resource]
 		if isSynced {
 			result.counts.Targets, result.counts.Objects = 1, objects
 		}
-		if !slices.Contains(answer.NotServed, resource) {
+		if !slices.Contains(summary.NotServed, resource) {
 			result.counts.Mailboxes = 1
 		}
 		result.known, result.isSynced = true, true
-		result.missing = slices.Contains(answer.Missing, resource)
-		result.unpublished = slices.Contains(answer.Unpublished, unpublishing)
+		result.missing = slices.Contains(summary.Missing, resource)
+		result.unpublished = slices.Contains(summary.Unpublished, unpublishing)
 	}
 	return result
 }
@@ -155,7 +155,7 @@ func shareOf(entry *ledger.Entry, resource string, unpublishing types.UID) share
 func (d *DividedManager) setLocal(result *share, syncTarget types.UID, resource schema.GroupResource, unpublishing types.UID, now time.Time) {
 	state, ok := d.get(syncTarget)
 	if !ok {
-		// The former holder may have known it, but not for this one.
+		// The former holder's finding says nothing about finalizers that this replica may have added.
 		result.unpublished = result.unpublished && !result.isSynced
 		return
 	}

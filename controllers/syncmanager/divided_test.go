@@ -55,12 +55,12 @@ func (e entries) Each(visit func(types.UID, *ledger.Entry)) {
 }
 
 // entryWith returns the entry of a SyncTarget with a mailbox.
-func entryWith(name string, answer *ledger.Answer) *ledger.Entry {
-	return &ledger.Entry{Name: name, Inventory: "i", Mailbox: "m", Answer: answer}
+func entryWith(name string, answer *ledger.SyncSummary) *ledger.Entry {
+	return &ledger.Entry{Name: name, Inventory: "i", Mailbox: "m", SyncSummary: answer}
 }
 
 func TestShareOf(t *testing.T) {
-	answer := &ledger.Answer{
+	answer := &ledger.SyncSummary{
 		Synced: true, Objects: map[string]int64{"secrets": 3, "deployments.apps": 0}, NotServed: []string{"pods"}, Missing: []string{"pods"}, Unpublished: []types.UID{"u"},
 	}
 	for name, test := range map[string]struct {
@@ -76,9 +76,9 @@ func TestShareOf(t *testing.T) {
 		"unpublished":                  {entryWith("florin", answer), "secrets", "u", share{counts: Counts{1, 1, 3}, known: true, isSynced: true, unpublished: true}},
 		"an earlier one was":           {entryWith("florin", answer), "secrets", "v", share{counts: Counts{1, 1, 3}, known: true, isSynced: true}},
 		"no answer":                    {entryWith("florin", nil), "secrets", "u", share{}},
-		"not synced":                   {entryWith("florin", &ledger.Answer{}), "secrets", "u", share{known: true, unpublished: true}},
+		"not synced":                   {entryWith("florin", &ledger.SyncSummary{}), "secrets", "u", share{known: true, unpublished: true}},
 		"no mailbox":                   {&ledger.Entry{Name: "florin", Inventory: "i"}, "secrets", "u", share{known: true, unpublished: true}},
-		"its target is cleaned up now": {&ledger.Entry{Name: "florin", Inventory: "i", Mailbox: "m", CleanedUp: true, Answer: answer}, "secrets", "v", share{known: true, unpublished: true}},
+		"its target is cleaned up now": {&ledger.Entry{Name: "florin", Inventory: "i", Mailbox: "m", CleanedUp: true, SyncSummary: answer}, "secrets", "v", share{known: true, unpublished: true}},
 	} {
 		test.want.name, test.want.inventory = "florin", "i"
 		if got := shareOf(test.entry, test.resource, test.unpublishing); got != test.want {
@@ -90,8 +90,8 @@ func TestShareOf(t *testing.T) {
 // What this replica holds it counts itself, once it has observed all objects. What the former holder has counted counts until then.
 func TestDividedManager(t *testing.T) {
 	secrets := schema.GroupResource{Resource: "secrets"}
-	synced := func(objects int64, unpublished ...types.UID) *ledger.Answer {
-		return &ledger.Answer{Synced: true, Objects: map[string]int64{"secrets": objects}, Missing: []string{"secrets"}, Unpublished: unpublished}
+	synced := func(objects int64, unpublished ...types.UID) *ledger.SyncSummary {
+		return &ledger.SyncSummary{Synced: true, Objects: map[string]int64{"secrets": objects}, Missing: []string{"secrets"}, Unpublished: unpublished}
 	}
 	for name, test := range map[string]struct {
 		ledger entries
@@ -112,19 +112,19 @@ func TestDividedManager(t *testing.T) {
 		"held and observed":       {ledger: entries{florin: entryWith("f", synced(7, "u"))}, holds: heldTargets{florin: true}, assigned: true, observed: true, want: Counts{1, 1, 0}, known: true},
 		"held and not observed":   {ledger: entries{florin: entryWith("f", synced(7, "u"))}, holds: heldTargets{florin: true}, assigned: true, want: Counts{1, 1, 7}, known: true, missing: []string{"f (inventory i)"}},
 		"held and not synced yet": {ledger: entries{florin: entryWith("f", synced(7, "u"))}, holds: heldTargets{florin: true}, want: Counts{1, 1, 7}, known: true, missing: []string{"f (inventory i)"}},
-		"held and suspended":      {ledger: entries{florin: entryWith("f", &ledger.Answer{})}, holds: heldTargets{florin: true}, known: true, unpublished: true},
-		"held and resumed":        {ledger: entries{florin: entryWith("f", &ledger.Answer{})}, holds: heldTargets{florin: true}, assigned: true, want: Counts{1, 0, 0}},
+		"held and suspended":      {ledger: entries{florin: entryWith("f", &ledger.SyncSummary{})}, holds: heldTargets{florin: true}, known: true, unpublished: true},
+		"held and resumed":        {ledger: entries{florin: entryWith("f", &ledger.SyncSummary{})}, holds: heldTargets{florin: true}, assigned: true, want: Counts{1, 0, 0}},
 		"lost":                    {ledger: entries{florin: entryWith("f", synced(7, "u"))}, assigned: true, observed: true, want: Counts{1, 1, 7}, known: true, unpublished: true, missing: []string{"f (inventory i)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			manager, notes := newManager(t)
-			manager.Scope.Partitions = test.holds
+			manager.Role.Partitions = test.holds
 			divided := NewDivided(manager, test.ledger)
 			published := resources("configmaps", "secrets")
 			manager.Publish(published)
 			if test.assigned {
-				f := &fixture{t, manager, notes, Target{UID: florin, Name: "f", InventoryWorkspace: "i", Mailbox: "m", Connection: connection(t), ResourceInventory: parseInventory("secrets/v1")}}
-				manager.Assign(f.target)
+				f := &fixture{t, manager, notes, Target{UID: florin, Name: "f", InventoryWorkspace: "i", Mailbox: "m", Connection: connection(t), WrittenResources: parseWritten("secrets/v1")}}
+				manager.StartSync(f.target)
 				if test.observed {
 					setMatcher(manager, selecting("secrets"))
 					f.expectReconciled([]string{"secrets"})
@@ -162,8 +162,8 @@ func TestDividedManager(t *testing.T) {
 // An API is withdrawn from a mailbox once the publication is in force there.
 func TestWithdrawalIsAnsweredOnceItIsInForce(t *testing.T) {
 	f := newFixture(t)
-	f.manager.Scope.Partitions = heldTargets{florin: true}
-	divided := NewDivided(f.manager, entries{florin: entryWith("f", &ledger.Answer{Synced: true, Unpublished: []types.UID{"u"}})})
+	f.manager.Role.Partitions = heldTargets{florin: true}
+	divided := NewDivided(f.manager, entries{florin: entryWith("f", &ledger.SyncSummary{Synced: true, Unpublished: []types.UID{"u"}})})
 	setMatcher(f.manager, selecting("configmaps"))
 	f.expectReconciled([]string{"configmaps", "secrets"}, "configmaps/v1 secrets/v1")
 	published := slices.Clone(f.manager.Published())
@@ -176,7 +176,7 @@ func TestWithdrawalIsAnsweredOnceItIsInForce(t *testing.T) {
 		if got := divided.IsUnpublished(configMaps); got != want {
 			t.Errorf("%s: %v", what, got)
 		}
-		if got := slices.Contains(f.manager.answer(florin).Unpublished, "u"); got != want {
+		if got := slices.Contains(f.manager.summary(florin).Unpublished, "u"); got != want {
 			t.Errorf("%s: the answer says %v", what, got)
 		}
 	}
@@ -185,7 +185,7 @@ func TestWithdrawalIsAnsweredOnceItIsInForce(t *testing.T) {
 	published = slices.Clone(published)
 	published[idle].Unpublishing, published[idle].UID = true, "idle"
 	f.manager.Publish(published)
-	if slices.Contains(f.manager.answer(florin).Unpublished, "idle") {
+	if slices.Contains(f.manager.summary(florin).Unpublished, "idle") {
 		t.Error("the publication is not in force")
 	}
 	if _, err := f.manager.Reconcile(t.Context(), florin); err != nil {
@@ -194,40 +194,40 @@ func TestWithdrawalIsAnsweredOnceItIsInForce(t *testing.T) {
 	is("it is in force, but the objects of the mailbox are not listed", false)
 	f.manager.Clock.(*testclock.FakeClock).Step(countTimeout)
 	is("the mailbox cannot be observed", true)
-	if !slices.Contains(f.manager.answer(florin).Unpublished, "idle") {
+	if !slices.Contains(f.manager.summary(florin).Unpublished, "idle") {
 		t.Error("no controller of it runs")
 	}
-	f.manager.Unassign(florin)
+	f.manager.StopSync(florin)
 	if divided.IsUnpublished(schema.GroupResource{Resource: "configmaps"}) {
 		t.Error("a former holder is believed")
 	}
 }
 
 func TestNextAnswer(t *testing.T) {
-	stored := func() *ledger.Answer {
-		return &ledger.Answer{Synced: true, Objects: map[string]int64{"secrets": 1}, Unpublished: []types.UID{"u"}}
+	stored := func() *ledger.SyncSummary {
+		return &ledger.SyncSummary{Synced: true, Objects: map[string]int64{"secrets": 1}, Unpublished: []types.UID{"u"}}
 	}
-	kept := &ledger.Answer{Synced: true, Objects: map[string]int64{"secrets": 1}}
-	own := ledger.Answer{Synced: true, Objects: map[string]int64{"secrets": 2}, Unpublished: []types.UID{"v"}}
+	kept := &ledger.SyncSummary{Synced: true, Objects: map[string]int64{"secrets": 1}}
+	own := ledger.SyncSummary{Synced: true, Objects: map[string]int64{"secrets": 2}, Unpublished: []types.UID{"v"}}
 	for name, test := range map[string]struct {
-		stored  *ledger.Answer
-		local   localAnswer
+		stored  *ledger.SyncSummary
+		local   localSummary
 		heldFor time.Duration
-		want    *ledger.Answer
+		want    *ledger.SyncSummary
 	}{
-		"known":                             {stored(), localAnswer{own, true, true}, 0, &own},
-		"known at first":                    {nil, localAnswer{own, true, true}, 0, &own},
-		"not known yet":                     {stored(), localAnswer{own, true, false}, time.Hour, &ledger.Answer{Synced: true, Objects: kept.Objects, Unpublished: own.Unpublished}},
-		"not known yet, and by nobody":      {nil, localAnswer{own, true, false}, time.Hour, nil},
-		"not known yet, not synced before":  {&ledger.Answer{}, localAnswer{own, true, false}, time.Hour, &ledger.Answer{}},
-		"not synced yet":                    {stored(), localAnswer{}, countTimeout - 1, kept},
-		"not synced yet, and by nobody":     {nil, localAnswer{}, countTimeout - 1, nil},
-		"not synced":                        {stored(), localAnswer{}, countTimeout, &ledger.Answer{}},
-		"never synced":                      {nil, localAnswer{}, countTimeout, &ledger.Answer{}},
-		"not synced, as was known before":   {&ledger.Answer{}, localAnswer{}, countTimeout, &ledger.Answer{}},
-		"not synced yet, nor by the former": {&ledger.Answer{}, localAnswer{}, 0, &ledger.Answer{}},
+		"known":                             {stored(), localSummary{own, true, true}, 0, &own},
+		"known at first":                    {nil, localSummary{own, true, true}, 0, &own},
+		"not known yet":                     {stored(), localSummary{own, true, false}, time.Hour, &ledger.SyncSummary{Synced: true, Objects: kept.Objects, Unpublished: own.Unpublished}},
+		"not known yet, and by nobody":      {nil, localSummary{own, true, false}, time.Hour, nil},
+		"not known yet, not synced before":  {&ledger.SyncSummary{}, localSummary{own, true, false}, time.Hour, &ledger.SyncSummary{}},
+		"not synced yet":                    {stored(), localSummary{}, countTimeout - 1, kept},
+		"not synced yet, and by nobody":     {nil, localSummary{}, countTimeout - 1, nil},
+		"not synced":                        {stored(), localSummary{}, countTimeout, &ledger.SyncSummary{}},
+		"never synced":                      {nil, localSummary{}, countTimeout, &ledger.SyncSummary{}},
+		"not synced, as was known before":   {&ledger.SyncSummary{}, localSummary{}, countTimeout, &ledger.SyncSummary{}},
+		"not synced yet, nor by the former": {&ledger.SyncSummary{}, localSummary{}, 0, &ledger.SyncSummary{}},
 	} {
-		if got := nextAnswer(test.stored, test.local, test.heldFor); !got.Equal(test.want) {
+		if got := nextSummary(test.stored, test.local, test.heldFor); !got.Equal(test.want) {
 			t.Errorf("%s: want %+v, got %+v", name, test.want, got)
 		}
 		if test.stored != nil && test.stored.Synced && !reflect.DeepEqual(test.stored, stored()) {
@@ -239,18 +239,18 @@ func TestNextAnswer(t *testing.T) {
 func TestAnswer(t *testing.T) {
 	g := NewWithT(t)
 	f := newFixture(t)
-	g.Expect(f.manager.answer("nobody")).To(Equal(localAnswer{}))
-	answer := f.manager.answer(florin)
-	g.Expect(answer.isAssigned).To(BeTrue())
+	g.Expect(f.manager.summary("nobody")).To(Equal(localSummary{}))
+	answer := f.manager.summary(florin)
+	g.Expect(answer.isSynced).To(BeTrue())
 	g.Expect(answer.isKnown).To(BeFalse())
 	setMatcher(f.manager, selecting("deployments.apps"))
 	f.expectReconciled([]string{"deployments.apps", "secrets"}, "deployments.apps/v1 secrets/v1")
 	found, _ := f.manager.get(florin)
 	f.manager.setMissingAPIs(found, MissingAPIs{Resources: []schema.GroupResource{{Group: "apps", Resource: "b"}, {Resource: "a"}}})
 	f.manager.Clock.(*testclock.FakeClock).Step(countTimeout)
-	answer = f.manager.answer(florin)
+	answer = f.manager.summary(florin)
 	g.Expect(answer.isKnown).To(BeTrue())
-	g.Expect(answer.Answer).To(Equal(ledger.Answer{Synced: true, Objects: map[string]int64{"deployments.apps": 0, "secrets": 0}, Missing: []string{"a", "b.apps"}}))
+	g.Expect(answer.SyncSummary).To(Equal(ledger.SyncSummary{Synced: true, Objects: map[string]int64{"deployments.apps": 0, "secrets": 0}, Missing: []string{"a", "b.apps"}}))
 }
 
 func TestSpreadOver(t *testing.T) {

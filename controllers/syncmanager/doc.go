@@ -14,15 +14,16 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package syncmanager decides which resources are synced with each target. For each such pair of SyncTarget and resource it
-// runs one sync controller of package objectsync.
+// Package syncmanager decides which resources are synced with each target. For each resource of a
+// SyncTarget it runs one sync controller of package objectsync.
 //
-// A pair runs while the configs of the mailbox select the resource, and afterwards until nothing of the resource is left on
-// the target. That must survive a crash: the manager records a pair in the hub's ledger before the pair's first write. It
-// removes the record only after a list on the target came back empty. So a hub that starts after the last config has vanished
+// A sync controller runs while the configs of the mailbox select the resource, and afterwards until nothing of the resource is
+// left on the target. That must survive a crash: the manager records the resource in the hub's ledger before the controller's
+// first write. It removes the record only after a list on the target came back empty. So a hub that starts after the last config has vanished
 // still finds the objects that the config brought to the target.
 //
-// Package synctarget calls [Manager.Assign], [Manager.Unassign] and [Manager.Resume]. Package controllers passes changes of the
-// published APIs to [Manager.Publish], [Manager.SetCRDs] and [Manager.SetSchemas]. The manager also runs the CRD controller and
+// Package synctarget calls [Manager.StartSync], [Manager.StopSync] and [Manager.Resume]. Package apiexport calls
+// [Manager.Publish] and [Manager.SetSchemas], and package controllers wires [Manager.SetCRDs]; in an agent, package agent calls
+// all three. The manager also runs the CRD controller and
 // the schema check of each target. It does not connect to targets, and does not write the status of SyncTargets or configs.
 package syncmanager

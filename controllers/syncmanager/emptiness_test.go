@@ -81,12 +81,12 @@ func TestTargetsThatNeverAnswerHoldUpNoWorker(t *testing.T) {
 	}
 	for i := range workers + 1 {
 		uid := types.UID(fmt.Sprintf("slow-%d", i))
-		// The inventory has a resource of a former config, and every kind must be resolved.
-		manager.Assign(Target{UID: uid, Name: string(uid), Connection: connection, ResourceInventory: parseInventory("configmaps/v1")})
+		// The written resources have a resource of a former config, and every kind must be resolved.
+		manager.StartSync(Target{UID: uid, Name: string(uid), Connection: connection, WrittenResources: parseWritten("configmaps/v1")})
 		setMatcherOf(manager, uid, convertingTo(kinds...))
 		check(uid)
 	}
-	manager.Assign(Target{UID: florin, Name: "florin", Connection: connectionTo(t, "https://127.0.0.1:1")})
+	manager.StartSync(Target{UID: florin, Name: "florin", Connection: connectionTo(t, "https://127.0.0.1:1")})
 	setMatcherOf(manager, florin, selecting("configmaps"))
 	check(florin)
 	if len(looked) != workers+2 {

@@ -23,7 +23,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	testclock "k8s.io/utils/clock/testing"
 
@@ -37,21 +36,21 @@ import (
 
 const florin = types.UID("florin-uid")
 
-// fakeInventoryStore is an InventoryStore that keeps inventories in memory, and fails on demand.
-type fakeInventoryStore struct {
+// fakeWrittenResourceStore is a WrittenResourceStore that keeps them in memory, and fails on demand.
+type fakeWrittenResourceStore struct {
 	manager *Manager
 	records []string
-	// controllersWhileStored are the controllers that ran while the last inventory was stored.
+	// controllersWhileStored are the controllers that ran while the written resources were stored last.
 	controllersWhileStored []string
 	fail                   error
 }
 
-func (n *fakeInventoryStore) StoreInventory(_ context.Context, target Target, resources map[schema.GroupResource]InventoryEntry) error {
-	n.controllersWhileStored = n.manager.running(target.UID)
+func (n *fakeWrittenResourceStore) StoreWrittenResources(_ context.Context, syncTarget types.UID, resources WrittenResources) error {
+	n.controllersWhileStored = n.manager.running(syncTarget)
 	if n.fail != nil {
 		return n.fail
 	}
-	n.records = append(n.records, formatInventory(resources))
+	n.records = append(n.records, formatWritten(resources))
 	return nil
 }
 
@@ -70,13 +69,13 @@ func (m *Manager) running(syncTarget types.UID) []string {
 }
 
 // newManager returns a manager that cannot observe any mailbox, and knows only the data that a test gives it.
-func newManager(t *testing.T) (*Manager, *fakeInventoryStore) {
+func newManager(t *testing.T) (*Manager, *fakeWrittenResourceStore) {
 	t.Helper()
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
-	notes := &fakeInventoryStore{}
+	notes := &fakeWrittenResourceStore{}
 	manager := New(Options{
-		Mailboxes:      mailboxes.New(mailboxes.Options{Workspace: "root:synchub", Export: "mailbox", Resources: ConfigResources, Clock: clock, Log: logr.Discard()}),
-		InventoryStore: notes, Hub: "hub", Hasher: ownership.NewHasher([]byte("key")), Clock: clock, Log: logr.Discard(),
+		Mailboxes:            mailboxes.New(mailboxes.Options{Workspace: "root:synchub", Export: "mailbox", Resources: ConfigResources, Clock: clock, Log: logr.Discard()}),
+		WrittenResourceStore: notes, Hub: "hub", Hasher: ownership.NewHasher([]byte("key")), Clock: clock, Log: logr.Discard(),
 	})
 	notes.manager = manager
 	// The tests call Reconcile themselves.

@@ -91,32 +91,27 @@ type Target struct {
 	WrittenNamespaces []string
 	// Limits bound the cached objects of the mailbox, where they are lower than the hub's. Zero stands for the hub's.
 	Limits mailboxes.Limits
-	// ResourceInventory holds the objects that the hub may have written, by resource of the target.
-	ResourceInventory map[schema.GroupResource]InventoryEntry
-	// Trusted says until when the compatibility in ResourceInventory counts without a request to the target. It applies to the
+	// WrittenResources holds the objects that the hub may have written, by resource of the target.
+	WrittenResources WrittenResources
+	// TrustedUntil says until when the compatibility in WrittenResources counts without a request to the target. It applies to the
 	// first connection only.
-	Trusted Trust
-	// Prepare is true on a replica that does not lead. The manager then fills the caches of what is in ResourceInventory, and writes
-	// nothing until Assign is called again without it.
+	TrustedUntil time.Time
+	// Prepare is true on a replica that does not lead. The manager then fills the caches of what is in WrittenResources, and writes
+	// nothing until StartSync is called again without it.
 	Prepare bool
 }
 
-// Trust says until when the stored states of the previous leader count. The zero value says that they do not count.
-type Trust struct {
-	Until time.Time
-}
-
-// InventoryStore persists the inventories of SyncTargets.
-type InventoryStore interface {
-	// StoreInventory replaces the inventory of the SyncTarget. It returns after the write has been accepted.
-	StoreInventory(ctx context.Context, target Target, resources map[schema.GroupResource]InventoryEntry) error
+// WrittenResourceStore persists the written resources of SyncTargets.
+type WrittenResourceStore interface {
+	// StoreWrittenResources replaces the written resources of the SyncTarget. It returns after the write has been accepted.
+	StoreWrittenResources(ctx context.Context, syncTarget types.UID, resources WrittenResources) error
 }
 
 // Options are the dependencies and settings of a [Manager].
 type Options struct {
-	Mailboxes      *mailboxes.Mailboxes
-	InventoryStore InventoryStore
-	// KnownSyncTargets returns the SyncTargets that the previous hub knew; known is false until they are loaded. A nil function
+	Mailboxes            *mailboxes.Mailboxes
+	WrittenResourceStore WrittenResourceStore
+	// KnownSyncTargets returns the SyncTargets that the previous leader knew; known is false until they are loaded. A nil function
 	// stands for none.
 	KnownSyncTargets func() (syncTargets []types.UID, known bool)
 	// Hub is the UID of the provider workspace's LogicalCluster.
@@ -130,16 +125,16 @@ type Options struct {
 	Checker *schemacheck.Checker
 	// NameClearer frees names of APIs in mailboxes; with nil, none are freed.
 	NameClearer NameClearer
-	// StateChanged notifies about SyncTargets whose configs became known, or whose inventory, resource states or missing APIs
+	// StateChanged notifies about SyncTargets whose configs became known, or whose written resources, resource states or missing APIs
 	// changed. ObjectsChanged notifies about SyncTargets whose configs, or the objects that they select, changed.
 	StateChanged, ObjectsChanged *topic.Topic[types.UID]
-	// ObjectStates notifies about copies of placements whose [Manager.ObjectState] changed. A reference to no object stands for all copies
+	// ObjectStateChanged notifies about copies of placements whose [Manager.ObjectState] changed. A reference to no object stands for all copies
 	// of a SyncTarget that is not synced any more.
-	ObjectStates *topic.Topic[objectsync.ObjectRef]
+	ObjectStateChanged *topic.Topic[objectsync.ObjectRef]
 	// CachePolicy is that of the mailboxes.
 	CachePolicy *CachePolicy
-	// Scope tells what this replica does.
-	Scope leadership.Scope
+	// Role says which work this replica does.
+	Role leadership.Role
 	// AggregateMetrics makes the series of a SyncTarget those of all its resources together.
 	AggregateMetrics bool
 	// Tracer records traces of changed objects; nil records none.
@@ -173,7 +168,7 @@ type Manager struct {
 	targets map[types.UID]*targetState
 	// notSynced holds the reasons why SyncTargets are not synced, as passed to SetNotSynced.
 	notSynced map[types.UID]NotSynced
-	// startedAt is when this replica began to sync. observed are the SyncTargets that have been assigned or unassigned since. It is nil
+	// startedAt is when this replica began to sync. observed are the SyncTargets that were passed to StartSync or StopSync since. It is nil
 	// once observedAll is true.
 	startedAt   time.Time
 	observed    map[types.UID]bool
@@ -227,7 +222,7 @@ func (m *Manager) Register(hosting manager.Manager) error {
 
 // Start waits until ctx ends, and returns after all controllers that the manager runs have ended.
 func (m *Manager) Start(ctx context.Context) error {
-	if elected := m.Scope.Elected; elected != nil && !m.Scope.IsDivided() {
+	if elected := m.Role.Elected; elected != nil && !m.Role.IsDivided() {
 		select {
 		case <-elected:
 		case <-ctx.Done():
@@ -279,10 +274,10 @@ func (m *Manager) Published() []plan.Resource {
 	return m.published
 }
 
-// Assign starts to sync a target, or updates the description of a target that is synced already.
-func (m *Manager) Assign(target Target) {
+// StartSync starts to sync a target, or updates the description of a target that is synced already.
+func (m *Manager) StartSync(target Target) {
 	if found, ok := m.get(target.UID); ok && !found.canContinueWith(target) {
-		m.Unassign(target.UID)
+		m.StopSync(target.UID)
 	}
 	m.lock.Lock()
 	m.markObserved(target.UID)
@@ -290,17 +285,17 @@ func (m *Manager) Assign(target Target) {
 	if !ok {
 		found = &targetState{
 			target:               target,
-			assignedAt:           m.Clock.Now(),
+			syncStartedAt:        m.Clock.Now(),
 			configsStale:         true,
 			syncControllers:      map[schema.GroupResource]*syncController{},
 			registry:             related.NewRegistry(),
 			completenessRequests: map[schema.GroupResource]plan.Resource{},
-			resourceInventory:    maps.Clone(target.ResourceInventory),
-			compatibilityStates:  compatibilityStatesOf(target.ResourceInventory),
-			released:             make(chan struct{}),
+			writtenResources:     maps.Clone(target.WrittenResources),
+			compatibilityStates:  compatibilityStatesOf(target.WrittenResources),
+			writesAllowed:        make(chan struct{}),
 		}
 		if !target.Prepare {
-			close(found.released)
+			close(found.writesAllowed)
 		}
 		subscriber := &configSubscriber{manager: m, state: found, syncTarget: target.UID}
 		for _, resource := range ConfigResources {
@@ -332,7 +327,7 @@ func (m *Manager) Assign(target Target) {
 		m.enqueue(target.UID)
 	}
 	if !target.Prepare && found.isPreparing() {
-		m.release(found, target)
+		m.startPrepared(found, target)
 	}
 	if found.setLimits(target.Limits) {
 		m.updateCachePolicy(found)
@@ -365,8 +360,8 @@ func (m *Manager) updateNamespaces(state *targetState, target Target) {
 	m.ObjectsChanged.Publish(target.UID)
 }
 
-// Unassign stops syncing a target. It returns once the hub no longer writes to the target.
-func (m *Manager) Unassign(syncTarget types.UID) {
+// StopSync stops syncing a target. It returns once the hub no longer writes to the target.
+func (m *Manager) StopSync(syncTarget types.UID) {
 	m.lock.Lock()
 	m.markObserved(syncTarget)
 	found, ok := m.targets[syncTarget]
@@ -375,7 +370,7 @@ func (m *Manager) Unassign(syncTarget types.UID) {
 	if ok {
 		m.CachePolicy.forget(found.currentTarget().Mailbox)
 		found.stop()
-		m.ObjectStates.Publish(objectsync.ObjectRef{SyncTarget: syncTarget})
+		m.ObjectStateChanged.Publish(objectsync.ObjectRef{SyncTarget: syncTarget})
 	}
 }
 

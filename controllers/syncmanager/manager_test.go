@@ -26,11 +26,11 @@ import (
 func TestAssignKeepsWhatItHas(t *testing.T) {
 	manager, _ := newManager(t)
 	first, second := connection(t), connection(t)
-	manager.Assign(Target{UID: florin, Name: "florin", Mailbox: "m", Connection: first, ResourceInventory: parseInventory("secrets/v1")})
+	manager.StartSync(Target{UID: florin, Name: "florin", Mailbox: "m", Connection: first, WrittenResources: parseWritten("secrets/v1")})
 	setMatcher(manager, selecting("configmaps"))
-	manager.Assign(Target{UID: florin, Name: "florin", Mailbox: "m", Connection: second})
+	manager.StartSync(Target{UID: florin, Name: "florin", Mailbox: "m", Connection: second})
 	found, _ := manager.get(florin)
-	if found.currentTarget().Connection != second || !reflect.DeepEqual(found.resourceInventory, parseInventory("secrets/v1")) || !manager.ConfigsKnown(florin) {
+	if found.currentTarget().Connection != second || !reflect.DeepEqual(found.writtenResources, parseWritten("secrets/v1")) || !manager.ConfigsKnown(florin) {
 		t.Errorf("got %+v", found)
 	}
 	manager.Resume("another")
@@ -51,7 +51,7 @@ func TestStartEndsAllControllers(t *testing.T) {
 	if len(found.controllers()) > 0 || len(f.manager.SyncTargets()) > 0 {
 		t.Error("a controller was not stopped")
 	}
-	f.manager.Assign(f.target)
+	f.manager.StartSync(f.target)
 	setMatcher(f.manager, selecting("configmaps"))
 	f.expectReconciled([]string{"configmaps", "secrets"}, "configmaps/v1 secrets/v1")
 	found, _ = f.manager.get(florin)
@@ -67,7 +67,7 @@ func TestStartEndsAllControllers(t *testing.T) {
 // A reconnect is reported once, not at each heartbeat.
 func TestObserveReconnect(t *testing.T) {
 	manager, _ := newManager(t)
-	manager.Assign(Target{UID: florin, Name: "florin", Mailbox: "m", Connection: connection(t)})
+	manager.StartSync(Target{UID: florin, Name: "florin", Mailbox: "m", Connection: connection(t)})
 	found, _ := manager.get(florin)
 	rose := func(what string, want bool) {
 		t.Helper()
@@ -76,10 +76,10 @@ func TestObserveReconnect(t *testing.T) {
 		}
 	}
 	rose("away", false)
-	manager.Assign(Target{UID: florin, Name: "florin", Mailbox: "m", Connection: discovery(t)})
+	manager.StartSync(Target{UID: florin, Name: "florin", Mailbox: "m", Connection: discovery(t)})
 	rose("up", true)
 	rose("still up", false)
-	manager.Assign(Target{UID: florin, Name: "florin", Mailbox: "m", Connection: discovery(t)})
+	manager.StartSync(Target{UID: florin, Name: "florin", Mailbox: "m", Connection: discovery(t)})
 	rose("by another connection", true)
 	rose("still up", false)
 }

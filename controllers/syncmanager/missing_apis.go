@@ -138,10 +138,13 @@ func (m *Manager) updateRebound(state *targetState) {
 	}
 }
 
-// clearNames frees names if that is due, and returns when it is due next. The caller holds reconcileMutex.
+// clearNames frees names if that is due, and returns when it is due next; zero without a NameClearer. The caller holds reconcileMutex.
 func (m *Manager) clearNames(ctx context.Context, state *targetState, missing []schema.GroupResource, conflict *mailboxes.NamingConflict) (requeueAfter time.Duration) {
+	if m.NameClearer == nil {
+		return 0
+	}
 	now, clearing := m.Clock.Now(), &state.nameClearing
-	if wait := clearing.nextCheck.Sub(now); wait > 0 || m.NameClearer == nil {
+	if wait := clearing.nextCheck.Sub(now); wait > 0 {
 		return wait
 	}
 	target := state.currentTarget()

@@ -104,6 +104,13 @@ func TestClearNamesWaitsForItsInterval(t *testing.T) {
 	}
 }
 
+func TestClearNamesWithoutClearer(t *testing.T) {
+	manager, _ := newManager(t)
+	if again := manager.clearNames(t.Context(), &targetState{}, taken, &mailboxes.NamingConflict{}); again != 0 {
+		t.Errorf("want no requeue, which could replace the next version poll, got %s", again)
+	}
+}
+
 func TestMissingAPIsMessage(t *testing.T) {
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "logicalclusters"}, "cluster", errors.New("no")).Error()
 	for name, test := range map[string]struct {

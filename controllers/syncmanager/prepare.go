@@ -27,37 +27,37 @@ import (
 )
 
 // prepare starts, on a replica that does not lead, the controllers of the resources that the leader syncs. They fill their caches and
-// wait for [Manager.release]. It writes nothing, neither to the target nor into the ledger. The caller holds reconcileMutex.
+// wait for [Manager.startPrepared]. It writes nothing, neither to the target nor into the ledger. The caller holds reconcileMutex.
 func (m *Manager) prepare(state *targetState, published []plan.Resource, publication int) (reconcile.Result, error) {
 	requeueAfter, unanswered := m.chooseVersions(state, published)
 	if unanswered != nil {
 		m.Log.V(1).Info("cannot choose versions while preparing", "syncTarget", state.currentTarget().Name, "error", unanswered.Error())
 	}
 	published = state.withChosenVersions(published)
-	forms, err := m.targetForms(state, published)
+	resolved, err := m.resolveTargetAPIs(state, published)
 	if err != nil {
 		m.Log.V(1).Info("cannot resolve all kinds while preparing", "syncTarget", state.currentTarget().Name, "error", err.Error())
 	}
 	// Only the leader finds out whether something that nothing selects has left objects.
-	wanted, err := desiredResources(state, published, forms, func(plan.Resource) (bool, error) { return false, nil })
+	wanted, err := desiredResources(state, published, resolved, func(plan.Resource) (bool, error) { return false, nil })
 	if err != nil {
 		return reconcile.Result{}, fmt.Errorf("SyncTarget %s: %w", state.currentTarget().Name, err)
 	}
 	wanted = slices.DeleteFunc(wanted, func(resource plan.Resource) bool {
-		return !state.hasRecorded(resource, forms[resource.GroupResource()]) || !m.isKnownToFit(state, resource)
+		return !state.hasRecorded(resource, resolved[resource.GroupResource()]) || !m.isKnownToFit(state, resource)
 	})
-	m.stopControllers(state, wanted, forms)
+	m.stopControllers(state, wanted, resolved)
 	state.updatePrimaries(wanted)
-	unstarted := m.startControllers(state, wanted, forms)
+	unstarted := m.startControllers(state, wanted, resolved)
 	state.markApplied(publication, unstarted)
 	return reconcile.Result{RequeueAfter: requeueAfter}, nil
 }
 
-// hasRecorded reports whether the inventory says that the leader may write the resource as all of these APIs. The caller holds
+// hasRecorded reports whether the written resources say that the leader may write the resource as all of these APIs. The caller holds
 // reconcileMutex.
-func (t *targetState) hasRecorded(resource plan.Resource, forms targetForms) bool {
-	return !slices.ContainsFunc(forms.apis, func(target plan.TargetAPI) bool {
-		record := t.resourceInventory[target.GroupResource()]
+func (t *targetState) hasRecorded(resource plan.Resource, resolved resolvedAPIs) bool {
+	return !slices.ContainsFunc(resolved.apis, func(target plan.TargetAPI) bool {
+		record := t.writtenResources[target.GroupResource()]
 		if target.GroupResource() == resource.GroupResource() {
 			return !record.Direct || record.Version != target.Version
 		}
@@ -72,35 +72,35 @@ func (m *Manager) isKnownToFit(state *targetState, resource plan.Resource) bool 
 }
 
 // canContinueWith reports whether the conclusions of the state hold for the target. They do not if the mailbox was made anew, nor if
-// the leader has recorded another inventory since it was prepared.
+// the leader has recorded other written resources since it was prepared.
 func (t *targetState) canContinueWith(target Target) bool {
 	before := t.currentTarget()
 	return before.Mailbox == target.Mailbox &&
-		(!t.isPreparing() || maps.EqualFunc(before.ResourceInventory, target.ResourceInventory, InventoryEntry.equal))
+		(!t.isPreparing() || maps.EqualFunc(before.WrittenResources, target.WrittenResources, WrittenResource.equal))
 }
 
 // isPreparing reports whether the replica does not lead, so that nothing may be written.
 func (t *targetState) isPreparing() bool {
 	select {
-	case <-t.released:
+	case <-t.writesAllowed:
 		return false
 	default:
 		return true
 	}
 }
 
-// release lets the prepared controllers work, since this replica leads now.
-func (m *Manager) release(state *targetState, target Target) {
+// startPrepared lets the prepared controllers work, since this replica leads now.
+func (m *Manager) startPrepared(state *targetState, target Target) {
 	now := m.Clock.Now()
 	state.lock.Lock()
-	state.target.Prepare, state.target.Trusted = false, target.Trusted
+	state.target.Prepare, state.target.TrustedUntil = false, target.TrustedUntil
 	// Counts may be unknown for a time from now on, as for controllers that have just started.
-	state.assignedAt = now
+	state.syncStartedAt = now
 	for _, running := range state.syncControllers {
 		running.startedAt = now
 	}
 	state.lock.Unlock()
-	close(state.released)
+	close(state.writesAllowed)
 	m.enqueue(target.UID)
 	m.ObjectsChanged.Publish(target.UID)
 }

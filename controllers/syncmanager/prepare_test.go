@@ -25,9 +25,9 @@ import (
 // prepared returns a fixture on a replica that does not lead, with the configs known.
 func prepared(t *testing.T) *fixture {
 	f := newFixture(t)
-	f.manager.Unassign(florin)
+	f.manager.StopSync(florin)
 	f.target.Prepare = true
-	f.manager.Assign(f.target)
+	f.manager.StartSync(f.target)
 	setMatcher(f.manager, selecting("configmaps"))
 	return f
 }
@@ -48,7 +48,7 @@ func TestPreparedControllersGoOnWhenTheReplicaLeads(t *testing.T) {
 	f.expectReconciled([]string{"secrets"})
 
 	f.target.Prepare = false
-	f.manager.Assign(f.target)
+	f.manager.StartSync(f.target)
 	f.expectReconciled([]string{"configmaps", "secrets"}, "configmaps/v1 secrets/v1")
 	if f.controllers()["secrets"] != before {
 		t.Error("the prepared controller was started anew")
@@ -63,13 +63,13 @@ func TestPreparedWithAnotherInventoryBeginsAnew(t *testing.T) {
 	f := prepared(t)
 	f.expectReconciled([]string{"secrets"})
 	before, _ := f.manager.get(florin)
-	f.manager.Assign(f.target)
+	f.manager.StartSync(f.target)
 	if found, _ := f.manager.get(florin); found != before {
 		t.Error("it began anew for nothing")
 	}
-	f.target.ResourceInventory = parseInventory("configmaps/v1 secrets/v1")
+	f.target.WrittenResources = parseWritten("configmaps/v1 secrets/v1")
 	f.target.Prepare = false
-	f.manager.Assign(f.target)
+	f.manager.StartSync(f.target)
 	if found, _ := f.manager.get(florin); found == before || found.isPreparing() {
 		t.Error("it goes on with an inventory of before")
 	}
@@ -92,8 +92,8 @@ func TestHasRecorded(t *testing.T) {
 		"a conversion that is not there": {"secrets/v1", []string{"secrets/v1", "vaults.x/v1"}, false},
 		"a conversion of another":        {"secrets/v1 vaults.x/v1<configmaps", []string{"secrets/v1", "vaults.x/v1"}, false},
 	} {
-		state := &targetState{resourceInventory: parseInventory(test.inventory)}
-		if got := state.hasRecorded(resource, targetForms{apis: targetsOf(test.apis...)}); got != test.want {
+		state := &targetState{writtenResources: parseWritten(test.inventory)}
+		if got := state.hasRecorded(resource, resolvedAPIs{apis: targetsOf(test.apis...)}); got != test.want {
 			t.Errorf("%s: got %t", name, got)
 		}
 	}

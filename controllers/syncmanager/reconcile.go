@@ -45,7 +45,7 @@ func (m *Manager) Reconcile(ctx context.Context, syncTarget types.UID) (reconcil
 	if state.stopped {
 		return reconcile.Result{}, nil
 	}
-	ctx, cancel := state.stoppableContext(m.Scope.Context(ctx, syncTarget))
+	ctx, cancel := state.stoppableContext(m.Role.Context(ctx, syncTarget))
 	defer cancel()
 	if !m.updateConfigs(state) {
 		// The mailbox cannot be observed yet. Its subscriber enqueues the SyncTarget when it can.

@@ -120,7 +120,7 @@ func TestDesiredResources(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			broken := errors.New("the target does not say")
 			var asked []string
-			got, err := desiredResources(&targetState{matcher: test.matcher, resourceInventory: inventoryOf(test.recorded...)}, resources(test.published...), withDirectForms(converting(), test.published...), func(resource plan.Resource) (bool, error) {
+			got, err := desiredResources(&targetState{matcher: test.matcher, writtenResources: writtenOf(test.recorded...)}, resources(test.published...), withDirectAPIs(converting(), test.published...), func(resource plan.Resource) (bool, error) {
 				asked = append(asked, resource.Resource)
 				if resource.Resource == "broken" {
 					return false, broken
@@ -140,7 +140,7 @@ func TestDesiredResources(t *testing.T) {
 // Selecting the result of a conversion selects the mailbox resource: its objects are downsynced to, or upsynced from, the result.
 func TestDesiredResourcesForTheirForms(t *testing.T) {
 	published := resources("widgets.new")
-	converted := map[schema.GroupResource]targetForms{{Group: "new", Resource: "widgets"}: {apis: targetsOf("widgets.new/v1", "widgets.old/v2")}}
+	converted := map[schema.GroupResource]resolvedAPIs{{Group: "new", Resource: "widgets"}: {apis: targetsOf("widgets.new/v1", "widgets.old/v2")}}
 	for name, test := range map[string]struct {
 		matcher  *selection.Matcher
 		recorded string
@@ -155,7 +155,7 @@ func TestDesiredResourcesForTheirForms(t *testing.T) {
 		"another was converted":             {selecting(), "widgets.old/v2<gadgets.new", false, false},
 		"its other form has its own":        {selecting(), "widgets.old/v2", false, false},
 	} {
-		state := &targetState{matcher: test.matcher, resourceInventory: parseInventory(test.recorded)}
+		state := &targetState{matcher: test.matcher, writtenResources: parseWritten(test.recorded)}
 		got, err := desiredResources(state, published, converted, func(plan.Resource) (bool, error) { return test.emptied, nil })
 		if err != nil || (len(got) == 1) != test.want {
 			t.Errorf("%s: want %v, got %v, %v", name, test.want, namesOf(got), err)

@@ -43,8 +43,7 @@ func withRelated(chosen, published []plan.Resource) []plan.Resource {
 	for {
 		var with []plan.Resource
 		for _, resource := range published {
-			isRelated := slices.ContainsFunc(relationsTo(chosen, resource), func(*related.Relation) bool { return true })
-			if isRelated && !resource.Unpublishing || slices.Contains(chosen, resource) {
+			if len(relationsTo(chosen, resource)) > 0 && !resource.Unpublishing || slices.Contains(chosen, resource) {
 				with = append(with, resource)
 			}
 		}

@@ -138,8 +138,8 @@ func TestDesiredResourcesWithRelated(t *testing.T) {
 		for _, resource := range published {
 			plain = append(plain, resource.GroupResource().String())
 		}
-		state := &targetState{matcher: selecting(test.selected...), resourceInventory: parseInventory(test.recorded)}
-		got, err := desiredResources(state, published, withDirectForms(converting(), plain...), func(resource plan.Resource) (bool, error) {
+		state := &targetState{matcher: selecting(test.selected...), writtenResources: parseWritten(test.recorded)}
+		got, err := desiredResources(state, published, withDirectAPIs(converting(), plain...), func(resource plan.Resource) (bool, error) {
 			return slices.Contains(test.emptied, resource.GroupResource().String()), nil
 		})
 		if err != nil || !slices.Equal(namesOf(got), test.want) {
@@ -152,18 +152,18 @@ func TestDesiredResourcesWithRelated(t *testing.T) {
 func TestDesiredResourcesOfUnpublishing(t *testing.T) {
 	published := relating(t, "+a b", "+b")
 	published[1].Unpublishing = true
-	state := &targetState{matcher: selecting("b"), resourceInventory: parseInventory("b/v1")}
-	got, err := desiredResources(state, published, withDirectForms(converting(), "a", "b"), func(plan.Resource) (bool, error) { return false, nil })
+	state := &targetState{matcher: selecting("b"), writtenResources: parseWritten("b/v1")}
+	got, err := desiredResources(state, published, withDirectAPIs(converting(), "a", "b"), func(plan.Resource) (bool, error) { return false, nil })
 	if err != nil || !slices.Equal(namesOf(got), []string{"a"}) {
 		t.Errorf("got %v, %v", namesOf(got), err)
 	}
 }
 
-// The inventory holds a projected resource under its name on the target.
+// The written resources hold a projected resource under its name on the target.
 func TestInventoryOfAProjection(t *testing.T) {
 	published := resources("boxes.shop")
 	published[0].Projected = plan.TargetAPI{GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap"}
-	all := map[schema.GroupResource]targetForms{published[0].GroupResource(): {apis: []plan.TargetAPI{published[0].TargetAPI()}}}
+	all := map[schema.GroupResource]resolvedAPIs{published[0].GroupResource(): {apis: []plan.TargetAPI{published[0].TargetAPI()}}}
 	for name, test := range map[string]struct {
 		recorded string
 		wanted   bool
@@ -176,18 +176,18 @@ func TestInventoryOfAProjection(t *testing.T) {
 		"it was itself, before": {"boxes.shop/v1", true, "configmaps/v1<boxes.shop"},
 	} {
 		manager, _ := newManager(t)
-		state := &targetState{resourceInventory: parseInventory(test.recorded)}
+		state := &targetState{writtenResources: parseWritten(test.recorded)}
 		var wanted []plan.Resource
 		if test.wanted {
 			wanted = published
 		}
-		if err := manager.storeInventory(t.Context(), state, wanted, published, all); err != nil {
+		if err := manager.storeWrittenResources(t.Context(), state, wanted, published, all); err != nil {
 			t.Fatal(err)
 		}
-		if got := formatInventory(state.resourceInventory); got != test.then {
+		if got := formatWritten(state.writtenResources); got != test.then {
 			t.Errorf("%s: want %s recorded, got %s", name, test.then, got)
 		}
-		if test.wanted && !state.isInInventory(published[0].GroupResource()) {
+		if test.wanted && !state.mayHaveWritten(published[0].GroupResource()) {
 			t.Errorf("%s: that something may be there is not known", name)
 		}
 	}
@@ -204,8 +204,8 @@ func TestFormsOfAProjection(t *testing.T) {
 		"widgets.new/v1":             {"widgets.old/v2 Widget", "widgets.new/v1 "},
 		"gadgets.old/v1<widgets.new": {"widgets.old/v2 Widget", "gadgets.old/v1 "},
 	} {
-		state := &targetState{target: Target{Connection: connection(t)}, matcher: selecting(), resourceInventory: parseInventory(recorded)}
-		forms, err := manager.targetFormsOf(state, projected, nil, nil)
+		state := &targetState{target: Target{Connection: connection(t)}, matcher: selecting(), writtenResources: parseWritten(recorded)}
+		forms, err := manager.resolveTargetAPIsOf(state, projected, nil, nil)
 		if served, _ := described(forms); err != nil || !slices.Equal(served, want) {
 			t.Errorf("%q: want %q, got %q, %v", recorded, want, served, err)
 		}
@@ -238,7 +238,7 @@ func TestFormsOfRelations(t *testing.T) {
 	} {
 		manager, _ := newManager(t)
 		state := &targetState{target: Target{Connection: connection}, matcher: selecting()}
-		forms := resolvedForms(t, manager, state, widgets(), nil, test.relations...)
+		forms := resolvedAPIsOf(t, manager, state, widgets(), nil, test.relations...)
 		served, unresolved := described(forms)
 		if !slices.Equal(served, test.served) || !slices.Equal(unresolved, test.unresolved) {
 			t.Errorf("%s: want %q without %q\ngot  %q without %q", name, test.served, test.unresolved, served, unresolved)
@@ -269,7 +269,7 @@ func TestUpdatePrimaries(t *testing.T) {
 	published := relating(t, "+configmaps secrets", "secrets", "+deployments.apps secrets configmaps")
 	f.manager.Publish(published)
 	f.target.Connection = discovery(t)
-	f.manager.Assign(f.target)
+	f.manager.StartSync(f.target)
 	setMatcher(f.manager, selecting())
 	state, _ := f.manager.get(florin)
 	registry := state.registry
@@ -321,7 +321,7 @@ func (m *Manager) reconcileAnyway(t *testing.T) {
 	t.Helper()
 	state, _ := m.get(florin)
 	for _, resource := range m.Published() {
-		resolvedForms(t, m, state, resource, m.Published(), relationsTo(m.Published(), resource)...)
+		resolvedAPIsOf(t, m, state, resource, m.Published(), relationsTo(m.Published(), resource)...)
 	}
 	if _, err := m.Reconcile(t.Context(), florin); err != nil {
 		t.Fatal(err)

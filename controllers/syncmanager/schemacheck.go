@@ -85,7 +85,7 @@ func (m *Manager) updateSchemaCheck(state *targetState, wanted []plan.Resource) 
 			Clock:      m.Clock,
 			Log:        m.Log.WithValues("syncTarget", target.Name),
 		})
-		state.schemaCheck = schemaCheck{controller, m.run(state.currentTarget().UID, controller.Run, controller.Log)}
+		state.schemaCheck = schemaCheck{controller, m.run(target.UID, controller.Run, controller.Log)}
 	}
 	state.schemaCheck.SetResources(needed)
 	m.updateCompatibility(state, wanted)
@@ -96,7 +96,7 @@ func (m *Manager) updateSchemaCheck(state *targetState, wanted []plan.Resource) 
 func (m *Manager) updateCompatibility(state *targetState, wanted []plan.Resource) {
 	next := maps.Clone(state.compatibilityStates)
 	maps.DeleteFunc(next, func(target schema.GroupResource, _ schemacheck.State) bool {
-		return !state.resourceInventory[target].Direct
+		return !state.writtenResources[target].Direct
 	})
 	if next == nil {
 		next = map[schema.GroupResource]schemacheck.State{}
@@ -137,7 +137,7 @@ func (t *targetState) isAccepted(resource plan.Resource) bool {
 // caller holds reconcileMutex.
 func (t *targetState) trustedUntil(resource plan.Resource, schema schemacheck.Schema) time.Time {
 	if t.isAccepted(resource) && t.compatibilityStates[resource.TargetAPI().GroupResource()].Schema == schema.ID() {
-		return t.currentTarget().Trusted.Until
+		return t.currentTarget().TrustedUntil
 	}
 	return time.Time{}
 }

@@ -44,11 +44,11 @@ func newSchemaCheckFixture(t *testing.T, before schemacheck.State) *fixture {
 	found, _ := f.manager.get(florin)
 	if before != (schemacheck.State{}) {
 		found.compatibilityStates = map[schema.GroupResource]schemacheck.State{deployments: before}
-		found.resourceInventory[deployments] = InventoryEntry{Version: "v1", Direct: true, Compatibility: before}
-		for resource, record := range found.resourceInventory {
+		found.writtenResources[deployments] = WrittenResource{Version: "v1", Direct: true, Compatibility: before}
+		for resource, record := range found.writtenResources {
 			if resource != deployments {
 				record.Compatibility = schemacheck.NotCompared(false)
-				found.resourceInventory[resource] = record
+				found.writtenResources[resource] = record
 			}
 		}
 	}
@@ -65,7 +65,7 @@ func incompatibleState() schemacheck.State {
 }
 
 // An incompatible resource is not synced, whether or not the target can be asked, unless the PublishedResource allows it. Its
-// inventory entry stays.
+// written resource stays.
 func TestIncompatibleResourcesAreNotSynced(t *testing.T) {
 	f := newSchemaCheckFixture(t, incompatibleState())
 	f.expectReconciled([]string{"secrets"})
@@ -114,27 +114,27 @@ func TestPossiblyCompatibleResourcesAreSynced(t *testing.T) {
 	}
 }
 
-// A comparison by the previous hub with the same schema need not be repeated at once.
+// A comparison by the previous leader with the same schema need not be repeated at once.
 func TestCompatibleResourcesAreTrusted(t *testing.T) {
 	published := schemacheck.Schema{Name: "v1.deployments.apps", Version: "v1"}
-	trust := Trust{Until: time.Unix(1000, 0)}
+	trust := time.Unix(1000, 0)
 	fitted := schemacheck.State{SyncedResourceState: edgev2alpha1.SyncedResourceAccepted, Reason: schemacheck.ReasonCompatible, Schema: published.ID()}
 	other, older, refused := fitted, fitted, incompatibleState()
 	other.Schema, older.Schema, refused.Schema = "v2.deployments.apps/v1", "", published.ID()
 	for name, test := range map[string]struct {
 		before schemacheck.State
-		trust  Trust
+		trust  time.Time
 		want   time.Time
 	}{
-		"it fitted":                                {fitted, trust, trust.Until},
+		"it fitted":                                {fitted, trust, trust},
 		"it fitted, with another schema":           {other, trust, time.Time{}},
 		"it fitted, with nobody knows what schema": {older, trust, time.Time{}},
-		"it fitted, but that is long ago":          {fitted, Trust{}, time.Time{}},
+		"it fitted, but that is long ago":          {fitted, time.Time{}, time.Time{}},
 		"it did not fit":                           {refused, trust, time.Time{}},
 		"nothing is known":                         {schemacheck.State{}, trust, time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			state := &targetState{target: Target{Trusted: test.trust}, compatibilityStates: map[schema.GroupResource]schemacheck.State{}}
+			state := &targetState{target: Target{TrustedUntil: test.trust}, compatibilityStates: map[schema.GroupResource]schemacheck.State{}}
 			if test.before != (schemacheck.State{}) {
 				state.compatibilityStates[deployments] = test.before
 			}

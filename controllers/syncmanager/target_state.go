@@ -41,10 +41,10 @@ import (
 // targetState is the state of an assigned SyncTarget, with its sync controllers.
 type targetState struct {
 	// reconcileMutex serializes reconciles, which start and stop controllers. It is held over requests, too.
-	reconcileMutex    gosync.Mutex
-	stopped           bool
-	resourceInventory map[schema.GroupResource]InventoryEntry
-	configs           configs
+	reconcileMutex   gosync.Mutex
+	stopped          bool
+	writtenResources WrittenResources
+	configs          configs
 	// registry holds which objects are related to which. primaries are the PublishedResources that contribute to it.
 	registry           *related.Registry
 	primaries          map[string]bool
@@ -81,8 +81,8 @@ type targetState struct {
 	// verified. The manager's lock guards both.
 	configsStale, verifyMissing bool
 
-	// released is closed once this replica leads, and may write to the target.
-	released chan struct{}
+	// writesAllowed is closed once this replica leads, and may write to the target.
+	writesAllowed chan struct{}
 
 	// lock guards the fields below, and is never held over a request. Its holder may take the manager's lock. The holder of reconcileMutex may read syncControllers,
 	// matcher and configsKnown without lock, because only that holder writes them.
@@ -90,8 +90,8 @@ type targetState struct {
 	target       Target
 	matcher      *selection.Matcher
 	configsKnown bool
-	// assignedAt is when the SyncTarget was assigned.
-	assignedAt time.Time
+	// syncStartedAt is when the sync of the SyncTarget started.
+	syncStartedAt time.Time
 	// appliedMatcher is the matcher, and appliedPublication the publication, for which the running controllers were chosen.
 	// unstarted are the resources whose controllers cannot start before the target has answered.
 	appliedMatcher     *selection.Matcher
@@ -133,7 +133,7 @@ func (t *targetState) setConnection(connection *targets.Connection, listener tar
 	}
 	if t.unsubscribeConnection != nil {
 		t.unsubscribeConnection()
-		t.target.Trusted = Trust{}
+		t.target.TrustedUntil = time.Time{}
 	}
 	t.target.Connection, t.unsubscribeConnection = connection, connection.Subscribe(listener)
 	return true
@@ -242,7 +242,7 @@ type runner struct {
 
 // run runs a controller until [runner.stop], or until the manager ends.
 func (m *Manager) run(syncTarget types.UID, controller func(context.Context) error, log logr.Logger) runner {
-	ctx, cancel := context.WithCancel(m.Scope.Context(m.ctx, syncTarget))
+	ctx, cancel := context.WithCancel(m.Role.Context(m.ctx, syncTarget))
 	started := runner{cancel, make(chan struct{})}
 	go func() {
 		defer close(started.done)

@@ -42,21 +42,21 @@ func (m *Manager) chooseVersions(state *targetState, published []plan.Resource) 
 	var multiVersion map[schema.GroupResource]bool
 	var errs []error
 	for _, resource := range published {
-		if !resource.HasMultipleTargetVersions() || !m.mayBeSynced(state, resource, published) {
+		if !resource.HasMultipleTargetVersions() || !state.mayBeSynced(resource, published) {
 			continue
 		}
 		if chosen == nil {
 			chosen, multiVersion = map[schema.GroupResource]string{}, map[schema.GroupResource]bool{}
 		}
-		group := resource.TargetAPI().GroupResource()
-		multiVersion[group] = true
+		groupResource := resource.TargetAPI().GroupResource()
+		multiVersion[groupResource] = true
 		choice, err := state.chooseVersion(resource)
 		errs = append(errs, err)
 		chosen[resource.GroupResource()] = choice.Version
 		if choice.Reason == targetversion.Newest || choice.Reason == targetversion.NotServed {
 			requeueAfter = versionPollInterval
 		}
-		state.forgetCompatibility(group, choice.Version)
+		state.forgetCompatibility(groupResource, choice.Version)
 	}
 	state.lock.Lock()
 	state.chosenVersions = chosen
@@ -65,15 +65,15 @@ func (m *Manager) chooseVersions(state *targetState, published []plan.Resource) 
 	return requeueAfter, errors.Join(errs...)
 }
 
-// mayBeSynced reports whether the resource is selected, related to a published one, or in the inventory.
-func (m *Manager) mayBeSynced(state *targetState, resource plan.Resource, published []plan.Resource) bool {
-	return state.isInInventory(resource.GroupResource()) || len(relationsTo(published, resource)) > 0 ||
-		isSelected(state.matcher, resource, []plan.TargetAPI{resource.TargetAPI()})
+// mayBeSynced reports whether the resource is selected, related to a published one, or recorded as written.
+func (t *targetState) mayBeSynced(resource plan.Resource, published []plan.Resource) bool {
+	return t.mayHaveWritten(resource.GroupResource()) || len(relationsTo(published, resource)) > 0 ||
+		isSelected(t.matcher, resource, []plan.TargetAPI{resource.TargetAPI()})
 }
 
 // chooseVersion chooses the version of one resource. The error is about the target; the choice is valid all the same.
 func (t *targetState) chooseVersion(resource plan.Resource) (targetversion.Choice, error) {
-	target, published := targetversion.Target{Previous: t.inventoryVersion(resource)}, resource.TargetVersions()
+	target, published := targetversion.Target{Previous: t.writtenVersion(resource)}, resource.TargetVersions()
 	if named := resource.NamedVersions(t.matcher); len(named) > 0 {
 		return targetversion.Choose(published, named[0].Version, target), nil
 	}
@@ -92,10 +92,10 @@ func (t *targetState) chooseVersion(resource plan.Resource) (targetversion.Choic
 	return targetversion.Choose(published, "", target), err
 }
 
-// inventoryVersion returns the version in which objects of a resource may have been written last, empty if none were.
-func (t *targetState) inventoryVersion(resource plan.Resource) string {
+// writtenVersion returns the version in which objects of a resource may have been written last, empty if none were.
+func (t *targetState) writtenVersion(resource plan.Resource) string {
 	target := resource.TargetAPI().GroupResource()
-	record := t.resourceInventory[target]
+	record := t.writtenResources[target]
 	if record.Direct && target == resource.GroupResource() || slices.Contains(record.ConvertedFrom, resource.GroupResource()) {
 		return record.Version
 	}
@@ -104,7 +104,7 @@ func (t *targetState) inventoryVersion(resource plan.Resource) string {
 
 // forgetCompatibility drops the compatibility state of a resource if the state is about another version than the given one.
 func (t *targetState) forgetCompatibility(target schema.GroupResource, version string) {
-	record, ok := t.resourceInventory[target]
+	record, ok := t.writtenResources[target]
 	if !ok || record.Version == version {
 		return
 	}

@@ -68,7 +68,7 @@ func TestChooseVersions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			manager, _ := newManager(t)
-			state := &targetState{target: Target{Connection: connection}, matcher: naming(test.named), resourceInventory: parseInventory(test.recorded)}
+			state := &targetState{target: Target{Connection: connection}, matcher: naming(test.named), writtenResources: parseWritten(test.recorded)}
 			heard := make(chan struct{}, 1)
 			defer connection.Subscribe(targets.Listener{OnLookup: func() {
 				select {
@@ -103,11 +103,11 @@ func TestChooseVersions(t *testing.T) {
 func TestChooseVersionsOfATargetThatIsAway(t *testing.T) {
 	manager, _ := newManager(t)
 	published := []plan.Resource{oldWidgets("v2", "v1")}
-	state := &targetState{target: Target{Connection: connection(t)}, matcher: naming(""), resourceInventory: parseInventory("widgets.old/v1")}
+	state := &targetState{target: Target{Connection: connection(t)}, matcher: naming(""), writtenResources: parseWritten("widgets.old/v1")}
 	if _, err := manager.chooseVersions(state, published); err != nil || state.withChosenVersions(published)[0].TargetAPI().Version != "v1" {
 		t.Errorf("got %v, %v", state.chosenVersions, err)
 	}
-	state.matcher, state.resourceInventory = selecting("configmaps"), nil
+	state.matcher, state.writtenResources = selecting("configmaps"), nil
 	if _, err := manager.chooseVersions(state, published); err != nil || len(state.chosenVersions) > 0 || state.isMultiVersion(published[0].GroupResource()) {
 		t.Errorf("got %v, %v", state.chosenVersions, err)
 	}
@@ -118,7 +118,7 @@ func TestAnotherVersionIsComparedAnew(t *testing.T) {
 	manager, _ := newManager(t)
 	group := schema.GroupResource{Group: "old", Resource: "widgets"}
 	published := []plan.Resource{oldWidgets("v2", "v1")}
-	state := &targetState{target: Target{Connection: connection(t)}, matcher: naming("v1"), resourceInventory: parseInventory("widgets.old/v1")}
+	state := &targetState{target: Target{Connection: connection(t)}, matcher: naming("v1"), writtenResources: parseWritten("widgets.old/v1")}
 	state.compatibilityStates = map[schema.GroupResource]schemacheck.State{group: incompatibleState()}
 	for named, want := range map[string]int{"v1": 1, "v2": 0} {
 		state.matcher = naming(named)
@@ -136,7 +136,7 @@ func TestFormsAreInTheChosenVersions(t *testing.T) {
 	connection := discovery(t)
 	state := &targetState{target: Target{Connection: connection}, matcher: naming("")}
 	related := &related.Relation{OnTarget: schema.GroupVersionResource{Group: "old", Version: "v3", Resource: "widgets"}}
-	found := resolvedForms(t, manager, state, oldWidgets("v3", "v2").WithTargetVersion("v2"), nil, related)
+	found := resolvedAPIsOf(t, manager, state, oldWidgets("v3", "v2").WithTargetVersion("v2"), nil, related)
 	if served, unresolved := described(found); !slices.Equal(served, []string{"widgets.old/v2 Widget"}) || len(unresolved) > 0 {
 		t.Errorf("got %q without %q", served, unresolved)
 	}
@@ -148,7 +148,7 @@ func TestFormsAreInTheChosenVersions(t *testing.T) {
 	state.matcher = selection.Compile(nil, []*edgev2alpha1.EdgeSyncConfig{config})
 	gadgets := oldWidgets("v3", "v2").WithTargetVersion("v2")
 	gadgets.PublishedResource, gadgets.Resource, gadgets.Kind = "gadgets", "gadgets", "Gadget"
-	found = resolvedForms(t, manager, state, gadgets, []plan.Resource{gadgets, oldWidgets("v3", "v2", "v1").WithTargetVersion("v1")})
+	found = resolvedAPIsOf(t, manager, state, gadgets, []plan.Resource{gadgets, oldWidgets("v3", "v2", "v1").WithTargetVersion("v1")})
 	if served, unresolved := described(found); !slices.Equal(served, []string{"gadgets.old/v2 Gadget", "widgets.old/v1 Widget"}) || len(unresolved) > 0 {
 		t.Errorf("got %q without %q", served, unresolved)
 	}

@@ -94,11 +94,11 @@ type agentState struct {
 	content   []byte
 	seal      string
 	ensuredAt time.Time
-	// report is the last report, and seenAt when this hub first read it, by its own clock. seenAt is zero if the
-	// age of the first report that this hub has read is unknown.
+	// report is the last report, and seenAt when this replica first read it, by its own clock. seenAt is zero if the
+	// age of the first report that this replica has read is unknown.
 	report *assignment.Report
 	seenAt time.Time
-	// leaseRead is true once this hub has read the agent's Lease.
+	// leaseRead is true once this replica has read the agent's Lease.
 	leaseRead bool
 	// copies is the sequence of the states of copies that were read last.
 	copies int64
@@ -129,7 +129,7 @@ func agentModeOf(syncTarget *edgev2alpha1.SyncTarget) assignment.Mode {
 // connection to the cluster.
 func (c *Controller) reconcileAgent(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	// The counts of all SyncTargets are known only once the manager has heard of each.
-	c.Sync.Unassign(syncTarget.UID)
+	c.Sync.StopSync(syncTarget.UID)
 	state := c.stateOf(syncTarget.UID)
 	located, err := c.Mailboxes.Locate(ctx, logicalcluster.Name(request.ClusterName), syncTarget)
 	if err != nil {
@@ -168,13 +168,13 @@ func (a *agentState) refuse(err error) {
 // talkToAgent writes the assignment and reads the report. It returns a problem that the status shows; the error is one of kcp.
 func (c *Controller) talkToAgent(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget,
 	located logicalcluster.Name, state *syncTargetState,
-) (*credentialsError, error) {
+) (*blocker, error) {
 	key, problem, err := c.kubeconfig(ctx, inventory, syncTarget, state)
 	if err != nil || problem != nil {
 		return problem, err
 	}
 	if len(key) != assignment.KeyLength {
-		return &credentialsError{ReasonCredentialsRefused, fmt.Sprintf("The key in the Secret does not have %d bytes: run `kubectl synchub register %s --mode=agent -o yaml` again.", assignment.KeyLength, syncTarget.Name)}, nil
+		return &blocker{ReasonCredentialsRefused, fmt.Sprintf("The key in the Secret does not have %d bytes: run `kubectl synchub register %s --mode=agent -o yaml` again.", assignment.KeyLength, syncTarget.Name)}, nil
 	}
 	rules, version := assignment.Rules{}, int64(0)
 	if c.Agents.Rules != nil {
@@ -199,7 +199,7 @@ func (c *Controller) talkToAgent(ctx context.Context, request mcreconcile.Reques
 	}
 	err = c.writeAssignment(ctx, request, mailbox, sealer, syncTarget, located, rules, version, state)
 	if errors.Is(err, assignment.ErrTooLarge) {
-		return &credentialsError{ReasonAssignmentFailed, fmt.Sprintf("The published rules do not fit into one object for the agent: %v.", err)}, nil
+		return &blocker{ReasonAssignmentFailed, fmt.Sprintf("The published rules do not fit into one object for the agent: %v.", err)}, nil
 	}
 	return nil, err
 }
@@ -218,7 +218,7 @@ func (c *Controller) readReport(ctx context.Context, mailbox *agentMailbox, seal
 	return nil
 }
 
-// acceptReport takes a report into the state. One that was not sealed with the key, or is older than one that was read, is as none.
+// acceptReport stores a report in the state. It ignores one without a valid seal, or older than the last one.
 func (c *Controller) acceptReport(ctx context.Context, sealer *ownership.Sealer, text, seal string, syncTarget *edgev2alpha1.SyncTarget, located logicalcluster.Name, state *syncTargetState) {
 	report, err := assignment.OpenReport(sealer, located.String(), text, seal)
 	if err != nil || report.SyncTarget != syncTarget.UID {
@@ -381,7 +381,7 @@ var reportedConditions = []string{
 }
 
 // setAgentStatus sets the status from the last report of the agent. It claims nothing that the agent has not said lately.
-func (c *Controller) setAgentStatus(syncTarget *edgev2alpha1.SyncTarget, located logicalcluster.Name, problem *credentialsError, state *syncTargetState) {
+func (c *Controller) setAgentStatus(syncTarget *edgev2alpha1.SyncTarget, located logicalcluster.Name, problem *blocker, state *syncTargetState) {
 	status := &syncTarget.Status
 	heartbeat, isKnown := c.agentHealth(syncTarget, state)
 	if !isKnown && problem == nil && meta.FindStatusCondition(status.Conditions, edgev2alpha1.ConditionHeartbeatHealthy) != nil {
@@ -402,7 +402,7 @@ func (c *Controller) setAgentStatus(syncTarget *edgev2alpha1.SyncTarget, located
 	syncer := heartbeat
 	syncer.Type = edgev2alpha1.ConditionSyncerReady
 	if heartbeat.Status == metav1.ConditionTrue {
-		c.applyReport(syncTarget, state)
+		state.agent.applyReport(status)
 		if reported := meta.FindStatusCondition(state.agent.report.Status.Conditions, syncer.Type); reported != nil && heartbeat.Reason != ReasonAssignmentFailed {
 			syncer = *reported
 		} else {
@@ -428,9 +428,10 @@ func (c *Controller) setAgentStatus(syncTarget *edgev2alpha1.SyncTarget, located
 	}
 }
 
-// applyReport copies the report of the agent into the status, once per heartbeat interval or when a condition changes.
-func (c *Controller) applyReport(syncTarget *edgev2alpha1.SyncTarget, state *syncTargetState) {
-	status, reported := &syncTarget.Status, &state.agent.report.Status
+// applyReport copies the reported conditions, except SyncerReady, into the status. It copies the other fields once per heartbeatInterval, or
+// when the status or reason of a condition changes.
+func (a *agentState) applyReport(status *edgev2alpha1.SyncTargetStatus) {
+	reported := &a.report.Status
 	changed := false
 	for _, kind := range reportedConditions {
 		if found := meta.FindStatusCondition(reported.Conditions, kind); found != nil {
@@ -444,10 +445,10 @@ func (c *Controller) applyReport(syncTarget *edgev2alpha1.SyncTarget, state *syn
 		}
 	}
 	last := status.LastSyncerHeartbeatTime
-	if !changed && last != nil && state.agent.seenAt.Sub(last.Time) < heartbeatInterval && state.agent.seenAt.After(last.Time) {
+	if !changed && last != nil && a.seenAt.Sub(last.Time) < heartbeatInterval && a.seenAt.After(last.Time) {
 		return
 	}
-	status.LastSyncerHeartbeatTime = &metav1.Time{Time: state.agent.seenAt.Truncate(time.Second)}
+	status.LastSyncerHeartbeatTime = &metav1.Time{Time: a.seenAt.Truncate(time.Second)}
 	status.Counts, status.Failures, status.PendingSince = reported.Counts, reported.Failures, reported.PendingSince
 	status.SyncedResources, status.Versions, status.ClusterID = reported.SyncedResources, reported.Versions, reported.ClusterID
 	status.Credentials, status.Cleanup = reported.Credentials, reported.Cleanup
@@ -485,7 +486,7 @@ func (c *Controller) reconcileAgentDelete(ctx context.Context, request mcreconci
 }
 
 // deletingHealth returns the condition HeartbeatHealthy of a SyncTarget that is being deleted.
-func (c *Controller) deletingHealth(syncTarget *edgev2alpha1.SyncTarget, problem *credentialsError, state *syncTargetState) metav1.Condition {
+func (c *Controller) deletingHealth(syncTarget *edgev2alpha1.SyncTarget, problem *blocker, state *syncTargetState) metav1.Condition {
 	health, _ := c.agentHealth(syncTarget, state)
 	if health.Reason == "" {
 		health.Status, health.Reason, health.Message = metav1.ConditionUnknown, ReasonStarting, "The hub is reading what the agent reports."
@@ -510,7 +511,7 @@ func (c *Controller) reportAgentCleanup(ctx context.Context, inventory cluster.C
 	return result, err
 }
 
-// onRulesChanged enqueues all SyncTargets. Those without an agent find nothing to do.
+// onRulesChanged enqueues the SyncTargets that have an agent.
 func (c *Controller) onRulesChanged(queue requestQueue, _ struct{}) {
 	c.lock.Lock()
 	defer c.lock.Unlock()

@@ -31,8 +31,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// identityGracePeriod limits how long a conflict that the previous hub recorded counts while this hub has not confirmed it. The
-// period starts when this hub first observes the SyncTarget.
+// identityGracePeriod limits how long a conflict that the previous leader recorded counts while this replica has not confirmed it. The
+// period starts when this replica first observes the SyncTarget.
 const identityGracePeriod = time.Minute
 
 // clusterIdentity is the claim of a SyncTarget to stand for a cluster.
@@ -127,13 +127,13 @@ func (c *clusterIdentities) otherInventoryTarget(own clusterIdentity) *clusterId
 }
 
 // expectCluster tells the registry which cluster the connections of the SyncTarget must lead to. It returns how long findings of
-// the previous hub about that cluster count.
+// the previous leader about that cluster count.
 func (c *Controller) expectCluster(syncTarget *edgev2alpha1.SyncTarget, state *syncTargetState) *restartTrust {
 	known := c.Ledger.Get(syncTarget.UID)
 	if state.restartTrust == nil {
-		state.restartTrust = &restartTrust{Trust: trustAfterRestart(syncTarget, known, c.Ledger.PreviousRenewTime(), state.since)}
+		state.restartTrust = &restartTrust{until: trustAfterRestart(syncTarget, known, c.Ledger.PreviousRenewTime(), state.since)}
 	}
-	c.Registry.SetExpectedCluster(syncTarget.UID, targets.ExpectedCluster{Cluster: targets.Cluster(known.Cluster), TrustedUntil: state.restartTrust.Until})
+	c.Registry.SetExpectedCluster(syncTarget.UID, targets.ExpectedCluster{Cluster: targets.Cluster(known.Cluster), TrustedUntil: state.restartTrust.until})
 	return state.restartTrust
 }
 
@@ -194,8 +194,8 @@ func (c *Controller) updateIdentity(request mcreconcile.Request, syncTarget *edg
 	return conflicting
 }
 
-// effectiveConflict returns the claim that keeps a SyncTarget from being synced, nil if there is none. The previous hub may have
-// refused the SyncTarget for a conflicting one that this hub has not observed yet (unseen). Then effectiveConflict returns an empty
+// effectiveConflict returns the claim that keeps a SyncTarget from being synced, nil if there is none. The previous leader may have
+// refused the SyncTarget for a conflicting one that this replica has not observed yet (unseen). Then effectiveConflict returns an empty
 // claim until identityGracePeriod has passed.
 func effectiveConflict(allowed bool, conflicting *clusterIdentity, unseen bool, seenFor time.Duration) *clusterIdentity {
 	switch {

@@ -91,7 +91,7 @@ func TestClusterIdentitiesReturnTheConcerned(t *testing.T) {
 	expect(known.delete("a"))
 }
 
-// A SyncTarget that the previous hub refused stays refused while the new hub has not observed the conflicting one yet.
+// A SyncTarget that the previous leader refused stays refused while the new hub has not observed the conflicting one yet.
 func TestEffectiveConflict(t *testing.T) {
 	older := &clusterIdentity{uid: "older"}
 	for name, test := range map[string]struct {

@@ -93,8 +93,8 @@ type Options struct {
 
 	// Readiness is told which SyncTargets are Ready; nil tells nobody.
 	Readiness *readiness.Registry
-	// Scope tells what this replica does. If SyncTargets are not divided, one that does not lead prepares to lead.
-	Scope leadership.Scope
+	// Role says which work this replica does. If SyncTargets are not divided, one that does not lead prepares to lead.
+	Role leadership.Role
 
 	// Replica is the name of this replica, for status.hub.
 	Replica string
@@ -151,7 +151,7 @@ func NewController(options Options) *Controller {
 func (c *Controller) Register() error {
 	return mcbuilder.ControllerManagedBy(c.Manager).
 		Named("synctarget").
-		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(predicate.Or(predicates.IgnoreHeartbeats(), predicates.ParameterChanges()))).
+		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(predicate.Or(predicates.IgnoreHeartbeats(), predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		Watches(inventories.SecretMetadata(), func(name multicluster.ClusterName, inventory cluster.Cluster) mchandler.EventHandler {
 			return mchandler.EnqueueRequestsFromMapFunc(func(_ context.Context, secret client.Object) []reconcile.Request {
 				return c.requestsForSecret(secretKey{name, client.ObjectKeyFromObject(secret)})
@@ -176,8 +176,8 @@ func (c *Controller) Register() error {
 		WatchesRawSource(topic.Source(c.StateChanged, c.onChanged)).
 		WatchesRawSource(topic.Source(c.Unauthorized, c.onUnauthorized)).
 		WatchesRawSource(topic.Source(c.Agents.changed(), c.onRulesChanged)).
-		WatchesRawSource(leadership.Source(c.Scope.Elected, c.onElected)).
-		WatchesRawSource(topic.Source(c.Scope.PartitionChanged, c.onPartitionChanged)).
+		WatchesRawSource(leadership.Source(c.Role.Elected, c.onElected)).
+		WatchesRawSource(topic.Source(c.Role.PartitionChanged, c.onPartitionChanged)).
 		WatchesRawSource(source.TypedFunc[mcreconcile.Request](c.followLedger)).
 		Complete(c)
 }
@@ -211,11 +211,11 @@ type requestQueue = workqueue.TypedRateLimitingInterface[mcreconcile.Request]
 // onChanged enqueues a SyncTarget whose connection or sync state changed.
 func (c *Controller) onChanged(_ requestQueue, syncTarget types.UID) { c.enqueue(syncTarget) }
 
-// Reconcile connects one SyncTarget, assigns, drains or cleans up its target, and writes its status. It waits until the ledger is
+// Reconcile connects one SyncTarget, syncs, drains or cleans up its target, and writes its status. It waits until the ledger is
 // loaded. On a replica that does not lead it only prepares the SyncTarget or, if SyncTargets are divided and another replica holds it,
 // follows that one.
 func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request) (reconcile.Result, error) {
-	if !c.Scope.IsDivided() && !c.Scope.Leads() {
+	if !c.Role.IsDivided() && !c.Role.Leads() {
 		return reconcile.Result{}, c.prepare(ctx, request)
 	}
 	if err := c.Ledger.WaitForLoad(ctx); err != nil {
@@ -240,11 +240,11 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 		// The mailbox controller reports it. The hub does not know the spec of such an object, and must not stop anything because of it.
 		return reconcile.Result{}, nil
 	}
-	if c.Scope.IsDivided() {
+	if c.Role.IsDivided() {
 		c.track(request, syncTarget.UID)
 		c.setAgent(&syncTarget)
 		if !c.holds(&syncTarget) {
-			return c.follow(ctx, request, inventory, &syncTarget)
+			return c.reconcileUnheld(ctx, request, inventory, &syncTarget)
 		}
 		ctx = c.contextOf(ctx, &syncTarget)
 		if err := c.takeOver(ctx, syncTarget.UID); err != nil {
@@ -255,19 +255,19 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 		c.indexSecret(request, &syncTarget)
 		return c.reconcileDelete(ctx, request, inventory, &syncTarget)
 	}
-	return c.reconcileLive(ctx, request, inventory, &syncTarget)
+	return c.reconcileNormal(ctx, request, inventory, &syncTarget)
 }
 
-// reconcileLive reconciles a SyncTarget that is not being deleted, once it has a mailbox. One without gets no connection either, so that it
+// reconcileNormal reconciles a SyncTarget that is not being deleted, once it has a mailbox. One without gets no connection either, so that it
 // costs nothing.
-func (c *Controller) reconcileLive(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
-	if c.Scope.IsDivided() && c.Ledger.Get(syncTarget.UID).CleanedUp {
+func (c *Controller) reconcileNormal(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
+	if c.Role.IsDivided() && c.Ledger.Get(syncTarget.UID).CleanedUp {
 		// The former holder has seen its deletion, which this replica's cache does not show yet.
 		return reconcile.Result{}, nil
 	}
 	switch c.quotaState(request, syncTarget.UID) {
 	case mailbox.QuotaUndecided:
-		if !c.Scope.Leads() {
+		if !c.Role.Leads() {
 			// The leader makes the mailbox, and records it in the ledger.
 			return reconcile.Result{}, nil
 		}
@@ -282,12 +282,12 @@ func (c *Controller) reconcileLive(ctx context.Context, request mcreconcile.Requ
 	if isAgent(syncTarget) {
 		return c.reconcileAgent(ctx, request, inventory, syncTarget)
 	}
-	return c.reconcileActive(ctx, request, inventory, syncTarget)
+	return c.reconcileDirect(ctx, request, inventory, syncTarget)
 }
 
-// reconcileActive reconciles a SyncTarget that is not being deleted: it connects, identifies the cluster, assigns or drains the
+// reconcileDirect reconciles a SyncTarget whose cluster the hub connects to itself: it connects, identifies the cluster, syncs or drains the
 // target, renews the token and writes the status.
-func (c *Controller) reconcileActive(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
+func (c *Controller) reconcileDirect(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	state := c.stateOf(syncTarget.UID)
 	inventoryName := logicalcluster.Name(request.ClusterName)
 	observed := observedState{mailboxPath: c.Mailboxes.Path(inventoryName, syncTarget.UID)}
@@ -299,11 +299,11 @@ func (c *Controller) reconcileActive(ctx context.Context, request mcreconcile.Re
 	if observed.connection, observed.problem, err = c.connect(ctx, inventory, syncTarget, state); err != nil {
 		return reconcile.Result{}, err
 	}
-	observed.trust = trusted.forConnection(observed.connection)
+	observed.trustedUntil = trusted.forConnection(observed.connection)
 	if err := c.identifyCluster(ctx, request, syncTarget, &observed, state); err != nil {
 		return reconcile.Result{}, err
 	}
-	c.updateAssignment(request, syncTarget, observed)
+	c.startOrStopSync(request, syncTarget, observed)
 	isDraining := syncTarget.Spec.Drain && !syncTarget.Spec.Suspend && observed.connection != nil
 	if isDraining {
 		observed.drain, err = c.startDrain(ctx, request, inventory, syncTarget, observed.connection, drain.ModeDrain)
@@ -336,7 +336,7 @@ func (c *Controller) quotaState(request mcreconcile.Request, syncTarget types.UI
 func (c *Controller) reportQuotaExceeded(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	stored := syncTarget.DeepCopy()
 	view := statusView{now: c.Clock.Now()}
-	view.problem = &credentialsError{mailbox.ReasonTooManyMailboxes, c.Mailboxes.Quota.ExceededMessage()}
+	view.problem = &blocker{mailbox.ReasonTooManyMailboxes, c.Mailboxes.Quota.ExceededMessage()}
 	view.apply(syncTarget, &syncTargetState{since: view.now})
 	if apiequality.Semantic.DeepEqual(stored.Status, syncTarget.Status) {
 		return reconcile.Result{}, nil
@@ -351,22 +351,22 @@ func (c *Controller) patchStatus(ctx context.Context, inventory cluster.Cluster,
 	return patch.Status(ctx, inventory.GetClient(), stored, syncTarget)
 }
 
-// updateAssignment assigns the SyncTarget to the sync manager, or unassigns it. It assigns only an identified cluster: the ledger
+// startOrStopSync starts or stops the sync of the SyncTarget. It starts only for an identified cluster: the ledger
 // must say which cluster the hub writes to before the hub writes there.
-func (c *Controller) updateAssignment(request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, observed observedState) {
+func (c *Controller) startOrStopSync(request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, observed observedState) {
 	if observed.connection == nil || !observed.identified || observed.conflictingTarget != nil || syncTarget.Spec.Suspend || syncTarget.Spec.Drain || observed.mailbox == "" {
-		c.Sync.Unassign(syncTarget.UID)
+		c.Sync.StopSync(syncTarget.UID)
 		return
 	}
 	// A drain must have ended before the sync controllers create objects.
 	c.stopDrain(syncTarget.UID)
-	c.Sync.Assign(targetFor(logicalcluster.Name(request.ClusterName), syncTarget, observed, c.Ledger.Get(syncTarget.UID)))
+	c.Sync.StartSync(targetFor(logicalcluster.Name(request.ClusterName), syncTarget, observed, c.Ledger.Get(syncTarget.UID)))
 	c.Sync.Resume(syncTarget.UID)
 }
 
 // Stop ends all work of the hub for a SyncTarget. It returns once the hub no longer writes to the target.
 func (c *Controller) Stop(syncTarget types.UID) {
-	c.release(syncTarget)
+	c.stopAndDisconnect(syncTarget)
 	c.Readiness.Forget(syncTarget)
 	c.lock.Lock()
 	delete(c.cleanedUp, syncTarget)
@@ -376,8 +376,8 @@ func (c *Controller) Stop(syncTarget types.UID) {
 	c.enqueue(concerned...)
 }
 
-// release ends what this replica does for a SyncTarget. It returns once the replica no longer writes to the target.
-func (c *Controller) release(syncTarget types.UID) {
+// stopAndDisconnect ends what this replica does for a SyncTarget. It returns once the replica no longer writes to the target.
+func (c *Controller) stopAndDisconnect(syncTarget types.UID) {
 	c.stopSync(syncTarget)
 	c.Registry.Disconnect(syncTarget)
 }
@@ -385,7 +385,7 @@ func (c *Controller) release(syncTarget types.UID) {
 // stopSync does the same, except that it leaves the connection.
 func (c *Controller) stopSync(syncTarget types.UID) {
 	c.stopDrain(syncTarget)
-	c.Sync.Unassign(syncTarget)
+	c.Sync.StopSync(syncTarget)
 	c.Sync.SetNotSynced(syncTarget, syncmanager.NotSynced{})
 }
 
@@ -453,12 +453,12 @@ func targetFor(inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarge
 		Mailbox:            observed.mailbox,
 		Connection:         observed.connection,
 		Cordoned:           syncTarget.Spec.Unschedulable,
-		ResourceInventory:  syncmanager.InventoryFromLedger(known.Resources),
+		WrittenResources:   syncmanager.WrittenResourcesFromLedger(known.Resources),
 		Adoption:           synchubv1alpha1.AdoptionPolicy(syncTarget.Spec.Adoption),
 		Namespaces:         syncTarget.Spec.Namespaces,
 		WrittenNamespaces:  writtenNamespaces(known),
 		Limits:             mailboxLimitsOf(syncTarget),
-		Trusted:            observed.trust,
+		TrustedUntil:       observed.trustedUntil,
 	}
 }
 

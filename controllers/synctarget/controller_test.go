@@ -137,15 +137,15 @@ func TestTargetFor(t *testing.T) {
 	connection := &targets.Connection{}
 	want := syncmanager.Target{
 		UID: "u", Name: "florin", InventoryWorkspace: "i", Mailbox: "m", Connection: connection,
-		ResourceInventory: map[schema.GroupResource]syncmanager.InventoryEntry{
+		WrittenResources: map[schema.GroupResource]syncmanager.WrittenResource{
 			{Resource: "configmaps"}: {
 				Version: "v1", Direct: true, Compatibility: schemacheck.State{SyncedResourceState: edgev2alpha1.SyncedResourceAccepted, Reason: "R"},
 			},
 			{Group: "apps", Resource: "deployments"}: {ConvertedFrom: []schema.GroupResource{{Group: "a", Resource: "b"}}},
 		},
-		Trusted: syncmanager.Trust{Until: noon},
+		TrustedUntil: noon,
 	}
-	found := observedState{connection: connection, mailbox: "m", trust: syncmanager.Trust{Until: noon}}
+	found := observedState{connection: connection, mailbox: "m", trustedUntil: noon}
 	if got := targetFor("i", syncTarget, found, known); !reflect.DeepEqual(got, want) {
 		t.Errorf("want %+v\ngot  %+v", want, got)
 	}

@@ -37,14 +37,12 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
-// credentialsError says why the hub has no usable credentials. Its reason and message go into conditions.
-type credentialsError struct{ reason, message string }
-
-func (p *credentialsError) Error() string { return p.message }
+// blocker says why the hub cannot work with the target. Conditions show its reason and message.
+type blocker struct{ reason, message string }
 
 // connect returns the connection for the credentials of the SyncTarget, or says why there is none. It closes the existing
 // connection if the credentials are missing or refused, because that connection's credentials are no longer the SyncTarget's.
-func (c *Controller) connect(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, state *syncTargetState) (*targets.Connection, *credentialsError, error) {
+func (c *Controller) connect(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, state *syncTargetState) (*targets.Connection, *blocker, error) {
 	content, problem, err := c.kubeconfig(ctx, inventory, syncTarget, state)
 	if err != nil {
 		return nil, nil, err
@@ -59,32 +57,32 @@ func (c *Controller) connect(ctx context.Context, inventory cluster.Cluster, syn
 	case errors.Is(err, targets.ErrNotRunning):
 		return nil, nil, err
 	case errors.As(err, &refused):
-		return nil, &credentialsError{ReasonCredentialsRefused, refused.Error() + "."}, nil
+		return nil, &blocker{ReasonCredentialsRefused, refused.Error() + "."}, nil
 	case err != nil:
-		return nil, &credentialsError{ReasonCredentialsRefused, "No connection can be made from the kubeconfig."}, nil
+		return nil, &blocker{ReasonCredentialsRefused, "No connection can be made from the kubeconfig."}, nil
 	}
 	return connection, nil, nil
 }
 
-func (c *Controller) kubeconfig(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, state *syncTargetState) ([]byte, *credentialsError, error) {
+func (c *Controller) kubeconfig(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, state *syncTargetState) ([]byte, *blocker, error) {
 	reference := secretReferenceOf(syncTarget)
 	if reference == nil {
-		return nil, &credentialsError{ReasonCredentialsMissing, "Set spec.kubeconfigSecretRef to a Secret of this workspace that holds the cluster's kubeconfig."}, nil
+		return nil, &blocker{ReasonCredentialsMissing, "Set spec.kubeconfigSecretRef to a Secret of this workspace that holds the cluster's kubeconfig."}, nil
 	}
 	secret, err := c.getSecret(ctx, inventory, reference, state)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, &credentialsError{ReasonCredentialsMissing, fmt.Sprintf("The Secret %s/%s is not there, or the hub does not see it: it needs the label %s=%s, "+
+		return nil, &blocker{ReasonCredentialsMissing, fmt.Sprintf("The Secret %s/%s is not there, or the hub does not see it: it needs the label %s=%s, "+
 			"and this workspace's APIBinding must accept the claim on secrets.", reference.Namespace, reference.Name, edgev2alpha1.LabelCredential, edgev2alpha1.CredentialKubeconfig)}, nil
 	case err != nil:
 		return nil, nil, err
 	}
 	if !kubeconfig.Allows(secret, syncTarget.Name, syncTarget.UID) {
-		return nil, &credentialsError{ReasonCredentialsNotAllowed, notAllowedMessage(secret, syncTarget)}, nil
+		return nil, &blocker{ReasonCredentialsNotAllowed, notAllowedMessage(secret, syncTarget)}, nil
 	}
 	kubeconfig := secret.Data[reference.Key]
 	if kubeconfig == nil {
-		return nil, &credentialsError{ReasonCredentialsMissing, fmt.Sprintf("The Secret %s has no key %q.", types.NamespacedName{Namespace: secret.Namespace, Name: secret.Name}, reference.Key)}, nil
+		return nil, &blocker{ReasonCredentialsMissing, fmt.Sprintf("The Secret %s has no key %q.", types.NamespacedName{Namespace: secret.Namespace, Name: secret.Name}, reference.Key)}, nil
 	}
 	return kubeconfig, nil, nil
 }

@@ -62,7 +62,7 @@ func (c *Controller) reconcileDelete(ctx context.Context, request mcreconcile.Re
 		return reconcile.Result{}, nil
 	}
 	if c.IsCleanedUp(uid) {
-		c.Sync.Unassign(uid)
+		c.Sync.StopSync(uid)
 		return c.repeatCleanedUp(ctx, syncTarget)
 	}
 	terminatingReason, err := mailbox.InventoryTerminating(ctx, inventory)
@@ -75,7 +75,7 @@ func (c *Controller) reconcileDelete(ctx context.Context, request mcreconcile.Re
 		return reconcile.Result{}, nil
 	}
 	c.track(request, uid)
-	c.Sync.Unassign(uid)
+	c.Sync.StopSync(uid)
 	c.Sync.SetNotSynced(uid, syncmanager.NotSynced{SyncTarget: syncTarget.Name, Mailbox: logicalcluster.Name(c.Ledger.Get(uid).Mailbox), Reason: ReasonCleaningUp})
 	if c.quotaState(request, uid) != mailbox.QuotaGranted {
 		return c.finishCleanup(ctx, inventory, syncTarget, ReasonCleanedUp, "It had no mailbox.")
@@ -123,7 +123,7 @@ func isResponding(ctx context.Context, connection *targets.Connection) bool {
 
 // waitForTarget handles a target that cannot be reached. The hub keeps the SyncTarget while objects may be left on the target,
 // unless the SyncTarget has the annotation that forces the removal.
-func (c *Controller) waitForTarget(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, problem *credentialsError) (reconcile.Result, error) {
+func (c *Controller) waitForTarget(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, problem *blocker) (reconcile.Result, error) {
 	current, err := c.getFromServer(ctx, inventory, syncTarget)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -186,7 +186,7 @@ func (c *Controller) updateDeletingStatus(ctx context.Context, inventory cluster
 func (c *Controller) IsCleanedUp(syncTarget types.UID) bool {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	if c.Scope.IsDivided() && c.Ledger.Get(syncTarget).CleanedUp {
+	if c.Role.IsDivided() && c.Ledger.Get(syncTarget).CleanedUp {
 		// The leader deletes the entry before it removes the finalizer, which may take more than one attempt.
 		c.cleanedUp[syncTarget] = true
 	}
@@ -196,7 +196,7 @@ func (c *Controller) IsCleanedUp(syncTarget types.UID) bool {
 // repeatCleanedUp records again that the target is cleaned up if the entry in the ledger is gone and the SyncTarget stays: the leader has
 // ended between the two, and the next one knows nothing of it.
 func (c *Controller) repeatCleanedUp(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
-	if !c.Scope.IsDivided() || c.Ledger.Get(syncTarget.UID).CleanedUp {
+	if !c.Role.IsDivided() || c.Ledger.Get(syncTarget.UID).CleanedUp {
 		return reconcile.Result{}, nil
 	}
 	state, now := c.stateOf(syncTarget.UID), c.Clock.Now()
@@ -212,7 +212,7 @@ func (c *Controller) repeatCleanedUp(ctx context.Context, syncTarget *edgev2alph
 
 // recordCleanedUp notes that this replica has finished with the target, in the ledger too if another replica may be the leader.
 func (c *Controller) recordCleanedUp(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) error {
-	if c.Scope.IsDivided() {
+	if c.Role.IsDivided() {
 		if err := c.Ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) {
 			entry.Name, entry.Inventory, entry.CleanedUp = syncTarget.Name, string(logicalcluster.From(syncTarget)), true
 		}); err != nil {

@@ -82,7 +82,7 @@ func TestSetDrainedCondition(t *testing.T) {
 		"over, away":    {health: targets.Health{Reason: targets.ReasonUnreachable}, found: observedState{drain: over}, status: metav1.ConditionTrue, reason: ReasonDrained},
 		"away":          {health: targets.Health{Reason: targets.ReasonUnreachable}, found: observedState{drain: under}, status: metav1.ConditionFalse, reason: targets.ReasonUnreachable},
 		"suspended":     {suspend: true, health: up, status: metav1.ConditionFalse, reason: ReasonSuspended},
-		"no kubeconfig": {found: observedState{problem: &credentialsError{ReasonCredentialsMissing, "x"}}, status: metav1.ConditionFalse, reason: ReasonCredentialsMissing},
+		"no kubeconfig": {found: observedState{problem: &blocker{ReasonCredentialsMissing, "x"}}, status: metav1.ConditionFalse, reason: ReasonCredentialsMissing},
 	} {
 		syncTarget := &edgev2alpha1.SyncTarget{}
 		syncTarget.Spec.Drain, syncTarget.Spec.Suspend = !test.stay, test.suspend

@@ -36,9 +36,9 @@ import (
 // holds reports whether this replica works for a SyncTarget. Agents are the leader's, which alone knows the rules for them.
 func (c *Controller) holds(syncTarget *edgev2alpha1.SyncTarget) bool {
 	if isAgent(syncTarget) {
-		return c.Scope.Leads()
+		return c.Role.Leads()
 	}
-	return c.Scope.Holds(syncTarget.UID)
+	return c.Role.Holds(syncTarget.UID)
 }
 
 // contextOf returns the context for requests of the holder of a SyncTarget.
@@ -46,7 +46,7 @@ func (c *Controller) contextOf(ctx context.Context, syncTarget *edgev2alpha1.Syn
 	if isAgent(syncTarget) {
 		return ctx
 	}
-	return c.Scope.Context(ctx, syncTarget.UID)
+	return c.Role.Context(ctx, syncTarget.UID)
 }
 
 // takeOver reads, once, what the former holder of a SyncTarget recorded last. The cache of the ledger may be behind. If somebody has deleted
@@ -66,10 +66,10 @@ func (c *Controller) takeOver(ctx context.Context, syncTarget types.UID) error {
 	return nil
 }
 
-// follow does what is left for a replica that does not hold the SyncTarget. Each replica knows which cluster it stands for, to compare with
-// those of its own SyncTargets. The leader reports if it gives the SyncTarget no mailbox, without which nobody works for it.
-func (c *Controller) follow(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
-	if err := c.followConnection(ctx, request, inventory, syncTarget); err != nil {
+// reconcileUnheld stops the work for a SyncTarget that another replica holds, and records which cluster it stands for, to compare with those of this
+// replica's own SyncTargets. The leader also reports an exceeded quota.
+func (c *Controller) reconcileUnheld(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
+	if err := c.keepSchemaConnection(ctx, request, inventory, syncTarget); err != nil {
 		return reconcile.Result{}, err
 	}
 	c.lock.Lock()
@@ -79,11 +79,11 @@ func (c *Controller) follow(ctx context.Context, request mcreconcile.Request, in
 	})
 	c.lock.Unlock()
 	c.enqueue(concerned...)
-	if !c.Scope.Leads() {
+	if !c.Role.Leads() {
 		// A reconcile that ran when the partition was lost may have set it.
 		c.Readiness.Forget(syncTarget.UID)
 	}
-	if !c.Scope.Leads() || syncTarget.DeletionTimestamp != nil {
+	if !c.Role.Leads() || syncTarget.DeletionTimestamp != nil {
 		return reconcile.Result{}, nil
 	}
 	switch c.quotaState(request, syncTarget.UID) {
@@ -96,8 +96,8 @@ func (c *Controller) follow(ctx context.Context, request mcreconcile.Request, in
 	return reconcile.Result{}, nil
 }
 
-// followConnection ends this replica's connection to the cluster of a SyncTarget that another one holds, except for reading schemas.
-func (c *Controller) followConnection(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) error {
+// keepSchemaConnection disconnects the cluster of a SyncTarget that another replica holds, unless this replica reads schemas from it.
+func (c *Controller) keepSchemaConnection(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) error {
 	known := c.Ledger.Get(syncTarget.UID).Cluster
 	c.lock.Lock()
 	_, isSource := c.schemaSources[syncTarget.UID]
@@ -106,7 +106,7 @@ func (c *Controller) followConnection(ctx context.Context, request mcreconcile.R
 		c.lock.Lock()
 		c.secretIndex.delete(request)
 		c.lock.Unlock()
-		c.release(syncTarget.UID)
+		c.stopAndDisconnect(syncTarget.UID)
 		return nil
 	}
 	c.stopSync(syncTarget.UID)
@@ -130,14 +130,14 @@ func (c *Controller) ConnectForSchemas(syncTarget types.UID) {
 
 // followLedger is a source of the SyncTargets whose entries another replica has changed.
 func (c *Controller) followLedger(ctx context.Context, _ requestQueue) error {
-	if c.Scope.IsDivided() {
+	if c.Role.IsDivided() {
 		c.Ledger.Subscribe(ctx, func(syncTarget types.UID) { c.enqueue(syncTarget) })
 	}
 	return nil
 }
 
-// onPartitionChanged reconciles the SyncTargets of a partition that this replica has got or lost. It has seen nothing of them as their
-// holder. Those with an agent are the leader's.
+// onPartitionChanged resets the states of the SyncTargets of a partition that this replica got or lost, and enqueues them. SyncTargets with
+// an agent stay with the leader.
 func (c *Controller) onPartitionChanged(queue requestQueue, partition int) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -164,7 +164,7 @@ func (c *Controller) StopPartition(partition int) {
 	var stopping gosync.WaitGroup
 	for _, syncTarget := range held {
 		stopping.Go(func() {
-			c.release(syncTarget)
+			c.stopAndDisconnect(syncTarget)
 			// If it comes back, it must be found out anew.
 			c.Readiness.Forget(syncTarget)
 		})

@@ -52,9 +52,9 @@ func TestPartitionsChange(t *testing.T) {
 	g := NewWithT(t)
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
 	own := partitions.Of("a")
-	scope := leadership.Scope{Elected: make(chan struct{}), Partitions: heldPartition(own)}
+	scope := leadership.Role{Elected: make(chan struct{}), Partitions: heldPartition(own)}
 	controller := NewController(Options{
-		Scope: scope, Clock: clock, Sync: syncmanager.New(syncmanager.Options{Scope: scope, Clock: clock}),
+		Role: scope, Clock: clock, Sync: syncmanager.New(syncmanager.Options{Role: scope, Clock: clock}),
 		Registry: targets.NewRegistry(targets.Options{Clock: clock, Log: logr.Discard()}),
 	})
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[mcreconcile.Request]())
@@ -117,11 +117,11 @@ func TestWhoIsServedKeepsItsPlace(t *testing.T) {
 func TestRepeatCleanedUp(t *testing.T) {
 	g := NewWithT(t)
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
-	scope := leadership.Scope{Elected: make(chan struct{}), Partitions: heldPartition(partitions.Of("a"))}
+	scope := leadership.Role{Elected: make(chan struct{}), Partitions: heldPartition(partitions.Of("a"))}
 	direct, err := client.New(suite.Target(t).Config, client.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
 	entries := ledger.New(ledger.Options{Namespace: metav1.NamespaceDefault, Client: direct, Reader: direct, Clock: clock, Log: logr.Discard()})
-	controller := NewController(Options{Scope: scope, Clock: clock, Ledger: entries})
+	controller := NewController(Options{Role: scope, Clock: clock, Ledger: entries})
 	syncTarget := &edgev2alpha1.SyncTarget{}
 	syncTarget.UID, syncTarget.Name = "a", "florin"
 	controller.track(mcreconcile.Request{ClusterName: "i"}, "a")
@@ -158,15 +158,15 @@ func TestWhoHolds(t *testing.T) {
 	close(leads)
 	other := heldPartition((partitions.Of("a") + 1) % partitions.Count)
 	for name, test := range map[string]struct {
-		scope      leadership.Scope
+		scope      leadership.Role
 		hub, agent bool
 	}{
-		"the leader alone":                  {leadership.Scope{Elected: leads}, true, true},
-		"a holder that does not lead":       {leadership.Scope{Elected: make(chan struct{}), Partitions: heldPartition(partitions.Of("a"))}, true, false},
-		"the leader, with another holder":   {leadership.Scope{Elected: leads, Partitions: other}, false, true},
-		"neither the leader nor the holder": {leadership.Scope{Elected: make(chan struct{}), Partitions: other}, false, false},
+		"the leader alone":                  {leadership.Role{Elected: leads}, true, true},
+		"a holder that does not lead":       {leadership.Role{Elected: make(chan struct{}), Partitions: heldPartition(partitions.Of("a"))}, true, false},
+		"the leader, with another holder":   {leadership.Role{Elected: leads, Partitions: other}, false, true},
+		"neither the leader nor the holder": {leadership.Role{Elected: make(chan struct{}), Partitions: other}, false, false},
 	} {
-		controller := NewController(Options{Scope: test.scope})
+		controller := NewController(Options{Role: test.scope})
 		if got := controller.holds(syncTarget(edgev2alpha1.SyncModeHub)); got != test.hub {
 			t.Errorf("%s: a SyncTarget without an agent: %t", name, got)
 		}

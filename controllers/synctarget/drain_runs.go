@@ -73,23 +73,48 @@ func (d *drainRun) progressMessage() string {
 	return cleanupMessage(*d.status)
 }
 
+// setStatus stores the progress of the drain.
+func (d *drainRun) setStatus(report edgev2alpha1.CleanupStatus) {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	d.status = &report
+}
+
+// cleanupStatus returns the progress of the drain, nil before the first report.
+func (d *drainRun) cleanupStatus() *edgev2alpha1.CleanupStatus {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	return d.status.DeepCopy()
+}
+
+// currentDrain returns the running or finished drain of this mode and connection. It stops another drain, and returns nil.
+func (c *Controller) currentDrain(syncTarget types.UID, mode drain.Mode, connection *targets.Connection) *drainRun {
+	c.lock.Lock()
+	running := c.drains[syncTarget]
+	c.lock.Unlock()
+	if running != nil && running.mode == mode && running.connection == connection {
+		return running
+	}
+	c.stopDrain(syncTarget)
+	return nil
+}
+
 // startDrain returns the running or finished drain of this mode and connection, and starts one if there is none. It returns nil
 // while the hub does not know all it needs to start.
 func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget,
 	connection *targets.Connection, mode drain.Mode,
 ) (*drainRun, error) {
-	c.lock.Lock()
-	running, parent := c.drains[syncTarget.UID], c.runContext
-	c.lock.Unlock()
-	if running != nil && running.mode == mode && running.connection == connection {
+	if running := c.currentDrain(syncTarget.UID, mode, connection); running != nil {
 		return running, nil
 	}
-	c.stopDrain(syncTarget.UID)
+	c.lock.Lock()
+	parent := c.runContext
+	c.lock.Unlock()
 	// The PublishedResource decides whether a namespace may be deleted with its contents.
 	if parent == nil || !c.Sync.HasPublished() {
 		return nil, nil
 	}
-	// The cache may lack the last report of the previous hub.
+	// The cache may lack the last report of the previous leader.
 	current, err := c.getFromServer(ctx, inventory, syncTarget)
 	if err != nil {
 		return nil, err
@@ -106,7 +131,7 @@ func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request
 func (c *Controller) launchDrain(parent context.Context, uid types.UID, connection *targets.Connection, mode drain.Mode, optional []schema.GroupVersionResource, previous *edgev2alpha1.CleanupStatus, log logr.Logger,
 	store func(context.Context, *drainRun, edgev2alpha1.CleanupStatus) error,
 ) *drainRun {
-	ctx, cancel := context.WithCancel(c.Scope.Context(parent, uid))
+	ctx, cancel := context.WithCancel(c.Role.Context(parent, uid))
 	started := &drainRun{mode: mode, connection: connection, startedAt: c.Clock.Now(), cancel: cancel, done: make(chan struct{})}
 	c.lock.Lock()
 	c.drains[uid] = started
@@ -116,7 +141,7 @@ func (c *Controller) launchDrain(parent context.Context, uid types.UID, connecti
 		Target:             connection,
 		Owner:              c.Sync.Owner(uid),
 		Mode:               mode,
-		Resources:          inventoryResources(known.Resources),
+		Resources:          writtenResources(known.Resources),
 		OptionalResources:  optional,
 		ReadableNamespaces: connection.Namespaces(),
 		WrittenNamespaces:  writtenNamespaces(known),
@@ -169,8 +194,8 @@ func (c *Controller) getFromServer(ctx context.Context, inventory cluster.Cluste
 	return current, runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, current)
 }
 
-// inventoryResources returns the resources of the target of which the hub may have written objects.
-func inventoryResources(recorded []ledger.Resource) []schema.GroupVersionResource {
+// writtenResources returns the resources of the target of which the hub may have written objects.
+func writtenResources(recorded []ledger.Resource) []schema.GroupVersionResource {
 	var resources []schema.GroupVersionResource
 	for _, entry := range recorded {
 		resources = append(resources, schema.GroupResource(entry.GroupResource).WithVersion(entry.Version))
@@ -195,9 +220,7 @@ func (c *Controller) storeCleanupStatus(ctx context.Context, inventory cluster.C
 	if err := inventory.GetClient().Status().Patch(ctx, syncTarget, client.RawPatch(types.MergePatchType, data)); err != nil {
 		return err
 	}
-	running.lock.Lock()
-	running.status = &report
-	running.lock.Unlock()
+	running.setStatus(report)
 	c.enqueue(uid)
 	return nil
 }

@@ -42,7 +42,7 @@ const maxListedResources = 20
 
 // authorizedCondition says whether the credentials have the permissions that the synced resources need. Missing permissions do
 // not make a SyncTarget unready: the hub syncs all other resources.
-func authorizedCondition(access targets.Permissions, health targets.Health, problem *credentialsError) metav1.Condition {
+func authorizedCondition(access targets.Permissions, health targets.Health, problem *blocker) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionSyncerAuthorized, Status: metav1.ConditionUnknown}
 	switch {
 	case problem != nil:
@@ -111,5 +111,5 @@ func (c *Controller) permissions(syncTarget *edgev2alpha1.SyncTarget, found obse
 		known = &view
 	}
 	needed := rbac.RequiredAttributes(neededResources(c.Ledger.Get(syncTarget.UID).Resources, known), found.connection.Namespaces()...)
-	return found.connection.Permissions(needed, found.trust.Until)
+	return found.connection.Permissions(needed, found.trustedUntil)
 }

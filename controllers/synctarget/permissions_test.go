@@ -44,7 +44,7 @@ func TestAuthorizedCondition(t *testing.T) {
 	for name, test := range map[string]struct {
 		access  targets.Permissions
 		health  targets.Health
-		problem *credentialsError
+		problem *blocker
 		want    string
 	}{
 		"allowed":             {access: targets.Permissions{Known: true}, health: up, want: "True Authorized: The hub has the permissions on the target that the synced resources need."},

@@ -69,12 +69,12 @@ func (c *Controller) prepare(ctx context.Context, request mcreconcile.Request) e
 		return err
 	}
 	if observed.connection == nil || observed.connection.Health().Reason == targets.ReasonClusterChanged || observed.mailbox.String() != known.Mailbox {
-		c.Sync.Unassign(syncTarget.UID)
+		c.Sync.StopSync(syncTarget.UID)
 		return nil
 	}
 	target := targetFor(name, &syncTarget, observed, known)
 	target.Prepare = true
-	c.Sync.Assign(target)
+	c.Sync.StartSync(target)
 	return nil
 }
 
@@ -88,7 +88,7 @@ func mayPrepare(syncTarget *edgev2alpha1.SyncTarget, known ledger.Entry) bool {
 func (c *Controller) markPrepared(request mcreconcile.Request) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	if c.Scope.Leads() {
+	if c.Role.Leads() {
 		// onElected may have run already.
 		c.queue.Add(request)
 		return
@@ -96,20 +96,20 @@ func (c *Controller) markPrepared(request mcreconcile.Request) {
 	c.prepared[request] = struct{}{}
 }
 
-// forgetPrepared forgets a SyncTarget that is gone, unless this replica leads by now.
+// forgetPrepared removes a deleted SyncTarget from prepared.
 func (c *Controller) forgetPrepared(request mcreconcile.Request) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	delete(c.prepared, request)
 }
 
-// onElected reconciles everything that was only prepared. What this replica knows of a SyncTarget beside its Secret it has not seen as
-// the leader.
+// onElected enqueues all prepared SyncTargets, or all SyncTargets if they are divided. In the first case it drops their states except the
+// Secrets: the replica observed the rest before it led.
 func (c *Controller) onElected(queue requestQueue) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	if c.Scope.IsDivided() {
-		// The leader has agents, and answers for the quota of mailboxes.
+	if c.Role.IsDivided() {
+		// The leader works for SyncTargets with agents, and reports exceeded quotas.
 		for _, request := range c.requests {
 			queue.Add(request)
 		}

@@ -65,7 +65,7 @@ func TestAllIsReconciledWhenTheReplicaLeads(t *testing.T) {
 	g := NewWithT(t)
 	elected := make(chan struct{})
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
-	controller := NewController(Options{Scope: leadership.Scope{Elected: elected}, Sync: syncmanager.New(syncmanager.Options{}), Clock: clock})
+	controller := NewController(Options{Role: leadership.Role{Elected: elected}, Sync: syncmanager.New(syncmanager.Options{}), Clock: clock})
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[mcreconcile.Request]())
 	t.Cleanup(queue.ShutDown)
 	controller.queue = queue

@@ -48,9 +48,9 @@ import (
 // observedState is one reconcile's knowledge of a SyncTarget, from which updateStatus derives the conditions.
 type observedState struct {
 	connection *targets.Connection
-	problem    *credentialsError
-	// trust says how long findings of the previous hub count.
-	trust syncmanager.Trust
+	problem    *blocker
+	// trustedUntil is until when findings of the previous leader count.
+	trustedUntil time.Time
 	// mailbox is the logical cluster of the mailbox, empty until the mailbox is ready. mailboxPath is its workspace path.
 	mailbox     logicalcluster.Name
 	mailboxPath string
@@ -100,7 +100,7 @@ func (c *Controller) newView(syncTarget *edgev2alpha1.SyncTarget, observed obser
 	view.rebound = c.Sync.WasRebound(syncTarget.UID)
 	view.hidden = c.Sync.HiddenObjects(syncTarget.UID)
 	view.evicted = c.Sync.IsEvicted(syncTarget.UID)
-	view.countObjects = func() (objectsync.Summary, bool) { return c.Sync.Sum(syncTarget.UID) }
+	view.countObjects = func() (objectsync.Summary, bool) { return c.Sync.Summary(syncTarget.UID) }
 	return view
 }
 
@@ -162,7 +162,7 @@ func (v statusView) apply(syncTarget *edgev2alpha1.SyncTarget, state *syncTarget
 		syncer.Message += " " + state.renewal.problem
 	}
 	authorized := authorizedCondition(v.permissions, health, v.problem)
-	requeueAfter = shortestDelay(requeueAfter, max(v.trust.Until.Sub(v.now), 0))
+	requeueAfter = max(v.trustedUntil.Sub(v.now), 0)
 	for _, condition := range []*metav1.Condition{&heartbeat, &syncer, &authorized} {
 		condition.ObservedGeneration = syncTarget.Generation
 		before := meta.FindStatusCondition(status.Conditions, condition.Type)
@@ -364,7 +364,7 @@ func advanceHeartbeat(status *edgev2alpha1.SyncTargetStatus, health targets.Heal
 	return heartbeatInterval
 }
 
-func heartbeatCondition(health targets.Health, problem *credentialsError) metav1.Condition {
+func heartbeatCondition(health targets.Health, problem *blocker) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionHeartbeatHealthy, Status: metav1.ConditionFalse}
 	if problem != nil {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionUnknown, problem.reason, problem.message

@@ -31,7 +31,7 @@ var (
 	up           = targets.Health{Up: true, Reason: targets.ReasonConnected, Message: "it answers"}
 	unreachable  = targets.Health{Reason: targets.ReasonUnreachable, Message: "refused"}
 	unauthorized = targets.Health{Reason: targets.ReasonUnauthorized, Message: "expired"}
-	missing      = &credentialsError{ReasonCredentialsMissing, "no Secret"}
+	missing      = &blocker{ReasonCredentialsMissing, "no Secret"}
 )
 
 // formatCondition returns status, reason and message of a condition.
@@ -52,7 +52,7 @@ func TestConditions(t *testing.T) {
 		mailbox                  metav1.ConditionStatus
 		where, suspended         bool
 		health                   targets.Health
-		problem                  *credentialsError
+		problem                  *blocker
 		known                    bool
 		heartbeat, syncer, ready string
 	}{
@@ -101,7 +101,7 @@ func TestConditions(t *testing.T) {
 			heartbeat: "Unknown CredentialsMissing: no Secret", syncer: "Unknown CredentialsMissing: no Secret", ready: "Unknown CredentialsMissing: no Secret",
 		},
 		"with credentials that are refused": {
-			mailbox: "True", where: true, problem: &credentialsError{ReasonCredentialsRefused, "a program"},
+			mailbox: "True", where: true, problem: &blocker{ReasonCredentialsRefused, "a program"},
 			heartbeat: "Unknown CredentialsRefused: a program", syncer: "False CredentialsRefused: a program", ready: "Unknown CredentialsRefused: a program",
 		},
 		"without anything": {
@@ -154,7 +154,7 @@ func TestAdvanceHeartbeat(t *testing.T) {
 	ago := func(age time.Duration) *metav1.Time { return &metav1.Time{Time: seen.Add(-age)} }
 	for name, test := range map[string]struct {
 		last *metav1.Time
-		// first is when the first heartbeat of this hub is due, from now.
+		// first is when the first heartbeat of this replica is due, from now.
 		first time.Duration
 		// written is true if the heartbeat is written. next is when the next one is due.
 		written bool

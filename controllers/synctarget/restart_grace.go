@@ -25,25 +25,24 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
 
 const (
-	// staleHeartbeatAge is how old a heartbeat may be for the findings of the previous hub to count.
+	// staleHeartbeatAge is how old a heartbeat may be for the findings of the previous leader to count.
 	staleHeartbeatAge = 2 * time.Minute
-	// restartGracePeriod is how long a starting hub keeps the stored conditions of a target if the previous hub is long gone.
+	// restartGracePeriod is how long a starting hub keeps the stored conditions of a target if the previous leader is long gone.
 	restartGracePeriod = 10 * time.Second
 	// countRetryInterval is when the hub tries again to count objects that it has not all observed yet.
 	countRetryInterval = 5 * time.Second
 )
 
-// pendingReasons are the reasons of conditions that this hub has not determined yet.
+// pendingReasons are the reasons of conditions that this replica has not determined yet.
 var pendingReasons = []string{targets.ReasonConnecting, ReasonStarting, ReasonUnknownPermissions}
 
-// restartGrace returns how long the hub keeps a condition as the previous hub stored it, while this hub only has a pending
+// restartGrace returns how long the hub keeps a condition as the previous leader stored it, while this replica only has a pending
 // reason. Otherwise a restart or a change of the leader would change the statuses of a whole fleet. The time is short, so
 // that no condition stays True for long while no hub observes the target.
 func restartGrace(stored *metav1.Condition, next metav1.Condition, heartbeat *metav1.Time, since, now time.Time) time.Duration {
@@ -89,19 +88,19 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// trustAfterRestart returns how long the findings of the previous hub about a target count without asking the target again. So
+// trustAfterRestart returns until when the findings of the previous leader about a target count without asking the target again. So
 // after a restart, or a change of the leader, the hub syncs first and does not query the whole fleet at once. It
-// returns the zero Trust if the previous hub is long gone or had not verified the SyncTarget, or if the SyncTarget has changed. led is
-// when the previous hub led last.
-func trustAfterRestart(syncTarget *edgev2alpha1.SyncTarget, known ledger.Entry, led, since time.Time) syncmanager.Trust {
+// returns zero if the previous leader is long gone or had not verified the SyncTarget, or if the SyncTarget has changed. led is
+// when the previous leader led last.
+func trustAfterRestart(syncTarget *edgev2alpha1.SyncTarget, known ledger.Entry, led, since time.Time) time.Time {
 	if known.VerifiedGeneration == 0 || known.VerifiedGeneration != syncTarget.Generation || known.Cluster.ID == "" || led.IsZero() || since.Sub(led).Abs() > staleHeartbeatAge {
-		return syncmanager.Trust{}
+		return time.Time{}
 	}
 	until := since.Add(restartGracePeriod + time.Duration(hashJitter(syncTarget.UID, "trust")*float64(heartbeatInterval)))
-	return syncmanager.Trust{Until: until}
+	return until
 }
 
-// firstHeartbeat returns when this hub writes its first heartbeat of a target that already has one. It spreads the heartbeats of a
+// firstHeartbeat returns when this replica writes its first heartbeat of a target that already has one. It spreads the heartbeats of a
 // fleet over the interval; otherwise the hub would write them all together, every minute. It does not wait until the stored
 // heartbeat is stale, because hubs that restart often might then never write one.
 func firstHeartbeat(syncTarget types.UID, since time.Time, before *metav1.Time) time.Time {

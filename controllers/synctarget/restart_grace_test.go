@@ -29,7 +29,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
@@ -215,7 +214,7 @@ func TestUnknownInsteadOfStale(t *testing.T) {
 	}
 }
 
-// Findings of the previous hub count for a while after a quick restart, if they were good and nothing has changed. The status does not
+// Findings of the previous leader count for a while after a quick restart, if they were good and nothing has changed. The status does not
 // count, since users may write it.
 func TestTrustAfterRestart(t *testing.T) {
 	type given struct {
@@ -250,20 +249,20 @@ func TestTrustAfterRestart(t *testing.T) {
 			test.change(&given)
 			got := trustAfterRestart(given.SyncTarget, given.known, given.led, noon)
 			if !test.trusts {
-				if got != (syncmanager.Trust{}) {
+				if !got.IsZero() {
 					t.Errorf("got %v", got)
 				}
 				return
 			}
-			if got.Until.Before(noon.Add(restartGracePeriod)) || got.Until.After(noon.Add(restartGracePeriod+heartbeatInterval)) {
+			if got.Before(noon.Add(restartGracePeriod)) || got.After(noon.Add(restartGracePeriod+heartbeatInterval)) {
 				t.Errorf("got %v", got)
 			}
 			first, second := &targets.Connection{}, &targets.Connection{}
-			trusted := &restartTrust{Trust: got}
+			trusted := &restartTrust{until: got}
 			for _, step := range []struct {
 				connection *targets.Connection
-				want       syncmanager.Trust
-			}{{first, got}, {first, got}, {second, syncmanager.Trust{}}, {first, syncmanager.Trust{}}} {
+				want       time.Time
+			}{{first, got}, {first, got}, {second, time.Time{}}, {first, time.Time{}}} {
 				if trusted := trusted.forConnection(step.connection); trusted != step.want {
 					t.Errorf("want %v, got %v", step.want, trusted)
 				}
@@ -290,7 +289,7 @@ func TestVerified(t *testing.T) {
 			v.permissions.Missing = []authorizationv1.ResourceAttributes{{Verb: "get"}}
 		}, 0},
 		"no mailbox":     {func(v *statusView) { v.mailbox = "" }, 0},
-		"no credentials": {func(v *statusView) { v.problem = &credentialsError{ReasonCredentialsMissing, "none"} }, 0},
+		"no credentials": {func(v *statusView) { v.problem = &blocker{ReasonCredentialsMissing, "none"} }, 0},
 		"another one":    {func(v *statusView) { v.conflictingTarget = &clusterIdentity{} }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -152,7 +152,7 @@ func TestMailboxLimitExceeded(t *testing.T) {
 	}
 }
 
-// A condition that restartGrace keeps also keeps its observedGeneration, since this hub has not tried the new spec.
+// A condition that restartGrace keeps also keeps its observedGeneration, since this replica has not tried the new spec.
 func TestRestartGraceKeepsTheGeneration(t *testing.T) {
 	l := newStatusSimulation()
 	l.run(2*time.Minute, l.probeSucceeded)

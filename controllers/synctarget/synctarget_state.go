@@ -22,14 +22,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
 // syncTargetState is the controller's state of a SyncTarget between two reconciles. It is only a cache: a hub that loses it loses
 // nothing. Only the goroutine that reconciles the SyncTarget uses it, except for credentialsRefused.
 type syncTargetState struct {
-	// since is when this hub first observed the SyncTarget.
+	// since is when this replica first observed the SyncTarget.
 	since time.Time
 	// credentialsRefused is true from a refusal of the credentials by the target until the next read of the Secret. The
 	// controller's lock guards it.
@@ -44,7 +43,7 @@ type syncTargetState struct {
 	restartTrust *restartTrust
 	// messageChangedAt is when throttleMessage last let a message change while status and reason stayed the same.
 	messageChangedAt time.Time
-	// conflictSeen is true once this hub has observed an older SyncTarget of the same cluster. After that SyncTarget is gone, the
+	// conflictSeen is true once this replica has observed an older SyncTarget of the same cluster. After that SyncTarget is gone, the
 	// conflict that the ledger records does not count.
 	conflictSeen bool
 	// conditions are those that the metric has, as the hub has set them last. The controller's lock guards them.
@@ -60,24 +59,25 @@ type syncTargetState struct {
 	agent   agentState
 }
 
-// restartTrust says how long findings of the previous hub about a target count.
+// restartTrust says until when findings of the previous leader about a target count.
 type restartTrust struct {
 	// connection is the first connection to the target, nil if the first reconcile found none.
 	connection  *targets.Connection
 	initialized bool
-	syncmanager.Trust
+	// until is zero if the findings do not count.
+	until time.Time
 }
 
-// forConnection returns how long findings of the previous hub count for this connection. They count only for the first
+// forConnection returns until when findings of the previous leader count for this connection. They count only for the first
 // connection, because another one may lead to another cluster.
-func (t *restartTrust) forConnection(connection *targets.Connection) syncmanager.Trust {
+func (t *restartTrust) forConnection(connection *targets.Connection) time.Time {
 	switch {
 	case !t.initialized:
 		t.connection, t.initialized = connection, true
 	case t.connection != connection:
-		t.Trust = syncmanager.Trust{}
+		t.until = time.Time{}
 	}
-	return t.Trust
+	return t.until
 }
 
 // stateOf returns the state of a tracked SyncTarget.

@@ -62,12 +62,12 @@ type Entry struct {
 	CleanedUp bool `json:"cleanedUp,omitempty"`
 	// Ready says whether the SyncTarget is Ready; nil until a holder has found out.
 	Ready *bool `json:"ready,omitempty"`
-	// Answer is about the objects of the SyncTarget; nil until a holder has counted them.
-	Answer *Answer `json:"answer,omitempty"`
+	// SyncSummary is about the objects of the SyncTarget; nil until a holder has counted them.
+	SyncSummary *SyncSummary `json:"answer,omitempty"`
 }
 
-// Answer is what the holder of a SyncTarget tells the leader about its objects. Resources are named as "deployments.apps".
-type Answer struct {
+// SyncSummary is the summary that the holder of a SyncTarget gives the leader about its objects. Resources are named as "deployments.apps".
+type SyncSummary struct {
 	// Synced is true if the holder syncs the SyncTarget. If it does not, the other fields are empty.
 	Synced bool `json:"synced,omitempty"`
 	// Objects counts the objects on the target, by resource of the mailbox. It has all resources that are synced.
@@ -81,27 +81,27 @@ type Answer struct {
 	Unpublished []types.UID `json:"unpublished,omitempty"`
 }
 
-// Equal reports whether two answers say the same. Either may be nil.
-func (a *Answer) Equal(other *Answer) bool {
-	return a.EqualExceptObjects(other) && (a == nil || maps.Equal(a.Objects, other.Objects))
+// Equal reports whether two summaries say the same. Either may be nil.
+func (s *SyncSummary) Equal(other *SyncSummary) bool {
+	return s.EqualExceptObjects(other) && (s == nil || maps.Equal(s.Objects, other.Objects))
 }
 
-// EqualExceptObjects reports whether two answers differ at most in the numbers of objects. Either may be nil.
-func (a *Answer) EqualExceptObjects(other *Answer) bool {
-	if a == nil || other == nil {
-		return a == other
+// EqualExceptObjects reports whether two summaries differ at most in the numbers of objects. Either may be nil.
+func (s *SyncSummary) EqualExceptObjects(other *SyncSummary) bool {
+	if s == nil || other == nil {
+		return s == other
 	}
-	return a.Synced == other.Synced && slices.Equal(a.NotServed, other.NotServed) && slices.Equal(a.Missing, other.Missing) &&
-		slices.Equal(a.Unpublished, other.Unpublished)
+	return s.Synced == other.Synced && slices.Equal(s.NotServed, other.NotServed) && slices.Equal(s.Missing, other.Missing) &&
+		slices.Equal(s.Unpublished, other.Unpublished)
 }
 
-func (a *Answer) clone() *Answer {
-	if a == nil {
+func (s *SyncSummary) clone() *SyncSummary {
+	if s == nil {
 		return nil
 	}
-	next := *a
-	next.Objects, next.NotServed, next.Missing = maps.Clone(a.Objects), slices.Clone(a.NotServed), slices.Clone(a.Missing)
-	next.Unpublished = slices.Clone(a.Unpublished)
+	next := *s
+	next.Objects, next.NotServed, next.Missing = maps.Clone(s.Objects), slices.Clone(s.NotServed), slices.Clone(s.Missing)
+	next.Unpublished = slices.Clone(s.Unpublished)
 	return &next
 }
 
@@ -210,7 +210,7 @@ func (e *Entry) clone() Entry {
 	if e.Ready != nil {
 		next.Ready = new(*e.Ready)
 	}
-	next.Answer = e.Answer.clone()
+	next.SyncSummary = e.SyncSummary.clone()
 	return next
 }
 

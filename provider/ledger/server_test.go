@@ -130,7 +130,7 @@ func TestReplicasShareTheLedger(t *testing.T) {
 		}{
 			{leader, func(entry *ledger.Entry) { entry.VerifiedGeneration = i + 1 }},
 			{early, func(entry *ledger.Entry) {
-				entry.Ready, entry.Answer = new(i%2 == 0), &ledger.Answer{Synced: true, Objects: map[string]int64{"configmaps": i}}
+				entry.Ready, entry.SyncSummary = new(i%2 == 0), &ledger.SyncSummary{Synced: true, Objects: map[string]int64{"configmaps": i}}
 			}},
 		} {
 			writing.Go(func() {
@@ -144,7 +144,7 @@ func TestReplicasShareTheLedger(t *testing.T) {
 	entry, err := late.Read(t.Context(), "florin")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(entry.VerifiedGeneration).To(BeEquivalentTo(20))
-	g.Expect(entry.Answer.Objects).To(HaveKeyWithValue("configmaps", int64(19)))
+	g.Expect(entry.SyncSummary.Objects).To(HaveKeyWithValue("configmaps", int64(19)))
 	g.Expect(late.Get("florin")).To(Equal(entry), "no event that comes now is newer")
 	for _, one := range []*replica{leader, early, late} {
 		suite.Eventually(t, func(g Gomega) { g.Expect(one.Get("florin")).To(Equal(entry)) })

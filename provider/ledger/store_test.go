@@ -98,7 +98,7 @@ var fullEntry = Entry{
 		{GroupResource: metav1.GroupResource{Resource: "pods"}, ConvertedFrom: []metav1.GroupResource{{Group: "x", Resource: "y"}}},
 	},
 	CleanedUp: true, Ready: new(false),
-	Answer: &Answer{Synced: true, Objects: map[string]int64{"pods": 2}, NotServed: []string{"x"}, Missing: []string{"y"}, Unpublished: []types.UID{"u"}},
+	SyncSummary: &SyncSummary{Synced: true, Objects: map[string]int64{"pods": 2}, NotServed: []string{"x"}, Missing: []string{"y"}, Unpublished: []types.UID{"u"}},
 }
 
 // The next hub reads the entries of the previous one. An unchanged entry is not written.
@@ -143,8 +143,8 @@ func TestOnlyWhatIsStoredCounts(t *testing.T) {
 	s.fail = errors.New("no")
 	if err := l.Update(t.Context(), "florin", func(entry *Entry) {
 		entry.Resources[1].ConvertedFrom[0].Group = "z"
-		*entry.Ready, entry.Answer.Synced, entry.Answer.Objects["pods"] = true, false, 3
-		entry.Answer.NotServed[0], entry.Answer.Missing[0], entry.Answer.Unpublished[0] = "z", "z", "z"
+		*entry.Ready, entry.SyncSummary.Synced, entry.SyncSummary.Objects["pods"] = true, false, 3
+		entry.SyncSummary.NotServed[0], entry.SyncSummary.Missing[0], entry.SyncSummary.Unpublished[0] = "z", "z", "z"
 	}); !errors.Is(err, s.fail) {
 		t.Errorf("got %v", err)
 	}

@@ -305,21 +305,21 @@ func TestIsNewer(t *testing.T) {
 }
 
 func TestEqual(t *testing.T) {
-	full := func() *Answer {
-		return &Answer{Synced: true, Objects: map[string]int64{"a": 1}, NotServed: []string{"b"}, Missing: []string{"c"}, Unpublished: []types.UID{"d"}}
+	full := func() *SyncSummary {
+		return &SyncSummary{Synced: true, Objects: map[string]int64{"a": 1}, NotServed: []string{"b"}, Missing: []string{"c"}, Unpublished: []types.UID{"d"}}
 	}
 	for name, test := range map[string]struct {
-		change              func(*Answer)
+		change              func(*SyncSummary)
 		equal, exceptCounts bool
 	}{
-		"the same":    {func(*Answer) {}, true, true},
-		"a count":     {func(a *Answer) { a.Objects["a"] = 2 }, false, true},
-		"a resource":  {func(a *Answer) { a.Objects["b"] = 0 }, false, true},
-		"not synced":  {func(a *Answer) { a.Synced = false }, false, false},
-		"served":      {func(a *Answer) { a.NotServed = nil }, false, false},
-		"not missing": {func(a *Answer) { a.Missing = nil }, false, false},
-		"published":   {func(a *Answer) { a.Unpublished = nil }, false, false},
-		"all":         {func(a *Answer) { *a = Answer{} }, false, false},
+		"the same":    {func(*SyncSummary) {}, true, true},
+		"a count":     {func(a *SyncSummary) { a.Objects["a"] = 2 }, false, true},
+		"a resource":  {func(a *SyncSummary) { a.Objects["b"] = 0 }, false, true},
+		"not synced":  {func(a *SyncSummary) { a.Synced = false }, false, false},
+		"served":      {func(a *SyncSummary) { a.NotServed = nil }, false, false},
+		"not missing": {func(a *SyncSummary) { a.Missing = nil }, false, false},
+		"published":   {func(a *SyncSummary) { a.Unpublished = nil }, false, false},
+		"all":         {func(a *SyncSummary) { *a = SyncSummary{} }, false, false},
 	} {
 		one, other := full(), full()
 		test.change(other)
@@ -327,7 +327,7 @@ func TestEqual(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, got, except)
 		}
 	}
-	var none *Answer
+	var none *SyncSummary
 	if !none.Equal(nil) || none.Equal(full()) || full().Equal(none) || none.EqualExceptObjects(full()) {
 		t.Error("no answer")
 	}

@@ -16,6 +16,6 @@ limitations under the License.
 
 // Package events writes the hub's events. [Record] and [RecordCondition] record events on PublishedResources in the hosting
 // cluster with client-go's recorder. The recorder would need one broadcaster per workspace, with goroutines and a cache.
-// Events in workspaces are therefore plain objects: [Warning] makes one, and [WarnSyncTarget] writes each warning once,
+// Events in workspaces are therefore plain objects. [WarnSyncTarget] writes each warning once,
 // whichever replica leads. All messages are cut by [Truncate].
 package events

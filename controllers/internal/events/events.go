@@ -70,7 +70,7 @@ func WarnLocation(ctx context.Context, inventory client.Client, now time.Time, l
 
 // warn writes a warning about an object of an inventory workspace. The name of the event follows from its content.
 func warn(ctx context.Context, inventory client.Client, now time.Time, kind string, about client.Object, reason, message string) error {
-	event := Warning(corev1.ObjectReference{
+	event := newWarning(corev1.ObjectReference{
 		APIVersion: edgev2alpha1.GroupVersion.String(), Kind: kind, Name: about.GetName(), UID: about.GetUID(),
 	}, reason, message, now)
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s", about.GetUID(), reason, message))
@@ -81,8 +81,8 @@ func warn(ctx context.Context, inventory client.Client, now time.Time, kind stri
 	return nil
 }
 
-// Warning returns a warning about an object of a workspace, in the object's namespace, or else in the namespace default.
-func Warning(about corev1.ObjectReference, reason, message string, now time.Time) *corev1.Event {
+// newWarning returns a warning about an object of a workspace, in the object's namespace, or else in the namespace default.
+func newWarning(about corev1.ObjectReference, reason, message string, now time.Time) *corev1.Event {
 	return &corev1.Event{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Event"},
 		ObjectMeta: metav1.ObjectMeta{

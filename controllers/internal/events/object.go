@@ -51,7 +51,7 @@ func WarnObject(ctx context.Context, workspace dynamic.Interface, object *unstru
 }
 
 func objectWarning(object *unstructured.Unstructured, reason, message string, now time.Time) *corev1.Event {
-	return Warning(corev1.ObjectReference{
+	return newWarning(corev1.ObjectReference{
 		APIVersion: object.GetAPIVersion(), Kind: object.GetKind(),
 		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
 	}, reason, message, now)

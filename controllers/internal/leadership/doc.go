@@ -14,5 +14,5 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package leadership tells controllers that run on every replica whether theirs leads.
+// Package leadership tells controllers whether this replica leads, and which SyncTargets it holds.
 package leadership

@@ -30,13 +30,14 @@ func IgnoreHeartbeats() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool {
 		before, is := update.ObjectOld.(*edgev2alpha1.SyncTarget)
 		after, are := update.ObjectNew.(*edgev2alpha1.SyncTarget)
-		return !is || !are || !IsHeartbeatOnly(before, after)
+		return !is || !are || !isHeartbeatOnly(before, after)
 	}}
 }
 
-// IsHeartbeatOnly reports whether two versions of a SyncTarget differ only in the heartbeat, the fields that are written
-// with it, the labels, and the annotations that are parameters. [ParameterChanges] is for controllers that read those.
-func IsHeartbeatOnly(before, after *edgev2alpha1.SyncTarget) bool {
+// isHeartbeatOnly reports whether two versions of a SyncTarget differ only in the heartbeat, the fields that are written
+// with it, the labels, and the annotations that are parameters. Controllers that read those also use [predicate.LabelChangedPredicate] and
+// [predicate.AnnotationChangedPredicate].
+func isHeartbeatOnly(before, after *edgev2alpha1.SyncTarget) bool {
 	if before.ResourceVersion == after.ResourceVersion {
 		// A resync of the cache asks for a reconcile of every object.
 		return false

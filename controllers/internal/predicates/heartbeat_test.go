@@ -27,25 +27,6 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/predicates"
 )
 
-func TestParameterChanges(t *testing.T) {
-	for name, test := range map[string]struct {
-		change func(*edgev2alpha1.SyncTarget)
-		passes bool
-	}{
-		"a heartbeat":   {func(s *edgev2alpha1.SyncTarget) { s.Status.LastSyncerHeartbeatTime = new(metav1.Now()) }, false},
-		"the spec":      {func(s *edgev2alpha1.SyncTarget) { s.Spec.Drain, s.Generation = true, 2 }, false},
-		"a label":       {func(s *edgev2alpha1.SyncTarget) { s.Labels = map[string]string{"env": "prod"} }, true},
-		"an annotation": {func(s *edgev2alpha1.SyncTarget) { s.Annotations = map[string]string{"shop.example/city": "Gouda"} }, true},
-	} {
-		before := &edgev2alpha1.SyncTarget{}
-		after := before.DeepCopy()
-		test.change(after)
-		if passes := predicates.ParameterChanges().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}); passes != test.passes {
-			t.Errorf("%s: want %v, got %v", name, test.passes, passes)
-		}
-	}
-}
-
 func TestIgnoreHeartbeats(t *testing.T) {
 	now := metav1.Now()
 	earlier := metav1.NewTime(now.Add(-time.Minute))

@@ -27,12 +27,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
 
-// ParameterChanges returns a predicate that drops updates which change no parameters: labels and annotations.
-func ParameterChanges() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(update event.UpdateEvent) bool { return changesParameters(update.ObjectOld, update.ObjectNew) }}
-}
-
-func changesParameters(before, after client.Object) bool {
+func changesLabelsOrAnnotations(before, after client.Object) bool {
 	return !maps.Equal(before.GetLabels(), after.GetLabels()) || !maps.Equal(before.GetAnnotations(), after.GetAnnotations())
 }
 
@@ -52,7 +47,7 @@ func changesPlacement(before, after *edgev2alpha1.SyncTarget) bool {
 		before.Spec.Unschedulable != after.Spec.Unschedulable || before.Spec.Drain != after.Spec.Drain || before.Spec.Suspend != after.Spec.Suspend ||
 		changesCondition(before, after, edgev2alpha1.ConditionReady) || changesCondition(before, after, edgev2alpha1.ConditionMailboxReady) ||
 		// The annotations are parameters, and say whether the cache could read the SyncTarget.
-		changesParameters(before, after)
+		changesLabelsOrAnnotations(before, after)
 }
 
 func changesCondition(before, after *edgev2alpha1.SyncTarget, conditionType string) bool {
@@ -65,6 +60,6 @@ func IgnoreLocationStatus() predicate.Predicate {
 		before, after := update.ObjectOld, update.ObjectNew
 		return before.GetUID() != after.GetUID() || before.GetGeneration() != after.GetGeneration() ||
 			(before.GetDeletionTimestamp() == nil) != (after.GetDeletionTimestamp() == nil) ||
-			changesParameters(before, after)
+			changesLabelsOrAnnotations(before, after)
 	}}
 }

@@ -46,9 +46,9 @@ const (
 	// ActionIgnore: the object is not the hub's.
 	ActionIgnore Action = "Ignore"
 	// ActionDelete deletes the object.
-	ActionDelete Action = "Remove"
+	ActionDelete Action = "Delete"
 	// ActionWait: the object is to be deleted, and is terminating already.
-	ActionWait Action = "Await"
+	ActionWait Action = "Wait"
 	// ActionRelease removes the marks from the object.
 	ActionRelease Action = "Release"
 	// ActionKeep leaves the object as it is, and lists it.
@@ -71,7 +71,7 @@ const (
 	ReasonInstalled = "Installed"
 	// ReasonUnknownMark: another version of the hub wrote the object's mark.
 	ReasonUnknownMark = "UnknownMark"
-	// ReasonUnverifiedMark: the object's mark names this hub but does not verify, see [ownership.ErrUnverified].
+	// ReasonUnverifiedMark: the object's mark names this replica but does not verify, see [ownership.ErrUnverified].
 	ReasonUnverifiedMark = "UnverifiedMark"
 )
 

@@ -43,22 +43,22 @@ var releasedReasons = []string{ReasonOrphaned, ReasonCreatedOnce, ReasonAdopted,
 
 // report is the progress of a drain. It is not safe for concurrent use.
 type report struct {
-	mode Mode
 	// remaining counts the objects still to be deleted or released, by wave. It is incomplete if forbidden is true.
 	remaining map[waves.Wave]int
 	forbidden bool
 	removed   int32
-	// released and releasedMore are the objects that stay for good; both only grow. staying are the objects that stay according to
-	// the last listing. failing are the objects that the target did not let the hub delete or release in the last pass.
+	// released are the objects that stay for good; it only grows. staying are the objects that stay according to the last listing.
+	// failing are the objects that the target did not let the hub delete or release in the last pass.
 	released, staying, failing map[edgev2alpha1.LeftObject]string
-	releasedMore               int32
+	// releasedMore is the LeftMore of the earlier report.
+	releasedMore int32
 }
 
 // newReport returns a report that continues an earlier one. before may be nil.
 func newReport(mode Mode, before *edgev2alpha1.CleanupStatus) *report {
 	r := &report{
-		mode: mode, remaining: map[waves.Wave]int{},
-		released: map[edgev2alpha1.LeftObject]string{}, staying: map[edgev2alpha1.LeftObject]string{},
+		remaining: map[waves.Wave]int{},
+		released:  map[edgev2alpha1.LeftObject]string{}, staying: map[edgev2alpha1.LeftObject]string{},
 	}
 	if before == nil {
 		return r
@@ -175,9 +175,7 @@ func (r *report) status() edgev2alpha1.CleanupStatus {
 	if more := len(left) - maxListed; more > 0 {
 		status.Left, status.LeftMore = left[:maxListed], int32(more) //nolint:gosec // no target holds that many
 	}
-	if r.mode != ModeDrain {
-		status.LeftMore = max(status.LeftMore, r.releasedMore)
-	}
+	status.LeftMore = max(status.LeftMore, r.releasedMore)
 	if !r.forbidden {
 		status.Remaining = new(int32(r.remainingCount())) //nolint:gosec // no target holds that many
 	}

@@ -26,44 +26,44 @@ import (
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
-// localAnswer is what this replica knows of the objects of a SyncTarget that it holds.
-type localAnswer struct {
-	ledger.Answer
-	// isAssigned is false if the SyncTarget is not synced here. isKnown is false while some objects are not observed yet; then only
+// localSummary summarizes the objects of a SyncTarget that this replica syncs.
+type localSummary struct {
+	ledger.SyncSummary
+	// isSynced is false if the SyncTarget is not synced here. isKnown is false while some objects are not observed yet; then only
 	// Unpublished counts.
-	isAssigned, isKnown bool
+	isSynced, isKnown bool
 }
 
-// answer returns what this replica knows of the objects of a SyncTarget.
-func (m *Manager) answer(syncTarget types.UID) (answer localAnswer) {
+// localSummaryOf summarizes the objects of a SyncTarget that this replica syncs; the zero value if it does not sync it.
+func (m *Manager) summary(syncTarget types.UID) (summary localSummary) {
 	state, ok := m.get(syncTarget)
 	if !ok {
-		return localAnswer{}
+		return localSummary{}
 	}
 	published, publication := m.publication()
 	mailbox := state.currentTarget().Mailbox
-	answer.isAssigned, answer.isKnown, answer.Synced = true, m.isCountKnown(state), true
+	summary.isSynced, summary.isKnown, summary.Synced = true, m.areCountsKnown(state), true
 	for _, resource := range published {
 		if m.Mailboxes.IsKnownNotServed(mailbox, resource.GroupResource()) {
-			answer.NotServed = append(answer.NotServed, resource.GroupResource().String())
+			summary.NotServed = append(summary.NotServed, resource.GroupResource().String())
 		}
 		if m.isUnpublishedBy(state, resource, publication) {
-			answer.Unpublished = append(answer.Unpublished, resource.UID)
+			summary.Unpublished = append(summary.Unpublished, resource.UID)
 		}
 	}
-	slices.Sort(answer.NotServed)
-	slices.Sort(answer.Unpublished)
+	slices.Sort(summary.NotServed)
+	slices.Sort(summary.Unpublished)
 	state.lock.Lock()
 	defer state.lock.Unlock()
 	for _, resource := range state.missingAPIs.Resources {
-		answer.Missing = append(answer.Missing, resource.String())
+		summary.Missing = append(summary.Missing, resource.String())
 	}
-	slices.Sort(answer.Missing)
-	answer.Objects = make(map[string]int64, len(state.syncControllers))
+	slices.Sort(summary.Missing)
+	summary.Objects = make(map[string]int64, len(state.syncControllers))
 	for resource, running := range state.syncControllers {
-		answer.Objects[resource.String()] = int64(running.controller.CopiedObjectCount())
+		summary.Objects[resource.String()] = int64(running.controller.CopiedObjectCount())
 	}
-	return answer
+	return summary
 }
 
 // isUnpublishedBy reports whether no object of a resource that is about to be unpublished has the hub's finalizer in the mailbox of a
@@ -77,20 +77,19 @@ func (m *Manager) isUnpublishedBy(state *targetState, resource plan.Resource, pu
 	_, isListed := m.Mailboxes.List(resource.GroupVersionResource, state.currentTarget().Mailbox)
 	state.lock.Lock()
 	hasApplied := isListed && state.configsKnown && state.appliedMatcher == state.matcher && state.appliedPublication == publication
-	isOver := !m.Clock.Now().Before(state.assignedAt.Add(countTimeout))
+	isTimedOut := !m.Clock.Now().Before(state.syncStartedAt.Add(countTimeout))
 	state.lock.Unlock()
-	return (hasApplied || isOver) && !m.mayHaveFinalizers(state, resource)
+	return (hasApplied || isTimedOut) && !m.mayHaveFinalizers(state, resource)
 }
 
-// nextAnswer returns the answer of a holder, which has held the SyncTarget for a time. The answer that is stored, possibly of the former
-// holder, counts until this one knows better. But that no object has the finalizer each holder must have found out itself: its
-// controllers may have added finalizers.
-func nextAnswer(stored *ledger.Answer, local localAnswer, heldFor time.Duration) *ledger.Answer {
+// nextSummary returns the summary of a holder, which has held the SyncTarget for a time. The stored summary, possibly of the former holder,
+// counts until this one knows better. Unpublished is always this holder's own finding, since its controllers may have added finalizers.
+func nextSummary(stored *ledger.SyncSummary, local localSummary, heldFor time.Duration) *ledger.SyncSummary {
 	switch {
 	case local.isKnown:
-		return &local.Answer
-	case !local.isAssigned && heldFor >= countTimeout:
-		return &ledger.Answer{}
+		return &local.SyncSummary
+	case !local.isSynced && heldFor >= countTimeout:
+		return &ledger.SyncSummary{}
 	case stored == nil || !stored.Synced:
 		return stored
 	default:

@@ -34,9 +34,9 @@ type Partitions interface {
 
 var _ Partitions = &partitions.Partitions{}
 
-// Scope is what this replica does. The leader does what is there once. The holder of a SyncTarget works for it: the leader, or if
-// SyncTargets are divided among the replicas, the one that holds the partition. The zero Scope is that of a hub without other replicas.
-type Scope struct {
+// Role says which work this replica does: the leader's, and that of the SyncTargets it holds. The leader holds all SyncTargets, unless they
+// are divided: then the replica that holds the partition holds the SyncTarget. The zero Role is that of a hub without other replicas.
+type Role struct {
 	Elected Elected
 	// Partitions are nil if SyncTargets are not divided. PartitionChanged carries those that this replica got or lost.
 	Partitions       Partitions
@@ -44,31 +44,31 @@ type Scope struct {
 }
 
 // Leads reports whether this replica leads.
-func (s Scope) Leads() bool { return s.Elected.Leads() }
+func (r Role) Leads() bool { return r.Elected.Leads() }
 
 // IsDivided reports whether SyncTargets are divided among the replicas.
-func (s Scope) IsDivided() bool { return s.Partitions != nil }
+func (r Role) IsDivided() bool { return r.Partitions != nil }
 
 // Holds reports whether this replica works for a SyncTarget.
-func (s Scope) Holds(syncTarget types.UID) bool {
-	if s.Partitions == nil {
-		return s.Leads()
+func (r Role) Holds(syncTarget types.UID) bool {
+	if r.Partitions == nil {
+		return r.Leads()
 	}
-	return s.Partitions.Holds(syncTarget)
+	return r.Partitions.Holds(syncTarget)
 }
 
-// Context returns a context for requests of the holder of a SyncTarget. kcp gets writes with it while this replica is the holder.
-func (s Scope) Context(ctx context.Context, syncTarget types.UID) context.Context {
-	if s.Partitions == nil {
+// Context returns a context whose writes to kcp fail once this replica no longer holds the SyncTarget.
+func (r Role) Context(ctx context.Context, syncTarget types.UID) context.Context {
+	if r.Partitions == nil {
 		return ctx
 	}
-	return fence.NewContext(ctx, s.Partitions.Fence(syncTarget))
+	return fence.NewContext(ctx, r.Partitions.Fence(syncTarget))
 }
 
 // Fence returns the fence of writes for a SyncTarget; undivided is that of the leader.
-func (s Scope) Fence(syncTarget types.UID, undivided *fence.Fence) *fence.Fence {
-	if s.Partitions == nil {
+func (r Role) Fence(syncTarget types.UID, undivided *fence.Fence) *fence.Fence {
+	if r.Partitions == nil {
 		return undivided
 	}
-	return s.Partitions.Fence(syncTarget)
+	return r.Partitions.Fence(syncTarget)
 }

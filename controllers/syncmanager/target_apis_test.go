@@ -110,7 +110,7 @@ func widgets() plan.Resource {
 }
 
 // described returns forms as text: the target resources, then the unresolved ones.
-func described(forms targetForms) (served, unresolved []string) {
+func described(forms resolvedAPIs) (served, unresolved []string) {
 	for _, target := range forms.apis {
 		served = append(served, target.GroupResource().String()+"/"+target.Version+" "+target.Kind)
 	}
@@ -120,8 +120,8 @@ func described(forms targetForms) (served, unresolved []string) {
 	return served, unresolved
 }
 
-// resolvedForms returns the forms of a resource after the target has answered.
-func resolvedForms(t *testing.T, manager *Manager, state *targetState, resource plan.Resource, published []plan.Resource, relations ...*related.Relation) (found targetForms) {
+// resolvedAPIsOf returns the APIs of a resource after the target has answered.
+func resolvedAPIsOf(t *testing.T, manager *Manager, state *targetState, resource plan.Resource, published []plan.Resource, relations ...*related.Relation) (found resolvedAPIs) {
 	t.Helper()
 	heard := make(chan struct{}, 1)
 	defer state.target.Connection.Subscribe(targets.Listener{OnLookup: func() {
@@ -131,7 +131,7 @@ func resolvedForms(t *testing.T, manager *Manager, state *targetState, resource 
 		}
 	}})()
 	for {
-		found, err := manager.targetFormsOf(state, resource, relations, published)
+		found, err := manager.resolveTargetAPIsOf(state, resource, relations, published)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,15 +174,15 @@ func TestForms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			manager, _ := newManager(t)
-			state := &targetState{target: Target{Connection: connection}, matcher: convertingTo(test.kinds...), resourceInventory: parseInventory(test.recorded)}
+			state := &targetState{target: Target{Connection: connection}, matcher: convertingTo(test.kinds...), writtenResources: parseWritten(test.recorded)}
 			for range 2 {
-				forms := resolvedForms(t, manager, state, widgets(), publishing(test.kinds...))
+				forms := resolvedAPIsOf(t, manager, state, widgets(), publishing(test.kinds...))
 				served, unresolved := described(forms)
 				if !slices.Equal(served, test.served) || !slices.Equal(unresolved, test.unresolved) || state.hasUnresolved.Load() != (len(test.unresolved) > 0) {
 					t.Errorf("want %q without %q\ngot  %q without %q", test.served, test.unresolved, served, unresolved)
 				}
 				// A controller is restarted only if its forms differ.
-				again, err := manager.targetFormsOf(state, widgets(), nil, publishing(test.kinds...))
+				again, err := manager.resolveTargetAPIsOf(state, widgets(), nil, publishing(test.kinds...))
 				if err != nil || !again.equal(objectsync.Options{TargetAPIs: forms.apis, UnresolvedKinds: forms.unresolved}) {
 					t.Errorf("first %v, then %v, %v", forms, again, err)
 				}
@@ -194,26 +194,26 @@ func TestForms(t *testing.T) {
 // Two conversions may name one kind in different versions. Its objects are the same, so there is one form.
 func TestFormsAreOfDifferentResources(t *testing.T) {
 	manager, _ := newManager(t)
-	state := &targetState{target: Target{Connection: discovery(t)}, matcher: convertingTo("Widget.old", "Widget.v1.old", "Widget.v2.old"), resourceInventory: parseInventory("widgets.old/v1<widgets.new")}
-	forms := resolvedForms(t, manager, state, widgets(), publishing("Widget.old"))
+	state := &targetState{target: Target{Connection: discovery(t)}, matcher: convertingTo("Widget.old", "Widget.v1.old", "Widget.v2.old"), writtenResources: parseWritten("widgets.old/v1<widgets.new")}
+	forms := resolvedAPIsOf(t, manager, state, widgets(), publishing("Widget.old"))
 	if served, _ := described(forms); len(served) != 2 || !strings.HasPrefix(served[1], "widgets.old/") {
 		t.Errorf("got %q", served)
 	}
 }
 
-// While a target is down its kinds cannot be resolved, and the inventory must not lose an entry because of that.
+// While a target is down its kinds cannot be resolved, and the written resources must not lose an entry because of that.
 func TestFormsOfATargetThatIsAway(t *testing.T) {
 	f := newFixture(t)
 	published := append(append(resources("configmaps"), widgets()), publishing("Widget.old")...)
 	f.manager.Publish(published)
 	state, _ := f.manager.get(florin)
-	state.resourceInventory = parseInventory("configmaps/v1 widgets.new/v1 gadgets.old/v2<widgets.new")
+	state.writtenResources = parseWritten("configmaps/v1 widgets.new/v1 gadgets.old/v2<widgets.new")
 	setMatcher(f.manager, convertingTo("Widget.old"))
 	// The target's return is an event, so nothing is retried until then.
 	if result, err := f.manager.Reconcile(t.Context(), florin); err != nil || !result.IsZero() {
 		t.Errorf("got %+v, %v", result, err)
 	}
-	if got, want := formatInventory(state.resourceInventory), "configmaps/v1 gadgets.old/v2<widgets.new widgets.new/v1"; got != want {
+	if got, want := formatWritten(state.writtenResources), "configmaps/v1 gadgets.old/v2<widgets.new widgets.new/v1"; got != want {
 		t.Errorf("recorded was %s, now it is %s", want, got)
 	}
 	// Other resources are not delayed.
@@ -224,16 +224,16 @@ func TestFormsOfATargetThatIsAway(t *testing.T) {
 
 func TestFormsEqual(t *testing.T) {
 	missing := []objectsync.UnavailableResource{{Kind: "Valve", Reason: objectsync.ReasonNotServed, Message: "m"}}
-	one := targetForms{apis: targetsOf("widgets.new/v1", "widgets.old/v2"), unresolved: missing}
+	one := resolvedAPIs{apis: targetsOf("widgets.new/v1", "widgets.old/v2"), unresolved: missing}
 	for name, test := range map[string]struct {
-		other targetForms
+		other resolvedAPIs
 		want  bool
 	}{
-		"the same":          {targetForms{apis: slices.Clone(one.apis), unresolved: slices.Clone(missing)}, true},
-		"another version":   {targetForms{apis: targetsOf("widgets.new/v1", "widgets.old/v3"), unresolved: missing}, false},
-		"one less":          {targetForms{apis: one.apis[:1], unresolved: missing}, false},
-		"all is served now": {targetForms{apis: one.apis}, false},
-		"nothing is known":  {targetForms{}, false},
+		"the same":          {resolvedAPIs{apis: slices.Clone(one.apis), unresolved: slices.Clone(missing)}, true},
+		"another version":   {resolvedAPIs{apis: targetsOf("widgets.new/v1", "widgets.old/v3"), unresolved: missing}, false},
+		"one less":          {resolvedAPIs{apis: one.apis[:1], unresolved: missing}, false},
+		"all is served now": {resolvedAPIs{apis: one.apis}, false},
+		"nothing is known":  {resolvedAPIs{}, false},
 	} {
 		if got := one.equal(objectsync.Options{TargetAPIs: test.other.apis, UnresolvedKinds: test.other.unresolved}); got != test.want {
 			t.Errorf("%s: want %v, got %v", name, test.want, got)
@@ -245,13 +245,13 @@ func TestFormsEqual(t *testing.T) {
 func TestLeftoversOfARunningController(t *testing.T) {
 	f := newFixture(t)
 	state, _ := f.manager.get(florin)
-	state.resourceInventory = parseInventory("widgets.old/v2<widgets.new gadgets.old/v2<widgets.new")
+	state.writtenResources = parseWritten("widgets.old/v2<widgets.new gadgets.old/v2<widgets.new")
 	known := []plan.TargetAPI{
 		{GroupVersionResource: widgets().GroupVersionResource, Kind: "Widget"},
 		{GroupVersionResource: schema.GroupVersionResource{Group: "old", Version: "v2", Resource: "widgets"}, Kind: "Widget"},
 	}
-	f.manager.startController(state, widgets(), targetForms{apis: known})
-	left := state.formerTargets(widgets(), targetForms{apis: known[:1]})
+	f.manager.startController(state, widgets(), resolvedAPIs{apis: known})
+	left := state.formerTargets(widgets(), resolvedAPIs{apis: known[:1]})
 	want := []plan.TargetAPI{
 		{GroupVersionResource: schema.GroupVersionResource{Group: "old", Version: "v2", Resource: "gadgets"}},
 		known[1],

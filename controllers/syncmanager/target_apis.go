@@ -30,8 +30,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// targetForms are the resources of the target as which objects of one mailbox resource may be written.
-type targetForms struct {
+// resolvedAPIs are the APIs of the target in which the hub may write objects of one mailbox resource.
+type resolvedAPIs struct {
 	// apis begins with the resource itself. The others result from conversions, also from earlier ones.
 	apis []plan.TargetAPI
 	// unresolved are the kinds that conversions and relations name but the target does not serve, or the hub refuses.
@@ -42,17 +42,17 @@ type targetForms struct {
 	unknown bool
 }
 
-func (f targetForms) has(group schema.GroupResource) bool {
-	return slices.ContainsFunc(f.apis, func(target plan.TargetAPI) bool { return target.GroupResource() == group })
+func (r resolvedAPIs) has(groupResource schema.GroupResource) bool {
+	return slices.ContainsFunc(r.apis, func(target plan.TargetAPI) bool { return target.GroupResource() == groupResource })
 }
 
-func (f targetForms) equal(options objectsync.Options) bool {
-	return slices.Equal(f.apis, options.TargetAPIs) && slices.Equal(f.unresolved, options.UnresolvedKinds) && slices.Equal(f.relations, options.Relations)
+func (r resolvedAPIs) equal(options objectsync.Options) bool {
+	return slices.Equal(r.apis, options.TargetAPIs) && slices.Equal(r.unresolved, options.UnresolvedKinds) && slices.Equal(r.relations, options.Relations)
 }
 
-// targetFormsOf returns the forms of a resource. If they cannot be determined now, it returns those of the running controller.
-func (m *Manager) targetFormsOf(state *targetState, resource plan.Resource, relations []*related.Relation, published []plan.Resource) (targetForms, error) {
-	result := targetForms{apis: []plan.TargetAPI{resource.TargetAPI()}, relations: relations}
+// resolveTargetAPIsOf returns the APIs of a resource. If they cannot be determined now, it returns those of the running controller.
+func (m *Manager) resolveTargetAPIsOf(state *targetState, resource plan.Resource, relations []*related.Relation, published []plan.Resource) (resolvedAPIs, error) {
+	result := resolvedAPIs{apis: []plan.TargetAPI{resource.TargetAPI()}, relations: relations}
 	var errs []error
 	var denied []objectsync.UnavailableResource
 	for _, kind := range state.matcher.DownstreamKinds(schema.GroupKind{Group: resource.Group, Kind: resource.Kind}) {
@@ -78,7 +78,7 @@ func (m *Manager) targetFormsOf(state *targetState, resource plan.Resource, rela
 		errs = append(errs, err)
 	}
 	if running, ok := state.syncControllers[resource.GroupResource()]; ok && result.unknown {
-		return targetForms{apis: running.controller.TargetAPIs, unresolved: running.controller.UnresolvedKinds, relations: relations}, errors.Join(errs...)
+		return resolvedAPIs{apis: running.controller.TargetAPIs, unresolved: running.controller.UnresolvedKinds, relations: relations}, errors.Join(errs...)
 	}
 	if len(result.unresolved) > 0 {
 		state.hasUnresolved.Store(true)
@@ -99,23 +99,23 @@ func writtenVersion(published []plan.Resource, kind schema.GroupKind, otherwise 
 	return otherwise
 }
 
-// with returns the forms with one more API, or with the reason why it cannot be added. The error is only for the log.
-func (f targetForms) with(found plan.TargetAPI, asked schema.GroupVersionResource, err error) (targetForms, error) {
+// with returns the APIs with one more API, or with the reason why it cannot be added. The error is only for the log.
+func (r resolvedAPIs) with(found plan.TargetAPI, asked schema.GroupVersionResource, err error) (resolvedAPIs, error) {
 	switch {
 	case errors.Is(err, targets.ErrNotServed):
 		missing := objectsync.UnavailableResource{GroupResource: asked.GroupResource(), Kind: found.Kind, Reason: objectsync.ReasonNotServed, Message: err.Error()}
-		if !slices.Contains(f.unresolved, missing) {
-			f.unresolved = append(f.unresolved, missing)
+		if !slices.Contains(r.unresolved, missing) {
+			r.unresolved = append(r.unresolved, missing)
 		}
 	case errors.Is(err, errTargetDown), errors.Is(err, targets.ErrPending):
-		f.unknown = true
+		r.unknown = true
 	case err != nil:
-		f.unknown = true
-		return f, fmt.Errorf("cannot find out what %s %s is on the target: %w", asked.GroupResource(), found.Kind, err)
-	case !f.has(found.GroupResource()):
-		f.apis = append(f.apis, found)
+		r.unknown = true
+		return r, fmt.Errorf("cannot find out what %s %s is on the target: %w", asked.GroupResource(), found.Kind, err)
+	case !r.has(found.GroupResource()):
+		r.apis = append(r.apis, found)
 	}
-	return f, nil
+	return r, nil
 }
 
 // errTargetDown means that the target cannot be asked now. The manager is enqueued when it can.
@@ -136,22 +136,22 @@ func resolveResource(connection *targets.Connection, resource schema.GroupVersio
 }
 
 // formerTargets returns the APIs that earlier conversions of a resource wrote, until they are known to be empty.
-func (t *targetState) formerTargets(resource plan.Resource, current targetForms) []plan.TargetAPI {
+func (t *targetState) formerTargets(resource plan.Resource, current resolvedAPIs) []plan.TargetAPI {
 	var former []plan.TargetAPI
-	for group, record := range t.resourceInventory {
-		wasItself := record.Direct && group == resource.GroupResource()
-		if current.has(group) || !wasItself && !slices.Contains(record.ConvertedFrom, resource.GroupResource()) {
+	for groupResource, record := range t.writtenResources {
+		wasItself := record.Direct && groupResource == resource.GroupResource()
+		if current.has(groupResource) || !wasItself && !slices.Contains(record.ConvertedFrom, resource.GroupResource()) {
 			continue
 		}
 		running, ok := t.syncControllers[resource.GroupResource()]
-		if ok && running.controller.IsEmptyFor(group) {
+		if ok && running.controller.IsEmptyFor(groupResource) {
 			continue
 		}
 		kind := ""
 		if ok {
-			kind = running.controller.TargetKind(group)
+			kind = running.controller.TargetKind(groupResource)
 		}
-		former = append(former, plan.TargetAPI{GroupVersionResource: group.WithVersion(record.Version), Kind: kind})
+		former = append(former, plan.TargetAPI{GroupVersionResource: groupResource.WithVersion(record.Version), Kind: kind})
 	}
 	slices.SortFunc(former, func(a, b plan.TargetAPI) int { return compareResources(a.GroupResource(), b.GroupResource()) })
 	return former

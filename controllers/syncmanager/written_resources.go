@@ -23,14 +23,18 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/schemacheck"
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
-// InventoryEntry describes the objects that the hub may have written of one resource of a target.
-type InventoryEntry struct {
+// WrittenResources describes the resources of the target of which the hub may have written objects.
+type WrittenResources map[schema.GroupResource]WrittenResource
+
+// WrittenResource describes the objects that the hub may have written of one resource of a target.
+type WrittenResource struct {
 	// Version is the version in which the hub writes.
 	Version string
 	// Direct is true if objects of the same resource of the mailbox are synced with this one.
@@ -41,25 +45,25 @@ type InventoryEntry struct {
 	Compatibility schemacheck.State
 }
 
-func (r InventoryEntry) equal(other InventoryEntry) bool {
-	return r.Version == other.Version && r.Direct == other.Direct && slices.Equal(r.ConvertedFrom, other.ConvertedFrom) && r.Compatibility == other.Compatibility
+func (w WrittenResource) equal(other WrittenResource) bool {
+	return w.Version == other.Version && w.Direct == other.Direct && slices.Equal(w.ConvertedFrom, other.ConvertedFrom) && w.Compatibility == other.Compatibility
 }
 
-// LedgerInventoryStore stores the inventories of SyncTargets in the ledger.
-type LedgerInventoryStore struct{ *ledger.Store }
+// LedgerWrittenResourceStore stores the written resources of SyncTargets in the ledger.
+type LedgerWrittenResourceStore struct{ *ledger.Store }
 
-var _ InventoryStore = LedgerInventoryStore{}
+var _ WrittenResourceStore = LedgerWrittenResourceStore{}
 
-// StoreInventory implements [InventoryStore].
-func (l LedgerInventoryStore) StoreInventory(ctx context.Context, target Target, resources map[schema.GroupResource]InventoryEntry) error {
-	return l.Update(ctx, target.UID, func(entry *ledger.Entry) { entry.Resources = inventoryToLedger(resources) })
+// StoreWrittenResources implements [WrittenResourceStore].
+func (l LedgerWrittenResourceStore) StoreWrittenResources(ctx context.Context, syncTarget types.UID, resources WrittenResources) error {
+	return l.Update(ctx, syncTarget, func(entry *ledger.Entry) { entry.Resources = writtenResourcesToLedger(resources) })
 }
 
-func inventoryToLedger(inventory map[schema.GroupResource]InventoryEntry) []ledger.Resource {
-	resources := make([]ledger.Resource, 0, len(inventory))
-	for group, record := range inventory {
+func writtenResourcesToLedger(written WrittenResources) []ledger.Resource {
+	resources := make([]ledger.Resource, 0, len(written))
+	for groupResource, record := range written {
 		resource := ledger.Resource{
-			GroupResource: metav1.GroupResource(group), Version: record.Version, Direct: record.Direct,
+			GroupResource: metav1.GroupResource(groupResource), Version: record.Version, Direct: record.Direct,
 			State: string(record.Compatibility.SyncedResourceState), Reason: record.Compatibility.Reason, Message: record.Compatibility.Message, Schema: record.Compatibility.Schema,
 		}
 		for _, source := range record.ConvertedFrom {
@@ -73,53 +77,53 @@ func inventoryToLedger(inventory map[schema.GroupResource]InventoryEntry) []ledg
 	return resources
 }
 
-// InventoryFromLedger returns the inventory that the ledger's resources describe.
-func InventoryFromLedger(resources []ledger.Resource) map[schema.GroupResource]InventoryEntry {
-	inventory := make(map[schema.GroupResource]InventoryEntry, len(resources))
+// WrittenResourcesFromLedger returns the written resources that the ledger's resources describe.
+func WrittenResourcesFromLedger(resources []ledger.Resource) WrittenResources {
+	written := make(WrittenResources, len(resources))
 	for _, resource := range resources {
-		record := InventoryEntry{
+		record := WrittenResource{
 			Version: resource.Version, Direct: resource.Direct,
 			Compatibility: schemacheck.State{SyncedResourceState: edgev2alpha1.SyncedResourceState(resource.State), Reason: resource.Reason, Message: resource.Message, Schema: resource.Schema},
 		}
 		for _, source := range resource.ConvertedFrom {
 			record.ConvertedFrom = append(record.ConvertedFrom, schema.GroupResource(source))
 		}
-		inventory[schema.GroupResource(resource.GroupResource)] = record
+		written[schema.GroupResource(resource.GroupResource)] = record
 	}
-	return inventory
+	return written
 }
 
-// compatibilityStatesOf returns the known compatibility states of an inventory, by resource of the target.
-func compatibilityStatesOf(inventory map[schema.GroupResource]InventoryEntry) map[schema.GroupResource]schemacheck.State {
+// compatibilityStatesOf returns the known compatibility states of written resources, by resource of the target.
+func compatibilityStatesOf(written WrittenResources) map[schema.GroupResource]schemacheck.State {
 	states := map[schema.GroupResource]schemacheck.State{}
-	for group, record := range inventory {
+	for groupResource, record := range written {
 		if record.Direct && record.Compatibility.SyncedResourceState != "" {
-			states[group] = record.Compatibility
+			states[groupResource] = record.Compatibility
 		}
 	}
 	return states
 }
 
 // withSource returns the entry with one more source.
-func (r InventoryEntry) withSource(source schema.GroupResource, version string) InventoryEntry {
-	if !slices.Contains(r.ConvertedFrom, source) {
-		r.ConvertedFrom = append(slices.Clone(r.ConvertedFrom), source)
-		slices.SortFunc(r.ConvertedFrom, compareResources)
+func (w WrittenResource) withSource(source schema.GroupResource, version string) WrittenResource {
+	if !slices.Contains(w.ConvertedFrom, source) {
+		w.ConvertedFrom = append(slices.Clone(w.ConvertedFrom), source)
+		slices.SortFunc(w.ConvertedFrom, compareResources)
 	}
-	if !r.Direct {
-		r.Version = version
+	if !w.Direct {
+		w.Version = version
 	}
-	return r
+	return w
 }
 
 func compareResources(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) }
 
-// isInInventory reports whether the hub may have written objects of a mailbox resource, converted or not.
-func (t *targetState) isInInventory(resource schema.GroupResource) bool {
-	if t.resourceInventory[resource].Direct {
+// mayHaveWritten reports whether the hub may have written objects of a mailbox resource, converted or not.
+func (t *targetState) mayHaveWritten(resource schema.GroupResource) bool {
+	if t.writtenResources[resource].Direct {
 		return true
 	}
-	for _, record := range t.resourceInventory {
+	for _, record := range t.writtenResources {
 		if slices.Contains(record.ConvertedFrom, resource) {
 			return true
 		}

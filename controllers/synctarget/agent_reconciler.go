@@ -33,25 +33,25 @@ import (
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
-// Local keeps the one SyncTarget of an agent in sync, as [Controller] does for those of inventory workspaces. The SyncTarget comes from
+// AgentReconciler keeps the one SyncTarget of an agent in sync, as [Controller] does for those of inventory workspaces. The SyncTarget comes from
 // an assignment, and its status goes into a report. One goroutine at a time may use it.
-type Local struct {
+type AgentReconciler struct {
 	controller *Controller
 	// status is that of the last call, or from before a restart.
 	status edgev2alpha1.SyncTargetStatus
 }
 
-// NewLocal returns a Local with the Registry, Sync, Ledger, Clock and Log of the options. status is the last one from before a restart.
-func NewLocal(options Options, status edgev2alpha1.SyncTargetStatus) *Local {
-	return &Local{controller: NewController(options), status: status}
+// NewAgentReconciler returns an AgentReconciler with the Registry, Sync, Ledger, Clock and Log of the options. status is the last one from before a restart.
+func NewAgentReconciler(options Options, status edgev2alpha1.SyncTargetStatus) *AgentReconciler {
+	return &AgentReconciler{controller: NewController(options), status: status}
 }
 
 // Reconcile connects to the cluster, and assigns or drains it as the assignment says. It returns the status of the SyncTarget, and
 // whether a cleanup that the assignment asks for has nothing left to do. ctx ends what it starts.
-func (l *Local) Reconcile(ctx context.Context, assigned *assignment.Assignment, kubeconfig []byte) (status edgev2alpha1.SyncTargetStatus, finished bool, err error) {
-	c := l.controller
+func (r *AgentReconciler) Reconcile(ctx context.Context, assigned *assignment.Assignment, kubeconfig []byte) (status edgev2alpha1.SyncTargetStatus, finished bool, err error) {
+	c := r.controller
 	syncTarget := localSyncTarget(assigned)
-	syncTarget.Status = *l.status.DeepCopy()
+	syncTarget.Status = *r.status.DeepCopy()
 	request := mcreconcile.Request{ClusterName: multicluster.ClusterName(assigned.SyncTarget.Inventory)}
 	request.Name = syncTarget.Name
 	c.track(request, syncTarget.UID)
@@ -59,15 +59,15 @@ func (l *Local) Reconcile(ctx context.Context, assigned *assignment.Assignment, 
 	observed := observedState{mailbox: logicalcluster.Name(assigned.Mailbox), mailboxPath: assigned.Mailbox}
 	trusted := c.expectCluster(syncTarget, state)
 	if observed.connection, err = c.Registry.Connect(syncTarget.UID, kubeconfig, limitsOf(syncTarget), namespacesOf(syncTarget)...); err != nil {
-		return l.status, false, err
+		return r.status, false, err
 	}
-	observed.trust = trusted.forConnection(observed.connection)
+	observed.trustedUntil = trusted.forConnection(observed.connection)
 	if err := c.identifyCluster(ctx, request, syncTarget, &observed, state); err != nil {
-		return l.status, false, err
+		return r.status, false, err
 	}
-	c.updateAssignment(request, syncTarget, observed)
+	c.startOrStopSync(request, syncTarget, observed)
 	if mode, ok := drainModes[assigned.Mode]; ok {
-		observed.drain = l.ensureDrain(ctx, syncTarget, observed, mode)
+		observed.drain = r.ensureDrain(ctx, syncTarget, observed, mode)
 		finished = observed.drain != nil && observed.drain.isFinished()
 	} else {
 		c.stopDrain(syncTarget.UID)
@@ -78,8 +78,8 @@ func (l *Local) Reconcile(ctx context.Context, assigned *assignment.Assignment, 
 		syncTarget.Status.Cleanup = observed.drain.cleanupStatus()
 	}
 	err = c.setRecordedStatus(ctx, syncTarget, view)
-	l.status = syncTarget.Status
-	return *l.status.DeepCopy(), finished, err
+	r.status = syncTarget.Status
+	return *r.status.DeepCopy(), finished, err
 }
 
 // drainModes are the modes of drains, by the mode of the assignment.
@@ -99,15 +99,11 @@ func localSyncTarget(assigned *assignment.Assignment) *edgev2alpha1.SyncTarget {
 }
 
 // ensureDrain returns the drain of this mode and connection, and starts one if there is none. It returns nil while it cannot start.
-func (l *Local) ensureDrain(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, observed observedState, mode drain.Mode) *drainRun {
-	c, uid := l.controller, syncTarget.UID
-	c.lock.Lock()
-	running := c.drains[uid]
-	c.lock.Unlock()
-	if running != nil && running.mode == mode && running.connection == observed.connection {
+func (r *AgentReconciler) ensureDrain(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, observed observedState, mode drain.Mode) *drainRun {
+	c, uid := r.controller, syncTarget.UID
+	if running := c.currentDrain(uid, mode, observed.connection); running != nil {
 		return running
 	}
-	c.stopDrain(uid)
 	if !observed.identified || !c.Sync.HasPublished() {
 		return nil
 	}
@@ -138,18 +134,4 @@ func RestoreLedger(ctx context.Context, store *ledger.Store, assigned *assignmen
 		entry.Name, entry.Inventory, entry.Resources = assigned.SyncTarget.Name, assigned.SyncTarget.Inventory, recordedResources(last.SyncedResources)
 		entry.Namespaces = slices.Clone(namespacesOf(localSyncTarget(assigned)))
 	})
-}
-
-// setStatus stores the progress of the drain.
-func (d *drainRun) setStatus(report edgev2alpha1.CleanupStatus) {
-	d.lock.Lock()
-	defer d.lock.Unlock()
-	d.status = &report
-}
-
-// cleanupStatus returns the progress of the drain, nil before the first report.
-func (d *drainRun) cleanupStatus() *edgev2alpha1.CleanupStatus {
-	d.lock.Lock()
-	defer d.lock.Unlock()
-	return d.status.DeepCopy()
 }

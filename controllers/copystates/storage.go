@@ -39,8 +39,8 @@ const (
 	nameSuffix = "-copies"
 )
 
-// Location says where the states of SyncTargets are stored.
-type Location struct {
+// Storage says where the states of SyncTargets are stored.
+type Storage struct {
 	// Namespace is that of the ConfigMaps, and ConfigMaps the client for it.
 	Namespace  string
 	ConfigMaps coreclient.ConfigMapInterface
@@ -52,17 +52,17 @@ type Location struct {
 	IsMailbox bool
 }
 
-// LedgerLocation returns the location for the replicas of a hub: the namespace of the ledger.
-func LedgerLocation(provider coreclient.ConfigMapsGetter) Location {
-	return Location{
+// LedgerStorage returns the storage for the replicas of a hub: the namespace of the ledger.
+func LedgerStorage(provider coreclient.ConfigMapsGetter) Storage {
+	return Storage{
 		Namespace: ledger.Namespace, ConfigMaps: provider.ConfigMaps(ledger.Namespace), Name: func(syncTarget types.UID) string { return string(syncTarget) + nameSuffix },
 		Labels: map[string]string{copiesLabel: "true"},
 	}
 }
 
-// MailboxLocation returns the location for an agent: one ConfigMap in the mailbox of its SyncTarget.
-func MailboxLocation(mailbox coreclient.ConfigMapsGetter) Location {
-	return Location{
+// MailboxStorage returns the storage for an agent: one ConfigMap in the mailbox of its SyncTarget.
+func MailboxStorage(mailbox coreclient.ConfigMapsGetter) Storage {
+	return Storage{
 		Namespace: assignment.Namespace, ConfigMaps: mailbox.ConfigMaps(assignment.Namespace), Name: func(types.UID) string { return assignment.CopiesConfigMap },
 		Labels: map[string]string{edgev2alpha1.LabelAgent: "true"}, IsMailbox: true,
 	}
@@ -74,9 +74,9 @@ func Decode(sealer *ownership.Sealer, syncTarget types.UID, mailbox string, stor
 }
 
 // newConfigMap returns the ConfigMap with encoded states.
-func (l Location) newConfigMap(syncTarget types.UID, resourceVersion string, content []byte, seal string) *corev1.ConfigMap {
+func (s Storage) newConfigMap(syncTarget types.UID, resourceVersion string, content []byte, seal string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: l.Namespace, Name: l.Name(syncTarget), Labels: l.Labels, ResourceVersion: resourceVersion},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name(syncTarget), Labels: s.Labels, ResourceVersion: resourceVersion},
 		BinaryData: map[string][]byte{statesKey: content}, Data: map[string]string{sealKey: seal},
 	}
 }

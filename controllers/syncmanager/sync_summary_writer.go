@@ -41,19 +41,19 @@ import (
 )
 
 const (
-	// answerInterval is how often the numbers of objects of a SyncTarget are written, if they change. All else is written at once.
-	answerInterval = time.Minute
-	// answerDelay is how long an event waits for others of the same SyncTarget.
-	answerDelay = 500 * time.Millisecond
+	// summaryInterval is how often the numbers of objects of a SyncTarget are written, if they change. All else is written at once.
+	summaryInterval = time.Minute
+	// summaryDelay is how long an event waits for others of the same SyncTarget.
+	summaryDelay = 500 * time.Millisecond
 	// unpublishInterval is how often a holder finds out whether objects have the finalizer of an API that is being withdrawn.
 	unpublishInterval = 2 * time.Second
-	// answerWorkers is how many entries are written at once.
-	answerWorkers = 8
+	// summaryWorkers is how many entries are written at once.
+	summaryWorkers = 8
 )
 
-// AnswerWriter writes into the ledger what the leader must know of the SyncTargets that this replica holds: whether they are Ready, and the
-// answers by which a [DividedManager] sums. It runs on every replica.
-type AnswerWriter struct {
+// SyncSummaryWriter writes into the ledger what the leader must know of the SyncTargets that this replica holds: whether they are Ready, and the
+// summaries from which a [DividedManager] sums. It runs on every replica.
+type SyncSummaryWriter struct {
 	sync      *Manager
 	ledger    *ledger.Store
 	readiness *readiness.Registry
@@ -63,21 +63,21 @@ type AnswerWriter struct {
 	held map[types.UID]*heldState
 }
 
-// heldState is what an AnswerWriter knows of a SyncTarget that this replica holds.
+// heldState is what an SyncSummaryWriter knows of a SyncTarget that this replica holds.
 type heldState struct {
 	// since is when the writer found out that this replica holds the SyncTarget. nextCounts is when numbers of objects may be written.
 	since, nextCounts time.Time
 }
 
-// NewAnswerWriter returns a writer for what the Scope of the sync manager holds.
-func NewAnswerWriter(sync *Manager, entries *ledger.Store, ready *readiness.Registry, log logr.Logger) *AnswerWriter {
-	return &AnswerWriter{sync: sync, ledger: entries, readiness: ready, log: log, held: map[types.UID]*heldState{}}
+// NewSyncSummaryWriter returns a writer for what the Role of the sync manager holds.
+func NewSyncSummaryWriter(sync *Manager, entries *ledger.Store, ready *readiness.Registry, log logr.Logger) *SyncSummaryWriter {
+	return &SyncSummaryWriter{sync: sync, ledger: entries, readiness: ready, log: log, held: map[types.UID]*heldState{}}
 }
 
 // Register adds the writer to the manager of the hosting cluster.
-func (w *AnswerWriter) Register(hosting manager.Manager) error {
+func (w *SyncSummaryWriter) Register(hosting manager.Manager) error {
 	added, err := controller.NewTyped("syncanswers", hosting, controller.TypedOptions[types.UID]{
-		MaxConcurrentReconciles: answerWorkers,
+		MaxConcurrentReconciles: summaryWorkers,
 		Reconciler:              w,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](minRetryDelay, maxRetryDelay),
 		LogConstructor: func(syncTarget *types.UID) logr.Logger {
@@ -90,25 +90,25 @@ func (w *AnswerWriter) Register(hosting manager.Manager) error {
 	if err != nil {
 		return err
 	}
-	later := func(queue answerQueue, syncTarget types.UID) { queue.AddAfter(syncTarget, answerDelay) }
+	later := func(queue summaryQueue, syncTarget types.UID) { queue.AddAfter(syncTarget, summaryDelay) }
 	return errors.Join(
 		added.Watch(topic.Source(w.sync.StateChanged, later)),
 		added.Watch(topic.Source(w.readiness.Changes(), later)),
-		added.Watch(topic.Source(w.sync.Scope.PartitionChanged, func(queue answerQueue, partition int) {
+		added.Watch(topic.Source(w.sync.Role.PartitionChanged, func(queue summaryQueue, partition int) {
 			w.forgetPartition(partition)
 			w.enqueueAll(queue, 0)
 		})),
-		added.Watch(source.TypedFunc[types.UID](func(ctx context.Context, queue answerQueue) error {
+		added.Watch(source.TypedFunc[types.UID](func(ctx context.Context, queue summaryQueue) error {
 			go w.enqueueRegularly(ctx, queue)
 			return nil
 		})),
 	)
 }
 
-type answerQueue = workqueue.TypedRateLimitingInterface[types.UID]
+type summaryQueue = workqueue.TypedRateLimitingInterface[types.UID]
 
 // enqueueRegularly enqueues all SyncTargets that this replica holds, once the ledger is loaded and then once in an interval.
-func (w *AnswerWriter) enqueueRegularly(ctx context.Context, queue answerQueue) {
+func (w *SyncSummaryWriter) enqueueRegularly(ctx context.Context, queue summaryQueue) {
 	if w.ledger.WaitForLoad(ctx) != nil {
 		return
 	}
@@ -117,17 +117,17 @@ func (w *AnswerWriter) enqueueRegularly(ctx context.Context, queue answerQueue) 
 		select {
 		case <-ctx.Done():
 			return
-		case <-w.sync.Clock.After(answerInterval):
-			w.enqueueAll(queue, answerInterval)
+		case <-w.sync.Clock.After(summaryInterval):
+			w.enqueueAll(queue, summaryInterval)
 		}
 	}
 }
 
 // enqueueAll enqueues what this replica holds, spread over a time.
-func (w *AnswerWriter) enqueueAll(queue answerQueue, spread time.Duration) {
+func (w *SyncSummaryWriter) enqueueAll(queue summaryQueue, spread time.Duration) {
 	all, _ := w.ledger.SyncTargets()
 	for _, syncTarget := range all {
-		if w.sync.Scope.Holds(syncTarget) {
+		if w.sync.Role.Holds(syncTarget) {
 			queue.AddAfter(syncTarget, spreadOver(syncTarget, spread))
 		}
 	}
@@ -140,36 +140,36 @@ func spreadOver(syncTarget types.UID, duration time.Duration) time.Duration {
 	return time.Duration(float64(duration) * float64(hash.Sum32()) / (1 << 32))
 }
 
-// Reconcile writes the answers of one SyncTarget if they have changed.
-func (w *AnswerWriter) Reconcile(ctx context.Context, syncTarget types.UID) (reconcile.Result, error) {
-	if !w.sync.Scope.Holds(syncTarget) || !w.ledger.IsLoaded() || !w.ledger.Has(syncTarget) {
+// Reconcile writes the summary of one SyncTarget if it has changed.
+func (w *SyncSummaryWriter) Reconcile(ctx context.Context, syncTarget types.UID) (reconcile.Result, error) {
+	if !w.sync.Role.Holds(syncTarget) || !w.ledger.IsLoaded() || !w.ledger.Has(syncTarget) {
 		w.forget(syncTarget)
 		return reconcile.Result{}, nil
 	}
 	now := w.sync.Clock.Now()
 	held := w.stateOf(syncTarget, now)
-	local, heldFor := w.sync.answer(syncTarget), now.Sub(held.since)
+	local, heldFor := w.sync.summary(syncTarget), now.Sub(held.since)
 	change := func(entry *ledger.Entry) {
 		if state, known := w.readiness.Of(syncTarget); known && entry.Assignment == 0 {
 			entry.Ready = &state.Ready
 		}
-		entry.Answer = nextAnswer(entry.Answer, local, heldFor)
+		entry.SyncSummary = nextSummary(entry.SyncSummary, local, heldFor)
 	}
 	stored := w.ledger.Get(syncTarget)
 	next := stored
 	change(&next)
-	mustWrite, writesCounts := compareAnswers(&stored, &next)
+	mustWrite, writesCounts := compareSummaries(&stored, &next)
 	if !mustWrite && writesCounts && now.Before(held.nextCounts) {
 		return reconcile.Result{RequeueAfter: held.nextCounts.Sub(now)}, nil
 	}
 	if mustWrite || writesCounts {
-		err := w.ledger.UpdateExisting(w.sync.Scope.Context(ctx, syncTarget), syncTarget, change)
-		if err != nil && w.sync.Scope.Holds(syncTarget) {
+		err := w.ledger.UpdateExisting(w.sync.Role.Context(ctx, syncTarget), syncTarget, change)
+		if err != nil && w.sync.Role.Holds(syncTarget) {
 			return reconcile.Result{}, err
 		}
 	}
 	if writesCounts {
-		w.setNextCounts(syncTarget, now.Add(answerInterval))
+		w.setNextCounts(syncTarget, now.Add(summaryInterval))
 	}
 	if slices.ContainsFunc(w.sync.Published(), func(resource plan.Resource) bool { return resource.Unpublishing }) {
 		return reconcile.Result{RequeueAfter: unpublishInterval}, nil
@@ -177,24 +177,24 @@ func (w *AnswerWriter) Reconcile(ctx context.Context, syncTarget types.UID) (rec
 	return reconcile.Result{}, nil
 }
 
-// compareAnswers reports whether something has changed that the leader must know at once, and whether numbers of objects have.
-func compareAnswers(stored, next *ledger.Entry) (mustWrite, writesCounts bool) {
+// compareSummaries reports whether something has changed that the leader must know at once, and whether numbers of objects have.
+func compareSummaries(stored, next *ledger.Entry) (mustWrite, writesCounts bool) {
 	isReadyChanged := next.Ready != nil && (stored.Ready == nil || *stored.Ready != *next.Ready)
-	return isReadyChanged || !stored.Answer.EqualExceptObjects(next.Answer), !stored.Answer.Equal(next.Answer)
+	return isReadyChanged || !stored.SyncSummary.EqualExceptObjects(next.SyncSummary), !stored.SyncSummary.Equal(next.SyncSummary)
 }
 
 // stateOf returns the state of a SyncTarget that this replica holds. The first numbers of objects of all SyncTargets are spread over the
 // interval, unless there are none yet.
-func (w *AnswerWriter) stateOf(syncTarget types.UID, now time.Time) heldState {
+func (w *SyncSummaryWriter) stateOf(syncTarget types.UID, now time.Time) heldState {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	if w.held[syncTarget] == nil {
-		w.held[syncTarget] = &heldState{since: now, nextCounts: now.Add(spreadOver(syncTarget, answerInterval))}
+		w.held[syncTarget] = &heldState{since: now, nextCounts: now.Add(spreadOver(syncTarget, summaryInterval))}
 	}
 	return *w.held[syncTarget]
 }
 
-func (w *AnswerWriter) setNextCounts(syncTarget types.UID, next time.Time) {
+func (w *SyncSummaryWriter) setNextCounts(syncTarget types.UID, next time.Time) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	if found := w.held[syncTarget]; found != nil {
@@ -203,13 +203,13 @@ func (w *AnswerWriter) setNextCounts(syncTarget types.UID, next time.Time) {
 }
 
 // forgetPartition forgets since when this replica has held the SyncTargets of a partition, which it has got or lost.
-func (w *AnswerWriter) forgetPartition(partition int) {
+func (w *SyncSummaryWriter) forgetPartition(partition int) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	maps.DeleteFunc(w.held, func(syncTarget types.UID, _ *heldState) bool { return partitions.Of(syncTarget) == partition })
 }
 
-func (w *AnswerWriter) forget(syncTarget types.UID) {
+func (w *SyncSummaryWriter) forget(syncTarget types.UID) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	delete(w.held, syncTarget)

@@ -39,17 +39,17 @@ func TestScope(t *testing.T) {
 	g := NewWithT(t)
 	elected := make(chan struct{})
 	leader := fence.New(clock.RealClock{})
-	undivided := Scope{Elected: elected}
+	undivided := Role{Elected: elected}
 	g.Expect(undivided.Holds("a")).To(BeFalse())
 	g.Expect(undivided.IsDivided()).To(BeFalse())
 	close(elected)
 	g.Expect(undivided.Holds("a")).To(BeTrue())
 	g.Expect(undivided.Context(t.Context(), "a")).To(BeIdenticalTo(t.Context()))
 	g.Expect(undivided.Fence("a", leader)).To(BeIdenticalTo(leader))
-	g.Expect(Scope{}.Holds("a")).To(BeTrue(), "there is no other replica")
+	g.Expect(Role{}.Holds("a")).To(BeTrue(), "there is no other replica")
 
 	own := fence.New(clock.RealClock{})
-	divided := Scope{Elected: make(chan struct{}), Partitions: partitionsOf{"a", own}}
+	divided := Role{Elected: make(chan struct{}), Partitions: partitionsOf{"a", own}}
 	g.Expect(divided.IsDivided()).To(BeTrue())
 	g.Expect(divided.Holds("a")).To(BeTrue(), "who does not lead holds too")
 	g.Expect(divided.Holds("b")).To(BeFalse())

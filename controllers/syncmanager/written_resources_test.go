@@ -28,15 +28,15 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 )
 
-// parseInventory parses inventory entries. The form is "resource.group/version" for the mailbox's own objects. "<" and mailbox resources
+// parseWritten parses written resources. The form is "resource.group/version" for the mailbox's own objects. "<" and mailbox resources
 // separated by commas follow if these are converted into the resource. Then "+" after the version says that the resource has
 // the mailbox's own objects, too.
-func parseInventory(text string) map[schema.GroupResource]InventoryEntry {
-	all := map[schema.GroupResource]InventoryEntry{}
+func parseWritten(text string) WrittenResources {
+	all := WrittenResources{}
 	for field := range strings.FieldsSeq(text) {
 		resource, sources, converted := strings.Cut(field, "<")
 		name, version, _ := strings.Cut(resource, "/")
-		record := InventoryEntry{Version: strings.TrimSuffix(version, "+"), Direct: !converted || strings.HasSuffix(version, "+")}
+		record := WrittenResource{Version: strings.TrimSuffix(version, "+"), Direct: !converted || strings.HasSuffix(version, "+")}
 		if converted {
 			for source := range strings.SplitSeq(sources, ",") {
 				record.ConvertedFrom = append(record.ConvertedFrom, schema.ParseGroupResource(source))
@@ -47,17 +47,17 @@ func parseInventory(text string) map[schema.GroupResource]InventoryEntry {
 	return all
 }
 
-// inventoryOf returns entries of the mailbox's own objects in version v1.
-func inventoryOf(names ...string) map[schema.GroupResource]InventoryEntry {
-	all := map[schema.GroupResource]InventoryEntry{}
+// writtenOf returns entries of the mailbox's own objects in version v1.
+func writtenOf(names ...string) WrittenResources {
+	all := WrittenResources{}
 	for _, name := range names {
-		all[schema.ParseGroupResource(name)] = InventoryEntry{Version: "v1", Direct: true}
+		all[schema.ParseGroupResource(name)] = WrittenResource{Version: "v1", Direct: true}
 	}
 	return all
 }
 
-// formatInventory is the inverse of parseInventory, with a stable order.
-func formatInventory(all map[schema.GroupResource]InventoryEntry) string {
+// formatWritten is the inverse of parseWritten, with a stable order.
+func formatWritten(all WrittenResources) string {
 	var fields []string
 	for resource, record := range all {
 		field := resource.String() + "/" + record.Version
@@ -88,32 +88,32 @@ func targetsOf(names ...string) []plan.TargetAPI {
 }
 
 // converting returns the forms of resources: each argument has the resource itself, then the results of its conversions.
-func converting(all ...[]string) map[schema.GroupResource]targetForms {
-	result := map[schema.GroupResource]targetForms{}
+func converting(all ...[]string) map[schema.GroupResource]resolvedAPIs {
+	result := map[schema.GroupResource]resolvedAPIs{}
 	for _, names := range all {
-		result[schema.ParseGroupResource(names[0])] = targetForms{apis: targetsOf(append([]string{names[0] + "/v1"}, names[1:]...)...)}
+		result[schema.ParseGroupResource(names[0])] = resolvedAPIs{apis: targetsOf(append([]string{names[0] + "/v1"}, names[1:]...)...)}
 	}
 	return result
 }
 
-// withDirectForms adds the forms of resources that are not converted.
-func withDirectForms(all map[schema.GroupResource]targetForms, names ...string) map[schema.GroupResource]targetForms {
+// withDirectAPIs adds the APIs of resources that are not converted.
+func withDirectAPIs(all map[schema.GroupResource]resolvedAPIs, names ...string) map[schema.GroupResource]resolvedAPIs {
 	for _, name := range names {
 		if resource := schema.ParseGroupResource(name); len(all[resource].apis) == 0 {
-			all[resource] = targetForms{apis: targetsOf(name + "/v1")}
+			all[resource] = resolvedAPIs{apis: targetsOf(name + "/v1")}
 		}
 	}
 	return all
 }
 
-func TestStoreInventory(t *testing.T) {
+func TestStoreWrittenResources(t *testing.T) {
 	type names = []string
 	type conversions = [][]string
 	for name, test := range map[string]struct {
 		recorded          string
 		wanted, published names
 		conversions       conversions
-		// then is the inventory afterwards. It is stored if it differs.
+		// then are the written resources afterwards. They are stored if they differ.
 		then string
 	}{
 		"nothing":                           {"", nil, nil, nil, ""},
@@ -178,17 +178,17 @@ func TestStoreInventory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			manager, notes := newManager(t)
-			state := &targetState{resourceInventory: parseInventory(test.recorded)}
+			state := &targetState{writtenResources: parseWritten(test.recorded)}
 			record := func() error {
-				return manager.storeInventory(t.Context(), state, resources(test.wanted...), resources(test.published...), withDirectForms(converting(test.conversions...), test.published...))
+				return manager.storeWrittenResources(t.Context(), state, resources(test.wanted...), resources(test.published...), withDirectAPIs(converting(test.conversions...), test.published...))
 			}
 			var want []string
 			if test.then != test.recorded {
 				want = []string{test.then}
 				// A failed write is retried.
 				notes.fail = errors.New("no")
-				if err := record(); !errors.Is(err, notes.fail) || !reflect.DeepEqual(state.resourceInventory, parseInventory(test.recorded)) {
-					t.Errorf("after a failure: %v, %v", err, state.resourceInventory)
+				if err := record(); !errors.Is(err, notes.fail) || !reflect.DeepEqual(state.writtenResources, parseWritten(test.recorded)) {
+					t.Errorf("after a failure: %v, %v", err, state.writtenResources)
 				}
 				notes.fail = nil
 			}
@@ -200,40 +200,40 @@ func TestStoreInventory(t *testing.T) {
 			if !slices.Equal(notes.records, want) {
 				t.Errorf("want the records %q, got %q", want, notes.records)
 			}
-			if got := formatInventory(state.resourceInventory); got != test.then {
+			if got := formatWritten(state.writtenResources); got != test.then {
 				t.Errorf("want %s recorded, got %s", test.then, got)
 			}
 		})
 	}
 }
 
-func TestInventoryEntryWithSource(t *testing.T) {
+func TestWrittenResourceWithSource(t *testing.T) {
 	source := func(name string) schema.GroupResource { return schema.ParseGroupResource(name) }
-	first := InventoryEntry{}.withSource(source("b.x"), "v1")
+	first := WrittenResource{}.withSource(source("b.x"), "v1")
 	second := first.withSource(source("a.x"), "v2")
 	again := second.withSource(source("b.x"), "v2")
 	for name, test := range map[string]struct {
-		got  InventoryEntry
+		got  WrittenResource
 		want string
 	}{
 		"the first":              {first, "r/v1<b.x"},
 		"one more":               {second, "r/v2<a.x,b.x"},
 		"the first again":        {again, "r/v2<a.x,b.x"},
-		"of one that has itself": {InventoryEntry{Version: "v9", Direct: true}.withSource(source("a.x"), "v1"), "r/v9+<a.x"},
+		"of one that has itself": {WrittenResource{Version: "v9", Direct: true}.withSource(source("a.x"), "v1"), "r/v9+<a.x"},
 	} {
-		if got := formatInventory(map[schema.GroupResource]InventoryEntry{{Resource: "r"}: test.got}); got != test.want {
+		if got := formatWritten(WrittenResources{{Resource: "r"}: test.got}); got != test.want {
 			t.Errorf("%s: want %s, got %s", name, test.want, got)
 		}
 	}
-	if len(first.ConvertedFrom) != 1 || !second.equal(again) || first.equal(second) || (InventoryEntry{Direct: true}).equal(InventoryEntry{}) {
+	if len(first.ConvertedFrom) != 1 || !second.equal(again) || first.equal(second) || (WrittenResource{Direct: true}).equal(WrittenResource{}) {
 		t.Errorf("%v, %v, %v", first, second, again)
 	}
 }
 
 func TestIsInInventory(t *testing.T) {
-	state := &targetState{resourceInventory: parseInventory("a/v1 c.old/v2<a.new,b.new d/v1+<a")}
+	state := &targetState{writtenResources: parseWritten("a/v1 c.old/v2<a.new,b.new d/v1+<a")}
 	for name, want := range map[string]bool{"a": true, "c.old": false, "a.new": true, "b.new": true, "d": true, "b": false, "a.old": false} {
-		if got := state.isInInventory(schema.ParseGroupResource(name)); got != want {
+		if got := state.mayHaveWritten(schema.ParseGroupResource(name)); got != want {
 			t.Errorf("%s: want %v, got %v", name, want, got)
 		}
 	}

@@ -35,11 +35,11 @@ import (
 	"github.com/synchub-dev/synchub/provider/partitions"
 )
 
-// answering is an AnswerWriter with a ledger in memory that counts writes.
+// answering is an SyncSummaryWriter with a ledger in memory that counts writes.
 type answering struct {
 	*fixture
 	*WithT
-	writer    *AnswerWriter
+	writer    *SyncSummaryWriter
 	ledger    *ledger.Store
 	readiness *readiness.Registry
 	clock     *testclock.FakeClock
@@ -50,7 +50,7 @@ func newAnswering(t *testing.T) *answering {
 	t.Helper()
 	a := &answering{fixture: newFixture(t), WithT: NewWithT(t), readiness: &readiness.Registry{}}
 	a.clock = a.manager.Clock.(*testclock.FakeClock)
-	a.manager.Scope.Partitions = heldTargets{florin: true}
+	a.manager.Role.Partitions = heldTargets{florin: true}
 	workspace := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
 		Update: func(ctx context.Context, next client.WithWatch, object client.Object, options ...client.UpdateOption) error {
 			if object.GetName() == string(florin) {
@@ -70,7 +70,7 @@ func newAnswering(t *testing.T) *answering {
 		}
 	})
 	a.Expect(a.ledger.WaitForLoad(t.Context())).To(Succeed())
-	a.writer = NewAnswerWriter(a.manager, a.ledger, a.readiness, logr.Discard())
+	a.writer = NewSyncSummaryWriter(a.manager, a.ledger, a.readiness, logr.Discard())
 	return a
 }
 
@@ -106,7 +106,7 @@ func TestAnswersAreWrittenWhenTheyChange(t *testing.T) {
 	}
 	a.endWait()
 	a.expect("the first answer", 1)
-	a.Expect(a.entry().Answer).To(Equal(&ledger.Answer{Synced: true, Objects: map[string]int64{"configmaps": 0, "secrets": 0}}))
+	a.Expect(a.entry().SyncSummary).To(Equal(&ledger.SyncSummary{Synced: true, Objects: map[string]int64{"configmaps": 0, "secrets": 0}}))
 	a.expect("nothing has changed", 0)
 
 	// Another resource is synced, which changes the counts only.
@@ -115,10 +115,10 @@ func TestAnswersAreWrittenWhenTheyChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.endWait()
-	a.Expect(a.expect("within the minute", 0)).To(Equal(answerInterval))
-	a.clock.Step(answerInterval)
+	a.Expect(a.expect("within the minute", 0)).To(Equal(summaryInterval))
+	a.clock.Step(summaryInterval)
 	a.expect("after the minute", 1)
-	a.Expect(a.entry().Answer.Objects).To(HaveKey("deployments.apps"))
+	a.Expect(a.entry().SyncSummary.Objects).To(HaveKey("deployments.apps"))
 
 	// The leader waits for the withdrawal of an API.
 	withdrawn := slices.Clone(a.manager.Published())
@@ -128,35 +128,35 @@ func TestAnswersAreWrittenWhenTheyChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.Expect(a.expect("an API is withdrawn", 1)).To(Equal(unpublishInterval))
-	a.Expect(a.entry().Answer.Unpublished).To(ConsistOf(types.UID("u")))
+	a.Expect(a.entry().SyncSummary.Unpublished).To(ConsistOf(types.UID("u")))
 
 	// The SyncTarget goes to another replica and comes back.
-	a.manager.Scope.Partitions = heldTargets{}
-	a.manager.Unassign(florin)
+	a.manager.Role.Partitions = heldTargets{}
+	a.manager.StopSync(florin)
 	a.expect("another replica holds it", 0)
 	a.clock.Step(countTimeout)
-	a.Expect(a.entry().Answer.Unpublished).NotTo(BeEmpty())
-	a.manager.Scope.Partitions = heldTargets{florin: true}
+	a.Expect(a.entry().SyncSummary.Unpublished).NotTo(BeEmpty())
+	a.manager.Role.Partitions = heldTargets{florin: true}
 	a.expect("what the former holder has found out does not count", 1)
-	a.Expect(a.entry().Answer.Unpublished).To(BeEmpty())
-	a.Expect(a.entry().Answer.Objects).NotTo(BeEmpty())
+	a.Expect(a.entry().SyncSummary.Unpublished).To(BeEmpty())
+	a.Expect(a.entry().SyncSummary.Objects).NotTo(BeEmpty())
 	a.clock.Step(countTimeout)
 	a.expect("it is not synced", 1)
-	a.Expect(a.entry().Answer).To(Equal(&ledger.Answer{}))
+	a.Expect(a.entry().SyncSummary).To(Equal(&ledger.SyncSummary{}))
 	a.expect("nothing has changed", 0)
 }
 
 // A partition that was lost and came back soon, before its SyncTargets were reconciled, has been held since then only.
 func TestAPartitionThatComesBack(t *testing.T) {
 	a := newAnswering(t)
-	known := &ledger.Answer{Synced: true, Objects: map[string]int64{"configmaps": 3}}
-	a.Expect(a.ledger.Update(t.Context(), florin, func(entry *ledger.Entry) { entry.Name, entry.Answer = "florin", known })).To(Succeed())
-	a.manager.Unassign(florin)
+	known := &ledger.SyncSummary{Synced: true, Objects: map[string]int64{"configmaps": 3}}
+	a.Expect(a.ledger.Update(t.Context(), florin, func(entry *ledger.Entry) { entry.Name, entry.SyncSummary = "florin", known })).To(Succeed())
+	a.manager.StopSync(florin)
 	a.expect("it is held", 0)
 	a.clock.Step(2 * countTimeout)
 	a.writer.forgetPartition(partitions.Of(florin))
 	a.expect("it came back", 0)
-	a.Expect(a.entry().Answer).To(Equal(known))
+	a.Expect(a.entry().SyncSummary).To(Equal(known))
 	a.clock.Step(countTimeout)
 	a.expect("it is not synced", 1)
 }
@@ -175,8 +175,8 @@ func (a *answering) endWait() {
 	found, _ := a.manager.get(florin)
 	found.lock.Lock()
 	defer found.lock.Unlock()
-	found.assignedAt = a.clock.Now().Add(-countTimeout)
+	found.syncStartedAt = a.clock.Now().Add(-countTimeout)
 	for _, running := range found.syncControllers {
-		running.startedAt = found.assignedAt
+		running.startedAt = found.syncStartedAt
 	}
 }
