@@ -121,13 +121,13 @@ func (p *exportPlan) syncedResources() []plan.Resource {
 
 // publishedStates returns the states that the next plan needs, by the UID of the PublishedResource.
 func (p *exportPlan) publishedStates() map[types.UID]publishedState {
-	memories := map[types.UID]publishedState{}
+	states := map[types.UID]publishedState{}
 	for _, resource := range p.resources {
 		if resource.notExported == nil && resource.entry != nil && resource.api != nil {
-			memories[resource.published.UID] = publishedState{resource.published.Name, resource.groupResource, *resource.entry, resource.api, resource.synced, resource.compiledFrom}
+			states[resource.published.UID] = publishedState{resource.published.Name, resource.groupResource, *resource.entry, resource.api, resource.synced, resource.compiledFrom}
 		}
 	}
-	return memories
+	return states
 }
 
 // schemas holds the schemas that the hub exports to mailboxes, by resource.

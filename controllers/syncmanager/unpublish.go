@@ -29,16 +29,16 @@ import (
 // unpublishing returns the resources that are about to be unpublished, and of which mailbox objects still have the hub's finalizer.
 func (m *Manager) unpublishing(state *targetState, published []plan.Resource) []plan.Resource {
 	mailbox := state.currentTarget().Mailbox
-	var leaving []plan.Resource
+	var withFinalizers []plan.Resource
 	for _, resource := range published {
 		if !resource.Unpublishing {
 			continue
 		}
 		if objects, _ := m.Mailboxes.List(resource.GroupVersionResource, mailbox); slices.ContainsFunc(objects, objectsync.HasFinalizer) {
-			leaving = append(leaving, resource)
+			withFinalizers = append(withFinalizers, resource)
 		}
 	}
-	return leaving
+	return withFinalizers
 }
 
 // IsUnpublished reports whether a resource that is about to be unpublished has no object with the hub's finalizer in any mailbox. It
