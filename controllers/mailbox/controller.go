@@ -216,16 +216,21 @@ func (c *Controller) reconcile(ctx context.Context, request mcreconcile.Request)
 	if err != nil || written.RequeueAfter > 0 {
 		return written, condition.Reason, err
 	}
-	switch condition.Reason {
+	return reconcile.Result{RequeueAfter: requeueDelay(condition.Reason, syncTarget)}, condition.Reason, nil
+}
+
+// requeueDelay returns the delay until the next reconcile if no event comes, by the reason of the condition; zero for none.
+func requeueDelay(reason string, syncTarget *edgev2alpha1.SyncTarget) time.Duration {
+	switch reason {
 	case ReasonInitializing:
-		return reconcile.Result{RequeueAfter: initializationTimeout}, condition.Reason, nil
+		return initializationTimeout
 	case ReasonWorkspaceDeleted, ReasonWorkspaceLost, ReasonNamespaceFailed, ReasonAccessFailed:
-		return reconcile.Result{RequeueAfter: requeueInterval}, condition.Reason, nil
+		return requeueInterval
 	}
 	if len(syncTarget.Spec.MailboxAccess) > 0 {
-		return reconcile.Result{RequeueAfter: accessResyncInterval}, condition.Reason, nil
+		return accessResyncInterval
 	}
-	return reconcile.Result{}, condition.Reason, nil
+	return 0
 }
 
 // get returns the inventory and the SyncTarget of a request. The SyncTarget is nil if it does not exist.

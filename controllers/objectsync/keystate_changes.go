@@ -84,9 +84,9 @@ func (c *changeTimes) record(from changeOrigin, at relativeTime) (changed bool) 
 	return changed
 }
 
-// takeChanges returns the pending changes of a key and removes them: the pass that begins now covers them. any is false if
-// none were pending.
-func (s *keyStates) takeChanges(key types.NamespacedName) (pending pendingChange, any bool) {
+// takeChanges returns the pending changes of a key and removes them: the pass that begins now covers them. hasPending is
+// false if none were pending.
+func (s *keyStates) takeChanges(key types.NamespacedName) (pending pendingChange, hasPending bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	state := s.keys[key]

@@ -59,7 +59,7 @@ func (c *Controller) connect(ctx context.Context, inventory cluster.Cluster, syn
 	case errors.As(err, &refused):
 		return nil, &blocker{ReasonCredentialsRefused, refused.Error() + "."}, nil
 	case err != nil:
-		return nil, &blocker{ReasonCredentialsRefused, "No connection can be made from the kubeconfig."}, nil
+		return nil, &blocker{ReasonCredentialsRefused, "No connection can be made from the kubeconfig."}, nil //nolint:nilerr // the blocker says so
 	}
 	return connection, nil, nil
 }

@@ -431,15 +431,17 @@ func TestSplicedWatch(t *testing.T) {
 	go source.Add(ofMailbox(there, "listed", "12"))
 	receive()
 	listed := map[logicalcluster.Name]uint64{here: 1}
+	completed := make(chan error, 1)
 	go func() {
 		for _, object := range []*unstructured.Unstructured{ofMailbox(here, "deleted", "3"), ofMailbox(here, "before", "4"), ofMailbox(there, "foreign", "4"), ofMailbox(here, "listed", "5")} {
 			s.splice(object)
 		}
-		s.complete(here, 1)
+		completed <- s.complete(here, 1)
 	}()
 	receive()
 	receive()
 	receive()
+	g.Expect(<-completed).NotTo(HaveOccurred())
 	s.end(listed)
 	g.Expect(s.begin(here, 1)).To(BeFalse(), "the list is complete")
 	g.Expect(s.begin(here, 2)).To(BeTrue())
