@@ -235,12 +235,12 @@ var _ = Describe("a replica that is ended while kcp refuses connections", thorou
 				}
 			}
 			return refused, err
-		}).WithContext(ctx).WithTimeout(2 * time.Minute).Should(BeNumerically(">=", 200))
+		}).WithContext(ctx).WithTimeout(3 * time.Minute).Should(BeNumerically(">=", 80))
 		code, err = hub.Terminate(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(code).To(BeZero(), hub.LogTail(5))
 		startEndedHub(ctx)
-	}, NodeTimeout(4*time.Minute))
+	}, NodeTimeout(5*time.Minute))
 })
 
 // tunnelled returns a kubeconfig of the hub's user that reaches kcp through a tunnel.
