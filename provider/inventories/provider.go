@@ -19,6 +19,7 @@ package inventories
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/go-logr/logr"
@@ -51,6 +52,9 @@ type Provider struct {
 	kcpConfig *kcp.ConfigProvider
 	scheme    *runtime.Scheme
 	log       logr.Logger
+	// endpointConfig returns the config for all workspaces of an endpoint, by its URL, and served has the URLs that have answered.
+	endpointConfig func(url string) *rest.Config
+	served         sync.Map
 
 	lock sync.Mutex
 	// ctx is the context in which the caches run. Start sets it.
@@ -67,15 +71,24 @@ func New(options Options) (*Provider, error) {
 	ready := provider.ConditionReadyFunc("Ready")
 	// The provider logs whole APIBindings at info level.
 	quiet := options.Log.V(2)
+	config := options.KCP.WorkspaceConfig(options.Workspace)
+	made.endpointConfig = func(url string) *rest.Config {
+		endpoint := rest.CopyConfig(config)
+		endpoint.Host = strings.TrimSuffix(url, "/") + "/clusters/*"
+		return endpoint
+	}
 	var err error
-	made.Provider, err = provider.NewProvider(options.KCP.WorkspaceConfig(options.Workspace), options.Export, provider.Options{
+	made.Provider, err = provider.NewProvider(config, options.Export, provider.Options{
 		Scheme:              options.Scheme,
 		EndpointSliceObject: &apisv1alpha1.APIExportEndpointSlice{},
-		ObjectToWatch:       &apisv1alpha1.APIBinding{},
-		AddFilter:           ready,
-		UpdateFilter:        ready,
-		NewCluster:          made.newCluster,
-		Log:                 &quiet,
+
+		ExtractURLsFromEndpointSlice: made.servedURLs,
+
+		ObjectToWatch: &apisv1alpha1.APIBinding{},
+		AddFilter:     ready,
+		UpdateFilter:  ready,
+		NewCluster:    made.newCluster,
+		Log:           &quiet,
 	})
 	return made, err
 }
