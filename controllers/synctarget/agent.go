@@ -238,11 +238,14 @@ func (c *Controller) acceptReport(ctx context.Context, sealer *ownership.Sealer,
 	}
 }
 
+// maxAgentCluster bounds the ID of a cluster in a report, since the ledger holds it. A UID has 36 characters.
+const maxAgentCluster = 64
+
 // recordAgentCluster records in the ledger which cluster the agent syncs: the first one, or one that an operator has confirmed since. The agent
 // learns of it by its assignment.
 func (c *Controller) recordAgentCluster(ctx context.Context, request mcreconcile.Request, syncTarget *edgev2alpha1.SyncTarget, state *syncTargetState) error {
 	report := state.agent.report
-	if report == nil || report.Cluster == "" {
+	if report == nil || report.Cluster == "" || len(report.Cluster) > maxAgentCluster {
 		return nil
 	}
 	known := c.Ledger.Get(syncTarget.UID).Cluster.ID

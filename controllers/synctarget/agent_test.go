@@ -481,6 +481,7 @@ func TestAgentIsExpectedInTheClusterThatWasSynced(t *testing.T) {
 		confirmed string
 		want      string
 	}{
+		{strings.Repeat("x", maxAgentCluster+1), metav1.ConditionTrue, "", ""},
 		{"restored", metav1.ConditionFalse, "", ""},
 		{"first", metav1.ConditionTrue, "", "first"},
 		{"second", metav1.ConditionTrue, "", "first"},

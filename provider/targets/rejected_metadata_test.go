@@ -119,7 +119,7 @@ func TestRejectedMetadata(t *testing.T) {
 
 	g.Expect(filtered.Fetch(ended(t), key("c"))).To(MatchError(ContainSubstring(namespace + "/c")))
 	options.KeepRejectedMetadata = false
-	options.OnRejected = func(metav1.ObjectMeta) { t.Error("a feed that remembers no bystanders tells of one") }
+	options.OnRejected = func(metav1.ObjectMeta) { t.Error("a cache that keeps no rejected metadata tells of some") }
 	other := connection.NewFilteredCache(widgets, options)
 	runInTest(t, other.Run)
 	waitForCacheSync(t, other)
