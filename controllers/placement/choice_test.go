@@ -21,8 +21,10 @@ import (
 	"testing"
 
 	"github.com/kcp-dev/logicalcluster/v3"
+	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
@@ -99,5 +101,27 @@ func TestMoving(t *testing.T) {
 				t.Errorf("%s, chosen %v: not moving to a SyncTarget without a mailbox", name, choice != nil)
 			}
 		}
+	}
+}
+
+// Placements come into force before all objects are selected by them. A copy that the placements before did not want may be one that the new
+// ones want, so it stays until its object is selected again.
+func TestNothingIsWithdrawnByAnEarlierSelection(t *testing.T) {
+	w, key := newTestWorkspace(), pairKey{objectKey: objectKey{name: types.NamespacedName{Name: "till"}}, mailbox: "m"}
+	w.placements = &placements{fleetSynced: true}
+	w.objects[key.objectKey] = &object{
+		selectedBy: []*placementInForce{{Placement: &rules.Placement{}}},
+		pairs:      map[logicalcluster.Name]*pair{"m": {hasCopy: true}},
+	}
+	snapshot := func() *pairSnapshot {
+		return &pairSnapshot{Snapshot: plan.Snapshot{Up: &plan.UpSnapshot{Mark: &ownership.Mark{}}}}
+	}
+	w.reselecting = true
+	if _, ok := w.observeSelection(key, snapshot(), true); ok {
+		t.Error("withdrawn while objects are selected again")
+	}
+	w.setSelectedAll()
+	if _, ok := w.observeSelection(key, snapshot(), true); !ok {
+		t.Error("kept after the selection")
 	}
 }

@@ -209,7 +209,8 @@ func (w *workspace) observeSelection(key pairKey, s *pairSnapshot, hasSource boo
 		u.State = plan.SourceNotFound
 	case entry.absence == plan.Terminating:
 		// The source is visible, and somebody deletes it.
-	case w.placements.partial, !w.placements.fleetSynced, entry.absence == "" && entry.isMoving():
+	case w.reselecting, w.placements.partial, !w.placements.fleetSynced, entry.absence == "" && entry.isMoving():
+		// While objects are selected again, this one may still be in the selection of the placements before.
 		return nil, false
 	}
 	return entry.selectedBy, true

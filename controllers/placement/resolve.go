@@ -284,8 +284,6 @@ func (w *workspace) putInForce(next *placements) {
 	if hasCustomized {
 		w.enqueueCustomizedAt(before.mailboxesWithOtherParameters(next))
 	}
-	// Only after the selection it is certain which copies wait for a withdrawal.
-	w.enqueueAllWithdrawals()
 	w.setSelectedAll()
 }
 
@@ -303,12 +301,16 @@ func (w *workspace) selectAll(known map[objectKey]bool, all bool) {
 	}
 }
 
-// setSelectedAll notes that all objects have been selected, and lets the rollouts go on.
+// setSelectedAll notes that all objects have been selected, and lets rollouts and withdrawals go on. Only now it is certain which copies
+// are to be withdrawn.
 func (w *workspace) setSelectedAll() {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	w.reselecting = false
 	w.rolloutRequests.Publish(w.cluster)
+	for key, object := range w.objects {
+		w.enqueueWithdrawals(key, object, "")
+	}
 }
 
 // rolloutOf returns the state of a placement's rollout, which goes on if the placement is in force already; nil if it has none.
@@ -322,15 +324,6 @@ func (w *workspace) rolloutOf(placement *rules.Placement) *rolloutState {
 		}
 	}
 	return newRolloutState()
-}
-
-// enqueueAllWithdrawals enqueues all copies that are to be withdrawn.
-func (w *workspace) enqueueAllWithdrawals() {
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	for key, object := range w.objects {
-		w.enqueueWithdrawals(key, object, "")
-	}
 }
 
 // enqueueWithdrawals enqueues the copies of an object that are to be withdrawn, except from one mailbox. It requires the lock.
