@@ -22,6 +22,23 @@ UNIT_PACKAGES = $(shell go list ./... | grep -v -e /synchub/test/e2e -e /synchub
 THOROUGH_PACKAGES := test/agent test/chart test/escapes test/sharded
 QUICK_PACKAGES = $(filter-out $(addprefix %/synchub/,$(THOROUGH_PACKAGES)),$(UNIT_PACKAGES))
 
+# The thorough tests are divided into PARTS that take about the same time: end-to-end specs by their labels, tests beside the
+# code by their packages (a regular expression). Without PART, a commit has its own by its hash, so that CI runs all in the end.
+PARTS := escapes faults placement requests others
+PART  := $(or $(PART),$(word $(shell echo $$((0x0$$(git rev-parse --short=7 HEAD 2>/dev/null) % $(words $(PARTS)) + 1))),$(PARTS)))
+$(if $(filter $(PART),$(PARTS)),,$(error PART is "$(PART)", and must be one of: $(PARTS)))
+specs_in_escapes      := escapes
+specs_in_faults       := faults
+specs_in_placement    := placement
+specs_in_requests     := requests
+specs_in_others       := !(escapes || faults || placement || requests)
+packages_in_escapes   := /synchub/(provider|test/escapes)
+packages_in_faults    := /synchub/controllers
+packages_in_placement := /synchub/cmd
+packages_in_requests  := /synchub/test/(agent|sharded)
+packages_in_others    := /synchub/(apis|hack|test/(bench|chart|clireference|fixtures|framework|tier))
+PART_PACKAGES          = $(shell printf '%s\n' $(UNIT_PACKAGES) | grep -E '$(packages_in_$(PART))')
+
 UNIT_TIMEOUT ?= 30m
 E2E_TIMEOUT  ?= 45m
 # End-to-end specs wait most of the time, so several processes run them side by side, also on few cores, in any order but
@@ -131,8 +148,9 @@ clean-all: clean ## Remove the tools too
 ##@ Test
 
 # golangci-lint vets the code, see lint. Tests that run in parallel wait for servers, so there are more of them than processors.
-unit_tests = go test -race -vet=off $(if $(quick),-short) -p $(UNIT_PROCS) -parallel 4 -timeout $(UNIT_TIMEOUT) $(if $(quick),$(QUICK_PACKAGES),$(UNIT_PACKAGES))
-e2e_tests = go run github.com/onsi/ginkgo/v2/ginkgo -v -race -timeout=$(E2E_TIMEOUT) -procs=$(E2E_PROCS) -randomize-all $(if $(quick),-label-filter='!thorough') -focus='$(FOCUS)' ./test/e2e
+go_test    = go test -race -vet=off $(1) -p $(UNIT_PROCS) -parallel 4 -timeout $(UNIT_TIMEOUT) $(2)
+unit_tests = $(call go_test,,$(UNIT_PACKAGES))
+e2e_tests  = go run github.com/onsi/ginkgo/v2/ginkgo -v -race -timeout=$(E2E_TIMEOUT) -procs=$(E2E_PROCS) -randomize-all $(if $(specs),-label-filter='$(specs)') -focus='$(FOCUS)' ./test/e2e
 
 # One after the other: both together keep the processors so busy that waits time out, and take no less time.
 define run_tests
@@ -147,7 +165,17 @@ endef
 # The tiers are in docs/design/0026-test-tiers.md.
 .PHONY: test
 test: quick = 1
+test: specs = !thorough
+test: unit_tests = $(call go_test,-short,$(QUICK_PACKAGES))
 test: test-tools ## Run the quick tests on real servers, building what they need: for each commit, about 12 minutes on two processors
+	$(run_tests)
+
+.PHONY: test-part
+test-part: quick = 1
+test-part: specs = !thorough || $(specs_in_$(PART))
+test-part: unit_tests = { $(call go_test,-short,$(filter-out $(PART_PACKAGES),$(QUICK_PACKAGES))) && $(call go_test,,$(PART_PACKAGES)); }
+test-part: test-tools ## Run the quick tests, and the thorough ones of PART: escapes, faults, placement, requests or others; without PART the commit decides
+	@echo "Of the thorough tests these run: $(PART)"
 	$(run_tests)
 
 .PHONY: test-all

@@ -24,7 +24,7 @@ import (
 	. "github.com/onsi/gomega"
 )
 
-var _ = Describe("renaturing, without interruption and waste", thorough, func() {
+var _ = Describe("renaturing, without interruption and waste", thorough, Label("requests"), func() {
 	It("cleans up what a conversion placed that was taken away while the hub was down", func(ctx SpecContext) {
 		const ns, below = "while-down", "down.example.com"
 		packages, kept := packages(below), custom(below, "v1", "keepsakes", "Keepsake")

@@ -26,7 +26,7 @@ import (
 
 // Upsync costs the mailbox one write per change, and one more for a status that is a subresource; it costs the target only
 // watches. As in the other counting specs the target has no controllers.
-var _ = Describe("rule 1: requests per change that comes up", thorough, func() {
+var _ = Describe("rule 1: requests per change that comes up", thorough, Label("requests"), func() {
 	It("makes one write per change and none at rest, on both sides", SpecPriority(1), func(ctx SpecContext) {
 		const ns, count = "counted-up", 30
 		publishInstruments(ctx, "hosting")

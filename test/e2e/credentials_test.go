@@ -28,7 +28,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-var _ = Describe("credentials of a target", thorough, func() {
+var _ = Describe("credentials of a target", thorough, Label("requests"), func() {
 	It("may change in the middle of a burst: nothing is lost or written again", func(ctx SpecContext) {
 		const ns, count = "rotated", 200
 		inventory := newInventory(ctx, ns)

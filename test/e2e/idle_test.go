@@ -72,7 +72,7 @@ var mixture = []struct {
 	{roles, "Role", 40, `{rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]}`},
 }
 
-var _ = Describe("rule 1: at rest", thorough, func() {
+var _ = Describe("rule 1: at rest", thorough, Label("requests"), func() {
 	It("makes no request for a thousand mixed objects when the hub starts again, and proves that a config is gone", SpecPriority(1), func(ctx SpecContext) {
 		const ns, other = "thousand", "thousand-and-one"
 		inventory := newInventory(ctx, ns)

@@ -29,7 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
-var _ = Describe("a placement on some of many clusters", thorough, func() {
+var _ = Describe("a placement on some of many clusters", thorough, Label("placement"), func() {
 	It("keeps the chosen cluster as long as it can, and replaces it, the new copies before the old", func(ctx SpecContext) {
 		const ns = "placement-choice"
 		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")

@@ -35,7 +35,7 @@ const denaturedGroup = "inert.example.com"
 
 var quotasOfClusters = schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}
 
-var _ = Describe("denatured objects that are placed", thorough, func() {
+var _ = Describe("denatured objects that are placed", thorough, Label("placement"), func() {
 	It("act under their own APIs and names on the clusters, and nowhere else", func(ctx SpecContext) {
 		const ns, group = "placement-denatured", "denatured-placement.example.com"
 		gates := custom(group, "v1", "gates", "Gate")

@@ -69,7 +69,7 @@ func policyReport(passed, failed int) string {
 	return policyReports.object(sentryNamespace, "require-owner", fmt.Sprintf("summary: {passed: %d, failed: %d}", passed, failed))
 }
 
-var _ = Describe("a policy engine that is placed", thorough, func() {
+var _ = Describe("a policy engine that is placed", thorough, Label("placement"), func() {
 	It("is written once, runs on the clusters of a label, and one command reads the reports of all", func(ctx SpecContext) {
 		const ns = sentryNamespace
 		DeferCleanup(func(ctx SpecContext) {

@@ -33,7 +33,7 @@ import (
 // indentedBlock matches a block of commands of the README.
 var indentedBlock = regexp.MustCompile(`(?m)(?:^    kubectl .*\n)+`)
 
-var _ = Describe("the first example of the README", thorough, func() {
+var _ = Describe("the first example of the README", thorough, Label("placement"), func() {
 	It("works as it stands", func(ctx SpecContext) {
 		const ns = "readme"
 		root, err := framework.RepositoryRoot()

@@ -48,7 +48,7 @@ spec:
 `, namespace, nodes)
 }
 
-var _ = Describe("the status of a placement", func() {
+var _ = Describe("the status of a placement", Label("placement"), func() {
 	It("tells how far the clusters are, and how healthy the objects there", thorough, func(ctx SpecContext) {
 		const ns = "placement-health"
 		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")

@@ -73,7 +73,7 @@ func newWorkload(ctx context.Context, name string) *installation.Workload {
 	return workload
 }
 
-var _ = Describe("placement", func() {
+var _ = Describe("placement", Label("placement"), func() {
 	It("copies objects to the clusters that a placement selects, follows changes, and withdraws them", func(ctx SpecContext) {
 		const ns = "placement-journey"
 		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")

@@ -39,7 +39,7 @@ var (
 )
 
 var _ = Describe("safety", func() {
-	It("deletes nothing when a claim is rejected and restored", thorough, SpecPriority(1), func(ctx SpecContext) {
+	It("deletes nothing when a claim is rejected and restored", thorough, Label("requests"), SpecPriority(1), func(ctx SpecContext) {
 		const ns, count, flips = "claims", 30, 5
 		inventory := newInventory(ctx, ns)
 		mailbox := register(ctx, inventory, "florin", "florin")

@@ -30,7 +30,7 @@ import (
 // `make test-scale` does the same with hundreds of targets, and measures. Here the targets are workspaces of the suite's
 // kcp: the hub cannot tell the difference, and starting another kcp takes long. They are few, since each new mailbox delays
 // those of all other specs.
-var _ = Describe("a fleet", thorough, func() {
+var _ = Describe("a fleet", thorough, Label("requests"), func() {
 	It("is registered and synced, and none of its targets has a part in what happens to another", SpecPriority(2), func(ctx SpecContext) {
 		const name, targets = "fleet", 8
 		inventory := newInventory(ctx, name)

@@ -26,7 +26,7 @@ import (
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
-var _ = Describe("a target that is away", thorough, func() {
+var _ = Describe("a target that is away", thorough, Label("requests"), func() {
 	It("is parked, taken up when it is back, and lets the other go on meanwhile", SpecPriority(1), func(ctx SpecContext) {
 		const ns = "parked"
 		away := newCluster(ctx, "away")

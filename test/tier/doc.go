@@ -14,6 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package tier names the two tiers of the tests: quick ones, which `make test` runs, and all, which `make test-all` runs.
+// Package tier names the tiers of the tests: quick ones, which `make test` runs, and all, which `make test-all` runs in one go and
+// `make test-part` in parts.
 // Its tests check that no package and no spec is in none. See docs/design/0026-test-tiers.md.
 package tier

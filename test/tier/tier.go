@@ -18,8 +18,8 @@ package tier
 
 import "testing"
 
-// Thorough skips a test in `make test`, which calls `go test -short`. Everything else runs it: `make test-all`,
-// `make test-unit` and `go test`.
+// Thorough skips a test in `make test`, which calls `go test -short`. `make test-all`, `make test-unit` and `go test`
+// run it, and `make test-part` if its package is in the part.
 func Thorough(t testing.TB) {
 	t.Helper()
 	if testing.Short() {

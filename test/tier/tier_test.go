@@ -45,11 +45,8 @@ var ownTargets = map[string]string{
 const module = "github.com/synchub-dev/synchub/"
 
 func TestEachPackageIsInATier(t *testing.T) {
-	all, quick, thorough := commandsOf(t, "test-all"), commandsOf(t, "test"), thoroughPackages(t)
-	with := strings.Fields(output(t, "go", "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}", "./..."))
-	if len(with) < 50 {
-		t.Fatalf("only %d packages have tests", len(with))
-	}
+	all, quick, thorough := commandsOf(t, "test-all"), commandsOf(t, "test"), strings.Fields(variable(t, "THOROUGH_PACKAGES"))
+	with := packagesWithTests(t)
 	for _, path := range with {
 		name := strings.TrimPrefix(path, module)
 		target, own := ownTargets[name]
@@ -67,6 +64,38 @@ func TestEachPackageIsInATier(t *testing.T) {
 	for _, name := range thorough {
 		if !slices.Contains(with, module+name) {
 			t.Errorf("THOROUGH_PACKAGES names %s, which has no tests", name)
+		}
+	}
+}
+
+// CI runs the parts in turn, so each thorough test must be in one.
+func TestEachThoroughTestIsInAPart(t *testing.T) {
+	var parts, labels []string
+	partsOf := map[string][]string{}
+	for _, part := range strings.Fields(variable(t, "PARTS")) {
+		commands := output(t, "make", "--no-print-directory", "--dry-run", "test-part", "PART="+part)
+		filter := regexp.MustCompile(`-label-filter='!thorough \|\| ([^']*)'`).FindStringSubmatch(commands)
+		quick, all, ok := strings.Cut(commands[strings.Index(commands, "go test"):], " && go test ")
+		if filter == nil || !ok {
+			t.Fatalf("make test-part PART=%s does not run all quick specs, or all tests beside the code of some packages: %s", part, commands)
+		}
+		parts, labels = append(parts, part), append(labels, filter[1])
+		for _, word := range strings.Fields(all) {
+			name := strings.TrimSuffix(word, ";")
+			partsOf[name] = append(partsOf[name], part)
+			if strings.HasPrefix(name, module) && slices.Contains(strings.Fields(quick), name) {
+				t.Errorf("make test-part PART=%s tests %s twice", part, name)
+			}
+		}
+	}
+	last := len(parts) - 1
+	if last < 1 || !slices.Equal(labels[:last], parts[:last]) || labels[last] != "!("+strings.Join(parts[:last], " || ")+")" {
+		t.Errorf("the parts %v have the specs %v: the last must have those without the label of another", parts, labels)
+	}
+	for _, path := range packagesWithTests(t) {
+		name := strings.TrimPrefix(path, module)
+		if _, own := ownTargets[name]; !own && name != "test/e2e" && len(partsOf[path]) != 1 {
+			t.Errorf("the thorough tests of %s are in the parts %v, and not in one", path, partsOf[path])
 		}
 	}
 }
@@ -143,7 +172,7 @@ func TestOnlyATierLeavesOut(t *testing.T) {
 	}
 }
 
-var knownLabels = []string{"thorough", "escapes", "faults"}
+var knownLabels = []string{"thorough", "escapes", "faults", "requests", "placement"}
 
 func checkLabels(t *testing.T, file string, labels []ast.Expr) {
 	t.Helper()
@@ -192,14 +221,25 @@ func names(commands, name string) bool {
 	return slices.ContainsFunc(strings.Fields(commands), func(word string) bool { return word == module+name || word == "./"+name })
 }
 
-func thoroughPackages(t *testing.T) []string {
+// packagesWithTests returns the import paths of the packages that have tests.
+func packagesWithTests(t *testing.T) []string {
+	t.Helper()
+	with := strings.Fields(output(t, "go", "list", "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}", "./..."))
+	if len(with) < 50 {
+		t.Fatalf("only %d packages have tests", len(with))
+	}
+	return with
+}
+
+// variable returns a variable of the Makefile.
+func variable(t *testing.T, name string) string {
 	t.Helper()
 	makefile := output(t, "make", "--no-print-directory", "--dry-run", "--print-data-base", "help")
-	found := regexp.MustCompile(`(?m)^THOROUGH_PACKAGES := (.*)$`).FindStringSubmatch(makefile)
+	found := regexp.MustCompile(`(?m)^` + name + ` := (.*)$`).FindStringSubmatch(makefile)
 	if found == nil {
-		t.Fatal("the Makefile has no THOROUGH_PACKAGES")
+		t.Fatalf("the Makefile has no %s", name)
 	}
-	return strings.Fields(found[1])
+	return found[1]
 }
 
 func output(t *testing.T, program string, args ...string) string {
