@@ -148,7 +148,7 @@ func (c *Controller) Register() error {
 			// The priority queue option of the manager has no effect on multicluster controllers.
 			UsePriorityQueue: new(false),
 		}).
-		Complete(c)
+		Complete(inventories.RetryUntilSynced(c))
 }
 
 // RequestsForWorkspace returns a request for the SyncTarget of a mailbox workspace; none for other workspaces.

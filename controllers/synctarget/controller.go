@@ -19,7 +19,6 @@ package synctarget
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	gosync "sync"
 	"time"
@@ -67,9 +66,6 @@ import (
 
 // heartbeatInterval is how often the hub writes the heartbeat of a healthy target. A quiet SyncTarget has no other status writes.
 const heartbeatInterval = time.Minute
-
-// cacheRetryInterval is how often the hub looks whether the cache of the inventories has been filled, after its start.
-const cacheRetryInterval = 500 * time.Millisecond
 
 // quotaRetryInterval is how often the hub looks whether the quota has been decided.
 const quotaRetryInterval = time.Second
@@ -179,7 +175,7 @@ func (c *Controller) Register() error {
 		WatchesRawSource(leadership.Source(c.Role.Elected, c.onElected)).
 		WatchesRawSource(topic.Source(c.Role.PartitionChanged, c.onPartitionChanged)).
 		WatchesRawSource(source.TypedFunc[mcreconcile.Request](c.followLedger)).
-		Complete(c)
+		Complete(inventories.RetryUntilSynced(c))
 }
 
 // requestsForSecret returns the SyncTargets of the Secret's workspace that refer to the Secret.
@@ -230,9 +226,6 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 		if apierrors.IsNotFound(err) {
 			c.untrack(request)
 			return reconcile.Result{}, nil
-		}
-		if errors.Is(err, inventories.ErrNotSynced) {
-			return reconcile.Result{RequeueAfter: cacheRetryInterval}, nil
 		}
 		return reconcile.Result{}, err
 	}
