@@ -37,7 +37,7 @@ var (
 )
 
 var _ = Describe("restarts and removals", func() {
-	It("loses and duplicates nothing when the hub is killed in the middle of a burst", Label("faults"), func(ctx SpecContext) {
+	It("loses and duplicates nothing when the hub is killed in the middle of a burst", thorough, Label("faults"), func(ctx SpecContext) {
 		const ns, count = "killed", 150
 		mailbox := sharedMailbox(ctx, "florin")
 		apply(ctx, mailbox, documents(namespace(ns), everythingIn(ns)))
@@ -64,7 +64,7 @@ var _ = Describe("restarts and removals", func() {
 		}
 	}, NodeTimeout(4*time.Minute))
 
-	It("hands over to a second replica, at once on shutdown and after the lease when killed, whatever its clock was", Label("faults"), func(ctx SpecContext) {
+	It("hands over to a second replica, at once on shutdown and after the lease when killed, whatever its clock was", thorough, Label("faults"), func(ctx SpecContext) {
 		const ns = "handover"
 		inventory := sharedInventory(ctx)
 		mailbox := register(ctx, inventory, "florin", "florin")

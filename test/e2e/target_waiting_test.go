@@ -27,7 +27,7 @@ import (
 )
 
 var _ = Describe("targets: what has to wait", func() {
-	It("goes on when a name becomes free and when a namespace has ended", SpecPriority(1), func(ctx SpecContext) {
+	It("goes on when a name becomes free and when a namespace has ended", thorough, SpecPriority(1), func(ctx SpecContext) {
 		const taken, ending = "waits-for-name", "waits-for-namespace"
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
 		apply(ctx, florin, documents(namespace(taken), configMap(taken, "settings", "theirs")))

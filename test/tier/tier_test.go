@@ -72,7 +72,7 @@ func TestEachPackageIsInATier(t *testing.T) {
 func TestEachThoroughTestIsInAPart(t *testing.T) {
 	var parts, labels []string
 	partsOf := map[string][]string{}
-	for _, part := range strings.Fields(variable(t, "PARTS")) {
+	for part := range strings.FieldsSeq(variable(t, "PARTS")) {
 		commands := output(t, "make", "--no-print-directory", "--dry-run", "test-part", "PART="+part)
 		filter := regexp.MustCompile(`-label-filter='!thorough \|\| ([^']*)'`).FindStringSubmatch(commands)
 		quick, all, ok := strings.Cut(commands[strings.Index(commands, "go test"):], " && go test ")
@@ -80,7 +80,7 @@ func TestEachThoroughTestIsInAPart(t *testing.T) {
 			t.Fatalf("make test-part PART=%s does not run all quick specs, or all tests beside the code of some packages: %s", part, commands)
 		}
 		parts, labels = append(parts, part), append(labels, filter[1])
-		for _, word := range strings.Fields(all) {
+		for word := range strings.FieldsSeq(all) {
 			name := strings.TrimSuffix(word, ";")
 			partsOf[name] = append(partsOf[name], part)
 			if strings.HasPrefix(name, module) && slices.Contains(strings.Fields(quick), name) {
