@@ -182,7 +182,7 @@ func (c *Controller) applyMigratingVersion(ctx context.Context, current plan.Cop
 // replaceOnTarget deletes a copy that has immutable fields to change; the delete event leads to a create. A dry run first
 // makes sure that the target accepts the new object.
 func (c *Controller) replaceOnTarget(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID, refused *immutableError) error {
-	if !c.Resource.Replace || c.Resource.Container {
+	if !c.Resource.Replace || c.Resource.DeletesContents {
 		return refused
 	}
 	if c.isCordoned() {

@@ -83,7 +83,7 @@ func RemoveFinalizer(ctx context.Context, client dynamic.ResourceInterface, sour
 	return nil
 }
 
-// finalizersPatch replaces the finalizers of an object, fenced by its resourceVersion.
+// finalizersPatch replaces the finalizers of an object, with its resourceVersion as a precondition.
 func finalizersPatch(source *unstructured.Unstructured, finalizers []string) ([]byte, error) {
 	return json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid": source.GetUID(), "resourceVersion": source.GetResourceVersion(), "finalizers": finalizers,

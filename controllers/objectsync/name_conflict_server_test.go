@@ -248,7 +248,7 @@ func TestReclaimsReleasedObjects(t *testing.T) {
 		"adopted":  {ownership.PolicyDelete, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			hand := newTargetHarness(t, connection, namespaces, "Namespace", plan.Resource{Container: true, Retain: true})
+			hand := newTargetHarness(t, connection, namespaces, "Namespace", plan.Resource{DeletesContents: true, Retain: true})
 			source := fixtures.Object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+unique(name)+", uid: source}}")
 			desired := hand.desired(source, test.policy)
 			if test.adopted {
@@ -321,8 +321,8 @@ func TestReplace(t *testing.T) {
 		"replaced":          {plan.Resource{Replace: true}, "class: b", true},
 		"not-to-be":         {plan.Resource{}, "class: b", false},
 		"not-valid":         {plan.Resource{Replace: true}, "class: b, limit: 10", false},
-		"not-a-container":   {plan.Resource{Replace: true, Container: true}, "class: b", false},
-		"retained-and-more": {plan.Resource{Replace: true, Container: true, Retain: true}, "class: b", false},
+		"not-a-container":   {plan.Resource{Replace: true, DeletesContents: true}, "class: b", false},
+		"retained-and-more": {plan.Resource{Replace: true, DeletesContents: true, Retain: true}, "class: b", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hand, name := newTargetHarness(t, connection, gauges, "Gauge", test.resource), unique(name)
@@ -371,7 +371,7 @@ func TestEnsureNamespace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	owner := newTargetHarness(t, connection, namespaces, "Namespace", plan.Resource{Container: true})
+	owner := newTargetHarness(t, connection, namespaces, "Namespace", plan.Resource{DeletesContents: true})
 	_, reason := owner.observeObject(namespace)
 	if !owner.isEnsured(namespace, reason) {
 		t.Fatalf("%v of %v", reason, namespace)
@@ -389,7 +389,7 @@ func TestEnsureNamespace(t *testing.T) {
 	if err := owner.applySource(found, ownership.PolicyDelete); reasonFor(err) != ReasonConflict {
 		t.Errorf("a namespace of somebody else: %v", err)
 	}
-	adopting := newTargetHarness(t, connection, namespaces, "Namespace", plan.Resource{Container: true, Adoption: synchubv1alpha1.AdoptionAlways})
+	adopting := newTargetHarness(t, connection, namespaces, "Namespace", plan.Resource{DeletesContents: true, Adoption: synchubv1alpha1.AdoptionAlways})
 	if err := adopting.applySource(found, ownership.PolicyDelete); err != nil {
 		t.Fatal(err)
 	}

@@ -183,7 +183,7 @@ func TestObserveObject(t *testing.T) {
 	}{
 		"as it is":      {plan.Resource{}, func(*unstructured.Unstructured) {}, plan.TargetObject{HasOwnerLabel: true, Terminating: true, AppliedFields: []byte(ours)}},
 		"retained":      {plan.Resource{Retain: true}, func(*unstructured.Unstructured) {}, plan.TargetObject{HasOwnerLabel: true, Terminating: true, AppliedFields: []byte(ours), Retain: true}},
-		"a container":   {plan.Resource{Container: true}, func(*unstructured.Unstructured) {}, plan.TargetObject{HasOwnerLabel: true, Terminating: true, AppliedFields: []byte(ours)}},
+		"a container":   {plan.Resource{DeletesContents: true}, func(*unstructured.Unstructured) {}, plan.TargetObject{HasOwnerLabel: true, Terminating: true, AppliedFields: []byte(ours)}},
 		"there to stay": {plan.Resource{}, func(o *unstructured.Unstructured) { o.SetDeletionTimestamp(nil) }, plan.TargetObject{HasOwnerLabel: true, AppliedFields: []byte(ours)}},
 		"without label": {plan.Resource{}, func(o *unstructured.Unstructured) { o.SetLabels(nil) }, plan.TargetObject{Terminating: true, AppliedFields: []byte(ours)}},
 		"with another's label": {
@@ -223,9 +223,9 @@ func TestObserveObjectOfFormerMailbox(t *testing.T) {
 	}{
 		"made by the hub":             {plan.Resource{}, someMark, false, false},
 		"adopted":                     {plan.Resource{}, adopted, false, false},
-		"a container that was made":   {plan.Resource{Container: true}, someMark, false, false},
-		"a container to be kept":      {plan.Resource{Container: true, Retain: true}, someMark, false, true},
-		"a container that was there":  {plan.Resource{Container: true}, adopted, false, true},
+		"a container that was made":   {plan.Resource{DeletesContents: true}, someMark, false, false},
+		"a container to be kept":      {plan.Resource{DeletesContents: true, Retain: true}, someMark, false, true},
+		"a container that was there":  {plan.Resource{DeletesContents: true}, adopted, false, true},
 		"from a mailbox that is lost": {plan.Resource{}, former, true, false},
 	} {
 		object := fromTarget(t)

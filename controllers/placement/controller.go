@@ -280,7 +280,7 @@ func (c *Controller) run(w *workspace) {
 // SetResources sets the resources that workspaces and mailboxes have, and enqueues the resolve of all workspaces.
 func (c *Controller) SetResources(resources []plan.Resource) {
 	c.CachePolicy.publish(resources)
-	c.Workloads.EnqueueAllReviews()
+	c.Workloads.EnqueueAllCacheReviews()
 	for _, workspace := range c.allWorkspaces() {
 		workspace.requireReselect()
 	}

@@ -278,7 +278,7 @@ func (w *workspace) putInForce(next *placements) {
 	w.reportRequests.Publish(w.cluster)
 	w.enqueueUpsync(next)
 	if changed {
-		w.Workloads.EnqueueReview(w.cluster)
+		w.Workloads.EnqueueCacheReview(w.cluster)
 		w.selectAll(known, all)
 	}
 	if hasCustomized {

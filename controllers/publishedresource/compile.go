@@ -67,7 +67,7 @@ func (c *Compiler) Compile(published *synchubv1alpha1.PublishedResource, api API
 	}
 	resource.Rules = rules
 	if deletion := spec.Deletion; deletion != nil {
-		resource.Retain = resource.Container && !deletion.Cascade
+		resource.Retain = resource.DeletesContents && !deletion.Cascade
 		resource.Orphan = deletion.Policy == synchubv1alpha1.DeletionPolicyOrphan
 		resource.WaitForTarget = deletion.WaitForTarget && api.Exported
 	}
@@ -101,8 +101,8 @@ func newResource(api API, projected plan.TargetAPI) plan.Resource {
 		Native:               api.Native,
 		Exported:             api.Exported,
 	}
-	_, resource.Container = containers[resource.TargetAPI().GroupResource()]
-	resource.Retain = resource.Container
+	_, resource.DeletesContents = containers[resource.TargetAPI().GroupResource()]
+	resource.Retain = resource.DeletesContents
 	return resource
 }
 

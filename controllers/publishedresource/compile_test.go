@@ -83,14 +83,14 @@ func TestCompileWhatIsClaimed(t *testing.T) {
 		"by its kind":            {"- - Secret -", nil, plan.Resource{GroupVersionResource: core("secrets"), Kind: "Secret", Namespaced: true}},
 		"orphaned":               {"- configmaps - -", &deletion{Policy: synchubv1alpha1.DeletionPolicyOrphan}, plan.Resource{GroupVersionResource: core("configmaps"), Kind: "ConfigMap", Namespaced: true, Orphan: true}},
 		"deleted":                {"- configmaps - -", &deletion{Policy: synchubv1alpha1.DeletionPolicyDelete}, plan.Resource{GroupVersionResource: core("configmaps"), Kind: "ConfigMap", Namespaced: true}},
-		"a namespace":            {"- namespaces - -", nil, plan.Resource{GroupVersionResource: core("namespaces"), Kind: "Namespace", Container: true, Retain: true}},
-		"a namespace by kind":    {"- - Namespace -", &deletion{}, plan.Resource{GroupVersionResource: core("namespaces"), Kind: "Namespace", Container: true, Retain: true}},
-		"a namespace in cascade": {"- namespaces - -", &deletion{Cascade: true}, plan.Resource{GroupVersionResource: core("namespaces"), Kind: "Namespace", Container: true}},
+		"a namespace":            {"- namespaces - -", nil, plan.Resource{GroupVersionResource: core("namespaces"), Kind: "Namespace", DeletesContents: true, Retain: true}},
+		"a namespace by kind":    {"- - Namespace -", &deletion{}, plan.Resource{GroupVersionResource: core("namespaces"), Kind: "Namespace", DeletesContents: true, Retain: true}},
+		"a namespace in cascade": {"- namespaces - -", &deletion{Cascade: true}, plan.Resource{GroupVersionResource: core("namespaces"), Kind: "Namespace", DeletesContents: true}},
 		"cascade elsewhere":      {"- configmaps - -", &deletion{Cascade: true}, plan.Resource{GroupVersionResource: core("configmaps"), Kind: "ConfigMap", Namespaced: true}},
-		"a definition":           {"apiextensions.k8s.io - CustomResourceDefinition -", nil, plan.Resource{GroupVersionResource: definitions, Kind: "CustomResourceDefinition", Container: true, Retain: true}},
+		"a definition":           {"apiextensions.k8s.io - CustomResourceDefinition -", nil, plan.Resource{GroupVersionResource: definitions, Kind: "CustomResourceDefinition", DeletesContents: true, Retain: true}},
 		"a definition in cascade, orphaned": {
 			"apiextensions.k8s.io customresourcedefinitions - -", &deletion{Cascade: true, Policy: synchubv1alpha1.DeletionPolicyOrphan},
-			plan.Resource{GroupVersionResource: definitions, Kind: "CustomResourceDefinition", Container: true, Orphan: true},
+			plan.Resource{GroupVersionResource: definitions, Kind: "CustomResourceDefinition", DeletesContents: true, Orphan: true},
 		},
 		"waited for in vain": {"- configmaps - -", &deletion{WaitForTarget: true}, plan.Resource{GroupVersionResource: core("configmaps"), Kind: "ConfigMap", Namespaced: true}},
 	} {
@@ -196,11 +196,11 @@ func TestContainersAreThoseOfTheTarget(t *testing.T) {
 	spec := parseSpec("- namespaces Namespace v1")
 	spec.Projection = &synchubv1alpha1.Projection{Group: new("a.io")}
 	api := publishedresource.API{GroupVersionResource: schema.GroupVersionResource{Group: "a.io", Version: "v1", Resource: "namespaces"}, Kind: "Namespace", Exported: true}
-	if got := compiled(t, spec, api); !got.Container || !got.Retain {
+	if got := compiled(t, spec, api); !got.DeletesContents || !got.Retain {
 		t.Errorf("got %+v", got)
 	}
 	spec = parseSpec("a.io namespaces Namespace v1")
-	if got := compiled(t, spec, api); got.Container || got.Retain {
+	if got := compiled(t, spec, api); got.DeletesContents || got.Retain {
 		t.Errorf("namespaces of another group: %+v", got)
 	}
 }
@@ -212,7 +212,7 @@ func TestRelatedAPI(t *testing.T) {
 	if got := publishedresource.RelatedAPI(native(t, "- secrets - -")); got != want {
 		t.Errorf("want %+v\ngot  %+v", want, got)
 	}
-	if got := publishedresource.RelatedAPI(native(t, "- namespaces - -")); !got.Container || !got.Retain {
+	if got := publishedresource.RelatedAPI(native(t, "- namespaces - -")); !got.DeletesContents || !got.Retain {
 		t.Errorf("namespaces that travel with others: %+v", got)
 	}
 	foreign := publishedresource.API{GroupVersionResource: schema.GroupVersionResource{Group: "a.io", Version: "v1", Resource: "as"}, Kind: "A", StatusSubresource: true}

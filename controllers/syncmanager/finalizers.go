@@ -42,7 +42,7 @@ var errMailboxUnreachable = errors.New("the mailbox cannot be reached")
 // AllowsCascade reports whether a namespace or CRD that came from the mailbox resource may be deleted with its contents.
 func (m *Manager) AllowsCascade(resource schema.GroupResource) bool {
 	return slices.ContainsFunc(m.Published(), func(r plan.Resource) bool {
-		return r.GroupResource() == resource && !r.RelatedOnly && r.Container && !r.Retain
+		return r.GroupResource() == resource && !r.RelatedOnly && r.DeletesContents && !r.Retain
 	})
 }
 

@@ -256,7 +256,7 @@ func (m *Manager) Publish(resources []plan.Resource) {
 	m.publicationNumber++
 	m.lock.Unlock()
 	m.CachePolicy.publish(resources)
-	m.Mailboxes.EnqueueAllReviews()
+	m.Mailboxes.EnqueueAllCacheReviews()
 	m.enqueueAll()
 }
 
@@ -341,7 +341,7 @@ func (m *Manager) updateCachePolicy(state *targetState) {
 	state.lock.Unlock()
 	if known {
 		m.CachePolicy.set(mailbox, matcher, limits)
-		m.Mailboxes.EnqueueReview(mailbox)
+		m.Mailboxes.EnqueueCacheReview(mailbox)
 	}
 }
 

@@ -78,16 +78,16 @@ func (m *Mailboxes) HiddenObjects(mailbox logicalcluster.Name) absence.HiddenObj
 // absenceCache implements [absence.Cache].
 type absenceCache struct{ *Mailboxes }
 
-func (c absenceCache) Locate(mailbox logicalcluster.Name) (location absence.Location, ok bool) {
+func (c absenceCache) EndpointOf(mailbox logicalcluster.Name) (found absence.MailboxEndpoint, ok bool) {
 	endpoint := c.endpointFor(mailbox)
 	if endpoint == nil {
-		return absence.Location{}, false
+		return absence.MailboxEndpoint{}, false
 	}
 	binding := endpoint.binding(mailbox)
 	if binding == nil {
-		return absence.Location{}, false
+		return absence.MailboxEndpoint{}, false
 	}
-	return absence.Location{Endpoint: endpoint, Client: endpoint.clientFor(mailbox), Binding: binding.GetName(), BindLater: c.bindLater}, true
+	return absence.MailboxEndpoint{Endpoint: endpoint, Client: endpoint.clientFor(mailbox), Binding: binding.GetName(), BindLater: c.bindLater}, true
 }
 
 func (c absenceCache) WorkspaceClient(mailbox logicalcluster.Name) (dynamic.Interface, error) {

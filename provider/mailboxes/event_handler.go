@@ -90,7 +90,7 @@ func (e *endpoint) onBindingChanged(old, object any) {
 	mailbox := logicalcluster.From(binding)
 	e.owner.absence.ObserveBinding(mailbox, binding.GetResourceVersion())
 	e.owner.notifyMailboxReset(mailbox)
-	e.owner.EnqueueReview(mailbox)
+	e.owner.EnqueueCacheReview(mailbox)
 	before, _ := old.(*unstructured.Unstructured)
 	e.onSchemasChanged(e.schemas.update(before, binding))
 }

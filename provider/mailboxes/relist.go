@@ -144,7 +144,7 @@ func (w *wildcardInformer) handlePlaceholder(entry any) bool {
 	if observer := w.endpoint.owner.observer.Load(); observer != nil && w.dropsForeign {
 		observer.OnReset(mailbox)
 	}
-	w.endpoint.owner.EnqueueReview(mailbox)
+	w.endpoint.owner.EnqueueCacheReview(mailbox)
 	return true
 }
 

@@ -31,7 +31,7 @@ func (m *Mailboxes) SetResourceLimits(limits map[schema.GroupVersionResource]Lim
 	if before := m.resourceLimits.Swap(&limits); before == nil && len(limits) == 0 || before != nil && maps.Equal(*before, limits) {
 		return
 	}
-	m.EnqueueAllReviews()
+	m.EnqueueAllCacheReviews()
 }
 
 // resourceLimitsFor returns the limits of a resource in each mailbox; zero if it has none.

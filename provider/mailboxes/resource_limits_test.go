@@ -137,7 +137,7 @@ func TestTheLimitThatCountsIsNamed(t *testing.T) {
 	}
 	g.Expect(refusals()).To(Equal([]exceededLimit{withinLimits, withinLimits, resourceLimit, resourceLimit}))
 	policy.limits = Limits{Objects: 1}
-	owner.EnqueueReview(here)
+	owner.EnqueueCacheReview(here)
 	c.runReviews(t)
 	g.Expect(refusals()).To(Equal([]exceededLimit{withinLimits, mailboxLimit, mailboxLimit, mailboxLimit}))
 	g.Expect(owner.MailboxLimitError(here)).To(MatchError(ContainSubstring("4 objects, of which it may have 1")))

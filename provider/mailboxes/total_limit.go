@@ -137,7 +137,7 @@ func (m *Mailboxes) updateFairShare() {
 	}
 	m.forEachUsage(func(mailbox logicalcluster.Name, usage *usage, configs bool) {
 		if usage.needsAdjustment(m.limits(mailbox, configs)) {
-			m.EnqueueReview(mailbox)
+			m.EnqueueCacheReview(mailbox)
 		}
 	})
 }

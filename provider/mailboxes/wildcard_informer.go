@@ -423,7 +423,7 @@ func (w *wildcardInformer) updateUsage(before, after *cachedObject) {
 		return
 	}
 	if usage.needsReview(w.limits(mailbox), w.resource, mailboxes.resourceLimitsFor(w.resource), before != nil) {
-		mailboxes.EnqueueReview(mailbox)
+		mailboxes.EnqueueCacheReview(mailbox)
 	}
 	mailboxes.memory.onGrowth()
 }

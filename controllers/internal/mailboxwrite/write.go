@@ -88,7 +88,7 @@ func Merge(inMailbox, desired *unstructured.Unstructured) *unstructured.Unstruct
 	return result
 }
 
-// StatusPatch returns a merge patch (RFC 7386) that turns one status into the other, fenced by the object's UID.
+// StatusPatch returns a merge patch (RFC 7386) that turns one status into the other, with the object's UID as a precondition.
 func StatusPatch(uid types.UID, current, desired map[string]any) ([]byte, error) {
 	before, err := json.Marshal(map[string]any{"status": current})
 	if err != nil {

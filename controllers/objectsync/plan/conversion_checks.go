@@ -85,7 +85,7 @@ func (r Resource) bypassedRule(other Resource) string {
 		return "spec.adoption"
 	case r.Replace && !other.Replace:
 		return "spec.replace"
-	case r.Container != other.Container || other.Retain && !r.Retain:
+	case r.DeletesContents != other.DeletesContents || other.Retain && !r.Retain:
 		return "spec.deletion"
 	default:
 		return ""

@@ -86,7 +86,7 @@ func TestCheckConversion(t *testing.T) {
 		"taking adoption along":           {publishedAs("A", adopts), publishedAs("B"), "B.up.io", bypasses, "spec.adoption", Allowed{}},
 		"both adopt":                      {publishedAs("A", adopts), publishedAs("B", adopts), "B.up.io", "", "", Allowed{}},
 		"taking replacement along":        {publishedAs("A", func(r *Resource) { r.Replace = true }), publishedAs("B"), "B.up.io", bypasses, "spec.replace", Allowed{}},
-		"to what holds others":            {publishedAs("A"), publishedAs("B", func(r *Resource) { r.Container, r.Retain = true, true }), "B.up.io", bypasses, "spec.deletion", Allowed{}},
+		"to what holds others":            {publishedAs("A"), publishedAs("B", func(r *Resource) { r.DeletesContents, r.Retain = true, true }), "B.up.io", bypasses, "spec.deletion", Allowed{}},
 
 		"both allow":         {publishedAs("A", allowing(true, true)), publishedAs("B", allowing(true, true)), "B.up.io", "", "", Allowed{true, true}},
 		"one allows":         {publishedAs("A", allowing(true, true)), publishedAs("B"), "B.up.io", "", "", Allowed{}},

@@ -32,13 +32,13 @@ const (
 	None Action = "None"
 	// Create applies the desired object if no object has its name.
 	Create Action = "Create"
-	// Apply applies the desired object to the observed one, fenced by its UID.
+	// Apply applies the desired object to the observed one, with its UID as a precondition.
 	Apply Action = "Apply"
-	// Delete deletes the observed object, fenced by its UID.
+	// Delete deletes the observed object, with its UID as a precondition.
 	Delete Action = "Delete"
-	// UpdateMark writes only the marks on the observed object, fenced by its UID.
+	// UpdateMark writes only the marks on the observed object, with its UID as a precondition.
 	UpdateMark Action = "UpdateMark"
-	// Release removes the marks from the observed object, fenced by its UID, and leaves the object.
+	// Release removes the marks from the observed object, with its UID as a precondition, and leaves the object.
 	Release Action = "Release"
 	// Update replaces the content of the mailbox object, unless it has changed since it was observed.
 	Update Action = "Update"

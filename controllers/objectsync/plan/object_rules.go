@@ -197,7 +197,7 @@ func (r Resource) NewTargetObject(owner ownership.Owner, mailbox logicalcluster.
 		Terminating:   object.GetDeletionTimestamp() != nil,
 		FormerMailbox: mark.Mailbox != mailbox.String(),
 		// The hub deletes a container with its contents only if it created the container.
-		Retain:        r.Retain || r.Container && mark.Adopted,
+		Retain:        r.Retain || r.DeletesContents && mark.Adopted,
 		AppliedFields: AppliedFields(object, ownership.FieldManager(owner.Hub)),
 		Health:        r.GetRules().Health.Of(object),
 	}
@@ -215,7 +215,7 @@ func (r Resource) NewMailboxObject(object *unstructured.Unstructured, mark *owne
 	}
 	observed.Mark = *mark
 	// The hub deletes a container with its contents only if it created the container.
-	observed.Retain = observed.Retain || r.Container && mark.Adopted
+	observed.Retain = observed.Retain || r.DeletesContents && mark.Adopted
 	if desired != nil {
 		observed.Missing = transform.MissingPaths(desired.Object.Object, object.Object)
 	}

@@ -91,8 +91,9 @@ type Planner struct {
 	Resource Resource
 	Down     transform.Down
 	Up       transform.Up
-	// HasContent is set where the key of the hashes in marks is unknown. It reports whether the copy has the content of an object that was
-	// desired before. The planner then takes the content of copies as written, and leaves their comparison to the caller.
+	// HasContent is set by `kubectl synchub explain`, which does not know the key of the hashes in marks. It reports whether the copy has the
+	// content of an object that was desired before. The planner then takes the content of copies as written, and leaves their comparison to
+	// the caller.
 	HasContent func(before *transform.Desired) bool
 }
 

@@ -65,8 +65,8 @@ type Resource struct {
 	RelatedOnly bool
 	// Orphan is true if copies stay on the target, without marks, when their source goes.
 	Orphan bool
-	// Container is true if deleting an object deletes others with it: namespaces and CRDs.
-	Container bool
+	// DeletesContents is true if deleting an object deletes others with it: namespaces and CRDs.
+	DeletesContents bool
 	// Retain is true if objects of a container are released instead of deleted.
 	Retain bool
 	// WaitForTarget is true if a deleted mailbox object stays until its copies are gone from the target.

@@ -41,12 +41,12 @@ var (
 
 // boundMailbox is a mailbox that is ready, with its binding as the server returned it.
 type boundMailbox struct {
-	Location
+	MailboxEndpoint
 	binding *apisv1alpha2.APIBinding
 }
 
 var (
-	errNotLocated = errors.New("no endpoint, or more than one, shows the mailbox")
+	errNoEndpoint = errors.New("no endpoint, or more than one, shows the mailbox")
 	// errRebound means that no missing object counts as deleted: with a binding, kcp deletes all objects of the export's own
 	// APIs, the configs too.
 	errRebound = errors.New("the mailbox was bound again, after kcp had deleted the objects of its former binding")
@@ -54,16 +54,16 @@ var (
 
 // readBoundMailbox gets the mailbox's binding. It fails unless the mailbox is bound and ready, and neither is being deleted.
 func (v *Verifier) readBoundMailbox(ctx context.Context, mailbox logicalcluster.Name) (*boundMailbox, error) {
-	location, ok := v.cache.Locate(mailbox)
+	endpoint, ok := v.cache.EndpointOf(mailbox)
 	if !ok {
-		return nil, errNotLocated
+		return nil, errNoEndpoint
 	}
 	var binding apisv1alpha2.APIBinding
-	if err := getInto(ctx, location.Client, bindingsResource, location.Binding, &binding); err != nil {
+	if err := getInto(ctx, endpoint.Client, bindingsResource, endpoint.Binding, &binding); err != nil {
 		return nil, err
 	}
 	var logicalCluster corev1alpha1.LogicalCluster
-	if err := getInto(ctx, location.Client, logicalClustersResource, corev1alpha1.LogicalClusterName, &logicalCluster); err != nil {
+	if err := getInto(ctx, endpoint.Client, logicalClustersResource, corev1alpha1.LogicalClusterName, &logicalCluster); err != nil {
 		return nil, err
 	}
 	switch {
@@ -75,10 +75,10 @@ func (v *Verifier) readBoundMailbox(ctx context.Context, mailbox logicalcluster.
 		return nil, fmt.Errorf("the mailbox is being deleted")
 	case logicalCluster.Status.Phase != corev1alpha1.LogicalClusterPhaseReady:
 		return nil, fmt.Errorf("the mailbox is in phase %q", logicalCluster.Status.Phase)
-	case !location.BindLater && isRebound(&binding, &logicalCluster):
+	case !endpoint.BindLater && isRebound(&binding, &logicalCluster):
 		return nil, errRebound
 	}
-	return &boundMailbox{Location: location, binding: &binding}, nil
+	return &boundMailbox{MailboxEndpoint: endpoint, binding: &binding}, nil
 }
 
 // isRebound reports whether the binding is not the one that the mailbox was created with: kcp binds the exports of a

@@ -76,7 +76,9 @@ type fakeCache struct {
 	decided []Candidate
 }
 
-func (c *fakeCache) Locate(logicalcluster.Name) (Location, bool) { return Location{}, false }
+func (c *fakeCache) EndpointOf(logicalcluster.Name) (MailboxEndpoint, bool) {
+	return MailboxEndpoint{}, false
+}
 
 func (c *fakeCache) WorkspaceClient(logicalcluster.Name) (dynamic.Interface, error) {
 	return c.workspace, nil

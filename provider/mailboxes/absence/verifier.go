@@ -79,8 +79,8 @@ func (c Candidate) compare(other Candidate) int {
 	return cmp.Or(cmp.Compare(c.Resource.Resource, other.Resource.Resource), cmp.Compare(c.Key.String(), other.Key.String()))
 }
 
-// Location is the endpoint of the virtual workspace that shows a mailbox.
-type Location struct {
+// MailboxEndpoint is the endpoint of the virtual workspace that shows a mailbox.
+type MailboxEndpoint struct {
 	// Endpoint identifies the endpoint; it is only compared.
 	Endpoint any
 	// Client reads the mailbox through the endpoint.
@@ -93,8 +93,8 @@ type Location struct {
 
 // Cache is the cache of all mailboxes, which the verifier checks. Package mailboxes implements it.
 type Cache interface {
-	// Locate returns where a mailbox is visible; ok is false if no endpoint shows it, or more than one.
-	Locate(mailbox logicalcluster.Name) (location Location, ok bool)
+	// EndpointOf returns where a mailbox is visible; ok is false if no endpoint shows it, or more than one.
+	EndpointOf(mailbox logicalcluster.Name) (found MailboxEndpoint, ok bool)
 	// WorkspaceClient returns a client for the workspace itself, where claims hide nothing. The hub may lack permissions there.
 	WorkspaceClient(mailbox logicalcluster.Name) (dynamic.Interface, error)
 	// IsIncomplete reports whether the cache lacks objects of the mailbox by design: they are evicted, or this replica does not need the

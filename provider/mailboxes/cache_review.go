@@ -62,18 +62,18 @@ func newReviewQueue(clock clock.WithTicker) workqueue.TypedRateLimitingInterface
 	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[logicalcluster.Name]{Clock: clock})
 }
 
-// EnqueueReview enqueues a review of a mailbox, because its configs or its limits have changed. The review decides how much of
+// EnqueueCacheReview enqueues a review of a mailbox, because its configs or its limits have changed. The review decides how much of
 // each object is cached.
-func (m *Mailboxes) EnqueueReview(mailbox logicalcluster.Name) {
+func (m *Mailboxes) EnqueueCacheReview(mailbox logicalcluster.Name) {
 	if m.policy != nil {
 		m.reviewQueue.Add(mailbox)
 	}
 }
 
-// EnqueueAllReviews enqueues reviews of all mailboxes.
-func (m *Mailboxes) EnqueueAllReviews() {
+// EnqueueAllCacheReviews enqueues reviews of all mailboxes.
+func (m *Mailboxes) EnqueueAllCacheReviews() {
 	m.usages.Range(func(mailbox, _ any) bool {
-		m.EnqueueReview(mailbox.(logicalcluster.Name))
+		m.EnqueueCacheReview(mailbox.(logicalcluster.Name))
 		return true
 	})
 }
@@ -82,7 +82,7 @@ func (m *Mailboxes) EnqueueAllReviews() {
 func (m *Mailboxes) enqueueLimitedReviews() {
 	m.forEachUsage(func(mailbox logicalcluster.Name, usage *usage, _ bool) {
 		if usage.hasIdentityOnly() {
-			m.EnqueueReview(mailbox)
+			m.EnqueueCacheReview(mailbox)
 		}
 	})
 }
@@ -96,7 +96,7 @@ func (m *Mailboxes) requestFullObject(resource schema.GroupVersionResource, mail
 	found, exists, _ := informer.GetIndexer().GetByKey(kcpcache.ToClusterAwareKey(mailbox.String(), object.GetNamespace(), object.GetName()))
 	if wanted, ok := found.(*cachedObject); exists && ok {
 		wanted.requested.Store(true)
-		m.EnqueueReview(mailbox)
+		m.EnqueueCacheReview(mailbox)
 	}
 }
 
@@ -274,7 +274,7 @@ func (m *Mailboxes) replaceCached(mailbox logicalcluster.Name, held cacheEntry, 
 	}
 	if usage.needsReview(held.source.limits(mailbox), held.source.resource, m.resourceLimitsFor(held.source.resource), false) {
 		// The mailbox has grown meanwhile.
-		m.EnqueueReview(mailbox)
+		m.EnqueueCacheReview(mailbox)
 	}
 	held.source.cached.Add(0, bytes)
 	m.memory.onGrowth()

@@ -95,23 +95,23 @@ func TestReview(t *testing.T) {
 	f.Expect(whole()).To(BeZero())
 
 	policy.set("other", 0)
-	f.hub.EnqueueReview(mailbox)
+	f.hub.EnqueueCacheReview(mailbox)
 	f.eventually(f.value(mailbox, "other")).Should(Equal("small"))
 	f.eventually(f.subscribers[mailbox].recorded(changedKeys)).Should(ContainElement("other"))
 
 	policy.set("large-", 5*size+size/2)
-	f.hub.EnqueueReview(mailbox)
+	f.hub.EnqueueCacheReview(mailbox)
 	f.eventually(whole).Should(Equal(5))
 	object, _ := f.hub.Get(configMaps, mailbox, key("other"))
 	f.Expect(mailboxes.ProjectionOf(object)).To(Equal(mailboxes.MetadataOnly))
 	f.Expect(f.hub.MailboxLimitError(mailbox).IdentityOnly).To(BeEquivalentTo(count - 5))
 
 	policy.set("large-", 0)
-	f.hub.EnqueueReview(mailbox)
+	f.hub.EnqueueCacheReview(mailbox)
 	f.eventually(whole).Should(Equal(count))
 	t.Logf("held whole: the heap grew by %d bytes", heapInUse()-before)
 	policy.set("nothing", 0)
-	f.hub.EnqueueReview(mailbox)
+	f.hub.EnqueueCacheReview(mailbox)
 	f.eventually(whole).Should(BeZero())
 	f.Expect(heapInUse() - before).To(BeNumerically("<", count*size/4))
 }
@@ -146,7 +146,7 @@ func TestReviewOfConfigs(t *testing.T) {
 		return names
 	}
 	f.eventually(f.state(mailbox, "setting-5")).Should(Equal(mailboxes.Present))
-	f.hub.EnqueueReview(mailbox)
+	f.hub.EnqueueCacheReview(mailbox)
 	f.eventually(inForce).Should(ConsistOf("setting-0", "setting-1", "setting-2"))
 	// kcp may have made ConfigMaps of its own meanwhile.
 	f.Expect(f.hub.ConfigLimitError(mailbox).IdentityOnly).To(BeNumerically(">=", 3))
@@ -217,7 +217,7 @@ func TestTooManyObjects(t *testing.T) {
 	f.eventually(f.value(twin, "crowd-neighbour")).Should(Equal("x"))
 
 	policy.set("crowd-", 20_000)
-	f.hub.EnqueueReview(mailbox)
+	f.hub.EnqueueCacheReview(mailbox)
 	f.eventually(f.state(mailbox, "crowd-0")).Should(Equal(mailboxes.Unknown))
 	f.Expect(f.hub.MailboxLimitError(mailbox).Evicted).To(BeTrue())
 	f.eventually(f.subscribers[mailbox].wasReset).Should(BeTrue())
@@ -228,7 +228,7 @@ func TestTooManyObjects(t *testing.T) {
 	f.hub.VerifyAbsence(mailbox, missingObject("crowd-0"))
 
 	policy.set("crowd-", 0)
-	f.hub.EnqueueReview(mailbox)
+	f.hub.EnqueueCacheReview(mailbox)
 	f.eventually(func() mailboxes.State {
 		state := f.state(mailbox, "crowd-0")()
 		f.Expect(state).NotTo(Equal(mailboxes.Absent), "what is not listed yet is said not to be there")

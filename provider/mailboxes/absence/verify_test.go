@@ -213,7 +213,7 @@ func TestEachResourceIsVerifiedByItself(t *testing.T) {
 func boundAt(version string, client dynamic.Interface) *boundMailbox {
 	binding := &apisv1alpha2.APIBinding{}
 	binding.ResourceVersion = version
-	return &boundMailbox{Location: Location{Client: client}, binding: binding}
+	return &boundMailbox{MailboxEndpoint: MailboxEndpoint{Client: client}, binding: binding}
 }
 
 // An object that a claim hides is not gone: the workspace itself lists it, if the hub may read there.
