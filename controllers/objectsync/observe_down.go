@@ -160,6 +160,10 @@ func (c *Controller) unselectedState(s *plan.Snapshot, selected plan.ObjectSelec
 		return plan.Terminating
 	case s.Matcher.IsPartial(), len(copies) > 0 && c.askMayBeRelated(s.Matcher, s.InMailbox, copies):
 		return plan.Unknown
+	case len(copies) > 0 && plan.IsUpsyncedBy(c.Owner.ForPlacements(), s.InMailbox):
+		// The hub placed the object. It withdraws one by deleting it from the mailbox, so somebody else has changed the config for placements,
+		// or the object's label, and the hub is about to repair that.
+		return plan.Unknown
 	default:
 		return plan.Deselected
 	}

@@ -285,6 +285,28 @@ func TestDownState(t *testing.T) {
 	}
 }
 
+// An object that the hub placed stays on the target while its mailbox lacks the config for placements, which somebody else has deleted. Others
+// cannot write a mark that has this effect.
+func TestDownStateOfAPlacedObject(t *testing.T) {
+	c := newSelectionHarness(t, "", nil)
+	placed := c.Owner.ForPlacements()
+	forger := placed
+	forger.Sealer = ownership.NewSealer([]byte("another"))
+	for owner, want := range map[ownership.Owner]plan.State{placed: plan.Unknown, forger: plan.Deselected} {
+		object := secretIn(t, c.hub.namespace, "till", "")
+		mark := ownership.Mark{
+			Version: ownership.MarkVersion, Hub: owner.Hub, SyncTarget: owner.SyncTarget, Mailbox: "workload", Direction: ownership.DirectionUp,
+			Self: transform.SelfOf(object),
+		}
+		object.SetAnnotations(map[string]string{ownership.MarkAnnotation: owner.Seal(mark)})
+		for situation, want := range map[string]plan.State{"present placed": want, "present nothing": plan.Deselected, "terminating placed": plan.Terminating, "gone placed": plan.SourceNotFound} {
+			if got, err := c.observeDownState(situation, object.DeepCopy(), ownership.Mark{}); got != want || err != nil {
+				t.Errorf("%s, sealed by the hub %v: want %s, got %s, %v", situation, owner == placed, want, got, err)
+			}
+		}
+	}
+}
+
 // As long as other configs may select it, nothing is concluded from no config's selecting an object.
 func TestDownStateByAPartialMatcher(t *testing.T) {
 	const selected = "namespacedObjects: [{group: '', resource: secrets, objectsByNamespace: [{namespace: NS, names: [selected]}]}]"

@@ -154,12 +154,12 @@ func (c *Controller) workspaceOf(object *unstructured.Unstructured) (workspace l
 		return "", false
 	}
 	text := markOf(object)
-	if !strings.Contains(text, ownerPrefix) {
+	if !ownership.MayBeForPlacements(text) {
 		// The marks of upsynced objects are not parsed.
 		return "", false
 	}
 	claimed, _ := ownership.ClaimedOwner(text)
-	if claimed.Hub != c.Hub || !isPlacementOwner(claimed.SyncTarget) {
+	if claimed.Hub != c.Hub || !claimed.IsForPlacements() {
 		return "", false
 	}
 	claimed.Sealer = c.Sealer

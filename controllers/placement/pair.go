@@ -40,12 +40,9 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
-// ownerPrefix distinguishes the owner of copies in a mailbox from the SyncTarget's, which owns what came up from the target.
-const ownerPrefix = "placement/"
-
 // ownerOf returns the owner of the copies in the mailbox of a SyncTarget.
 func (c *Controller) ownerOf(syncTarget types.UID) ownership.Owner {
-	return ownership.Owner{Hub: c.Hub, SyncTarget: ownerPrefix + syncTarget, Sealer: c.Sealer}
+	return ownership.Owner{Hub: c.Hub, SyncTarget: syncTarget, Sealer: c.Sealer}.ForPlacements()
 }
 
 // creatorOf returns the creator of objects that the hub makes for a workspace and does not own: namespaces of copies, and released copies. Only
@@ -54,10 +51,6 @@ func (w *workspace) creatorOf(syncTarget types.UID) ownership.Owner {
 	creator := w.ownerOf(syncTarget)
 	creator.SyncTarget += "/" + types.UID(w.cluster)
 	return creator
-}
-
-func isPlacementOwner(claimed types.UID) bool {
-	return len(claimed) > len(ownerPrefix) && claimed[:len(ownerPrefix)] == ownerPrefix
 }
 
 // pairSnapshot holds all facts about a pair in one pass.

@@ -53,6 +53,24 @@ type Owner struct {
 	Sealer *Sealer
 }
 
+// placementPrefix distinguishes the owner of the copies that placements make in a mailbox from the SyncTarget's, which owns the objects that
+// came up from the target.
+const placementPrefix = "placement/"
+
+// ForPlacements returns the owner of the copies that placements make in the mailbox of the owner's SyncTarget.
+func (o Owner) ForPlacements() Owner {
+	o.SyncTarget = placementPrefix + o.SyncTarget
+	return o
+}
+
+// IsForPlacements reports whether the owner is one of [Owner.ForPlacements].
+func (o Owner) IsForPlacements() bool {
+	return len(o.SyncTarget) > len(placementPrefix) && strings.HasPrefix(string(o.SyncTarget), placementPrefix)
+}
+
+// MayBeForPlacements reports whether a mark may name such an owner, without parsing it.
+func MayBeForPlacements(mark string) bool { return strings.Contains(mark, placementPrefix) }
+
 // ClaimedOwner returns the owner that a mark of any version names, without a Sealer; false if it names none. It finds the
 // objects of a SyncTarget without knowing its hub. Only [Owner.Verify] checks whether a mark counts.
 func ClaimedOwner(annotation string) (Owner, bool) {
