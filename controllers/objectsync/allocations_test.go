@@ -69,7 +69,7 @@ func steps(tb testing.TB, kind fixtures.Fixture) map[string]func() {
 	spec := resource.DownSpec(ownership.PolicyDelete, nil)
 	desired := must(down.Desired(source, spec))(tb)
 	below := kind.TargetObject(tb, testFieldManager, desired.Object)
-	kept := must(controller.cachedCopyOf(below, nil))(tb)
+	kept := must(controller.cachedCopyOf(below, verifiedMark{}))(tb)
 	observed := kept.observed
 	if decision := must(plan.DecideDown(plan.SourceState{State: plan.Selected, Desired: desired}, observed, nil))(tb); decision.Cause != plan.InSync {
 		tb.Fatalf("the fixture is not in sync: %v", decision)
@@ -83,8 +83,8 @@ func steps(tb testing.TB, kind fixtures.Fixture) map[string]func() {
 		"hash":                func() { _, _ = down.Hasher.Hash(desired.Object.Object) },
 		"seal the mark":       func() { _ = testOwner.Seal(desired.Mark) },
 		"parse the mark":      func() { _, _ = ownership.ParseMark(mark) },
-		"enter the cache":     func() { _, _ = controller.cachedCopyOf(below, nil) },
-		"change in the cache": func() { _, _ = controller.cachedCopyOf(below, kept) },
+		"enter the cache":     func() { _, _ = controller.cachedCopyOf(below, verifiedMark{}) },
+		"change in the cache": func() { _, _ = controller.cachedCopyOf(below, kept.verifiedMark()) },
 		"index":               func() { _, _ = controller.indexBySource(kept) },
 		"find unowned paths":  func() { _, _ = ownership.UnownedPaths(desired.Object.Object, observed.AppliedFields) },
 		"decide": func() {

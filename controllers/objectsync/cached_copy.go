@@ -42,6 +42,25 @@ type cachedCopy struct {
 	unverified bool
 }
 
+// verifiedMark is a mark of the hub's, and the annotation with it.
+type verifiedMark struct {
+	mark ownership.Mark
+	text string
+}
+
+// isOf reports whether an object carries the mark.
+func (v verifiedMark) isOf(object *unstructured.Unstructured, text string) bool {
+	return v.text != "" && v.text == text && v.mark.Self == transform.SelfOf(object)
+}
+
+// verifiedMark returns the mark of a copy of the hub's, and the zero value for another object.
+func (c *cachedCopy) verifiedMark() verifiedMark {
+	if c == nil || c.observed == nil {
+		return verifiedMark{}
+	}
+	return verifiedMark{c.observed.Mark, c.mark}
+}
+
 // health returns the health of a copy of the hub's.
 func (c *cachedCopy) health() health.Health {
 	if c.observed == nil {
@@ -77,15 +96,15 @@ func (c *Controller) transformForCache(target *targetResource) cache.TransformFu
 		}
 		key := keyOf(object)
 		known, _ := c.states.targetExpectations.Current(target.Ref(key), target.cache.Get(key))
-		cached, _ := c.cachedCopyOf(object, known)
+		cached, _ := c.cachedCopyOf(object, known.verifiedMark())
 		return cached, nil
 	}
 }
 
-// cachedCopyOf returns the cached form of a target object. before is that of the former version; nil if unknown.
+// cachedCopyOf returns the cached form of a target object. known is the mark that the object probably carries, which is not verified again.
 // The error is why the object is not a copy of the hub's. Drift shows in the managedFields, so values are kept only if a rule
 // of the PublishedResource reads them.
-func (c *Controller) cachedCopyOf(object *unstructured.Unstructured, before *cachedCopy) (*cachedCopy, error) {
+func (c *Controller) cachedCopyOf(object *unstructured.Unstructured, known verifiedMark) (*cachedCopy, error) {
 	all, _ := object.Object["metadata"].(map[string]any)
 	var content, metadata map[string]any
 	if c.cachesWholeObjects {
@@ -101,9 +120,8 @@ func (c *Controller) cachedCopyOf(object *unstructured.Unstructured, before *cac
 	content["metadata"] = metadata
 	cached := &cachedCopy{Unstructured: &unstructured.Unstructured{Object: content}}
 	text, _ := plan.Annotation(object, ownership.MarkAnnotation)
-	if before != nil && before.observed != nil && before.mark == text && before.observed.Mark.Self == transform.SelfOf(object) {
-		// The mark is verified already.
-		cached.mark, cached.observed = before.mark, c.Resource.NewTargetObject(c.Owner, c.Mailbox, object, before.observed.Mark)
+	if known.isOf(object, text) {
+		cached.mark, cached.observed = known.text, c.Resource.NewTargetObject(c.Owner, c.Mailbox, object, known.mark)
 		return cached, nil
 	}
 	observed, err := c.observeObject(object)

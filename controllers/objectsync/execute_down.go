@@ -62,7 +62,7 @@ func (c *Controller) createOnTarget(ctx context.Context, current plan.Copy, desi
 		c.states.targetExpectations.Finished(ref, nil)
 		return err
 	}
-	return c.finishTargetWrite(ctx, ref, created, desired.Object)
+	return c.finishTargetWrite(ctx, ref, created, desired)
 }
 
 // isCordoned reports whether nothing new may be created on the target. Existing copies stay in sync.
@@ -90,7 +90,7 @@ func (c *Controller) applyInPlace(ctx context.Context, current plan.Copy, desire
 		c.states.targetExpectations.Finished(ref, nil)
 		return asImmutableError(err)
 	}
-	return c.finishTargetWrite(ctx, ref, applied, desired.Object)
+	return c.finishTargetWrite(ctx, ref, applied, desired)
 }
 
 // relinquishFields gives up the ownership of fields that the hub applied before and ignores from now on. An apply without
@@ -223,20 +223,20 @@ func (c *Controller) editTarget(ctx context.Context, current plan.Copy, uid type
 		c.states.targetExpectations.Finished(ref, nil)
 		return err
 	}
-	cached, _ := c.cachedCopyOf(edited, nil)
+	cached, _ := c.cachedCopyOf(edited, verifiedMark{})
 	c.expectOnTarget(ctx, ref, cached)
 	return nil
 }
 
 // finishTargetWrite uses the response until the cache shows it. It also notes the desired fields that the target dropped,
 // so that they are not taken for drift for ever.
-func (c *Controller) finishTargetWrite(ctx context.Context, ref plan.Ref, answer, desired *unstructured.Unstructured) error {
-	cached, err := c.cachedCopyOf(answer, nil)
+func (c *Controller) finishTargetWrite(ctx context.Context, ref plan.Ref, answer *unstructured.Unstructured, desired *transform.Desired) error {
+	cached, err := c.cachedCopyOf(answer, verifiedMark{desired.Mark, desired.SealedMark()})
 	c.expectOnTarget(ctx, ref, cached)
 	if err != nil {
 		return fmt.Errorf("the target did not keep the hub's mark: %w", err)
 	}
-	dropped, err := ownership.UnownedPaths(desired.Object, cached.observed.AppliedFields)
+	dropped, err := ownership.UnownedPaths(desired.Object.Object, cached.observed.AppliedFields)
 	if err != nil {
 		return err
 	}

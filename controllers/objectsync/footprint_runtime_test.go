@@ -57,7 +57,7 @@ func BenchmarkFootprintOfRuntimeClusters(b *testing.B) {
 						o.Scheme = runtime.NewScheme()
 						o.Cache.DefaultLabelSelector = selector
 						o.Cache.DefaultTransform = func(object any) (any, error) {
-							cached, _ := newObserver(plan.Resource{}).cachedCopyOf(object.(*unstructured.Unstructured), nil)
+							cached, _ := newObserver(plan.Resource{}).cachedCopyOf(object.(*unstructured.Unstructured), verifiedMark{})
 							return cached, nil
 						}
 					})

@@ -104,7 +104,7 @@ func TestCachedCopy(t *testing.T) {
 			if statusReturn {
 				want["status"] = before.Object["status"]
 			}
-			got, err := controller.cachedCopyOf(object, nil)
+			got, err := controller.cachedCopyOf(object, verifiedMark{})
 			if err != nil || !reflect.DeepEqual(got.Object, want) {
 				t.Errorf("want %v\ngot  %v, %v", want, got.Object, err)
 			}
@@ -128,7 +128,7 @@ func TestCachedCopy(t *testing.T) {
 // The cached form of an object has no field that the object lacks.
 func TestCachedCopyOfLittle(t *testing.T) {
 	object := &unstructured.Unstructured{Object: decode(t, `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": {"a": "b"}, "annotations": {"a": "b"}}}`)}
-	got, err := newObserver(plan.Resource{StatusReturn: true}).cachedCopyOf(object, nil)
+	got, err := newObserver(plan.Resource{StatusReturn: true}).cachedCopyOf(object, verifiedMark{})
 	want := decode(t, `{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}`)
 	if !reflect.DeepEqual(got.Object, want) || got.observed != nil || !errors.Is(err, ownership.ErrUnmarked) || cachesize.SizeOf(got) != cachesize.SizeOf(got.Unstructured) {
 		t.Errorf("want %v, got %v, %+v, %v", want, got.Object, got.observed, err)
@@ -146,7 +146,7 @@ func TestTransformForCache(t *testing.T) {
 // The next version of an object takes over the verified mark, unless its own differs or it is another object.
 func TestMarkIsVerifiedOnce(t *testing.T) {
 	controller := newObserver(plan.Resource{})
-	first := must(controller.cachedCopyOf(fromTarget(t), nil))(t)
+	first := must(controller.cachedCopyOf(fromTarget(t), verifiedMark{}))(t)
 	withoutKey := newObserver(plan.Resource{})
 	withoutKey.Owner.Sealer = nil
 	for name, test := range map[string]struct {
@@ -164,12 +164,34 @@ func TestMarkIsVerifiedOnce(t *testing.T) {
 	} {
 		object := fromTarget(t)
 		test.change(object)
-		next, err := withoutKey.cachedCopyOf(object, first)
+		next, err := withoutKey.cachedCopyOf(object, first.verifiedMark())
 		if !errors.Is(err, test.want) || (next.observed != nil) != (test.want == nil) || next.unverified != errors.Is(test.want, ownership.ErrUnverified) {
 			t.Errorf("%s: want %v, got %+v, %v", name, test.want, next.observed, err)
 		}
 		if test.want == nil && (next.observed.Mark != first.observed.Mark || next.observed.HasOwnerLabel || next.mark != first.mark) {
 			t.Errorf("%s: got %+v", name, next.observed)
+		}
+	}
+}
+
+// The response to a write has the mark that the hub has just sealed. Another mark in it is verified.
+func TestMarkOfAWriteIsNotVerified(t *testing.T) {
+	withoutKey := newObserver(plan.Resource{})
+	withoutKey.Owner.Sealer = nil
+	response := fromTarget(t)
+	mark, _ := plan.Annotation(response, ownership.MarkAnnotation)
+	for name, test := range map[string]struct {
+		written verifiedMark
+		want    error
+	}{
+		"the mark that was written": {verifiedMark{someMark, mark}, nil},
+		"another mark":              {verifiedMark{someMark, mark + " "}, ownership.ErrUnverified},
+		"no sealed mark":            {verifiedMark{someMark, ""}, ownership.ErrUnverified},
+		"a mark of another object":  {verifiedMark{copyOf(someMark), mark}, ownership.ErrUnverified},
+	} {
+		cached, err := withoutKey.cachedCopyOf(response, test.written)
+		if !errors.Is(err, test.want) || (cached.observed != nil) != (test.want == nil) {
+			t.Errorf("%s: want %v, got %+v, %v", name, test.want, cached.observed, err)
 		}
 	}
 }
@@ -333,7 +355,7 @@ func TestIndexOfUnverifiedObjects(t *testing.T) {
 	} {
 		object.SetAnnotations(map[string]string{ownership.MarkAnnotation: mark})
 		controller := newObserver(plan.Resource{})
-		cached, _ := controller.cachedCopyOf(object, nil)
+		cached, _ := controller.cachedCopyOf(object, verifiedMark{})
 		if got, err := controller.indexBySource(cached); err != nil || !slices.Equal(got, want) {
 			t.Errorf("%s: want %v, got %v, %v", mark, want, got, err)
 		}

@@ -38,7 +38,7 @@ type chosenTargets map[types.UID]chosenTarget
 
 type chosenTarget struct {
 	inventory logicalcluster.Name
-	// missingSince is since when it does not match any more, while that is not proven; zero if it matches.
+	// missingSince is since when it does not match any more, while that is not verified; zero if it matches.
 	missingSince time.Time
 }
 
@@ -148,7 +148,7 @@ func (o *outcome) chosenOrAll() chosenTargets {
 	return chosen
 }
 
-// hasMissingTarget reports whether a chosen SyncTarget does not match now, and that is not proven.
+// hasMissingTarget reports whether a chosen SyncTarget does not match now, and that is not verified.
 func (o *outcome) hasMissingTarget() bool {
 	for _, target := range o.chosen {
 		if !target.missingSince.IsZero() {

@@ -22,7 +22,7 @@ limitations under the License.
 // makes at most one write to the mailbox, and creates a missing Namespace first. From there on the sync controllers treat the copy as
 // if a user had put it there: one SyncerConfig in each mailbox selects all copies.
 //
-// A copy carries a sealed mark with its source. It is withdrawn only for a proven reason: the absence of its source, or of its
+// A copy carries a sealed mark with its source. It is withdrawn only for a verified reason: the absence of its source, or of its
 // selection, is verified in the workload workspace, or kcp itself shows that no Location selects the SyncTarget any more. A
 // workspace or an inventory that is merely not visible keeps its copies.
 package placement

@@ -35,7 +35,7 @@ type placements struct {
 	partial bool
 	// unresolvedPaths is true if the path of the workspace is not verified, or that of an inventory is not found.
 	unresolvedPaths bool
-	// withdrawAll is true if a user deletes the binding or the workspace: that is a proven reason to withdraw everything.
+	// withdrawAll is true if a user deletes the binding or the workspace: that is reason enough to withdraw everything.
 	withdrawAll       bool
 	byNamespaceLabels bool
 	// choosing is true if a placement chooses some of many SyncTargets. recheckAt is when to resolve again without an event; zero for never.

@@ -67,7 +67,7 @@ func (e *explainer) explainTarget() {
 func (e *explainer) explainAbsent() {
 	switch {
 	case e.source != nil:
-		e.addStep(StepTarget, Waiting, "the cluster does not have it any more; once that is proven it goes from the mailbox")
+		e.addStep(StepTarget, Waiting, "the cluster does not have it any more; once that is verified it goes from the mailbox")
 	case e.belongsOnTarget() && e.facts.SyncTarget.Spec.Unschedulable:
 		e.addStep(StepTarget, Stopped, "the cluster does not have %s, and nothing new is made there while the SyncTarget is cordoned", e.targetRef.displayName()).
 			withReason(objectsync.ReasonTargetCordoned).withAdvice("kubectl synchub uncordon %s", e.facts.SyncTarget.Name)

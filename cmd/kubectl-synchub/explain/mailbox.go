@@ -156,7 +156,7 @@ func (e *explainer) explainMissingObject() {
 	case e.observed != nil && e.isSuspended():
 		e.addStep(StepObject, Stopped, "it is not in the mailbox any more; all that selects its name is suspended, so it is left on the cluster").withReason("Suspended")
 	case e.observed != nil:
-		e.addStep(StepObject, Waiting, "it is not in the mailbox any more; once that is proven it goes from the cluster, with the policy %s", e.observed.Mark.Policy)
+		e.addStep(StepObject, Waiting, "it is not in the mailbox any more; once that is verified it goes from the cluster, with the policy %s", e.observed.Mark.Policy)
 	case e.isSelectedUp() && plan.IsNeverUpsynced(e.owner, e.facts.Target.Value):
 		e.addStep(StepObject, Stopped, "it is not in the mailbox; a config selects it for coming up from the cluster, but by its label or mark a hub brought it there, "+
 			"and such objects are never upsynced").withReason("BroughtByHub")

@@ -144,7 +144,7 @@ spec: {resource: {group: example.dev, resource: shops, version: v1}, related: [{
 			f.Target.Value.SetAnnotations(nil)
 			f.Object.Value, f.Target.Value = upsynced(t, f.Target.Value, ""), nil
 		},
-		step: explain.StepTarget, state: explain.Waiting, onTarget: explain.Absent, says: []string{"once that is proven it goes from the mailbox"},
+		step: explain.StepTarget, state: explain.Waiting, onTarget: explain.Absent, says: []string{"once that is verified it goes from the mailbox"},
 	},
 	"an object that is being deleted": {
 		change: func(_ *testing.T, f *explain.Facts) { f.Object.Value.SetDeletionTimestamp(&metav1.Time{Time: now}) },

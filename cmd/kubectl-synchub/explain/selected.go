@@ -113,8 +113,13 @@ func (e *explainer) explainNearestEntry() {
 	case e.facts.Published.Err != nil:
 		do += "; whether it could go down with another object, to which it is related, cannot be seen"
 	}
-	if e.observed != nil {
-		what += fmt.Sprintf("; it goes from the cluster once that is proven, with the policy %s", e.observed.Mark.Policy)
+	switch {
+	case e.observed != nil && plan.IsUpsyncedBy(e.owner.ForPlacements(), e.facts.Object.Value):
+		// The plugin has no key, so it cannot verify the mark.
+		what += "; by its mark a placement put it into the mailbox: the hub keeps such an object on the cluster, and writes the config for placements again"
+		do = "wait, and look at the log of the hub if the config does not come back"
+	case e.observed != nil:
+		what += fmt.Sprintf("; it goes from the cluster once that is verified, with the policy %s", e.observed.Mark.Policy)
 	}
 	e.addStep(StepSelected, Stopped, "%s", what).withReason("NotSelected").withAdvice("%s", do)
 }

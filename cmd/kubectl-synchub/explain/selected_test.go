@@ -76,7 +76,19 @@ var selectionCases = map[string]testCase{
 	},
 	"deselected, and still there": {
 		change: func(_ *testing.T, f *explain.Facts) { f.Configs.Value.SyncerConfigs = nil },
-		step:   explain.StepSelected, state: explain.Stopped, reason: "NotSelected", onTarget: explain.Present, says: []string{"it goes from the cluster once that is proven, with the policy Delete"},
+		step:   explain.StepSelected, state: explain.Stopped, reason: "NotSelected", onTarget: explain.Present, says: []string{"it goes from the cluster once that is verified, with the policy Delete"},
+	},
+	"placed, and the config for placements is missing": {
+		change: func(_ *testing.T, f *explain.Facts) {
+			f.Configs.Value.SyncerConfigs = nil
+			placements := owner.ForPlacements()
+			f.Object.Value.SetAnnotations(map[string]string{ownership.MarkAnnotation: placements.Seal(ownership.Mark{
+				Version: ownership.MarkVersion, Hub: placements.Hub, SyncTarget: placements.SyncTarget, Mailbox: "workload",
+				Direction: ownership.DirectionUp, Self: transform.SelfOf(f.Object.Value),
+			})})
+		},
+		step: explain.StepSelected, state: explain.Stopped, reason: "NotSelected", onTarget: explain.Present,
+		says: []string{"by its mark a placement put it into the mailbox: the hub keeps such an object on the cluster"},
 	},
 	"suspended": {
 		change: func(_ *testing.T, f *explain.Facts) { config(f).Spec.Suspend = true },

@@ -27,6 +27,7 @@ func (d *Desired) AsAdopted() *Desired {
 	adopted := *d
 	adopted.Object = d.Object.DeepCopy()
 	adopted.Mark.Adopted = true
-	_ = unstructured.SetNestedField(adopted.Object.Object, adopted.owner.Seal(adopted.Mark), "metadata", "annotations", ownership.MarkAnnotation)
+	adopted.sealed = adopted.owner.Seal(adopted.Mark)
+	_ = unstructured.SetNestedField(adopted.Object.Object, adopted.sealed, "metadata", "annotations", ownership.MarkAnnotation)
 	return &adopted
 }

@@ -68,6 +68,8 @@ type Desired struct {
 
 	// owner seals the mark.
 	owner ownership.Owner
+	// sealed is the annotation with Mark; empty if Object carries another mark.
+	sealed string
 	// forCreate is the content with which the object is created, marks excluded; nil if it is the same.
 	forCreate map[string]any
 }
@@ -92,9 +94,13 @@ func (d *Desired) ForCreate() *unstructured.Unstructured {
 // not changed since the mark, but only the list of ignored fields.
 func (d *Desired) AsMarked(mark ownership.Mark) *Desired {
 	marked := *d
-	marked.Mark.Hash, marked.Mark.Ignored = mark.Hash, mark.Ignored
+	marked.Mark.Hash, marked.Mark.Ignored, marked.sealed = mark.Hash, mark.Ignored, ""
 	return &marked
 }
+
+// SealedMark returns the annotation with Mark that Object carries, so that the response to a write need not be verified; it is empty after
+// [Desired.AsMarked].
+func (d *Desired) SealedMark() string { return d.sealed }
 
 // seal completes the mark, which has its source, policy and direction, and puts it on the content.
 func seal(content map[string]any, mark ownership.Mark, owner ownership.Owner, hasher ownership.Hasher) (*Desired, error) {
@@ -106,12 +112,13 @@ func seal(content map[string]any, mark ownership.Mark, owner ownership.Owner, ha
 	object := &unstructured.Unstructured{Object: content}
 	mark.Version, mark.Hub, mark.SyncTarget = ownership.MarkVersion, owner.Hub, owner.SyncTarget
 	mark.Self, mark.Hash = SelfOf(object), hash
+	sealed := owner.Seal(mark)
 	setMetadataEntry(content, "labels", ownership.OwnerLabel, owner.LabelValue())
-	setMetadataEntry(content, "annotations", ownership.MarkAnnotation, owner.Seal(mark))
+	setMetadataEntry(content, "annotations", ownership.MarkAnnotation, sealed)
 	if size := annotationSize(object.GetAnnotations()); size > annotationLimit {
 		return nil, &TooLargeError{Size: size}
 	}
-	return &Desired{Object: object, Mark: mark, owner: owner}, nil
+	return &Desired{Object: object, Mark: mark, owner: owner, sealed: sealed}, nil
 }
 
 // SelfOf returns how the mark on object names its bearer.

@@ -191,6 +191,9 @@ func TestAsMarked(t *testing.T) {
 	if held.Mark != want || !reflect.DeepEqual(before, *desired) || !reflect.DeepEqual(held.Object, desired.Object) || !reflect.DeepEqual(held.ForCreate(), desired.ForCreate()) {
 		t.Errorf("want %s\ngot  %s", want, held.Mark)
 	}
+	if held.SealedMark() != "" || desired.SealedMark() == "" {
+		t.Errorf("the object carries the former mark, not the one with this annotation: %q", held.SealedMark())
+	}
 }
 
 // Whatever is ignored of whatever object: what is applied holds none of it, what is created holds all but what is never to be

@@ -144,6 +144,11 @@ func TestAsAdopted(t *testing.T) {
 	if got, err := down.Owner.Verify(adopted.Object.GetAnnotations(), transform.SelfOf(adopted.Object)); err != nil || got != want || adopted.Mark != want {
 		t.Errorf("want %+v, got %+v, %v", want, got, err)
 	}
+	for _, sealed := range []*transform.Desired{plain, adopted} {
+		if got, want := sealed.SealedMark(), sealed.Object.GetAnnotations()[ownership.MarkAnnotation]; got == "" || got != want {
+			t.Errorf("the sealed mark is %q, the object carries %q", got, want)
+		}
+	}
 	if !reflect.DeepEqual(plain.Object, before) || plain.Mark.Adopted {
 		t.Errorf("the original changed: %v", plain)
 	}
