@@ -115,8 +115,7 @@ func (e *explainer) explainNearestEntry() {
 	}
 	switch {
 	case e.observed != nil && plan.IsUpsyncedBy(e.owner.ForPlacements(), e.facts.Object.Value):
-		// The plugin has no key, so it cannot verify the mark.
-		what += "; by its mark a placement put it into the mailbox: the hub keeps such an object on the cluster, and writes the config for placements again"
+		what += "; by its mark, which only the hub can verify, a placement put it into the mailbox: if so, the hub keeps it on the cluster and writes the config for placements again"
 		do = "wait, and look at the log of the hub if the config does not come back"
 	case e.observed != nil:
 		what += fmt.Sprintf("; it goes from the cluster once that is verified, with the policy %s", e.observed.Mark.Policy)

@@ -88,7 +88,7 @@ var selectionCases = map[string]testCase{
 			})})
 		},
 		step: explain.StepSelected, state: explain.Stopped, reason: "NotSelected", onTarget: explain.Present,
-		says: []string{"by its mark a placement put it into the mailbox: the hub keeps such an object on the cluster"},
+		says: []string{"by its mark, which only the hub can verify, a placement put it into the mailbox: if so, the hub keeps it on the cluster"},
 	},
 	"suspended": {
 		change: func(_ *testing.T, f *explain.Facts) { config(f).Spec.Suspend = true },
