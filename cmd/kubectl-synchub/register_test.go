@@ -413,6 +413,12 @@ func (f *testFleet) outlasts(t *testing.T) {
 	if err := f.admin.Delete(t.Context(), namespace); err != nil {
 		t.Fatal(err)
 	}
+	tried := succeed(t, f.with("--resources", "configmaps", "--dry-run=server")...)
+	for _, created := range []string{"namespace/" + registration.Namespace, "serviceaccount/" + f.name} {
+		if want := created + " created (server dry run)\n"; !strings.Contains(tried.out, want) {
+			t.Errorf("%q is not printed:\n%s", want, tried.out)
+		}
+	}
 	ended := make(chan printed, 1)
 	go func() { ended <- plugin(t, f.with("--resources", "configmaps")...) }()
 	suite.WaitUntil(t, "the SyncTarget exists", func() bool {

@@ -113,7 +113,7 @@ func (t *Target) listNamespacedRoles(ctx context.Context) ([]client.Object, erro
 
 // Ensure creates or updates the identity on the target. It first deletes the permissions in other namespaces. If
 // [Namespace] is terminating, for example since its last identity was removed, Ensure waits for its deletion and creates
-// it again.
+// it again. A dry run does not wait, and reports what is created then.
 func (t *Target) Ensure(ctx context.Context, resources []rbac.Resource, options rbac.Options) error {
 	if err := t.deleteNamespacedRolesExcept(ctx, options.Namespaces); err != nil {
 		return err
@@ -155,7 +155,7 @@ func (t *Target) ensureAll(ctx context.Context, objects []client.Object) error {
 		} else {
 			change, err = createOrPatch(ctx, t.Client, desired, t.isOurs, copyContent)
 		}
-		if t.DryRun && desired.GetNamespace() == Namespace && apierrors.IsNotFound(err) {
+		if t.DryRun && desired.GetNamespace() == Namespace && isNamespaceMissing(err) {
 			// The dry run did not create the namespace.
 			change, err = Change{Object: desired, Result: Created}, nil
 		}
@@ -195,6 +195,9 @@ func (t *Target) report(change Change) {
 func (t *Target) ensureNamespace(ctx context.Context, desired client.Object) (Change, error) {
 	var found corev1.Namespace
 	err := t.Client.Get(ctx, client.ObjectKeyFromObject(desired), &found)
+	if t.DryRun && err == nil && found.DeletionTimestamp != nil {
+		return Change{Object: desired, Result: Created}, nil
+	}
 	if apierrors.IsNotFound(err) {
 		err = t.Client.Create(ctx, desired)
 		if !apierrors.IsAlreadyExists(err) {
