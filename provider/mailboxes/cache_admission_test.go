@@ -160,6 +160,41 @@ func TestAdmitIsAFunctionOfTheSet(t *testing.T) {
 	}
 }
 
+// What fits whole needs no order: all of it is admitted, and nothing more would be by a higher limit.
+func TestWhatFitsWholeIsAdmitted(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // a test that can be repeated
+	sources := []*wildcardInformer{{resource: configMaps}, {resource: secrets}}
+	fitting := 0
+	for range 500 {
+		limits := Limits{Objects: random.Int64N(12), Bytes: random.Int64N(120)}
+		limitsOf := func(resource schema.GroupVersionResource) Limits {
+			if resource == secrets {
+				return Limits{Objects: limits.Objects / 2, Bytes: limits.Bytes / 2}
+			}
+			return Limits{}
+		}
+		all := make([]cacheEntry, random.IntN(10))
+		candidates := make([]admissionCandidate, len(all))
+		for i := range all {
+			size := random.Int64N(20)
+			all[i] = cacheEntry{cachedObject: newCachedObject(nil, size), source: sources[random.IntN(2)]}
+			candidates[i] = admissionCandidate{resource: all[i].source.resource, bytes: size}
+		}
+		exceeded, admitsAt := admit(limits, limitsOf, candidates, false)
+		fits := fitsWhole(limits, limitsOf, all)
+		if isAdmitted := !slices.Contains(admitted(exceeded), false); fits != isAdmitted {
+			t.Fatalf("%+v: %+v: it fits: %v, but all are admitted: %v", limits, candidates, fits, isAdmitted)
+		}
+		if fits {
+			fitting++
+			NewWithT(t).Expect(admitsAt).To(BeEquivalentTo(math.MaxInt64))
+		}
+	}
+	if fitting < 50 || fitting > 450 {
+		t.Errorf("of 500 sets %d fit", fitting)
+	}
+}
+
 // checkAdmission fails if more is admitted than the limits allow, own being those of secrets, or if something is refused that fits.
 // It returns what is admitted.
 func checkAdmission(t *testing.T, limits, own Limits, candidates []admissionCandidate, exceeded []exceededLimit) (admitted []string) {

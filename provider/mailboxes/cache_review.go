@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -171,12 +172,16 @@ func (m *Mailboxes) review(ctx context.Context, mailbox logicalcluster.Name) (id
 		if !known {
 			break
 		}
-		limits, candidates := m.limits(mailbox, configs), admissionCandidates(all)
-		if limits.Bytes > 0 && sumIdentityBytes(candidates) > limits.Bytes {
-			m.evict(mailbox, configs, int64(len(all)))
-			continue
+		limits := m.limits(mailbox, configs)
+		exceeded, admitsAt := make([]exceededLimit, len(all)), int64(math.MaxInt64)
+		if !fitsWhole(limits, m.resourceLimitsFor, all) {
+			candidates := admissionCandidates(all)
+			if limits.Bytes > 0 && sumIdentityBytes(candidates) > limits.Bytes {
+				m.evict(mailbox, configs, int64(len(all)))
+				continue
+			}
+			exceeded, admitsAt = admit(limits, m.resourceLimitsFor, candidates, configs)
 		}
-		exceeded, admitsAt := admit(limits, m.resourceLimitsFor, candidates, configs)
 		isLimited, err := m.applyAdmission(ctx, mailbox, all, exceeded)
 		m.usageOf(mailbox, configs).recordReview(int64(len(all)), admitsAt)
 		identityOnly, errs = identityOnly || isLimited, append(errs, err)
@@ -233,6 +238,25 @@ func (m *Mailboxes) listEntries(endpoint *endpoint, mailbox logicalcluster.Name,
 		}
 	}
 	return all, true
+}
+
+// fitsWhole reports whether all entries are within the limits even if each is cached whole. Then all are admitted, and neither their
+// order nor their other sizes matter.
+func fitsWhole(limits Limits, limitsOf func(schema.GroupVersionResource) Limits, all []cacheEntry) bool {
+	type sum struct{ objects, bytes int64 }
+	var total sum
+	bySource := map[*wildcardInformer]sum{}
+	for _, held := range all {
+		size, of := held.fullSize.Load(), bySource[held.source]
+		total = sum{total.objects + 1, total.bytes + size}
+		bySource[held.source] = sum{of.objects + 1, of.bytes + size}
+	}
+	for source, of := range bySource {
+		if limitsOf(source.resource).exceededBy(of.objects, of.bytes) {
+			return false
+		}
+	}
+	return !limits.exceededBy(total.objects, total.bytes)
 }
 
 func admissionCandidates(all []cacheEntry) []admissionCandidate {
