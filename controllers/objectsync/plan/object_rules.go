@@ -48,14 +48,13 @@ const (
 
 // WhyNotDownsynced returns why a mailbox object is never downsynced; empty if it may be.
 func WhyNotDownsynced(owner ownership.Owner, source *unstructured.Unstructured) NoDownsyncReason {
-	if _, ok := label(source, edgev2alpha1.LabelMailboxAccess); ok {
-		return NoDownsyncMailboxAccess
-	}
-	if _, ok := label(source, edgev2alpha1.LabelAgent); ok {
-		return NoDownsyncMailboxAccess
-	}
+	labels := MetadataMap(source, "labels")
+	_, grantsUsers := labels.Lookup(edgev2alpha1.LabelMailboxAccess)
+	_, grantsAgent := labels.Lookup(edgev2alpha1.LabelAgent)
 	ensuredBy, ensured := Annotation(source, ownership.EnsuredAnnotation)
 	switch {
+	case grantsUsers || grantsAgent:
+		return NoDownsyncMailboxAccess
 	case IsUpsyncedBy(owner, source):
 		return NoDownsyncUpsynced
 	case ensured && owner.HasEnsured(ensuredBy, transform.SelfOf(source)):
