@@ -163,19 +163,24 @@ func (w *Env) collectGarbage(ctx context.Context) error {
 	return err
 }
 
-// readsAndWrites returns the hub's requests so far by kind. Reads exclude lists, watches, discovery and health probes of
-// targets. Writes are writes to objects in mailboxes and on targets.
+// readsAndWrites returns the hub's requests so far by kind. Reads exclude lists, watches, discovery, health probes of targets,
+// and the requests by which the hub verifies from time to time which cluster a target is. Writes are writes to objects in mailboxes and on targets.
 func readsAndWrites(requests map[installation.Request]float64) (reads, writes map[string]float64) {
 	reads, writes = map[string]float64{}, map[string]float64{}
 	for kind, count := range requests {
 		switch {
-		case kind.Verb == "get" && kind.Resource != "none":
+		case kind.Verb == "get" && kind.Resource != "none" && !isIdentityCheck(kind):
 			reads[kind.String()] += count
 		case kind.Class != "background" && kind.Verb != "get" && kind.Verb != "list" && kind.Verb != "watch":
 			writes[kind.String()] += count
 		}
 	}
 	return reads, writes
+}
+
+// isIdentityCheck reports whether a request asks a target for the objects whose UID identifies a cluster.
+func isIdentityCheck(kind installation.Request) bool {
+	return kind.Destination == "target" && kind.Class == "background" && (kind.Resource == "namespaces" || kind.Resource == "logicalclusters")
 }
 
 func sum(counts map[string]float64) (total float64) {

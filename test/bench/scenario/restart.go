@@ -41,8 +41,8 @@ func restarts(ctx context.Context, w *Env) (rows []report.Row, err error) {
 			return rows, err
 		}
 		what := fmt.Sprintf("%d objects in sync: ", w.synced)
-		reads := report.Row{What: what + "reads of mailboxes and targets other than lists, watches, discovery and health", Limit: new(0.0)}
-		own := report.Row{What: what + "likewise, of what is the hub's own: its identity and its key"}
+		reads := report.Row{What: what + "reads of mailboxes and targets other than lists, watches, discovery, health and identity", Limit: new(0.0)}
+		own := report.Row{What: what + "likewise, of what is the hub's own: its identity, its key and the Secrets of SyncTargets"}
 		writes := report.Row{What: what + "writes", Limit: new(0.0)}
 		known := report.Row{What: what + "from the start until all are known to be in sync, against the same lists", Unit: "s", Limit: new(1.5)}
 		for range w.Rounds {
