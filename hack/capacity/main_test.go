@@ -114,7 +114,7 @@ func TestModelIsNearMeasuredHubs(t *testing.T) {
 		fleet   model.Fleet
 		allowed float64
 	}{
-		{`resident, with 102 targets and 0 objects in step \| (\d+) MiB`, model.Fleet{Clusters: 102, Resources: 1}, 0.15},
+		{`resident, with 102 targets and 0 objects in sync \| (\d+) MiB`, model.Fleet{Clusters: 102, Resources: 1}, 0.15},
 		{`300 targets with 10 resources each, while nothing happens: resident memory \| (\d+) MiB`, model.Fleet{Clusters: 300, Resources: 10}, 0.15},
 	} {
 		found := regexp.MustCompile(c.row).FindSubmatch(results)
