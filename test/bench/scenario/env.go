@@ -52,9 +52,9 @@ const (
 // clusters are targets with their own API server and etcd. They have no controllers, whose writes would be measured too.
 var clusters = []string{"florin", "guilder"}
 
-// raisedLimits leave room for the objects of all rounds, which stay: a hub that keeps objects out for lack of room would be
-// measured at that.
-var raisedLimits = []string{
+// higherLimits let the hub cache the objects of all rounds, which are not deleted. With the default limits it would not sync the
+// youngest of them.
+var higherLimits = []string{
 	"--mailbox-max-objects=100000", fmt.Sprint("--mailbox-max-bytes=", 512<<20), fmt.Sprint("--mailboxes-max-bytes=", 1<<30),
 	fmt.Sprint("--target-cache-bytes=", 512<<20), fmt.Sprint("--targets-max-bytes=", 1<<30),
 }
@@ -86,7 +86,7 @@ type testTarget struct {
 func NewEnv(ctx context.Context, scenarios []Scenario, size Size, progress func(format string, args ...any)) (*Env, error) {
 	w := &Env{Size: size, progress: progress}
 	options := benchenv.Options{
-		Name: "bench", IdleRequests: scale.IdleRequests, Clusters: map[string]servers.TargetOptions{}, HubArguments: raisedLimits,
+		Name: "bench", IdleRequests: scale.IdleRequests, Clusters: map[string]servers.TargetOptions{}, HubArguments: higherLimits,
 		Progress: func(line string) { progress("%s", line) },
 	}
 	empty := !slices.ContainsFunc(scenarios, func(one Scenario) bool { return !one.NoTargets })

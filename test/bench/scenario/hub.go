@@ -164,7 +164,8 @@ func (w *Env) collectGarbage(ctx context.Context) error {
 }
 
 // readsAndWrites returns the hub's requests so far by kind. Reads exclude lists, watches, discovery, health probes of targets,
-// and the requests by which the hub verifies from time to time which cluster a target is. Writes are writes to objects in mailboxes and on targets.
+// and the requests by which the hub verifies from time to time which cluster a target is. Writes are writes to objects in
+// mailboxes and on targets.
 func readsAndWrites(requests map[installation.Request]float64) (reads, writes map[string]float64) {
 	reads, writes = map[string]float64{}, map[string]float64{}
 	for kind, count := range requests {

@@ -26,6 +26,7 @@ import (
 	"github.com/onsi/gomega"
 
 	"github.com/synchub-dev/synchub/test/bench/report"
+	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
 func TestGroupByEnv(t *testing.T) {
@@ -101,5 +102,22 @@ func TestAsserted(t *testing.T) {
 	}
 	if err := asserted(func(g gomega.Gomega) { g.Expect(1).To(gomega.Equal(1)) }); err != nil {
 		t.Errorf("nothing failed: %v", err)
+	}
+}
+
+// The periodic check of a target's identity is no read, but the same object read for a copy is.
+func TestReadsAndWrites(t *testing.T) {
+	reads, writes := readsAndWrites(map[installation.Request]float64{
+		{Destination: "target", Class: "background", Verb: "get", Resource: "none"}:            1,
+		{Destination: "target", Class: "background", Verb: "get", Resource: "namespaces"}:      1,
+		{Destination: "target", Class: "background", Verb: "get", Resource: "logicalclusters"}: 1,
+		{Destination: "target", Class: "extra", Verb: "get", Resource: "namespaces"}:           2,
+		{Destination: "mailbox", Class: "background", Verb: "get", Resource: "namespaces"}:     3,
+		{Destination: "target", Class: "object", Verb: "list", Resource: "configmaps"}:         1,
+		{Destination: "target", Class: "object", Verb: "apply", Resource: "configmaps"}:        4,
+	})
+	wantReads := map[string]float64{"target extra get namespaces": 2, "mailbox background get namespaces": 3}
+	if wantWrites := map[string]float64{"target object apply configmaps": 4}; !reflect.DeepEqual(reads, wantReads) || !reflect.DeepEqual(writes, wantWrites) {
+		t.Errorf("it read %v and wrote %v", reads, writes)
 	}
 }
