@@ -22,12 +22,17 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/synchub-dev/synchub/provider/buildinfo"
 )
@@ -43,7 +48,16 @@ func main() {
 	version = buildinfo.Version(version)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
+	setUpLogs(os.Stderr)
 	os.Exit(run(ctx, os.Args[1:], genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}))
+}
+
+// setUpLogs turns off the logs of libraries, which repeat errors that the commands print. The warnings of API servers,
+// which are among these logs, are printed as kubectl prints them.
+func setUpLogs(errOut io.Writer) {
+	klog.SetLogger(logr.Discard())
+	log.SetLogger(logr.Discard())
+	rest.SetDefaultWarningHandler(redactedWarnings{rest.NewWarningWriter(errOut, rest.WarningWriterOptions{Deduplicate: true})})
 }
 
 // run executes a command line and returns the exit status.

@@ -25,6 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/client-go/rest"
 
 	"github.com/synchub-dev/synchub/provider/redact"
 )
@@ -67,6 +68,14 @@ func printSafely(printer printers.ResourcePrinter, object runtime.Object, out io
 	err := printer.PrintObj(object, &text)
 	_, writeErr := io.WriteString(out, sanitizeLines(text.String()))
 	return cmp.Or(err, writeErr)
+}
+
+// redactedWarnings cuts and escapes the warnings of API servers, which may be those of strangers.
+type redactedWarnings struct{ rest.WarningHandler }
+
+// HandleWarningHeader implements [rest.WarningHandler].
+func (w redactedWarnings) HandleWarningHeader(code int, agent, text string) {
+	w.WarningHandler.HandleWarningHeader(code, agent, redact.Text(text))
 }
 
 // firstLine returns the first line of a text.

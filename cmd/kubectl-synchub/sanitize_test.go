@@ -25,6 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/client-go/rest"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/check"
@@ -77,6 +78,9 @@ func TestOutputIsSanitized(t *testing.T) {
 	shown["rollout"] = take(out)
 	inventory.progress("%s", hostile)
 	shown["progress"] = take(errs)
+	warnings := redactedWarnings{rest.NewWarningWriter(errs, rest.WarningWriterOptions{})}
+	warnings.HandleWarningHeader(299, "-", hostile)
+	shown["a warning"] = take(errs)
 	for by, text := range shown {
 		if !strings.Contains(text, "ok") || strings.ContainsAny(text, "\x1b\u202e\r\x07\u009b") || strings.Contains(text, "\nReady:  True") {
 			t.Errorf("%s shows %q", by, text)

@@ -212,31 +212,13 @@ func Selector(owner ownership.Owner) string {
 	return ownership.OwnerLabel + "=" + owner.LabelValue()
 }
 
-// Run works until ctx ends, and returns when everything that it started has ended.
+// Run works until ctx ends, and returns when everything that it started has ended. Thousands of controllers rest in it, so what
+// would need much of its stack is in functions that return: a kilobyte here doubles the stack of each.
 func (c *Controller) Run(ctx context.Context) error {
 	defer c.runningTasks.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer c.metrics.use()()
-	defer collector.Add(c)()
-	defer c.firstPass.finish()
-	defer c.Connection.Subscribe(c.targetListener(ctx))()
-	defer c.Connection.CountCache(&c.states.targetExpectations.Size)()
-
-	for _, target := range c.targetResources {
-		c.runningTasks.Go(func() { target.cache.Run(ctx) })
-		c.runningTasks.Go(func() {
-			target.cache.OnProgress(ctx, func() {
-				c.recheckStart()
-				c.recheckInitialSync()
-			})
-		})
-	}
-	c.startUpsyncCaches(ctx)
-	defer c.stopUpsyncCaches()
-	defer c.Mailboxes.Subscribe(c.Resource.GroupVersionResource, c.Mailbox, c)()
-	defer c.Mailboxes.Subscribe(namespaces, c.Mailbox, (*namespaceLabelSubscriber)(c))()
-	defer c.subscribeToRelated(ctx)()
+	defer c.start(ctx)()
 	if !c.waitForCacheSync(ctx) {
 		return nil
 	}
@@ -247,6 +229,40 @@ func (c *Controller) Run(ctx context.Context) error {
 	queue := c.newQueue()
 	c.startQueue(queue)
 	return queue.Run(ctx)
+}
+
+// start starts the caches, and subscribes to everything that a decision may depend on. stop ends the subscriptions, the last
+// one first.
+func (c *Controller) start(ctx context.Context) (stop func()) {
+	stops := []func(){
+		c.metrics.use(),
+		collector.Add(c),
+		c.firstPass.finish,
+		c.Connection.Subscribe(c.targetListener(ctx)),
+		c.Connection.CountCache(&c.states.targetExpectations.Size),
+	}
+	for _, target := range c.targetResources {
+		c.runningTasks.Go(func() { target.cache.Run(ctx) })
+		c.runningTasks.Go(func() {
+			target.cache.OnProgress(ctx, func() {
+				c.recheckStart()
+				c.recheckInitialSync()
+			})
+		})
+	}
+	c.startUpsyncCaches(ctx)
+	stops = append(
+		stops,
+		c.stopUpsyncCaches,
+		c.Mailboxes.Subscribe(c.Resource.GroupVersionResource, c.Mailbox, c),
+		c.Mailboxes.Subscribe(namespaces, c.Mailbox, (*namespaceLabelSubscriber)(c)),
+		c.subscribeToRelated(ctx),
+	)
+	return func() {
+		for _, stop := range slices.Backward(stops) {
+			stop()
+		}
+	}
 }
 
 func (c *Controller) newQueue() *idlequeue.Queue[types.NamespacedName] {
