@@ -29,7 +29,7 @@ import (
 
 // TestAnErrorIsOneLine runs the plugin as a process, since the logs of libraries go to the process's standard error.
 func TestAnErrorIsOneLine(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
