@@ -22,7 +22,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -329,8 +328,7 @@ func (a *allMailboxesTest) watches(t *testing.T) {
 	for format, want := range map[string]string{"wide": "guilder late", "name": "configmap/late"} {
 		ctx, stop := context.WithTimeout(t.Context(), suite.Timeout)
 		defer stop()
-		command := exec.CommandContext(ctx, os.Args[0], getAll("cm", "-n", "shop", "-w", "-o", format, "-l", "app", "--no-headers")...) //nolint:gosec // it is this test
-		command.Env = append(os.Environ(), asPlugin+"=1")
+		command := pluginProcess(ctx, getAll("cm", "-n", "shop", "-w", "-o", format, "-l", "app", "--no-headers")...)
 		command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 		command.WaitDelay = time.Minute
 		out, err := command.StdoutPipe()

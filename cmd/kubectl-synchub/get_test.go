@@ -126,8 +126,7 @@ func watchesTargets(t *testing.T, f *testFleet, down *edgev2alpha1.SyncTarget) {
 	t.Helper()
 	ctx, stop := context.WithTimeout(t.Context(), suite.Timeout)
 	defer stop()
-	command := exec.CommandContext(ctx, os.Args[0], "get", "targets", "c-down", "--watch") //nolint:gosec // it is this test
-	command.Env = append(os.Environ(), asPlugin+"=1")
+	command := pluginProcess(ctx, "get", "targets", "c-down", "--watch")
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = time.Minute
 	out, err := command.StdoutPipe()

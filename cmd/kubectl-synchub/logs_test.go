@@ -18,25 +18,15 @@ package main
 
 import (
 	"bytes"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
 )
 
 // TestAnErrorIsOneLine runs the plugin as a process, since the logs of libraries go to the process's standard error.
 func TestAnErrorIsOneLine(t *testing.T) {
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	useServer(t, "http://"+listener.Addr().String())
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	useServer(t, "http://127.0.0.1:1")
 	for _, command := range []string{"get targets", "explain ducat configmaps bakery/settings"} {
 		lines := strings.Split(standardErrorOf(t, strings.Fields(command)...), "\n")
 		if len(lines) != 2 || !strings.HasPrefix(lines[0], "error: ") || !strings.Contains(lines[0], "connection refused") || lines[1] != "" {
@@ -61,8 +51,7 @@ func TestWarningsOfServersArePrintedOnce(t *testing.T) {
 // standardErrorOf runs the plugin, which must fail, and returns what it prints to standard error.
 func standardErrorOf(t *testing.T, args ...string) string {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), os.Args[0], args...) //nolint:gosec // it is this test
-	command.Env = append(os.Environ(), asPlugin+"=1")
+	command := pluginProcess(t.Context(), args...)
 	var output bytes.Buffer
 	command.Stderr = &output
 	if err := command.Run(); err == nil {

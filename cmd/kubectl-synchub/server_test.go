@@ -17,7 +17,9 @@ limitations under the License.
 package main
 
 import (
+	"context"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -39,6 +41,13 @@ func TestMain(m *testing.M) {
 		return
 	}
 	suite.Main(m)
+}
+
+// pluginProcess returns the plugin as a process of its own, which is not started yet.
+func pluginProcess(ctx context.Context, args ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, os.Args[0], args...) //nolint:gosec // it is this test
+	command.Env = append(os.Environ(), asPlugin+"=1")
+	return command
 }
 
 // startHosting makes the cluster of this package the current one.

@@ -212,8 +212,8 @@ func Selector(owner ownership.Owner) string {
 	return ownership.OwnerLabel + "=" + owner.LabelValue()
 }
 
-// Run works until ctx ends, and returns when everything that it started has ended. Thousands of controllers rest in it, so what
-// would need much of its stack is in functions that return: a kilobyte here doubles the stack of each.
+// Run works until ctx ends, and returns when everything that it started has ended. Thousands of idle controllers wait in it, each
+// with a stack of 4 KiB. One more kilobyte in its frame would double that, so functions that return do all the rest.
 func (c *Controller) Run(ctx context.Context) error {
 	defer c.runningTasks.Wait()
 	ctx, cancel := context.WithCancel(ctx)
@@ -231,8 +231,8 @@ func (c *Controller) Run(ctx context.Context) error {
 	return queue.Run(ctx)
 }
 
-// start starts the caches, and subscribes to everything that a decision may depend on. stop ends the subscriptions, the last
-// one first.
+// start starts the caches, which end with ctx, and subscribes to everything that a decision may depend on. stop ends the
+// subscriptions, the last one first.
 func (c *Controller) start(ctx context.Context) (stop func()) {
 	stops := []func(){
 		c.metrics.use(),
