@@ -20,7 +20,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -202,7 +201,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 		syncerconfig.NewController(clusters.mailboxes, syncManager, clock.RealClock{}, options.Log.WithName("syncerconfig")).Register(holders),
 		division{hosting, holders, partitions, clusters, syncManager, changed, role, options.Ready, options.Log}.add(copies, ownership.NewSealer(identity.HashKey)),
 		hosting.Add(kubeconfigWatcher{options.Access, options.Log.WithName("kcp")}),
-		hosting.AddReadyzCheck("kcp-caches", cachesReadyCheck(role.Elected, clusters.mailboxes, options)),
+		hosting.AddReadyzCheck("kcp-caches", cachesReadyCheck(role.Elected.Leads, syncManager, clusters.mailboxes, options.ColdStandby)),
 	)
 }
 
@@ -345,17 +344,3 @@ type kubeconfigWatcher struct {
 func (w kubeconfigWatcher) Start(ctx context.Context) error { return w.access.Watch(ctx, w.log) }
 
 func (w kubeconfigWatcher) NeedLeaderElection() bool { return false }
-
-// cachesReadyCheck returns a readiness check that fails while the caches of the mailboxes are not synced. It passes on a cold standby,
-// which has no caches. Targets never count: one broken cluster does not make the hub unready.
-func cachesReadyCheck(elected leadership.Elected, boxes *mailboxes.Mailboxes, options Options) func(*http.Request) error {
-	return func(*http.Request) error {
-		if options.ColdStandby && !elected.Leads() {
-			return nil
-		}
-		if !boxes.HasSynced() {
-			return errors.New("the caches of the mailboxes are being filled")
-		}
-		return nil
-	}
-}

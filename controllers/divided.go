@@ -131,10 +131,10 @@ func (d division) add(states *copystates.Store, sealer *ownership.Sealer) error 
 	return errors.Join(d.hosting.Add(everyReplica{manager.RunnableFunc(d.awaitReady)}), d.hosting.Add(d.partitions), d.addSyncSummaries(), d.addCopyStates(states, sealer))
 }
 
-// awaitReady sets ready once the ledger is loaded and the mailbox caches are synced. Until then the others keep what they hold.
+// awaitReady sets ready once the ledger is loaded and the mailbox caches have synced. Until then the others keep what they hold.
 func (d division) awaitReady(ctx context.Context) error {
 	hasAll := func(context.Context) (bool, error) {
-		return d.clusters.ledger.IsLoaded() && d.clusters.mailboxes.HasSynced(), nil
+		return d.clusters.ledger.IsLoaded() && haveCachesSynced(d.sync, d.clusters.mailboxes), nil
 	}
 	d.ready.Store(wait.PollUntilContextCancel(ctx, readyPollInterval, true, hasAll) == nil)
 	return nil

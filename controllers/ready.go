@@ -1,0 +1,45 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package controllers
+
+import (
+	"errors"
+	"net/http"
+)
+
+// publisher is the part of the sync manager that knows whether it was told the published resources.
+type publisher interface{ HasPublished() bool }
+
+// filler is what is filled from kcp.
+type filler interface{ HasSynced() bool }
+
+// cachesReadyCheck returns a readiness check that fails while the caches of the mailboxes are not synced. It passes on a cold standby,
+// which has no caches. Targets never count: one broken cluster does not make the hub unready.
+func cachesReadyCheck(leads func() bool, sync publisher, mailboxes filler, coldStandby bool) func(*http.Request) error {
+	return func(*http.Request) error {
+		if coldStandby && !leads() || haveCachesSynced(sync, mailboxes) {
+			return nil
+		}
+		return errors.New("the caches of the mailboxes are being filled")
+	}
+}
+
+// haveCachesSynced reports whether the mailboxes hold the objects of all published resources. Before these are known, the mailboxes have
+// only caches of bindings and configs, which are filled sooner.
+func haveCachesSynced(sync publisher, mailboxes filler) bool {
+	return sync.HasPublished() && mailboxes.HasSynced()
+}
