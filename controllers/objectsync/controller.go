@@ -284,9 +284,7 @@ func (c *Controller) startQueue(queue *idlequeue.Queue[types.NamespacedName]) {
 	c.lock.Lock()
 	c.queue = queue
 	c.lock.Unlock()
-	keys := c.keys()
-	c.firstPass.start(keys)
-	c.enqueue(replayPriority, keys...)
+	c.enqueueAll()
 	c.recheckInitialSync()
 }
 
@@ -350,13 +348,13 @@ func (c *Controller) HasSynced() bool {
 // FirstPassDone is closed when each key that was known at the start has been tried once, or cannot be.
 func (c *Controller) FirstPassDone() <-chan struct{} { return c.firstPass.done }
 
-// HasCompletedFirstPass reports whether the mailbox is readable and the first pass is done.
+// HasCompletedFirstPass reports whether the mailbox is readable, and each key that was known when it became so has been tried once.
 func (c *Controller) HasCompletedFirstPass() bool {
-	select {
-	case <-c.firstPass.done:
-	default:
-		return false
-	}
+	return c.firstPass.isOver() && c.canReadMailbox()
+}
+
+// canReadMailbox reports whether the cache of the mailbox shows the resource.
+func (c *Controller) canReadMailbox() bool {
 	_, state := c.Mailboxes.Get(c.Resource.GroupVersionResource, c.Mailbox, types.NamespacedName{})
 	return state != mailboxes.Unknown
 }

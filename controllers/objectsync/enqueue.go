@@ -102,7 +102,7 @@ func (c *Controller) OnEvent(event mailboxes.Event) {
 	c.traceShownInMailbox(event.Key, event.New)
 	switch {
 	case event.Initial:
-		c.enqueue(replayPriority, event.Key)
+		// OnReset enqueues all objects of the list, once the cache is filled. Before that, none can be read.
 	case event.Old == nil:
 		c.enqueueChanged(originMailbox, defaultPriority, event.Key)
 	case event.ProjectionOnly:
@@ -364,8 +364,15 @@ func (c *Controller) suspensionChanged(old, matcher *selection.Matcher, keys []t
 	})
 }
 
-// enqueueAll enqueues all known keys.
-func (c *Controller) enqueueAll() { c.enqueue(replayPriority, c.keys()...) }
+// enqueueAll enqueues all known keys. The first pass begins with the first ones that are enqueued.
+func (c *Controller) enqueueAll() {
+	started, readable := c.hasStarted(), c.canReadMailbox()
+	keys := c.keys()
+	if started {
+		c.firstPass.start(keys, readable)
+	}
+	c.enqueue(replayPriority, keys...)
+}
 
 // keys returns the keys of all mailbox objects that are selected, upsynced or have the finalizer, of all copies, and of all
 // objects to upsync.

@@ -22,8 +22,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// firstPass tracks whether every key that was known at the start has been tried once.
+// firstPass tracks whether every key that was known at the start has been tried once. If the mailbox cannot be read at the start, the pass
+// begins again when it can be: until then nothing was tried.
 type firstPass struct {
+	// done is closed when each key was tried, or cannot be. It stays closed if the pass begins again.
 	done chan struct{}
 	// finish closes done, once.
 	finish func()
@@ -31,6 +33,8 @@ type firstPass struct {
 	lock gosync.Mutex
 	// remaining is nil until the pass has started.
 	remaining map[types.NamespacedName]struct{}
+	// isBlind is true if the mailbox could not be read when the pass started.
+	isBlind bool
 }
 
 func newFirstPass() *firstPass {
@@ -38,23 +42,48 @@ func newFirstPass() *firstPass {
 	return &firstPass{done: done, finish: gosync.OnceFunc(func() { close(done) })}
 }
 
-func (p *firstPass) start(keys []types.NamespacedName) {
+// start starts the pass, or starts it again if it is blind. keys are those that the controller knows, and readable is whether it could read
+// the mailbox before it collected them.
+func (p *firstPass) start(keys []types.NamespacedName, readable bool) {
 	p.lock.Lock()
-	p.remaining = make(map[types.NamespacedName]struct{}, len(keys))
-	for _, key := range keys {
-		p.remaining[key] = struct{}{}
+	if p.remaining == nil || p.isBlind {
+		p.isBlind = !readable
+		p.remaining = make(map[types.NamespacedName]struct{}, len(keys))
+		for _, key := range keys {
+			p.remaining[key] = struct{}{}
+		}
 	}
 	p.lock.Unlock()
-	p.processed(types.NamespacedName{})
+	p.finishIfNoneRemains()
 }
 
-// processed is called after each reconcile.
-func (p *firstPass) processed(key types.NamespacedName) {
+// tried is called after each reconcile. One that could not read the mailbox tries nothing, but later waves do not wait for it.
+func (p *firstPass) tried(key types.NamespacedName, readable bool) {
 	p.lock.Lock()
-	delete(p.remaining, key)
+	if readable || p.isBlind {
+		delete(p.remaining, key)
+	}
+	p.lock.Unlock()
+	p.finishIfNoneRemains()
+}
+
+func (p *firstPass) finishIfNoneRemains() {
+	p.lock.Lock()
 	done := p.remaining != nil && len(p.remaining) == 0
 	p.lock.Unlock()
 	if done {
 		p.finish()
 	}
+}
+
+// isOver reports whether the pass has ended, and has seen the mailbox.
+func (p *firstPass) isOver() bool {
+	select {
+	case <-p.done:
+	default:
+		return false
+	}
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return !p.isBlind && len(p.remaining) == 0
 }

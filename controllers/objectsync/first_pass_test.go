@@ -37,9 +37,9 @@ func hasEnded(pass *firstPass) bool {
 func TestFirstPass(t *testing.T) {
 	a, b, other := someKeys[0], someKeys[1], someKeys[2]
 	begin := func(keys ...types.NamespacedName) func(*firstPass) {
-		return func(p *firstPass) { p.start(keys) }
+		return func(p *firstPass) { p.start(keys, true) }
 	}
-	tried := func(key types.NamespacedName) func(*firstPass) { return func(p *firstPass) { p.processed(key) } }
+	tried := func(key types.NamespacedName) func(*firstPass) { return func(p *firstPass) { p.tried(key, true) } }
 	end := func(p *firstPass) { p.finish() }
 	for name, test := range map[string]struct {
 		steps []func(*firstPass)
@@ -70,6 +70,34 @@ func TestFirstPass(t *testing.T) {
 	}
 }
 
+// Later waves do not wait for a mailbox that cannot be read, but then nothing is known of its objects either: not before each was tried again.
+func TestFirstPassWithoutTheMailbox(t *testing.T) {
+	a, b := someKeys[0], someKeys[1]
+	pass := newFirstPass()
+	expect := func(step string, ended, over bool) {
+		t.Helper()
+		if hasEnded(pass) != ended || pass.isOver() != over {
+			t.Errorf("%s: the pass has ended %v and is over %v, want %v and %v", step, hasEnded(pass), pass.isOver(), ended, over)
+		}
+	}
+	pass.start([]types.NamespacedName{a}, false)
+	expect("nothing was tried", false, false)
+	pass.tried(a, false)
+	expect("what is known was tried without the mailbox", true, false)
+	pass.start([]types.NamespacedName{a}, false)
+	pass.tried(a, true)
+	expect("the mailbox can be read, but its objects are not known yet", true, false)
+	pass.start([]types.NamespacedName{a, b}, true)
+	expect("the objects of the mailbox are known", true, false)
+	pass.tried(a, false)
+	pass.tried(b, true)
+	expect("one was tried by a pass that had begun before", true, false)
+	pass.tried(a, true)
+	expect("each was tried", true, true)
+	pass.start([]types.NamespacedName{a, b}, true)
+	expect("the mailbox is listed again", true, true)
+}
+
 // Workers try objects in any order and at once; the pass ends with the last one and not before.
 func TestFirstPassOfManyWorkers(t *testing.T) {
 	for seed := range uint64(20) {
@@ -79,17 +107,17 @@ func TestFirstPassOfManyWorkers(t *testing.T) {
 			keys = append(keys, types.NamespacedName{Name: strconv.Itoa(number)})
 		}
 		pass := newFirstPass()
-		pass.start(keys)
+		pass.start(keys, true)
 		var workers gosync.WaitGroup
 		for _, index := range random.Perm(len(keys))[1:] {
-			workers.Go(func() { pass.processed(keys[index]) })
+			workers.Go(func() { pass.tried(keys[index], true) })
 		}
 		workers.Wait()
 		if hasEnded(pass) {
 			t.Fatalf("seed %d: it ended with one object left", seed)
 		}
 		for _, key := range keys {
-			workers.Go(func() { pass.processed(key) })
+			workers.Go(func() { pass.tried(key, true) })
 		}
 		workers.Wait()
 		if !hasEnded(pass) {

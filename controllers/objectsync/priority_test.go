@@ -39,8 +39,9 @@ func TestAChangeComesFirst(t *testing.T) {
 		},
 		"the mailbox's list": func(r *enqueueHarness) {
 			for name := range many {
-				r.OnEvent(mailboxes.Event{Key: shop(name), New: widget(t, name, nil), Initial: true})
+				r.states.addUpsynced(shop(name), r.widgetsOnTarget().Ref(shop(name)))
 			}
+			r.OnReset()
 		},
 		"objects are made": func(r *enqueueHarness) {
 			for name := range many {

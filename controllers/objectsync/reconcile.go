@@ -66,8 +66,8 @@ func (o outcome) direction() string {
 
 // Reconcile makes one pass for a key, and reports its outcome. While the target is away it does nothing; [Controller.Resume] enqueues the key again.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (reconcile.Result, error) {
-	defer c.firstPass.processed(key)
 	if !c.Connection.IsUp() && !c.Resource.Unpublishing {
+		c.firstPass.tried(key, true)
 		c.states.excludeFromLatency(key)
 		return reconcile.Result{}, nil
 	}
@@ -80,6 +80,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 	ctx = tracing.NewContext(ctx, trace)
 	started := c.Clock.Now()
 	outcome, err := c.runPass(ctx, key)
+	defer c.firstPass.tried(key, !outcome.unreadable)
 	defer c.endTrace(trace, outcome, err)
 	ended := c.Clock.Now()
 	c.metrics.observeReconcile(outcome, ended.Sub(started), err)
