@@ -78,25 +78,36 @@ func (w *Env) serversTime() (time.Duration, error) {
 }
 
 // created returns the number of objects that the hub has created on targets.
-func (w *Env) created(ctx context.Context) (float64, error) { return w.decided(ctx, "Create") }
-
-// foundInSync returns the number of objects that the hub has found in sync.
-func (w *Env) foundInSync(ctx context.Context) (float64, error) { return w.decided(ctx, "None") }
-
-// decided returns how often the hub has executed an action.
-func (w *Env) decided(ctx context.Context, action string) (count float64, err error) {
+func (w *Env) created(ctx context.Context) (float64, error) {
 	samples, err := w.Hub.Metrics(ctx)
+	return decided(samples, `action="Create"`), err
+}
+
+// foundInSync returns the number of objects that the hub has found in sync, or zero while some wait: an object is counted each time. A pass
+// that could not read the mailbox is not counted.
+func (w *Env) foundInSync(ctx context.Context) (float64, error) {
+	samples, err := w.Hub.Metrics(ctx)
+	for sample, waiting := range samples {
+		if strings.HasPrefix(sample, "synchub_sync_queue_depth") && waiting > 0 {
+			return 0, err
+		}
+	}
+	return decided(samples, `cause="InSync"`), err
+}
+
+// decided returns how often the hub has executed a decision that has the label.
+func decided(samples map[string]float64, label string) (count float64) {
 	for sample, made := range samples {
-		if strings.HasPrefix(sample, "synchub_sync_actions_total{") && strings.Contains(sample, `action="`+action+`"`) && strings.Contains(sample, `result="done"`) {
+		if strings.HasPrefix(sample, "synchub_sync_actions_total{") && strings.Contains(sample, label) && strings.Contains(sample, `result="done"`) {
 			count += made
 		}
 	}
-	return count, err
+	return count
 }
 
-// await returns how long after started the count of done reached often. Once the count rises, await polls less often, since
-// each poll costs the hub time: after half of the estimated remaining time, but at most after a tenth of the elapsed time or
-// after latest, whichever is longer.
+// await returns how long after started the count of done reached often. Each poll costs the hub time, so await waits for a
+// twentieth of the elapsed time in between. Once the count rises, it polls after half of the estimated remaining time, but at most after a
+// tenth of the elapsed time or after latest, whichever is longer.
 func (w *Env) await(ctx context.Context, started time.Time, done func(context.Context) (float64, error), often float64, latest time.Duration) (time.Duration, error) {
 	const soonest = 50 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, limit)
@@ -114,7 +125,7 @@ func (w *Env) await(ctx context.Context, started time.Time, done func(context.Co
 		if now >= often {
 			return elapsed, err
 		}
-		next = soonest
+		next = max(soonest, elapsed/20)
 		if now > before {
 			rest := time.Duration(float64(elapsed) * (often - now) / (now - before))
 			next = max(soonest, min(rest/2, max(latest, elapsed/10)))
