@@ -57,14 +57,18 @@ func (p *firstPass) start(keys []types.NamespacedName, readable bool) {
 	p.finishIfNoneRemains()
 }
 
-// tried is called after each reconcile. One that could not read the mailbox tries nothing, but later waves do not wait for it.
-func (p *firstPass) tried(key types.NamespacedName, readable bool) {
+// tried is called after each reconcile, and returns whether the pass is over with it. A reconcile that could not read the mailbox tries
+// nothing, but later waves do not wait for it.
+func (p *firstPass) tried(key types.NamespacedName, readable bool) (over bool) {
 	p.lock.Lock()
 	if readable || p.isBlind {
+		_, remained := p.remaining[key]
 		delete(p.remaining, key)
+		over = remained && len(p.remaining) == 0 && !p.isBlind
 	}
 	p.lock.Unlock()
 	p.finishIfNoneRemains()
+	return over
 }
 
 func (p *firstPass) finishIfNoneRemains() {

@@ -39,7 +39,7 @@ func TestFirstPass(t *testing.T) {
 	begin := func(keys ...types.NamespacedName) func(*firstPass) {
 		return func(p *firstPass) { p.start(keys, true) }
 	}
-	tried := func(key types.NamespacedName) func(*firstPass) { return func(p *firstPass) { p.tried(key, true) } }
+	tried := func(key types.NamespacedName) func(*firstPass) { return func(p *firstPass) { _ = p.tried(key, true) } }
 	end := func(p *firstPass) { p.finish() }
 	for name, test := range map[string]struct {
 		steps []func(*firstPass)
@@ -92,7 +92,9 @@ func TestFirstPassWithoutTheMailbox(t *testing.T) {
 	pass.tried(a, false)
 	pass.tried(b, true)
 	expect("one was tried by a pass that had begun before", true, false)
-	pass.tried(a, true)
+	if !pass.tried(a, true) || pass.tried(a, true) {
+		t.Error("the last key tells that the pass is over, once")
+	}
 	expect("each was tried", true, true)
 	pass.start([]types.NamespacedName{a, b}, true)
 	expect("the mailbox is listed again", true, true)

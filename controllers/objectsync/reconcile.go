@@ -67,7 +67,7 @@ func (o outcome) direction() string {
 // Reconcile makes one pass for a key, and reports its outcome. While the target is away it does nothing; [Controller.Resume] enqueues the key again.
 func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (reconcile.Result, error) {
 	if !c.Connection.IsUp() && !c.Resource.Unpublishing {
-		c.firstPass.tried(key, true)
+		c.tried(key, true)
 		c.states.excludeFromLatency(key)
 		return reconcile.Result{}, nil
 	}
@@ -80,7 +80,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 	ctx = tracing.NewContext(ctx, trace)
 	started := c.Clock.Now()
 	outcome, err := c.runPass(ctx, key)
-	defer c.firstPass.tried(key, !outcome.unreadable)
+	defer c.tried(key, !outcome.unreadable)
 	defer c.endTrace(trace, outcome, err)
 	ended := c.Clock.Now()
 	c.metrics.observeReconcile(outcome, ended.Sub(started), err)
@@ -122,6 +122,13 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 		return reconcile.Result{RequeueAfter: after}, nil
 	}
 	return reconcile.Result{}, fmt.Errorf("%s %s: %w", c.Resource.Resource, key, c.redact(err))
+}
+
+// tried notes for the first pass that a key was tried. The configs are reported when all were.
+func (c *Controller) tried(key types.NamespacedName, readable bool) {
+	if c.firstPass.tried(key, readable) {
+		c.OnChange()
+	}
 }
 
 // recordState notes facts about the object that are reported beside its failure.
