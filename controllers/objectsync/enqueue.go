@@ -364,10 +364,14 @@ func (c *Controller) suspensionChanged(old, matcher *selection.Matcher, keys []t
 	})
 }
 
-// enqueueAll enqueues all known keys. The first pass begins with the first ones that are enqueued.
+// enqueueAll enqueues all known keys, and begins the first pass. While the mailbox cannot be read, no pass could try an object:
+// [Controller.OnReset] enqueues them when it can be.
 func (c *Controller) enqueueAll() {
 	started, readable := c.hasStarted(), c.canReadMailbox()
-	keys := c.keys()
+	var keys []types.NamespacedName
+	if readable {
+		keys = c.keys()
+	}
 	if started {
 		c.firstPass.start(keys, readable)
 	}

@@ -23,7 +23,7 @@ import (
 )
 
 // firstPass tracks whether every key that was known at the start has been tried once. If the mailbox cannot be read at the start, the pass
-// begins again when it can be: until then nothing was tried.
+// is blind: it has no keys, and starts again when the mailbox can be read.
 type firstPass struct {
 	// done is closed when each key was tried, or cannot be. It stays closed if the pass begins again.
 	done chan struct{}
@@ -33,7 +33,7 @@ type firstPass struct {
 	lock gosync.Mutex
 	// remaining is nil until the pass has started.
 	remaining map[types.NamespacedName]struct{}
-	// isBlind is true if the mailbox could not be read when the pass started.
+	// isBlind is true if the mailbox could not be read when the pass started. Later waves do not wait for it.
 	isBlind bool
 }
 
@@ -58,10 +58,10 @@ func (p *firstPass) start(keys []types.NamespacedName, readable bool) {
 }
 
 // tried is called after each reconcile, and returns whether the pass is over with it. A reconcile that could not read the mailbox tries
-// nothing, but later waves do not wait for it.
+// nothing.
 func (p *firstPass) tried(key types.NamespacedName, readable bool) (over bool) {
 	p.lock.Lock()
-	if readable || p.isBlind {
+	if readable {
 		_, remained := p.remaining[key]
 		delete(p.remaining, key)
 		over = remained && len(p.remaining) == 0 && !p.isBlind

@@ -37,12 +37,6 @@ func TestAChangeComesFirst(t *testing.T) {
 				r.upsyncHandler(t.Context(), r.widgetsOnTarget()).OnAdd(widget(t, name, nil), true)
 			}
 		},
-		"the mailbox's list": func(r *enqueueHarness) {
-			for name := range many {
-				r.states.addUpsynced(shop(name), r.widgetsOnTarget().Ref(shop(name)))
-			}
-			r.OnReset()
-		},
 		"objects are made": func(r *enqueueHarness) {
 			for name := range many {
 				r.OnEvent(mailboxes.Event{Key: shop(name), New: widget(t, name, nil)})
