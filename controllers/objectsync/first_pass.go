@@ -64,7 +64,7 @@ func (p *firstPass) tried(key types.NamespacedName, readable bool) (over bool) {
 	if readable {
 		_, remained := p.remaining[key]
 		delete(p.remaining, key)
-		over = remained && len(p.remaining) == 0 && !p.isBlind
+		over = remained && len(p.remaining) == 0
 	}
 	p.lock.Unlock()
 	p.finishIfNoneRemains()

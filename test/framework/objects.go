@@ -64,12 +64,28 @@ func Apply(ctx context.Context, config *rest.Config, manifest string) error {
 		if err != nil {
 			return err
 		}
-		options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
-		if _, err := resource.Apply(ctx, object.GetName(), object, options); err != nil {
+		var refused error
+		err = wait.PollUntilContextTimeout(ctx, pollEvery, apiLimit, true, func(ctx context.Context) (bool, error) {
+			_, err := resource.Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+			if isMissingExport(err) {
+				refused = err
+				return false, nil
+			}
+			return true, err
+		})
+		if wait.Interrupted(err) && refused != nil {
+			err = refused
+		}
+		if err != nil {
 			return fmt.Errorf("apply %s %s to %s: %w", object.GetKind(), object.GetName(), config.Host, err)
 		}
 	}
 	return nil
+}
+
+// isMissingExport reports whether kcp's admission refused a workspace type because it does not know a new export yet.
+func isMissingExport(err error) bool {
+	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "no permission to bind to export")
 }
 
 func parse(manifest string) ([]*unstructured.Unstructured, error) {
