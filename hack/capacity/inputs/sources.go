@@ -88,11 +88,11 @@ var sources = []source{
 		into: func(c *model.Costs) []*float64 { return []*float64{&c.Watch} },
 	},
 	{
-		name: "start with 999 objects", scenario: "restart", pattern: `^(999) objects .* against the same lists$`, raw: true,
+		name: "start with 1,000 objects", scenario: "restart", pattern: `^(1000) objects .* against the same lists$`, raw: true,
 		into: func(c *model.Costs) []*float64 { return []*float64{&c.StartSmallObjects, &c.StartSmall} },
 	},
 	{
-		name: "start with 9,999 objects", scenario: "restart", pattern: `^(9999) objects .* against the same lists$`, raw: true,
+		name: "start with 10,000 objects", scenario: "restart", pattern: `^(10000) objects .* against the same lists$`, raw: true,
 		into: func(c *model.Costs) []*float64 { return []*float64{&c.StartLargeObjects, &c.StartLarge} },
 	},
 	{
