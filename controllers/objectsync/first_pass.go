@@ -20,6 +20,7 @@ import (
 	gosync "sync"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // firstPass tracks whether every key that was known at the start has been tried once. If the mailbox cannot be read at the start, the pass
@@ -32,7 +33,7 @@ type firstPass struct {
 
 	lock gosync.Mutex
 	// remaining is nil until the pass has started.
-	remaining map[types.NamespacedName]struct{}
+	remaining sets.Set[types.NamespacedName]
 	// isBlind is true if the mailbox could not be read when the pass started. Later waves do not wait for it.
 	isBlind bool
 }
@@ -43,15 +44,14 @@ func newFirstPass() *firstPass {
 }
 
 // start starts the pass, or starts it again if it is blind. keys are those that the controller knows, and readable is whether it could read
-// the mailbox before it collected them.
+// the mailbox before it collected them. A pass that is under way forgets keys that are not among them any more: nothing would try those.
 func (p *firstPass) start(keys []types.NamespacedName, readable bool) {
 	p.lock.Lock()
-	if p.remaining == nil || p.isBlind {
-		p.isBlind = !readable
-		p.remaining = make(map[types.NamespacedName]struct{}, len(keys))
-		for _, key := range keys {
-			p.remaining[key] = struct{}{}
-		}
+	switch {
+	case p.remaining == nil || p.isBlind:
+		p.isBlind, p.remaining = !readable, sets.New(keys...)
+	case readable && len(p.remaining) > 0:
+		p.remaining = p.remaining.Intersection(sets.New(keys...))
 	}
 	p.lock.Unlock()
 	p.finishIfNoneRemains()
@@ -62,8 +62,8 @@ func (p *firstPass) start(keys []types.NamespacedName, readable bool) {
 func (p *firstPass) tried(key types.NamespacedName, readable bool) (over bool) {
 	p.lock.Lock()
 	if readable {
-		_, remained := p.remaining[key]
-		delete(p.remaining, key)
+		remained := p.remaining.Has(key)
+		p.remaining.Delete(key)
 		over = remained && len(p.remaining) == 0
 	}
 	p.lock.Unlock()

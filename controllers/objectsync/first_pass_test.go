@@ -97,6 +97,25 @@ func TestFirstPassWithoutTheMailbox(t *testing.T) {
 	expect("the mailbox is listed again", true, true)
 }
 
+// An object may be deleted while the mailbox cannot be read. Then nothing enqueues it again.
+func TestFirstPassForgetsDeletedKeys(t *testing.T) {
+	a, b, added := someKeys[0], someKeys[1], someKeys[2]
+	pass := newFirstPass()
+	pass.start([]types.NamespacedName{a, b}, true)
+	_ = pass.tried(a, false)
+	pass.start(nil, false)
+	if pass.isOver() {
+		t.Error("the pass is over though the mailbox cannot be read")
+	}
+	pass.start([]types.NamespacedName{b, added}, true)
+	if pass.isOver() {
+		t.Error("the pass is over though a key was not tried")
+	}
+	if !pass.tried(b, true) || !pass.isOver() {
+		t.Error("the pass waits for a key that is gone, or was not there at the start")
+	}
+}
+
 // Workers try objects in any order and at once; the pass ends with the last one and not before.
 func TestFirstPassOfManyWorkers(t *testing.T) {
 	for seed := range uint64(20) {
