@@ -21,15 +21,9 @@ import (
 	"net/http"
 )
 
-// publisher is the part of the sync manager that knows whether it was told the published resources.
-type publisher interface{ HasPublished() bool }
-
-// filler is what is filled from kcp.
-type filler interface{ HasSynced() bool }
-
 // cachesReadyCheck returns a readiness check that fails while the caches of the mailboxes are not synced. It passes on a cold standby,
 // which has no caches. Targets never count: one broken cluster does not make the hub unready.
-func cachesReadyCheck(leads func() bool, sync publisher, mailboxes filler, coldStandby bool) func(*http.Request) error {
+func cachesReadyCheck(leads func() bool, sync interface{ HasPublished() bool }, mailboxes interface{ HasSynced() bool }, coldStandby bool) func(*http.Request) error {
 	return func(*http.Request) error {
 		if coldStandby && !leads() || haveCachesSynced(sync, mailboxes) {
 			return nil
@@ -38,8 +32,8 @@ func cachesReadyCheck(leads func() bool, sync publisher, mailboxes filler, coldS
 	}
 }
 
-// haveCachesSynced reports whether the mailboxes hold the objects of all published resources. Before these are known, the mailboxes have
-// only caches of bindings and configs, which are filled sooner.
-func haveCachesSynced(sync publisher, mailboxes filler) bool {
+// haveCachesSynced reports whether the caches of all published resources have synced. Before the resources are known there are only the
+// caches of bindings and configs, which sync sooner.
+func haveCachesSynced(sync interface{ HasPublished() bool }, mailboxes interface{ HasSynced() bool }) bool {
 	return sync.HasPublished() && mailboxes.HasSynced()
 }

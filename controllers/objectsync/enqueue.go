@@ -206,9 +206,9 @@ func (c *Controller) upsyncHandler(ctx context.Context, target *targetResource) 
 // namespaceLabelSubscriber enqueues the objects of mailbox namespaces whose labels change, if a rule reads those labels.
 type namespaceLabelSubscriber Controller
 
-// OnEvent is called for each change of a namespace in the mailbox.
+// OnEvent is called for each change of a namespace in the mailbox. OnReset follows the initial list.
 func (s *namespaceLabelSubscriber) OnEvent(event mailboxes.Event) {
-	if event.Old != nil && event.New != nil && maps.Equal(event.Old.GetLabels(), event.New.GetLabels()) {
+	if event.Initial || event.Old != nil && event.New != nil && maps.Equal(event.Old.GetLabels(), event.New.GetLabels()) {
 		return
 	}
 	(*Controller)(s).enqueueNamespace(event.Key.Name)

@@ -309,6 +309,30 @@ func TestEventsOfTheMailbox(t *testing.T) {
 	}
 }
 
+// A pass without the mailbox would try nothing.
+func TestNoPassesWhileTheMailboxCannotBeRead(t *testing.T) {
+	r := newEnqueueHarness(t, upsyncMatcher(map[string]string{"a": "a"}))
+	r.states.addUpsynced(shop("a"), r.widgetsOnTarget().Ref(shop("a")))
+	r.OnReset()
+	r.expectEnqueued()
+}
+
+// Nothing else changes when objects that are in sync have been tried, and their configs must say so.
+func TestTheEndOfTheFirstPassIsReported(t *testing.T) {
+	r := newEnqueueHarness(t, upsyncMatcher(nil))
+	reported := 0
+	r.OnChange = func() { reported++ }
+	r.firstPass.start([]types.NamespacedName{shop("a"), shop("b")}, true)
+	for _, step := range []struct {
+		key  string
+		want int
+	}{{"a", 0}, {"b", 1}, {"b", 1}} {
+		if r.tried(shop(step.key), true); reported != step.want {
+			t.Errorf("after %s it was reported %d times, want %d", step.key, reported, step.want)
+		}
+	}
+}
+
 // stats is what a scrape would read off the controller.
 func (r *enqueueHarness) stats() queueStats {
 	var got queueStats

@@ -54,7 +54,7 @@ type Event struct {
 	Key types.NamespacedName
 	// Old and New are the object before and after the change; one of them may be nil.
 	Old, New *unstructured.Unstructured
-	// Initial is true for objects of the initial list.
+	// Initial is true for objects of the initial list. [Subscriber.OnReset] is called after the last of them.
 	Initial bool
 	// ProjectionOnly is true if the object is the same, but the cache holds more or less of it.
 	ProjectionOnly bool

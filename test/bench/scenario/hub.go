@@ -83,8 +83,8 @@ func (w *Env) created(ctx context.Context) (float64, error) {
 	return decided(samples, `action="Create"`), err
 }
 
-// foundInSync returns the number of objects that the hub has found in sync, or zero while some wait: an object is counted each time. A pass
-// that could not read the mailbox is not counted.
+// foundInSync returns how often the hub has found an object in sync. It returns zero while keys are queued: the hub may have found some
+// objects twice by then, and others not yet.
 func (w *Env) foundInSync(ctx context.Context) (float64, error) {
 	samples, err := w.Hub.Metrics(ctx)
 	for sample, waiting := range samples {
