@@ -37,7 +37,6 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/kcp"
@@ -68,7 +67,6 @@ var ErrNotSynced = errors.New("the cache is being filled")
 type endpointCache struct {
 	// Cache has all kinds but Locations.
 	cache.Cache
-	mapper meta.RESTMapper
 	// locations is the informer of the Locations.
 	locations toolscache.SharedIndexInformer
 	// sizes counts the cached objects of each kind.
@@ -88,14 +86,19 @@ func newEndpointCache(config *rest.Config, scheme *runtime.Scheme, log logr.Logg
 	if made.locations, err = made.newLocationInformer(config, httpClient, scheme, log); err != nil {
 		return nil, err
 	}
-	if made.mapper, err = apiutil.NewDynamicRESTMapper(config, httpClient); err != nil {
-		return nil, err
-	}
 	made.Cache, err = cache.New(config, cache.Options{
-		HTTPClient: httpClient, Scheme: scheme, Mapper: made.mapper,
+		HTTPClient: httpClient, Scheme: scheme, Mapper: newMapper(),
 		DefaultTransform: stripObject, NewInformer: made.newInformer,
 	})
 	return made, err
+}
+
+// newMapper returns the mapper of the kinds in the cache. They are known, so no server is asked.
+func newMapper() meta.RESTMapper {
+	mapper := meta.NewDefaultRESTMapper(nil)
+	mapper.Add(syncTargets, meta.RESTScopeRoot)
+	mapper.Add(secrets, meta.RESTScopeNamespace)
+	return mapper
 }
 
 // newSizes returns a counter for each cached kind.
@@ -103,8 +106,14 @@ func newSizes() map[schema.GroupVersionKind]*cachesize.Counter {
 	return map[schema.GroupVersionKind]*cachesize.Counter{syncTargets: {}, secrets: {}, locations: {}}
 }
 
-// Start implements [mcpcache.WildcardCache]. It fills the cache until ctx ends.
+// Start implements [mcpcache.WildcardCache]. It fills the cache until ctx ends. All kinds are listed at once: controllers ask for the
+// informer of one kind when that of the one before has synced.
 func (c *endpointCache) Start(ctx context.Context) error {
+	for _, of := range []client.Object{&edgev2alpha1.SyncTarget{}, SecretMetadata()} {
+		if _, err := c.Cache.GetInformer(ctx, of, cache.BlockUntilSynced(false)); err != nil {
+			return err
+		}
+	}
 	var running sync.WaitGroup
 	running.Go(func() { c.locations.RunWithContext(ctx) })
 	defer running.Wait()
@@ -160,11 +169,12 @@ func (c *endpointCache) sizeHandler(of runtime.Object) toolscache.ResourceEventH
 // missing object is not taken for a deleted one.
 func (c *endpointCache) GetSharedInformer(of runtime.Object) (toolscache.SharedIndexInformer, schema.GroupVersionKind, meta.RESTScopeName, error) {
 	var kind schema.GroupVersionKind
+	var scope meta.RESTScopeName
 	var informer cache.Informer
 	var err error
 	switch known := of.(type) {
 	case *edgev2alpha1.SyncTarget, *edgev2alpha1.SyncTargetList:
-		kind = syncTargets
+		kind, scope = syncTargets, meta.RESTScopeNameRoot
 		informer, err = c.GetInformer(context.TODO(), &edgev2alpha1.SyncTarget{}, cache.BlockUntilSynced(false))
 	case *edgev2alpha1.Location, *edgev2alpha1.LocationList:
 		if !c.locations.HasSynced() {
@@ -175,6 +185,7 @@ func (c *endpointCache) GetSharedInformer(of runtime.Object) (toolscache.SharedI
 		if kind = known.GroupVersionKind(); kind != secrets {
 			return nil, kind, "", fmt.Errorf("the metadata of %s is not cached", kind)
 		}
+		scope = meta.RESTScopeNameNamespace
 		informer, err = c.GetInformer(context.TODO(), SecretMetadata(), cache.BlockUntilSynced(false))
 	default:
 		return nil, kind, "", fmt.Errorf("%T is not cached: read it from kcp itself", of)
@@ -189,11 +200,7 @@ func (c *endpointCache) GetSharedInformer(of runtime.Object) (toolscache.SharedI
 	if !is {
 		return nil, kind, "", fmt.Errorf("the informer of %s is a %T", kind.Kind, informer)
 	}
-	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
-	if err != nil {
-		return nil, kind, "", fmt.Errorf("cannot tell the scope of %s: %w", kind.Kind, err)
-	}
-	return shared, kind, mapping.Scope.Name(), nil
+	return shared, kind, scope, nil
 }
 
 // paginate returns a function that lists in pages, and strips each page before it requests the next one.

@@ -36,8 +36,9 @@ const (
 	servedInterval = 500 * time.Millisecond
 )
 
-// servedURLs returns the URLs of an endpoint slice, after each new one has answered. kcp may name a URL before it serves the URL, and the
-// embedded provider tries each only once: after a failure it would find no inventory workspace there until the slice changes.
+// servedURLs returns the URLs of an endpoint slice, after each new one has answered and its cache was started. kcp may name a URL before
+// it serves the URL, and the embedded provider tries each only once: after a failure it would find no inventory workspace there until the
+// slice changes. The cache fills while the provider lists the bindings.
 func (p *Provider) servedURLs(slice client.Object) ([]string, error) {
 	urls, err := provider.DefaultExtractURLsFromEndpointSlice(slice)
 	p.lock.Lock()
@@ -46,8 +47,12 @@ func (p *Provider) servedURLs(slice client.Object) ([]string, error) {
 	var asking sync.WaitGroup
 	for _, url := range urls {
 		asking.Go(func() {
-			if err := p.awaitServed(ctx, url); err != nil && ctx.Err() == nil {
-				p.log.Info("an endpoint of inventory workspaces does not answer; if that stays so, none of them is found", "endpoint", url, "error", err.Error())
+			err := p.awaitServed(ctx, url)
+			if err == nil {
+				_, err = p.getOrStartCache(url)
+			}
+			if err != nil && ctx.Err() == nil {
+				p.log.Info("an endpoint of inventory workspaces cannot be used; if that stays so, none of them is found", "endpoint", url, "error", err.Error())
 			}
 		})
 	}

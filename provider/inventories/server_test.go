@@ -179,6 +179,20 @@ func TestAgainstKCP(t *testing.T) {
 			}, Data: map[string][]byte{"kubeconfig": []byte(strings.Repeat("y", 900<<10))}}
 			g.Expect(greedy.Create(ctx, secret)).To(Succeed())
 		}
+		// The cache fills before anybody asks for an object or an informer.
+		held := func() (objects, bytes int64) {
+			for _, cache := range provider.endpointCaches() {
+				for _, of := range cache.sizes {
+					objects, bytes = objects+of.Objects(), bytes+of.Bytes()
+				}
+			}
+			return objects, bytes
+		}
+		suite.Eventually(t, func(g Gomega) {
+			objects, bytes := held()
+			g.Expect(objects).To(BeEquivalentTo(6))
+			g.Expect(bytes).To(BeNumerically("<", 10<<10))
+		})
 		var read edgev2alpha1.SyncTarget
 		secret := SecretMetadata()
 		suite.Eventually(t, func(g Gomega) {
@@ -194,20 +208,6 @@ func TestAgainstKCP(t *testing.T) {
 		g.Expect(logicalcluster.From(&read)).To(Equal(greedyName))
 		g.Expect(secret.Annotations).To(HaveLen(2))
 		g.Expect(secret.Annotations).To(HaveKeyWithValue(edgev2alpha1.AnnotationAllowedSyncTargets, "large"))
-
-		held := func() (objects, bytes int64) {
-			for _, cache := range provider.endpointCaches() {
-				for _, of := range cache.sizes {
-					objects, bytes = objects+of.Objects(), bytes+of.Bytes()
-				}
-			}
-			return objects, bytes
-		}
-		suite.Eventually(t, func(g Gomega) {
-			objects, bytes := held()
-			g.Expect(objects).To(BeEquivalentTo(6))
-			g.Expect(bytes).To(BeNumerically("<", 10<<10))
-		})
 
 		// A patch of what is held takes nothing away.
 		changed := read.DeepCopy()
