@@ -94,25 +94,18 @@ func (f *testFleet) remakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	created := 0
-	inventory, err := registration.InventoryID(t.Context(), f.admin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	target := &registration.Target{
-		Identity: registration.Identity{SyncTarget: "florin", Inventory: inventory},
-		Client: interceptor.NewClient(f.admin, interceptor.Funcs{
-			Create: func(ctx context.Context, to client.WithWatch, object client.Object, options ...client.CreateOption) error {
-				if created++; created == 1 {
-					if err := to.Delete(ctx, namespace); err != nil {
-						return err
-					}
-					f.endNamespace(t)
-					f.awaitRefusal(t)
+	target := f.target(t, "florin", interceptor.Funcs{
+		Create: func(ctx context.Context, to client.WithWatch, object client.Object, options ...client.CreateOption) error {
+			if created++; created == 1 {
+				if err := to.Delete(ctx, namespace); err != nil {
+					return err
 				}
-				return to.Create(ctx, object, options...)
-			},
-		}),
-	}
+				f.endNamespace(t)
+				f.awaitRefusal(t)
+			}
+			return to.Create(ctx, object, options...)
+		},
+	})
 	if err := target.Ensure(t.Context(), nil, rbac.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -123,6 +116,88 @@ func (f *testFleet) remakes(t *testing.T) {
 		t.Error(err)
 	}
 	// The namespace is empty, so it terminates. Other tests need it gone.
+	f.endNamespace(t)
+	f.awaitRefusal(t)
+}
+
+// target returns the identity of a SyncTarget on the cluster, with a client that calls the functions.
+func (f *testFleet) target(t *testing.T, syncTarget string, intercept interceptor.Funcs) *registration.Target {
+	t.Helper()
+	inventory, err := registration.InventoryID(t.Context(), f.admin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &registration.Target{Identity: registration.Identity{SyncTarget: syncTarget, Inventory: inventory}, Client: interceptor.NewClient(f.admin, intercept)}
+}
+
+// keepsNamespace tests that a removal does not delete the namespace of an identity that was created after the removal had found the
+// namespace empty.
+func (f *testFleet) keepsNamespace(t *testing.T) {
+	t.Helper()
+	other := f.target(t, "crown", interceptor.Funcs{})
+	deletions := 0
+	removed := f.target(t, "florin", interceptor.Funcs{
+		Delete: func(ctx context.Context, to client.WithWatch, object client.Object, options ...client.DeleteOption) error {
+			if object.GetName() == registration.Namespace {
+				if deletions++; deletions == 1 {
+					if err := other.Ensure(ctx, nil, rbac.Options{}); err != nil {
+						return err
+					}
+				}
+			}
+			return to.Delete(ctx, object, options...)
+		},
+	})
+	for _, err := range []error{removed.Ensure(t.Context(), nil, rbac.Options{}), removed.Remove(t.Context())} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if deletions != 1 {
+		t.Errorf("the namespace was to be deleted %d times", deletions)
+	}
+	var namespace corev1.Namespace
+	if err := f.admin.Get(t.Context(), types.NamespacedName{Name: registration.Namespace}, &namespace); err != nil || namespace.DeletionTimestamp != nil {
+		t.Errorf("the namespace of the other identity is deleted: %v", err)
+	}
+	if err := other.Remove(t.Context()); err != nil {
+		t.Error(err)
+	}
+	f.endNamespace(t)
+	f.awaitRefusal(t)
+}
+
+// beginsAgain tests that the namespace is deleted just after the identity's ServiceAccount was created in it.
+func (f *testFleet) beginsAgain(t *testing.T) {
+	t.Helper()
+	patches := 0
+	target := f.target(t, "florin", interceptor.Funcs{
+		Patch: func(ctx context.Context, to client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+			if object.GetName() == registration.Namespace {
+				if patches++; patches == 1 {
+					if err := to.Delete(ctx, object.DeepCopyObject().(client.Object)); err != nil {
+						return err
+					}
+					// The patch meets a namespace that is terminating. The deletion ends while the registration waits for that.
+					err := to.Patch(ctx, object, patch, options...)
+					f.endNamespace(t)
+					f.awaitRefusal(t)
+					return err
+				}
+			}
+			return to.Patch(ctx, object, patch, options...)
+		},
+	})
+	if err := target.Ensure(t.Context(), nil, rbac.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	var namespace corev1.Namespace
+	if err := f.admin.Get(t.Context(), types.NamespacedName{Name: registration.Namespace}, &namespace); err != nil || namespace.DeletionTimestamp != nil || patches == 0 {
+		t.Errorf("after %d patches the identity has no namespace: %v", patches, err)
+	}
+	if err := target.Remove(t.Context()); err != nil {
+		t.Error(err)
+	}
 	f.endNamespace(t)
 	f.awaitRefusal(t)
 }

@@ -62,6 +62,8 @@ func TestRegistration(t *testing.T) {
 	t.Run("removal", f.removes)
 	t.Run("a namespace on its way out is waited for", f.outlasts)
 	t.Run("a namespace that ends meanwhile is made again", f.remakes)
+	t.Run("a namespace that ends after the ServiceAccount was created is made again", f.beginsAgain)
+	t.Run("a removal leaves the namespace to an identity that came meanwhile", f.keepsNamespace)
 	t.Run("a kubeconfig that was handed over", f.takesOver)
 	t.Run("rights in namespaces", f.bounds)
 	t.Run("an agent", f.registersAgent)

@@ -47,6 +47,8 @@ const (
 	// permissions are restricted, if they are.
 	resourcesAnnotation  = "synchub.dev/resources"
 	namespacesAnnotation = "synchub.dev/namespaces"
+	// lastServiceAccountAnnotation of the namespace is the UID of the ServiceAccount that was created last in it.
+	lastServiceAccountAnnotation = "synchub.dev/last-service-account"
 
 	namePrefix    = "synchub-"
 	hashLength    = 10

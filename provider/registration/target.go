@@ -28,19 +28,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/synchub-dev/synchub/provider/rbac"
-)
-
-const (
-	// namespaceDeletionTimeout is the maximum time to wait for the deletion of the namespace, and
-	// namespaceDeletionPollInterval the interval of the requests.
-	namespaceDeletionTimeout      = time.Minute
-	namespaceDeletionPollInterval = 500 * time.Millisecond
 )
 
 // Target manages one identity on one target.
@@ -150,9 +141,12 @@ func (t *Target) ensureAll(ctx context.Context, objects []client.Object) error {
 	for _, desired := range objects {
 		var change Change
 		var err error
-		if desired.GetName() == Namespace {
+		switch desired.(type) {
+		case *corev1.Namespace:
 			change, err = t.ensureNamespace(ctx, desired)
-		} else {
+		case *corev1.ServiceAccount:
+			change, err = t.ensureServiceAccount(ctx)
+		default:
 			change, err = createOrPatch(ctx, t.Client, desired, t.isOurs, copyContent)
 		}
 		if t.DryRun && desired.GetNamespace() == Namespace && isNamespaceMissing(err) {
@@ -167,45 +161,19 @@ func (t *Target) ensureAll(ctx context.Context, objects []client.Object) error {
 	return nil
 }
 
-// isNamespaceMissing reports whether a create failed because the namespace is terminating, or was deleted meanwhile.
-func isNamespaceMissing(err error) bool {
-	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-		return true
-	}
-	missing, ok := errors.AsType[*apierrors.StatusError](err)
-	return ok && apierrors.IsNotFound(missing) && missing.ErrStatus.Details != nil && missing.ErrStatus.Details.Kind == "namespaces"
-}
-
-// waitForNamespaceDeletion waits until the namespace is no longer terminating.
-func (t *Target) waitForNamespaceDeletion(ctx context.Context) error {
-	return wait.PollUntilContextTimeout(ctx, namespaceDeletionPollInterval, namespaceDeletionTimeout, true, func(ctx context.Context) (bool, error) {
-		var found corev1.Namespace
-		err := t.Client.Get(ctx, types.NamespacedName{Name: Namespace}, &found)
-		return apierrors.IsNotFound(err) || err == nil && found.DeletionTimestamp == nil, client.IgnoreNotFound(err)
-	})
-}
-
 func (t *Target) report(change Change) {
 	if t.Report != nil {
 		t.Report(change)
 	}
 }
 
-// ensureNamespace creates the namespace, or leaves an existing one unchanged.
-func (t *Target) ensureNamespace(ctx context.Context, desired client.Object) (Change, error) {
-	var found corev1.Namespace
-	err := t.Client.Get(ctx, client.ObjectKeyFromObject(desired), &found)
-	if t.DryRun && err == nil && found.DeletionTimestamp != nil {
-		return Change{Object: desired, Result: Created}, nil
+// ensureServiceAccount creates or updates the identity's ServiceAccount.
+func (t *Target) ensureServiceAccount(ctx context.Context) (Change, error) {
+	change, err := createOrPatch(ctx, t.Client, t.serviceAccount(), t.isOurs, copyContent)
+	if err == nil && change.Result == Created && !t.DryRun {
+		err = t.markNamespace(ctx, change.Object.GetUID())
 	}
-	if apierrors.IsNotFound(err) {
-		err = t.Client.Create(ctx, desired)
-		if !apierrors.IsAlreadyExists(err) {
-			return Change{Object: desired, Result: Created}, err
-		}
-		err = nil
-	}
-	return Change{Object: desired, Result: Unchanged}, err
+	return change, err
 }
 
 // copyContent copies all fields but the metadata from one RBAC object to another one of its kind.
@@ -274,7 +242,7 @@ func (t *Target) RevokeTokens(ctx context.Context) error {
 	if err := t.remove(ctx, account); err != nil {
 		return err
 	}
-	change, err := createOrPatch(ctx, t.Client, t.serviceAccount(), t.isOurs, copyContent)
+	change, err := t.ensureServiceAccount(ctx)
 	if t.DryRun {
 		return nil
 	}
@@ -319,51 +287,6 @@ func (t *Target) remove(ctx context.Context, object client.Object) error {
 	}
 	t.report(Change{Object: object, Result: Deleted})
 	return nil
-}
-
-// removeNamespace deletes [Namespace], if a registration created it and it is empty.
-func (t *Target) removeNamespace(ctx context.Context) error {
-	var found corev1.Namespace
-	if err := t.Client.Get(ctx, types.NamespacedName{Name: Namespace}, &found); err != nil {
-		return describeTargetError(client.IgnoreNotFound(err))
-	}
-	found.TypeMeta = newNamespace().TypeMeta
-	if found.Labels[managedByLabel] != managerName || found.DeletionTimestamp != nil || t.DryRun {
-		return nil
-	}
-	inUse, err := t.isNamespaceInUse(ctx)
-	if inUse || err != nil {
-		return describeTargetError(err)
-	}
-	if err := t.Client.Delete(ctx, &found, client.Preconditions{UID: &found.UID}); client.IgnoreNotFound(err) != nil {
-		return describeTargetError(err)
-	}
-	t.report(Change{Object: &found, Result: Deleted})
-	return nil
-}
-
-// isNamespaceInUse reports whether the namespace contains objects that clusters do not create by themselves. It lists
-// only the kinds that workloads need.
-func (t *Target) isNamespaceInUse(ctx context.Context) (bool, error) {
-	for _, kind := range []string{"ServiceAccount", "Pod", "Secret", "ConfigMap", "Service", "PersistentVolumeClaim"} {
-		var list metav1.PartialObjectMetadataList
-		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind + "List"))
-		err := t.Client.List(ctx, &list, client.InNamespace(Namespace))
-		if apierrors.IsNotFound(err) {
-			// A target may lack some of the kinds.
-			continue
-		}
-		if err != nil {
-			return false, err
-		}
-		for _, item := range list.Items {
-			isDefault := kind == "ServiceAccount" && item.Name == "default" || kind == "ConfigMap" && item.Name == "kube-root-ca.crt"
-			if !isDefault && item.DeletionTimestamp == nil {
-				return true, nil
-			}
-		}
-	}
-	return false, nil
 }
 
 // describeTargetError wraps an error of the target, and says what to do about a missing permission.
