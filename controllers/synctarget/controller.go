@@ -19,6 +19,7 @@ package synctarget
 import (
 	"cmp"
 	"context"
+	"iter"
 	"slices"
 	gosync "sync"
 	"time"
@@ -104,8 +105,10 @@ type Options struct {
 // Controller reconciles SyncTargets.
 type Controller struct {
 	Options
-	// readSecret reads a Secret from kcp, past the cache. Tests replace it.
-	readSecret func(ctx context.Context, inventory cluster.Cluster, key types.NamespacedName) (*corev1.Secret, error)
+	// readSecret and listSecrets read Secrets from kcp, past the cache. Tests replace them.
+	readSecret  func(ctx context.Context, inventory cluster.Cluster, key types.NamespacedName) (*corev1.Secret, error)
+	listSecrets func(ctx context.Context, inventory cluster.Cluster) iter.Seq2[*corev1.Secret, error]
+	prefetch    secretPrefetch
 
 	lock  gosync.Mutex
 	queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]
@@ -130,14 +133,16 @@ type Controller struct {
 // NewController returns a controller that connects SyncTargets through options.Registry and assigns them to options.Sync.
 func NewController(options Options) *Controller {
 	return &Controller{
-		Options:    options,
-		readSecret: readSecret,
-		requests:   map[types.UID]mcreconcile.Request{},
-		uids:       map[mcreconcile.Request]types.UID{},
-		states:     map[types.UID]*syncTargetState{},
-		drains:     map[types.UID]*drainRun{},
-		cleanedUp:  map[types.UID]bool{},
-		prepared:   map[mcreconcile.Request]struct{}{},
+		Options:     options,
+		readSecret:  inventories.GetSecret,
+		listSecrets: inventories.CredentialSecrets,
+		prefetch:    secretPrefetch{lists: map[logicalcluster.Name]*secretList{}, slots: make(chan struct{}, maxPrefetches)},
+		requests:    map[types.UID]mcreconcile.Request{},
+		uids:        map[mcreconcile.Request]types.UID{},
+		states:      map[types.UID]*syncTargetState{},
+		drains:      map[types.UID]*drainRun{},
+		cleanedUp:   map[types.UID]bool{},
+		prepared:    map[mcreconcile.Request]struct{}{},
 
 		schemaSources: map[types.UID]struct{}{},
 	}

@@ -26,13 +26,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/inventories"
-	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
@@ -69,7 +67,7 @@ func (c *Controller) kubeconfig(ctx context.Context, inventory cluster.Cluster, 
 	if reference == nil {
 		return nil, &blocker{ReasonCredentialsMissing, "Set spec.kubeconfigSecretRef to a Secret of this workspace that holds the cluster's kubeconfig."}, nil
 	}
-	secret, err := c.getSecret(ctx, inventory, reference, state)
+	secret, err := c.getSecret(ctx, inventory, syncTarget, reference, state)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, &blocker{ReasonCredentialsMissing, fmt.Sprintf("The Secret %s/%s is not there, or the hub does not see it: it needs the label %s=%s, "+
@@ -94,8 +92,9 @@ func notAllowedMessage(secret *corev1.Secret, syncTarget *edgev2alpha1.SyncTarge
 }
 
 // getSecret returns the trimmed Secret that reference names. The cache holds Secrets without their content. So
-// getSecret reads from kcp when the cache shows another version, and once after each refusal of the credentials by the target.
-func (c *Controller) getSecret(ctx context.Context, inventory cluster.Cluster, reference *edgev2alpha1.SecretReference, state *syncTargetState) (*corev1.Secret, error) {
+// getSecret reads from kcp when the cache shows another version, and once after each refusal of the credentials by the target. After a
+// start it takes the version that the cache shows from a list of all, if there is one.
+func (c *Controller) getSecret(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, reference *edgev2alpha1.SecretReference, state *syncTargetState) (*corev1.Secret, error) {
 	key := types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name}
 	cached := inventories.SecretMetadata()
 	if err := inventory.GetClient().Get(ctx, key, cached); err != nil {
@@ -104,8 +103,11 @@ func (c *Controller) getSecret(ctx context.Context, inventory cluster.Cluster, r
 		}
 		return nil, err
 	}
+	if state.secret == nil && c.isSecretUnread(syncTarget.UID) {
+		state.secret = c.prefetchedSecret(ctx, inventory, syncTarget)
+	}
 	known := state.cachedSecret(cached, reference.Key)
-	if isRefused := c.takeCredentialsRefused(state); known != nil && !isRefused {
+	if isRefused := c.beginSecretRead(state); known != nil && !isRefused {
 		return known, nil
 	}
 	stored, err := c.readSecret(ctx, inventory, key)
@@ -153,13 +155,4 @@ func trimSecret(secret *corev1.Secret, key string) *corev1.Secret {
 	content := secret.Data[key]
 	kept.Data = map[string][]byte{key: slices.Clone(content[:min(len(content), kubeconfig.MaxSize+1)])}
 	return kept
-}
-
-// readSecret reads a Secret from kcp, past the cache.
-func readSecret(ctx context.Context, inventory cluster.Cluster, key types.NamespacedName) (*corev1.Secret, error) {
-	reader, err := corev1client.NewForConfigAndClient(inventory.GetConfig(), inventory.GetHTTPClient())
-	if err != nil {
-		return nil, err
-	}
-	return reader.Secrets(key.Namespace).Get(requestmetrics.WithClass(ctx, requestmetrics.Background), key.Name, metav1.GetOptions{})
 }

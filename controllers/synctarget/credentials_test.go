@@ -43,7 +43,8 @@ import (
 type fakeCluster struct {
 	cluster.Cluster
 	client.Client
-	secret *corev1.Secret
+	secret      *corev1.Secret
+	syncTargets []edgev2alpha1.SyncTarget
 }
 
 func (c *fakeCluster) GetClient() client.Client { return c }
@@ -53,6 +54,11 @@ func (c *fakeCluster) Get(_ context.Context, key client.ObjectKey, object client
 		return notFound(key)
 	}
 	c.secret.ObjectMeta.DeepCopyInto(&object.(*metav1.PartialObjectMetadata).ObjectMeta)
+	return nil
+}
+
+func (c *fakeCluster) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	list.(*edgev2alpha1.SyncTargetList).Items = c.syncTargets
 	return nil
 }
 
@@ -119,10 +125,11 @@ func TestWhenASecretIsRead(t *testing.T) {
 		reads++
 		return stored, failure
 	}
+	syncTarget := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "florin", UID: "florin"}}
 	reference := &edgev2alpha1.SecretReference{Name: "s", Key: "kubeconfig"}
 	expect := func(step, want string, wantReads int) {
 		t.Helper()
-		got, err := controller.getSecret(t.Context(), inventory, reference, state)
+		got, err := controller.getSecret(t.Context(), inventory, syncTarget, reference, state)
 		switch {
 		case apierrors.IsNotFound(err):
 			got = version("none")

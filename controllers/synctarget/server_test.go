@@ -40,6 +40,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/provider/inventories"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -141,7 +142,7 @@ subjects: [{kind: ServiceAccount, name: %[1]s, namespace: default}]`
 
 func (w *testEnv) secret(name string) *corev1.Secret {
 	w.Helper()
-	secret, err := readSecret(w.Context(), w.testWorkspace, types.NamespacedName{Namespace: "default", Name: name})
+	secret, err := inventories.GetSecret(w.Context(), w.testWorkspace, types.NamespacedName{Namespace: "default", Name: name})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -239,7 +240,7 @@ func (w *testEnv) overwritesNothing(t *testing.T, controller *Controller, now *t
 	w.behind = w.secret("conflicts")
 	defer func() { w.behind = nil }()
 	state := &syncTargetState{}
-	_, err := controller.getSecret(t.Context(), w, secretReferenceOf(syncTarget), state)
+	_, err := controller.getSecret(t.Context(), w, syncTarget, secretReferenceOf(syncTarget), state)
 	g.Expect(err).NotTo(HaveOccurred())
 	changed := w.behind.DeepCopy()
 	changed.Data["other"] = []byte("changed")

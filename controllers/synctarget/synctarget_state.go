@@ -26,7 +26,8 @@ import (
 )
 
 // syncTargetState is the controller's state of a SyncTarget between two reconciles. It is only a cache: a hub that loses it loses
-// nothing. Only the goroutine that reconciles the SyncTarget uses it, except for credentialsRefused.
+// nothing. Only the goroutine that reconciles the SyncTarget uses it, except for
+// what the controller's lock guards.
 type syncTargetState struct {
 	// since is when this replica first observed the SyncTarget.
 	since time.Time
@@ -37,6 +38,8 @@ type syncTargetState struct {
 	// version that the cache showed when the Secret was read.
 	secret            *corev1.Secret
 	supersededVersion string
+	// secretRead is true once this replica has tried to read the Secret. The controller's lock guards it.
+	secretRead bool
 	// renewal is the result of the last attempt to renew the token.
 	renewal renewal
 	// restartTrust is nil until the first reconcile.
@@ -102,13 +105,13 @@ func (c *Controller) onUnauthorized(_ requestQueue, syncTarget types.UID) {
 	c.enqueue(syncTarget)
 }
 
-// takeCredentialsRefused reports whether the target refused the credentials since the last call.
-func (c *Controller) takeCredentialsRefused(state *syncTargetState) bool {
+// beginSecretRead records that the Secret is read, and reports whether the target refused the credentials since the last call.
+func (c *Controller) beginSecretRead(state *syncTargetState) (isRefused bool) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	refused := state.credentialsRefused
-	state.credentialsRefused = false
-	return refused
+	isRefused = state.credentialsRefused
+	state.credentialsRefused, state.secretRead = false, true
+	return isRefused
 }
 
 // isForgedHub reports whether status.hub names neither this replica nor the one that wrote the status before this one observed it. The

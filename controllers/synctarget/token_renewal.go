@@ -115,7 +115,7 @@ func (c *Controller) renewToken(ctx context.Context, inventory cluster.Cluster, 
 func (c *Controller) replaceToken(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, connection *targets.Connection, state *syncTargetState) error {
 	reference := secretReferenceOf(syncTarget)
 	key := types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name}
-	stored, err := c.getSecret(ctx, inventory, reference, state)
+	stored, err := c.getSecret(ctx, inventory, syncTarget, reference, state)
 	if err != nil {
 		return fmt.Errorf("cannot read the Secret %s: %w", key, err)
 	}

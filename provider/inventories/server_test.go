@@ -261,6 +261,37 @@ func TestAgainstKCP(t *testing.T) {
 		g.Eventually(seen).Should(Receive(Equal("florin")))
 	})
 
+	t.Run("reads the Secrets with kubeconfigs, in pages", func(t *testing.T) {
+		g := NewWithT(t)
+		const count = secretsPageSize + 5
+		for number := range count + 1 {
+			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("small-", number)}, Data: map[string][]byte{"kubeconfig": fmt.Append(nil, number)}}
+			if number < count {
+				secret.Labels = map[string]string{edgev2alpha1.LabelCredential: edgev2alpha1.CredentialKubeconfig}
+			}
+			g.Expect(modest.Create(ctx, secret)).To(Succeed())
+		}
+		modestCluster := found.get(modestName)
+		suite.Eventually(t, func(g Gomega) {
+			read := map[string]string{}
+			for secret, err := range CredentialSecrets(ctx, modestCluster) {
+				g.Expect(err).NotTo(HaveOccurred())
+				read[secret.Name] = string(secret.Data["kubeconfig"])
+			}
+			g.Expect(read).To(HaveLen(count))
+			g.Expect(read).To(HaveKeyWithValue("small-7", "7"))
+		})
+		one, err := GetSecret(ctx, modestCluster, types.NamespacedName{Namespace: "default", Name: "small-7"})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(one.Data).To(HaveKeyWithValue("kubeconfig", []byte("7")))
+		ended, cancel := context.WithCancel(ctx)
+		cancel()
+		for _, err := range CredentialSecrets(ended, modestCluster) {
+			g.Expect(err).To(MatchError(ContainSubstring("cannot list the Secrets")))
+		}
+		g.Expect(modest.DeleteAllOf(ctx, &corev1.Secret{}, client.InNamespace("default"))).To(Succeed())
+	})
+
 	// What docs/operations.md tells operators.
 	t.Run("kcp bounds how many there are in a workspace", func(t *testing.T) {
 		g := NewWithT(t)

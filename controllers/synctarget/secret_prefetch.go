@@ -1,0 +1,162 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package synctarget
+
+import (
+	"context"
+	gosync "sync"
+	"time"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+)
+
+const (
+	// minPrefetch is from how many unread Secrets on a workspace is listed. A read of one costs kcp 4 to 5 ms of processor time, and a
+	// list of a hundred 50 ms (RESULTS.md, "A restart").
+	minPrefetch = 8
+	// maxListedPerSecret bounds a list, relative to the Secrets that are wanted: a workspace may have any number of others.
+	maxListedPerSecret = 2
+	// maxPrefetches is how many workspaces are listed at once. Each list holds one page of Secrets.
+	maxPrefetches = 2
+	// prefetchTimeout bounds a list. What it has not found by then is read one by one.
+	prefetchTimeout = 10 * time.Second
+	// prefetchLifetime is how long Secrets are kept for SyncTargets that have not been reconciled.
+	prefetchLifetime = time.Minute
+)
+
+// secretPrefetch reads the Secrets of an inventory workspace in one list, when this replica is about to read many of them: after a start.
+type secretPrefetch struct {
+	lock  gosync.Mutex
+	lists map[logicalcluster.Name]*secretList
+	slots chan struct{}
+}
+
+// secretList is the result of a list. The fields are set when done is closed.
+type secretList struct {
+	since time.Time
+	done  chan struct{}
+	// secrets are trimmed. Each is taken once, by the SyncTarget of that UID.
+	secrets gosync.Map
+}
+
+// secretUse is a SyncTarget that refers to a key of a Secret.
+type secretUse struct {
+	syncTarget types.UID
+	key        string
+}
+
+// prefetchedSecret returns the trimmed Secret of a SyncTarget from the list of its workspace, nil if it is not in there or there is no
+// list. The Secret may be older than the one that the cache shows. The first call for a workspace makes the list, and others wait for it.
+func (c *Controller) prefetchedSecret(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) *corev1.Secret {
+	list, isNew := c.prefetch.getOrAdd(logicalcluster.From(syncTarget), c.Clock.Now())
+	if isNew {
+		c.fillSecretList(ctx, inventory, list)
+	}
+	select {
+	case <-list.done:
+	case <-ctx.Done():
+		return nil
+	}
+	found, _ := list.secrets.LoadAndDelete(syncTarget.UID)
+	secret, _ := found.(*corev1.Secret)
+	return secret
+}
+
+// getOrAdd returns the list of a workspace, or a new one, which the caller must fill.
+func (p *secretPrefetch) getOrAdd(workspace logicalcluster.Name, now time.Time) (list *secretList, isNew bool) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	for other, list := range p.lists {
+		if now.Sub(list.since) > prefetchLifetime {
+			delete(p.lists, other)
+		}
+	}
+	if found := p.lists[workspace]; found != nil {
+		return found, false
+	}
+	list = &secretList{since: now, done: make(chan struct{})}
+	p.lists[workspace] = list
+	return list, true
+}
+
+// fillSecretList reads the Secrets that SyncTargets of the workspace are about to need, if they are many.
+func (c *Controller) fillSecretList(ctx context.Context, inventory cluster.Cluster, list *secretList) {
+	defer close(list.done)
+	wanted := c.unreadSecrets(ctx, inventory)
+	if len(wanted) < minPrefetch {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, prefetchTimeout)
+	defer cancel()
+	select {
+	case c.prefetch.slots <- struct{}{}:
+		defer func() { <-c.prefetch.slots }()
+	case <-ctx.Done():
+		return
+	}
+	rest := maxListedPerSecret * len(wanted)
+	for secret, err := range c.listSecrets(ctx, inventory) {
+		if err != nil {
+			log.FromContext(ctx).V(1).Info("the hub reads Secrets one by one", "reason", err.Error())
+			return
+		}
+		key := types.NamespacedName{Namespace: secret.Namespace, Name: secret.Name}
+		for _, use := range wanted[key] {
+			list.secrets.Store(use.syncTarget, trimSecret(secret, use.key))
+		}
+		delete(wanted, key)
+		if rest--; rest == 0 || len(wanted) == 0 {
+			return
+		}
+	}
+}
+
+// unreadSecrets returns the Secrets of the workspace that this replica has not read yet, although it knows their SyncTargets from before
+// its start.
+func (c *Controller) unreadSecrets(ctx context.Context, inventory cluster.Cluster) map[types.NamespacedName][]secretUse {
+	var all edgev2alpha1.SyncTargetList
+	if err := inventory.GetClient().List(ctx, &all); err != nil {
+		return nil
+	}
+	unread := map[types.NamespacedName][]secretUse{}
+	for i := range all.Items {
+		syncTarget := &all.Items[i]
+		reference := secretReferenceOf(syncTarget)
+		if reference == nil || isAgent(syncTarget) || c.Role.IsDivided() && !c.holds(syncTarget) || !c.isSecretUnread(syncTarget.UID) {
+			continue
+		}
+		if entry := c.Ledger.Get(syncTarget.UID); entry.MayHaveObjects() {
+			key := types.NamespacedName{Namespace: reference.Namespace, Name: reference.Name}
+			unread[key] = append(unread[key], secretUse{syncTarget.UID, reference.Key})
+		}
+	}
+	return unread
+}
+
+// isSecretUnread reports whether this replica has not read the Secret of a SyncTarget yet.
+func (c *Controller) isSecretUnread(syncTarget types.UID) bool {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	state := c.states[syncTarget]
+	return state == nil || !state.secretRead
+}
