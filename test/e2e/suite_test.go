@@ -155,9 +155,16 @@ var _ = ReportAfterSuite("logs", func(report Report) {
 
 func progress(line string) { GinkgoWriter.Println(line) }
 
-// startHub starts a hub, with more arguments if given, and waits until it is ready. It first takes the Lease from a hub that was
-// killed, as time would after some seconds.
+// startHub starts a hub, with more arguments if given, and waits until it is ready.
 func startHub(ctx context.Context, args ...string) {
+	GinkgoHelper()
+	launchHub(ctx, args...)
+	Expect(hub.AwaitReady(ctx)).To(Succeed())
+}
+
+// launchHub starts a hub, with more arguments if given. It first takes the Lease from a hub that was killed, as time would after some
+// seconds.
+func launchHub(ctx context.Context, args ...string) {
 	GinkgoHelper()
 	if hub != nil {
 		patch(ctx, target("hosting"), leases, installation.Namespace, "synchub", `{"spec": {"holderIdentity": ""}}`)
@@ -165,7 +172,6 @@ func startHub(ctx context.Context, args ...string) {
 	var err error
 	hub, err = synchub.StartHub(args...)
 	Expect(err).NotTo(HaveOccurred())
-	Expect(hub.AwaitReady(ctx)).To(Succeed())
 }
 
 // newInventory creates an inventory workspace whose SyncTargets are deleted after the spec.

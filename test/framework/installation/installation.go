@@ -213,6 +213,27 @@ func (h *Hub) AwaitReady(ctx context.Context) error {
 	return nil
 }
 
+// StayReady asks the replica's /readyz until ctx ends. It returns an error if the replica was not ready by then, or not any more after it
+// had been.
+func (h *Hub) StayReady(ctx context.Context) error {
+	ready := false
+	err := wait.PollUntilContextCancel(ctx, 10*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		status := h.get(ctx, "/readyz")
+		if ready && status != http.StatusOK && ctx.Err() == nil {
+			return false, fmt.Errorf("/readyz answers %d after it has succeeded\n%s", status, h.LogTail(30))
+		}
+		ready = ready || status == http.StatusOK
+		return false, nil
+	})
+	switch {
+	case ctx.Err() == nil:
+		return err
+	case !ready:
+		return fmt.Errorf("the hub did not become ready\n%s", h.LogTail(30))
+	}
+	return nil
+}
+
 func (h *Hub) get(ctx context.Context, path string) (status int) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d%s", h.healthPort, path), nil)
 	if err != nil {
