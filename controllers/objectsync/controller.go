@@ -359,6 +359,9 @@ func (c *Controller) canReadMailbox() bool {
 	return state != mailboxes.Unknown
 }
 
+// NotListedReason is the [Controller.UnreadableReason] of a resource whose objects the hub has not listed, for whatever cause.
+const NotListedReason = "the hub cannot list it now"
+
 // UnreadableReason returns why the hub cannot read the mailbox objects of the resource now; empty if it can.
 func (c *Controller) UnreadableReason() string {
 	if c.Mailboxes.IsKnownNotServed(c.Mailbox, c.Resource.GroupResource()) {
@@ -368,7 +371,7 @@ func (c *Controller) UnreadableReason() string {
 		return "the APIBinding of the mailbox does not accept the hub's claim on it, or kcp has not applied that"
 	}
 	if _, known := c.mailboxObject(types.NamespacedName{}); !known {
-		return "the hub cannot list it now"
+		return NotListedReason
 	}
 	return ""
 }

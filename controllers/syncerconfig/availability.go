@@ -152,6 +152,18 @@ func (s Availability) unavailableOnTarget(entry selection.Entry, resource plan.R
 	return short
 }
 
+// setVisibility records whether the hub sees the objects of a resource in the mailbox. Some time after a start, a resource that is not
+// listed yet is only untried: the first list of a large installation takes long, and disproves nothing that was counted before.
+func (s Availability) setVisibility(group schema.GroupResource, unreadable string, firstPassDone, keepCounts bool) {
+	isFirstList := unreadable == objectsync.NotListedReason && !firstPassDone && keepCounts
+	switch {
+	case unreadable != "" && !isFirstList:
+		s.Hidden[group] = unreadable
+	case !firstPassDone:
+		s.InitialSyncPending[group] = true
+	}
+}
+
 // isIncomplete reports whether some resource is hidden or its initial sync is pending.
 func (s Availability) isIncomplete() bool { return len(s.Hidden) > 0 || len(s.InitialSyncPending) > 0 }
 

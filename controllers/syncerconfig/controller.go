@@ -152,8 +152,7 @@ func (c *Controller) Reconcile(ctx context.Context, syncTarget types.UID) (recon
 	if requeueAfter := c.scheduleWrite(syncTarget, view); requeueAfter > 0 {
 		return reconcile.Result{RequeueAfter: requeueAfter}, nil
 	}
-	report := newReport(view)
-	report.keepCounts = c.isWithinInitialSync(syncTarget)
+	report := newReport(view, c.isWithinInitialSync(syncTarget))
 	if limits := c.mailboxes.MailboxLimitError(view.Mailbox); limits.Evicted {
 		report.evictedReason = limits.Error()
 	}

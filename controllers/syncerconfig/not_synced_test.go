@@ -90,3 +90,29 @@ func TestHiddenEntries(t *testing.T) {
 		}
 	}
 }
+
+// A hub that was started a moment ago has not listed the mailbox yet. Only if that lasts, or another cause is known, it says so.
+func TestTheFirstListHidesNothing(t *testing.T) {
+	group := schema.GroupResource{Resource: "configmaps"}
+	for name, test := range map[string]struct {
+		unreadable                string
+		firstPassDone, keepCounts bool
+		hidden, pending           bool
+	}{
+		"listed and tried":                  {firstPassDone: true},
+		"listed, not tried":                 {pending: true},
+		"not listed, after a start":         {unreadable: objectsync.NotListedReason, keepCounts: true, pending: true},
+		"not listed, for long":              {unreadable: objectsync.NotListedReason, hidden: true},
+		"not listed any more":               {unreadable: objectsync.NotListedReason, firstPassDone: true, keepCounts: true, hidden: true},
+		"no claim, after a start":           {unreadable: "no claim", keepCounts: true, hidden: true},
+		"no claim, after it had been tried": {unreadable: "no claim", firstPassDone: true, hidden: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			availability := Availability{Hidden: map[schema.GroupResource]string{}, InitialSyncPending: map[schema.GroupResource]bool{}}
+			availability.setVisibility(group, test.unreadable, test.firstPassDone, test.keepCounts)
+			if _, hidden := availability.Hidden[group]; hidden != test.hidden || availability.InitialSyncPending[group] != test.pending {
+				t.Errorf("got %+v", availability)
+			}
+		})
+	}
+}

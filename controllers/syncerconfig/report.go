@@ -43,10 +43,12 @@ type report struct {
 	evictedReason string
 }
 
-func newReport(view syncmanager.View) report {
+// newReport returns the state of the configs of a mailbox. keepCounts is true while the counts from before a start may stay.
+func newReport(view syncmanager.View, keepCounts bool) report {
 	report := report{
-		View:    view,
-		tallies: map[string]*objectsync.ConfigSummary{},
+		View:       view,
+		keepCounts: keepCounts,
+		tallies:    map[string]*objectsync.ConfigSummary{},
 		availability: Availability{
 			Published:          view.Published,
 			Targets:            map[schema.GroupResource][]plan.TargetAPI{},
@@ -63,11 +65,7 @@ func newReport(view syncmanager.View) report {
 		controller.SummarizeConfigs(report.tallies)
 		group := controller.Resource.GroupResource()
 		report.availability.Targets[group], report.availability.Unavailable[group] = controller.TargetAPIs, withVersionReasons(controller.UnavailableResources(), view.Compatibility)
-		if why := controller.UnreadableReason(); why != "" {
-			report.availability.Hidden[group] = why
-		} else if !controller.HasCompletedFirstPass() {
-			report.availability.InitialSyncPending[group] = true
-		}
+		report.availability.setVisibility(group, controller.UnreadableReason(), controller.HasCompletedFirstPass(), keepCounts)
 	}
 	for _, group := range view.Unstarted {
 		report.availability.InitialSyncPending[group] = true

@@ -45,7 +45,7 @@ func TestVersionsThatDoNotCount(t *testing.T) {
 	report := newReport(syncmanager.View{
 		Matcher:   selection.Compile(nil, []*edgev2alpha1.EdgeSyncConfig{config("a", "v7", "", "v1beta1"), config("b", "v1"), config("c", "v1beta1"), config("d")}),
 		Published: []plan.Resource{widgets.WithTargetVersion("v1beta1")},
-	})
+	}, false)
 	for name, want := range map[string][]string{
 		"a": nil, "c": nil, "d": nil,
 		"b": {"spec.downSyncedResources[0] names v1 for widgets.example.com, spec.downSyncedResources[2] of EdgeSyncConfig/a names v1beta1"},
@@ -88,7 +88,7 @@ func TestObservedConfig(t *testing.T) {
 			config("plain", "widgets", "gadgets"), config("converts", "gadgets"), config("empty"),
 		}, nil),
 		Published: []plan.Resource{{GroupVersionResource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}, Kind: "Widget", Namespaced: true}},
-	})
+	}, false)
 	for name, want := range map[string]struct {
 		selects    bool
 		problems   int
