@@ -201,3 +201,28 @@ func (f *testFleet) beginsAgain(t *testing.T) {
 	f.endNamespace(t)
 	f.awaitRefusal(t)
 }
+
+// needsNoPatch tests that an administrator who may not change namespaces can register a cluster.
+func (f *testFleet) needsNoPatch(t *testing.T) {
+	t.Helper()
+	refused := 0
+	target := f.target(t, "florin", interceptor.Funcs{
+		Patch: func(ctx context.Context, to client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+			if object.GetName() == registration.Namespace {
+				refused++
+				return apierrors.NewForbidden(corev1.Resource("namespaces"), registration.Namespace, nil)
+			}
+			return to.Patch(ctx, object, patch, options...)
+		},
+	})
+	for _, err := range []error{target.Ensure(t.Context(), nil, rbac.Options{}), target.Remove(t.Context())} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if refused != 1 {
+		t.Errorf("the namespace was to be changed %d times", refused)
+	}
+	f.endNamespace(t)
+	f.awaitRefusal(t)
+}

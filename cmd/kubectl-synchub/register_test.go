@@ -64,6 +64,7 @@ func TestRegistration(t *testing.T) {
 	t.Run("a namespace that ends meanwhile is made again", f.remakes)
 	t.Run("a namespace that ends after the ServiceAccount was created is made again", f.beginsAgain)
 	t.Run("a removal leaves the namespace to an identity that came meanwhile", f.keepsNamespace)
+	t.Run("an administrator who may not change namespaces registers a cluster", f.needsNoPatch)
 	t.Run("a kubeconfig that was handed over", f.takesOver)
 	t.Run("rights in namespaces", f.bounds)
 	t.Run("an agent", f.registersAgent)

@@ -18,6 +18,7 @@ package synctarget
 
 import (
 	"context"
+	"maps"
 	gosync "sync"
 	"time"
 
@@ -40,7 +41,7 @@ const (
 	maxPrefetches = 2
 	// prefetchTimeout bounds a list. What it has not found by then is read one by one.
 	prefetchTimeout = 10 * time.Second
-	// prefetchLifetime is how long Secrets are kept for SyncTargets that have not been reconciled.
+	// prefetchLifetime is after how long a list is outdated. The next list that is added deletes it, with what nobody has taken.
 	prefetchLifetime = time.Minute
 )
 
@@ -51,7 +52,7 @@ type secretPrefetch struct {
 	slots chan struct{}
 }
 
-// secretList is the result of a list. The fields are set when done is closed.
+// secretList is the result of a list, which is complete when done is closed.
 type secretList struct {
 	since time.Time
 	done  chan struct{}
@@ -86,14 +87,11 @@ func (c *Controller) prefetchedSecret(ctx context.Context, inventory cluster.Clu
 func (p *secretPrefetch) getOrAdd(workspace logicalcluster.Name, now time.Time) (list *secretList, isNew bool) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	for other, list := range p.lists {
-		if now.Sub(list.since) > prefetchLifetime {
-			delete(p.lists, other)
-		}
-	}
-	if found := p.lists[workspace]; found != nil {
+	isOutdated := func(_ logicalcluster.Name, list *secretList) bool { return now.Sub(list.since) > prefetchLifetime }
+	if found := p.lists[workspace]; found != nil && !isOutdated(workspace, found) {
 		return found, false
 	}
+	maps.DeleteFunc(p.lists, isOutdated)
 	list = &secretList{since: now, done: make(chan struct{})}
 	p.lists[workspace] = list
 	return list, true
