@@ -38,7 +38,11 @@ func TestEndpointIsUsedOnceItAnswers(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	p := &Provider{ctx: t.Context(), log: logr.Discard(), endpointConfig: func(url string) *rest.Config { return &rest.Config{Host: url} }}
+	p := &Provider{
+		ctx: t.Context(), log: logr.Discard(), endpointConfig: func(url string) *rest.Config { return &rest.Config{Host: url} },
+		// A real cache is started by TestAgainstKCP.
+		caches: map[string]*endpointCache{server.URL: {}},
+	}
 	slice := &apisv1alpha1.APIExportEndpointSlice{Status: apisv1alpha1.APIExportEndpointSliceStatus{APIExportEndpoints: []apisv1alpha1.APIExportEndpoint{{URL: server.URL}}}}
 	for range 2 {
 		g.Expect(p.servedURLs(slice)).To(Equal([]string{server.URL}))
