@@ -95,8 +95,9 @@ type Options struct {
 	IsPublished func(publishedResource string) bool
 	// WaitFor are closed when the controllers of earlier waves have tried all their objects once.
 	WaitFor []<-chan struct{}
-	// OnChange is called after a write, when the failure of an object changes, and when the target begins or ceases to serve
-	// the resource. It must not block.
+	// OnChange is called when a summary may have changed: after a write and when the caches show it, when the failure of an object
+	// changes, when an object begins or ceases to be held back, and when the target begins or ceases to serve the resource. It must
+	// not block.
 	OnChange func()
 	// ObjectStates carries the marked mailbox objects whose [Controller.ObjectState] changed; nil carries nothing.
 	ObjectStates *topic.Topic[ObjectRef]

@@ -122,6 +122,10 @@ func (c *Controller) targetHandler(target *targetResource) cache.ResourceEventHa
 			c.traceShownOnTarget(target, obj.(*cachedCopy))
 			keys := c.sourceKeysOf(obj.(*cachedCopy))
 			c.enqueueAdded(initial, keys...)
+			if !initial {
+				// The write was reported when the cache did not show the copy yet.
+				c.OnChange()
+			}
 			c.publishPlacementCopies(keys)
 		},
 		UpdateFunc: func(oldObj, obj any) {

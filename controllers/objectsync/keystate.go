@@ -71,6 +71,8 @@ type details struct {
 	writtenFor string
 	// deferred are fields that the hub does not ignore any more, and leaves to the target until the source changes.
 	deferred []string
+	// heldBack is true if the object is selected, and by the configs' own rules is not copied now.
+	heldBack bool
 	// formerMailbox is true if copies are left on the target although their mailbox is gone.
 	formerMailbox bool
 	// awaited is the name on the target that the key waits for.
@@ -108,7 +110,7 @@ func (s *keyStates) put(key types.NamespacedName, state keyState) {
 
 // isEmpty reports whether no field is set.
 func (d *details) isEmpty() bool {
-	return d.failure == nil && d.backoff == nil && d.writtenFor == "" && len(d.deferred) == 0 && !d.formerMailbox && d.awaited == nil && d.oldName == nil
+	return d.failure == nil && d.backoff == nil && d.writtenFor == "" && len(d.deferred) == 0 && !d.heldBack && !d.formerMailbox && d.awaited == nil && d.oldName == nil
 }
 
 // detailed returns the state of a key with details to write to.
@@ -255,6 +257,20 @@ func (s *keyStates) setDeferred(key types.NamespacedName, fields []string) (chan
 	state := s.detailed(key)
 	changed = !slices.Equal(state.deferred, fields)
 	state.deferred = fields
+	s.put(key, state)
+	return changed
+}
+
+// setHeldBack records whether an object is held back, and reports whether that changed.
+func (s *keyStates) setHeldBack(key types.NamespacedName, heldBack bool) (changed bool) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if state := s.keys[key]; !heldBack && state.details == nil {
+		return false
+	}
+	state := s.detailed(key)
+	changed = state.heldBack != heldBack
+	state.heldBack = heldBack
 	s.put(key, state)
 	return changed
 }

@@ -49,6 +49,8 @@ type outcome struct {
 	outdated bool
 	// deferred are fields that the hub does not ignore any more, and leaves to the target until the source changes.
 	deferred []string
+	// heldBack is true if the object is selected, and by the configs' own rules is not copied now: see [isHeldBack].
+	heldBack bool
 	// statusReturned is true if the pass wrote a status to the mailbox.
 	statusReturned bool
 	// unreadable is true if nothing is known about the mailbox object.
@@ -131,10 +133,12 @@ func (c *Controller) tried(key types.NamespacedName, readable bool) {
 	}
 }
 
-// recordState notes facts about the object that are reported beside its failure.
+// recordState notes facts about the object that are reported beside its failure, and publishes a change of them.
 func (c *Controller) recordState(key types.NamespacedName, outcome outcome, err error) {
 	c.states.setFormerMailbox(key, err == nil && outcome.decision.Cause == plan.FormerMailbox)
-	if c.states.setDeferred(key, outcome.deferred) {
+	deferredChanged := c.states.setDeferred(key, outcome.deferred)
+	heldBackChanged := !outcome.unreadable && c.states.setHeldBack(key, err == nil && outcome.heldBack)
+	if deferredChanged || heldBackChanged {
 		c.OnChange()
 	}
 }
@@ -185,6 +189,7 @@ func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (out
 		trace.Planned(planning)
 		result, err = c.executeDown(ctx, s, p)
 		result.placementCopy = newPlacementCopyOutcome(s, result, err)
+		result.heldBack = s.InMailbox != nil && isHeldBack(result.decision)
 		if err != nil || s.Up == nil {
 			return result, err
 		}
@@ -199,7 +204,14 @@ func (c *Controller) runPass(ctx context.Context, key types.NamespacedName) (out
 	trace.Planned(planning)
 	up, err := c.executeUp(ctx, s, p)
 	up.placementCopy = result.placementCopy
+	up.heldBack = result.heldBack || s.Up.Object != nil && isHeldBack(up.decision)
 	return up, err
+}
+
+// isHeldBack reports whether a config is suspended, or leaves the object to upsync. Such an object counts in the status of the config,
+// though no write and no failure tells of it.
+func isHeldBack(decision plan.Decision) bool {
+	return decision.Cause == plan.Cause(plan.Suspended) || decision.Cause == plan.ExcludedByUpsync
 }
 
 // warn writes an event about a failure on the mailbox object. Exceeded limits are reported in the config instead: an event for

@@ -74,6 +74,8 @@ type testHub struct {
 	syncTarget atomic.Pointer[map[string]any]
 	// tracer is nil unless traces are recorded.
 	tracer *tracing.Tracer
+	// onChange is called when the summary of a controller changed; nil calls nothing.
+	onChange func()
 	// requestsLate has all primaries speak between the decision to ask them and the question.
 	requestsLate bool
 
@@ -297,7 +299,7 @@ func (h *testHub) run(resource plan.Resource) {
 	controller := New(Options{
 		Resource: resource, TargetAPIs: forms, Mailbox: theMailbox, Mailboxes: h.mailboxes, Connection: h.connection, Owner: h.owner,
 		Hasher: ownership.NewHasher([]byte("key")), SyncTarget: "florin", SyncTargetInput: h.mutationSyncTarget, Registry: h.registry, Relations: relations,
-		RequestCompleteness: func(answered func() bool) { h.requestCompleteness(resource, answered) }, RequeueRelated: func() { h.enqueueRelated(resource) }, IsPublished: h.isPublished, OnChange: func() {}, Tracer: h.tracer, Clock: clock.RealClock{}, Log: logr.Discard(),
+		RequestCompleteness: func(answered func() bool) { h.requestCompleteness(resource, answered) }, RequeueRelated: func() { h.enqueueRelated(resource) }, IsPublished: h.isPublished, OnChange: h.publishChange, Tracer: h.tracer, Clock: clock.RealClock{}, Log: logr.Discard(),
 	}, h.matcher)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -314,6 +316,12 @@ func (h *testHub) run(resource plan.Resource) {
 			h.t.Error(err)
 		}
 	}()
+}
+
+func (h *testHub) publishChange() {
+	if h.onChange != nil {
+		h.onChange()
+	}
 }
 
 func (h *testHub) mutationSyncTarget() map[string]any {
