@@ -81,11 +81,13 @@ var _ = Describe("fields of the API", func() {
 		staysFor(ctx, func() string { return value(ctx, mailbox, deployments, ns, "other", "status") }, "")
 
 		By("forbidding it for the resource instead")
-		change(ctx, "deployments", `{"spec": {"statusReturn": false}}`, `{"spec": {"statusReturn": true}}`)
+		change(ctx, "deployments", `{"spec": {"statusReturn": false, "deletion": {"policy": "Orphan"}}}`, `{"spec": {"statusReturn": true, "deletion": null}}`)
+		// The hub may see the change of the config before that of the resource, whose other half shows that it is in force.
+		eventuallyMarked(ctx, deployments, ns, "web", `"policy":"Orphan"`)
 		patch(ctx, mailbox, syncerConfigs, "", ns, `{"spec": {"statusReturn": true}}`)
 		staysFor(ctx, func() string { return value(ctx, mailbox, deployments, ns, "other", "status") }, "")
 		By("allowing it again")
-		patch(ctx, target("hosting"), publishedResources, "", "deployments", `{"spec": {"statusReturn": true}}`)
+		patch(ctx, target("hosting"), publishedResources, "", "deployments", `{"spec": {"statusReturn": true, "deletion": null}}`)
 		Eventually(framework.Condition).WithContext(ctx).WithArguments(mailbox, deployments, ns, "other", "Available").Should(Equal("True"))
 		Eventually(returned).WithContext(ctx).Should(ContainSubstring("Available"))
 	}, NodeTimeout(3*time.Minute))
