@@ -146,6 +146,8 @@ revision: 99
 		Expect(plugin("undo", "shop", "--wait", "--timeout=2m")).To(And(HavePrefix("Going back to revision 4.\ndeployment.apps/till restored\n"), ContainSubstring("shop is rolled out")))
 		Expect([]string{edition("florin")(), edition("guilder")()}).To(Equal([]string{"2b", "2b"}))
 		patch(ctx, inventory.Config, installation.SyncTargets, "", "guilder", `{"metadata": {"annotations": {"nodes": "none"}}}`)
+		// Otherwise the new edition could be healthy there before the hub has seen the annotation.
+		Eventually(rolledOut).WithContext(ctx).Should(Equal(placement.ReasonDestinationsFailed))
 		apply(ctx, workload.Config, rollingTill("3"))
 		Eventually(edition("guilder")).WithContext(ctx).Should(Equal("3"))
 		Eventually(rolledOut).WithContext(ctx).Should(Equal(placement.ReasonStopped))
