@@ -382,8 +382,8 @@ func (c *Controller) enqueueAll() {
 	c.enqueue(replayPriority, keys...)
 }
 
-// keys returns the keys of all mailbox objects that are selected, upsynced or have the finalizer, of all copies, and of all
-// objects to upsync.
+// keys returns the keys of all mailbox objects that are selected, upsynced or have the finalizer, of all copies, of all objects to
+// upsync, and of all objects that something is remembered of: they may be gone without an event.
 func (c *Controller) keys() []types.NamespacedName {
 	matcher := c.matcher.Load()
 	keys := map[types.NamespacedName]struct{}{}
@@ -400,7 +400,7 @@ func (c *Controller) keys() []types.NamespacedName {
 			}
 		}
 	}
-	for _, key := range c.states.upsyncedKeys() {
+	for _, key := range slices.Concat(c.states.upsyncedKeys(), c.states.rememberedKeys()) {
 		keys[key] = struct{}{}
 	}
 	return slices.AppendSeq(make([]types.NamespacedName, 0, len(keys)), maps.Keys(keys))

@@ -317,6 +317,29 @@ func TestNoPassesWhileTheMailboxCannotBeRead(t *testing.T) {
 	r.expectEnqueued()
 }
 
+// A mailbox that cannot be read proves nothing about what is known of its objects. When it can, they are looked at again, also those that
+// are gone by then.
+func TestWhatIsKnownOutlastsAMailboxThatCannotBeRead(t *testing.T) {
+	r := newEnqueueHarness(t, upsyncMatcher(nil))
+	reported := 0
+	r.OnChange = func() { reported++ }
+	// The target is away, which only a resource that is published no more does not wait for.
+	r.Resource.Unpublishing = true
+	r.states.setFailure(shop("failed"), Failure{Reason: ReasonConflict})
+	r.states.setHeldBack(shop("held-back"), true)
+	r.states.setFormerMailbox(shop("former"), true)
+	for _, name := range []string{"failed", "held-back", "former"} {
+		if result, err := r.Reconcile(t.Context(), shop(name)); err != nil || !result.IsZero() {
+			t.Errorf("%s: got %+v, %v", name, result, err)
+		}
+	}
+	if len(r.states.failures()) != 1 || len(r.states.formerMailboxKeys()) != 1 || reported != 0 {
+		t.Errorf("known are %v, %v, reported %d times", r.states.failures(), r.states.formerMailboxKeys(), reported)
+	}
+	r.NamespacesChanged()
+	r.expectEnqueued("failed", "former", "held-back")
+}
+
 // Nothing else changes when objects that are in sync have been tried, and their configs must say so.
 func TestTheEndOfTheFirstPassIsReported(t *testing.T) {
 	r := newEnqueueHarness(t, upsyncMatcher(nil))

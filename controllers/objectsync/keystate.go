@@ -288,6 +288,18 @@ func (s *keyStates) deferredFields() map[types.NamespacedName][]string {
 	return all
 }
 
+// rememberedKeys returns the keys that fail, are held back, or have another fact remembered.
+func (s *keyStates) rememberedKeys() (keys []types.NamespacedName) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	for key, state := range s.keys {
+		if state.details != nil {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
 // addRename records that an upsynced object must be deleted under its old name once it exists under the new one.
 func (s *keyStates) addRename(from, to types.NamespacedName) {
 	s.lock.Lock()

@@ -156,9 +156,6 @@ func (s *keyStates) recordPlacementCopy(key types.NamespacedName, result outcome
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	before, known := s.placementCopies[key]
-	if result.unreadable {
-		return false
-	}
 	if result.placementCopy.version == (PlacementCopyVersion{}) {
 		delete(s.placementCopies, key)
 		return known

@@ -70,8 +70,4 @@ func TestMarkedStates(t *testing.T) {
 			t.Errorf("%s: changed %v, %+v, %v", step.name, changed, got, known)
 		}
 	}
-	states.recordPlacementCopy(key, outcome{placementCopy: placementCopyOutcome{version: PlacementCopyVersion{UID: "uid", Mark: "three"}, synced: true}})
-	if changed := states.recordPlacementCopy(key, outcome{unreadable: true}); changed {
-		t.Error("a mailbox that cannot be read changes what is known")
-	}
 }

@@ -90,6 +90,10 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 		// The controller is being stopped, which is no failure of the object.
 		return reconcile.Result{}, nil
 	}
+	if outcome.unreadable {
+		// What is known of the object stays: [Controller.OnReset] enqueues the key when the mailbox can be read.
+		return reconcile.Result{}, nil
+	}
 	c.updateNameWaiter(key, err)
 	c.recordState(key, outcome, err)
 	if err == nil {
@@ -137,7 +141,7 @@ func (c *Controller) tried(key types.NamespacedName, readable bool) {
 func (c *Controller) recordState(key types.NamespacedName, outcome outcome, err error) {
 	c.states.setFormerMailbox(key, err == nil && outcome.decision.Cause == plan.FormerMailbox)
 	deferredChanged := c.states.setDeferred(key, outcome.deferred)
-	heldBackChanged := !outcome.unreadable && c.states.setHeldBack(key, err == nil && outcome.heldBack)
+	heldBackChanged := c.states.setHeldBack(key, err == nil && outcome.heldBack)
 	if deferredChanged || heldBackChanged {
 		c.OnChange()
 	}
