@@ -145,6 +145,8 @@ revision: 99
 		Expect(value(ctx, workload.Config, deployments, ns, "till", "metadata", "labels", "edition")).To(Equal("3"))
 		Expect(plugin("undo", "shop", "--wait", "--timeout=2m")).To(And(HavePrefix("Going back to revision 4.\ndeployment.apps/till restored\n"), ContainSubstring("shop is rolled out")))
 		Expect([]string{edition("florin")(), edition("guilder")()}).To(Equal([]string{"2b", "2b"}))
+		// The hub keeps the edition after it has reported it; if the cluster failed before that, it would keep none.
+		Eventually(plugin).WithArguments("history", "shop").Should(MatchRegexp(`(?m)^5 +1 `))
 		patch(ctx, inventory.Config, installation.SyncTargets, "", "guilder", `{"metadata": {"annotations": {"nodes": "none"}}}`)
 		// Otherwise the new edition could be healthy there before the hub has seen the annotation.
 		Eventually(rolledOut).WithContext(ctx).Should(Equal(placement.ReasonDestinationsFailed))
