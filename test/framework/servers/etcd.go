@@ -30,6 +30,7 @@ import (
 type Etcd struct {
 	*Server
 	url string
+	dir string
 }
 
 // StartEtcd starts an etcd without fsync: its data survives a kill, but not a power cut.
@@ -38,7 +39,7 @@ func StartEtcd(ctx context.Context, opts Options, name string) (*Etcd, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Etcd{}
+	e := &Etcd{dir: dir}
 	e.Server, err = startServer(ctx, opts, name, 2, func(ports []int) (launch, error) {
 		peer := "http://" + address(ports[1])
 		e.url = "http://" + address(ports[0])

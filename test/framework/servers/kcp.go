@@ -156,7 +156,7 @@ func startKCP(ctx context.Context, opts Options, name string, admin user, hubs .
 		return launch{program: "kcp", ready: ready, env: env, args: []string{
 			"start",
 			"--root-directory=" + dir,
-			"--embedded-etcd-directory=" + filepath.Join(dir, "etcd"),
+			"--embedded-etcd-directory=" + k.etcdDir(),
 			"--embedded-etcd-client-port=" + strconv.Itoa(ports[1]),
 			"--embedded-etcd-peer-port=" + strconv.Itoa(ports[2]),
 			"--bind-address=" + loopback,
@@ -192,6 +192,9 @@ func (k *KCP) writeKubeconfigs(hubs []user) error {
 	}
 	return nil
 }
+
+// etcdDir returns the data directory of the embedded etcd.
+func (k *KCP) etcdDir() string { return filepath.Join(k.dir, "etcd") }
 
 func (k *KCP) masterKubeconfig() string { return filepath.Join(k.dir, "kcp-master.kubeconfig") }
 

@@ -76,6 +76,45 @@ func TestServerKeepsItsPortAcrossStops(t *testing.T) {
 	g.Expect(dial(t.Context(), port)).NotTo(Succeed())
 }
 
+func TestSnapshotPutsDataBack(t *testing.T) {
+	g := NewWithT(t)
+	opts := serverOptions(t)
+	s, err := startServer(t.Context(), opts, "fake", 1, func(ports []int) (launch, error) {
+		return fakeLaunch(ports[0]), nil
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	defer func() { g.Expect(s.Stop()).To(Succeed()) }()
+	e := &Etcd{Server: s, dir: t.TempDir()}
+	file := filepath.Join(e.dir, "member", "db")
+	write := func(content string) {
+		g.Expect(os.MkdirAll(filepath.Dir(file), 0o700)).To(Succeed())
+		g.Expect(os.WriteFile(file, []byte(content), 0o600)).To(Succeed())
+	}
+
+	write("before")
+	snapshot, err := e.TakeSnapshot(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(s.Process().Ended()).To(BeFalse(), "it runs again")
+	write("after")
+	g.Expect(os.WriteFile(filepath.Join(e.dir, "younger"), nil, 0o600)).To(Succeed())
+	first := s.Process().Pid()
+	g.Expect(e.Restore(t.Context(), snapshot)).To(Succeed())
+	g.Expect(os.ReadFile(file)).To(BeEquivalentTo("before"))
+	g.Expect(filepath.Join(e.dir, "younger")).NotTo(BeAnExistingFile())
+	g.Expect(s.Process().Pid()).NotTo(Equal(first))
+
+	g.Expect(s.Stop()).To(Succeed())
+	_, err = e.TakeSnapshot(t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(s.Process().Ended()).To(BeTrue(), "a stopped server stays stopped")
+	g.Expect(e.Restore(t.Context(), snapshot)).To(Succeed())
+	g.Expect(s.Process().Ended()).To(BeFalse())
+
+	g.Expect((&Etcd{Server: &Server{name: "other", opts: opts}, dir: e.dir}).Restore(t.Context(), snapshot)).To(MatchError(ContainSubstring("the snapshot is of")))
+	_, err = (&Target{Name: "shared"}).TakeSnapshot(t.Context())
+	g.Expect(err).To(MatchError(errSharedEtcd))
+}
+
 func TestServerTriesOtherPortsWhenOneIsTaken(t *testing.T) {
 	g := NewWithT(t)
 	opts := serverOptions(t)
