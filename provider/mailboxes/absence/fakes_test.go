@@ -64,8 +64,9 @@ func newVerifier(cache Cache) (*Verifier, *clocktesting.FakeClock) {
 	return New(cache, Delays{}, now, logr.Discard()), now
 }
 
-// fakeCache is a cache of one mailbox that no endpoint shows.
+// fakeCache is a cache of one mailbox, which no endpoint shows unless there is one.
 type fakeCache struct {
+	endpoint *MailboxEndpoint
 	// names are those of the cached objects; a resource without an entry has no cache.
 	names     map[schema.GroupVersionResource][]string
 	count     int
@@ -74,10 +75,15 @@ type fakeCache struct {
 
 	lock    sync.Mutex
 	decided []Candidate
+	// rebound counts the calls of OnRebound.
+	rebound int
 }
 
 func (c *fakeCache) EndpointOf(logicalcluster.Name) (MailboxEndpoint, bool) {
-	return MailboxEndpoint{}, false
+	if c.endpoint == nil {
+		return MailboxEndpoint{}, false
+	}
+	return *c.endpoint, true
 }
 
 func (c *fakeCache) WorkspaceClient(logicalcluster.Name) (dynamic.Interface, error) {
@@ -99,7 +105,7 @@ func (c *fakeCache) OnAbsenceDecided(_ logicalcluster.Name, candidate Candidate)
 	c.decided = append(c.decided, candidate)
 }
 
-func (c *fakeCache) OnRebound(logicalcluster.Name) {}
+func (c *fakeCache) OnRebound(logicalcluster.Name) { c.rebound++ }
 
 // takeDecided returns the candidates that were decided since the last call.
 func (c *fakeCache) takeDecided() (decided []Candidate) {

@@ -29,7 +29,7 @@ func TestOf(t *testing.T) {
 		{{Resource: "namespaces"}},
 		{{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}},
 		{{Group: rbacGroup, Resource: "clusterroles"}, {Group: rbacGroup, Resource: "rolebindings"}, {Resource: "serviceaccounts"}},
-		{{Resource: "configmaps"}, {Resource: "secrets"}, {Group: "storage.k8s.io", Resource: "storageclasses"}, {Group: "scheduling.k8s.io", Resource: "priorityclasses"}},
+		{{Resource: "configmaps"}, {Resource: "secrets"}, {Resource: "persistentvolumes"}, {Resource: "persistentvolumeclaims"}, {Resource: "resourcequotas"}, {Resource: "limitranges"}, {Group: "storage.k8s.io", Resource: "storageclasses"}, {Group: "scheduling.k8s.io", Resource: "priorityclasses"}},
 		{{Resource: "services"}, {Group: "apps", Resource: "deployments"}, {Group: "example.org", Resource: "configmaps"}, {Group: "example.org", Resource: "namespaces"}},
 		{{Group: admissionGroup, Resource: "validatingwebhookconfigurations"}, {Group: "apiregistration.k8s.io", Resource: "apiservices"}},
 	}
