@@ -101,7 +101,7 @@ type storedStates struct {
 	// digest is zero if the ConfigMap has no states of ours.
 	digest   [sha256.Size]byte
 	sequence int64
-	// mailbox is that of the states.
+	// mailbox is that of the states; empty if this process has stored none.
 	mailbox string
 	// comparedAt is when it was read or written, and writtenAt when it was written.
 	comparedAt, writtenAt time.Time
@@ -159,7 +159,8 @@ func (w *Writer) Reconcile(ctx context.Context, syncTarget types.UID) (reconcile
 		// The states of a part would look as if the others were not synced. The stored ones are right until then.
 		return reconcile.Result{RequeueAfter: minWriteInterval}, nil
 	}
-	if len(copies) == 0 && last.resourceVersion == "" {
+	if len(copies) == 0 && last.mailbox == "" {
+		// Nothing was stored. After a failed write the mailbox is known, and the ConfigMap may still have earlier states.
 		return reconcile.Result{}, nil
 	}
 	if wait := last.writtenAt.Add(minWriteInterval).Sub(w.Clock.Now()); wait > 0 {

@@ -1,0 +1,211 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package apiexport
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
+	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+
+	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+)
+
+// fakeProvider is a provider workspace whose API server and cache may differ: writes go to the server, and the client of the cluster reads
+// the cache.
+type fakeProvider struct {
+	cluster.Cluster
+	server client.WithWatch
+	// cached are the exports as the cache shows them; the server's content is shown for all other objects.
+	cached map[string]*apisv1alpha2.APIExport
+	// direct is the error of reads past the cache.
+	direct error
+}
+
+func newFakeProvider(t *testing.T, objects ...client.Object) *fakeProvider {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{apisv1alpha1.AddToScheme, apisv1alpha2.AddToScheme, synchubv1alpha1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := &fakeProvider{cached: map[string]*apisv1alpha2.APIExport{}}
+	p.server = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+	return p
+}
+
+func (p *fakeProvider) GetClient() client.Client {
+	return interceptor.NewClient(p.server, interceptor.Funcs{
+		Get: func(ctx context.Context, from client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			if cached := p.cached[key.Name]; cached != nil {
+				cached.DeepCopyInto(object.(*apisv1alpha2.APIExport))
+				return nil
+			}
+			return from.Get(ctx, key, object, options...)
+		},
+	})
+}
+
+func (p *fakeProvider) GetAPIReader() client.Reader { return directReader{p} }
+
+// directReader reads past the cache.
+type directReader struct{ provider *fakeProvider }
+
+func (r directReader) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if r.provider.direct != nil {
+		return r.provider.direct
+	}
+	return r.provider.server.Get(ctx, key, object, options...)
+}
+
+func (directReader) List(context.Context, client.ObjectList, ...client.ListOption) error {
+	panic("the mirror lists nothing")
+}
+
+func exportNamed(name string, entries ...string) *apisv1alpha2.APIExport {
+	return &apisv1alpha2.APIExport{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: *specOf(entries...)}
+}
+
+// entriesOnServer returns the resources that the workload export has on the server.
+func (p *fakeProvider) entriesOnServer(t *testing.T) (entries []string) {
+	t.Helper()
+	var export apisv1alpha2.APIExport
+	if err := p.server.Get(t.Context(), client.ObjectKey{Name: "workload"}, &export); err != nil {
+		t.Fatal(err)
+	}
+	for _, exported := range export.Spec.Resources {
+		entries = append(entries, schema.GroupResource{Group: exported.Group, Resource: exported.Name}.String()+"="+exported.Schema)
+	}
+	for _, claim := range export.Spec.PermissionClaims {
+		entries = append(entries, schema.GroupResource{Group: claim.Group, Resource: claim.Resource}.String())
+	}
+	slices.Sort(entries)
+	return entries
+}
+
+// The cache of a new leader may lack an entry of the mailbox export that the previous leader added. No workload workspace may lose the API by
+// that: objects there would look as if they were deleted.
+func TestMirrorReadsTheServerBeforeItRemoves(t *testing.T) {
+	workload := []string{"as.a.io=wa1", "configmaps"}
+	for name, test := range map[string]struct {
+		// server and cached are the entries of the mailbox export.
+		server, cached []string
+		direct         error
+		want           []string
+		err            string
+	}{
+		"the cache lacks a schema":       {server: []string{"as.a.io=a1", "configmaps"}, cached: []string{"configmaps"}, want: workload},
+		"the cache lacks a claim":        {server: []string{"as.a.io=a1", "configmaps"}, cached: []string{"as.a.io=a1"}, want: workload},
+		"the cache lacks all":            {server: []string{"as.a.io=a1", "configmaps", "secrets"}, want: []string{"as.a.io=wa1", "configmaps", "secrets"}},
+		"withdrawn":                      {server: []string{"configmaps"}, cached: []string{"configmaps"}, want: []string{"configmaps"}},
+		"the server cannot be read":      {server: []string{"configmaps"}, cached: []string{"configmaps"}, direct: errors.New("no answer"), want: workload, err: "keeps its entries: no answer"},
+		"nothing is removed, so no read": {server: []string{"as.a.io=a1", "configmaps", "secrets"}, cached: []string{"as.a.io=a1", "configmaps", "secrets"}, direct: errors.New("no answer"), want: []string{"as.a.io=wa1", "configmaps", "secrets"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			provider := newFakeProvider(t, exportNamed("mailbox", test.server...), exportNamed("workload", workload...))
+			provider.direct = test.direct
+			controller := &Controller{Options: Options{Provider: provider, Export: "mailbox", WorkloadExport: "workload"}}
+			_, err := controller.mirrorExport(t.Context(), exportNamed("mailbox", test.cached...))
+			if test.err == "" {
+				g.Expect(err).NotTo(HaveOccurred())
+			} else {
+				g.Expect(err).To(MatchError(ContainSubstring(test.err)))
+			}
+			g.Expect(provider.entriesOnServer(t)).To(Equal(test.want))
+		})
+	}
+}
+
+// A cache of the workload export that is behind its server loses nothing either: the patch is a conflict.
+func TestMirrorDoesNotOverwriteAChange(t *testing.T) {
+	g := NewWithT(t)
+	provider := newFakeProvider(t, exportNamed("mailbox", "configmaps", "secrets"), exportNamed("workload", "configmaps"))
+	stale := exportNamed("workload")
+	stale.ResourceVersion = "1"
+	provider.cached["workload"] = stale
+	controller := &Controller{Options: Options{Provider: provider, Export: "mailbox", WorkloadExport: "workload"}}
+	_, err := controller.mirrorExport(t.Context(), exportNamed("mailbox", "configmaps", "secrets"))
+	g.Expect(err).To(MatchError(ContainSubstring("cannot update the APIExport workload")))
+	g.Expect(provider.entriesOnServer(t)).To(Equal([]string{"configmaps"}))
+}
+
+// fakeSyncer is a sync manager that has removed the hub's finalizer from all mailbox objects, or not.
+type fakeSyncer struct {
+	Syncer
+	unpublished bool
+}
+
+func (s *fakeSyncer) IsUnpublished(schema.GroupResource) bool { return s.unpublished }
+
+// A PublishedResource keeps the hub's finalizer while mailbox objects wait for their targets: nobody would remove theirs afterwards.
+func TestFinalizerOfAPublishedResource(t *testing.T) {
+	for name, test := range map[string]struct {
+		terminating, has, waits bool
+		schemaName              string
+		duplicate, unpublished  bool
+		want                    bool
+	}{
+		"nothing waits":    {want: false},
+		"objects may wait": {waits: true, want: true},
+		"they do not any more, and others may still":      {has: true, want: true},
+		"it goes, and objects wait":                       {terminating: true, has: true, schemaName: "s", want: true},
+		"it goes, and no object waits":                    {terminating: true, has: true, schemaName: "s", unpublished: true, want: false},
+		"it goes, and mailboxes never had its schema":     {terminating: true, has: true, want: false},
+		"it goes, and an older one publishes the API":     {terminating: true, has: true, schemaName: "s", duplicate: true, want: false},
+		"it goes by somebody else's finalizer, without":   {terminating: true, waits: true, schemaName: "s", want: false},
+		"it goes, its objects wait, and the plan does so": {terminating: true, has: true, waits: true, schemaName: "s", want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			resource := &synchubv1alpha1.PublishedResource{ObjectMeta: metav1.ObjectMeta{Name: "a", Finalizers: []string{"example.org/other"}}}
+			resource.Status.SchemaName = test.schemaName
+			if test.has {
+				resource.Finalizers = append(resource.Finalizers, Finalizer)
+			}
+			hosting := newFakeProvider(t, resource)
+			if test.terminating {
+				g.Expect(hosting.server.Delete(t.Context(), resource.DeepCopy())).To(Succeed())
+			}
+			stored := &synchubv1alpha1.PublishedResource{}
+			g.Expect(hosting.server.Get(t.Context(), client.ObjectKeyFromObject(resource), stored)).To(Succeed())
+			candidate := &resourcePlan{published: stored, synced: &plan.Resource{WaitForTarget: test.waits}}
+			if test.duplicate {
+				candidate.notExported = &problem{reason: ReasonDuplicate}
+			}
+			controller := &Controller{Options: Options{Hosting: hosting.server, Sync: &fakeSyncer{unpublished: test.unpublished}}}
+			g.Expect(controller.reconcileFinalizer(t.Context(), candidate)).To(Succeed())
+			after := &synchubv1alpha1.PublishedResource{}
+			g.Expect(hosting.server.Get(t.Context(), client.ObjectKeyFromObject(resource), after)).To(Succeed())
+			g.Expect(slices.Contains(after.Finalizers, Finalizer)).To(Equal(test.want))
+			g.Expect(after.Finalizers).To(ContainElement("example.org/other"))
+		})
+	}
+}
