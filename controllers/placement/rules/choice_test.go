@@ -26,6 +26,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
@@ -70,6 +71,26 @@ func chooser(number int, failing notReady, previous ...types.UID) *rules.Chooser
 	}
 	return &rules.Chooser{
 		Choice: &rules.Choice{Number: number, Toleration: 5 * time.Minute}, Placement: "p", Previous: chosen, Readiness: failing.registry(), Now: choiceTime,
+	}
+}
+
+// Without a number a placement uses all matching SyncTargets. A failure is tolerated as long as Pods tolerate an unreachable Node, unless the
+// placement says otherwise; zero tolerates none.
+func TestCompileChoice(t *testing.T) {
+	if got := compile(t, edgev2alpha1.EdgePlacementSpec{TolerationSeconds: new(int64(7))}).Choice; got != nil {
+		t.Errorf("without a number: %+v", got)
+	}
+	for name, test := range map[string]struct {
+		seconds *int64
+		want    time.Duration
+	}{
+		"the default": {nil, 5 * time.Minute}, "said": {new(int64(7)), 7 * time.Second}, "none": {new(int64(0)), 0},
+	} {
+		spec := edgev2alpha1.EdgePlacementSpec{NumberOfClusters: new(int32(3)), TolerationSeconds: test.seconds, Spread: []edgev2alpha1.SpreadConstraint{{Label: "region"}, {Label: "zone"}}}
+		got := compile(t, spec).Choice
+		if got == nil || got.Number != 3 || got.Toleration != test.want || !slices.Equal(got.Spread, []string{"region", "zone"}) {
+			t.Errorf("%s: %+v", name, got)
+		}
 	}
 }
 

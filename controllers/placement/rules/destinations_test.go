@@ -60,14 +60,15 @@ func view() *fleet.Snapshot {
 		InstanceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"env": "dev"}},
 		AvailableTo:      edgev2alpha1.AvailableTo{Workspaces: []string{"root:team"}, Upsync: true},
 	}}
-	broken := locationOf("shared", "broken", "prod", "root:team")
+	broken, ending := locationOf("shared", "broken", "prod", "root:team"), locationOf("shared", "ending", "prod", "root:team")
 	broken.Unusable = "its selector is invalid"
+	ending.Terminating = true
 	return fleet.NewSnapshot(
 		&fleet.Inventory{Name: "own", SyncTargets: []fleet.SyncTarget{syncTarget("own", "a", "prod")}, Locations: []fleet.Location{locationOf("own", "prod", "prod")}},
 		&fleet.Inventory{
 			Name:        "shared",
 			SyncTargets: []fleet.SyncTarget{syncTarget("shared", "b", "prod"), syncTarget("shared", "c", "dev"), unknown, terminating},
-			Locations:   []fleet.Location{broken, locationOf("shared", "dev", "dev"), all, locationOf("shared", "prod", "prod", "root:team"), reports},
+			Locations:   []fleet.Location{broken, ending, locationOf("shared", "dev", "dev"), all, locationOf("shared", "prod", "prod", "root:team"), reports},
 		},
 	)
 }
@@ -141,5 +142,27 @@ func TestParametersOfADestination(t *testing.T) {
 	want := customization.Parameters{till.Labels, till.Annotations, first.Labels, first.Annotations}
 	if got := resolved.Destinations[0].Parameters(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// A label of the SyncTarget, even an empty one, comes before that of its Location.
+func TestGroupOfADestination(t *testing.T) {
+	till := syncTarget("own", "till", "prod")
+	till.Labels["wave"] = ""
+	from := locationOf("own", "a", "prod")
+	from.Labels["wave"], from.Labels["region"] = "last", "eu"
+	placement := compile(t, edgev2alpha1.EdgePlacementSpec{LocationSelectors: []metav1.LabelSelector{{}}})
+	inventory := &fleet.Inventory{Name: "own", SyncTargets: []fleet.SyncTarget{till}, Locations: []fleet.Location{from}}
+	resolved := placement.ResolveDestinations(fleet.NewSnapshot(inventory), rules.Workspace{Cluster: "own"}, nil).Destinations
+	if len(resolved) != 1 {
+		t.Fatalf("got %+v", resolved)
+	}
+	for label, want := range map[string]string{"env": "prod", "region": "eu", "wave": "", "other": ""} {
+		if got := resolved[0].Group(label); got != want {
+			t.Errorf("%s: want %q, got %q", label, want, got)
+		}
+	}
+	if got := (&rules.Destination{SyncTarget: till}).Group("region"); got != "" {
+		t.Errorf("without a Location: got %q", got)
 	}
 }

@@ -192,3 +192,28 @@ func TestSelectsByLabels(t *testing.T) {
 		t.Errorf("by names: %v, by labels too: %v", named.SelectsByLabels(), both.SelectsByLabels())
 	}
 }
+
+// A resource that no test can select is not watched, and one that any test can select is.
+func TestMaySelect(t *testing.T) {
+	apps := "apps"
+	type test = edgev2alpha1.DownsyncObjectTest
+	for name, c := range map[string]struct {
+		tests []test
+		want  bool
+	}{
+		"no test":                     {nil, false},
+		"its group":                   {[]test{{APIGroup: &apps}}, true},
+		"any group":                   {[]test{{}}, true},
+		"its resource of any group":   {[]test{{Resources: []string{"deployments"}}}, true},
+		"its resource in its group":   {[]test{{APIGroup: &apps, Resources: []string{"deployments"}}}, true},
+		"another resource":            {[]test{{APIGroup: &apps, Resources: []string{"statefulsets"}}}, false},
+		"another resource, any group": {[]test{{Resources: []string{"statefulsets"}}}, false},
+		"another group":               {[]test{{APIGroup: new(string), Resources: []string{"deployments"}}}, false},
+		"one of two":                  {[]test{{APIGroup: new(string)}, {APIGroup: &apps}}, true},
+		"with names of objects":       {[]test{{ObjectNames: []string{"web"}}}, true},
+	} {
+		if got := compile(t, edgev2alpha1.EdgePlacementSpec{Downsync: c.tests}).MaySelect("apps", "deployments"); got != c.want {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+}
