@@ -128,14 +128,14 @@ func TestGivingUpAPartition(t *testing.T) {
 		isTakenByFirst     bool
 		givesUp            bool
 	}{
-		"nobody wants it":                           {rank: rankUnwanted, heldFor: time.Minute, givesUp: true},
+		"nobody wants it":                           {rank: rankUnwanted, heldFor: time.Second, givesUp: true},
 		"nobody wants it, and it is not held":       {rank: rankUnwanted, givesUp: true},
 		"the first keeps it":                        {rank: rankFirst, heldFor: time.Hour},
 		"the first tries on":                        {rank: rankFirst},
 		"the second keeps it for a while":           {rank: rankSecond, heldFor: settlePeriod - 1, secondFor: time.Hour},
 		"and gives it up if the first lives":        {rank: rankSecond, heldFor: settlePeriod, secondFor: time.Hour, givesUp: true},
 		"the second tries on":                       {rank: rankSecond, secondFor: takePeriod},
-		"the first has not had the time to take it": {rank: rankSecond, secondFor: takePeriod - 1, givesUp: true},
+		"the first has not had the time to take it": {rank: rankSecond, secondFor: 0, givesUp: true},
 		"the first has taken it":                    {rank: rankSecond, isTakenByFirst: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -156,6 +156,11 @@ func TestGivingUpAPartition(t *testing.T) {
 			if test.givesUp {
 				g.Eventually(released).WithTimeout(time.Minute).Should(BeClosed())
 				one.follow(t.Context(), test.rank, test.isTakenByFirst, now)
+				// Then the first has its time to take the partition.
+				one.set(false, always)
+				close(one.candidacy.ended)
+				one.follow(t.Context(), test.rank, test.isTakenByFirst, now.Add(takePeriod-1))
+				g.Expect(one.candidacy != nil).To(BeFalse())
 			}
 		})
 	}

@@ -115,6 +115,8 @@ func TestChoose(t *testing.T) {
 		"one that is not Ready is not chosen":    {chooser(9, notReady{"a": time.Second}), four, []string{"b", "d", "e"}, 0},
 		"one that is cordoned is not chosen":     {chooser(9, nil), matching("a", "1", "c", "1"), []string{"a"}, 0},
 		"a short failure is tolerated":           {chooser(1, notReady{"a": time.Minute}, "a"), four[:2], []string{"a"}, 4 * time.Minute},
+		"the first of two ends first":            {chooser(2, notReady{"a": time.Minute, "b": 3 * time.Minute}, "a", "b"), four[:4], []string{"a", "b"}, 2 * time.Minute},
+		"the second of two ends first":           {chooser(2, notReady{"a": 3 * time.Minute, "b": time.Minute}, "a", "b"), four[:4], []string{"a", "b"}, 2 * time.Minute},
 		"a long one is not":                      {chooser(1, notReady{"a": 5 * time.Minute}, "a"), four[:2], []string{"b"}, 0},
 		"unless nothing can take its place":      {chooser(1, notReady{"a": time.Hour, "b": time.Second}, "a"), four[:2], []string{"a"}, 0},
 		"a cordoned one is replaced at once":     {chooser(1, nil, "c"), matching("a", "1", "c", "1"), []string{"a"}, 0},

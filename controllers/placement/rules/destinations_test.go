@@ -60,6 +60,9 @@ func view() *fleet.Snapshot {
 		InstanceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"env": "dev"}},
 		AvailableTo:      edgev2alpha1.AvailableTo{Workspaces: []string{"root:team"}, Upsync: true},
 	}}
+	// It selects what reports selects, and comes after that.
+	rest := locationOf("shared", "rest", "prod", "root:team")
+	rest.Spec.InstanceSelector = reports.Spec.InstanceSelector
 	broken, ending := locationOf("shared", "broken", "prod", "root:team"), locationOf("shared", "ending", "prod", "root:team")
 	broken.Unusable = "its selector is invalid"
 	ending.Terminating = true
@@ -68,7 +71,7 @@ func view() *fleet.Snapshot {
 		&fleet.Inventory{
 			Name:        "shared",
 			SyncTargets: []fleet.SyncTarget{syncTarget("shared", "b", "prod"), syncTarget("shared", "c", "dev"), unknown, terminating},
-			Locations:   []fleet.Location{broken, ending, locationOf("shared", "dev", "dev"), all, locationOf("shared", "prod", "prod", "root:team"), reports},
+			Locations:   []fleet.Location{broken, ending, locationOf("shared", "dev", "dev"), all, locationOf("shared", "prod", "prod", "root:team"), reports, rest},
 		},
 	)
 }
@@ -86,10 +89,10 @@ func TestResolve(t *testing.T) {
 		"nobody else's by default":           {edgev2alpha1.EdgePlacementSpec{LocationSelectors: prod}, rules.Workspace{Cluster: "other", Path: "root:other"}, nil, 0, ""},
 		"no selector selects no Location":    {edgev2alpha1.EdgePlacementSpec{}, rules.Workspace{Cluster: "own"}, nil, 0, ""},
 		"an empty selector selects all":      {edgev2alpha1.EdgePlacementSpec{LocationSelectors: []metav1.LabelSelector{{}}}, rules.Workspace{Cluster: "own"}, nil, 1, "own/prod/a"},
-		"what others lend, each once":        {edgev2alpha1.EdgePlacementSpec{LocationSelectors: prod}, rules.Workspace{Cluster: "team", Path: "root:team"}, nil, 3, "shared/every/b shared/every/c"},
+		"what others lend, each once":        {edgev2alpha1.EdgePlacementSpec{LocationSelectors: prod}, rules.Workspace{Cluster: "team", Path: "root:team"}, nil, 4, "shared/every/b shared/every/c"},
 		"only of the inventories it names":   {edgev2alpha1.EdgePlacementSpec{LocationSelectors: prod, InventoryWorkspaces: []string{"root:own"}}, rules.Workspace{Cluster: "team", Path: "root:team"}, []logicalcluster.Name{"own"}, 0, ""},
 		"of an inventory that was not found": {edgev2alpha1.EdgePlacementSpec{LocationSelectors: prod, InventoryWorkspaces: []string{"root:gone"}}, rules.Workspace{Cluster: "team", Path: "root:team"}, nil, 0, ""},
-		"of one of them":                     {edgev2alpha1.EdgePlacementSpec{LocationSelectors: prod, InventoryWorkspaces: []string{"root:shared"}}, rules.Workspace{Cluster: "team", Path: "root:team"}, []logicalcluster.Name{"shared"}, 3, "shared/every/b shared/every/c"},
+		"of one of them":                     {edgev2alpha1.EdgePlacementSpec{LocationSelectors: prod, InventoryWorkspaces: []string{"root:shared"}}, rules.Workspace{Cluster: "team", Path: "root:team"}, []logicalcluster.Name{"shared"}, 4, "shared/every/b shared/every/c"},
 	} {
 		placement := compile(t, c.spec)
 		resolved := placement.ResolveDestinations(view(), c.workspace, c.inventories)
