@@ -27,11 +27,13 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
@@ -219,5 +221,65 @@ func TestRulesWithUnknownFieldsAreLeftOut(t *testing.T) {
 		if len(compiled) != left || (err != nil) != (left == 1) || err != nil && !strings.Contains(err.Error(), "laterFilter") {
 			t.Errorf("got %v, %v", compiled, err)
 		}
+	}
+}
+
+// A hub that has published nothing has rules too: an agent must not wait for others.
+func TestRulesOfAHubThatPublishesNothing(t *testing.T) {
+	store, notified := &RulesStore{}, 0
+	store.Changed.Subscribe(t.Context(), func(struct{}) { notified++ })
+	store.SetResources(Rules{})
+	if _, version := store.Rules(); version == 0 || notified != 1 {
+		t.Errorf("version %d, notified %d times", version, notified)
+	}
+}
+
+// The compiler keeps no rules that are gone: a hub that renames its PublishedResources for ever must not fill an agent's memory.
+func TestCompiledRulesThatAreGoneAreForgotten(t *testing.T) {
+	compiler, rules := publishedresource.NewCompiler(), newAssignment().Rules
+	compile := func(rules Rules) plan.Resource {
+		t.Helper()
+		resources, err := rules.Compile(compiler)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(resources) == 0 {
+			return plan.Resource{}
+		}
+		return resources[0]
+	}
+	first := compile(rules)
+	compile(Rules{})
+	if compile(rules) == first {
+		t.Error("the compiled rules were kept")
+	}
+}
+
+// A schema prunes what the mailbox does not keep. Without one nothing is pruned.
+func TestCheckedSchemas(t *testing.T) {
+	widgets, gadgets := schema.GroupResource{Group: "example.com", Resource: "widgets"}, schema.GroupResource{Group: "example.com", Resource: "gadgets"}
+	rules := Rules{Schemas: []Schema{
+		{Resource: widgets, Name: "w1", Version: "v1", WarnOnly: true, OpenAPI: &apiextensionsv1.JSONSchemaProps{Type: "object", Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": {Type: "object"}}}},
+		{Resource: gadgets, Name: "g1", Version: "v2"},
+	}}
+	checked := rules.CheckedSchemas()
+	if got := checked[widgets]; got.Kept == nil || got.Name != "w1" || got.Version != "v1" || !got.WarnOnly || got.OpenAPI == nil {
+		t.Errorf("got %+v", got)
+	}
+	if got := checked[gadgets]; got.Kept != nil || got.Name != "g1" || got.WarnOnly {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// Whoever has an agent's key can seal anything. The hub does not even verify a report that is larger than one can be.
+func TestLargeReportsAreRefused(t *testing.T) {
+	sealer := ownership.NewSealer(bytes.Repeat([]byte{1}, KeyLength))
+	text := `{"mailbox":"` + mailbox + `"` + strings.Repeat(" ", maxReport) + `}`
+	if _, err := OpenReport(sealer, mailbox, text, sealer.SealText(purposeReport, text)); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("got %v", err)
+	}
+	small := strings.ReplaceAll(text, " ", "")
+	if _, err := OpenReport(sealer, mailbox, small, sealer.SealText(purposeReport, small)); err != nil {
+		t.Errorf("got %v", err)
 	}
 }
