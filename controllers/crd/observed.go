@@ -73,18 +73,16 @@ func (t *task) contentionMessage(observed *observedCRD) string {
 		return unknown
 	}
 	manager := ownership.FieldManager(t.owner.Hub)
-	var ours []byte
 	var others []metav1.ManagedFieldsEntry
 	for _, entry := range observed.object.GetManagedFields() {
 		switch {
 		case entry.Subresource != "" || entry.FieldsV1 == nil:
 		case entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply:
-			ours = entry.FieldsV1.GetRawBytes()
 		default:
 			others = append(others, entry)
 		}
 	}
-	lost, err := ownership.UnownedPaths(desired.Object, ours)
+	lost, err := ownership.UnownedPaths(desired.Object, ownership.AppliedFields(observed.object, manager))
 	if err != nil || len(lost) == 0 {
 		return unknown
 	}

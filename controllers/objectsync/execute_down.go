@@ -103,7 +103,7 @@ func (c *Controller) relinquishFields(ctx context.Context, current plan.Copy, de
 	for _, field := range desired.IgnoredFields {
 		paths = append(paths, field.Path)
 	}
-	applied := plan.AppliedFields(current.Object, c.fieldManager)
+	applied := ownership.AppliedFields(current.Object, c.fieldManager)
 	if current.Observed != nil {
 		applied = current.Observed.AppliedFields
 	}

@@ -39,7 +39,7 @@ type TargetObject struct {
 	HasOwnerLabel bool
 	// Terminating is true if the object has a deletionTimestamp.
 	Terminating bool
-	// AppliedFields is the hub's managedFields entry, as FieldsV1.
+	// AppliedFields are the fields that the hub applied and still owns (see [ownership.AppliedFields]).
 	AppliedFields []byte
 	// FormerMailbox is true if the object came from an earlier mailbox of the SyncTarget. That mailbox is gone with all its
 	// objects, which says nothing about whether the copy is still wanted.

@@ -17,11 +17,9 @@ limitations under the License.
 package plan
 
 import (
-	"encoding/json"
 	"slices"
 
 	"github.com/kcp-dev/logicalcluster/v3"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -197,7 +195,7 @@ func (r Resource) NewTargetObject(owner ownership.Owner, mailbox logicalcluster.
 		FormerMailbox: mark.Mailbox != mailbox.String(),
 		// The hub deletes a container with its contents only if it created the container.
 		Retain:        r.Retain || r.DeletesContents && mark.Adopted,
-		AppliedFields: AppliedFields(object, ownership.FieldManager(owner.Hub)),
+		AppliedFields: ownership.AppliedFields(object, ownership.FieldManager(owner.Hub)),
 		Health:        r.GetRules().Health.Of(object),
 	}
 }
@@ -219,31 +217,6 @@ func (r Resource) NewMailboxObject(object *unstructured.Unstructured, mark *owne
 		observed.Missing = transform.MissingPaths(desired.Object.Object, object.Object)
 	}
 	return observed
-}
-
-// appliedEntry returns the manager's managedFields entry, nil if there is none.
-func appliedEntry(object *unstructured.Unstructured, manager string) map[string]any {
-	found, _, _ := unstructured.NestedFieldNoCopy(object.Object, "metadata", "managedFields")
-	entries, _ := found.([]any)
-	for _, item := range entries {
-		entry, _ := item.(map[string]any)
-		subresource, _ := entry["subresource"].(string)
-		if entry["manager"] == manager && entry["operation"] == string(metav1.ManagedFieldsOperationApply) && subresource == "" {
-			return entry
-		}
-	}
-	return nil
-}
-
-// AppliedFields returns the fields of the manager's managedFields entry as FieldsV1.
-func AppliedFields(object *unstructured.Unstructured, manager string) []byte {
-	fields, ok := appliedEntry(object, manager)["fieldsV1"].(map[string]any)
-	if !ok {
-		return nil
-	}
-	// JSON values can always be marshalled.
-	text, _ := json.Marshal(fields)
-	return text
 }
 
 // MailboxStatus returns the status for the mailbox object. applied is true if the copy has the current content of the mailbox

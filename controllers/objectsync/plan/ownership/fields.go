@@ -26,21 +26,21 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// UnownedPaths returns the sorted paths of desired that fieldsV1, the hub's managedFields entry on the live object, lacks. It
-// fails if the entry cannot be decoded.
+// UnownedPaths returns the sorted paths of desired that applied, the result of [AppliedFields] for the live object, lacks. It fails
+// if applied cannot be decoded.
 //
 // When another writer changes a field that the hub applied, the hub's entry loses the field. When the server only normalizes a
 // value, the entry keeps the field. So an unowned path is drift, and a differing value of an owned path is not. The entry shows
 // how each list is keyed, so UnownedPaths needs no schema. The desired item may lack keys that the server defaulted (a port's
 // protocol).
 //
-// UnownedPaths cannot detect one loss: that of all fields of a map that is itself the value of a key (a map of objects, or any
-// map without a schema). An atomic map that the hub still owns has the same entry.
+// UnownedPaths also accepts an entry as the API server wrote it. It then cannot detect the loss of all fields of a map that is the
+// value of a key.
 //
 // It compares only fields that server-side apply records: not apiVersion, kind and status, and of metadata only labels and
 // annotations.
-func UnownedPaths(desired map[string]any, fieldsV1 []byte) ([]string, error) {
-	gaps, err := unownedParts(desired, fieldsV1)
+func UnownedPaths(desired map[string]any, applied []byte) ([]string, error) {
+	gaps, err := unownedParts(desired, applied)
 	if err != nil {
 		return nil, fmt.Errorf("cannot read our managedFields entry: %w", err)
 	}
@@ -146,6 +146,28 @@ func reportUnowned(desired any, element fieldpath.PathElement, owned *fieldpath.
 	}
 }
 
+// completedPathElement is the parsed completedElement.
+var completedPathElement = fieldpath.IndexElement(-1)
+
+// isEmptyValue reports whether a value is null, an empty list or a map of only such values.
+func isEmptyValue(desired any) bool {
+	switch typed := desired.(type) {
+	case nil:
+		return true
+	case []any:
+		return len(typed) == 0
+	case map[string]any:
+		for _, val := range typed {
+			if !isEmptyValue(val) {
+				return false
+			}
+		}
+		return true
+	default:
+		return false
+	}
+}
+
 // ownsNothingWhenApplied reports whether applying a value may leave no trace in the entry. An empty keyed list leaves none. An
 // empty atomic list does, but looks the same once somebody else filled it, such as the rules of an aggregated ClusterRole;
 // that is no drift either.
@@ -166,7 +188,12 @@ func ownsNothingWhenApplied(desired any) bool {
 }
 
 func reportUnownedInMap(desired map[string]any, owned *fieldpath.Set, path fieldpath.Path, report reportFunc) {
+	completed := owned.Members.Has(completedPathElement)
 	for key, val := range desired {
+		if completed && isEmptyValue(val) {
+			// The API server may drop it from an atomic map.
+			continue
+		}
 		element := fieldpath.FieldNameElement(key)
 		reportUnowned(val, element, owned, append(path, element), report)
 	}
