@@ -18,7 +18,6 @@ package objectsync
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -170,7 +169,7 @@ func (c *Controller) releaseInMailbox(ctx context.Context, key types.NamespacedN
 	if mark, err := plan.MailboxMark(c.Owner, inMailbox); err == nil && mayReclaim(mark) {
 		annotations[ownership.EnsuredAnnotation] = c.Owner.EnsuredValue(mark.Self)
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+	patch, err := mailboxwrite.MergePatch(map[string]any{"metadata": map[string]any{
 		"uid":         inMailbox.GetUID(),
 		"labels":      map[string]any{ownership.OwnerLabel: nil},
 		"annotations": annotations,
@@ -186,10 +185,10 @@ func (c *Controller) releaseInMailbox(ctx context.Context, key types.NamespacedN
 	return nil
 }
 
-// patchInMailbox makes a merge patch (RFC 7386) of a mailbox object, and uses the response until the cache shows it.
-func (c *Controller) patchInMailbox(ctx context.Context, client dynamic.ResourceInterface, key types.NamespacedName, patch []byte, subresources ...string) (*unstructured.Unstructured, error) {
+// patchInMailbox patches a mailbox object, and uses the response until the cache shows it.
+func (c *Controller) patchInMailbox(ctx context.Context, client dynamic.ResourceInterface, key types.NamespacedName, patch mailboxwrite.Patch, subresources ...string) (*unstructured.Unstructured, error) {
 	c.states.mailboxExpectations.Started(key)
-	patched, err := client.Patch(ctx, key.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: c.fieldManager}, subresources...)
+	patched, err := client.Patch(ctx, key.Name, patch.Type, patch.Data, metav1.PatchOptions{FieldManager: c.fieldManager}, subresources...)
 	if err != nil {
 		c.states.mailboxExpectations.Finished(key, nil)
 		return nil, err

@@ -18,7 +18,6 @@ package objectsync
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -28,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
 
@@ -73,7 +73,7 @@ func RemoveFinalizer(ctx context.Context, client dynamic.ResourceInterface, sour
 	if err != nil {
 		return err
 	}
-	_, err = client.Patch(ctx, source.GetName(), types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err = client.Patch(ctx, source.GetName(), patch.Type, patch.Data, metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -84,8 +84,8 @@ func RemoveFinalizer(ctx context.Context, client dynamic.ResourceInterface, sour
 }
 
 // finalizersPatch replaces the finalizers of an object, with its resourceVersion as a precondition.
-func finalizersPatch(source *unstructured.Unstructured, finalizers []string) ([]byte, error) {
-	return json.Marshal(map[string]any{"metadata": map[string]any{
+func finalizersPatch(source *unstructured.Unstructured, finalizers []string) (mailboxwrite.Patch, error) {
+	return mailboxwrite.MergePatch(map[string]any{"metadata": map[string]any{
 		"uid": source.GetUID(), "resourceVersion": source.GetResourceVersion(), "finalizers": finalizers,
 	}})
 }

@@ -21,7 +21,6 @@ import (
 	"fmt"
 	"maps"
 
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -77,14 +76,14 @@ func (c *Controller) writeUpsyncedStatus(ctx context.Context, s *plan.Snapshot, 
 // writeStatus makes the target's status that of the mailbox object. applied is true if the target object has the current
 // content of the mailbox object. configs are those that select the object.
 func (c *Controller) writeStatus(ctx context.Context, key types.NamespacedName, inMailbox, onTarget *unstructured.Unstructured, applied bool, configs []string) (written bool, err error) {
-	current := transform.StatusWithoutNulls(inMailbox.Object["status"])
+	current := transform.StatusOf(inMailbox.Object["status"])
 	wanted, dropped := c.Pruner.PruneStatus(c.Resource.MailboxStatus(inMailbox, onTarget, applied))
 	c.recordPrunedPaths(configs, dropped)
 	var subresources []string
 	if c.Resource.StatusSubresource {
 		subresources = append(subresources, "status")
 	}
-	if apiequality.Semantic.DeepEqual(current, wanted) {
+	if transform.EqualStatus(current, wanted) {
 		return false, nil
 	}
 	patch, err := mailboxwrite.StatusPatch(inMailbox.GetUID(), current, wanted)

@@ -23,6 +23,7 @@ import (
 	"testing"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
@@ -57,8 +58,8 @@ func TestStatusPatch(t *testing.T) {
 			if test.want != "" {
 				want["status"] = decode(t, test.want)
 			}
-			if !reflect.DeepEqual(decode(t, string(got)), want) {
-				t.Errorf("want %v, got %s", want, got)
+			if got.Type != types.MergePatchType || !reflect.DeepEqual(decode(t, string(got.Data)), want) {
+				t.Errorf("want %v, got %s %s", want, got.Type, got.Data)
 			}
 		})
 	}
@@ -81,13 +82,12 @@ func TestStatusOf(t *testing.T) {
 		"text":               {"text", map[string]any{}},
 		"a list":             {[]any{"text"}, map[string]any{}},
 		"fields":             {map[string]any{"a": int64(1), "b": map[string]any{}}, map[string]any{"a": int64(1), "b": map[string]any{}}},
-		"nulls":              {map[string]any{"a": nil, "b": map[string]any{"c": nil, "d": "x"}}, map[string]any{"b": map[string]any{"d": "x"}}},
-		"nulls within lists": {map[string]any{"a": []any{map[string]any{"b": nil, "c": "x"}, nil, []any{nil}}}, map[string]any{"a": []any{map[string]any{"c": "x"}, nil, []any{nil}}}},
-		"only nulls":         {map[string]any{"a": nil}, map[string]any{}},
+		"nulls":              {map[string]any{"a": nil, "b": map[string]any{"c": nil, "d": "x"}}, map[string]any{"a": nil, "b": map[string]any{"c": nil, "d": "x"}}},
+		"nulls within lists": {map[string]any{"a": []any{map[string]any{"b": nil, "c": "x"}, nil, []any{nil}}}, map[string]any{"a": []any{map[string]any{"b": nil, "c": "x"}, nil, []any{nil}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := fmt.Sprintf("%#v", test.status)
-			if got := transform.StatusWithoutNulls(test.status); !reflect.DeepEqual(got, test.want) {
+			if got := transform.StatusOf(test.status); !reflect.DeepEqual(got, test.want) {
 				t.Errorf("want %v, got %v", test.want, got)
 			}
 			if after := fmt.Sprintf("%#v", test.status); after != before {
@@ -137,39 +137,102 @@ func randomMap(random *rand.Rand, depth int) map[string]any {
 	return fields
 }
 
-// The patch makes the one status the other, touches nothing else, and carries the UID.
+func TestEqualStatus(t *testing.T) {
+	for name, test := range map[string]struct {
+		first, second string
+		want          bool
+	}{
+		"both empty":                {`{}`, `{}`, true},
+		"equal":                     {`{"a": [{"b": 1}, null]}`, `{"a": [{"b": 1}, null]}`, true},
+		"a null and nothing":        {`{"a": null}`, `{}`, true},
+		"a null and nothing, below": {`{"a": [{"b": null}]}`, `{"a": [{}]}`, true},
+		"a null and a value":        {`{"a": null}`, `{"a": 1}`, false},
+		"a null and an empty map":   {`{"a": null}`, `{"a": {}}`, false},
+		"an empty map and nothing":  {`{"a": {}}`, `{}`, false},
+		"a shorter list":            {`{"a": [1, null]}`, `{"a": [1]}`, false},
+		"a field more":              {`{"a": {"b": 1}}`, `{"a": {"b": 1, "c": 1}}`, false},
+		"another type":              {`{"a": {}}`, `{"a": []}`, false},
+	} {
+		for _, pair := range [][2]string{{test.first, test.second}, {test.second, test.first}} {
+			if got := transform.EqualStatus(decode(t, pair[0]), decode(t, pair[1])); got != test.want {
+				t.Errorf("%s: %s and %s are equal: %v", name, pair[0], pair[1], got)
+			}
+		}
+	}
+}
+
+// applyPatch applies a patch as an API server does.
+func applyPatch(t *testing.T, stored []byte, patch mailboxwrite.Patch) []byte {
+	t.Helper()
+	if patch.Type == types.MergePatchType {
+		patched, err := jsonpatch.MergePatch(stored, patch.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return patched
+	}
+	operations, err := jsonpatch.DecodePatch(patch.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	patched, err := operations.Apply(stored)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return patched
+}
+
+// The patch makes the one status the other, nulls included, touches nothing else, and carries the UID.
 func TestStatusPatchOfAnything(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // repeatable values
+	merges := 0
 	for range 3000 {
 		cached, returned := randomMap(random, 3), randomMap(random, 3)
-		current, wanted := transform.StatusWithoutNulls(cached), transform.StatusWithoutNulls(returned)
+		if random.IntN(4) == 0 {
+			returned = withoutNullFields(returned).(map[string]any)
+		}
+		current, wanted := transform.StatusOf(cached), transform.StatusOf(returned)
 		patch, err := mailboxwrite.StatusPatch("u", current, wanted)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if metadata := decode(t, string(patch))["metadata"]; !reflect.DeepEqual(metadata, map[string]any{"uid": "u"}) {
-			t.Fatalf("%s does not carry the UID alone", patch)
+		if patch.Type == types.MergePatchType {
+			merges++
 		}
-		// What the mailbox holds may have nulls, which count as nothing.
-		stored, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": "u", "name": "x"}, "spec": cached, "status": cached})
+		stored, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": "v", "name": "x"}, "spec": cached, "status": cached})
 		if err != nil {
 			t.Fatal(err)
 		}
-		patched, err := jsonpatch.MergePatch(stored, patch)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, want := decode(t, string(patched)), decode(t, string(stored))
-		if status := transform.StatusWithoutNulls(got["status"]); !reflect.DeepEqual(status, wanted) {
-			t.Fatalf("from %#v\nwant %#v\ngot  %#v\nby   %s", cached, wanted, status, patch)
+		got, want := decode(t, string(applyPatch(t, stored, patch))), decode(t, string(stored))
+		want["metadata"].(map[string]any)["uid"] = "u"
+		if status := transform.StatusOf(got["status"]); !transform.EqualStatus(status, wanted) || patch.Type == types.JSONPatchType && !reflect.DeepEqual(status, wanted) {
+			t.Fatalf("from %#v\nwant %#v\ngot  %#v\nby   %s", cached, wanted, status, patch.Data)
 		}
 		delete(got, "status")
 		delete(want, "status")
 		if !reflect.DeepEqual(got, want) {
-			t.Fatalf("the patch %s changes more than the status: %v", patch, got)
-		}
-		if same := reflect.DeepEqual(current, wanted); same != (string(patch) == `{"metadata":{"uid":"u"}}`) {
-			t.Fatalf("from %#v to %#v by %s", current, wanted, patch)
+			t.Fatalf("the patch %s changes more than the status: %v", patch.Data, got)
 		}
 	}
+	if merges < 500 {
+		t.Errorf("only %d merge patches", merges)
+	}
+}
+
+func withoutNullFields(value any) any {
+	switch typed := value.(type) {
+	case map[string]any:
+		for name, field := range typed {
+			if field == nil {
+				delete(typed, name)
+				continue
+			}
+			withoutNullFields(field)
+		}
+	case []any:
+		for _, item := range typed {
+			withoutNullFields(item)
+		}
+	}
+	return value
 }

@@ -19,14 +19,12 @@ package placement
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -127,8 +125,8 @@ func (w *workspace) writeReportedState(ctx context.Context, key objectKey, resou
 			return err
 		}
 	}
-	present, status := transform.StatusWithoutNulls(source.Object["status"]), transform.StatusWithoutNulls(desired.status)
-	if apiequality.Semantic.DeepEqual(present, status) {
+	present, status := transform.StatusOf(source.Object["status"]), transform.StatusOf(desired.status)
+	if transform.EqualStatus(present, status) {
 		return nil
 	}
 	patch, err := mailboxwrite.StatusPatch(source.GetUID(), present, status)
@@ -141,8 +139,8 @@ func (w *workspace) writeReportedState(ctx context.Context, key objectKey, resou
 // removeReportedState removes the status that the hub wrote, and then the annotations. The cache may not have the status of an object
 // that no placement selects.
 func (w *workspace) removeReportedState(ctx context.Context, key objectKey, resource plan.Resource, source *unstructured.Unstructured) error {
-	if len(transform.StatusWithoutNulls(source.Object["status"])) > 0 || mailboxes.ProjectionOf(source) != mailboxes.FullObject {
-		patch, err := json.Marshal(map[string]any{"status": nil, "metadata": map[string]any{"uid": source.GetUID()}})
+	if len(transform.StatusOf(source.Object["status"])) > 0 || mailboxes.ProjectionOf(source) != mailboxes.FullObject {
+		patch, err := mailboxwrite.MergePatch(map[string]any{"status": nil, "metadata": map[string]any{"uid": source.GetUID()}})
 		if err != nil {
 			return err
 		}
@@ -273,7 +271,7 @@ func (w *workspace) statusesOf(key objectKey, resource plan.Resource, source *un
 
 // annotate sets the annotations that count the destinations and tell whose the status is; nil removes one.
 func (w *workspace) annotate(ctx context.Context, key objectKey, source *unstructured.Unstructured, count, owner any) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+	patch, err := mailboxwrite.MergePatch(map[string]any{"metadata": map[string]any{
 		"uid":         source.GetUID(),
 		"annotations": map[string]any{edgev2alpha1.AnnotationExecutingCount: count, ownership.StatusAnnotation: owner},
 	}})
@@ -284,7 +282,7 @@ func (w *workspace) annotate(ctx context.Context, key objectKey, source *unstruc
 }
 
 // patchStatus patches the status of an object of the workspace.
-func (w *workspace) patchStatus(ctx context.Context, key objectKey, resource plan.Resource, patch []byte) error {
+func (w *workspace) patchStatus(ctx context.Context, key objectKey, resource plan.Resource, patch mailboxwrite.Patch) error {
 	if resource.StatusSubresource {
 		return w.patchSource(ctx, key, patch, "status")
 	}
@@ -292,7 +290,7 @@ func (w *workspace) patchStatus(ctx context.Context, key objectKey, resource pla
 }
 
 // patchSource patches an object of the workspace, and remembers the answer until the cache shows it.
-func (w *workspace) patchSource(ctx context.Context, key objectKey, patch []byte, subresources ...string) error {
+func (w *workspace) patchSource(ctx context.Context, key objectKey, patch mailboxwrite.Patch, subresources ...string) error {
 	client, ok := w.Workloads.Client(w.cluster)
 	if !ok {
 		// The workspace became unreadable; its objects are enqueued again when it is back.
@@ -300,7 +298,7 @@ func (w *workspace) patchSource(ctx context.Context, key objectKey, patch []byte
 	}
 	w.sourceWrites.Started(key)
 	patched, err := mailboxwrite.Objects(client, key.resource, key.name.Namespace).
-		Patch(ctx, key.name.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: w.fieldManager}, subresources...)
+		Patch(ctx, key.name.Name, patch.Type, patch.Data, metav1.PatchOptions{FieldManager: w.fieldManager}, subresources...)
 	if err != nil {
 		w.sourceWrites.Finished(key, nil)
 		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {

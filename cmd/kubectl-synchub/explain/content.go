@@ -243,5 +243,5 @@ func (e *explainer) explainStatus() {
 func (e *explainer) isStatusReturned() bool {
 	mailbox, target := e.facts.Object.Value, e.facts.Target.Value
 	wanted := e.resource.MailboxStatus(mailbox, target, true)
-	return apiequality.Semantic.DeepEqual(transform.StatusWithoutNulls(mailbox.Object["status"]), wanted)
+	return transform.EqualStatus(transform.StatusOf(mailbox.Object["status"]), wanted)
 }

@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -88,17 +89,53 @@ func Merge(inMailbox, desired *unstructured.Unstructured) *unstructured.Unstruct
 	return result
 }
 
-// StatusPatch returns a merge patch (RFC 7386) that turns one status into the other, with the object's UID as a precondition.
-func StatusPatch(uid types.UID, current, desired map[string]any) ([]byte, error) {
+// Patch is the body of a patch request.
+type Patch struct {
+	Type types.PatchType
+	Data []byte
+}
+
+// MergePatch returns a merge patch (RFC 7386) of an object. Its nulls remove fields.
+func MergePatch(object map[string]any) (Patch, error) {
+	data, err := json.Marshal(object)
+	return Patch{Type: types.MergePatchType, Data: data}, err
+}
+
+// StatusPatch returns a patch that turns one status into the other, with the object's UID as a precondition. It is a merge patch, or a JSON
+// patch (RFC 6902) if the desired status has nulls.
+func StatusPatch(uid types.UID, current, desired map[string]any) (Patch, error) {
+	if hasNullField(desired) {
+		data, err := json.Marshal([]any{
+			map[string]any{"op": "add", "path": "/metadata/uid", "value": uid},
+			map[string]any{"op": "add", "path": "/status", "value": desired},
+		})
+		return Patch{Type: types.JSONPatchType, Data: data}, err
+	}
 	before, err := json.Marshal(map[string]any{"status": current})
 	if err != nil {
-		return nil, err
+		return Patch{}, err
 	}
 	after, err := json.Marshal(map[string]any{"status": desired, "metadata": map[string]any{"uid": uid}})
 	if err != nil {
-		return nil, err
+		return Patch{}, err
 	}
-	return jsonpatch.CreateMergePatch(before, after)
+	data, err := jsonpatch.CreateMergePatch(before, after)
+	return Patch{Type: types.MergePatchType, Data: data}, err
+}
+
+// hasNullField reports whether a value has a null field, which a merge patch would remove.
+func hasNullField(value any) bool {
+	switch typed := value.(type) {
+	case map[string]any:
+		for _, field := range typed {
+			if field == nil || hasNullField(field) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(typed, hasNullField)
+	}
+	return false
 }
 
 // withKCPEntries adds kcp's own entries to the desired ones.

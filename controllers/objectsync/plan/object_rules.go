@@ -224,7 +224,7 @@ func (r Resource) NewMailboxObject(object *unstructured.Unstructured, mark *owne
 func (r Resource) MailboxStatus(inMailbox, onTarget *unstructured.Unstructured, applied bool) map[string]any {
 	if !r.StatusSubresource {
 		// Without the subresource each status write increments the generation, so the number means nothing.
-		return transform.StatusWithoutNulls(onTarget.Object["status"])
+		return transform.StatusOf(onTarget.Object["status"])
 	}
 	return transform.ReturnedStatus(onTarget.Object["status"], transform.Generations{
 		Source: inMailbox.GetGeneration(), Target: onTarget.GetGeneration(), Applied: applied,

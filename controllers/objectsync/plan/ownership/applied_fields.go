@@ -28,8 +28,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// completedElement is a child of each leaf that [AppliedFields] completed. No API server writes it.
-const completedElement = "i:-1"
+// No API server writes these elements. completedElement is a child of each leaf that [AppliedFields] completed, and foreignElement
+// of each such leaf below which another manager owns fields.
+const (
+	completedElement = "i:-1"
+	foreignElement   = "i:-2"
+)
 
 // AppliedFields returns the fields that the manager applied to a live object and still owns, as FieldsV1.
 //
@@ -123,20 +127,13 @@ func (w *appliedWriter) writeElement(fields map[string]any, live any) {
 		w.write(fields, live)
 		return
 	}
-	switch typed := live.(type) {
-	case map[string]any:
-		if len(typed) > 0 && w.othersOwnBelow() {
-			typed = nil
-		}
-		w.writeCompleted(typed)
-	case nil:
-		w.writeCompleted(nil)
-	case []any:
-		if len(typed) == 0 || w.othersOwnBelow() {
-			w.writeCompleted(nil)
-			return
-		}
-		w.text = append(w.text, "{}"...)
+	keys, isMap := live.(map[string]any)
+	items, isList := live.([]any)
+	switch {
+	case len(keys)+len(items) > 0 && w.othersOwnBelow():
+		w.text = append(w.text, `{".":{},"`+completedElement+`":{},"`+foreignElement+`":{}}`...)
+	case isMap, isList && len(items) == 0, live == nil:
+		w.writeCompleted(keys)
 	default:
 		w.text = append(w.text, "{}"...)
 	}

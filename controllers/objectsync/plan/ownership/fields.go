@@ -140,14 +140,15 @@ func reportUnowned(desired any, element fieldpath.PathElement, owned *fieldpath.
 	case []any:
 		reportUnownedInList(typed, children, path, report)
 	default:
-		if !owned.Members.Has(element) {
+		// A null stays in the entry when another manager replaces it by a map.
+		if !owned.Members.Has(element) || desired == nil && children.Members.Has(foreignPathElement) {
 			report(path, desired)
 		}
 	}
 }
 
-// completedPathElement is the parsed completedElement.
-var completedPathElement = fieldpath.IndexElement(-1)
+// These are the parsed completedElement and foreignElement.
+var completedPathElement, foreignPathElement = fieldpath.IndexElement(-1), fieldpath.IndexElement(-2)
 
 // isEmptyValue reports whether a value is null, an empty list or a map of only such values.
 func isEmptyValue(desired any) bool {

@@ -160,10 +160,12 @@ spec: {template: {metadata: {uid: u, finalizers: [f], labels: {kcp.io/x: y}}, st
 apiVersion: example.com/v1
 kind: Any
 metadata: {name: a, labels: {gone: null, stays: x}, annotations: {gone: null, stays: x}, creationTimestamp: null}
-gone: null
+nothing: null
 spec:
-  template: {metadata: {creationTimestamp: null, name: x}}
-  list: [null, 1, {gone: null, stays: {gone: null}}, [null, [null, "x"]]]
+  template: {metadata: {creationTimestamp: null, name: x}, spec: {creationTimestamp: null}}
+  claims: [{kind: Claim, metadata: {creationTimestamp: null}}]
+  values: {creationTimestamp: null, metadata: {creationTimestamp: null}}
+  list: [null, 1, {nothing: null, stays: {nothing: null}}, [null, [null, "x"]]]
   zero: 0
   empty: ""
   no: false
@@ -174,9 +176,12 @@ spec:
 apiVersion: example.com/v1
 kind: Any
 metadata: {name: a, labels: {stays: x}, annotations: {stays: x}}
+nothing: null
 spec:
-  template: {metadata: {name: x}}
-  list: [1, {stays: {}}, [["x"]]]
+  template: {metadata: {name: x}, spec: {creationTimestamp: null}}
+  claims: [{kind: Claim, metadata: {}}]
+  values: {creationTimestamp: null, metadata: {creationTimestamp: null}}
+  list: [null, 1, {nothing: null, stays: {nothing: null}}, [null, [null, "x"]]]
   zero: 0
   empty: ""
   no: false

@@ -26,8 +26,8 @@ import (
 // MissingPaths returns the sorted paths of desired whose values actual lacks. It is for mailboxes, where the hub has no
 // managedFields entry (see [ownership.UnownedPaths]).
 //
-// A map may have more entries than desired. A list must have equal items in equal order. Numbers are equal in any notation. An
-// empty map or list may be absent, since an API server may drop it.
+// A map may have more entries than desired. A list must have equal items in equal order. Numbers are equal in any notation. A null,
+// an empty map and an empty list may be absent, since an API server may drop them.
 //
 // It compares only fields that the hub writes: not apiVersion, kind and status, and of metadata only labels and annotations.
 func MissingPaths(desired, actual map[string]any) []string {
@@ -41,7 +41,9 @@ func MissingPaths(desired, actual map[string]any) []string {
 			wanted, _ := wanted.(map[string]any)
 			held, _ := actual[key].(map[string]any)
 			for _, field := range []string{"labels", "annotations"} {
-				reportMissing(wanted[field], held[field], append(path, fieldpath.FieldNameElement(field)), report)
+				if entries, ok := wanted[field]; ok && entries != nil {
+					reportMissing(entries, held[field], append(path, fieldpath.FieldNameElement(field)), report)
+				}
 			}
 		default:
 			reportMissing(wanted, actual[key], path, report)
@@ -78,7 +80,7 @@ func reportMissing(desired, actual any, path fieldpath.Path, report func(fieldpa
 			reportMissing(item, held[index], append(path, fieldpath.IndexElement(index)), report)
 		}
 	default:
-		if desired != nil && !value.Equals(value.NewValueInterface(desired), value.NewValueInterface(actual)) {
+		if !value.Equals(value.NewValueInterface(desired), value.NewValueInterface(actual)) {
 			report(path)
 		}
 	}

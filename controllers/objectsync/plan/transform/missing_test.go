@@ -37,6 +37,7 @@ kind: Any
 metadata: {name: a, namespace: b, labels: {a: x, app.kubernetes.io/name: y}, annotations: {note: ""}}
 spec: {number: 1, ratio: 0.5, flag: false, text: x, empty: "", map: {}, list: [], items: [{name: a, value: 1}, {name: b}], deep: {er: {still: x}}}
 data: {a.b: c}
+nulls: {a: null, list: [a, null]}
 status: {phase: x}
 `
 	for name, test := range map[string]struct {
@@ -68,11 +69,14 @@ status: {phase: x}
 			delete(spec, "map")
 			spec["list"] = nil
 		}, nil},
-		"another number": {func(object map[string]any) { object["spec"].(map[string]any)["number"] = int64(2) }, []string{".spec.number"}},
-		"another type":   {func(object map[string]any) { object["spec"].(map[string]any)["number"] = "1" }, []string{".spec.number"}},
-		"an empty text":  {func(object map[string]any) { delete(object["spec"].(map[string]any), "empty") }, []string{".spec.empty"}},
-		"a false flag":   {func(object map[string]any) { delete(object["spec"].(map[string]any), "flag") }, []string{".spec.flag"}},
-		"a fraction":     {func(object map[string]any) { object["spec"].(map[string]any)["ratio"] = 0.25 }, []string{".spec.ratio"}},
+		"another number":          {func(object map[string]any) { object["spec"].(map[string]any)["number"] = int64(2) }, []string{".spec.number"}},
+		"another type":            {func(object map[string]any) { object["spec"].(map[string]any)["number"] = "1" }, []string{".spec.number"}},
+		"an empty text":           {func(object map[string]any) { delete(object["spec"].(map[string]any), "empty") }, []string{".spec.empty"}},
+		"a false flag":            {func(object map[string]any) { delete(object["spec"].(map[string]any), "flag") }, []string{".spec.flag"}},
+		"a fraction":              {func(object map[string]any) { object["spec"].(map[string]any)["ratio"] = 0.25 }, []string{".spec.ratio"}},
+		"a null that has a value": {func(object map[string]any) { object["nulls"].(map[string]any)["a"] = "x" }, []string{".nulls.a"}},
+		"a null of a list":        {func(object map[string]any) { object["nulls"].(map[string]any)["list"] = []any{"a"} }, []string{".nulls.list"}},
+		"a null dropped":          {func(object map[string]any) { delete(object["nulls"].(map[string]any), "a") }, nil},
 		"a deep one": {func(object map[string]any) {
 			object["spec"].(map[string]any)["deep"].(map[string]any)["er"] = map[string]any{}
 		}, []string{".spec.deep.er.still"}},
@@ -97,7 +101,7 @@ status: {phase: x}
 			delete(metadata, "annotations")
 		}, []string{".metadata.annotations", ".metadata.labels.app.kubernetes.io/name"}},
 		"everything": {func(object map[string]any) { clear(object) },
-			[]string{".data", ".metadata.annotations", ".metadata.labels", ".spec"}},
+			[]string{".data", ".metadata.annotations", ".metadata.labels", ".nulls", ".spec"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			wanted, actual := fixtures.Object(t, desired).Object, fixtures.Object(t, desired).Object

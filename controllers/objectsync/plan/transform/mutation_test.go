@@ -69,9 +69,9 @@ func TestMutationsDown(t *testing.T) {
 			till, "[{set: {path: status.open, value: false}}]", transform.SyncSpec{},
 			"{apiVersion: shop.example/v1, kind: Till, metadata: {name: till, namespace: shop, labels: {team: a}}, spec: {drawer: 1}}",
 		},
-		"null is nothing": {
+		"nulls in a value": {
 			till, "[{set: {path: spec.b, value: {c: null, d: [null]}}}]", transform.SyncSpec{},
-			"{apiVersion: shop.example/v1, kind: Till, metadata: {name: till, namespace: shop, labels: {team: a}}, spec: {drawer: 1, b: {d: []}}}",
+			"{apiVersion: shop.example/v1, kind: Till, metadata: {name: till, namespace: shop, labels: {team: a}}, spec: {drawer: 1, b: {c: null, d: [null]}}}",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -33,6 +33,8 @@ type Pruner struct {
 	items, additionalProperties *Pruner
 	// allowsAdditional is true if the schema allows fields that it does not name.
 	allowsAdditional bool
+	// nullable is true if the schema allows null. A null field is dropped otherwise.
+	nullable bool
 }
 
 // NewPruner returns a Pruner for the schema of whole objects.
@@ -47,6 +49,7 @@ func newSchemaPruner(schema *apiextensionsv1.JSONSchemaProps, free bool) *Pruner
 	kept := &Pruner{
 		preserveUnknown:  free || schema.XPreserveUnknownFields != nil && *schema.XPreserveUnknownFields,
 		embeddedResource: schema.XEmbeddedResource,
+		nullable:         schema.Nullable,
 	}
 	for name := range schema.Properties {
 		if kept.properties == nil {
@@ -66,8 +69,8 @@ func newSchemaPruner(schema *apiextensionsv1.JSONSchemaProps, free bool) *Pruner
 	return kept
 }
 
-// Prune returns the object without the dropped fields, and their paths, each once and sorted, with [] for list items. It does
-// not change the object; the result shares unchanged parts with it.
+// Prune returns the object without the dropped fields, and the paths of unknown ones, each once and sorted, with [] for list items.
+// It does not change the object; the result shares unchanged parts with it.
 func (k *Pruner) Prune(object map[string]any) (kept map[string]any, dropped []string) {
 	if k == nil || k.keepsAll(object) {
 		return object, nil
@@ -106,7 +109,10 @@ func (k *Pruner) field(name string) (kept *Pruner, known bool) {
 }
 
 // preserveAll drops nothing.
-var preserveAll = &Pruner{preserveUnknown: true}
+var preserveAll = &Pruner{preserveUnknown: true, nullable: true}
+
+// dropsField reports whether a field of the schema is dropped because it is null. An item of a list is never dropped.
+func (k *Pruner) dropsField(value any) bool { return value == nil && k != nil && !k.nullable }
 
 func isTypeOrMetadata(name string) bool {
 	return name == "apiVersion" || name == "kind" || name == "metadata"
@@ -131,7 +137,7 @@ func (k *Pruner) keepsAll(value any) bool {
 	switch typed := value.(type) {
 	case map[string]any:
 		for name, field := range typed {
-			if below, known := k.field(name); !known || !below.keepsAll(field) {
+			if below, known := k.field(name); !known || below.dropsField(field) || !below.keepsAll(field) {
 				return false
 			}
 		}
@@ -154,10 +160,11 @@ func (k *Pruner) prune(value any, path string, dropped map[string]struct{}) any 
 		kept := make(map[string]any, len(typed))
 		for name, field := range typed {
 			at := join(path, name)
-			if below, known := k.field(name); known {
-				kept[name] = below.prune(field, at, dropped)
-			} else {
+			switch below, known := k.field(name); {
+			case !known:
 				dropped[at] = struct{}{}
+			case !below.dropsField(field):
+				kept[name] = below.prune(field, at, dropped)
 			}
 		}
 		return kept

@@ -25,6 +25,7 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/pruning"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
@@ -37,7 +38,7 @@ func TestPruner(t *testing.T) {
 	const schema = `{type: object, properties: {metadata: {type: object}, status: {type: object, properties: {phase: {type: string}}}, spec: {type: object, properties: {
 		a: {type: string}, free: {type: object, x-kubernetes-preserve-unknown-fields: true, properties: {strict: {type: object}}},
 		list: {type: array, items: {type: object, properties: {a: {type: string}}}}, map: {type: object, additionalProperties: {type: object, properties: {a: {type: string}}}},
-		template: {type: object, x-kubernetes-embedded-resource: true, properties: {spec: {type: object}}}}}}}`
+		nullable: {type: string, nullable: true}, template: {type: object, x-kubernetes-embedded-resource: true, properties: {spec: {type: object}}}}}}}`
 	kept := transform.NewPruner(fixtures.Decode[*apiextensionsv1.JSONSchemaProps](t, schema))
 	for name, test := range map[string]struct {
 		object  string
@@ -51,6 +52,7 @@ func TestPruner(t *testing.T) {
 		"where all is kept":        {"{spec: {free: {b: {c: x}}}}", nil},
 		"below where all is kept":  {"{spec: {free: {strict: {b: x}}}}", []string{"spec.free.strict.b"}},
 		"in a resource":            {"{spec: {template: {apiVersion: v1, kind: B, metadata: {name: x}, spec: {b: x}, b: x}}}", []string{"spec.template.b", "spec.template.spec.b"}},
+		"nulls":                    {"{spec: {a: null, nullable: null, free: {b: null}, list: [null, {a: null}]}}", nil},
 		"where a text is expected": {"{spec: {a: {b: x}}}", []string{"spec.a.b"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,16 +98,43 @@ func TestPrunerKeepsWhatServersKeep(t *testing.T) {
 		}
 		want := runtime.DeepCopyJSON(object)
 		pruning.Prune(want, structural, true)
-		if got, _ := transform.NewPruner(&schema).Prune(object); !reflect.DeepEqual(got, want) {
+		defaulting.PruneNonNullableNullsWithoutDefaults(want, structural)
+		got, _ := transform.NewPruner(&schema).Prune(object)
+		// Servers keep the metadata of an embedded resource, but its nulls only if the schema allows them.
+		if got, want := withoutNullsInMetadata(got), withoutNullsInMetadata(want); !reflect.DeepEqual(got, want) {
 			t.Fatalf("seed %d: want %v, got %v of %v by %+v", seed, want, got, object, schema)
 		}
+	}
+}
+
+func withoutNullsInMetadata(value any) any {
+	switch typed := value.(type) {
+	case map[string]any:
+		result := map[string]any{}
+		for name, item := range typed {
+			if slices.Contains([]string{"kind", "metadata"}, name) {
+				item = withoutNulls(item)
+			}
+			if result[name] = withoutNullsInMetadata(item); result[name] == nil && slices.Contains([]string{"kind", "metadata"}, name) {
+				delete(result, name)
+			}
+		}
+		return result
+	case []any:
+		result := []any{}
+		for _, item := range typed {
+			result = append(result, withoutNullsInMetadata(item))
+		}
+		return result
+	default:
+		return value
 	}
 }
 
 var someNames = []string{"a", "b", "kind", "metadata"}
 
 func randomSchema(random *rand.Rand, depth int) apiextensionsv1.JSONSchemaProps {
-	s := apiextensionsv1.JSONSchemaProps{}
+	s := apiextensionsv1.JSONSchemaProps{Nullable: random.IntN(2) == 0}
 	if depth == 0 {
 		return s
 	}
@@ -134,6 +163,8 @@ func randomSchema(random *rand.Rand, depth int) apiextensionsv1.JSONSchemaProps 
 func randomValue(random *rand.Rand, depth int) any {
 	kind := random.IntN(4)
 	switch {
+	case random.IntN(6) == 0:
+		return nil
 	case depth == 0 || kind == 0:
 		return "x"
 	case kind == 1:

@@ -54,9 +54,7 @@ func sanitize(source *unstructured.Unstructured, travels func(annotation string)
 		switch field {
 		case "metadata", "status":
 		default:
-			if kept := withoutNulls(value); kept != nil {
-				content[field] = kept
-			}
+			content[field] = copyContent(value)
 		}
 	}
 	metadata := map[string]any{"name": source.GetName()}
@@ -111,26 +109,36 @@ func filterEntries(source *unstructured.Unstructured, field string, travels func
 	return kept
 }
 
-// withoutNulls returns a copy of value without nulls: an apply with a null owns a field and sets nothing.
-func withoutNulls(value any) any {
+// copyContent returns a deep copy of a value. Nulls are values: a nullable field with a default has another value without its null. The
+// copy lacks only the null creationTimestamp that clients written in Go send in templates, since each apply with it increments the
+// generation.
+func copyContent(value any) any {
 	switch typed := value.(type) {
 	case map[string]any:
 		result := make(map[string]any, len(typed))
 		for key, item := range typed {
-			if kept := withoutNulls(item); kept != nil {
-				result[key] = kept
+			result[key] = copyContent(item)
+		}
+		if metadata, ok := result["metadata"].(map[string]any); ok && isEmbeddedObject(result) {
+			if created, ok := metadata["creationTimestamp"]; ok && created == nil {
+				delete(metadata, "creationTimestamp")
 			}
 		}
 		return result
 	case []any:
-		result := make([]any, 0, len(typed))
-		for _, item := range typed {
-			if kept := withoutNulls(item); kept != nil {
-				result = append(result, kept)
-			}
+		result := make([]any, len(typed))
+		for index, item := range typed {
+			result[index] = copyContent(item)
 		}
 		return result
 	default:
 		return value
 	}
+}
+
+// isEmbeddedObject reports whether a map with metadata is a template or an object. In any other map metadata is a name like others.
+func isEmbeddedObject(fields map[string]any) bool {
+	_, hasSpec := fields["spec"]
+	_, hasKind := fields["kind"]
+	return hasSpec || hasKind
 }

@@ -16,7 +16,11 @@ limitations under the License.
 
 package transform
 
-import "math"
+import (
+	"math"
+	"reflect"
+	"slices"
+)
 
 // Generations are the generations of the two objects between which a status is returned.
 type Generations struct {
@@ -26,14 +30,42 @@ type Generations struct {
 	Applied bool
 }
 
-// StatusWithoutNulls returns a copy of a status without null fields: a merge patch with a null removes the field, so it would
-// differ for ever. A missing status equals an empty one.
-func StatusWithoutNulls(status any) map[string]any {
+// StatusOf returns a copy of a status. It is empty if there is no status.
+func StatusOf(status any) map[string]any {
 	fields, _ := status.(map[string]any)
 	return (*Generations)(nil).translateStatus(fields)
 }
 
-// ReturnedStatus returns the [StatusWithoutNulls] of a target's object as the mailbox's object must show it.
+// EqualStatus reports whether two statuses are equal. A field that is null equals a missing field: kcp drops the nulls that a schema
+// does not allow, so that such a status would differ for ever.
+func EqualStatus(first, second map[string]any) bool {
+	for name, value := range first {
+		if !equalValue(value, second[name]) {
+			return false
+		}
+	}
+	for name, value := range second {
+		if _, ok := first[name]; !ok && value != nil {
+			return false
+		}
+	}
+	return true
+}
+
+func equalValue(first, second any) bool {
+	switch typed := first.(type) {
+	case map[string]any:
+		other, ok := second.(map[string]any)
+		return ok && EqualStatus(typed, other)
+	case []any:
+		other, ok := second.([]any)
+		return ok && slices.EqualFunc(typed, other, equalValue)
+	default:
+		return reflect.DeepEqual(first, second)
+	}
+}
+
+// ReturnedStatus returns a copy of the status of a target's object as the mailbox's object must show it.
 //
 // The observedGeneration of the status, and that of each item of a list called conditions, however deep, counts
 // generations of the target's object. It is counted in those of the mailbox's instead: the generation there if the
@@ -47,9 +79,7 @@ func ReturnedStatus(status any, generations Generations) map[string]any {
 func (g *Generations) translateStatus(status map[string]any) map[string]any {
 	returned := make(map[string]any, len(status))
 	for field, value := range status {
-		if value != nil {
-			returned[field] = g.translateValue(field, value)
-		}
+		returned[field] = g.translateValue(field, value)
 	}
 	g.translateFields(returned)
 	return returned
@@ -61,9 +91,7 @@ func (g *Generations) translateValue(field string, value any) any {
 	case map[string]any:
 		kept := make(map[string]any, len(typed))
 		for key, item := range typed {
-			if item != nil {
-				kept[key] = g.translateValue(key, item)
-			}
+			kept[key] = g.translateValue(key, item)
 		}
 		return kept
 	case []any:

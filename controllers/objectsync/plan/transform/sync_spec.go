@@ -76,7 +76,7 @@ func (s SyncSpec) applyNaming(object *unstructured.Unstructured, mailbox, syncTa
 	}
 }
 
-// mutate changes the content. Nulls and a status that a step sets are dropped.
+// mutate changes the content. A status that a step sets is dropped.
 func (s SyncSpec) mutate(content map[string]any) error {
 	if s.Mutation == nil {
 		return nil
@@ -85,13 +85,5 @@ func (s SyncSpec) mutate(content map[string]any) error {
 		return err
 	}
 	delete(content, "status")
-	for field, value := range content {
-		kept := withoutNulls(value)
-		if kept == nil {
-			delete(content, field)
-			continue
-		}
-		content[field] = kept
-	}
 	return nil
 }

@@ -78,6 +78,29 @@ func TestMarksOfFormerHubs(t *testing.T) {
 	}
 }
 
+func withoutNulls(value any) any {
+	switch typed := value.(type) {
+	case map[string]any:
+		result := map[string]any{}
+		for key, item := range typed {
+			if item != nil {
+				result[key] = withoutNulls(item)
+			}
+		}
+		return result
+	case []any:
+		result := []any{}
+		for _, item := range typed {
+			if item != nil {
+				result = append(result, withoutNulls(item))
+			}
+		}
+		return result
+	default:
+		return value
+	}
+}
+
 func TestWhatFormerHubsMade(t *testing.T) {
 	tier.Thorough(t)
 	sums := map[string]hash.Hash{}
@@ -106,6 +129,8 @@ func TestWhatFormerHubsMade(t *testing.T) {
 		unstructured.RemoveNestedField(source.Object, "metadata", "labels", ownership.MarkAnnotation)
 		unstructured.RemoveNestedField(source.Object, "metadata", "labels", ownership.EnsuredAnnotation)
 		unstructured.RemoveNestedField(source.Object, "metadata", "annotations", ownership.OwnerLabel)
+		// They also dropped nulls.
+		source.Object, _ = withoutNulls(source.Object).(map[string]any)
 		for name, spec := range emptySpecs(source, ownership.PolicyDelete) {
 			desired, err := down.Desired(source, spec)
 			write(name, desired, err)

@@ -76,7 +76,7 @@ metadata:
     edge.kubestellar.io/upsynced: Report/shop/r
     edge.kubestellar.io/downsynced: Report/shop/r
     deployment.kubernetes.io/revision: "7"
-spec: {gone: null, a: 1}
+spec: {nothing: null, a: 1}
 results: [{result: pass, message: null}]
 summary: {pass: 1, fail: 0}
 status: {phase: Done}
@@ -89,8 +89,8 @@ metadata:
   namespace: shop
   labels: {app: web}
   annotations: {note: x, deployment.kubernetes.io/revision: "7"}
-spec: {a: 1}
-results: [{result: pass}]
+spec: {nothing: null, a: 1}
+results: [{result: pass, message: null}]
 summary: {pass: 1, fail: 0}
 `,
 		},
