@@ -29,6 +29,7 @@ import (
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
 	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -77,7 +78,7 @@ type Options struct {
 func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		corev1.AddToScheme, rbacv1.AddToScheme, apisv1alpha1.AddToScheme, apisv1alpha2.AddToScheme, corev1alpha1.AddToScheme, tenancyv1alpha1.AddToScheme,
+		admissionregistrationv1.AddToScheme, corev1.AddToScheme, rbacv1.AddToScheme, apisv1alpha1.AddToScheme, apisv1alpha2.AddToScheme, corev1alpha1.AddToScheme, tenancyv1alpha1.AddToScheme,
 	} {
 		// Registering fails only if two Go types claim one kind.
 		_ = add(scheme)
@@ -98,6 +99,7 @@ func Run(ctx context.Context, options Options) error {
 		}
 	}
 	for _, step := range []func(context.Context) error{
+		setup.ensurePatchGuard,
 		setup.ensureSchemas, setup.ensureInventoryExport, setup.ensureMailboxExport, setup.ensureWorkloadExport, setup.ensureWorkspaceType, setup.ensureHashKey, setup.ensureLedgerNamespace, setup.ensureHubRBAC, setup.ensureInventoryRBAC, setup.ensureWorkloadRBAC,
 	} {
 		if err := step(ctx); err != nil {

@@ -53,6 +53,7 @@ func TestRunIsIdempotent(t *testing.T) {
 		"ClusterRole synchub:hub", "ClusterRoleBinding synchub:hub", "ClusterRoleBinding synchub:hub-access",
 		"ClusterRole synchub:inventory", "ClusterRoleBinding synchub:inventory", "ClusterRole synchub:workload", "ClusterRoleBinding synchub:workload",
 		"Namespace synchub-ledger", "Role synchub:hub", "RoleBinding synchub:hub",
+		"ValidatingAdmissionPolicy synchub-strategic-merge-patches", "ValidatingAdmissionPolicyBinding synchub-strategic-merge-patches",
 	}
 	for _, schema := range slices.Concat(schemas.InventorySchemas(), schemas.MailboxSchemas(), schemas.WorkloadSchemas()) {
 		objects = append(objects, "APIResourceSchema "+schema.Name)

@@ -113,7 +113,7 @@ func (r *Report) Provider(ctx context.Context, options ProviderOptions) {
 	if options.HubUser != "" {
 		rights = "the user " + options.HubUser + " has the hub's rights"
 	}
-	r.add(area, OK, "%s has the exports, schemas and roles of this version; %s", options.Workspace, rights)
+	r.add(area, OK, "%s has the exports, schemas, roles and policy of this version; %s", options.Workspace, rights)
 }
 
 // Bindings checks the APIBindings of the hub's exports in a workspace. They have the path of the provider workspace.
