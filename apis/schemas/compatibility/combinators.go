@@ -119,10 +119,13 @@ const (
 // meaning.
 var intOrString = []schema{{Type: "integer"}, {Type: "string"}}
 
-// withoutIntOrString returns the allOf and anyOf of a schema without the parts that only repeat that the value is an
-// integer or a string.
+// withoutIntOrString returns the allOf and anyOf of a schema without an enum, and without the parts that only repeat that the
+// value is an integer or a string.
 func withoutIntOrString(s *schema) (allOf, anyOf []schema) {
 	allOf, anyOf = s.AllOf, s.AnyOf
+	if hasEnumInAllOf(s) {
+		allOf = nil // compared as an enum
+	}
 	if !s.XIntOrString {
 		return allOf, anyOf
 	}

@@ -61,6 +61,8 @@ func TestCompare(t *testing.T) {
 		"null in a list":               {`{type: array, items: {type: string, nullable: true}}`, `{type: array, items: {type: string}}`, []string{"spec[] Null"}},
 		"fewer values":                 {`{type: string, enum: [a]}`, `{type: string, enum: [a, b]}`, nil},
 		"other values":                 {`{type: string, enum: [a, c]}`, `{type: string, enum: [a, b]}`, []string{"spec Enum"}},
+		"fewer values or null":         {`{type: string, nullable: true, allOf: [{enum: [a]}]}`, `{type: string, nullable: true, allOf: [{enum: [a, b]}]}`, nil},
+		"other values or null":         {`{type: string, nullable: true, allOf: [{enum: [a, c]}]}`, `{type: string, nullable: true, allOf: [{enum: [a, b]}]}`, []string{"spec Enum"}},
 		"values below":                 {`{type: string}`, `{type: string, enum: [a, b]}`, []string{"spec Enum"}},
 		"values that fit a pattern":    {`{type: string, enum: [a, ab]}`, `{type: string, pattern: ^a, maxLength: 2}`, nil},
 		"values that do not":           {`{type: string, enum: [a, b]}`, `{type: string, pattern: ^a}`, []string{"spec Enum"}},

@@ -19,6 +19,7 @@ package compatibility
 import (
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -37,10 +38,11 @@ const tryLimit = 256
 // fewValues returns the values of an enum if the schema accepts no others and there are few enough to try one by one.
 // Where the type is open, servers accept more values than the enum lists: 1.5 for 1, and 97 for "a".
 func fewValues(s *schema) (values []any, few bool) {
-	if len(s.Enum) > tryLimit || s.Type != "string" && s.Type != "boolean" && s.Type != "integer" {
+	enum := enumOf(s)
+	if len(enum) > tryLimit || s.Type != "string" && s.Type != "boolean" && s.Type != "integer" {
 		return nil, false
 	}
-	for _, raw := range s.Enum {
+	for _, raw := range enum {
 		var value any
 		if err := json.Unmarshal(raw.Raw, &value); err != nil {
 			return nil, false
@@ -51,6 +53,19 @@ func fewValues(s *schema) (values []any, few bool) {
 		values = append(values, value)
 	}
 	return values, len(values) > 0
+}
+
+// enumOf returns the enum of a schema. That of a nullable schema may be in allOf, where it does not refuse null.
+func enumOf(s *schema) []apiextensionsv1.JSON {
+	if len(s.Enum) == 0 && hasEnumInAllOf(s) {
+		return s.AllOf[0].Enum
+	}
+	return s.Enum
+}
+
+// hasEnumInAllOf reports whether allOf consists of an enum.
+func hasEnumInAllOf(s *schema) bool {
+	return len(s.AllOf) == 1 && reflect.DeepEqual(s.AllOf[0], schema{Enum: s.AllOf[0].Enum})
 }
 
 // compareValues validates values of the mailbox against the target's schema.
@@ -92,15 +107,16 @@ func (v scalarValidator) accepts(value any) bool {
 
 // enum adds a finding if the mailbox accepts values that the target does not list.
 func (c *comparison) enum(at location, mine, theirs *schema) {
-	if len(theirs.Enum) == 0 {
+	mineEnum, theirEnum := enumOf(mine), enumOf(theirs)
+	if len(theirEnum) == 0 {
 		return
 	}
 	known := sets.New[string]()
-	for _, value := range theirs.Enum {
+	for _, value := range theirEnum {
 		known.Insert(string(value.Raw))
 	}
 	isOther := func(value apiextensionsv1.JSON) bool { return !known.Has(string(value.Raw)) }
-	if len(mine.Enum) == 0 || slices.ContainsFunc(mine.Enum, isOther) {
+	if len(mineEnum) == 0 || slices.ContainsFunc(mineEnum, isOther) {
 		c.addFinding(at, ReasonEnum, "the target takes only some values")
 	}
 }

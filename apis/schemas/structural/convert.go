@@ -185,7 +185,7 @@ func (c *converter) object(out *apiextensionsv1.JSONSchemaProps, s *spec.Schema,
 	switch {
 	case len(s.Properties) == 0 && values != nil && values.Schema != nil:
 		value := c.schema(values.Schema, at.child(".*"))
-		value.Nullable = true
+		allowNull(&value)
 		out.AdditionalProperties = &apiextensionsv1.JSONSchemaPropsOrBool{Allows: true, Schema: &value}
 	case len(s.Properties) == 0:
 		out.XPreserveUnknownFields = new(true)
@@ -199,7 +199,40 @@ func (c *converter) object(out *apiextensionsv1.JSONSchemaProps, s *spec.Schema,
 		}
 		child := at.child("." + name)
 		child.inStatus = at.inStatus || child.path == ".status"
-		out.Properties[name] = c.schema(new(s.Properties[name]), child)
+		property := c.schema(new(s.Properties[name]), child)
+		if !at.inStatus && !isTypeOrMetadata(child.path) {
+			allowNull(&property)
+		}
+		out.Properties[name] = property
+	}
+}
+
+// isTypeOrMetadata reports whether a path is that of a field of each object, which kcp validates itself.
+func isTypeOrMetadata(path string) bool {
+	return path == ".apiVersion" || path == ".kind" || path == ".metadata"
+}
+
+// allowNull lets a schema accept null. For a Go type null is the absence of a value, so an API server accepts it anywhere. kcp
+// drops it from a create or an update unless the schema allows it, and refuses it in a server-side apply.
+//
+// An enum moves into allOf: a nullable schema with an enum refuses null, even if the enum has it, but skips allOf for null.
+func allowNull(schema *apiextensionsv1.JSONSchemaProps) {
+	schema.Nullable = true
+	if len(schema.Enum) > 0 {
+		schema.AllOf = append(schema.AllOf, apiextensionsv1.JSONSchemaProps{Enum: schema.Enum})
+		schema.Enum = nil
+	}
+}
+
+// forbidNull undoes [allowNull].
+func forbidNull(schema *apiextensionsv1.JSONSchemaProps) {
+	schema.Nullable = false
+	if last := len(schema.AllOf) - 1; last >= 0 && len(schema.AllOf[last].Enum) > 0 {
+		schema.Enum = schema.AllOf[last].Enum
+		schema.AllOf = slices.Clip(schema.AllOf[:last])
+		if last == 0 {
+			schema.AllOf = nil
+		}
 	}
 }
 

@@ -81,7 +81,7 @@ properties:
 	} {
 		t.Run(name, func(t *testing.T) {
 			version, notes := convert(t, goDocument(t, "field:\n"+indent(test.field, "  ")), thing)
-			requireSchema(t, new(version.Schema.OpenAPIV3Schema.Properties["field"]), test.wanted)
+			requireField(t, version.Schema.OpenAPIV3Schema, "field", test.wanted)
 			requireNotes(t, notes, test.notes...)
 		})
 	}
@@ -117,7 +117,7 @@ func TestLists(t *testing.T) {
 			version, notes := convert(t, goDocument(t, `field: {type: array, items: `+ref("com.example.Port")+`, `+test.list+`}`), thing)
 			field := version.Schema.OpenAPIV3Schema.Properties["field"]
 			// All rows have the remaining keywords in common.
-			field.Type, field.Items.Schema.Type, field.Items.Schema.Description = "", "", ""
+			field.Type, field.Nullable, field.Items.Schema.Type, field.Items.Schema.Description = "", false, "", ""
 			for name, property := range field.Items.Schema.Properties {
 				property.Type, property.Format, property.Enum = "", "", nil
 				field.Items.Schema.Properties[name] = property
@@ -131,7 +131,7 @@ func TestLists(t *testing.T) {
 	}
 	t.Run("a set", func(t *testing.T) {
 		version, _ := convert(t, goDocument(t, `field: {type: array, items: {type: string}, x-kubernetes-list-type: set}`), thing)
-		requireSchema(t, new(version.Schema.OpenAPIV3Schema.Properties["field"]), `{type: array, items: {type: string}, x-kubernetes-list-type: set}`)
+		requireField(t, version.Schema.OpenAPIV3Schema, "field", `{type: array, items: {type: string}, x-kubernetes-list-type: set}`)
 	})
 	t.Run("a key that may be missing", func(t *testing.T) {
 		_, notes := convert(t, goDocument(t, `field: {type: array, items: {type: object, properties: {k: {type: string}}}, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k]}`), thing)
@@ -155,6 +155,7 @@ spec: {type: object, properties: {status: {type: string, enum: [A]}}}`), thing)
 	requireNotes(t, notes)
 	requireSchema(t, new(version.Schema.OpenAPIV3Schema.Properties["status"]), `
 type: object
+nullable: true
 properties:
   phase: {type: string}
   count: {type: integer, format: int32}
@@ -166,7 +167,7 @@ properties:
       type: object
       nullable: true
       properties: {name: {type: string}, note: {type: string}, protocol: {type: string}, number: {type: integer, format: int32}}`)
-	requireSchema(t, new(version.Schema.OpenAPIV3Schema.Properties["spec"]), `{type: object, properties: {status: {type: string, enum: [A, ""]}}}`)
+	requireField(t, version.Schema.OpenAPIV3Schema, "spec", `{type: object, properties: {status: {type: string, enum: [A, ""]}}}`)
 }
 
 // At the root, metadata is that of any object. In a template its fields are converted as others.
@@ -175,7 +176,7 @@ func TestMetadataOfGoTypes(t *testing.T) {
 	root := version.Schema.OpenAPIV3Schema
 	requireSchema(t, new(root.Properties["metadata"]), `{type: object}`)
 	requireSchema(t, new(root.Properties["apiVersion"]), `{type: string}`)
-	requireSchema(t, new(root.Properties["template"].Properties["metadata"]),
+	requireField(t, new(root.Properties["template"]), "metadata",
 		`{description: The field., type: object, properties: {name: {type: string}, labels: {type: object, additionalProperties: {type: string, nullable: true}}}}`)
 	if len(root.Required) > 0 {
 		t.Errorf("nothing is required at the root, got %v", root.Required)

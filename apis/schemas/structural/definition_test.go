@@ -88,5 +88,5 @@ properties:
   apiVersion: {type: string}
   kind: {type: string}
   metadata: {type: object}
-  data: {type: object, additionalProperties: {type: string, nullable: true}}`)
+  data: {type: object, nullable: true, additionalProperties: {type: string, nullable: true}}`)
 }

@@ -123,6 +123,39 @@ func requireSchema(t *testing.T, got *apiextensionsv1.JSONSchemaProps, wanted st
 	}
 }
 
+// requireField is [requireSchema] for a field of a Go type. wanted leaves out that the field, and each field in it, is nullable.
+func requireField(t *testing.T, root *apiextensionsv1.JSONSchemaProps, name, wanted string) {
+	t.Helper()
+	var schema apiextensionsv1.JSONSchemaProps
+	if err := yaml.UnmarshalStrict([]byte(wanted), &schema); err != nil {
+		t.Fatalf("%v in\n%s", err, wanted)
+	}
+	setNullable(&schema)
+	raw, err := json.Marshal(schema)
+	if err != nil {
+		t.Fatal(err)
+	}
+	requireSchema(t, new(root.Properties[name]), string(raw))
+}
+
+func setNullable(field *apiextensionsv1.JSONSchemaProps) {
+	field.Nullable = true
+	if len(field.Enum) > 0 {
+		field.AllOf, field.Enum = append(field.AllOf, apiextensionsv1.JSONSchemaProps{Enum: field.Enum}), nil
+	}
+	setPropertiesNullable(field)
+}
+
+func setPropertiesNullable(node *apiextensionsv1.JSONSchemaProps) {
+	for name, property := range node.Properties {
+		setNullable(&property)
+		node.Properties[name] = property
+	}
+	if node.Items != nil {
+		setPropertiesNullable(node.Items.Schema)
+	}
+}
+
 func canonical(t *testing.T, raw []byte) string {
 	t.Helper()
 	var value any

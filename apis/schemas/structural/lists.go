@@ -54,7 +54,9 @@ func (c *converter) array(out *apiextensionsv1.JSONSchemaProps, s *spec.Schema, 
 	if reason := normalizeList(out); reason != "" {
 		c.note(at, "%s", reason)
 	}
-	item.Nullable = out.XListType == nil || *out.XListType == listTypeAtomic
+	if out.XListType == nil || *out.XListType == listTypeAtomic {
+		allowNull(&item)
+	}
 }
 
 // listType returns the list type that a server uses when it applies a list. Where the extension for the list type is
@@ -80,6 +82,8 @@ func (c *converter) keepMergeKey(items *apiextensionsv1.JSONSchemaProps, s *spec
 	if !ok {
 		return
 	}
+	forbidNull(&property)
+	items.Properties[key] = property
 	if slices.Contains(s.Required, key) {
 		items.Required = append(items.Required, key)
 		return

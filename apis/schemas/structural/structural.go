@@ -127,6 +127,7 @@ func setSubresources(version *apiextensionsv1.CustomResourceDefinitionVersion, k
 			subresources.Scale = &apiextensionsv1.CustomResourceSubresourceScale{
 				SpecReplicasPath: specReplicas, StatusReplicasPath: statusReplicas,
 			}
+			forbidNullReplicas(root)
 		} else {
 			notes = append(notes, Note{Path: ".spec", Reason: "the subresource scale is left out: " + specReplicas + " or " + statusReplicas + " is no integer"})
 		}
@@ -135,6 +136,14 @@ func setSubresources(version *apiextensionsv1.CustomResourceDefinitionVersion, k
 		version.Subresources = subresources
 	}
 	return notes
+}
+
+// forbidNullReplicas makes kcp drop a null from a create or an update, which it refuses in a field of the subresource scale.
+func forbidNullReplicas(root *apiextensionsv1.JSONSchemaProps) {
+	spec := root.Properties["spec"]
+	replicas := spec.Properties["replicas"]
+	forbidNull(&replicas)
+	spec.Properties["replicas"] = replicas
 }
 
 // position is a location in a schema.
