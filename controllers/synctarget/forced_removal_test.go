@@ -57,6 +57,8 @@ type fakeInventory struct {
 	cluster.Cluster
 	stored client.WithWatch
 	server *httptest.Server
+	// terminating is true while the workspace itself is being deleted.
+	terminating bool
 }
 
 func (i *fakeInventory) GetClient() client.Client    { return i.stored }
@@ -66,6 +68,17 @@ func (i *fakeInventory) GetConfig() *rest.Config     { return &rest.Config{Host:
 func (i *fakeInventory) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 	found := &edgev2alpha1.SyncTarget{}
 	writer.Header().Set("Content-Type", "application/json")
+	switch {
+	case strings.HasSuffix(request.URL.Path, "/logicalclusters/cluster") && i.terminating:
+		_, _ = fmt.Fprint(writer, `{"apiVersion": "core.kcp.io/v1alpha1", "kind": "LogicalCluster", "metadata": {"name": "cluster", "deletionTimestamp": "2026-11-01T12:00:00Z"}}`)
+		return
+	case strings.HasSuffix(request.URL.Path, "/logicalclusters/cluster"):
+		_, _ = fmt.Fprint(writer, `{"apiVersion": "core.kcp.io/v1alpha1", "kind": "LogicalCluster", "metadata": {"name": "cluster"}}`)
+		return
+	case strings.HasSuffix(request.URL.Path, "/apibindings"):
+		_, _ = fmt.Fprint(writer, `{"apiVersion": "apis.kcp.io/v1alpha2", "kind": "APIBindingList", "items": [{"apiVersion": "apis.kcp.io/v1alpha2", "kind": "APIBinding", "metadata": {"name": "a"}}]}`)
+		return
+	}
 	if !strings.HasSuffix(request.URL.Path, "/synctargets/florin") || i.stored.Get(request.Context(), types.NamespacedName{Name: "florin"}, found) != nil {
 		writer.WriteHeader(http.StatusNotFound)
 		return

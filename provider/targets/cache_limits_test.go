@@ -87,6 +87,7 @@ func TestWhatComesCounts(t *testing.T) {
 	one.add(3)
 	one.close()
 	one.add(100)
+	expect(5)
 	one.reset()
 	expect(5)
 	other.close()

@@ -64,7 +64,7 @@ func TestClusterIDsCanBeShown(t *testing.T) {
 	if got := printableClusterID(uid); got != uid {
 		t.Errorf("a UID becomes %s", got)
 	}
-	for _, odd := range []string{strings.Repeat("a", 5000), "\x1b[31mred", "two words", "a\u202eb", "UPPER"} {
+	for _, odd := range []string{strings.Repeat("a", 5000), strings.Repeat("a", maxClusterID+1), "\x1b[31mred", "two words", "a\u202eb", "UPPER"} {
 		if got := printableClusterID(odd); len(got) > maxClusterID || !strings.HasPrefix(got, "sha256-") || got != printableClusterID(odd) || got == printableClusterID(odd+"x") {
 			t.Errorf("%.20q becomes %s", odd, got)
 		}

@@ -19,6 +19,7 @@ package transport
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,6 +34,7 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/synchub-dev/synchub/provider/fastjson"
 	"github.com/synchub-dev/synchub/provider/redact"
 )
 
@@ -177,6 +179,10 @@ func TestConnectionErrorsShowTheirClassOnly(t *testing.T) {
 		g.Expect(shown.Error()).NotTo(ContainSubstring(secretToken[:10]))
 		g.Expect(errors.Is(shown, err) || errors.Unwrap(shown) == err).To(BeTrue(), "%s hides its cause", class)
 	}
+	for reason, class := range map[x509.InvalidReason]string{x509.Expired: CertificateExpired, x509.NotAuthorizedToSign: TLSFailed} {
+		g.Expect(asConnectionError(fmt.Errorf("x: %w", x509.CertificateInvalidError{Reason: reason}))).To(MatchError(ContainSubstring("(" + class + ")")))
+	}
+	g.Expect(asConnectionError(fmt.Errorf("%s: %w", secretToken, knownError{}))).To(Equal(knownError{}), "its text is the hub's own, and what wraps it is not")
 	g.Expect(asConnectionError(fmt.Errorf("x: %w", context.Canceled))).To(MatchError(context.Canceled))
 	for _, text := range []string{"net/http: server response headers exceeded 131072 bytes; aborted", "http2: response header list larger than advertised limit", "net/http: 1xx informational responses too large"} {
 		var exceeded *ExceededError
@@ -186,6 +192,30 @@ func TestConnectionErrorsShowTheirClassOnly(t *testing.T) {
 	http2 := asConnectionError(errors.New("http2: server sent GOAWAY, debug=\"" + secretToken + " Bearer abcdef0123456789\""))
 	g.Expect(http2.Error()).To(HavePrefix("http2: "))
 	g.Expect(http2.Error()).NotTo(ContainSubstring("abcdef0123456789"))
+}
+
+// knownError is an error whose text is safe to show.
+type knownError struct{}
+
+func (knownError) Error() string { return "the hub's connection was closed" }
+func (knownError) Redacted()     {}
+
+// A large body takes one of the slots for large bodies until it is closed, even if nobody reads it to its end.
+func TestLargeBodiesLeaveTheirSlot(t *testing.T) {
+	g := NewWithT(t)
+	slots := make(Slots, 1)
+	limited := LimitResponses(Options{Limits: TargetLimits(), LargeSlots: slots})(roundTripperFunc(func(request *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Request: request, Body: io.NopCloser(blanks{}), ContentLength: -1}, nil
+	}))
+	for range 2 {
+		response, err := limited.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://host/api/v1/namespaces/a/pods/b", nil))
+		g.Expect(err).NotTo(HaveOccurred())
+		_, err = io.CopyN(io.Discard, response.Body, 2*fastjson.LargeThreshold)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(slots).To(HaveLen(1))
+		g.Expect(response.Body.Close()).To(Succeed())
+		g.Expect(slots).To(BeEmpty())
+	}
 }
 
 // Too many headers, reported as an error of the connection, quarantine the target as other large answers do.
@@ -215,6 +245,7 @@ func TestBodiesAreBounded(t *testing.T) {
 		divisible bool
 	}{
 		"an object":             {"/api/v1/namespaces/a/pods/b", limits.Object, false},
+		"an object and a limit": {"/api/v1/namespaces/a/pods/b?limit=500", limits.Object, false},
 		"the version":           {"/version", limits.Probe, false},
 		"discovery":             {"/apis/apps/v1", limits.Discovery, false},
 		"a list in one":         {"/api/v1/pods", limits.List, false},
