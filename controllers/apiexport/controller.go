@@ -74,12 +74,14 @@ type Mailboxes interface {
 	Discover(ctx context.Context, group schema.GroupVersion, resource, kind string) (metav1.APIResource, error)
 	// CountPendingClaims returns how many mailboxes have one of these claims neither accepted nor rejected.
 	CountPendingClaims(claims []apisv1alpha2.PermissionClaim) int
+	UnboundReader
 }
 
 // Workloads is the part of [mailboxes.Mailboxes] that the controller uses of workload workspaces.
 type Workloads interface {
 	// SetResources replaces the list of watched resources.
 	SetResources(all []schema.GroupVersionResource)
+	UnboundReader
 }
 
 // Placer is the part of [placement.Controller] that the controller uses.
@@ -148,6 +150,8 @@ type Controller struct {
 	planner      *planner
 	schemas      schemas
 	claimRetrier claimRetrier
+	// order is that of the mailbox export, and workloadOrder that of its mirror.
+	order, workloadOrder bindingOrder
 }
 
 // NewController returns a controller for one export and its mirror.
@@ -235,10 +239,13 @@ func (c *Controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if made.needsPolling {
 		result.RequeueAfter = pollInterval
 	}
-	requeueAfter, err := c.retryClaims(ctx, &export)
-	errs := []error{mirrorErr, err}
-	if requeueAfter > 0 {
-		result.RequeueAfter = min(result.RequeueAfter, requeueAfter)
+	reorderAfter, reorderErr := c.reorderExports(ctx, &export)
+	retryAfter, err := c.retryClaims(ctx, &export)
+	errs := []error{mirrorErr, reorderErr, err}
+	for _, requeueAfter := range []time.Duration{reorderAfter, retryAfter} {
+		if requeueAfter > 0 {
+			result.RequeueAfter = min(result.RequeueAfter, requeueAfter)
+		}
 	}
 	for _, candidate := range made.resources {
 		errs = append(errs, c.reconcileFinalizer(ctx, candidate))

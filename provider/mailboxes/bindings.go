@@ -38,12 +38,17 @@ func (m *Mailboxes) NamingConflict(mailbox logicalcluster.Name) (conflict *Namin
 	if binding == nil {
 		return nil, false
 	}
+	return conflictOf(binding), true
+}
+
+// conflictOf returns the conflict that kcp reports on a binding; nil if there is none.
+func conflictOf(binding *unstructured.Unstructured) *NamingConflict {
 	condition := findCondition(binding, string(apisv1alpha2.BindingUpToDate))
 	if condition["status"] != "False" || condition["reason"] != apisv1alpha2.NamingConflictsReason {
-		return nil, true
+		return nil
 	}
 	message, _ := condition["message"].(string)
-	return &NamingConflict{Binding: binding.GetName(), Message: message}, true
+	return &NamingConflict{Binding: binding.GetName(), Message: message}
 }
 
 // IsKnownNotServed reports whether the mailbox's binding is known, and a resource is neither bound there nor claimed and accepted.
@@ -89,6 +94,36 @@ func (m *Mailboxes) CountPendingClaims(claims []apisv1alpha2.PermissionClaim) (c
 		}
 	}
 	return count
+}
+
+// UnboundSchemas returns those of the schemas, in their order, that kcp has not bound in workspaces with a naming conflict.
+func (m *Mailboxes) UnboundSchemas(resources []apisv1alpha2.ResourceSchema) map[logicalcluster.Name][]schema.GroupResource {
+	unbound := map[logicalcluster.Name][]schema.GroupResource{}
+	m.lock.RLock()
+	defer m.lock.RUnlock()
+	for _, endpoint := range m.endpoints {
+		for _, mailbox := range endpoint.mailboxes() {
+			binding := endpoint.binding(mailbox)
+			if binding == nil || conflictOf(binding) == nil {
+				continue
+			}
+			for _, resource := range resources {
+				if !listsSchema(binding, resource) {
+					unbound[mailbox] = append(unbound[mailbox], schema.GroupResource{Group: resource.Group, Resource: resource.Name})
+				}
+			}
+		}
+	}
+	return unbound
+}
+
+// listsSchema reports whether a binding has bound a schema of its export.
+func listsSchema(binding *unstructured.Unstructured, resource apisv1alpha2.ResourceSchema) bool {
+	return slices.ContainsFunc(nestedMaps(binding, "status", "boundResources"), func(item map[string]any) bool {
+		group, _ := item["group"].(string)
+		name, _, _ := unstructured.NestedString(item, "schema", "name")
+		return group == resource.Group && item["resource"] == resource.Name && name == resource.Schema
+	})
 }
 
 // listsClaims reports whether a binding's spec lists all the claims.
