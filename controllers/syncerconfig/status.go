@@ -176,9 +176,9 @@ func notSyncedStatus(halt syncmanager.NotSynced, generation int64, current edgev
 }
 
 // beyondLimitsMessage contains no number that changes, since it is in the status of every ignored config.
-var beyondLimitsMessage = fmt.Sprintf("The config is not in force: of one mailbox the hub acts upon %d configs, which may take %d bytes of its memory together, "+
+var beyondLimitsMessage = fmt.Sprintf("The config is not in force: of one mailbox the hub acts upon %d configs, which may take %d bytes of its memory together, and their rules %d, "+
 	"the oldest first. As long as there are more, nothing is removed because no config selects it. Delete configs, or put several into one.",
-	syncmanager.ConfigLimits.Objects, syncmanager.ConfigLimits.Bytes)
+	syncmanager.ConfigLimits.Objects, syncmanager.ConfigLimits.Bytes, syncmanager.MaxMatcherSize)
 
 // selectsNothingMessage returns a message with the entries that select nothing.
 func selectsNothingMessage(entries []string) string {

@@ -226,7 +226,7 @@ func (m *Manager) IsEvicted(syncTarget types.UID) bool {
 // matcherOf compiles the configs that are in force.
 func matcherOf(log logr.Logger, configs configs) *selection.Matcher {
 	inForce, all := configs.withinLimits()
-	matcher := selection.Compile(
+	matcher := selection.CompileWithin(MaxMatcherSize,
 		decodeConfigs[edgev2alpha1.SyncerConfig](log, inForce[ConfigResources[0]]),
 		decodeConfigs[edgev2alpha1.EdgeSyncConfig](log, inForce[ConfigResources[1]]),
 	)

@@ -41,6 +41,10 @@ var _ configSource = &mailboxes.Mailboxes{}
 // stores is within them.
 var ConfigLimits = mailboxes.Limits{Objects: 256, Bytes: 16 << 20}
 
+// MaxMatcherSize bounds the matcher of a mailbox in bytes: configs within ConfigLimits can make one that is many times as large. It has
+// room for some 100,000 names.
+const MaxMatcherSize = 32 << 20
+
 // configs are the configs in force in one mailbox, by resource.
 //
 // Without its config, the hub removes objects from the target. So a config that vanished from the cache is only an absence

@@ -19,6 +19,7 @@ package selection
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -58,6 +59,11 @@ func EdgeSyncConfigID(name string) string { return "EdgeSyncConfig/" + name }
 // Compile returns the matcher of a mailbox for all its configs, in any order. It never fails: an invalid entry selects
 // nothing, and [Matcher.Problems] lists it.
 func Compile(syncerConfigs []*edgev2alpha1.SyncerConfig, edgeSyncConfigs []*edgev2alpha1.EdgeSyncConfig) *Matcher {
+	return CompileWithin(math.MaxInt64, syncerConfigs, edgeSyncConfigs)
+}
+
+// CompileWithin is Compile with a limit in bytes: once the matcher is larger, the younger configs are left out, and the matcher is partial.
+func CompileWithin(limit int64, syncerConfigs []*edgev2alpha1.SyncerConfig, edgeSyncConfigs []*edgev2alpha1.EdgeSyncConfig) *Matcher {
 	matcher := &Matcher{
 		down:              newIndex(false),
 		up:                newIndex(true),
@@ -67,6 +73,10 @@ func Compile(syncerConfigs []*edgev2alpha1.SyncerConfig, edgeSyncConfigs []*edge
 		emptyEntries:      map[string][]string{},
 	}
 	for _, source := range oldestFirst(syncerConfigs, edgeSyncConfigs) {
+		if matcher.size > limit {
+			matcher.partial = true
+			break
+		}
 		source.add(matcher)
 	}
 	return matcher
@@ -121,6 +131,8 @@ type nameScope struct {
 	// scan is true if an index of the names would have many more keys than the config has lines: a small config must not make
 	// a large matcher.
 	scan bool
+	// size is the memory that is not counted in a matcher yet.
+	size *int64
 }
 
 // newNameScope returns a scope that a number of resources share.
@@ -131,6 +143,7 @@ func newNameScope(namespaces, names []string, resources int) nameScope {
 	keys := len(made.namespaces.names) * len(made.names.names) * resources
 	lines := len(made.namespaces.names) + len(made.names.names) + resources
 	made.scan = made.namespaces.all || made.names.all || keys > 2*lines
+	made.size = new(sizeOfScope(made))
 	return made
 }
 
@@ -149,6 +162,7 @@ func (m *Matcher) compileMetadataSelector(config *config, field string, selector
 			m.addProblem(config, field+".labelSelector", err.Error())
 			return nil
 		}
+		m.size += sizeOfSelector(compiled.labels)
 	}
 	return compiled
 }
@@ -157,6 +171,7 @@ func (m *Matcher) compileMetadataSelector(config *config, field string, selector
 func (m *Matcher) addEntry(entry Entry, config *config, limits *metadataSelector, scopes ...nameScope) {
 	entry.Config = config.id
 	m.entries = append(m.entries, entry)
+	m.size += entrySize
 	switch {
 	case entry.Resource == "" && entry.Kind == "":
 		m.addProblem(config, entry.Field, "it names neither a resource nor a kind")
@@ -179,7 +194,9 @@ func (m *Matcher) addEntry(entry Entry, config *config, limits *metadataSelector
 			if !entry.Up {
 				m.reachedNamespaces = m.reachedNamespaces.with(place.namespaces)
 			}
-			direction.add(entry, &rule{config: config, field: entry.Field, version: entry.Version, nameScope: place, metadataSelector: *limits})
+			added := &rule{config: config, field: entry.Field, version: entry.Version, nameScope: place, metadataSelector: *limits}
+			direction.add(entry, added)
+			m.countRule(added)
 		}
 	}
 	if idle {

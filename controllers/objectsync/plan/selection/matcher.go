@@ -41,6 +41,8 @@ type Matcher struct {
 	emptyEntries map[string][]string
 	// partial is true if the mailbox has other configs, whose rules are unknown.
 	partial bool
+	// size is that of Size.
+	size int64
 }
 
 // config holds the properties that all entries of one config share.
