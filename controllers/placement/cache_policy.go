@@ -17,6 +17,7 @@ limitations under the License.
 package placement
 
 import (
+	"slices"
 	gosync "sync"
 	"sync/atomic"
 
@@ -95,6 +96,8 @@ func (p *CachePolicy) indexOf(all *mailboxes.Mailboxes, cluster logicalcluster.N
 			placements = append(placements, one)
 		}
 	}
+	slices.SortFunc(placements, (*rules.Placement).Compare)
+	placements = withinCost(placements, func(one *rules.Placement) *rules.Placement { return one })
 	found, _ := p.workspaces.LoadOrStore(cluster, rules.NewIndex(placements))
 	return found.(*rules.Index), true
 }

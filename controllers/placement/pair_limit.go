@@ -35,6 +35,41 @@ const limitRecheck = 30 * time.Second
 // pairLimitMessage says why an object is not placed at a destination.
 const pairLimitMessage = "the workspace has as many pairs of an object and a destination as it may have: nothing new is placed until there are fewer; ask the operator of the hub for a larger --max-placed-objects"
 
+// maxCost bounds the cost of testing one object by all placements of a workspace, see [rules.Placement.Cost]. It is about a millisecond.
+const maxCost = 8_192
+
+// excludeCostly removes the placements whose selectors, with those of the older ones, cost more than maxCost.
+func (w *workspace) excludeCostly(next *placements) {
+	within := withinCost(next.all, func(one *placementInForce) *rules.Placement { return one.Placement })
+	if len(within) == len(next.all) {
+		return
+	}
+	for _, one := range next.all {
+		if slices.Contains(within, one) {
+			continue
+		}
+		result := next.outcomes[one.UID]
+		result.reason = ReasonLimitExceeded
+		result.message = fmt.Sprintf("The label selectors in spec.downsync have %d terms and values, and those of all placements of the workspace may have %d. "+
+			"Nothing new of this placement is placed: select by fewer labels and values, or by namespaces and names.", one.Cost(), maxCost)
+		next.outcomes[one.UID] = result
+		next.partial = true
+	}
+	next.setAll(within)
+}
+
+// withinCost returns the placements, which are sorted, that cost at most maxCost together.
+func withinCost[P any](sorted []P, placementOf func(P) *rules.Placement) (within []P) {
+	total := 0
+	for _, one := range sorted {
+		if cost := placementOf(one).Cost(); total+cost <= maxCost {
+			total += cost
+			within = append(within, one)
+		}
+	}
+	return within
+}
+
 // excludeBeyondLimit removes placements that would exceed the limit of pairs or of upsync entries, and checks the oldest first. One in force
 // stays when only the pair limit is exceeded; setDesired then limits its objects.
 func (w *workspace) excludeBeyondLimit(next *placements, observed []*unstructured.Unstructured) {

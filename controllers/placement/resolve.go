@@ -196,6 +196,7 @@ func (w *workspace) resolvePlacements(ctx context.Context, observed []*unstructu
 	}
 	slices.SortFunc(all, func(a, b *placementInForce) int { return a.Compare(b.Placement) })
 	next.setAll(all)
+	w.excludeCostly(next)
 	w.excludeBeyondLimit(next, observed)
 	return next, nil
 }

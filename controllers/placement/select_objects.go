@@ -17,6 +17,7 @@ limitations under the License.
 package placement
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -49,25 +50,74 @@ func ruleObject(workloads *mailboxes.Mailboxes, cluster logicalcluster.Name, res
 // selectObject decides which placements select an object, and enqueues its pairs: all of them if the object may have changed,
 // else those that changed.
 func (w *workspace) selectObject(key objectKey, changed bool) {
-	w.lock.Lock()
-	defer w.lock.Unlock()
-	resource, published := w.resource(key.resource)
-	if w.placements == nil || w.closed || !published {
-		return
+	for !w.trySelectObject(key, changed) {
 	}
-	source, state := w.Workloads.Get(key.resource, w.cluster, key.name)
-	if state == mailboxes.Unknown || state == mailboxes.Absent && w.Workloads.IsKnownNotServed(w.cluster, key.resource.GroupResource()) {
+}
+
+// observedSource is what decides about the selection of an object.
+type observedSource struct {
+	placements *placements
+	source     *unstructured.Unstructured
+	state      mailboxes.State
+	// version is that of the source and of its Namespace.
+	version string
+}
+
+// observeObject reads the placements in force, and an object of the workspace. It requires the lock.
+func (w *workspace) observeObject(key objectKey) observedSource {
+	observed := observedSource{placements: w.placements}
+	observed.source, observed.state = w.Workloads.Get(key.resource, w.cluster, key.name)
+	observed.version = versionOf(observed.source)
+	if w.placements != nil && w.placements.byNamespaceLabels && key.name.Namespace != "" {
+		namespace, _ := w.Workloads.Get(namespaces, w.cluster, types.NamespacedName{Name: key.name.Namespace})
+		observed.version += "/" + versionOf(namespace)
+	}
+	return observed
+}
+
+// versionOf returns what differs between two states of a cached object; nil is none.
+func versionOf(object *unstructured.Unstructured) string {
+	if object == nil {
+		return ""
+	}
+	return fmt.Sprint(object.GetUID(), object.GetResourceVersion(), mailboxes.ProjectionOf(object))
+}
+
+// isSame reports whether two observations lead to the same selection.
+func (o observedSource) isSame(other observedSource) bool {
+	return o.placements == other.placements && o.state == other.state && o.version == other.version
+}
+
+// trySelectObject is selectObject, except that it returns false if something has changed since it read the object. Users write the
+// selectors, and the handlers of all mailboxes' events wait for the lock, so it holds the lock only before and after it evaluates them.
+func (w *workspace) trySelectObject(key objectKey, changed bool) bool {
+	resource, published := w.resource(key.resource)
+	w.lock.Lock()
+	observed, closed := w.observeObject(key), w.closed
+	w.lock.Unlock()
+	if observed.placements == nil || closed || !published {
+		return true
+	}
+	source := observed.source
+	if observed.state == mailboxes.Unknown || observed.state == mailboxes.Absent && w.Workloads.IsKnownNotServed(w.cluster, key.resource.GroupResource()) {
 		// Without an accepted claim kcp shows an empty list, which says nothing about the objects.
-		return
+		return true
 	}
 	var selected []*placementInForce
-	absent := plan.SourceNotFound
-	if state == mailboxes.Present {
-		var decided bool
-		if selected, absent, decided = w.selectPresent(resource, source); !decided {
-			w.noteUnread(source)
-			return
-		}
+	absent, decided := plan.SourceNotFound, true
+	if observed.state == mailboxes.Present {
+		selected, absent, decided = w.selectPresent(observed.placements, resource, source)
+	}
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	switch {
+	case w.closed:
+		return true
+	case !observed.isSame(w.observeObject(key)):
+		return false
+	case !decided:
+		w.noteUnread(source)
+		return true
 	}
 	w.setSelected(key, selected, absent, changed)
 	w.updateCustomization(key, source)
@@ -77,14 +127,15 @@ func (w *workspace) selectObject(key objectKey, changed bool) {
 	if len(selected) == 0 && source != nil && w.hasReturnedStatus(source) {
 		w.enqueue(key.statusTask())
 	}
+	return true
 }
 
-// selectPresent returns the placements that select an object of the workspace, and why none does if none does; decided is false if
-// labels that decide are not cached. It requires the lock.
-func (w *workspace) selectPresent(resource plan.Resource, source *unstructured.Unstructured) (selected []*placementInForce, absent plan.State, decided bool) {
+// selectPresent returns those of the placements that select an object of the workspace, and why none does if none does; decided is false
+// if labels that decide are not cached.
+func (w *workspace) selectPresent(placements *placements, resource plan.Resource, source *unstructured.Unstructured) (selected []*placementInForce, absent plan.State, decided bool) {
 	if rules.IsPlaceable(resource, source) {
 		var known bool
-		selected, known = w.placements.forObject(ruleObject(w.Workloads, w.cluster, resource, source))
+		selected, known = placements.forObject(ruleObject(w.Workloads, w.cluster, resource, source))
 		if len(selected) == 0 && (!known || mailboxes.ProjectionOf(source) == mailboxes.IdentityOnly) {
 			return nil, "", false
 		}

@@ -187,13 +187,23 @@ type statusRequest struct {
 
 // statusRequestOf returns the status request of the placements for an object.
 func (w *workspace) statusRequestOf(key objectKey, resource plan.Resource, source *unstructured.Unstructured) statusRequest {
+	request, placements := w.statusRequestOfPairs(key, resource)
+	if placements != nil && !request.wanted {
+		request.isKnown = w.isStatusUnwanted(placements, resource, source)
+	}
+	return request
+}
+
+// statusRequestOfPairs is statusRequestOf for the placements by which the object was selected. It returns the placements in force; nil before
+// they are known.
+func (w *workspace) statusRequestOfPairs(key objectKey, resource plan.Resource) (request statusRequest, inForce *placements) {
 	isStarting := w.inStartupGrace()
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	if w.placements == nil || !w.placements.fleetSynced {
-		return statusRequest{}
+		return statusRequest{}, nil
 	}
-	request := statusRequest{isKnown: true, placed: map[logicalcluster.Name]bool{}}
+	request = statusRequest{isKnown: true, placed: map[logicalcluster.Name]bool{}}
 	if entry := w.objects[key]; entry != nil {
 		for mailbox, found := range entry.pairs {
 			if found.desired {
@@ -207,10 +217,7 @@ func (w *workspace) statusRequestOf(key objectKey, resource plan.Resource, sourc
 			return one.AggregateStatus || one.SingletonStatus && len(request.placed) == 1
 		})
 	}
-	if !request.wanted {
-		request.isKnown = w.isStatusUnwanted(resource, source)
-	}
-	return request
+	return request, w.placements
 }
 
 // reportedStateOf returns the desired status of a source; known is false while that is unknown, or a mailbox cannot be read.
@@ -232,12 +239,12 @@ func (w *workspace) reportedStateOf(key objectKey, resource plan.Resource, sourc
 }
 
 // isStatusUnwanted reports whether it is certain that no placement asks for the status of an object: all placements are known, and none
-// of them that asks selects the object, whether or not it has been counted yet. It requires the lock.
-func (w *workspace) isStatusUnwanted(resource plan.Resource, source *unstructured.Unstructured) bool {
-	if w.placements.partial || mailboxes.ProjectionOf(source) == mailboxes.IdentityOnly {
+// of them that asks selects the object, whether or not it has been counted yet.
+func (w *workspace) isStatusUnwanted(placements *placements, resource plan.Resource, source *unstructured.Unstructured) bool {
+	if placements.partial || mailboxes.ProjectionOf(source) == mailboxes.IdentityOnly {
 		return false
 	}
-	selected, known := w.placements.forObject(ruleObject(w.Workloads, w.cluster, resource, source))
+	selected, known := placements.forObject(ruleObject(w.Workloads, w.cluster, resource, source))
 	return known && (!resource.StatusReturn || !wantsStatus(selected))
 }
 

@@ -73,11 +73,11 @@ func TestStatusIsUnwanted(t *testing.T) {
 	} {
 		w := &workspace{Controller: &Controller{}, placements: &c.placements}
 		resource := plan.Resource{GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}, Kind: "Deployment", Namespaced: true, StatusReturn: true}
-		if got := w.isStatusUnwanted(resource, sourceObject()); got != c.want {
+		if got := w.isStatusUnwanted(w.placements, resource, sourceObject()); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 		resource.StatusReturn = false
-		if got := w.isStatusUnwanted(resource, sourceObject()); got == c.placements.partial {
+		if got := w.isStatusUnwanted(w.placements, resource, sourceObject()); got == c.placements.partial {
 			t.Errorf("%s, and the PublishedResource returns no status: %v", name, got)
 		}
 	}

@@ -134,6 +134,22 @@ func parseSelectors(field string, selectors []metav1.LabelSelector) ([]labels.Se
 	return parsed, nil
 }
 
+// Cost returns how many label values a test of one object may compare: users write the selectors, and each object of the workspace is tested.
+func (p *Placement) Cost() (cost int) {
+	for i := range p.tests {
+		for _, selectors := range [][]labels.Selector{p.tests[i].labels, p.tests[i].namespaceSelectors} {
+			for _, selector := range selectors {
+				cost++
+				requirements, _ := selector.Requirements()
+				for j := range requirements {
+					cost += 1 + len(requirements[j].ValuesUnsorted())
+				}
+			}
+		}
+	}
+	return cost
+}
+
 // Compare is negative if the placement is older than another one. The order is the same after a restart.
 func (p *Placement) Compare(other *Placement) int {
 	return cmp.Or(p.created.Compare(other.created), cmp.Compare(p.Name, other.Name))
