@@ -41,6 +41,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/internal/inventoryrequest"
+	"github.com/synchub-dev/synchub/controllers/internal/lanes"
 	"github.com/synchub-dev/synchub/controllers/internal/patch"
 	"github.com/synchub-dev/synchub/controllers/internal/predicates"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
@@ -67,22 +68,24 @@ func NewController(manager mcmanager.Manager, clock clock.Clock) *Controller {
 
 // Register adds the controller to the manager.
 func (c *Controller) Register() error {
+	// A workspace's admission webhook can delay the hub's events.
+	slow := lanes.PerKey(mcreconcile.NewClusterNotFoundWrapper(c), reconcileTimeout, c.clock)
 	controller, err := mcbuilder.ControllerManagedBy(c.manager).
 		Named("location").
 		Watches(&edgev2alpha1.Location{}, inventoryrequest.Handler).
 		Watches(&edgev2alpha1.SyncTarget{}, inventoryrequest.Handler, mcbuilder.WithPredicates(predicates.PlacementChanges())).
 		WithOptions(controller.TypedOptions[mcreconcile.Request]{
 			MaxConcurrentReconciles: workers,
-			ReconciliationTimeout:   reconcileTimeout,
 			// The options of the manager have no effect on multicluster controllers.
 			UsePriorityQueue:   new(false),
 			SkipNameValidation: c.manager.GetControllerOptions().SkipNameValidation,
 		}).
-		Build(c)
+		WatchesRawSource(slow.Source()).
+		Build(slow)
 	if err != nil {
 		return err
 	}
-	return controller.MultiClusterWatch(inventoryrequest.Engagement())
+	return errors.Join(c.manager.GetLocalManager().Add(slow), controller.MultiClusterWatch(inventoryrequest.Engagement()))
 }
 
 // Reconcile creates the default Location of a workspace if it has none, and writes the status of all Locations that

@@ -20,12 +20,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/kcp-dev/logicalcluster/v3"
+	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
+	"k8s.io/utils/clock"
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/ledger"
@@ -34,41 +42,99 @@ import (
 // bindingPrefix starts the names of the ClusterRoleBindings that grant users access to a mailbox.
 const bindingPrefix = "synchub:"
 
-// reconcileAccess grants access to a mailbox by spec.mailboxAccess. It uses the hub's own rights, which the hub has as the creator of the workspace. The export does not suffice:
-// most mailboxes have no claim on bindings.
-func (c *Controller) reconcileAccess(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, mailbox *edgev2alpha1.MailboxStatus) error {
-	granted, grants := c.ledger.Get(syncTarget.UID).MailboxBindings, len(syncTarget.Spec.MailboxAccess) > 0
-	if !granted && !grants {
+const (
+	// slowAccess is after which time the hub reports that a mailbox has not accepted its bindings.
+	slowAccess = 3 * time.Second
+	// requestTimeout bounds one request to a mailbox. It is longer than the 30 seconds that an admission webhook may take.
+	requestTimeout = 40 * time.Second
+)
+
+// reconcileAccess grants access to a mailbox by spec.mailboxAccess, and sets the condition UndeclaredAccess. It uses the hub's own rights,
+// which the hub has as the creator of the workspace. The export does not suffice: most mailboxes have no claim on bindings. It returns
+// the condition MailboxReady unless the access is in effect, and the SyncTarget as it is stored by now: a slow mailbox is reported
+// before it has answered.
+func (c *Controller) reconcileAccess(
+	ctx context.Context, inventory cluster.Cluster, syncTarget, stored *edgev2alpha1.SyncTarget, mailbox *edgev2alpha1.MailboxStatus,
+) (*edgev2alpha1.SyncTarget, *metav1.Condition) {
+	if !c.ledger.Get(syncTarget.UID).MailboxBindings && len(syncTarget.Spec.MailboxAccess) == 0 {
 		// The ledger knows that the mailbox has no bindings. A start of the hub therefore needs no request to such
 		// mailboxes.
-		return nil
+		meta.RemoveStatusCondition(&syncTarget.Status.Conditions, edgev2alpha1.ConditionUndeclaredAccess)
+		return stored, nil
 	}
-	return c.updateAccess(ctx, syncTarget, mailbox, granted, grants)
+	spec, done := syncTarget.DeepCopy(), make(chan accessOutcome, 1)
+	go func() {
+		undeclared, err := c.updateAccess(ctx, spec, mailbox)
+		done <- accessOutcome{undeclared, err}
+	}()
+	var outcome accessOutcome
+	select {
+	case outcome = <-done:
+	case <-c.clock.After(slowAccess):
+		condition := notReady(ReasonAccessPending, "The mailbox %s exists, but spec.mailboxAccess is not in effect yet: the mailbox has not accepted the bindings within %s. An admission webhook in the mailbox may be slow.", mailbox.Workspace, slowAccess)
+		if _, err := c.updateStatus(ctx, inventory, syncTarget, stored, condition, mailbox); err != nil {
+			log.FromContext(ctx).Info("cannot report a slow mailbox", "mailbox", mailbox.Workspace, "error", err.Error())
+		}
+		stored = syncTarget.DeepCopy()
+		outcome = <-done
+	}
+	if outcome.err != nil {
+		return stored, new(notReady(ReasonAccessFailed, "spec.mailboxAccess cannot be put into effect: %v.", outcome.err))
+	}
+	setUndeclaredAccess(syncTarget, outcome.undeclared)
+	return stored, nil
 }
 
-// updateAccess makes the bindings in the mailbox equal to spec.mailboxAccess. It records in the ledger that the mailbox may
-// have bindings before it creates the first, and clears the record after it deleted the last.
-func (c *Controller) updateAccess(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, mailbox *edgev2alpha1.MailboxStatus, granted, grants bool) error {
+// accessOutcome is the result of updateAccess.
+type accessOutcome struct {
+	undeclared []string
+	err        error
+}
+
+// updateAccess makes the bindings in the mailbox equal to spec.mailboxAccess, and returns the other bindings there. It records in the
+// ledger that the mailbox may have bindings before it creates the first, and clears the record when there are none.
+func (c *Controller) updateAccess(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, mailbox *edgev2alpha1.MailboxStatus) (undeclared []string, err error) {
 	record := func(bindings bool) error {
 		return c.ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) { entry.MailboxBindings = bindings })
 	}
-	if !granted {
+	if !c.ledger.Get(syncTarget.UID).MailboxBindings {
 		if err := record(true); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	client, err := rbacclient.NewForConfig(c.dependencies.WorkspaceConfig(mailbox.Cluster))
+	config := c.dependencies.WorkspaceConfig(mailbox.Cluster)
+	config.Timeout = requestTimeout
+	client, err := rbacclient.NewForConfig(config)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := reconcileBindings(ctx, client.ClusterRoleBindings(), syncTarget.Spec.MailboxAccess); err != nil || grants {
-		return err
+	grants := syncTarget.Spec.MailboxAccess
+	if err := reconcileBindings(ctx, c.clock, client.ClusterRoleBindings(), grants); err != nil {
+		return nil, err
 	}
-	return record(false)
+	owner, err := c.mailboxOwner(ctx, syncTarget)
+	if err != nil {
+		return nil, err
+	}
+	undeclared, err = undeclaredBindings(ctx, client, grants, owner)
+	if err != nil || len(grants) > 0 || len(undeclared) > 0 {
+		return undeclared, err
+	}
+	return nil, record(false)
 }
 
-// reconcileBindings creates, updates and deletes the bindings with our label, so that they equal the grants.
-func reconcileBindings(ctx context.Context, client rbacclient.ClusterRoleBindingInterface, grants []edgev2alpha1.MailboxAccess) error {
+// mailboxOwner returns the kcp user who made the mailbox, which is the hub.
+func (c *Controller) mailboxOwner(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) (string, error) {
+	var workspace tenancyv1alpha1.Workspace
+	if err := c.Provider.GetClient().Get(ctx, types.NamespacedName{Name: Name(logicalcluster.From(syncTarget), syncTarget.UID)}, &workspace); err != nil {
+		return "", fmt.Errorf("cannot get the mailbox workspace: %w", err)
+	}
+	return workspaceOwner(&workspace), nil
+}
+
+// reconcileBindings deletes, creates and updates the bindings with our label, so that they equal the grants. It takes rights away first.
+// After a failure that took long it makes no further request: each may take as long.
+func reconcileBindings(ctx context.Context, clock clock.PassiveClock, client rbacclient.ClusterRoleBindingInterface, grants []edgev2alpha1.MailboxAccess) error {
 	list, err := client.List(ctx, metav1.ListOptions{LabelSelector: edgev2alpha1.LabelMailboxAccess})
 	if err != nil {
 		return fmt.Errorf("cannot list the ClusterRoleBindings of the mailbox: %w", err)
@@ -77,29 +143,43 @@ func reconcileBindings(ctx context.Context, client rbacclient.ClusterRoleBinding
 	for i := range list.Items {
 		found[list.Items[i].Name] = &list.Items[i]
 	}
-	var errs []error
+	var writes []func() error
 	for _, grant := range grants {
 		wanted := newBinding(grant)
-		current, ok := found[wanted.Name]
+		current := found[wanted.Name]
 		delete(found, wanted.Name)
-		switch {
-		case !ok:
-			_, err = client.Create(ctx, wanted, metav1.CreateOptions{})
-		case current.RoleRef != wanted.RoleRef:
-			// roleRef is immutable; the next reconcile creates the binding again.
-			err = errors.Join(deleteBinding(ctx, client, current), fmt.Errorf("the ClusterRoleBinding %s names another role", wanted.Name))
-		case !apiequality.Semantic.DeepEqual(current.Subjects, wanted.Subjects):
-			current.Subjects = wanted.Subjects
-			_, err = client.Update(ctx, current, metav1.UpdateOptions{})
-		default:
-			err = nil
-		}
-		errs = append(errs, err)
+		writes = append(writes, func() error { return ensureBinding(ctx, client, current, wanted) })
 	}
+	deletes := make([]func() error, 0, len(found)+len(writes))
 	for _, rest := range found {
-		errs = append(errs, deleteBinding(ctx, client, rest))
+		deletes = append(deletes, func() error { return deleteBinding(ctx, client, rest) })
+	}
+	var errs []error
+	for _, write := range append(deletes, writes...) {
+		startedAt := clock.Now()
+		err := write()
+		errs = append(errs, err)
+		if err != nil && clock.Since(startedAt) >= slowAccess {
+			break
+		}
 	}
 	return errors.Join(errs...)
+}
+
+// ensureBinding makes a binding as wanted; current is nil if it does not exist.
+func ensureBinding(ctx context.Context, client rbacclient.ClusterRoleBindingInterface, current, wanted *rbacv1.ClusterRoleBinding) (err error) {
+	switch {
+	case current == nil:
+		_, err = client.Create(ctx, wanted, metav1.CreateOptions{})
+	case current.RoleRef != wanted.RoleRef:
+		// roleRef is immutable; the next reconcile creates the binding again.
+		err = errors.Join(deleteBinding(ctx, client, current), fmt.Errorf("the ClusterRoleBinding %s names another role", wanted.Name))
+	case !apiequality.Semantic.DeepEqual(current.Subjects, wanted.Subjects):
+		changed := current.DeepCopy()
+		changed.Subjects = wanted.Subjects
+		_, err = client.Update(ctx, changed, metav1.UpdateOptions{})
+	}
+	return err
 }
 
 func deleteBinding(ctx context.Context, client rbacclient.ClusterRoleBindingInterface, binding *rbacv1.ClusterRoleBinding) error {

@@ -24,6 +24,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/utils/clock"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 )
@@ -49,7 +50,7 @@ func TestReconcileBindings(t *testing.T) { //nolint:gocyclo // one step after th
 		return all
 	}
 	grants := []edgev2alpha1.MailboxAccess{{ClusterRole: "view", Subjects: []rbacv1.Subject{alice, robot}}, {ClusterRole: "edit", Subjects: []rbacv1.Subject{alice}}}
-	if err := reconcileBindings(t.Context(), bindings, grants); err != nil {
+	if err := reconcileBindings(t.Context(), clock.RealClock{}, bindings, grants); err != nil {
 		t.Fatal(err)
 	}
 	view, err := bindings.Get(t.Context(), "synchub:view", metav1.GetOptions{})
@@ -65,11 +66,11 @@ func TestReconcileBindings(t *testing.T) { //nolint:gocyclo // one step after th
 		return count
 	}
 	before := writes()
-	if err := reconcileBindings(t.Context(), bindings, grants); err != nil || writes() != before {
+	if err := reconcileBindings(t.Context(), clock.RealClock{}, bindings, grants); err != nil || writes() != before {
 		t.Errorf("the same again: %v, %d writes", err, writes()-before)
 	}
 	grants = []edgev2alpha1.MailboxAccess{{ClusterRole: "view", Subjects: []rbacv1.Subject{robot}}}
-	if err := reconcileBindings(t.Context(), bindings, grants); err != nil {
+	if err := reconcileBindings(t.Context(), clock.RealClock{}, bindings, grants); err != nil {
 		t.Fatal(err)
 	}
 	if view, _ = bindings.Get(t.Context(), "synchub:view", metav1.GetOptions{}); len(view.Subjects) != 1 || view.Subjects[0] != robot {
@@ -78,10 +79,10 @@ func TestReconcileBindings(t *testing.T) { //nolint:gocyclo // one step after th
 	if got := names(); !reflect.DeepEqual(got, []string{"plain", "synchub:taken", "synchub:view"}) {
 		t.Errorf("there are %v", got)
 	}
-	if err := reconcileBindings(t.Context(), bindings, []edgev2alpha1.MailboxAccess{{ClusterRole: "taken", Subjects: []rbacv1.Subject{alice}}}); err == nil {
+	if err := reconcileBindings(t.Context(), clock.RealClock{}, bindings, []edgev2alpha1.MailboxAccess{{ClusterRole: "taken", Subjects: []rbacv1.Subject{alice}}}); err == nil {
 		t.Error("somebody else's binding was taken over")
 	}
-	if err := reconcileBindings(t.Context(), bindings, nil); err != nil {
+	if err := reconcileBindings(t.Context(), clock.RealClock{}, bindings, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := names(); !reflect.DeepEqual(got, []string{"plain", "synchub:taken"}) {

@@ -51,6 +51,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/internal/lanes"
 	"github.com/synchub-dev/synchub/controllers/internal/patch"
 	"github.com/synchub-dev/synchub/controllers/internal/predicates"
 	"github.com/synchub-dev/synchub/provider/inventories"
@@ -100,6 +101,8 @@ const (
 	ReasonTooLarge = "TooLarge"
 	// ReasonAccessFailed: the hub cannot grant the access in spec.mailboxAccess.
 	ReasonAccessFailed = "AccessFailed"
+	// ReasonAccessPending: the mailbox exists, but takes long to accept the bindings of spec.mailboxAccess.
+	ReasonAccessPending = "AccessPending"
 )
 
 // Controller reconciles the mailbox workspaces of SyncTargets.
@@ -109,7 +112,11 @@ type Controller struct {
 	ledger          *ledger.Store
 	dependencies    Dependencies
 	creationLimiter *creationLimiter
-	clock           clock.Clock
+	// lanes let the reconciles of slow mailboxes go on without one of the shared workers.
+	lanes *lanes.Reconciler[mcreconcile.Request, mcreconcile.Request]
+	// accessRetries delays the attempts to grant access by SyncTarget.
+	accessRetries workqueue.TypedRateLimiter[types.UID]
+	clock         clock.Clock
 }
 
 // Dependencies are functions of other packages that the controller calls.
@@ -126,12 +133,17 @@ type Dependencies struct {
 
 // NewController returns a controller that creates mailboxes in the workspace of the locator and records them in the ledger.
 func NewController(manager mcmanager.Manager, locator Locator, ledger *ledger.Store, clock clock.Clock, dependencies Dependencies) *Controller {
-	return &Controller{Locator: locator, manager: manager, ledger: ledger, clock: clock, dependencies: dependencies, creationLimiter: newCreationLimiter(clock)}
+	c := &Controller{
+		Locator: locator, manager: manager, ledger: ledger, clock: clock, dependencies: dependencies, creationLimiter: newCreationLimiter(clock),
+		accessRetries: workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](requeueInterval, accessResyncInterval),
+	}
+	c.lanes = lanes.PerKey(inventories.RetryUntilSynced(mcreconcile.NewClusterNotFoundWrapper(c)), reconcileTimeout, clock)
+	return c
 }
 
 // Register adds the controller to the manager.
 func (c *Controller) Register() error {
-	return mcbuilder.ControllerManagedBy(c.manager).
+	return errors.Join(c.manager.GetLocalManager().Add(c.lanes), mcbuilder.ControllerManagedBy(c.manager).
 		Named("mailbox").
 		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(predicates.IgnoreHeartbeats())).
 		WatchesRawSource(source.TypedKind(c.Provider.GetCache(), &tenancyv1alpha1.Workspace{},
@@ -144,11 +156,11 @@ func (c *Controller) Register() error {
 		})).
 		WithOptions(controller.TypedOptions[mcreconcile.Request]{
 			MaxConcurrentReconciles: workers,
-			ReconciliationTimeout:   reconcileTimeout,
 			// The priority queue option of the manager has no effect on multicluster controllers.
 			UsePriorityQueue: new(false),
 		}).
-		Complete(inventories.RetryUntilSynced(c))
+		WatchesRawSource(c.lanes.Source()).
+		Complete(c.lanes))
 }
 
 // RequestsForWorkspace returns a request for the SyncTarget of a mailbox workspace; none for other workspaces.
@@ -167,12 +179,16 @@ func RequestsForWorkspace(_ context.Context, workspace *tenancyv1alpha1.Workspac
 func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request) (reconcile.Result, error) {
 	result, reason, err := c.reconcile(ctx, request)
 	if err != nil || !slices.Contains([]string{ReasonQueued, ReasonInitializing, ReasonNamespaceFailed, ReasonWorkspaceLost}, reason) {
-		waited, ok := c.creationLimiter.done(request)
-		if ok && err == nil && reason == ReasonReady {
-			creationSeconds.Observe(waited.Seconds())
-		}
+		c.endCreation(request, err == nil && reason == ReasonReady)
 	}
 	return result, err
+}
+
+// endCreation lets another mailbox be prepared, if this one was.
+func (c *Controller) endCreation(request mcreconcile.Request, isReady bool) {
+	if waited, ok := c.creationLimiter.done(request); ok && isReady {
+		creationSeconds.Observe(waited.Seconds())
+	}
 }
 
 // reconcile also returns the reason of the condition MailboxReady, or an empty string if there is none.
@@ -208,26 +224,32 @@ func (c *Controller) reconcile(ctx context.Context, request mcreconcile.Request)
 		if err := c.warnStateLost(ctx, inventory.GetClient(), request, syncTarget); err != nil {
 			return reconcile.Result{}, "", err
 		}
-		if err := c.reconcileAccess(ctx, syncTarget, mailbox); err != nil {
-			condition = notReady(ReasonAccessFailed, "spec.mailboxAccess cannot be put into effect: %v.", err)
+		c.endCreation(request, true)
+		var accessCondition *metav1.Condition
+		if stored, accessCondition = c.reconcileAccess(ctx, inventory, syncTarget, stored, mailbox); accessCondition != nil {
+			condition = *accessCondition
 		}
 	}
 	written, err := c.updateStatus(ctx, inventory, syncTarget, stored, condition, mailbox)
 	if err != nil || written.RequeueAfter > 0 {
 		return written, condition.Reason, err
 	}
-	return reconcile.Result{RequeueAfter: requeueDelay(condition.Reason, syncTarget)}, condition.Reason, nil
+	if condition.Reason == ReasonAccessFailed {
+		return reconcile.Result{RequeueAfter: c.accessRetries.When(syncTarget.UID)}, condition.Reason, nil
+	}
+	c.accessRetries.Forget(syncTarget.UID)
+	return reconcile.Result{RequeueAfter: c.requeueDelay(condition.Reason, syncTarget)}, condition.Reason, nil
 }
 
 // requeueDelay returns the delay until the next reconcile if no event comes, by the reason of the condition; zero for none.
-func requeueDelay(reason string, syncTarget *edgev2alpha1.SyncTarget) time.Duration {
+func (c *Controller) requeueDelay(reason string, syncTarget *edgev2alpha1.SyncTarget) time.Duration {
 	switch reason {
 	case ReasonInitializing:
 		return initializationTimeout
-	case ReasonWorkspaceDeleted, ReasonWorkspaceLost, ReasonNamespaceFailed, ReasonAccessFailed:
+	case ReasonWorkspaceDeleted, ReasonWorkspaceLost, ReasonNamespaceFailed:
 		return requeueInterval
 	}
-	if len(syncTarget.Spec.MailboxAccess) > 0 {
+	if len(syncTarget.Spec.MailboxAccess) > 0 || c.ledger.Get(syncTarget.UID).MailboxBindings {
 		return accessResyncInterval
 	}
 	return 0
@@ -269,11 +291,11 @@ func notReady(reason, format string, values ...any) metav1.Condition {
 	return metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, values...)}
 }
 
-// updateStatus writes the condition MailboxReady and status.mailbox if either changed. It first records an event if a
+// updateStatus writes the status if it differs from the stored one, with the condition MailboxReady and status.mailbox. It first records an event if a
 // mailbox was lost, and updates the ledger.
 func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster, syncTarget, stored *edgev2alpha1.SyncTarget, condition metav1.Condition, mailbox *edgev2alpha1.MailboxStatus) (reconcile.Result, error) {
 	condition.Type, condition.ObservedGeneration = edgev2alpha1.ConditionMailboxReady, syncTarget.Generation
-	changed := meta.SetStatusCondition(&syncTarget.Status.Conditions, condition)
+	meta.SetStatusCondition(&syncTarget.Status.Conditions, condition)
 	former := c.ledger.Get(syncTarget.UID).Mailbox
 	if former != "" && (condition.Reason == ReasonWorkspaceLost || mailbox != nil && former != mailbox.Cluster) {
 		if err := c.warnWorkspaceLost(ctx, inventory.GetClient(), syncTarget, former); err != nil {
@@ -285,10 +307,8 @@ func (c *Controller) updateStatus(ctx context.Context, inventory cluster.Cluster
 			return reconcile.Result{}, err
 		}
 	}
-	if !apiequality.Semantic.DeepEqual(syncTarget.Status.Mailbox, mailbox) {
-		syncTarget.Status.Mailbox, changed = mailbox, true
-	}
-	if !changed {
+	syncTarget.Status.Mailbox = mailbox
+	if apiequality.Semantic.DeepEqual(stored.Status, syncTarget.Status) {
 		return reconcile.Result{}, nil
 	}
 	return patch.Status(ctx, inventory.GetClient(), stored, syncTarget)

@@ -50,6 +50,9 @@ func readyCondition(found outcome, counted *tally) metav1.Condition {
 	case counted.waiting > 0:
 		ready.Reason = ReasonWaitingForRollout
 		ready.Message = fmt.Sprintf("%d of %d pairs of an object and a destination are placed, and %d wait for the rollout; see the condition %s.", counted.placed, expected, counted.waiting, edgev2alpha1.ConditionRolledOut)
+	case counted.placed < expected && len(counted.slow) > 0:
+		ready.Reason = ReasonMailboxSlow
+		ready.Message = fmt.Sprintf("%d of %d pairs of an object and a destination are placed. The mailboxes of these SyncTargets take long to accept objects, which an admission webhook there may cause: %s.", counted.placed, expected, firstUnsynced(counted.slow))
 	case counted.placed < expected:
 		ready.Reason, ready.Message = ReasonPending, fmt.Sprintf("%d of %d pairs of an object and a destination are placed.", counted.placed, expected)
 	case counted.synced < expected:

@@ -37,6 +37,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/lanes"
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
@@ -154,10 +155,10 @@ func (c *Controller) Register(hosting manager.Manager) error {
 // addController adds a controller that reconciles the keys that requests carries. It calls started at its start: earlier requests
 // were lost.
 func addController[K comparable](hosting manager.Manager, name string, reconciler reconcile.TypedFunc[K], requests *topic.Topic[K], logFor func(K) logr.Logger, started func()) error {
+	slow := lanes.PerKey[K](reconciler, reconcileTimeout, clock.RealClock{})
 	added, err := controller.NewTyped(name, hosting, controller.TypedOptions[K]{
 		MaxConcurrentReconciles: concurrentReconciles,
-		ReconciliationTimeout:   reconcileTimeout,
-		Reconciler:              reconciler,
+		Reconciler:              slow,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[K](minRetryDelay, maxRetryDelay),
 		LogConstructor: func(key *K) logr.Logger {
 			if key == nil {
@@ -170,10 +171,10 @@ func addController[K comparable](hosting manager.Manager, name string, reconcile
 		return err
 	}
 	from := topic.Source(requests, func(queue workqueue.TypedRateLimitingInterface[K], key K) { queue.Add(key) })
-	return added.Watch(source.TypedFunc[K](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[K]) error {
+	return errors.Join(hosting.Add(slow), added.Watch(slow.Source()), added.Watch(source.TypedFunc[K](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[K]) error {
 		defer started()
 		return from.Start(ctx, queue)
-	}))
+	})))
 }
 
 // watchFleet adds a controller that takes note of changes of inventories.
@@ -274,6 +275,7 @@ func (c *Controller) run(w *workspace) {
 		if err := w.queue.Run(ctx); err != nil {
 			c.Log.Error(err, "the queue of a workload workspace ended", "workspace", w.cluster)
 		}
+		_ = w.lanes.Start(ctx)
 	})
 }
 

@@ -56,6 +56,8 @@ const (
 	ReasonStopped = "Stopped"
 	// ReasonDestinationsFailed: no destination waits or comes further, and some have failed.
 	ReasonDestinationsFailed = "DestinationsFailed"
+	// ReasonMailboxSlow: the mailbox takes long to accept objects, and some are still to come to it.
+	ReasonMailboxSlow = "MailboxSlow"
 	// ReasonPlacing: an object is on its way to the mailbox.
 	ReasonPlacing = "Placing"
 	// ReasonObjectsFailed: some objects cannot be placed, or synced with a cluster; status.failures says which.
@@ -208,7 +210,8 @@ func (w *workspace) recordFailure(ctx context.Context, key pairKey, s *pairSnaps
 		w.reportRequests.Publish(w.cluster)
 	}
 	if isFirst {
-		w.warn(ctx, key.objectKey, why)
+		// The workspace may be slow to accept events, for which the mailbox cannot help.
+		w.enqueue(task{resource: key.resource, name: key.name, warning: why})
 	}
 	if why.Reason != ReasonMailboxRefused && !isTransient(err) {
 		return nil

@@ -305,7 +305,7 @@ func TestPairsAreLimited(t *testing.T) {
 		counted := &tally{}
 		for key, entry := range w.objects {
 			pairs += len(entry.pairs)
-			counted.add(key, entry, one)
+			counted.add(key, entry, one, nil)
 		}
 		if (len(counted.failures) > 0) != (counted.failed > 0) {
 			t.Errorf("of %d failed pairs the status tells of %d", counted.failed, len(counted.failures))

@@ -74,7 +74,7 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 		byName[slice.GetName()] = slice
 	}
 	isCaughtUp := w.isCaughtUp(wasSelected, summary)
-	var result reconcile.Result
+	result := reconcile.Result{RequeueAfter: summary.recheck}
 	for _, placement := range placements {
 		found, ok := w.outcomeOf(placement, summary)
 		counted := summary.tallies[placement.GetUID()]
@@ -83,7 +83,7 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 		}
 		if !isCaughtUp && isReported(placement) {
 			// The status of the previous leader counts until it is disproved.
-			result.RequeueAfter = startupPoll
+			result.RequeueAfter = sooner(result.RequeueAfter, startupPoll)
 			continue
 		}
 		if err := w.reportOne(ctx, client, placement, byName[placement.GetName()], found, counted); err != nil {
@@ -141,20 +141,22 @@ func (w *workspace) mustAwaitDecision(summed summary, placement types.UID) bool 
 // hasSelectedAll reports whether each object that the caches show, and a placement selects, is counted. The events of caches that have just
 // been filled are still to come.
 func (w *workspace) hasSelectedAll() bool {
+	w.lock.Lock()
+	placements := w.placements
+	w.lock.Unlock()
+	if placements == nil {
+		return false
+	}
 	missing := false
 	w.forEachObject(func(resource plan.Resource, source *unstructured.Unstructured) {
 		if missing || source.GetDeletionTimestamp() != nil || !rules.IsPlaceable(resource, source) {
 			return
 		}
 		key := keyOf(resource.GroupVersionResource, source)
+		selected, _ := placements.forObject(ruleObject(w.Workloads, w.cluster, resource, source))
 		w.lock.Lock()
 		defer w.lock.Unlock()
-		if w.placements == nil {
-			missing = true
-			return
-		}
-		selected, _ := w.placements.forObject(ruleObject(w.Workloads, w.cluster, resource, source))
-		missing = len(selected) > 0 && (w.objects[key] == nil || len(w.objects[key].selectedBy) < len(selected))
+		missing = w.placements != placements || len(selected) > 0 && (w.objects[key] == nil || len(w.objects[key].selectedBy) < len(selected))
 	})
 	return !missing
 }

@@ -55,6 +55,7 @@ func TestReadyCondition(t *testing.T) {
 		"one is on its way":                  {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 5}, ReasonPending},
 		"a mailbox is not there yet":         {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 3}, ReasonPending},
 		"all are placed at all destinations": {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 6, synced: 6}, ReasonInSync},
+		"a mailbox is slow":                  {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 5, slow: map[string]int{"cluster-1": 1}}, ReasonMailboxSlow},
 		"a cluster is behind":                {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 6, synced: 5, unsynced: map[string]int{"cluster-1": 1}}, ReasonSyncing},
 		"a cluster refuses one":              {outcome{resolution: destinations(2)}, tally{selected: 3, placed: 6, synced: 5, failed: 1}, ReasonObjectsFailed},
 	} {
@@ -75,7 +76,7 @@ func TestReadyNamesMissingAPIs(t *testing.T) {
 		"widgets": {inMailbox: {desired: true, failure: &unserved}}, "gadgets": {onCluster: {desired: true, placed: true, syncState: &copySyncState{failure: &unserved}}},
 		"secrets": {inMailbox: {desired: true, failure: &failure{Reason: ReasonConflict}}},
 	} {
-		counted.add(objectKey{resource: schema.GroupVersionResource{Group: "acme.io", Resource: resource}}, &object{pairs: failing}, one)
+		counted.add(objectKey{resource: schema.GroupVersionResource{Group: "acme.io", Resource: resource}}, &object{pairs: failing}, one, nil)
 	}
 	ready := readyCondition(outcome{resolution: destinations(2)}, counted)
 	if ready.Reason != ReasonObjectsFailed || !strings.HasSuffix(ready.Message, "see status.failures. Some destinations do not serve gadgets.acme.io, widgets.acme.io.") {
@@ -87,6 +88,31 @@ func TestReadyNamesMissingAPIs(t *testing.T) {
 	}
 	if message := unservedMessage(counted.unserved); !strings.Contains(message, fmt.Sprintf("and %d more", maxNamed)) {
 		t.Errorf("%s", message)
+	}
+}
+
+// A pair that waits for a slow mailbox is named, also if the mailbox has the copy as the source was before.
+func TestSlowMailboxesAreNamed(t *testing.T) {
+	const slow, quick = logicalcluster.Name("s"), logicalcluster.Name("q")
+	one := &placementInForce{mailboxes: map[logicalcluster.Name]rules.Destination{
+		slow: {SyncTarget: fleet.SyncTarget{Name: "slow"}}, quick: {SyncTarget: fleet.SyncTarget{Name: "quick"}},
+	}}
+	for name, c := range map[string]struct {
+		pair  pair
+		named int
+	}{
+		"new":        {pair{desired: true}, 1},
+		"changed":    {pair{desired: true, placed: true, changes: 2, observedChanges: 1}, 1},
+		"placed":     {pair{desired: true, placed: true}, 0},
+		"failed":     {pair{desired: true, failure: &failure{Reason: ReasonConflict}}, 0},
+		"undesired":  {pair{hasCopy: true}, 0},
+		"rolled out": {pair{desired: true, waiting: true}, 0},
+	} {
+		counted, other := &tally{}, c.pair
+		counted.add(objectKey{name: types.NamespacedName{Name: "a"}}, &object{pairs: map[logicalcluster.Name]*pair{slow: &c.pair, quick: &other}}, one, map[logicalcluster.Name]bool{slow: true})
+		if counted.slow["slow"] != c.named || counted.slow["quick"] != 0 {
+			t.Errorf("%s: %v", name, counted.slow)
+		}
 	}
 }
 
@@ -112,7 +138,7 @@ func TestFailuresAreStable(t *testing.T) {
 		names := []string{"c", "a", "b"}
 		for i := range names {
 			key, entry := failing(names[(i+round)%len(names)], all...)
-			counted.add(key, entry, placement)
+			counted.add(key, entry, placement, nil)
 		}
 		if counted.failed != 21 || counted.selected != 3 || len(counted.failures) != edgev2alpha1.MaxFailures {
 			t.Fatalf("%d failed of %d, %d told", counted.failed, counted.selected, len(counted.failures))
@@ -207,7 +233,7 @@ func TestTally(t *testing.T) {
 		"the cluster has given up": {pair{desired: true, placed: true, syncState: &copySyncState{synced: true, health: health.Health{Status: health.Failed}}}, tally{placed: 1, synced: 1, unhealthy: 1}, ""},
 	} {
 		counted := tally{}
-		counted.add(objectKey{name: types.NamespacedName{Name: "a"}}, &object{pairs: map[logicalcluster.Name]*pair{mailbox: &c.pair}}, placement)
+		counted.add(objectKey{name: types.NamespacedName{Name: "a"}}, &object{pairs: map[logicalcluster.Name]*pair{mailbox: &c.pair}}, placement, nil)
 		if failures := int64(len(counted.failures)); failures != c.want.failed+c.want.unhealthy {
 			t.Errorf("%s: %d failures told", name, failures)
 		}

@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,6 +31,9 @@ import (
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 )
+
+// slowMailboxMessage says why a pair is on its way. The hub sees only that requests take long.
+const slowMailboxMessage = "the mailbox takes long to accept objects; an admission webhook in the mailbox may be slow"
 
 // tally counts the pairs of one placement, except selected, which counts objects.
 type tally struct {
@@ -47,6 +51,8 @@ type tally struct {
 	pending bool
 	// unserved are the APIs that a mailbox or a cluster lacks.
 	unserved map[string]struct{}
+	// slow counts the pairs that are to come to slow mailboxes, by SyncTarget.
+	slow map[string]int
 	// unsynced counts the placed pairs that are neither synced nor failed, by SyncTarget.
 	unsynced map[string]int
 	// failures and inProgressPairs are the first of the failed and unhealthy pairs, and of those that are on their way.
@@ -56,7 +62,7 @@ type tally struct {
 }
 
 // add counts the pairs of an object that a placement selects. Copies elsewhere that cannot be withdrawn count as failed.
-func (t *tally) add(key objectKey, object *object, placement *placementInForce) {
+func (t *tally) add(key objectKey, object *object, placement *placementInForce, slow map[logicalcluster.Name]bool) {
 	t.selected++
 	t.fingerprint.Add(object.contentHash)
 	if object.isBeyondLimit {
@@ -65,9 +71,10 @@ func (t *tally) add(key objectKey, object *object, placement *placementInForce) 
 	for mailbox, found := range object.pairs {
 		destination, isDestination := placement.mailboxes[mailbox]
 		t.unobserved = t.unobserved || found.desired && (found.observedChanges != found.changes || found.undecided)
+		isBehind := found.observedChanges != found.changes
 		switch {
 		case !isDestination && found.desired:
-		case found.placed:
+		case found.placed && !(isBehind && slow[mailbox]):
 			t.placed++
 			t.addSyncState(key, destination.Name, found.syncState)
 		case found.failure != nil:
@@ -75,6 +82,13 @@ func (t *tally) add(key objectKey, object *object, placement *placementInForce) 
 		case found.waiting:
 			t.waiting++
 			addFirst(&t.inProgressPairs, key, destination.Name, failure{ReasonWaitingForRollout, ""})
+		case found.desired && slow[mailbox]:
+			t.pending = true
+			if t.slow == nil {
+				t.slow = map[string]int{}
+			}
+			t.slow[destination.Name]++
+			addFirst(&t.inProgressPairs, key, destination.Name, failure{ReasonMailboxSlow, slowMailboxMessage})
 		case found.desired:
 			t.pending = true
 			addFirst(&t.inProgressPairs, key, destination.Name, failure{ReasonPlacing, ""})
@@ -152,6 +166,8 @@ type summary struct {
 	// blockedWithdrawal says why one of these copies cannot be withdrawn; empty if all may be.
 	blockedWithdrawal        string
 	allSelected, reselecting bool
+	// recheck is when another mailbox may count as slow; zero for never.
+	recheck time.Duration
 	// readsAll is true if the hub knows the labels of all objects.
 	readsAll bool
 }
@@ -164,7 +180,8 @@ func (w *workspace) summarize() (summed summary, known bool) {
 	if w.placements == nil || !w.placements.fleetSynced {
 		return summary{}, false
 	}
-	summed = summary{outcomes: w.placements.outcomes, tallies: map[types.UID]*tally{}, allSelected: w.allSelected, reselecting: w.reselecting}
+	slow, recheck := w.slowMailboxes()
+	summed = summary{recheck: recheck, outcomes: w.placements.outcomes, tallies: map[types.UID]*tally{}, allSelected: w.allSelected, reselecting: w.reselecting}
 	for _, placement := range w.placements.all {
 		// A destination without a mailbox has no pairs, which are to come.
 		if rollout, isPending := placement.summarizeRollout(), placement.awaitsMailbox(); rollout != nil || isPending {
@@ -178,7 +195,7 @@ func (w *workspace) summarize() (summed summary, known bool) {
 				found = &tally{}
 				summed.tallies[placement.UID] = found
 			}
-			found.add(key, object, placement)
+			found.add(key, object, placement, slow)
 		}
 		for mailbox, found := range object.pairs {
 			if !found.desired && found.hasCopy {

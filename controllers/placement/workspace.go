@@ -31,6 +31,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/driftbackoff"
 	"github.com/synchub-dev/synchub/controllers/internal/expectations"
 	"github.com/synchub-dev/synchub/controllers/internal/idlequeue"
+	"github.com/synchub-dev/synchub/controllers/internal/lanes"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/placement/customization"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
@@ -39,17 +40,34 @@ import (
 const (
 	// concurrentPairs is the number of requests to mailboxes that one workspace has in flight.
 	concurrentPairs = 16
+	// patience is how long a worker waits for a mailbox. slowPairs is the number of requests to a slow mailbox that one workspace has in
+	// flight; they take none of the workers.
+	patience  = 500 * time.Millisecond
+	slowPairs = 4
+	// slowReportDelay is how long a mailbox must be slow before placements say so: kcp itself may be busy for a moment.
+	slowReportDelay = 5 * time.Second
 	// idleTimeout is how long the queue of a workspace must be empty before its workers stop.
 	idleTimeout = 5 * time.Second
 )
 
-// task is a key of a workspace's queue. Without a mailbox it stands for an object of the workspace, or for its status; without a
-// resource for all pairs of a mailbox, else for one pair.
+// task is a key of a workspace's queue. Without a mailbox it stands for an object of the workspace, for its status, or for an event about
+// it; without a resource for all pairs of a mailbox, else for one pair.
 type task struct {
 	resource schema.GroupVersionResource
 	name     types.NamespacedName
 	mailbox  logicalcluster.Name
 	status   bool
+	warning  failure
+}
+
+// taskLane is whose answers a task waits for: a mailbox's, or those of the workspace itself. The zero lane waits for nobody.
+type taskLane struct {
+	mailbox logicalcluster.Name
+	source  bool
+}
+
+func laneOf(t task) taskLane {
+	return taskLane{mailbox: t.mailbox, source: t.status || t.warning != failure{}}
 }
 
 // objectKey names an object of a workload workspace. Its copies have the same name.
@@ -74,7 +92,9 @@ type workspace struct {
 	*Controller
 	cluster logicalcluster.Name
 	queue   *idlequeue.Queue[task]
-	cancel  context.CancelFunc
+	// lanes keep the tasks of slow mailboxes away from the workers of the queue.
+	lanes  *lanes.Reconciler[task, taskLane]
+	cancel context.CancelFunc
 	// writes are the writes to mailboxes that the caches do not show yet.
 	writes expectations.Writes[pairKey, *unstructured.Unstructured]
 	// sourceWrites are those to the objects of the workspace.
@@ -168,11 +188,14 @@ func newWorkspace(c *Controller, cluster logicalcluster.Name) *workspace {
 	w := &workspace{Controller: c, cluster: cluster, objects: map[objectKey]*object{}, customized: newCustomized()}
 	w.writes = expectations.New[pairKey, *unstructured.Unstructured](&w.lock, c.Clock)
 	w.sourceWrites = expectations.New[objectKey, *unstructured.Unstructured](&w.lock, c.Clock)
+	w.lanes = lanes.New(lanes.Options[task, taskLane]{
+		Reconciler: w, LaneOf: laneOf, Patience: patience, Timeout: reconcileTimeout, MaxSlow: slowPairs,
+		OnChange: func(taskLane) { c.reportRequests.Publish(cluster) }, Clock: c.Clock,
+	})
 	w.queue = idlequeue.New(idlequeue.Options[task]{
 		Name:                    "placementpairs",
-		Reconciler:              w,
+		Reconciler:              w.lanes,
 		MaxConcurrentReconciles: concurrentPairs,
-		ReconciliationTimeout:   reconcileTimeout,
 		MinRetryDelay:           minRetryDelay,
 		MaxRetryDelay:           maxRetryDelay,
 		IdleTimeout:             idleTimeout,
@@ -181,7 +204,24 @@ func newWorkspace(c *Controller, cluster logicalcluster.Name) *workspace {
 		},
 		Clock: c.Clock,
 	})
+	w.lanes.SetQueue(func(t task, after time.Duration) { w.queue.AddAfter(after, t) })
 	return w
+}
+
+// slowMailboxes returns the mailboxes that have been slow for some time, and after which time others may have been; zero if no other is slow.
+func (w *workspace) slowMailboxes() (slow map[logicalcluster.Name]bool, recheck time.Duration) {
+	slow = map[logicalcluster.Name]bool{}
+	for lane, since := range w.lanes.Slow() {
+		wait := slowReportDelay - w.Clock.Since(since)
+		switch {
+		case lane.mailbox == "":
+		case wait <= 0:
+			slow[lane.mailbox] = true
+		default:
+			recheck = sooner(recheck, wait)
+		}
+	}
+	return slow, recheck
 }
 
 // enqueue adds tasks to the queue. Before the controller has started it does nothing: Start enqueues each pair, and makes the next resolve
@@ -195,6 +235,9 @@ func (w *workspace) enqueue(tasks ...task) {
 // Reconcile carries out one task.
 func (w *workspace) Reconcile(ctx context.Context, t task) (reconcile.Result, error) {
 	switch {
+	case t.warning != failure{}:
+		w.warn(ctx, objectKey{t.resource, t.name}, t.warning)
+		return reconcile.Result{}, nil
 	case t.status:
 		return w.reconcileSourceStatus(ctx, objectKey{t.resource, t.name})
 	case t.mailbox == "":

@@ -42,6 +42,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/lanes"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/schemacheck"
@@ -104,10 +105,11 @@ func NewController(mailboxes *mailboxes.Mailboxes, manager *syncmanager.Manager,
 
 // Register adds the controller to the manager of the hosting cluster.
 func (c *Controller) Register(hosting manager.Manager) error {
+	// A mailbox may have thousands of configs, and each needs a request.
+	slow := lanes.PerKey[types.UID](c, writeTimeout, c.clock)
 	worker, err := controller.NewTyped("syncerconfig", hosting, controller.TypedOptions[types.UID]{
 		MaxConcurrentReconciles: workers,
-		ReconciliationTimeout:   writeTimeout,
-		Reconciler:              c,
+		Reconciler:              slow,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](writeInterval, 5*time.Minute),
 		LogConstructor: func(syncTarget *types.UID) logr.Logger {
 			if syncTarget == nil {
@@ -120,14 +122,14 @@ func (c *Controller) Register(hosting manager.Manager) error {
 		return err
 	}
 	changed := topic.Source(c.manager.ObjectsChanged, c.enqueue)
-	return worker.Watch(source.TypedFunc[types.UID](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[types.UID]) error {
+	return errors.Join(hosting.Add(slow), worker.Watch(slow.Source()), worker.Watch(source.TypedFunc[types.UID](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[types.UID]) error {
 		err := changed.Start(ctx, queue)
 		// Changes before the start of the controller are found here.
 		for _, syncTarget := range c.manager.SyncTargets() {
 			c.enqueue(queue, syncTarget)
 		}
 		return err
-	}))
+	})))
 }
 
 // enqueue enqueues a SyncTarget for the time when the status of its configs may be written again.

@@ -37,6 +37,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/crd"
+	"github.com/synchub-dev/synchub/controllers/internal/lanes"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
@@ -51,8 +52,8 @@ import (
 )
 
 const (
-	// workers is how many SyncTargets are reconciled concurrently. They can share a queue because a reconcile waits for kcp, never for
-	// its target: requests to the target run in the background, and their answers enqueue the SyncTarget.
+	// workers is how many SyncTargets are reconciled concurrently, beside the slow ones. A reconcile waits for kcp, never for its target:
+	// requests to the target run in the background, and their answers enqueue the SyncTarget.
 	workers = 32
 	// requeueDelay is the delay of a reconcile after a change of objects, and between polls for a kind that may be served soon.
 	requeueDelay = 500 * time.Millisecond
@@ -195,9 +196,11 @@ func New(options Options) *Manager {
 
 // Register adds the sync manager and its controller to the manager of the hosting cluster.
 func (m *Manager) Register(hosting manager.Manager) error {
+	// The names of APIs are cleared in the mailbox, whose admission webhooks may be slow.
+	slow := lanes.PerKey[types.UID](m, 0, m.Clock)
 	worker, err := controller.NewTyped("syncmanager", hosting, controller.TypedOptions[types.UID]{
 		MaxConcurrentReconciles: workers,
-		Reconciler:              m,
+		Reconciler:              slow,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](minRetryDelay, maxRetryDelay),
 		LogConstructor: func(syncTarget *types.UID) logr.Logger {
 			if syncTarget == nil {
@@ -212,7 +215,7 @@ func (m *Manager) Register(hosting manager.Manager) error {
 	requested := topic.Source(&m.requests, func(queue workqueue.TypedRateLimitingInterface[types.UID], r request) {
 		queue.AddAfter(r.syncTarget, r.delay)
 	})
-	return errors.Join(hosting.Add(m), worker.Watch(source.TypedFunc[types.UID](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[types.UID]) error {
+	return errors.Join(hosting.Add(m), hosting.Add(slow), worker.Watch(slow.Source()), worker.Watch(source.TypedFunc[types.UID](func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[types.UID]) error {
 		err := requested.Start(ctx, queue)
 		// Earlier requests were lost.
 		m.enqueueAll()

@@ -19,6 +19,7 @@ package synctarget
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	gosync "sync"
@@ -50,6 +51,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/lanes"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
 	"github.com/synchub-dev/synchub/controllers/internal/patch"
 	"github.com/synchub-dev/synchub/controllers/internal/predicates"
@@ -71,8 +73,8 @@ const heartbeatInterval = time.Minute
 // quotaRetryInterval is how often the hub looks whether the quota has been decided.
 const quotaRetryInterval = time.Second
 
-// workers is how many SyncTargets are reconciled at once. A reconcile waits for kcp and for sync controllers that stop, and a
-// slow one must not delay the other SyncTargets.
+// workers is how many SyncTargets are reconciled at once, beside the slow ones: a reconcile waits for kcp, for admission webhooks of the
+// inventory and the mailbox, and for sync controllers that stop.
 const workers = 32
 
 // Options are the dependencies of a [Controller].
@@ -150,7 +152,8 @@ func NewController(options Options) *Controller {
 
 // Register adds the controller to the manager.
 func (c *Controller) Register() error {
-	return mcbuilder.ControllerManagedBy(c.Manager).
+	slow := lanes.PerKey(inventories.RetryUntilSynced(mcreconcile.NewClusterNotFoundWrapper(c)), reconcileTimeout, c.Clock)
+	return errors.Join(c.Manager.GetLocalManager().Add(slow), mcbuilder.ControllerManagedBy(c.Manager).
 		Named("synctarget").
 		For(&edgev2alpha1.SyncTarget{}, mcbuilder.WithPredicates(predicate.Or(predicates.IgnoreHeartbeats(), predicate.LabelChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		Watches(inventories.SecretMetadata(), func(name multicluster.ClusterName, inventory cluster.Cluster) mchandler.EventHandler {
@@ -162,7 +165,6 @@ func (c *Controller) Register() error {
 			handler.TypedEnqueueRequestsFromMapFunc(mailbox.RequestsForWorkspace))).
 		WithOptions(controller.TypedOptions[mcreconcile.Request]{
 			MaxConcurrentReconciles: workers,
-			ReconciliationTimeout:   reconcileTimeout,
 			// The option of the manager does not reach this controller.
 			UsePriorityQueue: new(false),
 		}).
@@ -180,7 +182,8 @@ func (c *Controller) Register() error {
 		WatchesRawSource(leadership.Source(c.Role.Elected, c.onElected)).
 		WatchesRawSource(topic.Source(c.Role.PartitionChanged, c.onPartitionChanged)).
 		WatchesRawSource(source.TypedFunc[mcreconcile.Request](c.followLedger)).
-		Complete(inventories.RetryUntilSynced(c))
+		WatchesRawSource(slow.Source()).
+		Complete(slow))
 }
 
 type requestQueue = workqueue.TypedRateLimitingInterface[mcreconcile.Request]

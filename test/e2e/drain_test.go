@@ -142,6 +142,13 @@ spec:
 		eventuallyGone(ctx, mailbox, clusterRoleBindings, "", "synchub:edit")
 		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"spec": {"mailboxAccess": null}}`)
 		eventuallyGone(ctx, mailbox, clusterRoleBindings, "", "synchub:view")
+
+		By("telling which rights are left that a user gave to another meanwhile")
+		undeclared := func() string { return message(ctx, inventory.Config, syncTargets, "florin", "UndeclaredAccess") }
+		Eventually(undeclared).Should(And(HavePrefix("1 role bindings"), ContainSubstring("ClusterRoleBinding accessible-plain (ClusterRole view for User bob)")))
+		remove(ctx, mailbox, clusterRoleBindings, "", "accessible-plain")
+		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"spec": {"unschedulable": true}}`)
+		Eventually(undeclared).Should(BeEmpty())
 	}, NodeTimeout(3*time.Minute))
 
 	It("refuses the younger of two SyncTargets of one cluster, unless that is allowed", thorough, func(ctx SpecContext) {

@@ -135,6 +135,11 @@ const (
 	// ConditionMailboxReady on a SyncTarget is True when its mailbox workspace exists and serves the mailbox APIs.
 	ConditionMailboxReady = "MailboxReady"
 
+	// ConditionUndeclaredAccess on a SyncTarget is True while its mailbox has role bindings for subjects to which
+	// spec.mailboxAccess does not grant the role. Who could once write there may have made them. The message names the
+	// first bindings. The hub reads them only in mailboxes for which spec.mailboxAccess grants or granted something.
+	ConditionUndeclaredAccess = "UndeclaredAccess"
+
 	// ConditionClusterShared on a SyncTarget is True while a SyncTarget of another inventory workspace reaches a
 	// cluster that reports the same ID. The hub keeps syncing both.
 	ConditionClusterShared = "ClusterShared"

@@ -1,0 +1,20 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+// Package lanes keeps slow reconciles away from workers that all tenants share. A reconcile waits for servers, and a tenant's
+// workspace may take half a minute for each request: an admission webhook there is the tenant's own. A worker therefore waits only
+// a moment. A reconcile that lasts longer goes on without it, in the lane of its tenant, and the worker takes the next key.
+package lanes
