@@ -155,6 +155,10 @@ data: {status: a, metadata: b, uid: c, kcp.io/x: d, synchub.dev/mark: e}
 spec: {template: {metadata: {uid: u, finalizers: [f], labels: {kcp.io/x: y}}, status: s}}
 `,
 		},
+		"nulls of a Go type are no values": {
+			source: "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: null, template: {metadata: {creationTimestamp: null}, spec: {volumes: null, containers: [{name: a, env: null, args: [null]}]}}}}",
+			want:   "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {template: {metadata: {}, spec: {containers: [{name: a, args: [null]}]}}}}",
+		},
 		"nulls": {
 			source: `
 apiVersion: example.com/v1

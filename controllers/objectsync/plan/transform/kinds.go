@@ -65,6 +65,9 @@ func rename(content map[string]any, name conversion.Name) error {
 
 // adaptForOtherCluster makes an object useful on another cluster than its own.
 func adaptForOtherCluster(content map[string]any) error {
+	if builtInGroups[kindOf(content).Group] {
+		dropNulls(content)
+	}
 	switch kindOf(content) {
 	case schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}:
 		// Each side finalizes its own namespaces.
@@ -74,6 +77,34 @@ func adaptForOtherCluster(content map[string]any) error {
 		return adaptSecret(content)
 	}
 	return nil
+}
+
+// builtInGroups are the API groups of Kubernetes, as client-go's scheme has them. An API server has Go types for their kinds.
+var builtInGroups = map[string]bool{
+	"": true, "apps": true, "autoscaling": true, "batch": true, "extensions": true, "policy": true,
+	"admissionregistration.k8s.io": true, "authentication.k8s.io": true, "authorization.k8s.io": true, "certificates.k8s.io": true,
+	"coordination.k8s.io": true, "discovery.k8s.io": true, "events.k8s.io": true, "flowcontrol.apiserver.k8s.io": true,
+	"internal.apiserver.k8s.io": true, "networking.k8s.io": true, "node.k8s.io": true, "rbac.authorization.k8s.io": true,
+	"resource.k8s.io": true, "scheduling.k8s.io": true, "storage.k8s.io": true, "storagemigration.k8s.io": true,
+}
+
+// dropNulls removes fields that are null. For a Go type they have no value. If the hub applied them, it would own the fields, and
+// take `replicas: null` for a reason to undo what an autoscaler sets. An item of a list stays.
+func dropNulls(value any) {
+	switch typed := value.(type) {
+	case map[string]any:
+		for field, inner := range typed {
+			if inner == nil {
+				delete(typed, field)
+				continue
+			}
+			dropNulls(inner)
+		}
+	case []any:
+		for _, item := range typed {
+			dropNulls(item)
+		}
+	}
 }
 
 func kindOf(content map[string]any) schema.GroupVersionKind {
