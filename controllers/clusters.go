@@ -43,6 +43,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/inventories"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/storehistory"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -51,6 +52,8 @@ type clusters struct {
 	// provider is the provider workspace, and ledger the hub's own records there.
 	provider cluster.Cluster
 	ledger   *ledger.Store
+	// history notices that kcp went back to an earlier state.
+	history *storehistory.Guard
 	// inventories and standbyInventories run the controllers that reconcile over all inventory workspaces, which inventoryProvider
 	// finds: those of the leader, and those of a warm standby too.
 	inventories, standbyInventories mcmanager.Manager
@@ -66,7 +69,7 @@ type clusters struct {
 	needed *neededMailboxes
 }
 
-func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *changes, role leadership.Role, options Options) (*clusters, error) {
+func newClusters(ctx context.Context, hosting manager.Manager, identity bootstrap.Identity, changed *changes, role leadership.Role, options Options) (*clusters, error) {
 	provider, err := cluster.New(options.Access.WorkspaceConfig(options.Workspace), func(o *cluster.Options) { o.Scheme = hosting.GetScheme() })
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach the provider workspace %s: %w", options.Workspace, err)
@@ -93,24 +96,32 @@ func newClusters(hosting manager.Manager, identity bootstrap.Identity, changed *
 		needed = newNeededMailboxes(role)
 		needs, needsWorkload = needed.needs, needed.needsWorkload
 	}
+	history := options.History
+	history.Client, history.Reader, history.Namespace = provider.GetClient(), provider.GetAPIReader(), ledger.Namespace
+	identityOf := hubIdentityReader(hosting, options.Lease, history)
+	// The versions in the Lease count if they are read before the first lists of kcp. A hub that starts for the first time has no Lease.
+	if _, err := identityOf(ctx); client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("cannot read the Lease of the hub: %w", err)
+	}
 	cachePolicy := syncmanager.NewCachePolicy(options.MailboxLimits, options.Log.WithName("sync"))
 	workloadPolicy := placement.NewCachePolicy(options.MailboxLimits)
 	made := &clusters{
 		provider: provider,
+		history:  history,
 		ledger: ledger.New(ledger.Options{
-			Client: provider.GetClient(), Reader: provider.GetAPIReader(), WatchClient: ledgerClient, Identity: hubIdentityReader(hosting, options.Lease),
+			Client: provider.GetClient(), Reader: provider.GetAPIReader(), WatchClient: ledgerClient, Identity: identityOf, History: history,
 			Clock: clock.RealClock{}, Log: options.Log.WithName("ledger"),
 		}),
 		inventories: leaderInventories{multi}, standbyInventories: standbyInventories(multi, options), inventoryProvider: inventoryProvider,
 		mailboxes: mailboxes.New(mailboxes.Options{
 			Access: options.Access, Workspace: options.Workspace, Export: bootstrap.MailboxExport, Resources: syncmanager.ConfigResources, Needs: needs,
-			Policy: cachePolicy, MaxBytes: options.MailboxesBytes, AbsenceDelays: options.AbsenceDelays,
+			Policy: cachePolicy, MaxBytes: options.MailboxesBytes, AbsenceDelays: options.AbsenceDelays, History: history,
 			Clock: clock.RealClock{}, Log: options.Log.WithName("mailboxes"),
 		}),
 		cachePolicy: cachePolicy,
 		workloads: mailboxes.New(mailboxes.Options{
 			Access: options.Access, Workspace: options.Workspace, Export: bootstrap.WorkloadExport, Resources: placement.Resources, BindLater: true, Needs: needsWorkload,
-			Policy: workloadPolicy, MaxBytes: options.MailboxesBytes / 2, AbsenceDelays: options.AbsenceDelays,
+			Policy: workloadPolicy, MaxBytes: options.MailboxesBytes / 2, AbsenceDelays: options.AbsenceDelays, History: history,
 			Clock: clock.RealClock{}, Log: options.Log.WithName("workloads"),
 		}),
 		workloadPolicy: workloadPolicy,
@@ -143,27 +154,29 @@ func (c *clusters) addTo(hosting, standby manager.Manager) error {
 		shardedErr = errors.Join(hosting.Add(c.ledger.Watcher()), hosting.Add(c.needed))
 	}
 	findInventories := manager.RunnableFunc(func(ctx context.Context) error { return c.inventoryProvider.Start(ctx, c.inventories) })
-	return errors.Join(hosting.Add(c.provider), hosting.Add(c.ledger), shardedErr,
+	return errors.Join(hosting.Add(c.provider), hosting.Add(c.history), hosting.Add(c.ledger), shardedErr,
 		standby.Add(findInventories), standby.Add(c.mailboxes), standby.Add(c.workloads), standby.Add(c.targets))
 }
 
 // hubIdentityReader returns a function that returns the UIDs of the hub's Lease and of its namespace; both are empty if no Lease is
-// configured.
-func hubIdentityReader(hosting manager.Manager, name types.NamespacedName) func(ctx context.Context) (ledger.HubIdentity, error) {
-	uidOf := func(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (string, error) {
+// configured. It notes the versions of kcp that the Lease has.
+func hubIdentityReader(hosting manager.Manager, name types.NamespacedName, history *storehistory.Guard) func(ctx context.Context) (ledger.HubIdentity, error) {
+	read := func(ctx context.Context, kind schema.GroupVersionKind, key types.NamespacedName) (*metav1.PartialObjectMetadata, error) {
 		object := &metav1.PartialObjectMetadata{}
 		object.SetGroupVersionKind(kind)
-		err := hosting.GetAPIReader().Get(ctx, key, object)
-		return string(object.UID), err
+		return object, hosting.GetAPIReader().Get(ctx, key, object)
 	}
 	return func(ctx context.Context) (self ledger.HubIdentity, err error) {
 		if name.Name == "" {
 			return ledger.HubIdentity{}, nil
 		}
-		if self.Lease, err = uidOf(ctx, coordinationv1.SchemeGroupVersion.WithKind("Lease"), name); err != nil {
+		lease, err := read(ctx, coordinationv1.SchemeGroupVersion.WithKind("Lease"), name)
+		if err != nil {
 			return self, err
 		}
-		self.Namespace, err = uidOf(ctx, corev1.SchemeGroupVersion.WithKind("Namespace"), types.NamespacedName{Name: name.Namespace})
+		history.SetPrevious(lease.Annotations[storehistory.Annotation])
+		namespace, err := read(ctx, corev1.SchemeGroupVersion.WithKind("Namespace"), types.NamespacedName{Name: name.Namespace})
+		self.Lease, self.Namespace = string(lease.UID), string(namespace.UID)
 		if apierrors.IsForbidden(err) {
 			// The rights are those of a former version, or an operator's own. The Lease alone identifies the hub then.
 			err = nil

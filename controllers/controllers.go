@@ -65,6 +65,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
+	"github.com/synchub-dev/synchub/provider/storehistory"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 	"github.com/synchub-dev/synchub/provider/tracing"
@@ -82,6 +83,8 @@ type Options struct {
 	Sharded                      bool
 	Living                       func() []string
 	LeaseDuration, RenewDeadline time.Duration
+	// History is told the versions of kcp that the Lease has, and returns the next ones. Setup completes it.
+	History *storehistory.Guard
 	// Ready is set once this replica can hold SyncTargets, if they are divided.
 	Ready *atomic.Bool
 	// ColdStandby makes replicas that do not lead only wait. By default they fill their caches meanwhile.
@@ -156,7 +159,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 	if err != nil {
 		return err
 	}
-	clusters, err := newClusters(hosting, identity, changed, role, options)
+	clusters, err := newClusters(ctx, hosting, identity, changed, role, options)
 	if err != nil {
 		return err
 	}
@@ -172,10 +175,15 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 		},
 		Replica: options.Replica, Role: role, Manager: clusters.standbyInventories, Registry: clusters.targets, Sync: syncManager, Ledger: clusters.ledger, Mailboxes: locator,
 		ConnectionChanged: &changed.connectionChanged, StateChanged: &changed.stateChanged, Unauthorized: &changed.unauthorized, Readiness: &changed.readiness,
-		Clock: clock.RealClock{}, Log: options.Log.WithName("synctarget"),
+		History: clusters.history,
+		Clock:   clock.RealClock{}, Log: options.Log.WithName("synctarget"),
 	})
 	fleet := newFleet(clusters, locator, options)
 	placement := newPlacement(clusters, fleet, copystates.Reader{Sync: syncManager, Store: copies, Holder: role}, changed, identity, options)
+	clusters.history.OnChange = func() {
+		syncTargets.EnqueueAll()
+		placement.ReportAll()
+	}
 	schemas, err := newSchemas(hosting, clusters, identity, syncManager, syncTargets, agentRules, changed, role, options)
 	if err != nil {
 		return err
@@ -237,7 +245,7 @@ func newFleet(clusters *clusters, locator mailbox.Locator, options Options) *fle
 // newPlacement returns the controller that copies objects of workload workspaces into mailboxes.
 func newPlacement(clusters *clusters, view *fleet.Fleet, states placement.SyncStates, changed *changes, identity bootstrap.Identity, options Options) *placement.Controller {
 	return placement.New(placement.Options{
-		Workloads: clusters.workloads, Mailboxes: clusters.mailboxes, CachePolicy: clusters.workloadPolicy, Fleet: view, Paths: options.Access, Readiness: &changed.readiness,
+		Workloads: clusters.workloads, Mailboxes: clusters.mailboxes, CachePolicy: clusters.workloadPolicy, Fleet: view, Paths: options.Access, Readiness: &changed.readiness, History: clusters.history,
 		Hub: identity.HubUID, Hasher: ownership.NewHasher(identity.HashKey), Sealer: ownership.NewSealer(identity.HashKey),
 		KnownSyncTargets: clusters.ledger.SyncTargets, Sync: states, ObjectStates: &changed.objectStateChanged,
 		MaxPairs: options.MaxPlacedObjects, Clock: clock.RealClock{}, Log: options.Log.WithName("placement"),
@@ -260,6 +268,7 @@ func newSyncManager(clusters *clusters, identity bootstrap.Identity, changed *ch
 		ObjectStateChanged:   &changed.objectStateChanged,
 		Role:                 role,
 		Checker:              schemacheck.NewChecker(clock.RealClock{}),
+		History:              clusters.history,
 		NameClearer:          &namelock.Clearer{ConfigFor: options.Access.WorkspaceConfig},
 		AggregateMetrics:     options.AggregateMetrics,
 		Tracer:               options.Tracer,

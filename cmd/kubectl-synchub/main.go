@@ -91,7 +91,7 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	command.SetErr(streams.ErrOut)
 	command.SetFlagErrorFunc(withAdvice)
 	command.AddCommand(newRegisterCommand(streams), newUnregisterCommand(streams), newRotateCommand(streams))
-	command.AddCommand(newConfirmClusterCommand(streams), newStaleObjectsCommand(streams), newPublishCommand(streams))
+	command.AddCommand(newConfirmClusterCommand(streams), newConfirmRestoreCommand(streams), newStaleObjectsCommand(streams), newPublishCommand(streams))
 	command.AddCommand(newStateCommands(streams)...)
 	command.AddCommand(newStatusCommand(streams), newCheckCommand(streams), newExplainCommand(streams))
 	command.AddCommand(

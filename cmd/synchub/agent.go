@@ -167,7 +167,7 @@ func (o *agentOptions) newManager(own *rest.Config, fence *fence.Fence) (manager
 	s := o.settings
 	s.LeaderElection.Namespace = o.namespace
 	scheme := controllers.Scheme()
-	lock, err := newLeaseLock(own, scheme, s.LeaderElection, nil, fence)
+	lock, err := newLeaseLock(own, scheme, s.LeaderElection, nil, fence, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -44,11 +44,12 @@ import (
 	"github.com/synchub-dev/synchub/provider/fence"
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/replicas"
+	"github.com/synchub-dev/synchub/provider/storehistory"
 )
 
 // newLeaseLock returns the lock of the Lease that the leader holds. The fence is open while this replica holds it. Between the renew
 // deadline, when the fence closes, and the lease duration, when another replica may lead, requests that are under way end.
-func newLeaseLock(hosting *rest.Config, scheme *runtime.Scheme, settings v1alpha1.LeaderElectionConfiguration, labels map[string]string, fence *fence.Fence) (resourcelock.Interface, error) {
+func newLeaseLock(hosting *rest.Config, scheme *runtime.Scheme, settings v1alpha1.LeaderElectionConfiguration, labels map[string]string, fence *fence.Fence, history *storehistory.Guard) (resourcelock.Interface, error) {
 	client, err := corev1client.NewForConfig(rest.AddUserAgent(hosting, "leader-election"))
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for events of the Lease: %w", err)
@@ -61,6 +62,9 @@ func newLeaseLock(hosting *rest.Config, scheme *runtime.Scheme, settings v1alpha
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot make the lock of the Lease: %w", err)
+	}
+	if leaseLock, ok := lock.(*resourcelock.LeaseLock); ok {
+		leaseLock.Client = storehistory.LeasesGetter{LeasesGetter: leaseLock.Client, Guard: history}
 	}
 	return fence.Lock(lock, settings.RenewDeadline.Duration), nil
 }

@@ -62,6 +62,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/partitions"
+	"github.com/synchub-dev/synchub/provider/storehistory"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 	"github.com/synchub-dev/synchub/provider/tracing/otlp"
@@ -225,9 +226,10 @@ func (o *runOptions) run(ctx context.Context) error {
 	boundClientMetrics(hostingConfig.Host, access.Host())
 	ctrlmetrics.Registry.MustRegister(collectors()...)
 	managerOptions := o.managerOptions(log)
+	o.hub.History = storehistory.New(storehistory.Options{Clock: clock.RealClock{}, Log: log.WithName("history")})
 	if s.LeaderElection.LeaderElect {
 		o.hub.Fence = fence.New(clock.RealClock{})
-		if managerOptions.LeaderElectionResourceLockInterface, err = newLeaseLock(hostingConfig, managerOptions.Scheme, s.LeaderElection, controllers.LeaderLabels(string(s.Coordination), s.KCP.ProviderWorkspace), o.hub.Fence); err != nil {
+		if managerOptions.LeaderElectionResourceLockInterface, err = newLeaseLock(hostingConfig, managerOptions.Scheme, s.LeaderElection, controllers.LeaderLabels(string(s.Coordination), s.KCP.ProviderWorkspace), o.hub.Fence, o.hub.History); err != nil {
 			return err
 		}
 	}

@@ -51,6 +51,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
+	"github.com/synchub-dev/synchub/provider/storehistory"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -95,10 +96,11 @@ func Setup(cluster manager.Manager, assigned *assignment.Assignment, options Opt
 	}
 	sealer := ownership.NewSealer(credentials.Key)
 	state := ledger.New(ledger.Options{Namespace: options.Namespace, Client: direct, Reader: direct, Clock: options.Clock, Log: options.Log.WithName("ledger")})
+	history := storehistory.New(storehistory.Options{Client: direct, Reader: direct, Namespace: options.Namespace, IsAgent: true, Clock: options.Clock, Log: options.Log.WithName("history")})
 	cachePolicy := syncmanager.NewCachePolicy(options.MailboxLimits, options.Log.WithName("sync"))
 	boxes := mailboxes.New(mailboxes.Options{
 		Access: credentials.Access, Only: &mailboxes.OnlyMailbox{Cluster: logicalcluster.Name(assigned.Mailbox), BindingSelector: assigned.BindingSelector},
-		Resources: syncmanager.ConfigResources, Policy: cachePolicy, MaxBytes: options.MailboxBytes, AbsenceDelays: options.AbsenceDelays,
+		Resources: syncmanager.ConfigResources, Policy: cachePolicy, MaxBytes: options.MailboxBytes, AbsenceDelays: options.AbsenceDelays, History: history,
 		Clock: options.Clock, Log: options.Log.WithName("mailbox"),
 	})
 	registry := targets.NewRegistry(targets.Options{
@@ -108,7 +110,7 @@ func Setup(cluster manager.Manager, assigned *assignment.Assignment, options Opt
 	sync := syncmanager.New(syncmanager.Options{
 		Mailboxes: boxes, CachePolicy: cachePolicy, WrittenResourceStore: syncmanager.LedgerWrittenResourceStore{Store: state}, KnownSyncTargets: state.SyncTargets,
 		Hub: assigned.Hub, Hasher: ownership.NewHasher(credentials.MarkKey), Sealer: ownership.NewSealer(credentials.MarkKey), ProtectedNamespaces: protectedNamespaces(assigned, options.Namespace),
-		StateChanged: &stateChanged, ObjectsChanged: &objectsChanged, ObjectStateChanged: &copies,
+		History: history, StateChanged: &stateChanged, ObjectsChanged: &objectsChanged, ObjectStateChanged: &copies,
 		Checker: schemacheck.NewChecker(options.Clock), Clock: options.Clock, Log: options.Log.WithName("sync"),
 	})
 	writer := copystates.NewWriter(copystates.WriterOptions{
@@ -117,12 +119,13 @@ func Setup(cluster manager.Manager, assigned *assignment.Assignment, options Opt
 	})
 	runner := &runner{
 		Options: options, sealer: sealer, first: assigned, cluster: direct, mailboxes: boxes, engine: sync, copies: writer, ledger: state, compiler: publishedresource.NewCompiler(),
-		local:   synctarget.Options{Registry: registry, Sync: sync, Ledger: state, Clock: options.Clock, Log: options.Log.WithName("synctarget")},
+		local:   synctarget.Options{Registry: registry, Sync: sync, Ledger: state, History: history, Clock: options.Clock, Log: options.Log.WithName("synctarget")},
 		changes: []*topic.Topic[types.UID]{&connectionChanged, &stateChanged, &unauthorized, &copiesWritten},
 		wake:    make(chan struct{}, 1),
 	}
+	history.OnChange = runner.wakeUp
 	return errors.Join(
-		cluster.Add(state), cluster.Add(boxes), cluster.Add(registry),
+		cluster.Add(history), cluster.Add(state), cluster.Add(boxes), cluster.Add(registry),
 		sync.Register(cluster),
 		writer.Register(cluster),
 		syncerconfig.NewController(boxes, sync, options.Clock, options.Log.WithName("syncerconfig")).Register(cluster),

@@ -209,6 +209,9 @@ func (r *runner) prepare(ctx context.Context) error {
 		return err
 	}
 	if r.syncTarget == nil {
+		if err := r.local.History.Load(ctx); err != nil {
+			return err
+		}
 		var system corev1.Namespace
 		if err := r.cluster.Get(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, &system); err != nil {
 			return fmt.Errorf("cannot read the namespace %s of the agent's own cluster: %w", metav1.NamespaceSystem, err)

@@ -87,6 +87,10 @@ type Options struct {
 	RequeueRelated func()
 	// Cordoned reports whether nothing new may be created on the target. Nil means never.
 	Cordoned func() bool
+	// Held reports whether no copy may be removed, or overwritten, because kcp went back to an earlier state. Lost is the highest version
+	// that it has lost. Nil means that it never did.
+	Held func() bool
+	Lost func() uint64
 	// Adoption is the adoption policy of the SyncTarget, beside that of the PublishedResource. Nil means none.
 	Adoption func() synchubv1alpha1.AdoptionPolicy
 	// NamespacePolicy returns the policy for namespaces of the target. Nil allows all.

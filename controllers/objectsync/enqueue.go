@@ -57,6 +57,9 @@ func (c *Controller) Resume() {
 // Uncordon enqueues the objects that failed because of the cordon.
 func (c *Controller) Uncordon() { c.retry(ReasonTargetCordoned) }
 
+// Release enqueues the objects whose copies were held because kcp went back to an earlier state.
+func (c *Controller) Release() { c.retry(ReasonStoreWentBack) }
+
 // RetryConflicts enqueues the objects whose name is taken, after the adoption policy has changed.
 func (c *Controller) RetryConflicts() { c.retry(ReasonConflict) }
 

@@ -260,7 +260,7 @@ func TestSuspensionChanged(t *testing.T) {
 
 func TestEventsRequeueFailedObjects(t *testing.T) {
 	r := newEnqueueHarness(t, upsyncMatcher(nil))
-	fail := func(name, reason string) { r.states.setFailure(shop(name), Failure{reason, "m"}) }
+	fail := func(name, reason string) { r.states.setFailure(shop(name), Failure{Reason: reason, Message: "m"}) }
 	fail("ending", ReasonNamespaceTerminating)
 	fail("unserved", ReasonNotServed)
 	fail("wrong", ReasonInvalid)

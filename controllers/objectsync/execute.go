@@ -43,7 +43,11 @@ func (c *Controller) executeDown(ctx context.Context, s *plan.Snapshot, p plan.P
 	}
 	claimsErr := c.executeClaims(s, p.Claims)
 	result := outcome{decision: p.Decision, deferred: p.Deferred, requeueAfter: p.RequeueAfter}
+	if p.VersionToVerify > 0 {
+		c.Mailboxes.VerifyVersion(c.Mailbox, c.Resource.GroupVersionResource, s.Key, p.VersionToVerify)
+	}
 	if p.AbsenceToVerify != "" {
+		c.Mailboxes.NoteVersion(c.Mailbox, c.Resource.GroupVersionResource, s.Key, s.Down.SourceVersion(c.Mailbox.String()))
 		c.Mailboxes.VerifyAbsence(c.Mailbox, c.absenceCandidate(s.Key, p.AbsenceToVerify))
 	}
 	if p.Err != nil {

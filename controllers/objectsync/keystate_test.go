@@ -29,7 +29,7 @@ var someKey = types.NamespacedName{Namespace: "shop", Name: "till"}
 
 func TestFailuresAreToldOnce(t *testing.T) {
 	states := newKeyStates(testclock.NewFakeClock(time.Unix(1000, 0)))
-	conflict, conflictAgain := Failure{ReasonConflict, "first"}, Failure{ReasonConflict, "second"}
+	conflict, conflictAgain := Failure{Reason: ReasonConflict, Message: "first"}, Failure{Reason: ReasonConflict, Message: "second"}
 	if before, failed := states.clearFailure(someKey); failed || before != (Failure{}) {
 		t.Errorf("an object that never failed was said to have: %v", before)
 	}
@@ -45,7 +45,7 @@ func TestFailuresAreToldOnce(t *testing.T) {
 	if snapshot[someKey] != conflictAgain || len(snapshot) != 1 {
 		t.Errorf("the last message does not count: %v", snapshot)
 	}
-	third := Failure{ReasonForbidden, "third"}
+	third := Failure{Reason: ReasonForbidden, Message: "third"}
 	set(someKey, third, conflictAgain, true)
 	set(types.NamespacedName{Name: "other"}, conflict, Failure{}, true)
 	if snapshot[someKey] != conflictAgain {
@@ -64,9 +64,9 @@ func TestFailuresAreToldOnce(t *testing.T) {
 func TestFailing(t *testing.T) {
 	states := newKeyStates(testclock.NewFakeClock(time.Unix(1000, 0)))
 	here, there := types.NamespacedName{Namespace: "shop", Name: "a"}, types.NamespacedName{Namespace: "bank", Name: "b"}
-	states.setFailure(here, Failure{ReasonNamespaceTerminating, "m"})
-	states.setFailure(there, Failure{ReasonNamespaceTerminating, "m"})
-	states.setFailure(someKey, Failure{ReasonNotServed, "m"})
+	states.setFailure(here, Failure{Reason: ReasonNamespaceTerminating, Message: "m"})
+	states.setFailure(there, Failure{Reason: ReasonNamespaceTerminating, Message: "m"})
+	states.setFailure(someKey, Failure{Reason: ReasonNotServed, Message: "m"})
 	failing := func(is func(types.NamespacedName, Failure) bool) int { return len(states.failedKeys(is)) }
 	in := states.failedKeys(func(key types.NamespacedName, failure Failure) bool {
 		return failure.Reason == ReasonNamespaceTerminating && key.Namespace == "shop"

@@ -35,6 +35,9 @@ import (
 // observeDown reads all copies of the mailbox object, and the place where the object belongs.
 func (c *Controller) observeDown(s *plan.Snapshot) *plan.DownSnapshot {
 	d := &plan.DownSnapshot{Copies: c.observeCopiesOf(s.Key)}
+	if c.Held != nil {
+		d.Held, d.Lost = c.Held(), c.Lost()
+	}
 	d.State, d.Selection, d.Err = c.downState(s, d.Copies)
 	switch {
 	case d.Err != nil:

@@ -56,10 +56,12 @@ const (
 	ReasonNamespaceTerminating  = "NamespaceTerminating"
 	ReasonNotServed             = "NotServed"
 	ReasonQuotaExceeded         = "QuotaExceeded"
-	ReasonTargetCordoned        = "TargetCordoned"
-	ReasonTargetUnreachable     = "TargetUnreachable"
-	ReasonTooLarge              = "TooLarge"
-	ReasonFailed                = "Failed"
+	// ReasonStoreWentBack: kcp went back to an earlier state, so the copy is neither removed nor overwritten.
+	ReasonStoreWentBack     = "StoreWentBack"
+	ReasonTargetCordoned    = "TargetCordoned"
+	ReasonTargetUnreachable = "TargetUnreachable"
+	ReasonTooLarge          = "TooLarge"
+	ReasonFailed            = "Failed"
 )
 
 var (
@@ -74,6 +76,8 @@ var (
 type Failure struct {
 	// Reason is one of the Reason constants; Message is for people, at most 1024 bytes.
 	Reason, Message string
+	// Removal is true if the reason is [ReasonStoreWentBack], and the copy would be removed.
+	Removal bool
 }
 
 // isLimitError reports whether the mailbox of an object exceeds its limits.
@@ -149,7 +153,8 @@ func (c *Controller) redact(err error) error {
 }
 
 func newFailure(err error) Failure {
-	return Failure{Reason: reasonFor(err), Message: events.Truncate(requestmetrics.SafeMessage(err))}
+	held, isHeld := errors.AsType[*plan.HeldError](err)
+	return Failure{Reason: reasonFor(err), Message: events.Truncate(requestmetrics.SafeMessage(err)), Removal: isHeld && held.Removal}
 }
 
 func reasonFor(err error) string {
@@ -160,7 +165,10 @@ func reasonFor(err error) string {
 	var rule *ruleError
 	var mutated *mutation.Error
 	var outside *policy.DeniedError
+	var held *plan.HeldError
 	switch {
+	case errors.As(err, &held):
+		return ReasonStoreWentBack
 	case isLimitError(err):
 		return ReasonMailboxLimitExceeded
 	case errors.As(err, &outside):

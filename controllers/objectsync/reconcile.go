@@ -148,9 +148,10 @@ func (c *Controller) recordState(key types.NamespacedName, outcome outcome, err 
 }
 
 // isRetriedByEvent reports whether an event will enqueue the key when the cause of the failure is gone: [Controller.Uncordon]
-// for a cordon, the mailbox cache for exceeded limits.
+// for a cordon, [Controller.Release] for a kcp that went back, the mailbox cache for exceeded limits.
 func (c *Controller) isRetriedByEvent(failure Failure) bool {
-	return failure.Reason == ReasonTargetCordoned && c.isCordoned() || failure.Reason == ReasonMailboxLimitExceeded
+	return failure.Reason == ReasonTargetCordoned && c.isCordoned() || failure.Reason == ReasonMailboxLimitExceeded ||
+		failure.Reason == ReasonStoreWentBack && c.Held()
 }
 
 // recordLatency measures the time since the change that led to the outcome. A pass that is to be repeated counts later.

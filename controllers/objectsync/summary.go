@@ -226,6 +226,9 @@ type Summary struct {
 	PendingSince time.Time
 	// Failures are the failed objects, in no order.
 	Failures []ObjectFailure
+	// HeldRemovals and HeldOverwrites count the failed objects whose copies would be removed, or overwritten, if kcp had not gone back to
+	// an earlier state.
+	HeldRemovals, HeldOverwrites int
 }
 
 // Add adds another summary.
@@ -233,6 +236,8 @@ func (s *Summary) Add(other Summary) {
 	s.Synced += other.Synced
 	s.Failed += other.Failed
 	s.Former += other.Former
+	s.HeldRemovals += other.HeldRemovals
+	s.HeldOverwrites += other.HeldOverwrites
 	s.Failures = append(s.Failures, other.Failures...)
 	if s.PendingSince.IsZero() || !other.PendingSince.IsZero() && other.PendingSince.Before(s.PendingSince) {
 		s.PendingSince = other.PendingSince
@@ -252,6 +257,13 @@ func (c *Controller) Summary() Summary {
 	for key, failure := range failures {
 		sum.Failed++
 		sum.Failures = append(sum.Failures, ObjectFailure{Resource: c.Resource, Key: key, Failure: failure})
+		switch {
+		case failure.Reason != ReasonStoreWentBack:
+		case failure.Removal:
+			sum.HeldRemovals++
+		default:
+			sum.HeldOverwrites++
+		}
 		sum.Synced -= copiedAPIs(c.observeCopiesOf(key))
 	}
 	for key := range c.states.deferredFields() {

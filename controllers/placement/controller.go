@@ -45,6 +45,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/placement/fleet"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/storehistory"
 )
 
 const (
@@ -82,6 +83,8 @@ type Options struct {
 	CachePolicy *CachePolicy
 	Fleet       *fleet.Fleet
 	Paths       PathResolver
+	// History knows which SyncTargets are held because kcp went back to an earlier state; nil knows of none.
+	History *storehistory.Guard
 	// Readiness says which SyncTargets may be chosen.
 	Readiness *readiness.Registry
 	// Sync tells how far the sync of copies with their clusters has come, and ObjectStates which of these states changed. Without

@@ -58,6 +58,10 @@ const (
 	ReasonDestinationsFailed = "DestinationsFailed"
 	// ReasonMailboxSlow: the mailbox takes long to accept objects, and some are still to come to it.
 	ReasonMailboxSlow = "MailboxSlow"
+	// ReasonStoreWentBack: a copy is held, because kcp went back to an earlier state. ReasonOlderVersions is the reason of the condition of
+	// that name.
+	ReasonStoreWentBack = "StoreWentBack"
+	ReasonOlderVersions = "OlderVersions"
 	// ReasonPlacing: an object is on its way to the mailbox.
 	ReasonPlacing = "Placing"
 	// ReasonObjectsFailed: some objects cannot be placed, or synced with a cluster; status.failures says which.
@@ -165,6 +169,8 @@ func reasonOf(err error) string {
 		return denied.Reason
 	case errors.Is(err, errWorkspaceLimit):
 		return ReasonLimitExceeded
+	case errors.Is(err, errStoreWentBack):
+		return ReasonStoreWentBack
 	case errors.Is(err, errConflict):
 		return ReasonConflict
 	case errors.Is(err, errContended):

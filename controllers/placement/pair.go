@@ -94,6 +94,8 @@ func (w *workspace) pass(ctx context.Context, key pairKey) (result reconcile.Res
 	case planned.Decision.Cause == plan.Cause(plan.Unknown):
 		// The pair counts as before until an event brings what is missing.
 		return reconcile.Result{}, false, nil
+	case w.mustHold(s, planned.Decision):
+		return w.recordHeld(ctx, key, s), true, nil
 	case w.mustWait(key, s, planned):
 		w.recordWaiting(key)
 		return reconcile.Result{}, true, nil

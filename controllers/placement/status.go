@@ -89,6 +89,9 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 		if err := w.reportOne(ctx, client, placement, byName[placement.GetName()], found, counted); err != nil {
 			return reconcile.Result{}, fmt.Errorf("cannot write the status of the EdgePlacement %s: %w", placement.GetName(), err)
 		}
+		if len(c.heldDestinations(found)) > 0 {
+			result.RequeueAfter = heldRetryInterval
+		}
 	}
 	return result, nil
 }
@@ -264,7 +267,7 @@ func (c *Controller) writeStatus(ctx context.Context, client dynamic.Interface, 
 	}
 	conditions := []metav1.Condition{
 		readyCondition(found, counted), healthyCondition(found, counted), rolloutCondition(found, counted),
-		apisMissingCondition(found), upsyncCondition(found), choiceCondition(found),
+		apisMissingCondition(found), upsyncCondition(found), choiceCondition(found), storeWentBackCondition(c.heldDestinations(found)),
 	}
 	for _, condition := range conditions {
 		condition.ObservedGeneration = found.generation

@@ -318,6 +318,7 @@ func (c *Controller) reconcileConfig(ctx context.Context, report report, resourc
 		return nil
 	}
 	observed.Generation, observed.EvictedReason = object.GetGeneration(), report.evictedReason
+	observed.Held = report.Held
 	return c.updateStatus(ctx, report.Mailbox, resource, object, current, NextStatus(observed, current))
 }
 

@@ -51,6 +51,8 @@ const (
 	ReasonNotVisible = "NotVisible"
 	// ReasonNotInSchema is the reason of the condition FieldsDropped.
 	ReasonNotInSchema = "NotInSchema"
+	// ReasonOlderVersions is the reason of the condition StoreWentBack: kcp shows older resourceVersions than the hub has seen.
+	ReasonOlderVersions = "OlderVersions"
 	// ReasonLeftToTarget: all objects are in sync, except fields that ignoreFields named earlier. The target keeps these
 	// fields until their objects change.
 	ReasonLeftToTarget = "LeftToTarget"
@@ -92,6 +94,8 @@ type ObservedConfig struct {
 	InitialSyncPending bool
 	// KeepCounts is true if, as long as InitialSyncPending, the counts of the same generation stay.
 	KeepCounts bool
+	// Held is true while nothing is removed from the target, or overwritten there, because kcp went back to an earlier state.
+	Held bool
 	// EvictedReason is why the mailbox is evicted, or empty if it is not. All other fields are unknown then.
 	EvictedReason string
 }
@@ -106,6 +110,11 @@ func NextStatus(observed ObservedConfig, current edgev2alpha1.SyncerConfigStatus
 	}
 	ready := readyCondition(observed, summary)
 	before := meta.FindStatusCondition(current.Conditions, ready.Type)
+	conditions.SetIf(observed.Held, &next.Conditions, metav1.Condition{
+		Type: edgev2alpha1.ConditionStoreWentBack, Reason: ReasonOlderVersions, ObservedGeneration: observed.Generation,
+		Message: "kcp went back to an earlier state, as after a restore from a backup. Until the administrator of the cluster confirms that, the hub removes nothing from it, and overwrites nothing there. " +
+			"Put back what is missing here.",
+	})
 	if observed.keepsCounts(before, ready) {
 		return next
 	}

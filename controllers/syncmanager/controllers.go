@@ -225,6 +225,8 @@ func (m *Manager) startController(state *targetState, resource plan.Resource, re
 		Relations:           resolved.relations,
 		Pruner:              m.prunerFor(resource),
 		Cordoned:            state.cordoned.Load,
+		Held:                func() bool { return m.History.Holds(target.UID) },
+		Lost:                m.History.Lost,
 		Adoption:            func() synchubv1alpha1.AdoptionPolicy { return state.adoption.Load().(synchubv1alpha1.AdoptionPolicy) },
 		NamespacePolicy:     state.namespaces.Load,
 		IsPublished:         m.isPublished,

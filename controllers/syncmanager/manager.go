@@ -47,6 +47,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 	"github.com/synchub-dev/synchub/controllers/schemacheck"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/storehistory"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/provider/tracing"
 )
@@ -83,6 +84,8 @@ type Target struct {
 	Connection *targets.Connection
 	// Cordoned is true if the hub must not create objects on the target.
 	Cordoned bool
+	// Held is true while the hub removes and overwrites nothing on the target, because kcp went back to an earlier state.
+	Held bool
 	// Adoption says which objects of the target the hub may adopt, in addition to the PublishedResources. Empty stands for none.
 	Adoption synchubv1alpha1.AdoptionPolicy
 	// Namespaces restricts the namespaces of the target, in addition to those that the hub protects.
@@ -122,6 +125,8 @@ type Options struct {
 	ProtectedNamespaces policy.NamespacePatterns
 	// Sealer seals marks. Like Hasher it has the hub's key.
 	Sealer *ownership.Sealer
+	// History reports whether kcp went back to an earlier state; nil never does.
+	History *storehistory.Guard
 	// Checker compares schemas; with nil, none are compared.
 	Checker *schemacheck.Checker
 	// NameClearer frees names of APIs in mailboxes; with nil, none are freed.
@@ -309,6 +314,9 @@ func (m *Manager) StartSync(target Target) {
 		m.targets[target.UID] = found
 	}
 	m.lock.Unlock()
+	if found.held.Load() != target.Held {
+		m.ObjectsChanged.Publish(target.UID)
+	}
 	found.updateRules(target)
 	m.updateNamespaces(found, target)
 	found.setWrittenNamespaces(target.WrittenNamespaces)

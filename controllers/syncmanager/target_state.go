@@ -65,6 +65,8 @@ type targetState struct {
 	crdController atomic.Pointer[crdController]
 	// cordoned is true if the hub must not create objects on the target.
 	cordoned atomic.Bool
+	// held is true if the hub removed and overwrote nothing on the target when the SyncTarget was reconciled last.
+	held atomic.Bool
 	// adoption is the [synchubv1alpha1.AdoptionPolicy] of the SyncTarget.
 	adoption atomic.Value
 	// mutationInput is what mutations read of the SyncTarget.
@@ -160,6 +162,11 @@ func (t *targetState) updateRules(target Target) {
 	if t.cordoned.Swap(target.Cordoned) && !target.Cordoned {
 		for _, controller := range t.controllers() {
 			controller.Uncordon()
+		}
+	}
+	if t.held.Swap(target.Held) && !target.Held {
+		for _, controller := range t.controllers() {
+			controller.Release()
 		}
 	}
 	if t.adoption.Swap(target.Adoption) != target.Adoption {

@@ -49,6 +49,8 @@ type View struct {
 	Incompatible map[schema.GroupResource]schemacheck.State
 	// MissingAPIs are the published APIs that the mailbox lacks.
 	MissingAPIs MissingAPIs
+	// Held is true while nothing is removed from the target, or overwritten there, because kcp went back to an earlier state.
+	Held bool
 	// Compatibility says for resources of the target whether mailbox objects fit, as far as that is known.
 	Compatibility map[schema.GroupResource]schemacheck.State
 }
@@ -59,7 +61,7 @@ func (m *Manager) View(syncTarget types.UID) (view View, ok bool) {
 	if !ok || found.isPreparing() {
 		return View{}, false
 	}
-	view = View{Controllers: found.controllers(), Namespaces: found.namespaces.Load()}
+	view = View{Controllers: found.controllers(), Namespaces: found.namespaces.Load(), Held: m.History.Holds(syncTarget)}
 	published := m.Published()
 	found.lock.Lock()
 	defer found.lock.Unlock()

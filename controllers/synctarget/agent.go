@@ -125,6 +125,14 @@ func agentModeOf(syncTarget *edgev2alpha1.SyncTarget) assignment.Mode {
 	}
 }
 
+// agentModeOf returns the same, but suspends the agent while kcp may lack what the agent placed.
+func (c *Controller) agentModeOf(syncTarget *edgev2alpha1.SyncTarget) assignment.Mode {
+	if c.History.Holds(syncTarget.UID) {
+		return assignment.ModeSuspend
+	}
+	return agentModeOf(syncTarget)
+}
+
 // reconcileAgent writes the assignment of an agent, reads its report, and writes the status of the SyncTarget. The hub makes no
 // connection to the cluster.
 func (c *Controller) reconcileAgent(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
@@ -141,6 +149,7 @@ func (c *Controller) reconcileAgent(ctx context.Context, request mcreconcile.Req
 	}
 	stored := syncTarget.DeepCopy()
 	c.setAgentStatus(syncTarget, located, problem, state)
+	c.setAgentStoreWentBack(syncTarget)
 	c.Readiness.Set(syncTarget.UID, isSynced(syncTarget), c.Clock.Now())
 	c.setConditions(state, syncTarget.Status.Conditions)
 	result := reconcile.Result{RequeueAfter: agentPollInterval}
@@ -292,15 +301,17 @@ func (c *Controller) writeAssignment(ctx context.Context, request mcreconcile.Re
 	syncTarget *edgev2alpha1.SyncTarget, located logicalcluster.Name, rules assignment.Rules, rulesVersion int64, state *syncTargetState,
 ) error {
 	annotations := inventories.ParameterAnnotations(syncTarget)
-	if confirmed := syncTarget.Annotations[edgev2alpha1.AnnotationConfirmedCluster]; confirmed != "" {
-		annotations = maps.Clone(annotations)
-		if annotations == nil {
-			annotations = map[string]string{}
+	for _, confirmation := range []string{edgev2alpha1.AnnotationConfirmedCluster, edgev2alpha1.AnnotationConfirmedRestore} {
+		if confirmed := syncTarget.Annotations[confirmation]; confirmed != "" {
+			annotations = maps.Clone(annotations)
+			if annotations == nil {
+				annotations = map[string]string{}
+			}
+			annotations[confirmation] = confirmed
 		}
-		annotations[edgev2alpha1.AnnotationConfirmedCluster] = confirmed
 	}
 	desired := &assignment.Assignment{
-		Hub: c.Sync.Hub, Mailbox: located.String(), BindingSelector: c.Agents.BindingSelector, Mode: agentModeOf(syncTarget),
+		Hub: c.Sync.Hub, Mailbox: located.String(), BindingSelector: c.Agents.BindingSelector, Mode: c.agentModeOf(syncTarget),
 		ProtectedNamespaces: c.Sync.ProtectedNamespaces, Cluster: c.Ledger.Get(syncTarget.UID).Cluster.ID,
 		SyncTarget: assignment.SyncTarget{
 			Name: syncTarget.Name, UID: syncTarget.UID, Generation: syncTarget.Generation, Inventory: string(request.ClusterName),
@@ -380,7 +391,7 @@ func (c *Controller) agentHealth(syncTarget *edgev2alpha1.SyncTarget, state *syn
 // reportedConditions are the conditions that the hub takes from a report. Ready follows from them.
 var reportedConditions = []string{
 	edgev2alpha1.ConditionSyncerReady, edgev2alpha1.ConditionSyncerAuthorized, edgev2alpha1.ConditionAPIsMissing, edgev2alpha1.ConditionMailboxLimitExceeded,
-	edgev2alpha1.ConditionNamespacesLeft, edgev2alpha1.ConditionDrained, edgev2alpha1.ConditionSuspended,
+	edgev2alpha1.ConditionNamespacesLeft, edgev2alpha1.ConditionDrained, edgev2alpha1.ConditionSuspended, edgev2alpha1.ConditionStoreWentBack,
 }
 
 // setAgentStatus sets the status from the last report of the agent. It claims nothing that the agent has not said lately.
@@ -455,6 +466,7 @@ func (a *agentState) applyReport(status *edgev2alpha1.SyncTargetStatus) {
 	status.Counts, status.Failures, status.PendingSince = reported.Counts, reported.Failures, reported.PendingSince
 	status.SyncedResources, status.Versions, status.ClusterID = reported.SyncedResources, reported.Versions, reported.ClusterID
 	status.Credentials, status.Cleanup = reported.Credentials, reported.Cleanup
+	status.StoreWentBack = reported.StoreWentBack
 }
 
 // reconcileAgentDelete lets the agent of a SyncTarget that is being deleted clean up, and waits for its answer. An agent that does not

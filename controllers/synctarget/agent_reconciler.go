@@ -19,6 +19,7 @@ package synctarget
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -55,6 +56,7 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, assigned *assignment.As
 	request := mcreconcile.Request{ClusterName: multicluster.ClusterName(assigned.SyncTarget.Inventory)}
 	request.Name = syncTarget.Name
 	c.track(request, syncTarget.UID)
+	c.History.SetSyncTarget(syncTarget.UID, time.Time{}, syncTarget.Annotations[edgev2alpha1.AnnotationConfirmedRestore])
 	state := c.stateOf(syncTarget.UID)
 	observed := observedState{mailbox: logicalcluster.Name(assigned.Mailbox), mailboxPath: assigned.Mailbox}
 	trusted := c.expectCluster(syncTarget, state)
@@ -66,7 +68,7 @@ func (r *AgentReconciler) Reconcile(ctx context.Context, assigned *assignment.As
 		return r.status, false, err
 	}
 	c.startOrStopSync(request, syncTarget, observed)
-	if mode, ok := drainModes[assigned.Mode]; ok {
+	if mode, ok := drainModes[assigned.Mode]; ok && !c.History.Holds(syncTarget.UID) {
 		observed.drain = r.ensureDrain(ctx, syncTarget, observed, mode)
 		finished = observed.drain != nil && observed.drain.isFinished()
 	} else {

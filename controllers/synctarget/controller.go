@@ -64,6 +64,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
+	"github.com/synchub-dev/synchub/provider/storehistory"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -92,6 +93,8 @@ type Options struct {
 
 	// Readiness is told which SyncTargets are Ready; nil tells nobody.
 	Readiness *readiness.Registry
+	// History knows whether kcp went back to an earlier state; nil knows of none.
+	History *storehistory.Guard
 	// Role says which work this replica does. If SyncTargets are not divided, one that does not lead prepares to lead.
 	Role leadership.Role
 
@@ -217,6 +220,7 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 		// The mailbox controller reports it. The hub does not know the spec of such an object, and must not stop anything because of it.
 		return reconcile.Result{}, nil
 	}
+	c.History.SetSyncTarget(syncTarget.UID, syncTarget.CreationTimestamp.Time, syncTarget.Annotations[edgev2alpha1.AnnotationConfirmedRestore])
 	if c.Role.IsDivided() {
 		c.track(request, syncTarget.UID)
 		c.setAgent(&syncTarget)
@@ -337,7 +341,9 @@ func (c *Controller) startOrStopSync(request mcreconcile.Request, syncTarget *ed
 	}
 	// A drain must have ended before the sync controllers create objects.
 	c.stopDrain(syncTarget.UID)
-	c.Sync.StartSync(targetFor(logicalcluster.Name(request.ClusterName), syncTarget, observed, c.Ledger.Get(syncTarget.UID)))
+	target := targetFor(logicalcluster.Name(request.ClusterName), syncTarget, observed, c.Ledger.Get(syncTarget.UID))
+	target.Held = c.History.Holds(syncTarget.UID)
+	c.Sync.StartSync(target)
 	c.Sync.Resume(syncTarget.UID)
 }
 
@@ -418,6 +424,18 @@ func (c *Controller) deleteState(syncTarget types.UID) {
 		c.Agents.Copies.Set(syncTarget, nil)
 	}
 	delete(c.states, syncTarget)
+	c.History.ForgetSyncTarget(syncTarget)
+}
+
+// EnqueueAll enqueues all SyncTargets, after kcp was found to have gone back to an earlier state.
+func (c *Controller) EnqueueAll() {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	for _, request := range c.requests {
+		if c.queue != nil {
+			c.queue.Add(request)
+		}
+	}
 }
 
 func targetFor(inventory logicalcluster.Name, syncTarget *edgev2alpha1.SyncTarget, observed observedState, known ledger.Entry) syncmanager.Target {

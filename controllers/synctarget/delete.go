@@ -97,6 +97,10 @@ func (c *Controller) cleanUpTarget(ctx context.Context, request mcreconcile.Requ
 	if connection == nil || !connection.IsUp() {
 		return c.waitForTarget(ctx, inventory, syncTarget, connection, problem)
 	}
+	if c.History.Holds(syncTarget.UID) {
+		c.stopDrain(syncTarget.UID)
+		return c.updateDeletingStatus(ctx, inventory, syncTarget, ReasonCleanupBlocked, "The SyncTarget is being deleted. "+storeWentBackMessage(syncTarget.Name, nil), heartbeatCondition(connection.Health(), nil))
+	}
 	running, err := c.startDrain(ctx, request, inventory, syncTarget, connection, drainModeOf(syncTarget))
 	switch {
 	case err != nil:

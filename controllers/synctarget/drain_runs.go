@@ -111,7 +111,7 @@ func (c *Controller) startDrain(ctx context.Context, request mcreconcile.Request
 	parent := c.runContext
 	c.lock.Unlock()
 	// The PublishedResource decides whether a namespace may be deleted with its contents.
-	if parent == nil || !c.Sync.HasPublished() {
+	if parent == nil || !c.Sync.HasPublished() || c.History.Holds(syncTarget.UID) {
 		return nil, nil
 	}
 	// The cache may lack the last report of the previous leader.

@@ -36,6 +36,8 @@ const (
 	ReasonSharedCluster = "SharedCluster"
 	// ReasonOtherInventory: a SyncTarget of another inventory workspace leads to a cluster that claims the same identity.
 	ReasonOtherInventory = "OtherInventory"
+	// ReasonOlderVersions: kcp shows older resourceVersions than the hub has seen.
+	ReasonOlderVersions = "OlderVersions"
 	// ReasonNamespacesUnlisted: the hub used namespaces before that the SyncTarget no longer lists.
 	ReasonNamespacesUnlisted = "NamespacesUnlisted"
 	// ReasonDraining: the hub is removing its objects from the target. ReasonDrained: it has removed them.

@@ -41,6 +41,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/provider/rbac"
+	"github.com/synchub-dev/synchub/provider/storehistory"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
@@ -100,6 +101,9 @@ func (c *Controller) newView(syncTarget *edgev2alpha1.SyncTarget, observed obser
 	view.rebound = c.Sync.WasRebound(syncTarget.UID)
 	view.hidden = c.Sync.HiddenObjects(syncTarget.UID)
 	view.evicted = c.Sync.IsEvicted(syncTarget.UID)
+	if c.History.Holds(syncTarget.UID) {
+		view.rewind = c.History.Current()
+	}
 	view.countObjects = func() (objectsync.Summary, bool) { return c.Sync.Summary(syncTarget.UID) }
 	return view
 }
@@ -142,6 +146,8 @@ type statusView struct {
 	rebound bool
 	// hidden counts the objects of the mailbox that kcp hides from the hub.
 	hidden absence.HiddenObjects
+	// rewind is set while nothing is removed from the target, or overwritten there, because kcp went back to an earlier state.
+	rewind *storehistory.Rewind
 	// evicted is true if the mailbox exceeds its limits so far that the hub syncs nothing of it.
 	evicted bool
 	now     time.Time
@@ -190,6 +196,7 @@ func (v statusView) apply(syncTarget *edgev2alpha1.SyncTarget, state *syncTarget
 		requeueAfter = shortestDelay(requeueAfter, v.updateHeartbeat(syncTarget, syncer, state.since))
 	}
 	v.setMailboxLimitCondition(syncTarget, status.LastSyncerHeartbeatTime != last)
+	setStoreWentBack(syncTarget, v.rewind)
 	return requeueAfter
 }
 
@@ -312,6 +319,10 @@ func (v statusView) updateCounts(status *edgev2alpha1.SyncTargetStatus) (known b
 	bounded := func(count int) int32 { return int32(min(count, math.MaxInt32)) } //nolint:gosec // no target holds more
 	status.Counts = &edgev2alpha1.TargetCounts{Synced: bounded(sum.Synced), Failed: bounded(sum.Failed), Former: bounded(sum.Former)}
 	status.Failures = objectsync.FirstFailures(sum.Failures, edgev2alpha1.MaxTargetFailures)
+	if v.rewind != nil {
+		status.StoreWentBack = storeWentBackStatus(v.rewind)
+		status.StoreWentBack.Removals, status.StoreWentBack.Overwrites = bounded(sum.HeldRemovals), bounded(sum.HeldOverwrites)
+	}
 	status.PendingSince = nil
 	if !sum.PendingSince.IsZero() {
 		status.PendingSince = &metav1.Time{Time: sum.PendingSince}

@@ -220,7 +220,9 @@ func TestAForgedStatusIsPutRight(t *testing.T) {
 			{Type: edgev2alpha1.ConditionClusterShared, Status: metav1.ConditionTrue, Reason: ReasonOtherInventory, LastTransitionTime: metav1.NewTime(noon)},
 			{Type: edgev2alpha1.ConditionMailboxLimitExceeded, Status: metav1.ConditionTrue, Reason: "Forged", LastTransitionTime: metav1.NewTime(noon)},
 			{Type: edgev2alpha1.ConditionAPIsMissing, Status: metav1.ConditionTrue, Reason: "Forged", LastTransitionTime: metav1.NewTime(noon)},
+			{Type: edgev2alpha1.ConditionStoreWentBack, Status: metav1.ConditionTrue, Reason: "Forged", LastTransitionTime: metav1.NewTime(noon)},
 		},
+		StoreWentBack:           &edgev2alpha1.StoreWentBackStatus{ID: "forged", DetectedAt: metav1.NewTime(noon), Removals: 9},
 		SyncedResources:         []edgev2alpha1.SyncedResource{{Group: "*", Resource: "*", IdentityHash: "x"}},
 		LastSyncerHeartbeatTime: &metav1.Time{Time: noon.Add(1000 * time.Hour)},
 		VirtualWorkspaces:       []edgev2alpha1.VirtualWorkspace{{SyncerURL: "https://mallory.example"}}, //nolint:staticcheck // deprecated, and forged

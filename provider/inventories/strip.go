@@ -82,7 +82,7 @@ func stripObject(object any) (any, error) {
 
 func stripSyncTarget(syncTarget *edgev2alpha1.SyncTarget) {
 	parameters := ParameterAnnotations(syncTarget)
-	stripMetadata(&syncTarget.ObjectMeta, edgev2alpha1.AnnotationForceRemoval, edgev2alpha1.AnnotationConfirmedCluster, annotationTooLarge)
+	stripMetadata(&syncTarget.ObjectMeta, edgev2alpha1.AnnotationForceRemoval, edgev2alpha1.AnnotationConfirmedCluster, edgev2alpha1.AnnotationConfirmedRestore, annotationTooLarge)
 	stripSpec(&syncTarget.Spec)
 	if jsonSize(syncTarget.Status) > maxStatus {
 		// The hub then writes a status, which is small.

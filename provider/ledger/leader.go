@@ -26,6 +26,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/synchub-dev/synchub/provider/storehistory"
 )
 
 const (
@@ -154,11 +156,16 @@ func (s *Store) renewLeader(ctx context.Context) error {
 		})
 		if err == nil {
 			s.leaderVersion = leader.ResourceVersion
+			s.ledVersion.Store(storehistory.ParseVersion(leader.ResourceVersion))
 		}
 		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && (s.leaderVersion == "" || !apierrors.IsNotFound(err)) {
 			return err
 		}
 		renewTime, other, err := s.readLeader(ctx)
+		if now := storehistory.ParseVersion(s.leaderVersion); err == nil && now > 0 && now < s.ledVersion.Load() {
+			s.History.Report(s.leaderDescription(), s.ledVersion.Load(), now)
+			s.ledVersion.Store(now)
+		}
 		if err == nil && other != "" {
 			err = s.self.otherHubError(other, renewTime)
 		}
@@ -166,4 +173,9 @@ func (s *Store) renewLeader(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// leaderDescription names leaderConfigMap in messages.
+func (s *Store) leaderDescription() string {
+	return fmt.Sprintf("the ConfigMap %s/%s of the hub's ledger", s.Namespace, leaderConfigMap)
 }

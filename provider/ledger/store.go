@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -34,6 +35,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/storehistory"
 )
 
 const (
@@ -63,8 +65,10 @@ type Options struct {
 	WatchClient client.WithWatch
 	// Identity returns the identity of this hub; it is zero if the hub leads without a Lease. Identity may be nil.
 	Identity func(ctx context.Context) (HubIdentity, error)
-	Clock    clock.WithTicker
-	Log      logr.Logger
+	// History is loaded before the entries, and notices if the ledger went back with kcp; nil does not.
+	History *storehistory.Guard
+	Clock   clock.WithTicker
+	Log     logr.Logger
 }
 
 // Store holds all entries in memory and writes their changes to the provider workspace. Only the leader starts it. If only
@@ -77,9 +81,11 @@ type Store struct {
 	lock              sync.Mutex
 	records           map[types.UID]*record
 	previousRenewTime time.Time
-	// leaderVersion is the resourceVersion of leaderConfigMap, and self identifies this hub. Only Start uses them.
+	// leaderVersion is the resourceVersion of leaderConfigMap, and self identifies this hub. Only Start uses them. ledVersion is the
+	// version of this hub's last write.
 	leaderVersion string
 	self          HubIdentity
+	ledVersion    atomic.Uint64
 }
 
 // record is an entry with the state for writing it.
@@ -114,6 +120,7 @@ func (s *Store) Start(ctx context.Context) error {
 	if err := s.load(ctx); err != nil {
 		return err
 	}
+	defer s.History.Track(storehistory.LedgerSource, s.ledVersion.Load)()
 	ticker := s.Clock.NewTicker(renewInterval)
 	defer ticker.Stop()
 	for {
@@ -140,6 +147,10 @@ func (s *Store) load(ctx context.Context) error {
 	}
 	renewTime, err := s.waitForPreviousHub(ctx)
 	if err != nil {
+		return err
+	}
+	s.History.Check(storehistory.LedgerSource, s.leaderDescription(), storehistory.ParseVersion(s.leaderVersion))
+	if err := s.History.Load(ctx); err != nil {
 		return err
 	}
 	if s.IsShared() {

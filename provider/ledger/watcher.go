@@ -105,6 +105,9 @@ func (w *Watcher) readBoth(ctx context.Context) (self HubIdentity, leader leader
 	if self, err = w.readIdentity(ctx); err == nil {
 		leader, err = w.getLeader(ctx)
 	}
+	if err == nil {
+		err = w.History.Load(ctx)
+	}
 	return self, leader, err
 }
 
@@ -117,6 +120,9 @@ func (w *Watcher) watchLeader(ctx context.Context, self HubIdentity) error {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C():
+		}
+		if err := w.History.Load(ctx); err != nil {
+			w.Log.V(1).Info("cannot read what other replicas know of a restored kcp", "error", err.Error())
 		}
 		leader, err := w.getLeader(ctx)
 		if err != nil || leader.otherThan(self) == "" {

@@ -43,6 +43,7 @@ type absenceVerifier interface {
 	ObserveBinding(mailbox logicalcluster.Name, resourceVersion string)
 	Clear(mailbox logicalcluster.Name, candidate absence.Candidate)
 	RequireRelist(mailbox logicalcluster.Name, resource schema.GroupVersionResource)
+	NoteWitness(mailbox logicalcluster.Name, resource schema.GroupVersionResource, witness absence.Witness)
 	ForgetMailbox(mailbox logicalcluster.Name)
 	ForgetResource(resource schema.GroupVersionResource)
 	Wait()

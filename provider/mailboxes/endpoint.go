@@ -62,6 +62,9 @@ type endpoint struct {
 
 	lock      sync.RWMutex
 	informers map[schema.GroupVersionResource]*wildcardInformer
+
+	// untrack ends the record of the endpoint's version in the hosting cluster.
+	untrack func()
 }
 
 // clientFor returns a client for one mailbox.
@@ -90,7 +93,7 @@ func newEndpoint(ctx context.Context, owner *Mailboxes, url string) (*endpoint, 
 		}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	return &endpoint{
+	made := &endpoint{
 		filtered:      filtered,
 		owner:         owner,
 		url:           url,
@@ -101,7 +104,9 @@ func newEndpoint(ctx context.Context, owner *Mailboxes, url string) (*endpoint, 
 		ctx:           ctx,
 		cancel:        cancel,
 		informers:     map[schema.GroupVersionResource]*wildcardInformer{},
-	}, nil
+	}
+	made.untrack = owner.history.Track(url, made.seenVersion)
+	return made, nil
 }
 
 // normalizeURL returns the URL in a comparable form. The hub sends its credentials there, so the connection must be encrypted.
@@ -125,6 +130,7 @@ func (e *endpoint) stop() {
 	stopWildcardInformers(all)
 	e.restarting.Wait()
 	endpointUp.DeleteLabelValues(e.url)
+	e.untrack()
 }
 
 // startInformer starts the wildcard informer of a resource.

@@ -22,6 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/synchub-dev/synchub/provider/storehistory"
 )
 
 // eventHandler returns a handler that routes the events of a resource to the subscribers of each mailbox.
@@ -54,6 +56,7 @@ func (e *endpoint) eventHandler(resource schema.GroupVersionResource) cache.Reso
 			if _, unseen := obj.(cache.DeletedFinalStateUnknown); unseen {
 				// No delete event was observed: the object was missing from a list, which may have been partial.
 				e.owner.absence.RequireRelist(mailboxOf(object), resource)
+				e.owner.NoteVersion(mailboxOf(object), resource, keyOf(object), storehistory.ParseVersion(object.GetResourceVersion()))
 			}
 			route(object, Event{Old: object})
 		},

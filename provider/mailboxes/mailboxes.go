@@ -35,6 +35,7 @@ import (
 
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
+	"github.com/synchub-dev/synchub/provider/storehistory"
 )
 
 // State is the state of an object according to the caches.
@@ -88,6 +89,10 @@ type Mailboxes struct {
 
 	needs needs
 
+	history *storehistory.Guard
+	// checkedVersions has the mailboxes for which [Mailboxes.VerifyVersion] makes a request.
+	checkedVersions sync.Map
+
 	// alwaysWatched are the resources that are watched at each endpoint: bindings and configs.
 	alwaysWatched []schema.GroupVersionResource
 	subscribers   subscribers
@@ -122,6 +127,8 @@ type Options struct {
 	// answer holds. Needs is called for each mailbox that is met, also by the goroutines that read watches: it must be quick, and must not
 	// call the Mailboxes. Bindings and Resources are cached of all mailboxes.
 	Needs func(mailbox logicalcluster.Name) bool
+	// History is told when kcp went back to an earlier state; nil is not.
+	History *storehistory.Guard
 	// Only makes the caches those of one mailbox, which is then read and written directly, not through the export.
 	Only  *OnlyMailbox
 	Clock clock.WithTicker
@@ -155,6 +162,7 @@ func New(options Options) *Mailboxes {
 		memory:         memoryLimit{limit: options.MaxBytes, wake: newSignal()},
 		evictionSignal: newSignal(),
 		needs:          newNeeds(options.Needs),
+		history:        options.History,
 	}
 	if options.Policy != nil {
 		mailboxes.reviewQueue = newReviewQueue(options.Clock)

@@ -87,6 +87,8 @@ type wildcardInformer struct {
 	markAttempted func()
 	// failed is set when an attempt to fill the cache fails. Attempts go on.
 	failed atomic.Bool
+	// interrupted is set when a request fails, until the version of kcp is checked.
+	interrupted atomic.Bool
 
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -193,8 +195,14 @@ func (w *wildcardInformer) watch(ctx context.Context, options metav1.ListOptions
 		w.waitForConfigs(ctx)
 		w.beginList()
 	}
+	if err := w.checkResumed(ctx); err != nil {
+		return nil, err
+	}
 	options.LabelSelector = w.labelSelector()
 	stream, err := w.client().Watch(ctx, options)
+	if err == nil && options.SendInitialEvents != nil && *options.SendInitialEvents {
+		stream = w.checkedInitialEvents(stream)
+	}
 	// A server that refuses a watch may not support lists by watches, so the reflector lists next.
 	if _, isRefused := errors.AsType[*apierrors.StatusError](err); !isRefused {
 		w.recordResult(err)
@@ -215,6 +223,7 @@ func (w *wildcardInformer) recordResult(err error) {
 	if err != nil {
 		w.log.V(1).Info("cannot list or watch", "error", err.Error())
 		w.failed.Store(true)
+		w.interrupted.Store(true)
 		w.markAttempted()
 	}
 	w.endpoint.recordResult(w.resource, err)
@@ -264,6 +273,7 @@ func (w *wildcardInformer) listPages(ctx context.Context, options metav1.ListOpt
 		// From its watch cache a server would return all objects at once.
 		options.ResourceVersion = ""
 	}
+	seen := w.seenVersion()
 	all := &cachedObjectList{}
 	err := w.eachPage(ctx, w.client(), options, func(page *unstructured.UnstructuredList) error {
 		for i := range page.Items {
@@ -278,6 +288,7 @@ func (w *wildcardInformer) listPages(ctx context.Context, options metav1.ListOpt
 	if err != nil {
 		return nil, err
 	}
+	w.checkListed(seen, all.ResourceVersion)
 	all.Items = slices.DeleteFunc(all.Items, w.isExcluded)
 	for _, marker := range markers {
 		all.Items = append(all.Items, marker)
@@ -356,6 +367,7 @@ func (w *wildcardInformer) countingHandler(handler cache.ResourceEventHandler) c
 			if w.handlePlaceholder(obj) || w.dropIfForeign(obj) || w.isOutdated(obj.(*cachedObject)) {
 				return
 			}
+			w.checkUpdated(old.(*cachedObject), obj.(*cachedObject))
 			w.updateUsage(old.(*cachedObject), obj.(*cachedObject))
 			handler.OnUpdate(old, obj)
 		},

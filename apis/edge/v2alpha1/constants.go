@@ -62,6 +62,10 @@ const (
 // deletion although the cluster is unreachable. An event lists the objects that stay on the cluster.
 const AnnotationForceRemoval = "synchub.dev/force-removal"
 
+// AnnotationConfirmedRestore on a SyncTarget confirms that kcp went back to an earlier state, so that the hub removes and overwrites copies
+// on the cluster again. Its value must equal status.storeWentBack.id.
+const AnnotationConfirmedRestore = "synchub.dev/confirmed-restore"
+
 // AnnotationConfirmedCluster on a SyncTarget confirms that it now stands for another cluster. Its value must equal
 // status.observedClusterID.
 const AnnotationConfirmedCluster = "synchub.dev/confirmed-cluster"
@@ -143,6 +147,11 @@ const (
 	// ConditionClusterShared on a SyncTarget is True while a SyncTarget of another inventory workspace reaches a
 	// cluster that reports the same ID. The hub keeps syncing both.
 	ConditionClusterShared = "ClusterShared"
+
+	// ConditionStoreWentBack on a SyncTarget, a config or an EdgePlacement is True while the hub removes and overwrites
+	// nothing on clusters, because kcp went back to an earlier state, as after a restore from a backup. An operator
+	// confirms that with `kubectl synchub confirm-restore`.
+	ConditionStoreWentBack = "StoreWentBack"
 
 	// ConditionMailboxLimitExceeded on a SyncTarget is True while its mailbox has more objects, objects of one
 	// resource, or configs than the hub acts upon. Objects that no config selects count too. The message names the

@@ -108,6 +108,11 @@ type SyncTargetStatus struct {
 	// +kubebuilder:validation:MaxItems=8
 	FormerClusters []FormerCluster `json:"formerClusters,omitempty"`
 
+	// storeWentBack is set while the hub removes and overwrites nothing on the cluster, because kcp went back to an
+	// earlier state.
+	// +optional
+	StoreWentBack *StoreWentBackStatus `json:"storeWentBack,omitempty"`
+
 	// counts sum up the objects that the hub syncs with the cluster, in both directions.
 	// +optional
 	Counts *TargetCounts `json:"counts,omitempty"`
@@ -132,6 +137,26 @@ type SyncTargetStatus struct {
 	// cleanup reports which objects are left on the cluster during a drain or the deletion of the SyncTarget.
 	// +optional
 	Cleanup *CleanupStatus `json:"cleanup,omitempty"`
+}
+
+// StoreWentBackStatus is about a kcp that went back to an earlier state.
+type StoreWentBackStatus struct {
+	// id identifies the event. The hub goes on when the annotation synchub.dev/confirmed-restore has this value.
+	// +kubebuilder:validation:MaxLength=64
+	ID string `json:"id"`
+
+	// detectedAt is when the hub noticed it.
+	DetectedAt metav1.Time `json:"detectedAt"`
+
+	// removals counts the copies that the hub would remove from the cluster. failures names the first.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Removals int32 `json:"removals,omitempty"`
+
+	// overwrites counts the copies that the hub would overwrite. failures names the first.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Overwrites int32 `json:"overwrites,omitempty"`
 }
 
 // FormerCluster is a cluster that a SyncTarget stood for.

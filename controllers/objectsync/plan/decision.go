@@ -76,6 +76,9 @@ const (
 	NameTaken Cause = "NameTaken"
 	// ExcludedByUpsync: the object is selected for upsync too, so it is not downsynced.
 	ExcludedByUpsync Cause = "ExcludedByUpsync"
+	// NewerThanSource: the copy was written for a later version of the source than the mailbox shows. Its cache may lag behind, or kcp
+	// went back to an earlier state.
+	NewerThanSource Cause = "NewerThanSource"
 	// FormerMailbox: the source was in a mailbox that was lost. The copy is kept until an operator decides.
 	FormerMailbox Cause = "FormerMailbox"
 )
@@ -134,9 +137,9 @@ func SameSource(a, b ownership.Mark) bool {
 }
 
 // sameMark reports whether the observed mark equals the desired one. Only the observed mark knows whether the object was
-// adopted.
+// adopted. Its source version is older whenever the source changed in a way that leaves the copy as it is.
 func sameMark(desired, observed ownership.Mark) bool {
-	desired.Adopted = observed.Adopted
+	desired.Adopted, desired.SourceVersion = observed.Adopted, observed.SourceVersion
 	return desired == observed
 }
 

@@ -38,6 +38,8 @@ type Plan struct {
 	// ReturnStatus writes the status of the target object to the mailbox object.
 	ReturnStatus bool
 	Desired      *transform.Desired
+	// VersionToVerify is a version of the source that kcp must still have, if it is not zero.
+	VersionToVerify uint64
 	// RequeueAfter is the delay until the next pass if no event comes; zero for none.
 	RequeueAfter time.Duration
 	// Repair is true if another writer may undo the write again. Such writes are backed off.
@@ -138,6 +140,11 @@ func (p Planner) planPresent(d *DownSnapshot, s *Snapshot) Plan {
 	if result.Err != nil {
 		return result
 	}
+	if !d.Held && d.isNewerThanSource(s.InMailbox, p.Down.Mailbox) {
+		result.Decision, result.VersionToVerify = Decision{Action: None, Cause: NewerThanSource}, d.Destination.Observed.Mark.SourceVersion
+		result.RequeueAfter = newerThanSourceRetry
+		return result
+	}
 	result.Decision, result.Err = DecideDown(SourceState{State: Selected, Desired: result.Desired}, d.Destination.Observed, d.DroppedPaths)
 	switch {
 	case result.Err != nil:
@@ -152,6 +159,9 @@ func (p Planner) planPresent(d *DownSnapshot, s *Snapshot) Plan {
 		if result.Decision.Action == Create {
 			result.RequeueAfter = CacheTimeout
 		}
+	}
+	if d.Held {
+		result.hold()
 	}
 	return result
 }
@@ -202,13 +212,17 @@ func (p Planner) planAbsent(d *DownSnapshot, s *Snapshot) Plan {
 			return result
 		}
 		result.Decision = decision
-		if decision.Action == VerifyAbsence {
+		switch {
+		case d.Held && (decision.Action == VerifyAbsence || decision.isHeld()):
+			result.Err = &HeldError{Copy: existing.Ref(), Removal: true}
+			continue
+		case decision.Action == VerifyAbsence:
 			result.AbsenceToVerify = d.State
 			continue
 		}
 		result.Operations = append(result.Operations, Operation{Decision: decision, Copy: existing})
 	}
-	if former || len(d.Copies) == 0 {
+	if (former || len(d.Copies) == 0) && !d.Held {
 		p.planEnd(&result, d, s, former)
 	}
 	return result

@@ -75,6 +75,10 @@ type DownSnapshot struct {
 	WrittenBefore bool
 	// AllCopiesCached is true if the caches show all copies that there are.
 	AllCopiesCached bool
+	// Held is true while no copy may be removed, or overwritten, because kcp went back to an earlier state.
+	Held bool
+	// Lost is the highest version that kcp is known to have lost. The mark of a copy may have it though the source is older.
+	Lost uint64
 }
 
 // Copy is a place on the target, with the copy of a mailbox object that is there.

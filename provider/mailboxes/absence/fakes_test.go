@@ -77,6 +77,7 @@ type fakeCache struct {
 	decided []Candidate
 	// rebound counts the calls of OnRebound.
 	rebound int
+	lost    []Witness
 }
 
 func (c *fakeCache) EndpointOf(logicalcluster.Name) (MailboxEndpoint, bool) {
@@ -106,6 +107,9 @@ func (c *fakeCache) OnAbsenceDecided(_ logicalcluster.Name, candidate Candidate)
 }
 
 func (c *fakeCache) OnRebound(logicalcluster.Name) { c.rebound++ }
+func (c *fakeCache) OnHistoryLost(_ logicalcluster.Name, _ schema.GroupVersionResource, lost Witness, _ uint64) {
+	c.lost = append(c.lost, lost)
+}
 
 // takeDecided returns the candidates that were decided since the last call.
 func (c *fakeCache) takeDecided() (decided []Candidate) {

@@ -41,6 +41,8 @@ type state struct {
 	bindingSince   time.Time
 	// verifiedCaches holds, for each resource, the binding's resourceVersion at which the cache held all objects of a list.
 	verifiedCaches map[schema.GroupVersionResource]string
+	// witnesses holds, for each resource, the latest known version of an object that may be gone, until the store is known to know of it.
+	witnesses map[schema.GroupVersionResource]Witness
 	// massFirstVerified is the time of the first verification of a mass deletion, and massBindingVersion the binding's
 	// resourceVersion then.
 	massFirstVerified  time.Time
@@ -99,6 +101,7 @@ func (v *Verifier) stateLocked(mailbox logicalcluster.Name) *state {
 			pending:        map[Candidate]request{},
 			verified:       map[Candidate]struct{}{},
 			verifiedCaches: map[schema.GroupVersionResource]string{},
+			witnesses:      map[schema.GroupVersionResource]Witness{},
 		}
 		v.states[mailbox] = found
 	}
@@ -161,6 +164,36 @@ func (v *Verifier) RequireRelist(mailbox logicalcluster.Name, resource schema.Gr
 	}
 }
 
+// NoteWitness notes a version of an object that may be gone. The next list of the resource checks that the store knows of the object.
+// While the cache follows a resource without a gap since such a list, it needs no witness.
+func (v *Verifier) NoteWitness(mailbox logicalcluster.Name, resource schema.GroupVersionResource, witness Witness) {
+	v.lock.Lock()
+	defer v.lock.Unlock()
+	state, ok := v.states[mailbox]
+	if !ok || state.witnesses[resource].Version >= witness.Version {
+		return
+	}
+	if verified, ok := state.verifiedCaches[resource]; !ok || verified != state.bindingVersion {
+		state.witnesses[resource] = witness
+	}
+}
+
+// witnessOf returns the witness of a resource; its version is zero if there is none.
+func (v *Verifier) witnessOf(mailbox logicalcluster.Name, resource schema.GroupVersionResource) Witness {
+	v.lock.Lock()
+	defer v.lock.Unlock()
+	return v.stateLocked(mailbox).witnesses[resource]
+}
+
+// dropWitness drops a witness of which the store knows, unless there is a later one.
+func (v *Verifier) dropWitness(mailbox logicalcluster.Name, resource schema.GroupVersionResource, known Witness) {
+	v.lock.Lock()
+	defer v.lock.Unlock()
+	if state := v.stateLocked(mailbox); state.witnesses[resource] == known {
+		delete(state.witnesses, resource)
+	}
+}
+
 // ForgetResource drops all state of a resource, in all mailboxes.
 func (v *Verifier) ForgetResource(resource schema.GroupVersionResource) {
 	v.lock.Lock()
@@ -170,6 +203,7 @@ func (v *Verifier) ForgetResource(resource schema.GroupVersionResource) {
 		maps.DeleteFunc(state.pending, func(candidate Candidate, _ request) bool { return isOfResource(candidate) })
 		maps.DeleteFunc(state.verified, func(candidate Candidate, _ struct{}) bool { return isOfResource(candidate) })
 		delete(state.verifiedCaches, resource)
+		delete(state.witnesses, resource)
 		if len(state.pending) == 0 {
 			state.notify()
 		}
@@ -189,6 +223,7 @@ func (v *Verifier) ForgetMailbox(mailbox logicalcluster.Name) {
 		clear(state.pending)
 		clear(state.verified)
 		clear(state.verifiedCaches)
+		clear(state.witnesses)
 		state.notify()
 	default:
 		delete(v.states, mailbox)

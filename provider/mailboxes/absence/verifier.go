@@ -71,6 +71,12 @@ type Candidate struct {
 	Missing bool
 }
 
+// Witness is an object of a mailbox that was known to exist at a version. A store that does not know of it went back.
+type Witness struct {
+	Key     types.NamespacedName
+	Version uint64
+}
+
 // AllObjects is a sentinel key: verifying it proves that the cache is complete for a resource.
 var AllObjects = types.NamespacedName{Name: "(all)"}
 
@@ -106,6 +112,9 @@ type Cache interface {
 	CountObjects(mailbox logicalcluster.Name) int
 	// OnAbsenceDecided is called when a candidate is verified, or its object exists.
 	OnAbsenceDecided(mailbox logicalcluster.Name, candidate Candidate)
+	// OnHistoryLost is called when the store is at a version, and does not know of an object that it had at a later one, or that it
+	// would have to know.
+	OnHistoryLost(mailbox logicalcluster.Name, resource schema.GroupVersionResource, lost Witness, now uint64)
 	// OnRebound is called when a mailbox is found to have been bound again.
 	OnRebound(mailbox logicalcluster.Name)
 }

@@ -192,17 +192,24 @@ func (v *Verifier) verifyByList(ctx context.Context, bound *boundMailbox, mailbo
 		}
 		direct = true
 	}
-	keys, isCached, err := v.listKeys(ctx, client, mailbox, resource, selector, bound.binding.ResourceVersion)
+	list, err := v.listKeys(ctx, client, mailbox, resource, selector)
 	if direct && (apierrors.IsForbidden(err) || apierrors.IsNotFound(err)) {
 		// The hub may lack permissions there, and its kubeconfig may not reach all shards.
-		direct = false
-		keys, isCached, err = v.listKeys(ctx, bound.Client, mailbox, resource, "", bound.binding.ResourceVersion)
+		direct, client = false, bound.Client
+		list, err = v.listKeys(ctx, client, mailbox, resource, "")
+	}
+	if err == nil {
+		err = v.verifyHistory(ctx, client, mailbox, resource, list.version)
 	}
 	if err != nil {
 		return passResult{}, err
 	}
+	if list.isCached {
+		v.setCacheVerified(mailbox, resource, bound.binding.ResourceVersion)
+	}
+	keys := list.keys
 	for _, candidate := range candidates {
-		if candidate.Key == AllObjects && !isCached {
+		if candidate.Key == AllObjects && !list.isCached {
 			return passResult{}, errCacheBehind
 		}
 		if direct && keys[candidate.Key] && !v.isCached(resource, mailbox, candidate.Key) {
@@ -222,22 +229,26 @@ func (v *Verifier) isCached(resource schema.GroupVersionResource, mailbox logica
 	return known && contained
 }
 
-// listKeys lists the keys of all objects of a resource in the mailbox that the selector matches. allCached is true if the
-// cache holds all of them; listKeys then notes that it was verified under this binding.
-func (v *Verifier) listKeys(ctx context.Context, client dynamic.Interface, mailbox logicalcluster.Name, resource schema.GroupVersionResource, selector, bindingVersion string) (keys map[types.NamespacedName]bool, allCached bool, err error) {
-	keys, allCached = map[types.NamespacedName]bool{}, true
+// keyList is a list of all objects of a resource in a mailbox. isCached is true if the cache holds all of them.
+type keyList struct {
+	keys     map[types.NamespacedName]bool
+	isCached bool
+	version  string
+}
+
+// listKeys lists the keys of all objects of a resource in the mailbox that the selector matches.
+func (v *Verifier) listKeys(ctx context.Context, client dynamic.Interface, mailbox logicalcluster.Name, resource schema.GroupVersionResource, selector string) (list keyList, err error) {
+	list = keyList{keys: map[types.NamespacedName]bool{}, isCached: true}
 	for page, err := range transport.Pages(ctx, metav1.ListOptions{LabelSelector: selector, Limit: 500}, client.Resource(resource).List) {
 		if err != nil {
-			return nil, false, fmt.Errorf("cannot list %s: %w", resource.Resource, err)
+			return keyList{}, fmt.Errorf("cannot list %s: %w", resource.Resource, err)
 		}
 		for i := range page.Items {
 			key := types.NamespacedName{Namespace: page.Items[i].GetNamespace(), Name: page.Items[i].GetName()}
-			keys[key] = true
-			allCached = allCached && v.isCached(resource, mailbox, key)
+			list.keys[key] = true
+			list.isCached = list.isCached && v.isCached(resource, mailbox, key)
 		}
+		list.version = page.GetResourceVersion()
 	}
-	if allCached {
-		v.setCacheVerified(mailbox, resource, bindingVersion)
-	}
-	return keys, allCached, nil
+	return list, nil
 }

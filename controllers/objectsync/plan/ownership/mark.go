@@ -20,6 +20,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	strictjson "sigs.k8s.io/json"
@@ -113,6 +115,30 @@ type Mark struct {
 	// Relation names the relation by which the object is synced: PublishedResource, slash, identifier. The hub keeps it while that
 	// claim holds, and keeps the object when the PublishedResource is gone.
 	Relation string `json:"relation,omitempty"`
+	// SourceVersion is the resourceVersion of the source at the last apply; zero if it is unknown. It is no reason for a write: see
+	// package storehistory for its use. The text of a mark has it behind the hash, where earlier releases take it for a part of the hash.
+	SourceVersion uint64 `json:"-"`
+}
+
+// versionSeparator separates the hash of a mark from its source version.
+const versionSeparator = "@"
+
+// withVersionInHash returns the mark as its text has it.
+func (m Mark) withVersionInHash() Mark {
+	if m.SourceVersion > 0 {
+		m.Hash += versionSeparator + strconv.FormatUint(m.SourceVersion, 36)
+	}
+	return m
+}
+
+// withVersionApart returns the mark of a text. A version that is no number is left in the hash, which then equals no other.
+func (m Mark) withVersionApart() Mark {
+	if hash, version, ok := strings.Cut(m.Hash, versionSeparator); ok {
+		if number, err := strconv.ParseUint(version, 36, 64); err == nil {
+			m.Hash, m.SourceVersion = hash, number
+		}
+	}
+	return m
 }
 
 // String returns the mark as JSON, without a seal; equal marks give equal strings. Objects carry it sealed, see [Owner.Seal].
@@ -120,7 +146,7 @@ func (m Mark) String() string { return string(m.encode()) }
 
 func (m Mark) encode() []byte {
 	// A struct of strings and ints can always be marshalled.
-	data, _ := json.Marshal(m) //nolint:errchkjson // see above
+	data, _ := json.Marshal(m.withVersionInHash()) //nolint:errchkjson // see above
 	return data
 }
 
@@ -138,7 +164,7 @@ func parseMark(annotation string, wanted int) (Mark, error) {
 	}
 	unknown, err := strictjson.UnmarshalStrict([]byte(annotation), &sealed, strictjson.DisallowUnknownFields)
 	if err == nil && len(unknown) == 0 && sealed.Version == wanted {
-		return sealed.Mark, nil
+		return sealed.withVersionApart(), nil
 	}
 	// A mark of another version may have other fields and types.
 	var version struct {

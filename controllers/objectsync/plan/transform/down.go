@@ -20,6 +20,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -120,6 +121,8 @@ func (d Down) Desired(source *unstructured.Unstructured, spec SyncSpec) (*Desire
 		Policy:   spec.Policy,
 		Relation: spec.Relation,
 		Ignored:  formatIgnored(spec.IgnoredFields),
+
+		SourceVersion: parseVersion(source.GetResourceVersion()),
 	}
 	desired, err := seal(content, mark, d.Owner, d.Hasher)
 	if err != nil {
@@ -178,4 +181,13 @@ func (d Down) desiredAsBefore(source *unstructured.Unstructured, spec SyncSpec, 
 		}
 	}
 	return both, true, nil
+}
+
+// parseVersion returns a resourceVersion as a number; zero if it is none.
+func parseVersion(resourceVersion string) uint64 {
+	version, err := strconv.ParseUint(resourceVersion, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return version
 }

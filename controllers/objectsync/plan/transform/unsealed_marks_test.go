@@ -57,7 +57,7 @@ func emptySpecs(source *unstructured.Unstructured, policy ownership.Policy) map[
 // asUnsealedMark makes the mark what it was before marks were sealed, and returns it.
 func asUnsealedMark(desired *transform.Desired) string {
 	former := desired.Mark
-	former.Version = 1
+	former.Version, former.SourceVersion = 1, 0
 	annotations := desired.Object.GetAnnotations()
 	annotations[ownership.MarkAnnotation] = former.String()
 	desired.Object.SetAnnotations(annotations)

@@ -1,0 +1,64 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package synctarget
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/conditions"
+	"github.com/synchub-dev/synchub/provider/storehistory"
+)
+
+// setStoreWentBack sets the condition StoreWentBack and what belongs to it while a rewind holds the SyncTarget, else removes them. The
+// counts in the status stay as they are.
+func setStoreWentBack(syncTarget *edgev2alpha1.SyncTarget, rewind *storehistory.Rewind) {
+	status := &syncTarget.Status
+	if rewind == nil {
+		status.StoreWentBack = nil
+	} else if before := status.StoreWentBack; before == nil || before.ID != rewind.ID || !before.DetectedAt.Time.Equal(rewind.Detected) {
+		status.StoreWentBack = storeWentBackStatus(rewind)
+	}
+	conditions.SetIf(rewind != nil, &status.Conditions, metav1.Condition{
+		Type: edgev2alpha1.ConditionStoreWentBack, Reason: ReasonOlderVersions, ObservedGeneration: syncTarget.Generation,
+		Message: storeWentBackMessage(syncTarget.Name, status.StoreWentBack),
+	})
+}
+
+func storeWentBackStatus(rewind *storehistory.Rewind) *edgev2alpha1.StoreWentBackStatus {
+	return &edgev2alpha1.StoreWentBackStatus{ID: rewind.ID, DetectedAt: metav1.NewTime(rewind.Detected)}
+}
+
+// storeWentBackMessage does not say which object shows it: that may be another tenant's. The hub's log says that.
+func storeWentBackMessage(name string, status *edgev2alpha1.StoreWentBackStatus) string {
+	counts := ""
+	if status != nil && status.Removals+status.Overwrites > 0 {
+		counts = fmt.Sprintf(" %d copies would be removed and %d overwritten; status.failures names the first.", status.Removals, status.Overwrites)
+	}
+	return fmt.Sprintf("kcp went back to an earlier state, as after a restore from a backup. The hub removes nothing from the cluster and overwrites nothing there.%s "+
+		"Put back what is missing in kcp, then confirm: kubectl synchub confirm-restore %s", counts, name)
+}
+
+// setAgentStoreWentBack shows a rewind that holds a SyncTarget with an agent, which is suspended meanwhile. Without one, the status shows
+// what the agent itself has noticed.
+func (c *Controller) setAgentStoreWentBack(syncTarget *edgev2alpha1.SyncTarget) {
+	if c.History.Holds(syncTarget.UID) {
+		setStoreWentBack(syncTarget, c.History.Current())
+	}
+}
