@@ -25,6 +25,8 @@ import (
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	. "github.com/onsi/gomega"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -46,6 +48,9 @@ type fakeProvider struct {
 	cached map[string]*apisv1alpha2.APIExport
 	// direct is the error of reads past the cache.
 	direct error
+	// refusesClaim and refusesSchema are what kcp refuses in the workload export, and as a new schema, with the error refusal.
+	refusesClaim, refusesSchema string
+	refusal                     error
 }
 
 func newFakeProvider(t *testing.T, objects ...client.Object) *fakeProvider {
@@ -57,7 +62,20 @@ func newFakeProvider(t *testing.T, objects ...client.Object) *fakeProvider {
 		}
 	}
 	p := &fakeProvider{cached: map[string]*apisv1alpha2.APIExport{}}
-	p.server = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
+	p.server = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(interceptor.Funcs{
+		Patch: func(ctx context.Context, to client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+			if export, ok := object.(*apisv1alpha2.APIExport); ok && findClaim(&export.Spec, schema.GroupResource{Resource: p.refusesClaim}) != nil {
+				return p.refusal
+			}
+			return to.Patch(ctx, object, patch, options...)
+		},
+		Create: func(ctx context.Context, to client.WithWatch, object client.Object, options ...client.CreateOption) error {
+			if object.GetName() == p.refusesSchema {
+				return p.refusal
+			}
+			return to.Create(ctx, object, options...)
+		},
+	}).Build()
 	return p
 }
 
@@ -155,6 +173,43 @@ func TestMirrorDoesNotOverwriteAChange(t *testing.T) {
 	_, err := controller.mirrorExport(t.Context(), exportNamed("mailbox", "configmaps", "secrets"))
 	g.Expect(err).To(MatchError(ContainSubstring("cannot update the APIExport workload")))
 	g.Expect(provider.entriesOnServer(t)).To(Equal([]string{"configmaps"}))
+}
+
+// What kcp refuses in the workload export blocks nothing else there, and is reported.
+func TestMirrorOfWhatKCPRefuses(t *testing.T) {
+	resource := schema.GroupResource{Resource: "secrets"}
+	for name, refusal := range map[string]error{
+		"forbidden":     apierrors.NewForbidden(resource, "x", nil),
+		"invalid":       apierrors.NewInvalid(schema.GroupKind{Kind: "APIExport"}, "x", nil),
+		"a bad request": apierrors.NewBadRequest("no"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			mailbox := []string{"as.a.io=a1", "bs.b.io=b1", "configmaps", "secrets"}
+			a, b := &apisv1alpha1.APIResourceSchema{}, &apisv1alpha1.APIResourceSchema{}
+			a.Name, b.Name = "a1", "b1"
+			a.Annotations = map[string]string{apiextensionsv1.KubeAPIApprovedAnnotation: "unapproved", "other": "x"}
+			provider := newFakeProvider(t, exportNamed("mailbox", mailbox...), exportNamed("workload"), a, b)
+			provider.refusesClaim, provider.refusesSchema, provider.refusal = "secrets", "wb1", refusal
+			controller := &Controller{Options: Options{Provider: provider, Export: "mailbox", WorkloadExport: "workload"}}
+			refused, err := controller.mirrorExport(t.Context(), exportNamed("mailbox", mailbox...))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(refused).To(And(HaveLen(2), HaveKey(resource), HaveKey(schema.GroupResource{Group: "b.io", Resource: "bs"})))
+			g.Expect(provider.entriesOnServer(t)).To(Equal([]string{"as.a.io=wa1", "configmaps"}), "an export must not name a schema that is not there")
+			var copied apisv1alpha1.APIResourceSchema
+			g.Expect(provider.server.Get(t.Context(), client.ObjectKey{Name: "wa1"}, &copied)).To(Succeed())
+			g.Expect(copied.Annotations).To(Equal(map[string]string{apiextensionsv1.KubeAPIApprovedAnnotation: "unapproved"}))
+		})
+	}
+	// A failure is no refusal, and a copy that somebody else has made meanwhile is no failure.
+	g := NewWithT(t)
+	provider := newFakeProvider(t, exportNamed("workload"), &apisv1alpha1.APIResourceSchema{ObjectMeta: metav1.ObjectMeta{Name: "b1"}})
+	controller := &Controller{Options: Options{Provider: provider, Export: "mailbox", WorkloadExport: "workload"}}
+	provider.refusesSchema, provider.refusal = "wb1", apierrors.NewAlreadyExists(resource, "wb1")
+	g.Expect(controller.ensureCopy(t.Context(), "b1")).To(Succeed())
+	provider.refusal = apierrors.NewInternalError(errors.New("no"))
+	_, err := controller.mirrorExport(t.Context(), exportNamed("mailbox", "bs.b.io=b1"))
+	g.Expect(err).To(MatchError(ContainSubstring("cannot create the APIResourceSchema wb1")))
 }
 
 // fakeSyncer is a sync manager that has removed the hub's finalizer from all mailbox objects, or not.
