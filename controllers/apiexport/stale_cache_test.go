@@ -201,14 +201,19 @@ func TestMirrorOfWhatKCPRefuses(t *testing.T) {
 			g.Expect(copied.Annotations).To(Equal(map[string]string{apiextensionsv1.KubeAPIApprovedAnnotation: "unapproved"}))
 		})
 	}
-	// A failure is no refusal, and a copy that somebody else has made meanwhile is no failure.
+	// One patch is enough where only a schema is refused. A failure is no refusal, and a copy that somebody else has made meanwhile is no
+	// failure.
 	g := NewWithT(t)
-	provider := newFakeProvider(t, exportNamed("workload"), &apisv1alpha1.APIResourceSchema{ObjectMeta: metav1.ObjectMeta{Name: "b1"}})
+	provider := newFakeProvider(t, exportNamed("mailbox", "bs.b.io=b1"), exportNamed("workload"), &apisv1alpha1.APIResourceSchema{ObjectMeta: metav1.ObjectMeta{Name: "b1"}})
 	controller := &Controller{Options: Options{Provider: provider, Export: "mailbox", WorkloadExport: "workload"}}
+	provider.refusesSchema, provider.refusal = "wb1", apierrors.NewForbidden(resource, "wb1", nil)
+	_, err := controller.mirrorExport(t.Context(), exportNamed("mailbox", "bs.b.io=b1", "configmaps"))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(provider.entriesOnServer(t)).To(Equal([]string{"configmaps"}))
 	provider.refusesSchema, provider.refusal = "wb1", apierrors.NewAlreadyExists(resource, "wb1")
 	g.Expect(controller.ensureCopy(t.Context(), "b1")).To(Succeed())
 	provider.refusal = apierrors.NewInternalError(errors.New("no"))
-	_, err := controller.mirrorExport(t.Context(), exportNamed("mailbox", "bs.b.io=b1"))
+	_, err = controller.mirrorExport(t.Context(), exportNamed("mailbox", "bs.b.io=b1"))
 	g.Expect(err).To(MatchError(ContainSubstring("cannot create the APIResourceSchema wb1")))
 }
 
