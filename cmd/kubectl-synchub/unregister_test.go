@@ -61,8 +61,10 @@ func TestUnregisterAsks(t *testing.T) {
 			g := NewWithT(t)
 			syncTarget := &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "florin", UID: "florin-uid", Finalizers: []string{"synchub.dev/mailbox"}}}
 			syncTarget.Spec.DeletionPolicy = edgev2alpha1.DeletionPolicyDelete
+			deletions := 0
 			stored := fake.NewClientBuilder().WithScheme(scheme).WithObjects(syncTarget).WithInterceptorFuncs(interceptor.Funcs{
 				Delete: func(ctx context.Context, to client.WithWatch, object client.Object, options ...client.DeleteOption) error {
+					deletions++
 					var used client.DeleteOptions
 					used.ApplyOptions(options)
 					if used.Preconditions == nil || used.Preconditions.UID == nil || *used.Preconditions.UID != "florin-uid" {
@@ -84,11 +86,15 @@ func TestUnregisterAsks(t *testing.T) {
 			if test.change != nil {
 				test.change(options)
 			}
+			deletions = 0
 			err := options.remove(t.Context(), &registration.Inventory{Client: options.withDryRun(stored)}, read())
 			if test.err == "" {
 				g.Expect(err).NotTo(HaveOccurred())
 			} else {
 				g.Expect(err).To(MatchError(ContainSubstring(test.err)))
+			}
+			if options.dryRun == dryRunClient {
+				g.Expect(deletions).To(BeZero(), "a dry run of the client sends no request")
 			}
 			after := read()
 			g.Expect(after.DeletionTimestamp != nil).To(Equal(test.deleted), "deleted")
