@@ -30,14 +30,8 @@ import (
 	"github.com/synchub-dev/synchub/provider/exportbinding"
 )
 
-const (
-	// defaultProvider is the provider workspace that `synchub init` makes.
-	defaultProvider = "root:synchub"
-
-	// Limits for requests of one command to kcp.
-	workspaceQPS   = 50
-	workspaceBurst = 100
-)
+// defaultProvider is the provider workspace that `synchub init` makes.
+const defaultProvider = "root:synchub"
 
 // bindingOptions are the flags of commands that change the APIBinding of a workspace.
 type bindingOptions struct {
@@ -84,8 +78,6 @@ func (o *bindingOptions) workspaceConfig() (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	config = rest.CopyConfig(config)
-	config.QPS, config.Burst = workspaceQPS, workspaceBurst
 	if o.workspace == "" {
 		return config, nil
 	}

@@ -132,7 +132,7 @@ func readerByCredentials(ctx context.Context, workspace client.Client, syncTarge
 
 func newTargetReader(config *rest.Config) (*reader, error) {
 	config.Timeout = targetTimeout
-	return newReader(config)
+	return newReader(withRequestLimits(config))
 }
 
 // workspaceReader returns a reader for another workspace of the kcp that serves the inventory workspace.

@@ -167,8 +167,6 @@ func (o *getAllOptions) providerReader() (*reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	config = rest.CopyConfig(config)
-	config.QPS, config.Burst = workspaceQPS, workspaceBurst
 	if config, err = inWorkspace(config, o.provider); err != nil {
 		return nil, err
 	}

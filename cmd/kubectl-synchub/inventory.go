@@ -71,7 +71,7 @@ type workspaceOptions struct {
 }
 
 func newWorkspaceOptions(streams genericiooptions.IOStreams) workspaceOptions {
-	return workspaceOptions{IOStreams: streams, cluster: genericclioptions.NewConfigFlags(true)}
+	return workspaceOptions{IOStreams: streams, cluster: newClusterFlags(true)}
 }
 
 func (o *workspaceOptions) client() (client.WithWatch, error) {

@@ -20,7 +20,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,6 +37,7 @@ import (
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/placed"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/provider/bindcompute"
 )
 
@@ -48,7 +48,7 @@ func (r *reader) placedObjects(ctx context.Context, workspace client.Client, pla
 	if err != nil {
 		return nil, fingerprint, err
 	}
-	resources, err := placeableResources(ctx, workspace)
+	resources, err := placeableResources(ctx, workspace, placement.Status.UnplacedResources)
 	if err != nil {
 		return nil, fingerprint, err
 	}
@@ -119,16 +119,18 @@ func (r *reader) eachMetadata(ctx context.Context, resource schema.GroupVersionR
 	})
 }
 
-// placeableResources returns the resources that the workspace has through the workload export: its own, and those of accepted
-// claims.
-func placeableResources(ctx context.Context, workspace client.Client) (found []schema.GroupResource, err error) {
+// placeableResources returns the resources of which placements may select objects: the workspace has them through the workload
+// export, as its own or by an accepted claim that the export still makes, and they are none of unplaced.
+func placeableResources(ctx context.Context, workspace client.Client, unplaced []string) (found []schema.GroupResource, err error) {
 	var bindings apisv1alpha2.APIBindingList
 	if err := workspace.List(ctx, &bindings); err != nil {
 		return nil, fmt.Errorf("cannot list the APIBindings of the workspace: %w", err)
 	}
 	add := func(group, resource string) {
 		one := schema.GroupResource{Group: group, Resource: resource}
-		if group != edgev2alpha1.SchemeGroupVersion.Group && !strings.HasSuffix(group, "kcp.io") && !slices.Contains(found, one) {
+		// The hub's own resources are in the list of bound ones, and an older hub has no list of unplaced ones.
+		isUnplaced := group == edgev2alpha1.SchemeGroupVersion.Group || publishedresource.IsUnpublishable(one) || slices.Contains(unplaced, one.String())
+		if !isUnplaced && !slices.Contains(found, one) {
 			found = append(found, one)
 		}
 	}
@@ -140,7 +142,10 @@ func placeableResources(ctx context.Context, workspace client.Client) (found []s
 			add(bound.Group, bound.Resource)
 		}
 		for _, claim := range binding.Spec.PermissionClaims {
-			if claim.State == apisv1alpha2.ClaimAccepted {
+			isRequested := func(requested apisv1alpha2.PermissionClaim) bool {
+				return requested.GroupResource == claim.GroupResource
+			}
+			if claim.State == apisv1alpha2.ClaimAccepted && slices.ContainsFunc(binding.Status.ExportPermissionClaims, isRequested) {
 				add(claim.Group, claim.Resource)
 			}
 		}

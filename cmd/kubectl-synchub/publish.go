@@ -50,7 +50,7 @@ func (f *hostingFlags) isSet() bool { return f.kubeconfig != "" || f.context != 
 
 // config returns the client configuration for the hosting cluster. Without a kubeconfig flag it uses the kubeconfig of the command.
 func (f *hostingFlags) config(inUse *genericclioptions.ConfigFlags) (*rest.Config, error) {
-	flags := genericclioptions.NewConfigFlags(false)
+	flags := newClusterFlags(false)
 	flags.KubeConfig = inUse.KubeConfig
 	if f.kubeconfig != "" {
 		flags.KubeConfig = &f.kubeconfig

@@ -29,7 +29,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
@@ -67,8 +66,6 @@ func (o *publishOptions) listPublished(ctx context.Context) (client.WithWatch, [
 	if err != nil {
 		return nil, nil, err
 	}
-	config = rest.CopyConfig(config)
-	config.QPS, config.Burst = workspaceQPS, workspaceBurst
 	hosting, err := clientOf(config)
 	if err != nil {
 		return nil, nil, err

@@ -61,7 +61,7 @@ type renderOptions struct {
 }
 
 func newRenderCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	options := &renderOptions{IOStreams: streams, cluster: genericclioptions.NewConfigFlags(true)}
+	options := &renderOptions{IOStreams: streams, cluster: newClusterFlags(true)}
 	command := &cobra.Command{
 		Use:     "render -f FILE [--object FILE]",
 		Short:   "Print the effect of a PublishedResource",

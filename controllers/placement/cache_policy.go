@@ -17,6 +17,7 @@ limitations under the License.
 package placement
 
 import (
+	"maps"
 	"slices"
 	gosync "sync"
 	"sync/atomic"
@@ -29,6 +30,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
+	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
@@ -39,10 +41,18 @@ var placementLimits = mailboxes.Limits{Objects: 4_096, Bytes: 16 << 20}
 // [mailboxes.CachePolicy].
 type CachePolicy struct {
 	limits mailboxes.Limits
-	// resources are the published resources by the GVR that workspaces have; nil before the first publish.
-	resources atomic.Pointer[map[schema.GroupVersionResource]plan.Resource]
+	// resources is nil before the first publish.
+	resources atomic.Pointer[publishedResources]
 	// workspaces holds a *rules.Index by workspace.
 	workspaces gosync.Map
+}
+
+// publishedResources are the resources that workload workspaces have through the hub's export.
+type publishedResources struct {
+	// all are the published resources by the GVR that workspaces have.
+	all map[schema.GroupVersionResource]plan.Resource
+	// unplaced are the resources whose objects no placement selects, for the status.
+	unplaced []string
 }
 
 var _ mailboxes.CachePolicy = &CachePolicy{}
@@ -111,17 +121,49 @@ func (p *CachePolicy) forget(cluster logicalcluster.Name) { p.workspaces.Delete(
 
 // publish sets the published resources.
 func (p *CachePolicy) publish(resources []plan.Resource) {
-	published := make(map[schema.GroupVersionResource]plan.Resource, len(resources))
+	published := &publishedResources{all: make(map[schema.GroupVersionResource]plan.Resource, len(resources)), unplaced: unplacedResources(resources)}
 	for _, resource := range resources {
-		published[resource.GroupVersionResource] = resource
+		published.all[resource.GroupVersionResource] = resource
 	}
-	p.resources.Store(&published)
+	p.resources.Store(published)
 }
+
+// maxUnplacedResources is the length of the list in the status.
+const maxUnplacedResources = 64
+
+// unplacedResources returns the names of the resources that the workload export has beside those that can be placed, sorted.
+func unplacedResources(published []plan.Resource) []string {
+	unplaced := map[schema.GroupResource]bool{}
+	for _, claim := range bootstrap.WorkloadClaims() {
+		unplaced[claim] = true
+	}
+	for _, resource := range published {
+		unplaced[resource.GroupResource()] = !isPlaceable(resource)
+	}
+	maps.DeleteFunc(unplaced, func(_ schema.GroupResource, is bool) bool { return !is })
+	var names []string
+	for resource := range unplaced {
+		names = append(names, resource.String())
+	}
+	slices.Sort(names)
+	return names[:min(len(names), maxUnplacedResources)]
+}
+
+// isPlaceable reports whether placements may select the objects of a published resource.
+func isPlaceable(resource plan.Resource) bool { return !resource.RelatedOnly && !resource.Unpublishing }
 
 // published returns the published resources; nil before they are known. The caller must not change them.
 func (p *CachePolicy) published() map[schema.GroupVersionResource]plan.Resource {
 	if published := p.resources.Load(); published != nil {
-		return *published
+		return published.all
+	}
+	return nil
+}
+
+// unplaced returns the resources whose objects no placement selects; nil before the first publish.
+func (p *CachePolicy) unplaced() []string {
+	if published := p.resources.Load(); published != nil {
+		return published.unplaced
 	}
 	return nil
 }

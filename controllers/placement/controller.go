@@ -296,7 +296,7 @@ func (c *Controller) SetResources(resources []plan.Resource) {
 // API is being unpublished.
 func (c *Controller) resource(of schema.GroupVersionResource) (resource plan.Resource, ok bool) {
 	resource, ok = c.CachePolicy.published()[of]
-	return resource, ok && !resource.RelatedOnly && !resource.Unpublishing
+	return resource, ok && isPlaceable(resource)
 }
 
 // ensureWorkspace returns the state of a workload workspace, which it creates if there is none.

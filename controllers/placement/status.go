@@ -256,7 +256,7 @@ func (c *Controller) writeStatus(ctx context.Context, client dynamic.Interface, 
 	next.MatchingLocationCount = toInt32(int64(found.resolution.Locations))
 	next.Destinations = toInt32(int64(len(found.resolution.Destinations)))
 	next.Selected, next.Placed, next.Failed, next.Failures = counted.selected, counted.placed, counted.failed, counted.failures
-	next.Progressing = counted.inProgressPairs
+	next.Progressing, next.UnplacedResources = counted.inProgressPairs, c.CachePolicy.unplaced()
 	if !counted.unobserved {
 		next.ObservedObjects = counted.fingerprint.String()
 	}
@@ -301,7 +301,7 @@ func toInt32(number int64) int32 { return int32(min(number, math.MaxInt32)) } //
 // statusFields returns a status for a merge patch: an empty list replaces the former one.
 func statusFields(status edgev2alpha1.EdgePlacementStatus) map[string]any {
 	fields, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
-	for _, list := range []string{"conditions", "failures", "progressing"} {
+	for _, list := range []string{"conditions", "failures", "progressing", "unplacedResources"} {
 		if fields[list] == nil {
 			fields[list] = []any{}
 		}

@@ -103,6 +103,12 @@ func NativeAPI(resource synchubv1alpha1.ResourceDescriptor) (api API, ok bool) {
 	return API{}, false
 }
 
+// IsUnpublishable reports whether no PublishedResource can name a resource: it is one of kcp's own, or the hub only writes its objects.
+func IsUnpublishable(resource schema.GroupResource) bool {
+	_, unclaimable := unclaimableAPIs[resource]
+	return unclaimable || strings.HasSuffix(resource.Group, kcpGroupSuffix)
+}
+
 // servedByKCP returns the API of every workspace that shares a name with the resource.
 func servedByKCP(resource synchubv1alpha1.ResourceDescriptor) (schema.GroupResource, bool) {
 	if strings.HasSuffix(resource.Group, kcpGroupSuffix) {

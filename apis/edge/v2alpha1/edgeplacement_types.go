@@ -249,6 +249,14 @@ type EdgePlacementStatus struct {
 	// +optional
 	ObservedObjects string `json:"observedObjects,omitempty"`
 
+	// unplacedResources are the first resources, at most 64, that this workspace has through the hub's export and
+	// whose objects no placement selects: the hub reads or writes them for its own use. Each is a name with its
+	// group, such as events or leases.coordination.k8s.io.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	UnplacedResources []string `json:"unplacedResources,omitempty"`
+
 	// placed is the number of pairs of a selected object and a destination for which the mailbox of the destination
 	// has the object as it is in this workspace.
 	// +optional

@@ -421,6 +421,11 @@ func (in *EdgePlacementStatus) DeepCopyInto(out *EdgePlacementStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.UnplacedResources != nil {
+		in, out := &in.UnplacedResources, &out.UnplacedResources
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Failures != nil {
 		in, out := &in.Failures, &out.Failures
 		*out = make([]PlacementPair, len(*in))
