@@ -103,6 +103,7 @@ func (c *Controller) OnAbsenceDecided(key types.NamespacedName) {
 // OnEvent is called for each change in the mailbox.
 func (c *Controller) OnEvent(event mailboxes.Event) {
 	c.traceShownInMailbox(event.Key, event.New)
+	c.recordDeletion(event)
 	switch {
 	case event.Initial:
 		// OnReset enqueues all objects of the list, once the cache is filled. Before that, none can be read.
@@ -116,6 +117,21 @@ func (c *Controller) OnEvent(event mailboxes.Event) {
 		}
 		c.enqueueChanged(originMailbox, changePriority, event.Key)
 	}
+}
+
+// recordDeletion records how a mailbox object is deleted, unless in the default way: the cache forgets it with the object.
+func (c *Controller) recordDeletion(event mailboxes.Event) {
+	object := event.New
+	if object == nil {
+		object = event.Old
+	}
+	var deletion *plan.Deletion
+	if event.New == nil || object.GetDeletionTimestamp() != nil {
+		if propagation := plan.PropagationOf(object); propagation != metav1.DeletePropagationBackground {
+			deletion = &plan.Deletion{UID: object.GetUID(), Propagation: propagation}
+		}
+	}
+	c.states.setDeletion(event.Key, deletion)
 }
 
 // targetHandler enqueues the sources of copies that change.

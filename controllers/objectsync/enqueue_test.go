@@ -19,6 +19,7 @@ package objectsync
 import (
 	"context"
 	"maps"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -306,6 +307,37 @@ func TestEventsOfTheMailbox(t *testing.T) {
 	r.expectEnqueued("till")
 	if object, _ := r.states.mailboxExpectations.Current(shop("till"), nil); object != nil {
 		t.Errorf("the write of %s is still remembered", object.GetName())
+	}
+}
+
+// The cache forgets with the object how it was deleted, so the controller remembers that until the copies are gone.
+func TestEventsShowHowAnObjectIsDeleted(t *testing.T) {
+	r := newEnqueueHarness(t, upsyncMatcher(nil))
+	till := widget(t, "till", nil)
+	till.SetUID("till")
+	going := till.DeepCopy()
+	going.SetDeletionTimestamp(&metav1.Time{Time: time.Unix(0, 0)})
+	going.SetFinalizers([]string{metav1.FinalizerOrphanDependents})
+	orphaned := &plan.Deletion{UID: "till", Propagation: metav1.DeletePropagationOrphan}
+	for _, step := range []struct {
+		name  string
+		event mailboxes.Event
+		want  *plan.Deletion
+	}{
+		{"made", mailboxes.Event{New: till}, nil},
+		{"going", mailboxes.Event{Old: till, New: going}, orphaned},
+		{"gone", mailboxes.Event{Old: going}, orphaned},
+		{"made again", mailboxes.Event{New: till}, nil},
+		{"gone in the default way", mailboxes.Event{Old: till}, nil},
+	} {
+		step.event.Key = shop("till")
+		r.OnEvent(step.event)
+		if got := r.states.deletionOf(shop("till")); !reflect.DeepEqual(got, step.want) {
+			t.Errorf("%s: %+v, want %+v", step.name, got, step.want)
+		}
+	}
+	if left := r.states.rememberedKeys(); len(left) > 0 {
+		t.Errorf("%v stay", left)
 	}
 }
 

@@ -110,7 +110,7 @@ func (c *Controller) write(ctx context.Context, o plan.Operation) error {
 	case plan.UpdateMark:
 		err = c.updateMark(ctx, o.Copy, o.Desired, o.Copy.Observed)
 	case plan.Delete:
-		err = c.deleteFromTarget(ctx, o.Copy, o.Copy.Observed.UID)
+		err = c.deleteFromTarget(ctx, o.Copy, o.Copy.Observed.UID, o.Propagation)
 	case plan.Release:
 		err = c.releaseOnTarget(ctx, o.Copy)
 	case plan.Conflict:

@@ -24,6 +24,7 @@ import (
 	"regexp"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -192,7 +193,7 @@ func (c *Controller) replaceOnTarget(ctx context.Context, current plan.Copy, des
 	if err := c.Connection.DryRunCreate(ctx, current.API.GroupVersionResource, desired.ForCreate()); err != nil {
 		return fmt.Errorf("%w; it was not replaced, since the target refuses the new one as well: %w", refused, err)
 	}
-	return c.deleteFromTarget(ctx, current, uid)
+	return c.deleteFromTarget(ctx, current, uid, metav1.DeletePropagationBackground)
 }
 
 // updateMark updates the marks of a copy whose content is left to the target. The mark keeps the hash of the last apply.
@@ -244,10 +245,10 @@ func (c *Controller) finishTargetWrite(ctx context.Context, ref plan.Ref, answer
 	return nil
 }
 
-func (c *Controller) deleteFromTarget(ctx context.Context, current plan.Copy, uid types.UID) error {
+func (c *Controller) deleteFromTarget(ctx context.Context, current plan.Copy, uid types.UID, propagation metav1.DeletionPropagation) error {
 	ref := current.Ref()
 	c.states.targetExpectations.Started(ref)
-	if err := c.Connection.Delete(ctx, current.API.GroupVersionResource, current.Key, uid); err != nil {
+	if err := c.Connection.DeleteAs(ctx, current.API.GroupVersionResource, current.Key, uid, propagation); err != nil {
 		c.states.targetExpectations.Finished(ref, nil)
 		return err
 	}

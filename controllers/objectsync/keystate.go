@@ -77,6 +77,8 @@ type details struct {
 	formerMailbox bool
 	// awaited is the name on the target that the key waits for.
 	awaited *plan.Ref
+	// deletion is how the mailbox object was deleted, until its copies are gone.
+	deletion *plan.Deletion
 	// oldName is the key under which the object was upsynced before; it is deleted there once the new one exists.
 	oldName *types.NamespacedName
 }
@@ -110,7 +112,7 @@ func (s *keyStates) put(key types.NamespacedName, state keyState) {
 
 // isEmpty reports whether no field is set.
 func (d *details) isEmpty() bool {
-	return d.failure == nil && d.backoff == nil && d.writtenFor == "" && len(d.deferred) == 0 && !d.heldBack && !d.formerMailbox && d.awaited == nil && d.oldName == nil
+	return d.failure == nil && d.backoff == nil && d.writtenFor == "" && len(d.deferred) == 0 && !d.heldBack && !d.formerMailbox && d.awaited == nil && d.deletion == nil && d.oldName == nil
 }
 
 // detailed returns the state of a key with details to write to.
@@ -222,6 +224,27 @@ func (s *keyStates) forgetHistory(key types.NamespacedName) {
 		state.backoff, state.writtenFor = nil, ""
 		s.put(key, state)
 	}
+}
+
+// setDeletion records how a mailbox object was deleted; nil forgets it.
+func (s *keyStates) setDeletion(key types.NamespacedName, deletion *plan.Deletion) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if state := s.keys[key]; deletion != nil || state.details != nil {
+		state = s.detailed(key)
+		state.deletion = deletion
+		s.put(key, state)
+	}
+}
+
+// deletionOf returns how a mailbox object was deleted; nil if it exists, or if that is not known.
+func (s *keyStates) deletionOf(key types.NamespacedName) *plan.Deletion {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if state := s.keys[key]; state.details != nil {
+		return state.deletion
+	}
+	return nil
 }
 
 // setFormerMailbox records whether copies are left on the target although their mailbox is gone.

@@ -38,6 +38,9 @@ func (c *Controller) observeDown(s *plan.Snapshot) *plan.DownSnapshot {
 	if c.Held != nil {
 		d.Held, d.Lost = c.Held(), c.Lost()
 	}
+	if len(d.Copies) == 0 {
+		c.states.setDeletion(s.Key, nil)
+	}
 	d.State, d.Selection, d.Err = c.downState(s, d.Copies)
 	switch {
 	case d.Err != nil:
@@ -79,6 +82,7 @@ func (c *Controller) observeAbsence(s *plan.Snapshot, d *plan.DownSnapshot) {
 	if len(d.Copies) > 0 || d.MayClaim {
 		d.AbsenceVerified = c.Mailboxes.TakeVerifiedAbsence(c.Mailbox, c.absenceCandidate(s.Key, d.State))
 	}
+	d.Deletion = c.states.deletionOf(s.Key)
 	d.AllCopiesCached = c.HasSynced() && !c.hasUncachedCopy(s.Key)
 }
 

@@ -129,11 +129,11 @@ func (w *workspace) resolveConflict(ctx context.Context, key pairKey, s *pairSna
 	return errConflict
 }
 
-// delete deletes the copy, unless another object has its name meanwhile.
+// delete deletes the copy, unless another object has its name meanwhile. The deletion option of the source goes with it.
 func (w *workspace) delete(ctx context.Context, key pairKey, objects dynamic.ResourceInterface, inMailbox *unstructured.Unstructured) error {
 	uid := inMailbox.GetUID()
 	w.writes.Started(key)
-	err := objects.Delete(ctx, key.name.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
+	err := objects.Delete(ctx, key.name.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: w.deletions.get(key.objectKey)})
 	if err != nil && !apierrors.IsNotFound(err) {
 		w.writes.Finished(key, nil)
 		if apierrors.IsConflict(err) {

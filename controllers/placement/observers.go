@@ -53,6 +53,7 @@ func (o workloadObserver) OnEvent(resource schema.GroupVersionResource, cluster 
 		}
 	default:
 		w := o.ensureWorkspace(cluster)
+		w.deletions.record(objectKey{resource, event.Key}, event)
 		if isStatusOnly(event) {
 			// Copies do not have the source's status.
 			w.enqueue(objectKey{resource, event.Key}.statusTask())

@@ -93,6 +93,9 @@ func (o observedSource) isSame(other observedSource) bool {
 func (w *workspace) trySelectObject(key objectKey, changed bool) bool {
 	resource, published := w.resource(key.resource)
 	w.lock.Lock()
+	if w.objects[key] == nil {
+		w.deletions.forget(key)
+	}
 	observed, closed := w.observeObject(key), w.closed
 	w.lock.Unlock()
 	if observed.placements == nil || closed || !published {

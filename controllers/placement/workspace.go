@@ -99,6 +99,7 @@ type workspace struct {
 	writes expectations.Writes[pairKey, *unstructured.Unstructured]
 	// sourceWrites are those to the objects of the workspace.
 	sourceWrites expectations.Writes[objectKey, *unstructured.Unstructured]
+	deletions    deletions
 
 	lock gosync.Mutex
 	// closed is true once the controller has dropped the workspace.
@@ -352,6 +353,7 @@ func (w *workspace) dropObjectIfUnused(key objectKey, entry *object) {
 	if len(entry.pairs) == 0 && len(entry.selectedBy) == 0 {
 		w.setCustomization(key, entry, customization.Request{})
 		delete(w.objects, key)
+		w.deletions.forget(key)
 	}
 }
 

@@ -105,14 +105,18 @@ func (c *Connection) Apply(ctx context.Context, resource schema.GroupVersionReso
 		Apply(ctx, object.GetName(), conditional, metav1.ApplyOptions{FieldManager: c.fieldManager, Force: true})
 }
 
-// Delete deletes the object that has the UID. It is no error if the object is gone.
+// Delete deletes the object that has the UID, and its dependents in the background. It is no error if the object is gone.
 func (c *Connection) Delete(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName, uid types.UID) error {
+	return c.DeleteAs(ctx, resource, key, uid, metav1.DeletePropagationBackground)
+}
+
+// DeleteAs is [Connection.Delete] with another option for the object's dependents.
+func (c *Connection) DeleteAs(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName, uid types.UID, propagation metav1.DeletionPropagation) error {
 	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()
-	background := metav1.DeletePropagationBackground
 	err := c.resourceClient(resource, key.Namespace).Delete(ctx, key.Name, metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: &uid},
-		PropagationPolicy: &background,
+		PropagationPolicy: &propagation,
 	})
 	if apierrors.IsNotFound(err) {
 		return nil

@@ -19,6 +19,8 @@ package plan
 import (
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
@@ -56,6 +58,8 @@ type Operation struct {
 	Decision Decision
 	Copy     Copy
 	Desired  *transform.Desired
+	// Propagation says what becomes of the dependents of a copy that is deleted.
+	Propagation metav1.DeletionPropagation
 	// Repair is true if another writer may undo the write again. Such writes are backed off.
 	Repair bool
 }
@@ -193,7 +197,7 @@ func (p Planner) formerNameOperations(d *DownSnapshot) []Operation {
 	var operations []Operation
 	for _, existing := range d.Copies {
 		if existing.Ref() != d.Destination.Ref() {
-			operations = append(operations, Operation{Decision: DecideFormerName(existing.Observed), Copy: existing})
+			operations = append(operations, Operation{Decision: DecideFormerName(existing.Observed), Copy: existing, Propagation: metav1.DeletePropagationBackground})
 		}
 	}
 	return operations
@@ -220,7 +224,7 @@ func (p Planner) planAbsent(d *DownSnapshot, s *Snapshot) Plan {
 			result.AbsenceToVerify = d.State
 			continue
 		}
-		result.Operations = append(result.Operations, Operation{Decision: decision, Copy: existing})
+		result.Operations = append(result.Operations, Operation{Decision: decision, Copy: existing, Propagation: d.propagation(existing)})
 	}
 	if (former || len(d.Copies) == 0) && !d.Held {
 		p.planEnd(&result, d, s, former)

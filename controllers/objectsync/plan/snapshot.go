@@ -19,6 +19,7 @@ package plan
 import (
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -67,6 +68,8 @@ type DownSnapshot struct {
 	Excluded bool
 	// AbsenceVerified is true if the state is an absence that kcp has confirmed since it was suspected.
 	AbsenceVerified bool
+	// Deletion is how the object was deleted; nil if that is not known.
+	Deletion *Deletion
 	// MayClaim is true if the object may have related objects that are synced with it.
 	MayClaim bool
 	// DroppedPaths are the fields that the target was found not to keep.
@@ -79,6 +82,12 @@ type DownSnapshot struct {
 	Held bool
 	// Lost is the highest version that kcp is known to have lost. The mark of a copy may have it though the source is older.
 	Lost uint64
+}
+
+// Deletion is how an object of the mailbox was deleted.
+type Deletion struct {
+	UID         types.UID
+	Propagation metav1.DeletionPropagation
 }
 
 // Copy is a place on the target, with the copy of a mailbox object that is there.
