@@ -66,7 +66,10 @@ func newReader(config *rest.Config) (*reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	metadataOnly, err := metadata.NewForConfigAndClient(config, requests)
+	// Lists of all objects show none of them, so warnings about their kinds are not for the user.
+	quiet := rest.CopyConfig(config)
+	quiet.WarningHandler, quiet.WarningHandlerWithContext = rest.NoWarnings{}, nil
+	metadataOnly, err := metadata.NewForConfigAndClient(quiet, requests)
 	if err != nil {
 		return nil, err
 	}

@@ -22,11 +22,9 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/placement"
-	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
@@ -85,15 +83,9 @@ var _ = Describe("a rollout", func() {
 		eventuallyPlaced(ctx, workload, documents(namespace(ns), rollingTill("1"), placementOn("shop", ns)+"  rolloutStrategy: {type: ProgressivePerGroup, groupBy: wave}\n"))
 		Eventually(edition("guilder")).WithContext(ctx).Should(Equal("1"))
 		Eventually(edition("florin")).WithContext(ctx).Should(Equal("1"))
-		// The hub writes such objects, and nobody places them.
-		apply(ctx, workload.Config, fmt.Sprintf("apiVersion: v1\nkind: Event\nmetadata: {name: till.1, namespace: %[1]s}\ninvolvedObject: {apiVersion: apps/v1, kind: Deployment, namespace: %[1]s, name: till}\nreason: Seen\ntype: Normal\n", ns))
 		Expect(plugin("status", "shop", "--timeout=2m")).To(ContainSubstring("shop is rolled out"))
 		Expect(rolledOut()).To(Equal(placement.ReasonComplete))
 		Expect(counts()).To(Equal("2 0 0 0 "))
-		placed, err := framework.Get(ctx, workload.Config, edgePlacements, "", "shop")
-		Expect(err).NotTo(HaveOccurred())
-		unplaced, _, _ := unstructured.NestedStringSlice(placed.Object, "status", "unplacedResources")
-		Expect(unplaced).To(Equal([]string{"events", "logicalclusters.core.kcp.io"}))
 
 		By("a paused one goes nowhere")
 		Expect(plugin("pause", "shop")).To(Equal("edgeplacement.edge.kubestellar.io/shop paused\n"))

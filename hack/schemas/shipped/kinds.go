@@ -37,7 +37,13 @@ type kind struct {
 	// columns of built-in kinds and compute some of them, so these columns only come close. kcp itself prints these
 	// kinds as clusters do.
 	columns []apiextensionsv1.CustomResourceColumnDefinition
+	// warning is printed by kubectl with each response about the kind. An API server sends such a text only for a version
+	// that is marked as deprecated.
+	warning string
 }
+
+// podsWarning comes at once, while `kubectl logs`, exec and port-forward wait for a Pod that the workspace never has.
+const podsWarning = "the Pods of workloads are on the clusters, not in this workspace: run kubectl logs, exec or port-forward with a kubeconfig of the cluster"
 
 // defaultValue is the default of a field.
 type defaultValue struct{ field, json string }
@@ -61,6 +67,7 @@ var kinds = []kind{
 	{
 		GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "pods"},
 		required:             []string{"spec.containers"},
+		warning:              podsWarning,
 		columns: columns(
 			"Status string .status.phase",
 			"Node string .spec.nodeName",

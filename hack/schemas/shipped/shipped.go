@@ -78,7 +78,7 @@ func (k kind) file(ctx context.Context, client *discovery.Client) ([]byte, error
 	}
 	for i := range crd.Spec.Versions {
 		version := &crd.Spec.Versions[i]
-		undescribe(version.Schema.OpenAPIV3Schema)
+		shortenDescriptions(version.Schema.OpenAPIV3Schema)
 		for _, field := range k.required {
 			if err := require(version.Schema.OpenAPIV3Schema, strings.Split(field, ".")); err != nil {
 				return nil, fmt.Errorf("requiring %s of %s: %w", field, k.GroupResource(), err)
@@ -90,6 +90,9 @@ func (k kind) file(ctx context.Context, client *discovery.Client) ([]byte, error
 			}
 		}
 		version.AdditionalPrinterColumns = k.columns
+		if k.warning != "" {
+			version.Deprecated, version.DeprecationWarning = true, &k.warning
+		}
 	}
 	definition, err := yaml.Marshal(manifest{TypeMeta: crd.TypeMeta, Metadata: metadata{Name: crd.Name, Annotations: crd.Annotations}, Spec: &crd.Spec})
 	if err != nil {
@@ -136,20 +139,44 @@ func setDefault(parent *apiextensionsv1.JSONSchemaProps, path []string, json str
 	return nil
 }
 
-// undescribe removes all descriptions.
-func undescribe(schema *apiextensionsv1.JSONSchemaProps) {
+// maxDescription is the length of a description in bytes, without the dots that end one that is cut.
+const maxDescription = 160
+
+// shortenDescriptions leaves the first sentence of each description, for `kubectl explain`.
+func shortenDescriptions(schema *apiextensionsv1.JSONSchemaProps) {
 	if schema == nil {
 		return
 	}
-	schema.Description = ""
+	schema.Description = firstSentence(schema.Description)
 	for name, property := range schema.Properties {
-		undescribe(&property)
+		shortenDescriptions(&property)
 		schema.Properties[name] = property
 	}
 	if schema.Items != nil {
-		undescribe(schema.Items.Schema)
+		shortenDescriptions(schema.Items.Schema)
 	}
 	if schema.AdditionalProperties != nil {
-		undescribe(schema.AdditionalProperties.Schema)
+		shortenDescriptions(schema.AdditionalProperties.Schema)
 	}
+}
+
+// firstSentence returns the first sentence of a text, and of a long one the first words.
+func firstSentence(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	for end := 0; ; {
+		next := strings.Index(text[end:], ". ")
+		if next < 0 {
+			break
+		}
+		end += next + 1
+		// The dot of an abbreviation ends no sentence.
+		if !slices.ContainsFunc([]string{"i.e.", "e.g.", "etc.", "vs."}, func(short string) bool { return strings.HasSuffix(text[:end], short) }) {
+			text = text[:end]
+			break
+		}
+	}
+	if len(text) <= maxDescription {
+		return text
+	}
+	return text[:strings.LastIndex(text[:maxDescription], " ")] + "..."
 }
