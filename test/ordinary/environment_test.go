@@ -118,7 +118,7 @@ var environment = suite.Shared(func(t testing.TB) *world {
 	suite.Eventually(t, func(g gomega.Gomega) {
 		g.Expect(framework.Apply(ctx, workload.Config, placement)).To(gomega.Succeed())
 	})
-	w := &world{bin: opts.Bin, client: suite.Dynamic(t, cluster.Config)}
+	w := &world{bin: opts.Bin, client: quietClient(t, cluster.Config)}
 	w.cluster = &destination{name: "cluster", kubeconfig: cluster.Kubeconfig, config: cluster.Config, prefix: "c-"}
 	w.workload = w.workspace(t, kcp, "workload", workload.Path)
 	suite.Eventually(t, func(g gomega.Gomega) {
@@ -130,6 +130,14 @@ var environment = suite.Shared(func(t testing.TB) *world {
 	w.mailbox = w.workspace(t, kcp, "mailbox", syncTarget.Status.Mailbox.Workspace)
 	return w
 })
+
+// quietClient returns a client that prints no warnings.
+func quietClient(t testing.TB, config *rest.Config) dynamic.Interface {
+	t.Helper()
+	config = rest.CopyConfig(config)
+	config.WarningHandlerWithContext = rest.NoWarnings{}
+	return suite.Dynamic(t, config)
+}
 
 func (w *world) workspace(t testing.TB, kcp *servers.KCP, name, path string) *destination {
 	t.Helper()

@@ -104,7 +104,7 @@ var ignored = []string{"clusterIP", "clusterIPs", "nodePort", "nodeName", "contr
 var ignoredKeys = regexp.MustCompile(`^(synchub\.dev/|edge\.kubestellar\.io/|.*\.synchub\.dev/|kubectl\.kubernetes\.io/last-applied|deployment\.kubernetes\.io/|deprecated\.daemonset|meta\.helm\.sh/release-namespace)`)
 
 // generated matches what is random.
-var generated = regexp.MustCompile(`kube-api-access-\w+|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)`)
+var generated = regexp.MustCompile(`kube-api-access-\w+|applyset-[\w-]+|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)`)
 
 func normalize(object *unstructured.Unstructured, namespace string) map[string]any {
 	content := maps.Clone(object.Object)

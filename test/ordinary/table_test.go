@@ -61,8 +61,8 @@ var verbs = []row{
 	{name: "replace", command: `kubectl replace -f web-2.yaml`},
 	{name: "replace by force", command: `kubectl replace --force -f web-2.yaml`},
 	{name: "replace what was read", command: `kubectl get deployment web -o yaml | sed 's#main:1#main:2#' | kubectl replace -f -`},
-	{name: "edit", command: `EDITOR="sed -i s#main:1#main:2#" kubectl edit deployment web`, refusal: losesItems},
-	{name: "edit a service", command: `EDITOR="sed -i s#port:.80#port:\ 8080#" kubectl edit service web`, refusal: losesItems},
+	{name: "edit", command: `EDITOR="sed -i s#main:1#main:2#" kubectl edit deployment web`, refusal: inTheEditor},
+	{name: "edit a service", command: `EDITOR="sed -i s#targetPort:.http#targetPort:\ 8081#" kubectl edit service web`, refusal: inTheEditor},
 	{name: "edit a settings object", command: `EDITOR="sed -i s#hello#hi#" kubectl edit configmap settings`},
 	{name: "patch strategic", command: `kubectl patch deployment web -p '{"spec": {"template": {"spec": {"containers": [{"name": "main", "image": "example.org/main:2"}]}}}}'`, refusal: losesItems},
 	{name: "patch strategic adds", command: `kubectl patch deployment web -p '{"spec": {"template": {"spec": {"containers": [{"name": "third", "image": "example.org/third"}]}}}}'`, refusal: losesItems},
@@ -70,9 +70,9 @@ var verbs = []row{
 	{name: "patch strategic a field", command: `kubectl patch deployment web -p '{"spec": {"minReadySeconds": 1}}'`},
 	{name: "patch strategic a service", command: `kubectl patch service web -p '{"spec": {"ports": [{"port": 80, "targetPort": 8081}]}}'`, refusal: losesItems},
 	{name: "patch strategic data", command: `kubectl patch configmap settings -p '{"data": {"greeting": "hi", "farewell": null}}'`},
-	{name: "patch merge", command: `kubectl patch deployment web --type=merge -p '{"spec": {"template": {"spec": {"containers": [{"name": "main", "image": "example.org/main:2"}]}}}}'`},
+	{name: "patch merge", command: `kubectl patch deployment web --type=merge -p '{"spec": {"template": {"spec": {"containers": [{"name": "main", "image": "example.org/main:2"}]}}}}'`, refusal: losesItems},
 	{name: "patch merge a field", command: `kubectl patch deployment web --type=merge -p '{"spec": {"minReadySeconds": 1, "template": {"metadata": {"annotations": {"example.org/scrape": null}}}}}'`},
-	{name: "patch json", command: `kubectl patch deployment web --type=json -p '[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "example.org/main:2"}, {"op": "remove", "path": "/spec/template/spec/containers/1"}]'`},
+	{name: "patch json", command: `kubectl patch deployment web --type=json -p '[{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "example.org/main:2"}, {"op": "remove", "path": "/spec/template/spec/containers/1"}]'`, refusal: losesItems},
 	{name: "patch json with a failed test", command: `kubectl patch deployment web --type=json -p '[{"op": "test", "path": "/spec/replicas", "value": 9}]'`},
 
 	// Set.

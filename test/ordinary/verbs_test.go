@@ -24,7 +24,10 @@ import (
 	"testing"
 
 	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kstatus "sigs.k8s.io/cli-utils/pkg/kstatus/status"
 
+	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
@@ -38,7 +41,7 @@ type row struct {
 	// prints is a regular expression of the output, wherever the command succeeds.
 	prints string
 	// refusal is a regular expression of the message with which a workspace may refuse the command. Without it the workspace must do what
-	// the cluster does. In either case a refusal changes nothing.
+	// the cluster does. An object that the workspace refuses to change stays as it is.
 	refusal string
 	// mailboxOnly leaves out the workload workspace.
 	mailboxOnly bool
@@ -49,7 +52,9 @@ type row struct {
 // Reasons why a workspace refuses a command.
 const (
 	// losesItems: the command sends a strategic merge patch, which would take items out of lists.
-	losesItems = `--server-side`
+	losesItems = `nothing was changed, because`
+	// inTheEditor: kubectl shows the message in the editor.
+	inTheEditor = losesItems + `|is invalid`
 	// notServed: the workspace does not serve the API that the command needs.
 	notServed = `could not find the requested resource|doesn't have a resource type|no matches for kind`
 )
@@ -83,6 +88,19 @@ func (w *world) compare(t *testing.T, one row) {
 type outcome struct {
 	before, after state
 	err           error
+}
+
+// afterRefusal returns the objects on the cluster after a command that the workspace has refused for some objects. These are as before, in
+// the workspace too; others are as on a cluster.
+func (o *outcome) afterRefusal(before, after state) state {
+	want := maps.Clone(o.before)
+	maps.DeleteFunc(want, func(key, _ string) bool { _, ok := after[key]; return !ok })
+	for key, content := range after {
+		if content != before[key] {
+			want[key] = o.after[key]
+		}
+	}
+	return want
 }
 
 // runAt runs a row at a destination. The objects on the cluster must become the expected ones, unless expected is nil.
@@ -126,8 +144,7 @@ func (w *world) runAt(t *testing.T, at *destination, name string, one row, expec
 	default:
 		g.Expect(one.refusal).NotTo(gomega.BeEmpty(), "%s: the cluster accepts %s: %s", at.name, one.command, output)
 		g.Expect(output).To(gomega.MatchRegexp(one.refusal), "%s: a refusal says why", at.name)
-		g.Expect(s.own(t)).To(gomega.Equal(inWorkspace), "%s: a refusal changes nothing", at.name)
-		become(expected.before, "a refusal of "+one.command)
+		become(expected.afterRefusal(inWorkspace, s.own(t)), "a refusal of "+one.command)
 		return result
 	}
 	if expected == nil {
@@ -139,10 +156,25 @@ func (w *world) runAt(t *testing.T, at *destination, name string, one row, expec
 	return result
 }
 
+// kstatusOf returns the state of an object in the workspace as Helm 4 and Flux compute it.
+func (s *shell) kstatusOf(t *testing.T, resource, name string) kstatus.Status {
+	t.Helper()
+	index := slices.IndexFunc(resources, func(one schema.GroupVersionResource) bool { return one.Resource == resource })
+	object, err := framework.Get(t.Context(), s.at.config, resources[index], s.namespace, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result, err := kstatus.Compute(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result.Status
+}
+
 // own returns the objects of the Namespace where the commands run.
 func (s *shell) own(t *testing.T) state {
 	t.Helper()
-	found, err := stateOf(t.Context(), suite.Dynamic(t, s.at.config), s.namespace, false)
+	found, err := stateOf(t.Context(), quietClient(t, s.at.config), s.namespace, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,6 +214,9 @@ func TestHelmWaitsForAReplicaSet(t *testing.T) {
 			output, err = s.run(t.Context(), "kubectl rollout status deployment/shop --timeout=2m && kubectl wait deployment/shop --for=condition=Available --timeout=2m")
 			g.Expect(err).NotTo(gomega.HaveOccurred(), output)
 			g.Eventually(func() (state, error) { return stateOf(t.Context(), w.client, s.namespace, false) }).WithContext(t.Context()).Should(gomega.HaveKey("Deployment shop"))
+			for _, name := range []string{"deployments", "services", "configmaps"} {
+				g.Expect(s.kstatusOf(t, name, "shop")).To(gomega.Equal(kstatus.CurrentStatus), "Helm 4 waits for that of %s", name)
+			}
 		})
 	}
 }

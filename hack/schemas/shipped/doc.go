@@ -15,7 +15,7 @@ limitations under the License.
 */
 
 // Package shipped generates the schemas that the chart ships for APIs that kcp does not serve. [Files] reads them
-// from a Kubernetes cluster and returns ConfigMaps, which the chart's PublishedResources name. Of each description
-// it keeps the first sentence: with all of them the chart would be too large for the Secret in which Helm keeps a
-// release. Command hack/schemas calls it.
+// from a Kubernetes cluster and returns ConfigMaps, which the chart's PublishedResources name. It keeps the first
+// sentence of the descriptions of the upper levels, and removes the others to reduce the size. Command hack/schemas
+// calls it.
 package shipped

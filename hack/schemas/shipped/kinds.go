@@ -102,7 +102,11 @@ var kinds = []kind{
 	{
 		GroupVersionResource: schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"},
 		required:             []string{"spec.selector", "spec.template.spec.containers"},
-		defaults:             rollingUpdate,
+		// `helm install --wait` reads maxUnavailable.
+		defaults: []defaultValue{
+			{"spec.updateStrategy", `{"rollingUpdate":{"maxSurge":0,"maxUnavailable":1},"type":"RollingUpdate"}`},
+			{"spec.updateStrategy.type", `"RollingUpdate"`},
+		},
 		columns: columns(
 			"Desired integer .status.desiredNumberScheduled",
 			"Ready integer .status.numberReady",

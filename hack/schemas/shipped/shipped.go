@@ -78,7 +78,7 @@ func (k kind) file(ctx context.Context, client *discovery.Client) ([]byte, error
 	}
 	for i := range crd.Spec.Versions {
 		version := &crd.Spec.Versions[i]
-		shortenDescriptions(version.Schema.OpenAPIV3Schema)
+		shortenDescriptions(version.Schema.OpenAPIV3Schema, 0)
 		for _, field := range k.required {
 			if err := require(version.Schema.OpenAPIV3Schema, strings.Split(field, ".")); err != nil {
 				return nil, fmt.Errorf("requiring %s of %s: %w", field, k.GroupResource(), err)
@@ -139,24 +139,32 @@ func setDefault(parent *apiextensionsv1.JSONSchemaProps, path []string, json str
 	return nil
 }
 
-// maxDescription is the length of a description in bytes, without the dots that end one that is cut.
-const maxDescription = 160
+const (
+	// maxDescription is the length of a description in bytes, without the dots that end one that is cut.
+	maxDescription = 160
+	// describedLevels reach to the fields of a Deployment's containers. With all levels the chart is too large for the Secret in which
+	// Helm keeps a release.
+	describedLevels = 5
+)
 
-// shortenDescriptions leaves the first sentence of each description, for `kubectl explain`.
-func shortenDescriptions(schema *apiextensionsv1.JSONSchemaProps) {
+// shortenDescriptions leaves the first sentence of the descriptions of the upper levels, for `kubectl explain`.
+func shortenDescriptions(schema *apiextensionsv1.JSONSchemaProps, level int) {
 	if schema == nil {
 		return
 	}
 	schema.Description = firstSentence(schema.Description)
+	if level > describedLevels {
+		schema.Description = ""
+	}
 	for name, property := range schema.Properties {
-		shortenDescriptions(&property)
+		shortenDescriptions(&property, level+1)
 		schema.Properties[name] = property
 	}
 	if schema.Items != nil {
-		shortenDescriptions(schema.Items.Schema)
+		shortenDescriptions(schema.Items.Schema, level)
 	}
 	if schema.AdditionalProperties != nil {
-		shortenDescriptions(schema.AdditionalProperties.Schema)
+		shortenDescriptions(schema.AdditionalProperties.Schema, level)
 	}
 }
 
