@@ -123,12 +123,19 @@ func normalize(object *unstructured.Unstructured, namespace string) map[string]a
 	return clean(content, namespace).(map[string]any)
 }
 
+// isNoPartition reports whether a field is the strategy of a StatefulSet without partitions. A cluster adds it only where the object has no
+// strategy at all, and a workspace adds the type.
+func isNoPartition(key string, value any) bool {
+	strategy, ok := value.(map[string]any)
+	return ok && key == "rollingUpdate" && len(strategy) == 1 && fmt.Sprint(strategy["partition"]) == "0"
+}
+
 func clean(value any, namespace string) any {
 	switch value := value.(type) {
 	case map[string]any:
 		kept := map[string]any{}
 		for key, one := range value {
-			if !slices.Contains(ignored, key) {
+			if !slices.Contains(ignored, key) && !isNoPartition(key, one) {
 				kept[key] = clean(one, namespace)
 			}
 		}
