@@ -368,7 +368,7 @@ func (c *Controller) SetMatcher(matcher *selection.Matcher) {
 		}
 	}
 	c.enqueue(defaultPriority, keys...)
-	if old.IsPartial() != matcher.IsPartial() {
+	if old.HasUnresolved() || matcher.HasUnresolved() {
 		// Whether unselected objects are really deselected has become known, or unknown.
 		c.enqueueAll()
 	}

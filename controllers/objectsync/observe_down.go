@@ -133,7 +133,7 @@ func (c *Controller) downState(s *plan.Snapshot, copies []plan.Copy) (plan.State
 		return plan.SourceNotFound, plan.ObjectSelection{}, nil
 	}
 	selected, ok := c.selectDown(s.Matcher, s.InMailbox)
-	if !ok && s.Matcher.IsPartial() {
+	if !ok && c.isUnresolved(s.Matcher, s.InMailbox) {
 		selected.Unresolved = errPartialMatcher
 	}
 	if !ok || s.InMailbox.GetDeletionTimestamp() != nil {
@@ -165,7 +165,7 @@ func (c *Controller) unselectedState(s *plan.Snapshot, selected plan.ObjectSelec
 		return plan.Suspended
 	case terminating:
 		return plan.Terminating
-	case s.Matcher.IsPartial(), len(copies) > 0 && c.askMayBeRelated(s.Matcher, s.InMailbox, copies):
+	case c.isUnresolved(s.Matcher, s.InMailbox), len(copies) > 0 && c.askMayBeRelated(s.Matcher, s.InMailbox, copies):
 		return plan.Unknown
 	case len(copies) > 0 && plan.IsUpsyncedBy(c.Owner.ForPlacements(), s.InMailbox):
 		// The hub placed the object. It withdraws one by deleting it from the mailbox, so somebody else has changed the config for placements,
@@ -174,6 +174,11 @@ func (c *Controller) unselectedState(s *plan.Snapshot, selected plan.ObjectSelec
 	default:
 		return plan.Deselected
 	}
+}
+
+// isUnresolved reports whether nothing is known of a mailbox object that no config selects.
+func (c *Controller) isUnresolved(matcher *selection.Matcher, object *unstructured.Unstructured) bool {
+	return matcher.HasUnresolved() && matcher.IsUnresolved(c.Resource.SelectionObject(object))
 }
 
 // isSuspended reports whether every config that could select an object of this name is suspended.

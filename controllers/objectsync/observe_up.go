@@ -165,7 +165,7 @@ func (c *Controller) observeMissingSelected(s *plan.Snapshot, u *plan.UpSnapshot
 	target := c.targetResourceFor(ref.Resource)
 	selected, ok := c.selectsUpsynced(s.Matcher, target, *u.Mark, s.InMailbox)
 	switch {
-	case !ok && s.Matcher.IsPartial():
+	case !ok && s.Matcher.IsUnresolvedUp(upsyncedSource(target, *u.Mark, s.InMailbox)):
 		u.State = plan.Unknown
 		return
 	case !ok:
@@ -209,10 +209,21 @@ func (c *Controller) selectsUpsynced(matcher *selection.Matcher, target *targetR
 	if target == nil {
 		return selection.Selection{}, false
 	}
-	return matcher.MatchUp(selection.Object{
-		Resource: target.configResource(), Versions: target.versions, Kind: target.Kind, Namespace: mark.Source.Namespace, Name: mark.Source.Name,
+	return matcher.MatchUp(upsyncedSource(target, mark, inMailbox))
+}
+
+// upsyncedSource describes the source of an upsynced object by its mark and the labels in the mailbox. target is nil if the API of the
+// source is not synced any more.
+func upsyncedSource(target *targetResource, mark ownership.Mark, inMailbox *unstructured.Unstructured) selection.Object {
+	source := selection.Object{
+		Resource:  schema.GroupVersionResource{Group: mark.Source.Group, Resource: mark.Source.Resource},
+		Namespace: mark.Source.Namespace, Name: mark.Source.Name,
 		Labels: plan.MetadataMap(inMailbox, "labels"), Annotations: plan.MetadataMap(inMailbox, "annotations"),
-	})
+	}
+	if target != nil {
+		source.Resource, source.Versions, source.Kind = target.configResource(), target.versions, target.Kind
+	}
+	return source
 }
 
 // awaitRename reports whether the object is to be created under another name, which is free: the new one comes before the old one

@@ -31,7 +31,8 @@ import (
 // errNotReadable means that a cache cannot answer now; an event follows when it can.
 var errNotReadable = errors.New("the hub cannot read it now")
 
-// errPartialMatcher means that a config that is not in force, because the mailbox has too many, may select the object.
+// errPartialMatcher means that a config that is not in force, because the mailbox has too many, or an invalid entry may select the
+// object.
 var errPartialMatcher = errors.New("it is unknown what all configs select")
 
 // selectDown returns how a mailbox object is downsynced; ok is false if it is not. Upsynced objects never are, nor namespaces

@@ -17,6 +17,8 @@ limitations under the License.
 package conversion
 
 import (
+	"strings"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -75,8 +77,8 @@ func validate(spec edgev2alpha1.Conversion) error {
 		if side.Kind == "" {
 			errs = append(errs, field.Required(side.path.Child("kind"), "name a kind, or * on both sides"))
 		}
-		if side.Group == Any {
-			errs = append(errs, field.Invalid(side.path.Child("group"), side.Group, "name one group"))
+		if side.Group == Any || strings.Contains(side.Group, "/") {
+			errs = append(errs, field.Invalid(side.path.Child("group"), side.Group, "name one group, without a version"))
 		}
 	}
 	if spec.Upstream.Kind != "" && spec.Downstream.Kind != "" && (spec.Upstream.Kind == Any) != (spec.Downstream.Kind == Any) {

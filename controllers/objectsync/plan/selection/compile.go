@@ -45,7 +45,8 @@ type Entry struct {
 	Namespaces, Names []string
 }
 
-// Problem is an entry that cannot be compiled. It selects and converts nothing; all other entries stay in force.
+// Problem is an invalid entry. It selects and converts nothing new, and objects that it may be meant for stay as they are (see
+// [Matcher.IsUnresolved]). All other entries stay in force.
 type Problem struct {
 	Field, Message string
 }
@@ -113,6 +114,7 @@ func (m *Matcher) addConfig(added *config, specs []edgev2alpha1.Conversion) *con
 		compiled, err := conversion.New(spec)
 		if err != nil {
 			m.addProblem(added, fmt.Sprintf("spec.conversions[%d]", i), err.Error())
+			added.invalidConversions = append(added.invalidConversions, spec)
 			continue
 		}
 		all = append(all, &compiled)
@@ -133,11 +135,28 @@ type nameScope struct {
 	scan bool
 	// size is the memory that is not counted in a matcher yet.
 	size *int64
+	// invalidNamespace and invalidName are elements that nothing can be called; empty if there is none.
+	invalidNamespace, invalidName string
+}
+
+// problem returns why a part of the scope is invalid; empty if none is.
+func (s nameScope) problem() string {
+	switch {
+	case s.invalidNamespace != "":
+		return fmt.Sprintf("no namespace can be called %q; only \"*\" alone stands for all", s.invalidNamespace)
+	case s.invalidName != "":
+		return fmt.Sprintf("no object can be called %q; only \"*\" alone stands for all", s.invalidName)
+	default:
+		return ""
+	}
 }
 
 // newNameScope returns a scope that a number of resources share.
 func newNameScope(namespaces, names []string, resources int) nameScope {
-	made := nameScope{namespaces: newNameSet(namespaces), names: newNameSet(names)}
+	made := nameScope{
+		namespaces: newNameSet(namespaces), names: newNameSet(names),
+		invalidNamespace: invalidNamespaceIn(namespaces), invalidName: invalidNameIn(names),
+	}
 	// No object has an empty name.
 	delete(made.names.names, "")
 	keys := len(made.namespaces.names) * len(made.names.names) * resources
@@ -155,16 +174,15 @@ type metadataSelector struct {
 
 // compileMetadataSelector returns nil, which selects no object, for an invalid selector.
 func (m *Matcher) compileMetadataSelector(config *config, field string, selector *metav1.LabelSelector, annotations map[string]string) *metadataSelector {
-	compiled := &metadataSelector{annotations: annotations}
-	if selector != nil {
-		var err error
-		if compiled.labels, err = metav1.LabelSelectorAsSelector(selector); err != nil {
-			m.addProblem(config, field+".labelSelector", err.Error())
-			return nil
-		}
-		m.size += sizeOfSelector(compiled.labels)
+	compiled, at, problem := selectorProblem(selector, annotations)
+	if problem != "" {
+		m.addProblem(config, field+at, problem)
+		return nil
 	}
-	return compiled
+	if compiled != nil {
+		m.size += sizeOfSelector(compiled)
+	}
+	return &metadataSelector{labels: compiled, annotations: annotations}
 }
 
 // addEntry adds the rules of one entry.
@@ -172,34 +190,43 @@ func (m *Matcher) addEntry(entry Entry, config *config, limits *metadataSelector
 	entry.Config = config.id
 	m.entries = append(m.entries, entry)
 	m.size += entrySize
-	switch {
-	case entry.Resource == "" && entry.Kind == "":
-		m.addProblem(config, entry.Field, "it names neither a resource nor a kind")
-		return
-	case strings.Contains(entry.Resource, "/"):
-		m.addProblem(config, entry.Field, fmt.Sprintf("%q is a subresource; name the resource", entry.Resource))
-		return
-	case limits == nil:
+	direction, unresolved := m.down, &m.unresolvedDown
+	if entry.Up {
+		direction, unresolved = m.up, &m.unresolvedUp
+	}
+	if problem := apiProblem(entry); problem != "" {
+		m.addProblem(config, entry.Field, problem)
+		unresolved.everything = true
 		return
 	}
-	direction := m.down
-	if entry.Up {
-		direction = m.up
+	invalid := limits == nil
+	if problem := versionProblem(entry.Version); problem != "" {
+		m.addProblem(config, entry.Field, problem)
+		invalid = true
 	}
 	idle := true
 	for _, place := range scopes {
-		if !place.namespaces.empty() && !place.names.empty() {
-			idle = false
+		if problem := place.problem(); problem != "" {
+			m.addProblem(config, entry.Field, problem)
+			unresolved.add(entry, place)
+		} else if invalid {
+			unresolved.add(entry, place)
+		}
+		if place.namespaces.empty() || place.names.empty() {
+			continue
+		}
+		idle = false
+		if !entry.Up {
+			m.reachedNamespaces = m.reachedNamespaces.with(place.namespaces)
+		}
+		if !invalid {
 			m.configsWithRules[config.id] = struct{}{}
-			if !entry.Up {
-				m.reachedNamespaces = m.reachedNamespaces.with(place.namespaces)
-			}
 			added := &rule{config: config, field: entry.Field, version: entry.Version, nameScope: place, metadataSelector: *limits}
 			direction.add(entry, added)
 			m.countRule(added)
 		}
 	}
-	if idle {
+	if idle && !invalid {
 		m.emptyEntries[config.id] = append(m.emptyEntries[config.id], entry.Field)
 	}
 }

@@ -85,12 +85,17 @@ func (m *Matcher) addEdgeSyncConfig(edgeSyncConfig *edgev2alpha1.EdgeSyncConfig)
 	for i, entry := range spec.DownSyncedResources {
 		m.addEdgeEntry(config, fmt.Sprintf("spec.downSyncedResources[%d]", i), false, entry)
 	}
+	if len(config.invalidConversions) > 0 && len(spec.UpSyncedResources) > 0 {
+		// The entries may stand for objects of any kind.
+		m.unresolvedUp.everything = true
+	}
 	room := maxConvertedEntries
 	for i, entry := range spec.UpSyncedResources {
 		field := fmt.Sprintf("spec.upSyncedResources[%d]", i)
 		converted := config.conversions.targetEntries(entry)
 		if len(converted)-1 > room {
 			m.addProblem(config, field, fmt.Sprintf("with its conversions it stands for more than another %d entries, of which a config may have %d", room, maxConvertedEntries))
+			m.unresolvedUp.everything = true
 			continue
 		}
 		room -= len(converted) - 1

@@ -19,6 +19,7 @@ package selection
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -59,6 +60,25 @@ func (c *conversions) producing(group, kind string) []*conversion.Conversion {
 		}
 	}
 	return making
+}
+
+// invalidConversions are conversions of a config that cannot be compiled.
+type invalidConversions []edgev2alpha1.Conversion
+
+// mayConvertDown reports whether one may be meant to convert a mailbox object.
+func (c invalidConversions) mayConvertDown(mailbox Object) bool {
+	return slices.ContainsFunc(c, func(invalid edgev2alpha1.Conversion) bool { return mayConvert(invalid.Upstream, mailbox) })
+}
+
+// mayConvertUp reports whether one may be meant to convert a target object.
+func (c invalidConversions) mayConvertUp(target Object) bool {
+	return slices.ContainsFunc(c, func(invalid edgev2alpha1.Conversion) bool { return mayConvert(invalid.Downstream, target) })
+}
+
+// mayConvert reports whether a side of an invalid conversion may be meant for the API of an object.
+func mayConvert(side edgev2alpha1.EdgeSyncConfigResource, object Object) bool {
+	isGroup := side.Group == object.Resource.Group || side.Group == All || strings.Contains(side.Group, "/")
+	return isGroup && (side.Kind == "" || side.Kind == conversion.Any || side.Kind == object.Kind)
 }
 
 // convertFunc returns the name of an object on the other side, and the conversion; nil if both sides have the same name.

@@ -85,10 +85,6 @@ func TestConversions(t *testing.T) {
 			down:        map[string]string{"configmaps a/x": "-"},
 			up:          map[string]string{"configmaps a/x": "-", "configmaps.example.com a/yy": "/v1beta1/ConfigMap a/yy"},
 		},
-		"one that is wrong, first": {
-			conversions: "[{upstream: {kind: ConfigMap}, downstream: {kind: '*'}}, " + group + "]",
-			down:        map[string]string{"configmaps a/x": "example.com/v1/ConfigMap a/x"},
-		},
 		"of all kinds": {
 			conversions: "[{upstream: {kind: '*'}, downstream: {group: example.com, kind: '*'}}]",
 			down:        map[string]string{"configmaps a/x": "example.com/v1/ConfigMap a/x", "services a/x": "example.com/v1/Service a/x"},

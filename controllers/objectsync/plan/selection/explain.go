@@ -78,6 +78,7 @@ func (r *rule) explain(object Object) Explanation {
 		{r.hasName(object), func() string { return r.explainName(object) }},
 		{r.hasLabels(object), func() string { return fmt.Sprintf("its labelSelector %q does not match the object's labels", r.labels) }},
 		{r.hasAnnotations(object), func() string { return "the object lacks " + r.missingAnnotation(object) }},
+		{!r.config.invalidConversions.mayConvertDown(object), func() string { return "a conversion of the config is invalid, so the copy stays as it is" }},
 	} {
 		if !condition.met {
 			reading.Why = condition.why()

@@ -43,6 +43,8 @@ type Matcher struct {
 	partial bool
 	// size is that of Size.
 	size int64
+	// unresolvedDown and unresolvedUp are the invalid entries.
+	unresolvedDown, unresolvedUp unresolved
 }
 
 // config holds the properties that all entries of one config share.
@@ -54,6 +56,8 @@ type config struct {
 	statusReturn bool
 	suspended    bool
 	conversions  conversions
+	// invalidConversions may be meant to give objects other names. The objects stay as they are.
+	invalidConversions invalidConversions
 }
 
 // Match returns how a mailbox object is selected for downsync; ok is false if it is not.
@@ -61,7 +65,7 @@ func (m *Matcher) Match(mailbox Object) (selection Selection, ok bool) {
 	if m == nil {
 		return Selection{}, false
 	}
-	return merge(m.down.configsMatching(mailbox), mailbox, (*conversions).down)
+	return merge(m.down.configsMatching(mailbox), mailbox, (*conversions).down, invalidConversions.mayConvertDown)
 }
 
 // AsPartial returns a matcher with the same rules for a mailbox that has other configs, which may select more.
@@ -98,7 +102,7 @@ func (m *Matcher) MatchUp(target Object) (selection Selection, ok bool) {
 	if m == nil {
 		return Selection{}, false
 	}
-	return merge(m.up.configsMatching(target), target, (*conversions).up)
+	return merge(m.up.configsMatching(target), target, (*conversions).up, invalidConversions.mayConvertUp)
 }
 
 // SelectsDown reports whether an entry for downsync names a resource of the mailbox.
@@ -168,9 +172,9 @@ func (m *Matcher) Entries() []Entry {
 	return m.entries
 }
 
-// merge returns the union of all configs that select the object.
-func merge(configs []*config, object Object, convert convertFunc) (selection Selection, ok bool) {
-	if len(configs) == 0 {
+// merge returns the union of all configs that select the object. Nothing is selected while the name on the other side is unknown.
+func merge(configs []*config, object Object, convert convertFunc, isUnknown func(invalidConversions, Object) bool) (selection Selection, ok bool) {
+	if len(configs) == 0 || slices.ContainsFunc(configs, func(config *config) bool { return isUnknown(config.invalidConversions, object) }) {
 		return Selection{}, false
 	}
 	slices.SortFunc(configs, func(a, b *config) int { return cmp.Compare(a.age, b.age) })

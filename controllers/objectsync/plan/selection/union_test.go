@@ -167,7 +167,7 @@ conversions: [{upstream: {kind: A}, downstream: {kind: B}}, {upstream: {kind: A}
 		}
 	}
 	for reference, want := range map[string]bool{
-		"configmaps a/x": true, "namespaces a": true, "namespaces b": true, "configmaps b/x": true,
+		"configmaps a/x": true, "namespaces a": true, "namespaces b": true, "configmaps b/x": false, // its conversion is invalid
 		"secrets a/x": false, "deployments a/x": false, "deployments b/x": false,
 	} {
 		if _, got := matcher.Match(object(reference)); got != want {
