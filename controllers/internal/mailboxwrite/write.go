@@ -73,14 +73,17 @@ func EnsureNamespace(ctx context.Context, mailbox dynamic.Interface, name string
 	return nil
 }
 
-// Merge returns the mailbox object with the content of the desired one. Identity, owners, finalizers, status, and kcp's own labels
-// and annotations stay.
+// Merge returns the mailbox object with the content of the desired one. Identity, owners, finalizers, status, the rules of an
+// aggregated ClusterRole, and kcp's own labels and annotations stay.
 func Merge(inMailbox, desired *unstructured.Unstructured) *unstructured.Unstructured {
 	result := &unstructured.Unstructured{Object: maps.Clone(desired.Object)}
 	if _, ok := result.Object["status"]; !ok {
 		if status, ok := inMailbox.Object["status"]; ok {
 			result.Object["status"] = status
 		}
+	}
+	if rules, ok := inMailbox.Object["rules"]; ok && transform.IsAggregated(desired.Object) {
+		result.Object["rules"] = rules
 	}
 	metadata, _ := inMailbox.DeepCopy().Object["metadata"].(map[string]any)
 	result.Object["metadata"] = metadata

@@ -20,6 +20,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,8 +28,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/fieldpath"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
+
+// aggregatedRulesField is ignored in a ClusterRole that aggregates others.
+var aggregatedRulesField = IgnoredField{Path: fieldpath.Path{}.Child(aggregatedRules)}
 
 // Down transforms mailbox objects of one resource into objects of one target.
 type Down struct {
@@ -129,6 +134,10 @@ func (d Down) Desired(source *unstructured.Unstructured, spec SyncSpec) (*Desire
 		return nil, err
 	}
 	desired.IgnoredFields = spec.IgnoredFields
+	if IsAggregated(content) {
+		// A copy may own them from the time when they were synced.
+		desired.IgnoredFields = append(slices.Clip(desired.IgnoredFields), aggregatedRulesField)
+	}
 	desired.forCreate = first
 	return desired, nil
 }

@@ -76,6 +76,9 @@ func adaptForOtherCluster(content map[string]any) error {
 		foldStringData(content)
 		return adaptSecret(content)
 	}
+	if IsAggregated(content) {
+		delete(content, aggregatedRules)
+	}
 	return nil
 }
 
@@ -105,6 +108,16 @@ func dropNulls(value any) {
 			dropNulls(item)
 		}
 	}
+}
+
+// aggregatedRules is the field of a ClusterRole that a controller of each side fills if the role aggregates others.
+const aggregatedRules = "rules"
+
+// IsAggregated reports whether the rules of an object belong to a controller of its side: those of a ClusterRole that aggregates
+// others, under its own group or that of its twin in a mailbox.
+func IsAggregated(content map[string]any) bool {
+	rule, ok := content["aggregationRule"].(map[string]any)
+	return ok && rule != nil && kindOf(content).Kind == "ClusterRole"
 }
 
 func kindOf(content map[string]any) schema.GroupVersionKind {

@@ -94,6 +94,10 @@ results: [{result: pass, message: null}]
 summary: {pass: 1, fail: 0}
 `,
 		},
+		"a ClusterRole that aggregates others": {
+			target: "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a}, aggregationRule: {clusterRoleSelectors: []}, rules: [{verbs: [get]}]}",
+			want:   "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a}, aggregationRule: {clusterRoleSelectors: []}}",
+		},
 		"a namespace": {
 			target: "{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: {kubernetes.io/metadata.name: shop, team: a}}, spec: {finalizers: [kubernetes]}, status: {phase: Active}}",
 			want:   "{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: {team: a}}}",
