@@ -236,6 +236,13 @@ func TestEdgeDefaults(t *testing.T) {
 	placement := object(t, group, "EdgePlacement", `{}`)
 	newValidator(t, "edgeplacements.edge.kubestellar.io").create(t, placement)
 	requireValue(t, placement, "Delete", "spec", "deletionPolicy")
+
+	// A JSON patch that adds to a list needs the list.
+	for _, spec := range []string{`{}`, `availableTo: {upsync: true}`, `availableTo: null`, `availableTo: {workspaces: null}`} {
+		location := object(t, group, "Location", spec)
+		newValidator(t, "locations.edge.kubestellar.io").create(t, location)
+		requireValue(t, location, []any{}, "spec", "availableTo", "workspaces")
+	}
 }
 
 // Objects of KubeStellar 0.14 apply unchanged. The test has every field that its placement translator, its setup

@@ -76,14 +76,17 @@ type LocationSpec struct {
 	// availableTo says which workspaces may place objects in the Location. The workspace of the Location always may;
 	// nobody else may unless this field names it.
 	// +optional
+	// +kubebuilder:default={}
 	AvailableTo AvailableTo `json:"availableTo,omitempty"`
 }
 
 // AvailableTo names the workspaces that may use a Location.
 type AvailableTo struct {
 	// workspaces are paths, such as "root:teams:web". A path that ends with ":*", such as "root:teams:*", names all
-	// children of a workspace, but not their children.
+	// children of a workspace, but not their children. The list is there even if it is empty, so that a JSON patch can add
+	// to it.
 	// +optional
+	// +kubebuilder:default={}
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MaxLength=512
