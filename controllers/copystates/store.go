@@ -72,19 +72,24 @@ func (s *Store) Set(syncTarget types.UID, states *codec.Set) {
 		return
 	}
 	mailbox := logicalcluster.Name(states.Mailbox())
+	publish := func(resource schema.GroupVersionResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) {
+		was, _ := before.State(resource.GroupResource(), key, version)
+		is, _ := states.State(resource.GroupResource(), key, version)
+		if !was.Equal(is) {
+			s.ObjectStateChanged.Publish(objectsync.ObjectRef{SyncTarget: syncTarget, Mailbox: mailbox, Resource: resource, Key: key})
+		}
+	}
 	for _, resource := range s.Published() {
+		if resource.InstallsCRD {
+			publish(objectsync.CRDResource, types.NamespacedName{Name: resource.CRDName()}, objectsync.InstalledCRD)
+		}
 		objects, _ := s.Mailboxes.List(resource.GroupVersionResource, mailbox)
 		for _, object := range objects {
 			version := objectsync.PlacementCopyVersionOf(object)
 			if version == (objectsync.PlacementCopyVersion{}) {
 				continue
 			}
-			key := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
-			was, _ := before.State(resource.GroupResource(), key, version)
-			is, _ := states.State(resource.GroupResource(), key, version)
-			if !was.Equal(is) {
-				s.ObjectStateChanged.Publish(objectsync.ObjectRef{SyncTarget: syncTarget, Mailbox: mailbox, Resource: resource.GroupVersionResource, Key: key})
-			}
+			publish(resource.GroupVersionResource, types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, version)
 		}
 	}
 }

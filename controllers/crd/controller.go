@@ -49,8 +49,8 @@ const (
 type Options struct {
 	Connection *targets.Connection
 	Owner      ownership.Owner
-	// OnChange is called when a reconcile changed a state. It must not block.
-	OnChange func()
+	// OnChange is called when a reconcile changed the state of the CRD of a resource. It must not block.
+	OnChange func(resource schema.GroupResource)
 	Clock    clock.Clock
 	Log      logr.Logger
 }
@@ -111,8 +111,8 @@ func (c *Controller) SetInstallations(all []Installation) {
 	defer c.lock.Unlock()
 	desired := map[schema.GroupResource]*Installation{}
 	for _, one := range all {
-		if _, ok := desired[one.resource()]; !ok {
-			desired[one.resource()] = &one
+		if _, ok := desired[one.Resource()]; !ok {
+			desired[one.Resource()] = &one
 		}
 	}
 	for resource, entry := range c.entries {
@@ -150,6 +150,17 @@ func (c *Controller) States() map[schema.GroupResource]State {
 		states[resource] = entry.state
 	}
 	return states
+}
+
+// State returns the state of a desired CRD; ok is false if the CRD is not desired.
+func (c *Controller) State(resource schema.GroupResource) (state State, ok bool) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	entry, ok := c.entries[resource]
+	if !ok || entry.desired == nil {
+		return State{}, false
+	}
+	return entry.state, true
 }
 
 // Reconcile brings one CRD in sync. While the target is down it does nothing; retryUnsynced enqueues the CRD again.
@@ -206,7 +217,7 @@ func (c *Controller) finishReconcile(resource schema.GroupResource, state State,
 	if changed {
 		c.Log.Info("the state of a definition changed", "definition", resource.String(),
 			"reason", state.Reason, "message", state.Message, "ready", state.Ready, "installed", state.Installed)
-		c.OnChange()
+		c.OnChange(resource)
 	}
 }
 
@@ -228,7 +239,7 @@ func (c *Controller) stopManaging(resource schema.GroupResource) {
 		delete(c.entries, resource)
 	}
 	c.lock.Unlock()
-	c.OnChange()
+	c.OnChange(resource)
 }
 
 // onCRDChanged is called when the CRD of a resource was created, changed or deleted.

@@ -56,6 +56,8 @@ const (
 	ReasonChanged = "Changed"
 	// ReasonNotEstablished: the API server does not serve the CRD yet, or cannot.
 	ReasonNotEstablished = "NotEstablished"
+	// ReasonNamesNotAccepted: another CRD of the target has names of the CRD.
+	ReasonNamesNotAccepted = "NamesNotAccepted"
 	// ReasonTerminating: the CRD is being deleted.
 	ReasonTerminating = "Terminating"
 	// ReasonNotOwned: the hub does not own the CRD, and uses it as it is.
@@ -96,7 +98,7 @@ func Decide(desired, observed *apiextensionsv1.CustomResourceDefinition, owner o
 			"The hub takes no version away: remove it there, also from status.storedVersions, to have the definition brought in sync", strings.Join(missing, ", ")))
 	case !isUpToDate(desired, observed):
 		decision.Action, decision.Reason, decision.Message = ActionUpdate, ReasonChanged, "The definition on the target is not as it must be."
-	case reason == ReasonNotEstablished:
+	case reason == ReasonNotEstablished, reason == ReasonNamesNotAccepted:
 		decision.Action = ActionWait
 	}
 	return decision
@@ -122,7 +124,10 @@ func usability(observed *apiextensionsv1.CustomResourceDefinition, version strin
 	case !apihelpers.HasVersionServed(observed, version):
 		return ReasonVersionNotServed, fmt.Sprintf("The definition does not serve version %q.", version)
 	case !apihelpers.IsCRDConditionTrue(observed, apiextensionsv1.Established):
-		return ReasonNotEstablished, "The API server has not established the definition." + namesProblem(observed)
+		if problem := namesProblem(observed); problem != "" {
+			return ReasonNamesNotAccepted, "The API server has not established the definition." + problem
+		}
+		return ReasonNotEstablished, "The API server has not established the definition."
 	default:
 		return ReasonInSync, "The target serves the definition."
 	}

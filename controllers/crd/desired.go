@@ -58,8 +58,8 @@ type Installation struct {
 	Version string
 }
 
-// resource returns the resource that the CRD defines.
-func (i Installation) resource() schema.GroupResource {
+// Resource returns the resource that the CRD defines.
+func (i Installation) Resource() schema.GroupResource {
 	return schema.GroupResource{Group: i.CRD.Spec.Group, Resource: i.CRD.Spec.Names.Plural}
 }
 
@@ -85,7 +85,7 @@ func (i Installation) equal(other Installation) bool {
 // stores it. It drops the conversion between versions, because the target could not reach the source's webhook. The error says why no
 // target could accept the CRD.
 func Desired(desired Installation, owner ownership.Owner) (*apiextensionsv1.CustomResourceDefinition, error) {
-	name := desired.resource().String()
+	name := desired.Resource().String()
 	if desired.CRD.Spec.Group == "" || desired.CRD.Spec.Names.Plural == "" {
 		return nil, fmt.Errorf("the definition %q cannot be installed: spec.group and spec.names.plural are required", desired.CRD.Name)
 	}

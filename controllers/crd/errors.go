@@ -50,6 +50,16 @@ const (
 	ReasonFailed = "Failed"
 )
 
+// IsPending reports whether the target may come to serve the API without anybody's help.
+func (s State) IsPending() bool {
+	switch s.Reason {
+	case ReasonPending, ReasonMissing, ReasonChanged, ReasonNotEstablished, ReasonTerminating, ReasonTargetUnreachable:
+		return !s.Ready
+	default:
+		return false
+	}
+}
+
 func stateForDecision(decision Decision) State {
 	return State{Reason: decision.Reason, Message: decision.Message, Ready: decision.Usable, Installed: decision.Installed}
 }

@@ -167,7 +167,7 @@ func (t *task) retryAfterConflict(ctx context.Context, conflict error) (State, e
 
 // isServed reports whether the target serves the API. Just after a CRD was deleted, it may still return true.
 func (t *task) isServed(ctx context.Context) (bool, error) {
-	resource := t.installation.resource()
+	resource := t.installation.Resource()
 	_, _, err := t.connection.ResolveResource(ctx, resource.WithVersion(t.version))
 	if errors.Is(err, targets.ErrNotServed) {
 		return false, nil

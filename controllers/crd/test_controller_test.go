@@ -25,6 +25,7 @@ import (
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/controllers/crd"
@@ -45,7 +46,7 @@ func startController(t *testing.T, w *testTarget) *runningController {
 	t.Helper()
 	r := &runningController{}
 	r.Controller = crd.New(crd.Options{
-		Connection: w.Connection, Owner: testOwner, OnChange: func() { r.changes.Add(1) }, Clock: clock.RealClock{}, Log: logr.Discard(),
+		Connection: w.Connection, Owner: testOwner, OnChange: func(schema.GroupResource) { r.changes.Add(1) }, Clock: clock.RealClock{}, Log: logr.Discard(),
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

@@ -47,6 +47,12 @@ type PlacementCopyVersion struct {
 	Mark string
 }
 
+// CRDResource is the resource of CustomResourceDefinitions.
+var CRDResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// InstalledCRD is the version of a CustomResourceDefinition that the hub installs on a target for a placement: the mailbox has no copy.
+var InstalledCRD = PlacementCopyVersion{Mark: "installed"}
+
 // PlacementCopyVersionOf returns the version of a mailbox object; zero if it has no mark, or is nil.
 func PlacementCopyVersionOf(object *unstructured.Unstructured) PlacementCopyVersion {
 	if object == nil {
@@ -79,7 +85,7 @@ func (s ObjectState) Equal(other ObjectState) bool {
 	return s.Synced == other.Synced && s.Excluded == other.Excluded && s.Health == other.Health
 }
 
-// PlacementCopy is a marked mailbox object, with the state of the version that the target was last in sync with.
+// PlacementCopy is a marked mailbox object, or a CustomResourceDefinition that the hub installs for a placement, with the state of the version that the target was last in sync with.
 type PlacementCopy struct {
 	Resource schema.GroupVersionResource
 	Key      types.NamespacedName

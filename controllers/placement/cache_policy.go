@@ -43,6 +43,8 @@ type CachePolicy struct {
 	limits mailboxes.Limits
 	// resources is nil before the first publish.
 	resources atomic.Pointer[publishedResources]
+	// installedCRDs are the names of the CRDs that the hub installs on targets; nil before the first publish.
+	installedCRDs atomic.Pointer[[]string]
 	// workspaces holds a *rules.Index by workspace.
 	workspaces gosync.Map
 }
@@ -79,6 +81,10 @@ func (p *CachePolicy) Selects(all *mailboxes.Mailboxes, cluster logicalcluster.N
 	}
 	resource, ok := published[of]
 	if !ok || resource.RelatedOnly || !rules.IsPlaceable(resource, object) {
+		return false, true
+	}
+	if p.installsCRD(keyOf(of, object)) {
+		// Its name is all that the hub needs.
 		return false, true
 	}
 	index, known := p.indexOf(all, cluster)
@@ -122,9 +128,14 @@ func (p *CachePolicy) forget(cluster logicalcluster.Name) { p.workspaces.Delete(
 // publish sets the published resources.
 func (p *CachePolicy) publish(resources []plan.Resource) {
 	published := &publishedResources{all: make(map[schema.GroupVersionResource]plan.Resource, len(resources)), unplaced: unplacedResources(resources)}
+	var crds []string
 	for _, resource := range resources {
 		published.all[resource.GroupVersionResource] = resource
+		if resource.InstallsCRD && !resource.Unpublishing {
+			crds = append(crds, resource.CRDName())
+		}
 	}
+	p.installedCRDs.Store(&crds)
 	p.resources.Store(published)
 }
 

@@ -23,8 +23,10 @@ import (
 	"github.com/kcp-dev/logicalcluster/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
 
@@ -37,14 +39,41 @@ type selectedResource struct {
 // desiredDownsync returns the spec of the config that selects all copies in a mailbox.
 func (c *Controller) desiredDownsync(mailbox logicalcluster.Name, existing *edgev2alpha1.SyncerConfig, owner ownership.Owner) edgev2alpha1.SyncerConfigSpec {
 	var resources []selectedResource
+	installed, areAll := c.installedCRDs(mailbox)
 	for _, of := range c.configs.resources(mailbox) {
-		if resource, ok := c.resource(of); ok {
+		if resource, ok := c.resource(of); ok && (of.GroupResource() != crdGroupResource || !areAll) {
 			resources = append(resources, selectedResource{edgev2alpha1.GroupResource{Group: of.Group, Resource: of.Resource}, resource.Namespaced})
 		}
 	}
-	return downsyncSpec(resources, existing, owner, func(of edgev2alpha1.GroupResource) bool {
+	spec := downsyncSpec(resources, existing, owner, func(of edgev2alpha1.GroupResource) bool {
 		return c.mayHaveCopies(mailbox, of, owner.LabelValue())
 	})
+	if len(installed) > 0 {
+		spec.ClusterScope = append(spec.ClusterScope, edgev2alpha1.ClusterScopeDownsyncResource{
+			GroupResource: edgev2alpha1.GroupResource{Group: crdGroupResource.Group, Resource: crdGroupResource.Resource},
+			Objects:       installed, LabelSelector: ownedBy(owner),
+		})
+	}
+	return spec
+}
+
+// installedCRDs returns the names of the CRDs that the hub installs on the target of a mailbox, and whether the mailbox needs no copies
+// of others.
+func (c *Controller) installedCRDs(mailbox logicalcluster.Name) (names []string, areAll bool) {
+	areAll = true
+	for _, name := range c.configs.crdNames(mailbox) {
+		if c.CachePolicy.installsCRD(objectKey{objectsync.CRDResource, types.NamespacedName{Name: name}}) {
+			names = append(names, name)
+		} else {
+			areAll = false
+		}
+	}
+	return names, areAll
+}
+
+// ownedBy returns the selector of an owner's copies.
+func ownedBy(owner ownership.Owner) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{ownership.OwnerLabel: owner.LabelValue()}}
 }
 
 // mayHaveCopies reports whether a mailbox has objects of a resource with an owner's label, as far as the hub knows: copies that no
@@ -74,7 +103,7 @@ func downsyncSpec(resources []selectedResource, existing *edgev2alpha1.SyncerCon
 	slices.SortFunc(resources, func(a, b selectedResource) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
 	})
-	selector := &metav1.LabelSelector{MatchLabels: map[string]string{ownership.OwnerLabel: owner.LabelValue()}}
+	selector := ownedBy(owner)
 	spec := edgev2alpha1.SyncerConfigSpec{StatusReturn: new(true), DeletionPolicy: edgev2alpha1.DeletionPolicyDelete}
 	for _, one := range resources {
 		if one.namespaced {
@@ -103,6 +132,10 @@ func entriesOf(config *edgev2alpha1.SyncerConfig) (entries []selectedResource) {
 		add(one.GroupResource, true)
 	}
 	for _, one := range config.Spec.ClusterScope {
+		if !slices.Contains(one.Objects, edgev2alpha1.Wildcard) {
+			// It names the CRDs to install.
+			continue
+		}
 		add(one.GroupResource, false)
 	}
 	return entries

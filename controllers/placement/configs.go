@@ -19,6 +19,8 @@ package placement
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	gosync "sync"
 	"time"
 
@@ -68,6 +70,8 @@ type configs struct {
 	lock gosync.Mutex
 	// pairs holds, for each mailbox, the numbers of pairs by resource.
 	pairs map[logicalcluster.Name]map[schema.GroupVersionResource]int
+	// crds holds, for each mailbox, the numbers of pairs by the name of their CustomResourceDefinition.
+	crds map[logicalcluster.Name]map[string]int
 	// written are the specs that the hub has written, with the backoff of repairs.
 	written map[configKey]*writtenConfig
 }
@@ -78,34 +82,59 @@ type writtenConfig struct {
 }
 
 func newConfigs(clock clock.PassiveClock) *configs {
-	c := &configs{clock: clock, pairs: map[logicalcluster.Name]map[schema.GroupVersionResource]int{}, written: map[configKey]*writtenConfig{}}
+	c := &configs{clock: clock, pairs: map[logicalcluster.Name]map[schema.GroupVersionResource]int{}, crds: map[logicalcluster.Name]map[string]int{}, written: map[configKey]*writtenConfig{}}
 	c.writes = expectations.New[configKey, *unstructured.Unstructured](&gosync.Mutex{}, clock)
 	return c
 }
 
-// addPair counts a pair, and reports whether it is the first of its resource in the mailbox.
+// addPair counts a pair, and reports whether the config of the mailbox may have to change: it is the first of its resource, or of a CRD.
 func (c *configs) addPair(key pairKey) (first bool) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	if c.pairs[key.mailbox] == nil {
-		c.pairs[key.mailbox] = map[schema.GroupVersionResource]int{}
+	first = increment(c.pairs, key.mailbox, key.resource)
+	if key.resource.GroupResource() == crdGroupResource {
+		first = increment(c.crds, key.mailbox, key.name.Name) || first
 	}
-	c.pairs[key.mailbox][key.resource]++
-	return c.pairs[key.mailbox][key.resource] == 1
+	return first
 }
 
-// removePair counts a pair less, and reports whether it was the last of its resource in the mailbox.
+// removePair counts a pair less, and reports whether it was the last of its resource in the mailbox, or of a CRD.
 func (c *configs) removePair(key pairKey) (last bool) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	counts := c.pairs[key.mailbox]
-	if counts[key.resource]--; counts[key.resource] > 0 {
+	last = decrement(c.pairs, key.mailbox, key.resource)
+	if key.resource.GroupResource() == crdGroupResource {
+		last = decrement(c.crds, key.mailbox, key.name.Name) || last
+	}
+	return last
+}
+
+// increment adds one to a count of a mailbox, and reports whether it is the first.
+func increment[K comparable](counts map[logicalcluster.Name]map[K]int, mailbox logicalcluster.Name, key K) (first bool) {
+	if counts[mailbox] == nil {
+		counts[mailbox] = map[K]int{}
+	}
+	counts[mailbox][key]++
+	return counts[mailbox][key] == 1
+}
+
+// decrement takes one from a count of a mailbox, and reports whether it was the last.
+func decrement[K comparable](counts map[logicalcluster.Name]map[K]int, mailbox logicalcluster.Name, key K) (last bool) {
+	of := counts[mailbox]
+	if of[key]--; of[key] > 0 {
 		return false
 	}
-	if delete(counts, key.resource); len(counts) == 0 {
-		delete(c.pairs, key.mailbox)
+	if delete(of, key); len(of) == 0 {
+		delete(counts, mailbox)
 	}
 	return true
+}
+
+// crdNames returns the names of the CustomResourceDefinitions of which a mailbox has pairs, sorted.
+func (c *configs) crdNames(mailbox logicalcluster.Name) []string {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return slices.Sorted(maps.Keys(c.crds[mailbox]))
 }
 
 // resources returns the resources of which a mailbox has pairs.

@@ -47,6 +47,9 @@ func (c *Controller) onObjectState(ref objectsync.ObjectRef) {
 	inMailbox, _ := c.Mailboxes.Get(ref.Resource, ref.Mailbox, ref.Key)
 	cluster, ok := c.workspaceOf(inMailbox)
 	if !ok {
+		if ref.Resource == objectsync.CRDResource {
+			c.onCRDState(ref)
+		}
 		return
 	}
 	if w := c.findWorkspace(cluster); w != nil {

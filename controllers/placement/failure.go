@@ -143,10 +143,11 @@ func (e *customizerNotFoundError) Error() string {
 
 // privilegedError returns why an object of an API that acts inside kcp is not placed.
 func privilegedError(resource schema.GroupResource) error {
-	return &policy.DeniedError{
-		Reason:  ReasonPrivileged,
-		Message: fmt.Sprintf("%s act inside the mailbox workspace itself, so they are placed only if its PublishedResource has spec.privilegedUpsync: TargetGovernsMailbox", resource),
+	message := fmt.Sprintf("%s act inside the mailbox workspace itself, so they are placed only if its PublishedResource has spec.privilegedUpsync: TargetGovernsMailbox", resource)
+	if resource == crdGroupResource {
+		message += ". Or ask the operator of the hub to publish the API with spec.installCRD: the hub then installs the definition on the clusters"
 	}
+	return &policy.DeniedError{Reason: ReasonPrivileged, Message: message}
 }
 
 func newFailure(err error) failure {
@@ -264,13 +265,19 @@ func (w *workspace) recordSuccess(key pairKey, s *pairSnapshot, decision plan.De
 	if isPlaced {
 		syncState = w.observeSyncState(key, s, decision)
 	}
+	w.recordResult(key, isPlaced, syncState)
+}
+
+// recordResult notes that nothing has failed for a pair.
+func (w *workspace) recordResult(key pairKey, isPlaced bool, syncState *copySyncState) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	entry, found := w.pairAt(key)
 	if found == nil {
 		return
 	}
-	if found.placed != isPlaced || found.failure != nil || !found.syncState.equal(syncState) {
+	hasChanged := found.placed != isPlaced || found.failure != nil || !found.syncState.equal(syncState)
+	if hasChanged {
 		w.reportRequests.Publish(w.cluster)
 	}
 	if found.failure != nil {
@@ -281,5 +288,8 @@ func (w *workspace) recordSuccess(key pairKey, s *pairSnapshot, decision plan.De
 	}
 	w.change(entry, key.mailbox, func() { found.setResult(isPlaced, false, nil, syncState) })
 	w.enqueueWithdrawals(key.objectKey, entry, key.mailbox)
+	if hasChanged {
+		w.releaseHeld(key)
+	}
 	w.dropIfUnused(key)
 }

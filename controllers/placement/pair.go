@@ -76,6 +76,9 @@ func (w *workspace) reconcilePair(ctx context.Context, key pairKey) (reconcile.R
 // pass makes one pass for a pair: it observes both sides, plans, and makes at most one write to the mailbox, and creates a missing
 // Namespace first. decided is false if nothing could be decided.
 func (w *workspace) pass(ctx context.Context, key pairKey) (result reconcile.Result, decided bool, err error) {
+	if w.isInstalled(key) {
+		return reconcile.Result{}, w.passInstalled(key), nil
+	}
 	s, err := w.observe(ctx, key)
 	if s == nil {
 		return reconcile.Result{}, false, err
@@ -99,6 +102,9 @@ func (w *workspace) pass(ctx context.Context, key pairKey) (result reconcile.Res
 	case w.mustWait(key, s, planned):
 		w.recordWaiting(key)
 		return reconcile.Result{}, true, nil
+	}
+	if wait := w.crdWait(key, planned); wait > 0 {
+		return w.recordHeld(key, wait), true, nil
 	}
 	if planned.Repair {
 		if wait := w.countRepair(key); wait > 0 {

@@ -17,21 +17,25 @@ limitations under the License.
 package placement
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/waves"
 	"github.com/synchub-dev/synchub/controllers/placement/rules"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
@@ -245,9 +249,13 @@ func (p *placementInForce) setDestinations(result *outcome) {
 	}
 }
 
-// forEachObject calls a function for each cached object of the published resources.
+// forEachObject calls a function for each cached object of the published resources. CustomResourceDefinitions come first, so that others
+// can wait for them.
 func (w *workspace) forEachObject(do func(resource plan.Resource, source *unstructured.Unstructured)) {
-	for of := range w.CachePolicy.published() {
+	crdsFirst := func(a, b schema.GroupVersionResource) int {
+		return cmp.Compare(min(waves.Of(a.GroupResource()), waves.RBAC), min(waves.Of(b.GroupResource()), waves.RBAC))
+	}
+	for _, of := range slices.SortedFunc(maps.Keys(w.CachePolicy.published()), crdsFirst) {
 		resource, ok := w.resource(of)
 		if !ok {
 			continue

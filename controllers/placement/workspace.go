@@ -114,7 +114,9 @@ type workspace struct {
 	deleting bool
 	// objects have an entry if a placement selects them, or if they have a copy. desired is the number of desired pairs.
 	// isBeyondLimit is true if objects lack pairs because there may be no more.
-	objects       map[objectKey]*object
+	objects map[objectKey]*object
+	// crds are the keys of objects that are CustomResourceDefinitions.
+	crds          map[objectKey]struct{}
 	desired       int
 	isBeyondLimit bool
 	// customized are the objects whose copies differ from destination to destination.
@@ -162,6 +164,8 @@ type pair struct {
 	failure *failure
 	// syncState is how far the sync with the cluster has come; nil while the copy is not placed, or nobody has tried it.
 	syncState *copySyncState
+	// heldSince is when the copy was first held back until the CRDs of the workspace are on the cluster; zero if it was not.
+	heldSince time.Time
 	backoff   *driftbackoff.Backoff
 }
 
@@ -186,7 +190,7 @@ type placementInForce struct {
 }
 
 func newWorkspace(c *Controller, cluster logicalcluster.Name) *workspace {
-	w := &workspace{Controller: c, cluster: cluster, objects: map[objectKey]*object{}, customized: newCustomized()}
+	w := &workspace{Controller: c, cluster: cluster, objects: map[objectKey]*object{}, crds: map[objectKey]struct{}{}, customized: newCustomized()}
 	w.writes = expectations.New[pairKey, *unstructured.Unstructured](&w.lock, c.Clock)
 	w.sourceWrites = expectations.New[objectKey, *unstructured.Unstructured](&w.lock, c.Clock)
 	w.lanes = lanes.New(lanes.Options[task, taskLane]{
@@ -304,6 +308,9 @@ func (w *workspace) ensureObject(key objectKey) *object {
 	if !ok {
 		found = &object{pairs: map[logicalcluster.Name]*pair{}}
 		w.objects[key] = found
+		if key.resource.GroupResource() == crdGroupResource {
+			w.crds[key] = struct{}{}
+		}
 	}
 	return found
 }
@@ -354,6 +361,7 @@ func (w *workspace) dropObjectIfUnused(key objectKey, entry *object) {
 		w.setCustomization(key, entry, customization.Request{})
 		delete(w.objects, key)
 		w.deletions.forget(key)
+		delete(w.crds, key)
 	}
 }
 

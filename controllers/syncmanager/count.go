@@ -166,10 +166,13 @@ func (m *Manager) ObjectState(syncTarget types.UID, resource schema.GroupResourc
 	state.lock.Lock()
 	running := state.syncControllers[resource]
 	state.lock.Unlock()
-	if running == nil {
-		return found, false
+	if running != nil {
+		found, known = running.controller.ObjectState(key, version)
 	}
-	return running.controller.ObjectState(key, version)
+	if !known && version == objectsync.InstalledCRD && resource == objectsync.CRDResource.GroupResource() {
+		return state.installedCRD(key.Name)
+	}
+	return found, known
 }
 
 // Copies returns how far the hub has come with all copies that placements made in the mailbox of a SyncTarget. known is false while some
@@ -186,7 +189,7 @@ func (m *Manager) Copies(syncTarget types.UID) (copies []objectsync.PlacementCop
 	for _, controller := range state.controllers() {
 		copies = append(copies, controller.Copies()...)
 	}
-	return copies, mailbox, true
+	return append(copies, state.installedCRDs()...), mailbox, true
 }
 
 // Summary summarizes all objects that are synced with a SyncTarget's target. known is false while the SyncTarget is not synced, and while

@@ -20,10 +20,15 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/crd"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/health"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
 // crdController is the running CRD controller for one connection to a target.
@@ -40,21 +45,9 @@ func (m *Manager) SetCRDs(crds []crd.Installation) {
 	m.enqueueAll()
 }
 
-// updateCRDs tells the CRD controller which CRDs the wanted resources need on the target, and starts the controller if needed. The
-// caller holds reconcileMutex.
+// updateCRDs tells the CRD controller which CRDs the target needs, and starts the controller if needed. The caller holds reconcileMutex.
 func (m *Manager) updateCRDs(state *targetState, wanted []plan.Resource) {
-	m.lock.Lock()
-	all := m.crds
-	m.lock.Unlock()
-	var needed []crd.Installation
-	for _, one := range all {
-		index := slices.IndexFunc(wanted, func(r plan.Resource) bool { return r.PublishedResource == one.PublishedResource })
-		if index < 0 {
-			continue
-		}
-		one.Version = cmp.Or(wanted[index].TargetVersion, one.Version)
-		needed = append(needed, one)
-	}
+	needed := m.neededCRDs(state, wanted)
 	target := state.currentTarget()
 	running := state.crdController.Load()
 	if running != nil && running.Connection != target.Connection {
@@ -65,7 +58,7 @@ func (m *Manager) updateCRDs(state *targetState, wanted []plan.Resource) {
 		controller := crd.New(crd.Options{
 			Connection: target.Connection,
 			Owner:      m.Owner(target.UID),
-			OnChange:   func() { m.ObjectsChanged.Publish(target.UID) },
+			OnChange:   func(resource schema.GroupResource) { m.onCRDStateChanged(state, resource) },
 			Clock:      m.Clock,
 			Log:        m.Log.WithValues("syncTarget", target.Name),
 		})
@@ -77,10 +70,83 @@ func (m *Manager) updateCRDs(state *targetState, wanted []plan.Resource) {
 	}
 }
 
+// neededCRDs returns the CRDs that the target needs: for the wanted resources, and those that a config of the mailbox names. A CRD that
+// the mailbox has as an object is synced as an object.
+func (m *Manager) neededCRDs(state *targetState, wanted []plan.Resource) (needed []crd.Installation) {
+	m.lock.Lock()
+	all := m.crds
+	m.lock.Unlock()
+	mailbox := state.currentTarget().Mailbox
+	for _, one := range all {
+		index := slices.IndexFunc(wanted, func(r plan.Resource) bool { return r.PublishedResource == one.PublishedResource })
+		if index >= 0 {
+			one.Version = cmp.Or(wanted[index].TargetVersion, one.Version)
+		} else if name := one.Resource().String(); !state.matcher.NamesCRD(name) || m.hasCRDObject(mailbox, name) {
+			continue
+		}
+		needed = append(needed, one)
+	}
+	return needed
+}
+
+func (m *Manager) hasCRDObject(mailbox logicalcluster.Name, name string) bool {
+	_, found := m.Mailboxes.Get(objectsync.CRDResource, mailbox, types.NamespacedName{Name: name})
+	return found == mailboxes.Present
+}
+
+// onCRDStateChanged is called when the state of the CRD of a resource changed on the target.
+func (m *Manager) onCRDStateChanged(state *targetState, resource schema.GroupResource) {
+	target := state.currentTarget()
+	m.ObjectsChanged.Publish(target.UID)
+	m.ObjectStateChanged.Publish(objectsync.ObjectRef{
+		SyncTarget: target.UID, Mailbox: target.Mailbox, Resource: objectsync.CRDResource, Key: types.NamespacedName{Name: resource.String()},
+	})
+}
+
 // crdStates returns the states of the CRDs of the target.
 func (t *targetState) crdStates() map[schema.GroupResource]crd.State {
 	if running := t.crdController.Load(); running != nil {
 		return running.States()
 	}
 	return nil
+}
+
+// installedCRD returns the state of a CRD that the hub must install on the target; known is false for any other.
+func (t *targetState) installedCRD(name string) (state objectsync.ObjectState, known bool) {
+	running := t.crdController.Load()
+	if running == nil {
+		return objectsync.ObjectState{}, false
+	}
+	found, known := running.State(schema.ParseGroupResource(name))
+	if !known {
+		return objectsync.ObjectState{}, false
+	}
+	return stateOfInstalledCRD(found), true
+}
+
+// stateOfInstalledCRD returns the state of a CRD in the terms of a copy.
+func stateOfInstalledCRD(found crd.State) objectsync.ObjectState {
+	switch {
+	case found.Ready:
+		return objectsync.ObjectState{Synced: true, Health: health.Health{Status: health.Current, Message: found.Message}}
+	case found.IsPending():
+		return objectsync.ObjectState{Health: health.Health{Status: health.InProgress, Message: found.Message}}
+	default:
+		return objectsync.ObjectState{Failure: &objectsync.Failure{Reason: found.Reason, Message: found.Message}}
+	}
+}
+
+// installedCRDs returns the CRDs that configs of the mailbox name and the hub must install on the target.
+func (t *targetState) installedCRDs() (all []objectsync.PlacementCopy) {
+	t.lock.Lock()
+	matcher := t.matcher
+	t.lock.Unlock()
+	for resource, state := range t.crdStates() {
+		if name := resource.String(); matcher.NamesCRD(name) {
+			all = append(all, objectsync.PlacementCopy{
+				Resource: objectsync.CRDResource, Key: types.NamespacedName{Name: name}, Version: objectsync.InstalledCRD, State: stateOfInstalledCRD(state),
+			})
+		}
+	}
+	return all
 }

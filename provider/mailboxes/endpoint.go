@@ -47,6 +47,8 @@ type endpoint struct {
 	owner   *Mailboxes
 	url     string
 	clients kcpclient.Cache[dynamic.Interface]
+	// workspaces are clients for the workspaces themselves; nil if the hub has no rights there, or clients are such ones already.
+	workspaces kcpclient.Cache[dynamic.Interface]
 	// filtered is the client that drops the objects of foreign mailboxes; nil if all mailboxes are needed.
 	filtered dynamic.Interface
 	log      logr.Logger
@@ -92,9 +94,16 @@ func newEndpoint(ctx context.Context, owner *Mailboxes, url string) (*endpoint, 
 			return nil, fmt.Errorf("cannot make a client for the endpoint %s: %w", url, err)
 		}
 	}
+	var workspaces kcpclient.Cache[dynamic.Interface]
+	if owner.only == nil && !owner.bindLater {
+		if workspaces, err = newWorkspaceClients(owner.kcpConfig); err != nil {
+			return nil, err
+		}
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	made := &endpoint{
 		filtered:      filtered,
+		workspaces:    workspaces,
 		owner:         owner,
 		url:           url,
 		clients:       clients,

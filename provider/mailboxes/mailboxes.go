@@ -255,7 +255,10 @@ func (m *Mailboxes) Client(mailbox logicalcluster.Name) (client dynamic.Interfac
 	if endpoint == nil {
 		return nil, false
 	}
-	return endpoint.clientFor(mailbox), true
+	if endpoint.workspaces == nil {
+		return endpoint.clientFor(mailbox), true
+	}
+	return mailboxClient{endpoint.clientFor(mailbox), endpoint.workspaces.ClusterOrDie(mailbox.Path())}, true
 }
 
 // informer returns the filled cache of a resource at the endpoint that shows the mailbox; ok is false if a look-up would be

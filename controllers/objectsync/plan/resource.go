@@ -69,6 +69,8 @@ type Resource struct {
 	DeletesContents bool
 	// Retain is true if objects of a container are released instead of deleted.
 	Retain bool
+	// InstallsCRD is true if the hub installs the CustomResourceDefinition of the API on targets.
+	InstallsCRD bool
 	// WaitForTarget is true if a deleted mailbox object stays until its copies are gone from the target.
 	WaitForTarget bool
 	// Unpublishing is true while the API is being unpublished: the hub removes its finalizers from mailbox objects and does
@@ -145,6 +147,9 @@ func (r Resource) TargetAPI() TargetAPI {
 	target.Allowed = r.Allowed
 	return target
 }
+
+// CRDName returns the name of the CustomResourceDefinition of the API on targets.
+func (r Resource) CRDName() string { return r.TargetAPI().GroupResource().String() }
 
 // WithTargetVersion returns the resource for a target to which the hub writes in one of [Resource.TargetVersions].
 func (r Resource) WithTargetVersion(version string) Resource {

@@ -72,6 +72,7 @@ func CompileWithin(limit int64, syncerConfigs []*edgev2alpha1.SyncerConfig, edge
 		configsWithRules:  map[string]struct{}{},
 		reachedNamespaces: newNameSet(nil),
 		emptyEntries:      map[string][]string{},
+		crdNames:          map[string]struct{}{},
 	}
 	for _, source := range oldestFirst(syncerConfigs, edgeSyncConfigs) {
 		if matcher.size > limit {
@@ -221,6 +222,9 @@ func (m *Matcher) addEntry(entry Entry, config *config, limits *metadataSelector
 		}
 		if !invalid {
 			m.configsWithRules[config.id] = struct{}{}
+			if !entry.Up {
+				m.addCRDNames(entry, config, place.names)
+			}
 			added := &rule{config: config, field: entry.Field, version: entry.Version, nameScope: place, metadataSelector: *limits}
 			direction.add(entry, added)
 			m.countRule(added)
@@ -228,5 +232,15 @@ func (m *Matcher) addEntry(entry Entry, config *config, limits *metadataSelector
 	}
 	if idle && !invalid {
 		m.emptyEntries[config.id] = append(m.emptyEntries[config.id], entry.Field)
+	}
+}
+
+// addCRDNames notes the names in an entry for CustomResourceDefinitions.
+func (m *Matcher) addCRDNames(entry Entry, config *config, names nameSet) {
+	if config.suspended || entry.Group != "apiextensions.k8s.io" || entry.Resource != "customresourcedefinitions" && entry.Kind != "CustomResourceDefinition" {
+		return
+	}
+	for name := range names.names {
+		m.crdNames[name] = struct{}{}
 	}
 }

@@ -37,6 +37,8 @@ type Matcher struct {
 	configsWithRules map[string]struct{}
 	// reachedNamespaces are the namespaces that entries for downsync name.
 	reachedNamespaces nameSet
+	// crdNames are the names of CustomResourceDefinitions that entries for downsync list.
+	crdNames map[string]struct{}
 	// emptyEntries holds, by config, the entries that select nothing because a list is empty.
 	emptyEntries map[string][]string
 	// partial is true if the mailbox has other configs, whose rules are unknown.
@@ -162,6 +164,16 @@ func (m *Matcher) Problems(config string) []Problem {
 		return nil
 	}
 	return m.problems[config]
+}
+
+// NamesCRD reports whether an entry for downsync, of a config that is not suspended, lists a CustomResourceDefinition by its name. The
+// labels and annotations in the entry do not matter.
+func (m *Matcher) NamesCRD(name string) bool {
+	if m == nil {
+		return false
+	}
+	_, ok := m.crdNames[name]
+	return ok
 }
 
 // Entries returns every resource that any config names.

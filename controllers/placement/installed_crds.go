@@ -1,0 +1,137 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package placement
+
+import (
+	"slices"
+	"time"
+
+	"github.com/kcp-dev/logicalcluster/v3"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/waves"
+	"github.com/synchub-dev/synchub/provider/mailboxes"
+)
+
+// A CustomResourceDefinition of an API that is published with installCRD gets no copy in the mailbox, where it would act. The hub's
+// SyncerConfig names it there instead, and the sync manager installs the published CRD on the target.
+
+// maxCRDWait is how long objects that may need the CRDs of their workspace wait for them at a destination.
+const maxCRDWait = 10 * time.Second
+
+var crdGroupResource = objectsync.CRDResource.GroupResource()
+
+// installsCRD reports whether the hub installs a CRD on targets itself.
+func (p *CachePolicy) installsCRD(key objectKey) bool {
+	if key.resource.GroupResource() != crdGroupResource {
+		return false
+	}
+	names := p.installedCRDs.Load()
+	return names != nil && slices.Contains(*names, key.name.Name)
+}
+
+// isInstalled reports whether the hub installs the object of a pair on the target, instead of a copy. A copy that was made before stays
+// a copy.
+func (w *workspace) isInstalled(key pairKey) bool {
+	if !w.CachePolicy.installsCRD(key.objectKey) {
+		return false
+	}
+	cached, state := w.Mailboxes.Get(key.resource, key.mailbox, key.name)
+	inMailbox, _ := w.writes.Current(key, cached)
+	if state == mailboxes.Unknown || inMailbox == nil {
+		return true
+	}
+	cluster, isCopy := w.workspaceOf(inMailbox)
+	return !isCopy || cluster != w.cluster
+}
+
+// passInstalled makes a pass for a CRD that the hub installs: it observes how far that has come. ensureConfig makes the write.
+func (w *workspace) passInstalled(key pairKey) (decided bool) {
+	syncTarget, known := w.Fleet.Snapshot().SyncTargetOf(key.mailbox)
+	if !known || syncTarget.Terminating {
+		return false
+	}
+	w.lock.Lock()
+	_, found := w.pairAt(key)
+	isDesired := found != nil && found.desired
+	w.lock.Unlock()
+	var syncState *copySyncState
+	if isDesired && w.Sync != nil {
+		if state, known := w.Sync.ObjectState(syncTarget.UID, crdGroupResource, key.name, objectsync.InstalledCRD); known {
+			syncState = newCopySyncState(state)
+		}
+	}
+	// The target's installer knows the CRD as soon as it knows the config that names it.
+	w.recordResult(key, syncState != nil, syncState)
+	return true
+}
+
+// crdWait is how long a new copy waits for the CRDs of its workspace at the destination; zero if it may be created. An operator that
+// starts before its CRDs are served fails.
+func (w *workspace) crdWait(key pairKey, planned plan.Plan) time.Duration {
+	if planned.Decision.Action != plan.Create || waves.Of(key.resource.GroupResource()) < waves.Workloads {
+		return 0
+	}
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	_, found := w.pairAt(key)
+	if found == nil || !w.awaitsCRDs(key.mailbox) {
+		return 0
+	}
+	if found.heldSince.IsZero() {
+		found.heldSince = w.Clock.Now()
+	}
+	return max(0, maxCRDWait-w.Clock.Since(found.heldSince))
+}
+
+// awaitsCRDs reports whether a CRD of the workspace has neither come to a destination nor failed there. It requires the lock.
+func (w *workspace) awaitsCRDs(mailbox logicalcluster.Name) bool {
+	for key := range w.crds {
+		found := w.objects[key].pairs[mailbox]
+		if found != nil && found.desired && found.failure == nil && !found.syncState.hasArrived(false) {
+			return true
+		}
+	}
+	return false
+}
+
+// releaseHeld enqueues the pairs that waited for the CRDs at a destination. It requires the lock.
+func (w *workspace) releaseHeld(key pairKey) {
+	if key.resource.GroupResource() == crdGroupResource && !w.awaitsCRDs(key.mailbox) {
+		w.enqueue(task{mailbox: key.mailbox})
+	}
+}
+
+// recordHeld notes that a pair waits for the CRDs of its workspace.
+func (w *workspace) recordHeld(key pairKey, wait time.Duration) reconcile.Result {
+	w.recordResult(key, false, nil)
+	return reconcile.Result{RequeueAfter: wait}
+}
+
+// onCRDState enqueues the pairs of a CRD whose state on a target changed and that has no copy in the mailbox.
+func (c *Controller) onCRDState(ref objectsync.ObjectRef) {
+	key := pairKey{objectKey{ref.Resource, ref.Key}, ref.Mailbox}
+	for _, w := range c.allWorkspaces() {
+		w.lock.Lock()
+		if _, found := w.pairAt(key); found != nil {
+			w.enqueue(key.task())
+		}
+		w.lock.Unlock()
+	}
+}

@@ -1,0 +1,86 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package e2e
+
+import (
+	"time"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/synchub-dev/synchub/test/framework"
+)
+
+var _ = Describe("a placed CustomResourceDefinition", Label("placement"), func() {
+	It("comes to the clusters before the workload that serves it, though nobody has objects of it", func(ctx SpecContext) {
+		const ns = "placement-crd"
+		valves := custom("crd.example.com", "v1", "valves", "Valve")
+		name, florin, hosting := valves.GroupResource().String(), target("florin"), target("hosting")
+		apply(ctx, hosting, valves.withSpec(sized, "v1"))
+		publishAs(ctx, "valves", "\n  resource: {group: crd.example.com, resource: valves, version: v1}\n  installCRD: true")
+		eventuallyPublished(ctx, "valves")
+		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
+		Expect(inventory.Register(ctx, "florin", kubeconfigOf("florin"), map[string]string{"env": "prod"})).To(Succeed())
+		apply(ctx, inventory.Config, location("prod", "prod", workload.Path))
+		apply(ctx, workload.Config, documents(namespace(ns), deployment(ns, "operator"), valves.withSpec(sized, "v1")))
+		eventuallyPlaced(ctx, workload, placementOn("shop", ns)+"  - {apiGroup: apiextensions.k8s.io, resources: [customresourcedefinitions], objectNames: ["+name+"]}\n")
+
+		Eventually(readyStatus).WithContext(ctx).WithArguments(workload, "shop").Should(Equal("True"))
+		Expect(framework.Condition(ctx, florin, definitions, "", name, "Established")).To(Equal("True"))
+		Expect(value(ctx, florin, definitions, "", name, "metadata", "labels")).To(ContainSubstring("synchub.dev/installed-by"))
+		Expect(framework.Exists(ctx, mailboxOf(ctx, inventory, "florin"), definitions, "", name)).To(BeFalse(), "it would act in the mailbox")
+		Expect(value(ctx, workload.Config, edgePlacements, "", "shop", "status", "synced")).To(Equal("3"))
+		created := readerOf(ctx, florin)
+		Expect(created(definitions, "", name, "metadata", "creationTimestamp")() <= created(deployments, ns, "operator", "metadata", "creationTimestamp")()).To(BeTrue())
+
+		By("a second workspace may place it too, and the definition stays when the placements go")
+		remove(ctx, workload.Config, edgePlacements, "", "shop")
+		eventuallyGone(ctx, florin, deployments, ns, "operator")
+		Expect(framework.Exists(ctx, florin, definitions, "", name)).To(BeTrue())
+	}, NodeTimeout(4*time.Minute))
+
+	It("that nobody publishes arrives whole once the operator allows it, and follows its source", thorough, func(ctx SpecContext) {
+		const ns = "placement-crd-own"
+		gears := custom("crdown.example.com", "v1", "gears", "Gear")
+		name, florin := gears.GroupResource().String(), target("florin")
+		governs := func(ctx SpecContext, policy string) {
+			patch(ctx, target("hosting"), publishedResources, "", "customresourcedefinitions", `{"spec": {"privilegedUpsync": `+policy+`}}`)
+		}
+		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
+		Expect(inventory.Register(ctx, "florin", kubeconfigOf("florin"), map[string]string{"env": "prod"})).To(Succeed())
+		apply(ctx, inventory.Config, location("prod", "prod", workload.Path))
+		apply(ctx, workload.Config, documents(namespace(ns), gears.withSpec(sized, "v1")))
+		eventuallyPlaced(ctx, workload, placementOn("shop", ns)+"  - {apiGroup: apiextensions.k8s.io, resources: [customresourcedefinitions], objectNames: ["+name+"]}\n")
+		failures := func() string { return value(ctx, workload.Config, edgePlacements, "", "shop", "status", "failures") }
+		Eventually(failures).WithContext(ctx).Should(And(ContainSubstring("Privileged"), ContainSubstring("spec.installCRD")))
+
+		By("the operator allows it")
+		DeferCleanup(func(ctx SpecContext) { governs(ctx, "null") })
+		governs(ctx, `"TargetGovernsMailbox"`)
+		Eventually(framework.Condition).WithContext(ctx).WithArguments(florin, definitions, "", name, "Established").Should(Equal("True"))
+		versions := readerOf(ctx, florin)(definitions, "", name, "spec", "versions")
+		Expect(versions()).To(ContainSubstring("port"))
+		Eventually(readyStatus).WithContext(ctx).WithArguments(workload, "shop").Should(Equal("True"))
+		apply(ctx, workload.Config, gears.withSpec(sized+"\n  shape: {type: string}", "v1"))
+		Eventually(versions).WithContext(ctx).Should(ContainSubstring("shape"))
+
+		By("it is withdrawn, and stays on the cluster as all definitions do")
+		remove(ctx, workload.Config, edgePlacements, "", "shop")
+		Eventually(value).WithContext(ctx).WithArguments(mailboxOf(ctx, inventory, "florin"), definitions, "", name, "metadata", "labels").ShouldNot(ContainSubstring("synchub.dev/owner"))
+		Expect(framework.Exists(ctx, florin, definitions, "", name)).To(BeTrue())
+	}, NodeTimeout(4*time.Minute))
+})
