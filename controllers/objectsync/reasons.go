@@ -115,7 +115,7 @@ type immutableError struct {
 }
 
 func (e *immutableError) Error() string {
-	return fmt.Sprintf("the target refuses to change %s: delete the object there, or let the PublishedResource replace it: %v", strings.Join(e.fields, ", "), e.err)
+	return fmt.Sprintf("the target refuses to change %s: delete the object where it was written and create it again, or have the operator of the hub set spec.replace of the PublishedResource: %v", strings.Join(e.fields, ", "), e.err)
 }
 
 func (e *immutableError) Unwrap() error { return e.err }

@@ -25,6 +25,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/placement/rollout"
 )
 
@@ -181,10 +182,19 @@ const maxNamed = 10
 // apisMissingCondition returns the condition APIsMissing of a placement; an empty Reason means that there is none.
 func apisMissingCondition(found outcome) metav1.Condition {
 	condition := metav1.Condition{Type: edgev2alpha1.ConditionAPIsMissing, Status: metav1.ConditionTrue}
-	if len(found.unservedResources) > 0 {
+	var sentences []string
+	if unaccepted := found.missingAPIs.unaccepted; len(unaccepted) > 0 {
 		condition.Reason = ReasonClaimsNotAccepted
-		condition.Message = fmt.Sprintf("The binding of this workspace does not show the hub %s, so none of these objects is placed. "+
-			"Run `kubectl synchub bind compute` again, which accepts the claims that the export has got since.", strings.Join(found.unservedResources, ", "))
+		sentences = append(sentences, fmt.Sprintf("The binding of this workspace does not show the hub %s, so none of these objects is placed. "+
+			"Run `kubectl synchub bind compute` again, which accepts the claims that the export has got since.", joinFirst(unaccepted)))
 	}
+	if unbound := found.missingAPIs.unbound; len(unbound) > 0 {
+		condition.Reason = edgev2alpha1.ReasonNamingConflict
+		sentences = append(sentences, fmt.Sprintf("kcp has not bound %s in this workspace, because a name is taken here, so none of these objects is placed. kcp says: %s. "+
+			"Save the objects of the CustomResourceDefinition that has the name, and delete it. kcp tries again within a quarter of an hour, and keeps the name of a deleted "+
+			"CustomResourceDefinition until you take it out of the annotation internal.apis.kcp.io/resource-bindings of the LogicalCluster \"cluster\".",
+			joinFirst(unbound), events.Truncate(found.missingAPIs.conflict)))
+	}
+	condition.Message = strings.Join(sentences, " ")
 	return condition
 }

@@ -78,7 +78,7 @@ func newCopySyncState(state objectsync.ObjectState) *copySyncState {
 		return &copySyncState{failure: &failure{ReasonExcludedByUpsync, "spec.upsync of a placement, or a config of the mailbox, selects the object of this name on the cluster for upsync, which takes precedence"}}
 	case state.Failure != nil && state.Failure.Reason == objectsync.ReasonConflict:
 		// The message of the sync controller may name the objects of others.
-		return &copySyncState{failure: &failure{ReasonConflict, "the cluster has an object of this name that this placement did not make: delete it there, or choose another name"}}
+		return &copySyncState{failure: &failure{ReasonConflict, "the cluster has an object of this name that this placement did not make: choose another name, or ask who administers the cluster to delete that object"}}
 	case state.Failure != nil:
 		return &copySyncState{failure: &failure{state.Failure.Reason, events.Truncate(state.Failure.Message)}}
 	case state.Synced:

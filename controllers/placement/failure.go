@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -120,7 +121,7 @@ type failure struct {
 }
 
 var (
-	errConflict       = errors.New("the mailbox of the destination has an object of this name that this placement did not make: delete it there, or choose another name")
+	errConflict       = errors.New("the mailbox of the destination has an object of this name that this placement did not make: choose another name, or ask who administers the inventory to delete that object")
 	errContended      = errors.New("somebody keeps changing the copy in the mailbox; the hub repairs it less and less often")
 	errWorkspaceLimit = errors.New("the workspace has more objects, or larger ones, than the hub reads: remove some, or ask the operator of the hub for a larger --mailbox-max-objects or --mailbox-max-bytes")
 	// errStale means that the object changed after the cache showed it.
@@ -131,7 +132,7 @@ var (
 type notServedError struct{ resource schema.GroupResource }
 
 func (e *notServedError) Error() string {
-	return fmt.Sprintf("the mailbox of the destination does not have the API %s: see the conditions of the PublishedResource, and APIsMissing of the SyncTarget", e.resource)
+	return fmt.Sprintf("the mailbox of the destination does not have the API %s: the operator of the hub finds the reason in the conditions of the PublishedResource, and in APIsMissing of the SyncTarget", e.resource)
 }
 
 // customizerNotFoundError means that a workspace lacks a Customizer.
@@ -148,6 +149,14 @@ func privilegedError(resource schema.GroupResource) error {
 		message += ". Or ask the operator of the hub to publish the API with spec.installCRD: the hub then installs the definition on the clusters"
 	}
 	return &policy.DeniedError{Reason: ReasonPrivileged, Message: message}
+}
+
+// reservedNameError returns why an object is not placed whose name kcp or the hub uses in each mailbox.
+func reservedNameError(resource schema.GroupResource, key types.NamespacedName) error {
+	return &policy.DeniedError{
+		Reason:  policy.ReasonNameReserved,
+		Message: fmt.Sprintf("each mailbox has an object %s %s of its own: choose another name, or leave the object out of the placement", resource, strings.TrimPrefix(key.String(), "/")),
+	}
 }
 
 func newFailure(err error) failure {

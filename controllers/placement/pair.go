@@ -298,8 +298,8 @@ func (w *workspace) observeSource(s *pairSnapshot, source *unstructured.Unstruct
 			return privilegedError(s.resource.GroupResource())
 		}
 	}
-	if err := policy.CheckReservedName(s.resource.GroupResource(), s.Key); err != nil {
-		return err
+	if policy.CheckReservedName(s.resource.GroupResource(), s.Key) != nil {
+		return reservedNameError(s.resource.GroupResource(), s.Key)
 	}
 	return nil
 }

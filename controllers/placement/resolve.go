@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
@@ -54,8 +55,8 @@ type outcome struct {
 	chosen chosenTargets
 	// upsyncDenied are the names of the SyncTargets to which spec.upsync does not apply.
 	upsyncDenied []string
-	// unservedResources are the published resources that the placement can select and that the workspace does not show.
-	unservedResources []string
+	// missingAPIs are those of the placement's workspace.
+	missingAPIs missingAPIs
 }
 
 // resolve brings the placements of a workspace into force.
@@ -182,7 +183,7 @@ func (w *workspace) resolvePlacements(ctx context.Context, observed []*unstructu
 			next.partial, next.unresolvedPaths = true, true
 		}
 		inForce := &placementInForce{Placement: one, workspace: self, inventories: inventories, rollout: w.rolloutOf(one)}
-		result.resolution, result.unservedResources = one.ResolveDestinations(view, self, inventories), w.missingResources(one)
+		result.resolution, result.missingAPIs = one.ResolveDestinations(view, self, inventories), w.missingAPIsOf(one)
 		w.applyChoice(ctx, inForce, next, &result)
 		inForce.setDestinations(&result)
 		result.byLabels = one.SelectsByLabels()
@@ -215,15 +216,31 @@ func upsyncDenied(placement *rules.Placement, resolution rules.Resolution) (name
 	return names
 }
 
-// missingResources returns the published resources that a placement can select, and whose claim or API the workspace has not
-// accepted.
-func (w *workspace) missingResources(placement *rules.Placement) (missing []string) {
+// missingAPIs are the published resources that a placement can select and that its workspace does not show the hub.
+type missingAPIs struct {
+	// unaccepted are claims that the binding does not accept. unbound are APIs that kcp has not bound because of a naming conflict, and
+	// conflict is what kcp says about it.
+	unaccepted, unbound []string
+	conflict            string
+}
+
+// missingAPIsOf returns the APIs that a placement can select and that the workspace lacks. An API without a naming conflict is about to be
+// bound.
+func (w *workspace) missingAPIsOf(placement *rules.Placement) (missing missingAPIs) {
+	conflict, _ := w.Workloads.NamingConflict(w.cluster)
 	for of := range w.CachePolicy.published() {
-		if _, ok := w.resource(of); ok && placement.MaySelect(of.Group, of.Resource) && w.Workloads.IsKnownNotServed(w.cluster, of.GroupResource()) {
-			missing = append(missing, of.GroupResource().String())
+		resource, ok := w.resource(of)
+		switch {
+		case !ok, !placement.MaySelect(of.Group, of.Resource), !w.Workloads.IsKnownNotServed(w.cluster, of.GroupResource()):
+		case !resource.Exported:
+			missing.unaccepted = append(missing.unaccepted, of.GroupResource().String())
+		case conflict != nil:
+			missing.conflict = strings.TrimSuffix(conflict.Message, ".")
+			missing.unbound = append(missing.unbound, of.GroupResource().String())
 		}
 	}
-	slices.Sort(missing)
+	slices.Sort(missing.unaccepted)
+	slices.Sort(missing.unbound)
 	return missing
 }
 

@@ -160,7 +160,7 @@ func TestConditionsAboutParts(t *testing.T) {
 	for i := range 30 {
 		many = append(many, fmt.Sprintf("cluster-%d", i))
 	}
-	found := outcome{unservedResources: []string{"secrets"}, upsyncDenied: many}
+	found := outcome{missingAPIs: missingAPIs{unaccepted: []string{"secrets"}}, upsyncDenied: many}
 	for condition, word := range map[string]string{
 		apisMissingCondition(found).Message: "bind compute", upsyncCondition(found).Message: "30 destinations",
 	} {
@@ -172,6 +172,18 @@ func TestConditionsAboutParts(t *testing.T) {
 		if absent != "" {
 			t.Errorf("a condition without cause: %s", absent)
 		}
+	}
+}
+
+// What a user can do differs: kcp ignores `bind compute` where a name is taken.
+func TestMissingAPIsHaveTheirOwnRemedies(t *testing.T) {
+	unbound := apisMissingCondition(outcome{missingAPIs: missingAPIs{unbound: []string{"rugs.shop.io"}, conflict: "naming conflict with the CustomResourceDefinition rugs.shop.io."}})
+	if unbound.Reason != edgev2alpha1.ReasonNamingConflict || strings.Contains(unbound.Message, "bind compute") || !strings.Contains(unbound.Message, "delete it") {
+		t.Errorf("%s: %s", unbound.Reason, unbound.Message)
+	}
+	both := apisMissingCondition(outcome{missingAPIs: missingAPIs{unaccepted: []string{"secrets"}, unbound: []string{"rugs.shop.io"}, conflict: "taken"}})
+	if !strings.Contains(both.Message, "bind compute") || !strings.Contains(both.Message, "taken") {
+		t.Errorf("%s: %s", both.Reason, both.Message)
 	}
 }
 

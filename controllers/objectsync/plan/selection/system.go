@@ -32,7 +32,10 @@ import (
 // bootstrapLabel is on objects that the API server creates and repairs, such as its default ClusterRoles.
 const bootstrapLabel = "kubernetes.io/bootstrapping"
 
-// systemObjects recognise Kubernetes' own among the objects of a resource.
+// ownersBinding is the ClusterRoleBinding that kcp makes in each workspace for the workspace's owner.
+const ownersBinding = "workspace-admin"
+
+// systemObjects recognise Kubernetes' and kcp's own among the objects of a resource.
 var systemObjects = map[schema.GroupResource]func(Object) bool{
 	{Resource: "namespaces"}: func(o Object) bool {
 		return isSystemNamespace(o.Name) || o.Name == corev1.NamespaceDefault
@@ -48,11 +51,11 @@ var systemObjects = map[schema.GroupResource]func(Object) bool{
 	{Group: rbacv1.GroupName, Resource: "roles"}:                 isSystemRBAC,
 	{Group: rbacv1.GroupName, Resource: "rolebindings"}:          isSystemRBAC,
 	{Group: rbacv1.GroupName, Resource: "clusterroles"}:          isSystemRBAC,
-	{Group: rbacv1.GroupName, Resource: "clusterrolebindings"}:   isSystemRBAC,
+	{Group: rbacv1.GroupName, Resource: "clusterrolebindings"}:   func(o Object) bool { return isSystemRBAC(o) || o.Name == ownersBinding },
 	{Group: schedulingv1.GroupName, Resource: "priorityclasses"}: func(o Object) bool { return strings.HasPrefix(o.Name, "system-") },
 }
 
-// IsSystem reports whether an object is one that Kubernetes itself makes in every cluster or namespace. Such an object
+// IsSystem reports whether an object is one that Kubernetes or kcp itself makes in every cluster, workspace or namespace. Such an object
 // has a counterpart on the other side, kept by that side's own controllers, so a wildcard never selects it; a config
 // that names it does.
 func IsSystem(object Object) bool {
