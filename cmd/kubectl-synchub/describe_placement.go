@@ -113,6 +113,7 @@ func (o *describePlacementOptions) run(ctx context.Context, name string) error {
 	}
 	description.placementPairs("Failures", placement.Status.Failures)
 	description.placementPairs("On Their Way", placement.Status.Progressing)
+	description.excludedObjects(&placement.Status)
 	return errors.Join(listError, description.writer.Flush())
 }
 
@@ -126,7 +127,7 @@ func (d *description) placement(of *edgev2alpha1.EdgePlacement) {
 	}
 	d.field("Locations", fmt.Sprint(status.MatchingLocationCount))
 	d.field("Destinations", fmt.Sprint(status.Destinations))
-	d.field("Objects", fmt.Sprint(status.Selected))
+	d.field("Objects", fmt.Sprintf("%d selected, %d not placed", status.Selected, status.Excluded))
 	d.field("Pairs", fmt.Sprintf("%d: %d placed, %d synced, %d healthy, %d failed",
 		status.Selected*int64(status.Destinations), status.Placed, status.Synced, status.Healthy, status.Failed))
 	if rollout := status.Rollout; rollout != nil {
@@ -226,5 +227,20 @@ func (d *description) placementPairs(title string, pairs []edgev2alpha1.Placemen
 	d.line("  Object\tCluster\tReason\tMessage")
 	for _, pair := range pairs {
 		d.line("  %s\t%s\t%s\t%s", placed.ObjectOf(pair), pair.SyncTarget, pair.Reason, pair.Message)
+	}
+}
+
+// excludedObjects writes the first of the objects that no EdgePlacement places.
+func (d *description) excludedObjects(status *edgev2alpha1.EdgePlacementStatus) {
+	if len(status.ExcludedObjects) == 0 {
+		return
+	}
+	d.line("Not Placed:")
+	d.line("  Object\tReason\tMessage")
+	for _, object := range status.ExcludedObjects {
+		d.line("  %s\t%s\t%s", placed.ObjectOf(edgev2alpha1.PlacementPair{ObjectFailure: object}), object.Reason, object.Message)
+	}
+	if more := status.Excluded - int64(len(status.ExcludedObjects)); more > 0 {
+		d.line("  and %d more objects", more)
 	}
 }

@@ -61,7 +61,7 @@ func readyCondition(found outcome, counted *tally) metav1.Condition {
 		ready.Message = fmt.Sprintf("The clusters of %d of %d pairs of an object and a destination do not have the object as it is here yet: %s.", expected-counted.synced, expected, firstUnsynced(counted.unsynced))
 	default:
 		ready.Status, ready.Reason = metav1.ConditionTrue, ReasonInSync
-		ready.Message = fmt.Sprintf("The clusters of %d destinations have all %d objects.", destinations, counted.selected)
+		ready.Message = fmt.Sprintf("The clusters of %d destinations have all %d selected objects.", destinations, counted.selected) + excludedMessage(counted.excluded)
 	}
 	return ready
 }
@@ -106,7 +106,7 @@ func healthyCondition(found outcome, counted *tally) metav1.Condition {
 		healthy.Reason, healthy.Message = ReasonInProgress, fmt.Sprintf("%d of %d pairs of an object and a destination are healthy.", counted.healthy, expected)
 	default:
 		healthy.Status, healthy.Reason = metav1.ConditionTrue, ReasonCurrent
-		healthy.Message = fmt.Sprintf("All %d objects do their work on %d clusters.", counted.selected, len(found.resolution.Destinations))
+		healthy.Message = fmt.Sprintf("All %d selected objects do their work on %d clusters.", counted.selected, len(found.resolution.Destinations)) + excludedMessage(counted.excluded)
 	}
 	return healthy
 }

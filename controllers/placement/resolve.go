@@ -333,6 +333,7 @@ func (w *workspace) setSelectedAll() {
 	w.lock.Lock()
 	defer w.lock.Unlock()
 	w.reselecting = false
+	w.noteExcluded()
 	w.rolloutRequests.Publish(w.cluster)
 	for key, object := range w.objects {
 		w.enqueueWithdrawals(key, object, "")

@@ -151,6 +151,10 @@ func (w *workspace) selectPresent(placements *placements, resource plan.Resource
 
 // setSelected sets the placements that select an object, and enqueues its pairs. It requires the lock.
 func (w *workspace) setSelected(key objectKey, selected []*placementInForce, absent plan.State, changed bool) {
+	wasSelected := w.objects[key] != nil && len(w.objects[key].selectedBy) > 0
+	if wasSelected != (len(selected) > 0) || !wasSelected && changed {
+		w.noteExcluded()
+	}
 	if w.objects[key] == nil && len(selected) == 0 {
 		return
 	}

@@ -74,7 +74,9 @@ func (c *Controller) report(ctx context.Context, cluster logicalcluster.Name) (r
 		byName[slice.GetName()] = slice
 	}
 	isCaughtUp := w.isCaughtUp(wasSelected, summary)
-	result := reconcile.Result{RequeueAfter: summary.recheck}
+	excluded, again := w.observeExcluded()
+	summary.setExcluded(excluded)
+	result := reconcile.Result{RequeueAfter: sooner(summary.recheck, again)}
 	for _, placement := range placements {
 		found, ok := w.outcomeOf(placement, summary)
 		counted := summary.tallies[placement.GetUID()]
@@ -257,6 +259,7 @@ func (c *Controller) writeStatus(ctx context.Context, client dynamic.Interface, 
 	next.Destinations = toInt32(int64(len(found.resolution.Destinations)))
 	next.Selected, next.Placed, next.Failed, next.Failures = counted.selected, counted.placed, counted.failed, counted.failures
 	next.Progressing, next.UnplacedResources = counted.inProgressPairs, c.CachePolicy.unplaced()
+	next.Excluded, next.ExcludedObjects = counted.excluded, counted.excludedObjects
 	if !counted.unobserved {
 		next.ObservedObjects = counted.fingerprint.String()
 	}
@@ -301,10 +304,13 @@ func toInt32(number int64) int32 { return int32(min(number, math.MaxInt32)) } //
 // statusFields returns a status for a merge patch: an empty list replaces the former one.
 func statusFields(status edgev2alpha1.EdgePlacementStatus) map[string]any {
 	fields, _ := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
-	for _, list := range []string{"conditions", "failures", "progressing", "unplacedResources"} {
+	for _, list := range []string{"conditions", "failures", "progressing", "unplacedResources", "excludedObjects"} {
 		if fields[list] == nil {
 			fields[list] = []any{}
 		}
+	}
+	if fields["excluded"] == nil {
+		fields["excluded"] = int64(0)
 	}
 	rollout, ok := fields["rollout"].(map[string]any)
 	switch {

@@ -257,7 +257,7 @@ func TestTally(t *testing.T) {
 			t.Errorf("%s: it is on its way for the reason %q", name, progressing)
 		}
 		c.want.fingerprint.Add(0)
-		c.want.selected, counted.failures, counted.inProgressPairs = 1, nil, nil
+		c.want.selected, c.want.namespaces, counted.failures, counted.inProgressPairs = 1, map[string]struct{}{"": {}}, nil, nil
 		if !reflect.DeepEqual(counted, c.want) {
 			t.Errorf("%s: %+v", name, counted)
 		}

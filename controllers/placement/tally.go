@@ -59,11 +59,20 @@ type tally struct {
 	failures, inProgressPairs []edgev2alpha1.PlacementPair
 	// rollout is that of the placement; nil if it has none.
 	rollout *rolloutSummary
+	// namespaces are those of the selected objects.
+	namespaces map[string]struct{}
+	// excluded counts the objects that concern the placement and that no placement places, and excludedObjects are the first of them.
+	excluded        int64
+	excludedObjects []edgev2alpha1.ObjectFailure
 }
 
 // add counts the pairs of an object that a placement selects. Copies elsewhere that cannot be withdrawn count as failed.
 func (t *tally) add(key objectKey, object *object, placement *placementInForce, slow map[logicalcluster.Name]bool) {
 	t.selected++
+	if t.namespaces == nil {
+		t.namespaces = map[string]struct{}{}
+	}
+	t.namespaces[key.name.Namespace] = struct{}{}
 	t.fingerprint.Add(object.contentHash)
 	if object.isBeyondLimit {
 		t.addBeyondLimit(key, object, placement)

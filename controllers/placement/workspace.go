@@ -127,6 +127,8 @@ type workspace struct {
 	caughtUp bool
 	// hasUnread is true once the labels of an object are beyond a limit, and a report has been requested.
 	hasUnread bool
+	// excluded are the objects that no placement selects.
+	excluded excludedState
 	// reported is when the status was last written.
 	reported time.Time
 }

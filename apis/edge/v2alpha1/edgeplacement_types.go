@@ -298,6 +298,18 @@ type EdgePlacementStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=10
 	Progressing []PlacementPair `json:"progressing,omitempty"`
+
+	// excluded is the number of objects of the workspace that no EdgePlacement of it places: objects in the namespaces
+	// from which this placement selects objects, objects in namespaces called kube-, and cluster-scoped ones. Objects
+	// that kcp or Kubernetes makes, Namespaces, and objects of APIs that the hub does not publish are not counted.
+	// +optional
+	Excluded int64 `json:"excluded,omitempty"`
+
+	// excludedObjects describe the first of them, at most 10. The reason is NotSelected, SystemName or SystemNamespace.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=10
+	ExcludedObjects []ObjectFailure `json:"excludedObjects,omitempty"`
 }
 
 // RolloutStatus counts the destinations of a placement. Each is in one of the counts.

@@ -59,12 +59,15 @@ var systemObjects = map[schema.GroupResource]func(Object) bool{
 // has a counterpart on the other side, kept by that side's own controllers, so a wildcard never selects it; a config
 // that names it does.
 func IsSystem(object Object) bool {
-	if object.Labels.Has(bootstrapLabel) {
+	if IsBootstrapped(object) {
 		return true
 	}
 	isOwn, ok := systemObjects[object.Resource.GroupResource()]
 	return ok && isOwn(object)
 }
+
+// IsBootstrapped reports whether the API server creates and repairs an object.
+func IsBootstrapped(object Object) bool { return object.Labels.Has(bootstrapLabel) }
 
 // IsUserObject reports whether "all objects" includes an object: it is neither Kubernetes' own nor in one of its namespaces.
 func IsUserObject(object Object) bool { return !IsSystem(object) && !inSystemNamespace(object) }

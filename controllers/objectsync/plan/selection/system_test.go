@@ -33,7 +33,7 @@ func TestIsSystem(t *testing.T) {
 		"serviceaccounts a/default": true, "serviceaccounts a/x": false, "configmaps a/default": false,
 		"services default/kubernetes": true, "endpoints default/kubernetes": true, "endpointslices default/kubernetes": true,
 		"services a/kubernetes": false, "services default/x": false, "endpointslices default/x": false, "configmaps default/kubernetes": false,
-		"clusterroles system:node": true, "roles kube-system/system:leader": true, "roles a/system:x": true, "clusterroles view": false, "configmaps a/system:x": false,
+		"clusterroles system:node": true, "roles kube-system/system:leader": true, "roles a/system:x": true, "clusterrolebindings workspace-admin": true, "clusterroles workspace-admin": false, "clusterroles view": false, "configmaps a/system:x": false,
 		"priorityclasses system-node-critical": true, "priorityclasses high": false,
 		"nodes a": false, "events kube-system/x": false, "leases kube-node-lease/x": false,
 	} {
