@@ -23,6 +23,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/events"
@@ -120,8 +121,15 @@ func rolloutCondition(found outcome, counted *tally) metav1.Condition {
 	}
 	counts := fmt.Sprintf("%d of %d destinations are successful, %d are progressing, %d failed, and %d wait.",
 		status.Succeeded, len(found.resolution.Destinations), status.Progressing, status.Failed, status.Waiting)
+	if counted.failed > 0 {
+		counts += fmt.Sprintf(" These failed: %s.", firstFailures(counted.failures))
+	}
 	named := status.FailedClusters
 	switch {
+	case int(status.Succeeded) == len(found.resolution.Destinations) && counted.failed > 0:
+		condition.Reason = ReasonObjectsFailed
+		condition.Message = fmt.Sprintf("All %d destinations have all objects that can be placed, and these are healthy. %d pairs of an object and a destination cannot be placed: %s; see status.failures.",
+			status.Succeeded, counted.failed, firstFailures(counted.failures))
 	case int(status.Succeeded) == len(found.resolution.Destinations):
 		condition.Status, condition.Reason = metav1.ConditionTrue, ReasonComplete
 		condition.Message = fmt.Sprintf("All %d destinations have all objects, and these are healthy.", status.Succeeded)
@@ -139,6 +147,20 @@ func rolloutCondition(found outcome, counted *tally) metav1.Condition {
 		condition.Reason, condition.Message = ReasonProgressing, counts
 	}
 	return condition
+}
+
+// firstFailures names the first failed pairs with their reasons.
+func firstFailures(failures []edgev2alpha1.PlacementPair) string {
+	names := make([]string, 0, len(failures))
+	for _, one := range failures {
+		resource := schema.GroupResource{Group: one.Group, Resource: one.Resource}
+		name := strings.TrimPrefix(one.Namespace+"/"+one.Name, "/")
+		names = append(names, fmt.Sprintf("%s %s on %s (%s)", resource, name, one.SyncTarget, one.Reason))
+	}
+	if len(names) > maxNamedFailures {
+		return strings.Join(names[:maxNamedFailures], ", ") + ", and others"
+	}
+	return strings.Join(names, ", ")
 }
 
 // rolloutStatus returns the counts of a rollout; nil if the placement has none, or nothing to roll out.
@@ -176,8 +198,11 @@ func choiceCondition(found outcome) metav1.Condition {
 	return condition
 }
 
-// maxNamed bounds the names in one message.
-const maxNamed = 10
+const (
+	// maxNamed bounds the names in one message, and maxNamedFailures the failed pairs.
+	maxNamed         = 10
+	maxNamedFailures = 3
+)
 
 // apisMissingCondition returns the condition APIsMissing of a placement; an empty Reason means that there is none.
 func apisMissingCondition(found outcome) metav1.Condition {

@@ -38,6 +38,8 @@ type copySyncState struct {
 	// synced is true if the cluster has the content of the copy. failure is why it has not; nil while it may come to have it.
 	synced  bool
 	failure *failure
+	// isBlocked is true if the failure is that the cluster cannot have the object at all, and has none.
+	isBlocked bool
 	// health is that of the object on the cluster, if synced.
 	health health.Health
 }
@@ -75,17 +77,25 @@ func (c *Controller) observeSyncState(key pairKey, s *pairSnapshot, decision pla
 func newCopySyncState(state objectsync.ObjectState) *copySyncState {
 	switch {
 	case state.Excluded:
-		return &copySyncState{failure: &failure{ReasonExcludedByUpsync, "spec.upsync of a placement, or a config of the mailbox, selects the object of this name on the cluster for upsync, which takes precedence"}}
+		return &copySyncState{isBlocked: true, failure: &failure{ReasonExcludedByUpsync, "spec.upsync of a placement, or a config of the mailbox, selects the object of this name on the cluster for upsync, which takes precedence"}}
 	case state.Failure != nil && state.Failure.Reason == objectsync.ReasonConflict:
 		// The message of the sync controller may name the objects of others.
-		return &copySyncState{failure: &failure{ReasonConflict, "the cluster has an object of this name that this placement did not make: choose another name, or ask who administers the cluster to delete that object"}}
+		return &copySyncState{isBlocked: true, failure: &failure{ReasonConflict, "the cluster has an object of this name that this placement did not make: choose another name, or ask who administers the cluster to delete that object"}}
 	case state.Failure != nil:
-		return &copySyncState{failure: &failure{state.Failure.Reason, events.Truncate(state.Failure.Message)}}
+		return &copySyncState{
+			isBlocked: isBlocking(state), failure: &failure{state.Failure.Reason, events.Truncate(state.Failure.Message)},
+		}
 	case state.Synced:
 		return &copySyncState{synced: true, health: state.Health}
 	default:
 		return &copySyncState{}
 	}
+}
+
+// isBlocking reports whether a cluster lacks an object, because the API is missing there or the hub has no right to write it.
+func isBlocking(state objectsync.ObjectState) bool {
+	hasNone := state.Health == health.Health{Status: health.InProgress}
+	return hasNone && (state.Failure.Reason == objectsync.ReasonNotServed || state.Failure.Reason == objectsync.ReasonForbidden)
 }
 
 // hasArrived reports whether the cluster has the content of the copy or, unless it must, cannot have it.
@@ -101,5 +111,5 @@ func (p *copySyncState) equal(other *copySyncState) bool {
 	if (p.failure == nil) != (other.failure == nil) || p.failure != nil && *p.failure != *other.failure {
 		return false
 	}
-	return p.synced == other.synced && p.health == other.health
+	return p.synced == other.synced && p.isBlocked == other.isBlocked && p.health == other.health
 }

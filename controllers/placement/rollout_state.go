@@ -40,6 +40,8 @@ const (
 	phasePending
 	// phaseProgressing: the cluster does not have it, or the object does not do its work there yet.
 	phaseProgressing
+	// phaseBlocked: the object was never there, and cannot be, for a reason that says nothing about the other objects.
+	phaseBlocked
 	phaseFailed
 	phaseSucceeded
 	phases
@@ -52,6 +54,8 @@ func (p *pair) phase() pairPhase {
 		return notCounted
 	case p.observedChanges != p.changes:
 		return phaseUnobserved
+	case p.failure != nil && !p.hasCopy && p.failure.Reason != ReasonMailboxRefused:
+		return phaseBlocked
 	case p.failure != nil:
 		return phaseFailed
 	case p.undecided || !p.placed:
@@ -65,6 +69,8 @@ func (p *copySyncState) phase() pairPhase {
 	switch {
 	case p == nil:
 		return phaseProgressing
+	case p.failure != nil && p.isBlocked:
+		return phaseBlocked
 	case p.failure != nil:
 		return phaseFailed
 	case !p.synced:

@@ -50,7 +50,7 @@ var kinds = map[string]struct {
 	"configmaps": {"", "v1", "ConfigMap"}, "secrets": {"", "v1", "Secret"}, "serviceaccounts": {"", "v1", "ServiceAccount"},
 	"namespaces": {"", "v1", "Namespace"}, "deployments": {"apps", "v1", "Deployment"}, "clusterroles": {"rbac.authorization.k8s.io", "v1", "ClusterRole"},
 	"clusterrolebindings": {"rbac.authorization.k8s.io", "v1", "ClusterRoleBinding"},
-	"nodes": {"", "v1", "Node"}, "services": {"", "v1", "Service"}, "endpoints": {"", "v1", "Endpoints"}, "events": {"", "v1", "Event"},
+	"nodes":               {"", "v1", "Node"}, "services": {"", "v1", "Service"}, "endpoints": {"", "v1", "Endpoints"}, "events": {"", "v1", "Event"},
 	"events.events.k8s.io": {"events.k8s.io", "v1", "Event"}, "leases": {"coordination.k8s.io", "v1", "Lease"},
 	"endpointslices": {"discovery.k8s.io", "v1", "EndpointSlice"}, "roles": {"rbac.authorization.k8s.io", "v1", "Role"},
 	"priorityclasses": {"scheduling.k8s.io", "v1", "PriorityClass"},
