@@ -153,8 +153,8 @@ func (d *demo) awaitAvailable(ctx context.Context, clusters int) error {
 		}
 		available, _, _ := unstructured.NestedInt64(object.Object, "status", "availableReplicas")
 		names, err := d.running(ctx)
-		if err == nil && (len(names) != clusters || available != int64(replicas*clusters)) {
-			err = fmt.Errorf("web runs on %d clusters, and %d replicas are available", len(names), available)
+		if err == nil && (len(names) != clusters || available != int64(replicas)) {
+			err = fmt.Errorf("web runs on %d clusters, and %d replicas are available on each", len(names), available)
 		}
 		return err
 	})

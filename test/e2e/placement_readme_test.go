@@ -25,42 +25,114 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
 
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
-// indentedBlock matches a block of commands of the README.
-var indentedBlock = regexp.MustCompile(`(?m)(?:^    kubectl .*\n)+`)
+var (
+	// indentedBlock matches a block of commands of a page, and outputBlock what a page says that they print.
+	indentedBlock = regexp.MustCompile(`(?m)(?:^    kubectl .*\n)+`)
+	outputBlock   = regexp.MustCompile("(?ms)^```output\n(.*?)^```$")
+)
 
-var _ = Describe("the first example of the README", thorough, Label("placement"), func() {
-	It("works as it stands", func(ctx SpecContext) {
+// showsLinesOf matches an output that has all lines of a page's block in their order. Spaces, ages and the lines "..." do not count. An object
+// on its way in the block may have arrived.
+func showsLinesOf(block string) types.GomegaMatcher {
+	var pattern strings.Builder
+	pattern.WriteString(`(?s)`)
+	for line := range strings.Lines(block) {
+		fields := strings.Fields(line)
+		if len(fields) == 0 || fields[0] == "..." {
+			continue
+		}
+		if strings.HasPrefix(line, "On Their Way") {
+			break
+		}
+		for i, field := range fields {
+			switch {
+			case field == "InProgress":
+				fields[i] = `(?:InProgress|Healthy)`
+			case regexp.MustCompile(`^\d+s$`).MatchString(field):
+				fields[i] = `\w+`
+			default:
+				fields[i] = regexp.QuoteMeta(field)
+			}
+		}
+		pattern.WriteString(`.*?` + strings.Join(fields, `\s+`) + `\s*?\n`)
+	}
+	return MatchRegexp(pattern.String())
+}
+
+var _ = Describe("the first examples of the README and of the page about placement", thorough, Label("placement"), func() {
+	It("work as they stand, print what the pages say, and can be repeated for a second team", func(ctx SpecContext) {
 		const ns = "readme"
 		root, err := framework.RepositoryRoot()
 		Expect(err).NotTo(HaveOccurred())
-		readme, err := os.ReadFile(filepath.Join(root, "README.md"))
-		Expect(err).NotTo(HaveOccurred())
-		_, example, found := strings.Cut(string(readme), "## Write once")
-		Expect(found).To(BeTrue())
-		example, _, _ = strings.Cut(example, "## Try it")
-		commands := indentedBlock.FindAllString(example, -1)
-		Expect(commands).To(HaveLen(2), "those of the administrator and those of the team")
-
+		section := func(name, from, to string) (commands, outputs []string) {
+			content, err := os.ReadFile(filepath.Join(root, name))
+			Expect(err).NotTo(HaveOccurred())
+			_, part, found := strings.Cut(string(content), from)
+			Expect(found).To(BeTrue())
+			part, _, found = strings.Cut(part, to)
+			Expect(found).To(BeTrue())
+			for _, match := range outputBlock.FindAllStringSubmatch(part, -1) {
+				outputs = append(outputs, match[1])
+			}
+			return indentedBlock.FindAllString(part, -1), outputs
+		}
 		inventory := newInventory(ctx, ns)
 		for _, name := range []string{"florin", "guilder"} {
 			Expect(inventory.Register(ctx, name, kubeconfigOf(name), nil)).To(Succeed())
 			Eventually(framework.Condition).WithContext(ctx).WithArguments(inventory.Config, installation.SyncTargets, "", name, "Ready").Should(Equal("True"))
 		}
-		_, err = framework.CreateWorkspace(ctx, suite.KCP.Config, "root", ns+"-shop", "universal")
-		Expect(err).NotTo(HaveOccurred())
-		Eventually(framework.Exists).WithContext(ctx).WithArguments(inventory.Config, locations, "", "default").Should(BeTrue())
-		for i, workspace := range []string{inventory.Path, "root:" + ns + "-shop"} {
+		eventuallyExists(ctx, inventory.Config, locations, "", "default")
+		follow := func(workspace, team, block string, replaced ...string) {
 			kubeconfig, err := suite.KCP.WorkspaceKubeconfig(workspace)
 			Expect(err).NotTo(HaveOccurred())
-			block := strings.NewReplacer("root:inventory", inventory.Path+" --provider-workspace "+synchub.Workspace, "root:shop", "root:"+ns+"-shop").Replace(commands[i])
-			run(ctx, ns+workspace[strings.LastIndex(workspace, ":")+1:], map[string]string{"KUBECONFIG": kubeconfig}, []string{block})
+			block = strings.NewReplacer(append(replaced, "root:inventory", inventory.Path+" --provider-workspace "+synchub.Workspace, "root:shop", team)...).Replace(block)
+			run(ctx, ns+strings.NewReplacer(":", "-", "/", "-").Replace(workspace+team), map[string]string{"KUBECONFIG": kubeconfig}, []string{block})
 		}
-		described := strings.Join(strings.Fields(runPlugin(ctx, "root:"+ns+"-shop", "describe", "placement", "shop")), " ")
-		Expect(described).To(ContainSubstring("florin guilder deployments.apps shop/web Healthy Healthy"))
-	}, NodeTimeout(4*time.Minute))
+		newTeam := func(name string) string {
+			_, err := framework.CreateWorkspace(ctx, suite.KCP.Config, "root", name, "universal")
+			Expect(err).NotTo(HaveOccurred())
+			return "root:" + name
+		}
+
+		By("the README's")
+		commands, outputs := section("README.md", "## Write once", "## Try it")
+		Expect(commands).To(HaveLen(2), "those of the administrator and those of the team")
+		Expect(outputs).To(HaveLen(1))
+		first := newTeam(ns + "-shop")
+		follow(inventory.Path, first, commands[0])
+		follow(first, first, commands[1])
+		deployed, described, _ := strings.Cut(outputs[0], "...")
+		Expect(kubectlIn(ctx, first)("get", "deployment", "web", "--namespace", "shop")).To(showsLinesOf(deployed))
+		Expect(runPlugin(ctx, first, "describe", "placement", "shop")).To(showsLinesOf(described))
+
+		By("the page's, for a second team, which takes nothing away from the first")
+		commands, outputs = section("docs/placement.md", "## Quick start", "## Bind compute")
+		Expect(outputs).To(HaveLen(1))
+		second := newTeam(ns + "-annex")
+		placement := strings.ReplaceAll(inventory.Path, ":", ".")
+		ofSecond := []string{"--namespace shop", "--namespace annex", "namespace shop", "namespace annex", "root.inventory", placement}
+		follow(inventory.Path, second, commands[0])
+		Expect(value(ctx, inventory.Config, locations, "", "default", "spec", "availableTo", "workspaces")).To(Equal("[" + first + " " + second + "]"))
+		follow(second, second, commands[1], ofSecond...)
+		shown := strings.ReplaceAll(outputs[0], "root.inventory", placement)
+		placements, placedIn, _ := strings.Cut(shown, "\n\n")
+		kubectl := kubectlIn(ctx, second)
+		Eventually(kubectl).WithContext(ctx).WithArguments("get", "edgeplacement", placement).Should(showsLinesOf(placements + "\n"))
+		Expect(kubectl("get", "singleplacementslice", placement)).To(showsLinesOf(placedIn))
+		Expect(runPlugin(ctx, first, "rollout", "status", "shop", "--timeout=1m")).To(ContainSubstring("is rolled out"))
+
+		By("an object that a cluster has already")
+		_, outputs = section("docs/placement.md", "## See how the objects are", "## Roll changes out")
+		Expect(outputs).To(HaveLen(1))
+		apply(ctx, target("florin"), deployment("annex", "till"))
+		Expect(kubectl("create", "deployment", "till", "--image", "example.org/till", "--namespace", "annex")).To(HaveSuffix("created\n"))
+		shown = strings.ReplaceAll(outputs[0], "shop/", "annex/")
+		Eventually(runPlugin).WithContext(ctx).WithArguments(second, "describe", "placement", placement).Should(showsLinesOf(shown))
+	}, NodeTimeout(6*time.Minute))
 })

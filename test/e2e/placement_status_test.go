@@ -135,9 +135,10 @@ var _ = Describe("the status of a placement", Label("placement"), func() {
 		Eventually(count).WithContext(ctx).Should(Equal("2"))
 		Eventually(available).WithContext(ctx).Should(BeEmpty())
 
-		By("summed up")
+		By("together, so that the numbers fit spec.replicas")
 		patch(ctx, workload.Config, edgePlacements, "", "shop", `{"spec": {"aggregateStatus": true}}`)
-		Eventually(available).WithContext(ctx).Should(Equal("4"))
+		Eventually(available).WithContext(ctx).Should(Equal("2"))
+		Expect(kubectlIn(ctx, workload.Path)("get", "deployment", "till", "--namespace", ns)).To(MatchRegexp(`till +2/2 +2 +2 `))
 		Eventually(func() string { return shown("status", "observedGeneration") }).WithContext(ctx).Should(Equal(shown("metadata", "generation")))
 		for _, name := range []string{"florin", "guilder"} {
 			Expect(value(ctx, target(name), deployments, ns, "till", "metadata", "annotations")).NotTo(ContainSubstring(edgev2alpha1.AnnotationExecutingCount))

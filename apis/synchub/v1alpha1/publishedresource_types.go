@@ -125,9 +125,10 @@ type PublishedResourceSpec struct {
 	StatusReturn *bool `json:"statusReturn,omitempty"`
 
 	// statusAggregation says how the hub combines the statuses that an object of an EdgePlacement has on several
-	// clusters, if the EdgePlacement has aggregateStatus. Sum adds numbers up; a condition is True if it is True on all
-	// clusters. None combines nothing. The default is Sum for Deployments, StatefulSets, DaemonSets, Jobs and Services,
-	// and None for all others.
+	// clusters, if the EdgePlacement has aggregateStatus. Sum adds numbers up. Lowest shows the numbers of the cluster
+	// that has come least far, so that they fit the numbers in spec. In both a condition is True if it is True on all
+	// clusters. None combines nothing. The default is Lowest for Deployments, StatefulSets and Jobs, Sum for DaemonSets
+	// and Services, and None for all others.
 	// +optional
 	StatusAggregation StatusAggregationPolicy `json:"statusAggregation,omitempty"`
 
@@ -185,12 +186,15 @@ type PublishedResourceSpec struct {
 
 // StatusAggregationPolicy says how the hub combines statuses.
 //
-// +kubebuilder:validation:Enum=Sum;None
+// +kubebuilder:validation:Enum=Sum;Lowest;None
 type StatusAggregationPolicy string
 
 const (
 	// StatusAggregationSum adds numbers up.
 	StatusAggregationSum StatusAggregationPolicy = "Sum"
+
+	// StatusAggregationLowest takes the lowest of each number.
+	StatusAggregationLowest StatusAggregationPolicy = "Lowest"
 
 	// StatusAggregationNone combines nothing.
 	StatusAggregationNone StatusAggregationPolicy = "None"

@@ -17,6 +17,7 @@ limitations under the License.
 package aggregation
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -30,20 +31,22 @@ import (
 
 // Aggregator combines statuses. It is immutable and safe for concurrent use. The nil Aggregator combines none.
 type Aggregator struct {
-	// expression is nil for [synchubv1alpha1.StatusAggregationSum].
+	// expression is nil for [synchubv1alpha1.StatusAggregationSum] and [synchubv1alpha1.StatusAggregationLowest].
 	expression *expression.Expression
+	lowest     bool
 }
 
 // statusesVariable is the name of the list of statuses in an expression.
 const statusesVariable = "statuses"
 
-// summed are the resources whose statuses are summed by default.
-var summed = map[schema.GroupResource]bool{
-	{Group: "apps", Resource: "deployments"}:  true,
-	{Group: "apps", Resource: "statefulsets"}: true,
-	{Group: "apps", Resource: "daemonsets"}:   true,
-	{Group: "batch", Resource: "jobs"}:        true,
-	{Resource: "services"}:                    true,
+// defaults are the policies of resources whose statuses are combined by default. Where spec has a number, the status must fit it: kubectl
+// shows both side by side.
+var defaults = map[schema.GroupResource]synchubv1alpha1.StatusAggregationPolicy{
+	{Group: "apps", Resource: "deployments"}:  synchubv1alpha1.StatusAggregationLowest,
+	{Group: "apps", Resource: "statefulsets"}: synchubv1alpha1.StatusAggregationLowest,
+	{Group: "batch", Resource: "jobs"}:        synchubv1alpha1.StatusAggregationLowest,
+	{Group: "apps", Resource: "daemonsets"}:   synchubv1alpha1.StatusAggregationSum,
+	{Resource: "services"}:                    synchubv1alpha1.StatusAggregationSum,
 }
 
 // Compile compiles the aggregation of a PublishedResource. It returns nil if the statuses of the resource are not combined. The error
@@ -56,10 +59,12 @@ func Compile(spec *synchubv1alpha1.PublishedResourceSpec, resource schema.GroupR
 		}
 		return &Aggregator{expression: compiled}, nil
 	}
-	if spec.StatusAggregation == synchubv1alpha1.StatusAggregationSum || spec.StatusAggregation == "" && summed[resource] {
-		return &Aggregator{}, nil
+	switch policy := cmp.Or(spec.StatusAggregation, defaults[resource]); policy {
+	case synchubv1alpha1.StatusAggregationSum, synchubv1alpha1.StatusAggregationLowest:
+		return &Aggregator{lowest: policy == synchubv1alpha1.StatusAggregationLowest}, nil
+	default:
+		return nil, nil
 	}
-	return nil, nil
 }
 
 // MaxBytes bounds the statuses that are combined into one, as [cachesize.SizeOf] estimates them. An object of an API server has at most
@@ -81,7 +86,11 @@ func (a *Aggregator) Aggregate(statuses []map[string]any, generation int64) (map
 		return nil, ErrTooLarge
 	}
 	if a.expression == nil {
-		return sum(statuses, generation), nil
+		total := sum(statuses, generation)
+		if a.lowest {
+			takeLowest(total, statuses)
+		}
+		return total, nil
 	}
 	list := make([]any, 0, len(statuses))
 	for _, status := range statuses {

@@ -53,7 +53,7 @@ func parse(t *testing.T, texts ...string) (statuses []map[string]any) {
 
 func TestSum(t *testing.T) {
 	deployments := schema.GroupResource{Group: "apps", Resource: "deployments"}
-	aggregator, err := aggregation.Compile(&synchubv1alpha1.PublishedResourceSpec{}, deployments)
+	aggregator, err := aggregation.Compile(&synchubv1alpha1.PublishedResourceSpec{StatusAggregation: synchubv1alpha1.StatusAggregationSum}, deployments)
 	if err != nil || aggregator == nil {
 		t.Fatal(err)
 	}
@@ -90,6 +90,48 @@ func TestSum(t *testing.T) {
 		}
 		if !reflect.DeepEqual(before, map[string]any{"all": asList(statuses)}) {
 			t.Errorf("%s: the statuses were changed", name)
+		}
+	}
+}
+
+// kubectl shows the numbers beside those in spec, and `kubectl rollout status` compares them: two replicas on each of two clusters are 2/2, and
+// a cluster that lags is the one that counts.
+func TestLowest(t *testing.T) {
+	for name, c := range map[string]struct {
+		resource schema.GroupResource
+		statuses []string
+		want     string
+	}{
+		"all are ready": {
+			schema.GroupResource{Group: "apps", Resource: "deployments"},
+			[]string{"{observedGeneration: 3, replicas: 2, updatedReplicas: 2, readyReplicas: 2, availableReplicas: 2}", "{observedGeneration: 3, replicas: 2, updatedReplicas: 2, readyReplicas: 2, availableReplicas: 2}"},
+			"{observedGeneration: 3, replicas: 2, updatedReplicas: 2, readyReplicas: 2, availableReplicas: 2}",
+		},
+		"an old replica is left somewhere": {
+			schema.GroupResource{Group: "apps", Resource: "deployments"},
+			[]string{"{observedGeneration: 3, replicas: 2, updatedReplicas: 2, readyReplicas: 2}", "{observedGeneration: 3, replicas: 3, updatedReplicas: 2, readyReplicas: 1, unavailableReplicas: 2}"},
+			"{observedGeneration: 3, replicas: 3, updatedReplicas: 2, readyReplicas: 1, unavailableReplicas: 2}",
+		},
+		"none is there yet somewhere": {
+			schema.GroupResource{Group: "apps", Resource: "statefulsets"},
+			[]string{"{observedGeneration: 3, replicas: 2, readyReplicas: 2, currentReplicas: 2}", "null"},
+			"{observedGeneration: 2, replicas: 2, readyReplicas: 0, currentReplicas: 0}",
+		},
+		"a Job is done on one of two": {
+			schema.GroupResource{Group: "batch", Resource: "jobs"}, []string{"{succeeded: 1}", "{active: 1, failed: 2}"}, "{succeeded: 0, active: 1, failed: 2}",
+		},
+		"DaemonSets have no number in spec": {
+			schema.GroupResource{Group: "apps", Resource: "daemonsets"}, []string{"{desiredNumberScheduled: 2, numberReady: 2}", "{desiredNumberScheduled: 3, numberReady: 1}"}, "{desiredNumberScheduled: 5, numberReady: 3}",
+		},
+	} {
+		aggregator, err := aggregation.Compile(&synchubv1alpha1.PublishedResourceSpec{}, c.resource)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := aggregator.Aggregate(parse(t, c.statuses...), 3)
+		if err != nil || !reflect.DeepEqual(got, parse(t, c.want)[0]) {
+			text, _ := json.Marshal(got)
+			t.Errorf("%s: %s, %v", name, text, err)
 		}
 	}
 }

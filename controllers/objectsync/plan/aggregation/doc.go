@@ -16,6 +16,6 @@ limitations under the License.
 
 // Package aggregation combines the statuses that an object has on several clusters into one, which the source of the object shows.
 //
-// It adds numbers up, and is careful with everything else: what is not the same everywhere is left out, and a condition is True
+// It adds numbers up, or takes those of the cluster that has come least far, and is careful with everything else: what is not the same everywhere is left out, and a condition is True
 // only if it is True on every cluster.
 package aggregation

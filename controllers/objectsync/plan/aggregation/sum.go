@@ -63,6 +63,32 @@ func sum(statuses []map[string]any, generation int64) map[string]any {
 	return total
 }
 
+// inverted are the numbers of Deployments, StatefulSets and Jobs of which the highest is that of the cluster that has come least far: what
+// must go, is missing or has failed. All replicas are among them, since a rollout waits until the old ones are gone.
+var inverted = map[string]bool{
+	"replicas": true, "unavailableReplicas": true, "terminatingReplicas": true, "collisionCount": true, "active": true, "terminating": true, "failed": true,
+}
+
+// takeLowest replaces each sum by the number of the cluster that has come least far. A cluster without the number has none: Kubernetes leaves
+// zeros out.
+func takeLowest(total map[string]any, statuses []map[string]any) {
+	for field, value := range total {
+		if _, isNumber := value.(int64); !isNumber || field == "observedGeneration" {
+			continue
+		}
+		var numbers []int64
+		for _, status := range statuses {
+			number, _ := status[field].(int64)
+			numbers = append(numbers, number)
+		}
+		if inverted[field] {
+			total[field] = slices.Max(numbers)
+		} else {
+			total[field] = slices.Min(numbers)
+		}
+	}
+}
+
 // maxItems bounds a joined list, and the conditions that are read of one status: the time to join a list grows with its square, and targets
 // write what they like.
 const maxItems = 256
