@@ -76,3 +76,22 @@ func TestDescribePlacedObjects(t *testing.T) {
 		}
 	}
 }
+
+func TestDescribeExcludedObjects(t *testing.T) {
+	var out bytes.Buffer
+	description := &description{tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0), time.Now()}
+	status := &edgev2alpha1.EdgePlacementStatus{Selected: 3, Excluded: 13, ExcludedObjects: []edgev2alpha1.ObjectFailure{
+		{Group: "rbac.authorization.k8s.io", Resource: "clusterroles", Name: "reader", Reason: "NotSelected", Message: "it meets no test"},
+	}}
+	description.placement(&edgev2alpha1.EdgePlacement{Status: *status})
+	description.excludedObjects(status)
+	if err := description.writer.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(strings.Fields(out.String()), " ")
+	for _, want := range []string{"Objects: 3 selected, 13 not placed", "Not Placed: Object Reason Message clusterroles.rbac.authorization.k8s.io reader NotSelected it meets no test and 12 more objects"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in %q", want, got)
+		}
+	}
+}

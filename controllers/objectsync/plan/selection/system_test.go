@@ -19,6 +19,7 @@ package selection_test
 import (
 	"testing"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 )
 
@@ -45,5 +46,27 @@ func TestIsSystem(t *testing.T) {
 		if !selection.IsSystem(object) {
 			t.Errorf("%s: made at bootstrapping, and not Kubernetes' own", reference)
 		}
+	}
+}
+
+// A config asks for a CustomResourceDefinition by its name, not by "*", and not while it is suspended.
+func TestNamesCRD(t *testing.T) {
+	config := func(name string, suspended bool, names ...string) *edgev2alpha1.SyncerConfig {
+		made := &edgev2alpha1.SyncerConfig{}
+		made.Name, made.Spec.Suspend = name, suspended
+		made.Spec.ClusterScope = []edgev2alpha1.ClusterScopeDownsyncResource{
+			{GroupResource: edgev2alpha1.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}, Objects: names},
+			{GroupResource: edgev2alpha1.GroupResource{Group: "rbac.authorization.k8s.io", Resource: "clusterroles"}, Objects: []string{"roles.example.com"}},
+		}
+		return made
+	}
+	matcher := selection.Compile([]*edgev2alpha1.SyncerConfig{config("a", false, "*", "widgets.example.com"), config("b", true, "gadgets.example.com")}, nil)
+	for name, want := range map[string]bool{"widgets.example.com": true, "gadgets.example.com": false, "rugs.example.com": false, "*": false, "roles.example.com": false} {
+		if matcher.NamesCRD(name) != want {
+			t.Errorf("%s: %v", name, !want)
+		}
+	}
+	if (*selection.Matcher)(nil).NamesCRD("widgets.example.com") {
+		t.Error("no config names anything")
 	}
 }
