@@ -95,7 +95,7 @@ var decideCases = map[string]decideCase{
 		version: "v3", action: crd.ActionNone, reason: crd.ReasonVersionNotServed, message: `"v3"`, installed: true,
 	},
 	"not established": {
-		observed: notEstablished, action: crd.ActionWait, reason: crd.ReasonNotEstablished, message: `"Widget" is already in use (KindConflict)`, installed: true,
+		observed: notEstablished, action: crd.ActionWait, reason: crd.ReasonNamesNotAccepted, message: `"Widget" is already in use (KindConflict)`, installed: true,
 	},
 	"just created": {
 		observed: func(object *apiextensionsv1.CustomResourceDefinition) { object.Status.Conditions = nil },
@@ -147,7 +147,7 @@ var decideCases = map[string]decideCase{
 		version: "v3", observed: notMarked, action: crd.ActionForeign, reason: crd.ReasonVersionNotServed, message: `not the hub's: somebody else installed it. The definition does not serve version "v3"`,
 	},
 	"somebody else's, not established": {
-		observed: both(notMarked, notEstablished), action: crd.ActionForeign, reason: crd.ReasonNotEstablished, message: "not the hub's",
+		observed: both(notMarked, notEstablished), action: crd.ActionForeign, reason: crd.ReasonNamesNotAccepted, message: "not the hub's",
 	},
 	"somebody else's and newer": {
 		observed: both(notMarked, addVersion("v3", true)), action: crd.ActionForeign, reason: crd.ReasonNotOwned, usable: true,

@@ -42,7 +42,7 @@ func TestNamesConflict(t *testing.T) {
 	controller.SetInstallations([]crd.Installation{installationOf(source)})
 	suite.Eventually(t, func(g Gomega) {
 		state := controller.state(source)
-		g.Expect(state.Reason).To(Equal(crd.ReasonNotEstablished))
+		g.Expect(state.Reason).To(Equal(crd.ReasonNamesNotAccepted))
 		g.Expect(state.Message).To(ContainSubstring("already in use"))
 		g.Expect(state.Ready).To(BeFalse())
 		g.Expect(state.Installed).To(BeTrue())

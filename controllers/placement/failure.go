@@ -218,6 +218,9 @@ func (w *workspace) recordFailure(ctx context.Context, key pairKey, s *pairSnaps
 			w.enqueueWantedStatus(key.objectKey, entry)
 		}
 		w.change(entry, key.mailbox, func() { found.setResult(false, false, &why, nil) })
+		if changed {
+			w.releaseHeld(key)
+		}
 		w.enqueueWithdrawals(key.objectKey, entry, key.mailbox)
 	}
 	w.lock.Unlock()

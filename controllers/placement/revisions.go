@@ -109,6 +109,10 @@ func (w *workspace) contentHashes(one *placementInForce) (hashes map[objectKey]u
 // it is about to change.
 func (w *workspace) contentsOf(hashes map[objectKey]uint64) (contents []*unstructured.Unstructured, known bool) {
 	for key, hash := range hashes {
+		if w.CachePolicy.installsCRD(key) {
+			// The clusters have the operator's.
+			continue
+		}
 		source, _ := w.Workloads.Get(key.resource, w.cluster, key.name)
 		if source == nil || mailboxes.ProjectionOf(source) != mailboxes.FullObject || rules.ContentHash(key.resource.GroupResource(), source) != hash {
 			return nil, false

@@ -17,6 +17,7 @@ limitations under the License.
 package e2e
 
 import (
+	"fmt"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -24,6 +25,20 @@ import (
 
 	"github.com/synchub-dev/synchub/test/framework"
 )
+
+// placementWithCRD returns a placement of all objects of a namespace, and of a CustomResourceDefinition, on the Locations for production.
+func placementWithCRD(name, namespace, crd string) string {
+	return fmt.Sprintf(`
+apiVersion: edge.kubestellar.io/v2alpha1
+kind: EdgePlacement
+metadata: {name: %s}
+spec:
+  locationSelectors: [{matchLabels: {env: prod}}]
+  downsync:
+  - namespaces: [%s]
+  - {apiGroup: apiextensions.k8s.io, resources: [customresourcedefinitions], objectNames: [%s]}
+`, name, namespace, crd)
+}
 
 var _ = Describe("a placed CustomResourceDefinition", Label("placement"), func() {
 	It("comes to the clusters before the workload that serves it, though nobody has objects of it", func(ctx SpecContext) {
@@ -37,17 +52,17 @@ var _ = Describe("a placed CustomResourceDefinition", Label("placement"), func()
 		Expect(inventory.Register(ctx, "florin", kubeconfigOf("florin"), map[string]string{"env": "prod"})).To(Succeed())
 		apply(ctx, inventory.Config, location("prod", "prod", workload.Path))
 		apply(ctx, workload.Config, documents(namespace(ns), deployment(ns, "operator"), valves.withSpec(sized, "v1")))
-		eventuallyPlaced(ctx, workload, placementOn("shop", ns)+"  - {apiGroup: apiextensions.k8s.io, resources: [customresourcedefinitions], objectNames: ["+name+"]}\n")
+		eventuallyPlaced(ctx, workload, placementWithCRD("shop", ns, name))
 
 		Eventually(readyStatus).WithContext(ctx).WithArguments(workload, "shop").Should(Equal("True"))
 		Expect(framework.Condition(ctx, florin, definitions, "", name, "Established")).To(Equal("True"))
 		Expect(value(ctx, florin, definitions, "", name, "metadata", "labels")).To(ContainSubstring("synchub.dev/installed-by"))
 		Expect(framework.Exists(ctx, mailboxOf(ctx, inventory, "florin"), definitions, "", name)).To(BeFalse(), "it would act in the mailbox")
-		Expect(value(ctx, workload.Config, edgePlacements, "", "shop", "status", "synced")).To(Equal("3"))
+		Expect(value(ctx, workload.Config, edgePlacements, "", "shop", "status", "synced")).To(Equal("2"))
 		created := readerOf(ctx, florin)
 		Expect(created(definitions, "", name, "metadata", "creationTimestamp")() <= created(deployments, ns, "operator", "metadata", "creationTimestamp")()).To(BeTrue())
 
-		By("a second workspace may place it too, and the definition stays when the placements go")
+		By("the definition stays when the placement goes")
 		remove(ctx, workload.Config, edgePlacements, "", "shop")
 		eventuallyGone(ctx, florin, deployments, ns, "operator")
 		Expect(framework.Exists(ctx, florin, definitions, "", name)).To(BeTrue())
@@ -64,7 +79,7 @@ var _ = Describe("a placed CustomResourceDefinition", Label("placement"), func()
 		Expect(inventory.Register(ctx, "florin", kubeconfigOf("florin"), map[string]string{"env": "prod"})).To(Succeed())
 		apply(ctx, inventory.Config, location("prod", "prod", workload.Path))
 		apply(ctx, workload.Config, documents(namespace(ns), gears.withSpec(sized, "v1")))
-		eventuallyPlaced(ctx, workload, placementOn("shop", ns)+"  - {apiGroup: apiextensions.k8s.io, resources: [customresourcedefinitions], objectNames: ["+name+"]}\n")
+		eventuallyPlaced(ctx, workload, placementWithCRD("shop", ns, name))
 		failures := func() string { return value(ctx, workload.Config, edgePlacements, "", "shop", "status", "failures") }
 		Eventually(failures).WithContext(ctx).Should(And(ContainSubstring("Privileged"), ContainSubstring("spec.installCRD")))
 

@@ -109,7 +109,7 @@ var _ = Describe("the first examples of the README and of the page about placeme
 		follow(first, first, commands[1])
 		deployed, described, _ := strings.Cut(outputs[0], "...")
 		Expect(kubectlIn(ctx, first)("get", "deployment", "web", "--namespace", "shop")).To(showsLinesOf(deployed))
-		Expect(runPlugin(ctx, first, "describe", "placement", "shop")).To(showsLinesOf(described))
+		Expect(runPlugin(ctx, first, "describe", "placement", "shop")).To(And(showsLinesOf(described), ContainSubstring("1 selected, 0 not placed")))
 
 		By("the page's, for a second team, which takes nothing away from the first")
 		commands, outputs = section("docs/placement.md", "## Quick start", "## Bind compute")
