@@ -38,7 +38,7 @@ var _ = Describe("objects that cannot be placed", thorough, Label("placement"), 
 		role := func(kind, metadata string) string {
 			return fmt.Sprintf("apiVersion: rbac.authorization.k8s.io/v1\nkind: %s\nmetadata: {%s}\nrules: []\n", kind, metadata)
 		}
-		apply(ctx, workload.Config, documents(namespace(ns), configMap(ns, "prices", "1"), role("Role", "name: reader, namespace: "+ns),
+		apply(ctx, workload.Config, documents(namespace(ns), namespace("kube-system"), configMap(ns, "prices", "1"), role("Role", "name: reader, namespace: "+ns),
 			role("ClusterRole", "name: "+ns), role("ClusterRole", "name: 'system:"+ns+"'"), configMap("kube-system", ns, "1")))
 		eventuallyPlaced(ctx, workload, placementOn("shop", ns)+"  rolloutStrategy: {type: Progressive, progressive: {maxConcurrency: 1}}\n")
 

@@ -124,7 +124,10 @@ var _ = Describe("the first examples of the README and of the page about placeme
 		placements, placedIn, _ := strings.Cut(shown, "\n\n")
 		kubectl := kubectlIn(ctx, second)
 		Eventually(kubectl).WithContext(ctx).WithArguments("get", "edgeplacement", placement).Should(showsLinesOf(placements + "\n"))
-		Expect(kubectl("get", "singleplacementslice", placement)).To(showsLinesOf(placedIn))
+		_, columns, found := strings.Cut(commands[2], "--output custom-columns='")
+		Expect(found).To(BeTrue())
+		columns, _, _ = strings.Cut(columns, "'")
+		Expect(kubectl("get", "singleplacementslice", placement, "--output", "custom-columns="+columns)).To(showsLinesOf(placedIn))
 		Expect(runPlugin(ctx, first, "rollout", "status", "shop", "--timeout=1m")).To(ContainSubstring("is rolled out"))
 
 		By("an object that a cluster has already")

@@ -27,7 +27,6 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:scope=Cluster,shortName=sps,categories=synchub
-// +kubebuilder:printcolumn:name="SyncTargets",type=string,JSONPath=`.destinations[*].syncTargetName`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type SinglePlacementSlice struct {
 	metav1.TypeMeta `json:",inline"`
