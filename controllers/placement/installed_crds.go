@@ -118,8 +118,8 @@ func (w *workspace) releaseHeld(key pairKey) {
 	}
 }
 
-// recordHeld notes that a pair waits for the CRDs of its workspace.
-func (w *workspace) recordHeld(key pairKey, wait time.Duration) reconcile.Result {
+// recordAwaitingCRDs notes that a pair waits for the CRDs of its workspace.
+func (w *workspace) recordAwaitingCRDs(key pairKey, wait time.Duration) reconcile.Result {
 	w.recordResult(key, false, nil)
 	return reconcile.Result{RequeueAfter: wait}
 }

@@ -104,7 +104,7 @@ func (w *workspace) pass(ctx context.Context, key pairKey) (result reconcile.Res
 		return reconcile.Result{}, true, nil
 	}
 	if wait := w.crdWait(key, planned); wait > 0 {
-		return w.recordHeld(key, wait), true, nil
+		return w.recordAwaitingCRDs(key, wait), true, nil
 	}
 	if planned.Repair {
 		if wait := w.countRepair(key); wait > 0 {
