@@ -25,20 +25,25 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	gosync "sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/controllers/placement"
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
 // slowWebhook is an admission webhook that answers no request before it is released. kcp waits 30 seconds for each, and then admits it.
@@ -111,7 +116,52 @@ webhooks:
 	}).WithContext(ctx).Should(BeTrue(), "the webhook is not asked")
 }
 
+// grants returns a spec that gives users 32 roles in a mailbox.
+func grants() string {
+	var all []string
+	for i := range 32 {
+		all = append(all, fmt.Sprintf(`{"clusterRole": "role-%d", "subjects": [{"kind": "User", "name": "alice"}]}`, i))
+	}
+	return `{"spec": {"mailboxAccess": [` + strings.Join(all, ",") + `]}}`
+}
+
 var _ = Describe("a workspace whose admission webhook is slow", func() {
+	It("delays the access to its own mailbox only, and the SyncTarget says why", thorough, func(ctx SpecContext) {
+		webhook, inventory, other := newSlowWebhook(), newInventory(ctx, "slow-mailboxes"), newInventory(ctx, "beside-slow-mailboxes")
+		slow := make([]string, 9)
+		for i := range slow {
+			slow[i] = fmt.Sprintf("slow-%d", i)
+			webhook.install(ctx, register(ctx, inventory, slow[i], "florin"), "rbac.authorization.k8s.io", "clusterrolebindings")
+		}
+		for _, name := range slow {
+			patch(ctx, inventory.Config, installation.SyncTargets, "", name, grants())
+		}
+		reason := func(ctx context.Context, inventory *installation.Inventory, name string) string {
+			found, err := inventory.SyncTarget(ctx, name)
+			if err != nil {
+				return err.Error()
+			}
+			if condition := meta.FindStatusCondition(found.Status.Conditions, edgev2alpha1.ConditionMailboxReady); condition != nil {
+				return condition.Reason
+			}
+			return ""
+		}
+		for _, name := range slow {
+			Eventually(reason).WithContext(ctx).WithArguments(inventory, name).WithTimeout(20 * time.Second).Should(Equal(mailbox.ReasonAccessPending))
+			Expect(message(ctx, inventory.Config, installation.SyncTargets, name, "MailboxReady")).To(And(ContainSubstring("admission webhook"), Not(ContainSubstring("preparing"))))
+		}
+		By("making mailboxes for others meanwhile, in the same inventory and in another")
+		for _, beside := range []*installation.Inventory{inventory, other} {
+			Expect(beside.Register(ctx, "quick", kubeconfigOf("florin"), nil)).To(Succeed())
+			Eventually(reason).WithContext(ctx).WithArguments(beside, "quick").WithTimeout(20 * time.Second).Should(Equal(mailbox.ReasonReady))
+		}
+		webhook.release()
+		for _, name := range slow {
+			Eventually(reason).WithContext(ctx).WithArguments(inventory, name).Should(Equal(mailbox.ReasonReady))
+			eventuallyExists(ctx, mailboxConfig(ctx, inventory, name), clusterRoleBindings, "", "synchub:role-31")
+		}
+	}, NodeTimeout(5*time.Minute))
+
 	It("delays the placement in its own mailbox only, and the EdgePlacement names it", func(ctx SpecContext) {
 		const ns = "slow-placement"
 		webhook, inventory, workload := newSlowWebhook(), newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
