@@ -33,7 +33,6 @@ import (
 	"k8s.io/utils/clock"
 	crclient "sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
-	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/ledger"
@@ -68,21 +67,35 @@ func (c *Controller) reconcileAccess(
 		done <- accessOutcome{undeclared, err}
 	}()
 	var outcome accessOutcome
-	select {
-	case outcome = <-done:
-	case <-c.clock.After(slowAccess):
-		condition := notReady(ReasonAccessPending, "The mailbox %s exists, but spec.mailboxAccess is not in effect yet: the mailbox has not accepted the bindings within %s. An admission webhook in the mailbox may be slow.", mailbox.Workspace, slowAccess)
-		if _, err := c.updateStatus(ctx, inventory, syncTarget, stored, condition, mailbox); err != nil {
-			log.FromContext(ctx).Info("cannot report a slow mailbox", "mailbox", mailbox.Workspace, "error", err.Error())
+	for isReported, isDone := false, false; !isDone; {
+		wait := c.clock.After(slowAccess)
+		if isReported {
+			wait = nil
 		}
-		stored = syncTarget.DeepCopy()
-		outcome = <-done
+		select {
+		case outcome = <-done:
+			isDone = true
+		case <-wait:
+			stored, isReported = c.reportSlowAccess(ctx, inventory, syncTarget, mailbox)
+		}
 	}
 	if outcome.err != nil {
 		return stored, new(notReady(ReasonAccessFailed, "spec.mailboxAccess cannot be put into effect: %v.", outcome.err))
 	}
 	setUndeclaredAccess(syncTarget, outcome.undeclared)
 	return stored, nil
+}
+
+// reportSlowAccess writes the condition MailboxReady of a mailbox that has not answered yet. It returns the SyncTarget as it is stored by now;
+// ok is false if another writer was faster.
+func (c *Controller) reportSlowAccess(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, mailbox *edgev2alpha1.MailboxStatus) (stored *edgev2alpha1.SyncTarget, ok bool) {
+	// The SyncTarget may have changed since the reconcile began.
+	if err := inventory.GetClient().Get(ctx, crclient.ObjectKeyFromObject(syncTarget), syncTarget); err != nil {
+		return syncTarget.DeepCopy(), false
+	}
+	condition := notReady(ReasonAccessPending, "The mailbox %s exists, but spec.mailboxAccess is not in effect yet: the mailbox has not accepted the bindings within %s. An admission webhook in the mailbox may be slow.", mailbox.Workspace, slowAccess)
+	result, err := c.updateStatus(ctx, inventory, syncTarget, syncTarget.DeepCopy(), condition, mailbox)
+	return syncTarget.DeepCopy(), err == nil && result.RequeueAfter == 0
 }
 
 // accessOutcome is the result of updateAccess.
