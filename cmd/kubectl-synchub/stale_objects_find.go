@@ -23,7 +23,6 @@ import (
 	"fmt"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -35,6 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/waves"
 	"github.com/synchub-dev/synchub/controllers/synctarget/drain"
+	"github.com/synchub-dev/synchub/provider/notfound"
 	"github.com/synchub-dev/synchub/provider/redact"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
@@ -192,7 +192,7 @@ func (r *reader) deleteOrRelease(ctx context.Context, one staleObject, dryRun st
 		if object == nil {
 			now, err := objects.Get(ctx, one.Name, metav1.GetOptions{})
 			switch {
-			case apierrors.IsNotFound(err):
+			case notfound.Proves(err, one.resource.GroupResource(), one.Name):
 				return nil
 			case err != nil:
 				return err
@@ -216,7 +216,7 @@ func (r *reader) deleteOrRelease(ctx context.Context, one staleObject, dryRun st
 			}
 			_, err = objects.Patch(ctx, one.Name, types.MergePatchType, patch, metav1.PatchOptions{FieldManager: "kubectl-synchub", DryRun: dry})
 		}
-		if apierrors.IsNotFound(err) {
+		if notfound.Proves(err, one.resource.GroupResource(), one.Name) {
 			return nil
 		}
 		object = nil

@@ -23,7 +23,6 @@ import (
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -31,6 +30,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/notfound"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -222,7 +222,7 @@ func (t *task) partiallyAppliedState(observed *observedCRD) State {
 
 func (t *task) get(ctx context.Context) (*observedCRD, error) {
 	object, err := t.connection.Get(ctx, crdResource, types.NamespacedName{Name: t.desired.Name})
-	if apierrors.IsNotFound(err) {
+	if notfound.Proves(err, crdResource.GroupResource(), t.desired.Name) {
 		return nil, nil //nolint:nilnil // that there is none is an answer
 	}
 	if err != nil {

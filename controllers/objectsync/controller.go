@@ -404,6 +404,9 @@ func (c *Controller) onAvailabilityChanged() {
 	if len(c.UnavailableResources()) > len(c.UnresolvedKinds) {
 		// Objects that cannot be tried must not hold up later waves.
 		c.firstPass.finish()
+	} else {
+		// An answer 404 of an API that was not served proved nothing about its object.
+		c.retry(ReasonNotServed)
 	}
 	c.recheckStart()
 	// An API that is not served has no objects, so the initial sync may be complete.

@@ -35,6 +35,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/notfound"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -267,7 +268,7 @@ func (c *Controller) releaseOnTarget(ctx context.Context, current plan.Copy) err
 		edits.SetAnnotations = map[string]string{ownership.EnsuredAnnotation: c.Owner.EnsuredValue(observed.Mark.Self)}
 	}
 	c.states.targetExpectations.Started(ref)
-	if _, err := c.Connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, observed.UID, edits); err != nil && !apierrors.IsNotFound(err) {
+	if _, err := c.Connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, observed.UID, edits); err != nil && !notfound.Proves(err, current.API.GroupResource(), current.Key.Name) {
 		c.states.targetExpectations.Finished(ref, nil)
 		return err
 	}

@@ -34,6 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/notfound"
 )
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
@@ -149,7 +150,7 @@ func (c *Controller) deleteFromMailbox(ctx context.Context, key types.Namespaced
 	}
 	uid := inMailbox.GetUID()
 	c.states.mailboxExpectations.Started(key)
-	if err := client.Delete(ctx, key.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}); err != nil && !apierrors.IsNotFound(err) {
+	if err := client.Delete(ctx, key.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}); err != nil && !notfound.Proves(err, c.Resource.GroupResource(), key.Name) {
 		c.states.mailboxExpectations.Finished(key, nil)
 		return fmt.Errorf("%w: %w", errMailboxRefused, err)
 	}
@@ -214,7 +215,6 @@ func (c *Controller) confirmMissingSource(ctx context.Context, s *plan.Snapshot)
 		return
 	}
 	object, err := c.Connection.Get(requestmetrics.WithClass(ctx, requestmetrics.Extra), target.GroupVersionResource, asked.Key)
-	var status apierrors.APIStatus
 	switch {
 	case err == nil:
 		if name, ok := c.upsyncKey(target, s.Matcher, object); ok && name == s.Key {
@@ -224,7 +224,7 @@ func (c *Controller) confirmMissingSource(ctx context.Context, s *plan.Snapshot)
 		if plan.IsNeverUpsynced(c.Owner, object) || c.isUnrelatedOnTarget(s.Matcher, target, object) {
 			u.State, u.AbsenceVerified = plan.Deselected, true
 		}
-	case apierrors.IsNotFound(err) && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Name == asked.Key.Name:
+	case notfound.Proves(err, asked.Resource, asked.Key.Name):
 		u.State, u.AbsenceVerified = plan.SourceNotFound, true
 	default:
 		// An API that is not served says nothing about its objects.

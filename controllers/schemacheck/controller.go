@@ -120,7 +120,11 @@ func (c *Controller) Run(ctx context.Context) error {
 	defer c.Connection.Subscribe(targets.Listener{
 		OnCRD:    c.onCRDChanged,
 		OnSynced: func() { c.recheckAll(debounceDelay) },
-		OnUp:     c.resume,
+		OnAPIs:   c.recheckUnserved,
+		OnUp: func() {
+			c.resume()
+			c.recheckUnserved()
+		},
 	})()
 	return c.queue.Run(ctx)
 }
@@ -310,6 +314,17 @@ func (c *Controller) onCRDChanged(defined schema.GroupResource) {
 	for resource, entry := range c.entries {
 		if entry.resource.Target.GroupResource() == defined {
 			c.enqueue(resource, debounceDelay)
+		}
+	}
+}
+
+// recheckUnserved enqueues the resources that the target did not serve, or not in the version that the hub uses.
+func (c *Controller) recheckUnserved() {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	for resource, entry := range c.entries {
+		if entry.state.Reason == ReasonNotServed || entry.state.Reason == ReasonVersionNotServed {
+			c.enqueue(resource, 0)
 		}
 	}
 }

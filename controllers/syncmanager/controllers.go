@@ -67,6 +67,7 @@ func (m *Manager) resolveTargetAPIs(state *targetState, published []plan.Resourc
 		errs = append(errs, err)
 		resolved[resource.GroupResource()] = found
 	}
+	state.awaitAPIs(state.hasUnresolved.Load())
 	return resolved, errors.Join(errs...)
 }
 
@@ -202,6 +203,7 @@ func (t *targetState) addCompatibility(records WrittenResources) {
 	for group, record := range records {
 		if state := t.compatibilityStates[group]; record.Direct && state.SyncedResourceState != edgev2alpha1.SyncedResourcePending {
 			record.Compatibility = state
+			record.Served = t.writtenResources[group].Served || state.SyncedResourceState == edgev2alpha1.SyncedResourceAccepted
 			records[group] = record
 		}
 	}

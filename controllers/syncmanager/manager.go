@@ -332,6 +332,11 @@ func (m *Manager) StartSync(target Target) {
 				m.enqueue(target.UID)
 			}
 		},
+		OnAPIs: func() {
+			if multiVersion := found.multiVersion.Load(); found.hasUnresolved.Load() || multiVersion != nil && len(*multiVersion) > 0 {
+				m.enqueue(target.UID)
+			}
+		},
 		OnLookup: func() { m.enqueue(target.UID) },
 	})
 	if isOther {

@@ -110,6 +110,8 @@ type targetState struct {
 	compatibilityStates, reportedStates map[schema.GroupResource]schemacheck.State
 	// unsubscribeConnection ends the subscription to the connection.
 	unsubscribeConnection func()
+	// stopAwaitingAPIs is set while the hub observes which APIs the target serves, because one of a conversion is missing.
+	stopAwaitingAPIs func()
 	// missingAPIs are the APIs that the mailbox lacks. They are valid only if missingAPIsKnown is true.
 	missingAPIs      MissingAPIs
 	missingAPIsKnown bool
@@ -135,6 +137,7 @@ func (t *targetState) setConnection(connection *targets.Connection, listener tar
 	}
 	if t.unsubscribeConnection != nil {
 		t.unsubscribeConnection()
+		t.awaitAPIsLocked(false)
 		t.target.TrustedUntil = time.Time{}
 	}
 	t.target.Connection, t.unsubscribeConnection = connection, connection.Subscribe(listener)
@@ -214,6 +217,23 @@ func (t *targetState) observeReconnect() bool {
 func (t *targetState) awaitsCRD(now time.Time) bool {
 	isRecent := func(event *time.Time) bool { return event != nil && now.Sub(*event) < crdEventTimeout }
 	return t.hasUnresolved.Load() && isRecent(t.lastCRDEvent.Load()) || isRecent(t.lastVersionEvent.Load())
+}
+
+// awaitAPIs begins or ends to observe which APIs the target serves.
+func (t *targetState) awaitAPIs(await bool) {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	t.awaitAPIsLocked(await)
+}
+
+func (t *targetState) awaitAPIsLocked(await bool) {
+	switch {
+	case await && t.stopAwaitingAPIs == nil:
+		t.stopAwaitingAPIs = t.target.Connection.AwaitAPI()
+	case !await && t.stopAwaitingAPIs != nil:
+		t.stopAwaitingAPIs()
+		t.stopAwaitingAPIs = nil
+	}
 }
 
 // markApplied records that the controllers run that the matcher and the publication need. It reports whether the matcher is new.
@@ -316,6 +336,7 @@ func (t *targetState) stop() {
 	if t.unsubscribeConnection != nil {
 		t.unsubscribeConnection()
 	}
+	t.awaitAPIsLocked(false)
 	t.lock.Unlock()
 	t.stopped = true
 	for _, controller := range stopping {

@@ -43,10 +43,12 @@ type WrittenResource struct {
 	ConvertedFrom []schema.GroupResource
 	// Compatibility says whether the mailbox objects fit; the zero value if that is not known.
 	Compatibility schemacheck.State
+	// Served is true if the target has served the resource to the hub, so that it may have objects of it even while it does not.
+	Served bool
 }
 
 func (w WrittenResource) equal(other WrittenResource) bool {
-	return w.Version == other.Version && w.Direct == other.Direct && slices.Equal(w.ConvertedFrom, other.ConvertedFrom) && w.Compatibility == other.Compatibility
+	return w.Version == other.Version && w.Direct == other.Direct && slices.Equal(w.ConvertedFrom, other.ConvertedFrom) && w.Compatibility == other.Compatibility && w.Served == other.Served
 }
 
 // LedgerWrittenResourceStore stores the written resources of SyncTargets in the ledger.
@@ -64,7 +66,7 @@ func writtenResourcesToLedger(written WrittenResources) []ledger.Resource {
 	for groupResource, record := range written {
 		resource := ledger.Resource{
 			GroupResource: metav1.GroupResource(groupResource), Version: record.Version, Direct: record.Direct,
-			State: string(record.Compatibility.SyncedResourceState), Reason: record.Compatibility.Reason, Message: record.Compatibility.Message, Schema: record.Compatibility.Schema,
+			State: string(record.Compatibility.SyncedResourceState), Reason: record.Compatibility.Reason, Message: record.Compatibility.Message, Schema: record.Compatibility.Schema, Served: record.Served,
 		}
 		for _, source := range record.ConvertedFrom {
 			resource.ConvertedFrom = append(resource.ConvertedFrom, metav1.GroupResource(source))
@@ -82,7 +84,7 @@ func WrittenResourcesFromLedger(resources []ledger.Resource) WrittenResources {
 	written := make(WrittenResources, len(resources))
 	for _, resource := range resources {
 		record := WrittenResource{
-			Version: resource.Version, Direct: resource.Direct,
+			Version: resource.Version, Direct: resource.Direct, Served: resource.Served,
 			Compatibility: schemacheck.State{SyncedResourceState: edgev2alpha1.SyncedResourceState(resource.State), Reason: resource.Reason, Message: resource.Message, Schema: resource.Schema},
 		}
 		for _, source := range resource.ConvertedFrom {

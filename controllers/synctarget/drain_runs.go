@@ -142,6 +142,7 @@ func (c *Controller) launchDrain(parent context.Context, uid types.UID, connecti
 		Owner:              c.Sync.Owner(uid),
 		Mode:               mode,
 		Resources:          writtenResources(known.Resources),
+		ServedResources:    servedResources(known.Resources),
 		OptionalResources:  optional,
 		ReadableNamespaces: connection.Namespaces(),
 		WrittenNamespaces:  writtenNamespaces(known),
@@ -201,6 +202,17 @@ func writtenResources(recorded []ledger.Resource) []schema.GroupVersionResource 
 		resources = append(resources, schema.GroupResource(entry.GroupResource).WithVersion(entry.Version))
 	}
 	return resources
+}
+
+// servedResources returns the resources of the target that it has served to the hub.
+func servedResources(recorded []ledger.Resource) []schema.GroupResource {
+	var served []schema.GroupResource
+	for _, entry := range recorded {
+		if entry.Served {
+			served = append(served, schema.GroupResource(entry.GroupResource))
+		}
+	}
+	return served
 }
 
 // storeCleanupStatus writes the report of a drain into status.cleanup and enqueues the SyncTarget.

@@ -172,6 +172,8 @@ type Resource struct {
 	Message string `json:"message,omitempty"`
 	// Schema is the schema, with its version, that mailboxes had at the check.
 	Schema string `json:"schema,omitempty"`
+	// Served is true if the cluster has served the resource to the hub before.
+	Served bool `json:"served,omitempty"`
 }
 
 // maxFormerClusters is the maximum number of former clusters in an entry.

@@ -94,7 +94,10 @@ func (t *Target) waitForNamespaceDeletion(ctx context.Context) error {
 	return wait.PollUntilContextTimeout(ctx, namespaceDeletionPollInterval, namespaceDeletionTimeout, true, func(ctx context.Context) (bool, error) {
 		var found corev1.Namespace
 		err := t.Client.Get(ctx, types.NamespacedName{Name: Namespace}, &found)
-		return apierrors.IsNotFound(err) || err == nil && found.DeletionTimestamp == nil, client.IgnoreNotFound(err)
+		if t.isGone(err, newNamespace()) {
+			return true, nil
+		}
+		return err == nil && found.DeletionTimestamp == nil, err
 	})
 }
 
@@ -103,8 +106,10 @@ func (t *Target) waitForNamespaceDeletion(ctx context.Context) error {
 func (t *Target) removeNamespace(ctx context.Context) error {
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
 		var found corev1.Namespace
-		if err := t.Client.Get(ctx, types.NamespacedName{Name: Namespace}, &found); err != nil {
-			return client.IgnoreNotFound(err)
+		if err := t.Client.Get(ctx, types.NamespacedName{Name: Namespace}, &found); t.isGone(err, newNamespace()) {
+			return nil
+		} else if err != nil {
+			return err
 		}
 		found.TypeMeta = newNamespace().TypeMeta
 		if !isManagedNamespace(&found) || found.DeletionTimestamp != nil || t.DryRun {
@@ -113,8 +118,10 @@ func (t *Target) removeNamespace(ctx context.Context) error {
 		if inUse, err := t.isNamespaceInUse(ctx); inUse || err != nil {
 			return err
 		}
-		if err := t.Client.Delete(ctx, &found, client.Preconditions{UID: &found.UID, ResourceVersion: &found.ResourceVersion}); err != nil {
-			return client.IgnoreNotFound(err)
+		if err := t.Client.Delete(ctx, &found, client.Preconditions{UID: &found.UID, ResourceVersion: &found.ResourceVersion}); t.isGone(err, newNamespace()) {
+			return nil
+		} else if err != nil {
+			return err
 		}
 		t.report(Change{Object: &found, Result: Deleted})
 		return nil

@@ -28,9 +28,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/synchub-dev/synchub/provider/notfound"
 	"github.com/synchub-dev/synchub/provider/rbac"
 )
 
@@ -272,7 +274,7 @@ func (t *Target) Remove(ctx context.Context) error {
 // remove deletes an object of the identity, if it exists.
 func (t *Target) remove(ctx context.Context, object client.Object) error {
 	err := t.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
-	if apierrors.IsNotFound(err) {
+	if t.isGone(err, object) {
 		return nil
 	}
 	if err != nil {
@@ -282,11 +284,21 @@ func (t *Target) remove(ctx context.Context, object client.Object) error {
 		return describeTargetError(&NotOwnedError{Object: object})
 	}
 	uid := object.GetUID()
-	if err := t.Client.Delete(ctx, object, client.Preconditions{UID: &uid}); client.IgnoreNotFound(err) != nil {
+	if err := t.Client.Delete(ctx, object, client.Preconditions{UID: &uid}); err != nil && !t.isGone(err, object) {
 		return describeTargetError(err)
 	}
 	t.report(Change{Object: object, Result: Deleted})
 	return nil
+}
+
+// isGone reports whether a target answered that it does not have the object. An answer 404 of a proxy is not that.
+func (t *Target) isGone(err error, object client.Object) bool {
+	kind, unknown := t.Client.GroupVersionKindFor(object)
+	if unknown != nil {
+		return false
+	}
+	resource, _ := meta.UnsafeGuessKindToResource(kind)
+	return notfound.Proves(err, resource.GroupResource(), object.GetName())
 }
 
 // describeTargetError wraps an error of the target, and says what to do about a missing permission.

@@ -168,8 +168,11 @@ func (g *requestGate) watchServed() *servedSignal {
 		default:
 		}
 	}
-	c.unsubscribe = g.connection.Subscribe(Listener{
+	unsubscribe := g.connection.Subscribe(Listener{
 		OnSynced: wake,
+		OnAPIs:   wake,
+		// A target that comes up may be another version, or have other settings.
+		OnUp: wake,
 		OnCRD: func(changed schema.GroupResource) {
 			if changed == g.resource {
 				c.crdChanged.Store(true)
@@ -177,6 +180,11 @@ func (g *requestGate) watchServed() *servedSignal {
 			}
 		},
 	})
+	stop := g.connection.AwaitAPI()
+	c.unsubscribe = func() {
+		unsubscribe()
+		stop()
+	}
 	return c
 }
 

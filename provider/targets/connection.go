@@ -86,6 +86,7 @@ type Connection struct {
 	client      dynamic.Interface
 	metadata    metadata.Interface
 	discovery   *discovery.Client
+	http        *http.Client
 	dialer      *connrotation.Dialer
 	fingerprint [sha256.Size]byte
 	clock       clock.WithTicker
@@ -98,6 +99,7 @@ type Connection struct {
 	discoveryCache discoveryCache
 	lookups        asyncLookups
 	tokenRenewal   tokenRenewal
+	apiPoll        apiPoll
 	identity       clusterIdentity
 	creationProbes singleflight.Group
 	// clockSkew is how far the target's clock is ahead of the hub's, in nanoseconds.
@@ -217,6 +219,7 @@ func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limit
 	if err != nil {
 		return fmt.Errorf("cannot make an HTTP client from the kubeconfig: %w", err)
 	}
+	c.http = client
 	// A redirect would lead to another server than the kubeconfig's.
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	if c.client, err = fastjson.NewDynamicClient(config, client); err != nil {

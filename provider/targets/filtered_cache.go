@@ -21,13 +21,14 @@ import (
 	"fmt"
 	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/synchub-dev/synchub/provider/notfound"
 )
 
 // FilteredCacheOptions configure a [FilteredCache].
@@ -53,7 +54,8 @@ type FilteredCacheOptions struct {
 // FilteredCache caches selected objects of one resource of a target whole, and the identity of the others.
 type FilteredCache struct {
 	parts
-	options FilteredCacheOptions
+	resource schema.GroupResource
+	options  FilteredCacheOptions
 	// get requests one object from the target.
 	get func(context.Context, types.NamespacedName) (*unstructured.Unstructured, error)
 
@@ -67,7 +69,7 @@ type FilteredCache struct {
 // NewFilteredCache returns a cache that is empty until [FilteredCache.Run]. Like a [Cache] it waits while the target cannot be
 // read.
 func (c *Connection) NewFilteredCache(resource schema.GroupVersionResource, options FilteredCacheOptions) *FilteredCache {
-	filtered := &FilteredCache{options: options, objects: map[types.NamespacedName]*unstructured.Unstructured{}}
+	filtered := &FilteredCache{resource: resource.GroupResource(), options: options, objects: map[types.NamespacedName]*unstructured.Unstructured{}}
 	filtered.get = func(ctx context.Context, key types.NamespacedName) (*unstructured.Unstructured, error) {
 		return c.Get(ctx, resource, key)
 	}
@@ -166,7 +168,7 @@ func (f *FilteredCache) GetMetadata(key types.NamespacedName) metav1.Object {
 // Fetch gets an object that the filter has begun to select, and caches it. It is no error if the object is gone.
 func (f *FilteredCache) Fetch(ctx context.Context, key types.NamespacedName) error {
 	found, err := f.get(ctx, key)
-	if apierrors.IsNotFound(err) {
+	if notfound.Proves(err, f.resource, key.Name) {
 		return nil
 	}
 	if err != nil {

@@ -39,6 +39,7 @@ import (
 	"k8s.io/client-go/util/connrotation"
 
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/notfound"
 )
 
 const (
@@ -132,9 +133,11 @@ type clusterIdentity struct {
 var clusterIDSources = []struct {
 	resource schema.GroupVersionResource
 	name     string
+	// optional is true if not every API server serves the resource.
+	optional bool
 }{
-	{namespacesResource, metav1.NamespaceSystem},
-	{schema.GroupVersionResource{Group: "core.kcp.io", Version: "v1alpha1", Resource: "logicalclusters"}, "cluster"},
+	{namespacesResource, metav1.NamespaceSystem, false},
+	{schema.GroupVersionResource{Group: "core.kcp.io", Version: "v1alpha1", Resource: "logicalclusters"}, "cluster", true},
 }
 
 // Cluster returns the cluster that the connection leads to; known is false until that is verified.
@@ -174,7 +177,7 @@ func ClusterID(ctx context.Context, from metadata.Interface) (string, error) {
 		if err == nil {
 			return printableClusterID(string(object.GetUID())), nil
 		}
-		if !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+		if !apierrors.IsForbidden(err) && !notfound.Proves(err, origin.resource.GroupResource(), origin.name) && !(origin.optional && apierrors.IsNotFound(err)) {
 			return "", err
 		}
 	}

@@ -21,11 +21,12 @@ import (
 	"encoding/json"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/provider/notfound"
 )
 
 // MetadataPatch has changes to an object's metadata. The target makes all of them or none.
@@ -56,7 +57,7 @@ func (c *Connection) PatchMetadata(ctx context.Context, resource schema.GroupVer
 // RemoveMetadata removes labels and annotations from the object that has the UID. It is no error if the object is gone.
 func (c *Connection) RemoveMetadata(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName, uid types.UID, labels, annotations []string) error {
 	_, err := c.PatchMetadata(ctx, resource, key, uid, MetadataPatch{RemoveLabels: labels, RemoveAnnotations: annotations})
-	if apierrors.IsNotFound(err) {
+	if notfound.Proves(err, resource.GroupResource(), key.Name) {
 		return nil
 	}
 	return err

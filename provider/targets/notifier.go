@@ -41,6 +41,8 @@ type Listener struct {
 	OnCRD func(resource schema.GroupResource)
 	// OnSynced is called when a watch has synced. Earlier events are not reported, so the listener must check once more.
 	OnSynced func()
+	// OnAPIs is called when the target began to serve an API, or ceased to, while somebody waits for one (see [Connection.AwaitAPI]).
+	OnAPIs func()
 	// OnUp is called when the target has come up.
 	OnUp func()
 	// OnLookup is called after each answer to an asynchronous lookup, such as [Connection.ResolveAsync].

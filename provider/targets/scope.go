@@ -20,9 +20,10 @@ import (
 	"context"
 	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/provider/notfound"
 )
 
 // Scope is the part of a cluster to watch: everything, or namespaces and names, each of which costs a watch. The zero value is
@@ -72,7 +73,7 @@ func (c *Connection) IsNamespaceMissing(ctx context.Context, name string) bool {
 	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()
 	_, err := c.metadata.Resource(namespacesResource).Get(ctx, name, metav1.GetOptions{})
-	return apierrors.IsNotFound(err)
+	return notfound.Proves(err, namespacesResource.GroupResource(), name)
 }
 
 func inNamespace(namespace string) string {

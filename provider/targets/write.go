@@ -31,6 +31,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/util/csaupgrade"
 	"k8s.io/client-go/util/retry"
+
+	"github.com/synchub-dev/synchub/provider/notfound"
 )
 
 var namespacesResource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
@@ -118,7 +120,7 @@ func (c *Connection) DeleteAs(ctx context.Context, resource schema.GroupVersionR
 		Preconditions:     &metav1.Preconditions{UID: &uid},
 		PropagationPolicy: &propagation,
 	})
-	if apierrors.IsNotFound(err) {
+	if notfound.Proves(err, resource.GroupResource(), key.Name) {
 		return nil
 	}
 	return err

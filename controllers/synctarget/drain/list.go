@@ -48,8 +48,8 @@ func (i item) key() types.NamespacedName {
 type listing struct {
 	items []item
 	// forbidden are the locations whose objects the target does not let the hub list. outOfScope are those among them that the hub
-	// is no longer meant to read.
-	forbidden, outOfScope []location
+	// is no longer meant to read. notServed are resources that the target does not serve now, although it may still have objects of them.
+	forbidden, outOfScope, notServed []location
 	// pages is how many pages were read, and size roughly how many bytes the items take.
 	pages, size int64
 }
@@ -138,8 +138,7 @@ func (r *drainer) listEverywhere(ctx context.Context, request listRequest, resul
 	resource, kind, namespaced, err := r.resolve(ctx, request.resource)
 	switch {
 	case errors.Is(err, targets.ErrNotServed):
-		// The objects were deleted with their API.
-		return nil, nil
+		return nil, r.recordNotServed(ctx, request, result)
 	case apierrors.IsForbidden(err):
 		if !request.optional {
 			result.forbidden = append(result.forbidden, location{request.resource.GroupResource(), ""})
@@ -165,6 +164,7 @@ func (r *drainer) recordForbidden(ctx context.Context, request listRequest, name
 	at := location{request.resource.GroupResource(), namespace}
 	switch {
 	case errors.Is(err, targets.ErrNotServed):
+		return r.recordNotServed(ctx, request, result)
 	case !apierrors.IsForbidden(err):
 		return err
 	case request.optional:
@@ -176,6 +176,20 @@ func (r *drainer) recordForbidden(ctx context.Context, request listRequest, name
 		result.forbidden = append(result.forbidden, at)
 	}
 	return nil
+}
+
+// recordNotServed adds a resource that the target does not serve to result, unless its objects were deleted with its API.
+func (r *drainer) recordNotServed(ctx context.Context, request listRequest, result *listing) error {
+	resource := request.resource.GroupResource()
+	at := location{resource, ""}
+	if !slices.Contains(r.ServedResources, resource) || slices.Contains(result.notServed, at) {
+		return nil
+	}
+	isRemoved, err := r.Target.IsAPIRemoved(ctx, resource)
+	if err == nil && !isRemoved {
+		result.notServed = append(result.notServed, at)
+	}
+	return err
 }
 
 // namespacesFor returns the namespaces in which the drain lists a resource. The empty namespace stands for the whole cluster.

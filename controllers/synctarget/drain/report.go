@@ -36,6 +36,8 @@ const (
 	ReasonTerminating = "Terminating"
 	// ReasonForbidden: the target does not let the hub list the resource. The name of the entry is then "*".
 	ReasonForbidden = "Forbidden"
+	// ReasonNotServed: the target does not serve the resource now, and may serve it later with all objects. The name of the entry is "*".
+	ReasonNotServed = "NotServed"
 )
 
 // releasedReasons are the reasons of released objects. A listing does not find these objects again.
@@ -43,9 +45,9 @@ var releasedReasons = []string{ReasonOrphaned, ReasonCreatedOnce, ReasonAdopted,
 
 // report is the progress of a drain. It is not safe for concurrent use.
 type report struct {
-	// remaining counts the objects still to be deleted or released, by wave. It is incomplete if forbidden is true.
+	// remaining counts the objects still to be deleted or released, by wave. It is incomplete if unlisted is true.
 	remaining map[waves.Wave]int
-	forbidden bool
+	unlisted  bool
 	removed   int32
 	// released are the objects that stay for good; it only grows. staying are the objects that stay according to the last listing.
 	// failing are the objects that the target did not let the hub delete or release in the last pass.
@@ -104,7 +106,10 @@ func (r *report) observeAll(all listing) {
 		case ActionIgnore:
 		}
 	}
-	r.forbidden = len(all.forbidden) > 0
+	r.unlisted = len(all.forbidden)+len(all.notServed) > 0
+	for _, at := range all.notServed {
+		r.staying[edgev2alpha1.LeftObject{Group: at.Group, Resource: at.Resource, Name: "*"}] = ReasonNotServed
+	}
 	for _, at := range slices.Concat(all.forbidden, all.outOfScope) {
 		r.staying[edgev2alpha1.LeftObject{Group: at.Group, Resource: at.Resource, Namespace: at.namespace, Name: "*"}] = ReasonForbidden
 	}
@@ -148,7 +153,7 @@ func (r *report) setFailing(failed *failures) {
 }
 
 // isDone reports whether nothing is left to delete or release.
-func (r *report) isDone() bool { return !r.forbidden && r.remainingCount() == 0 }
+func (r *report) isDone() bool { return !r.unlisted && r.remainingCount() == 0 }
 
 func (r *report) remainingCount() int {
 	count := 0
@@ -176,7 +181,7 @@ func (r *report) status() edgev2alpha1.CleanupStatus {
 		status.Left, status.LeftMore = left[:maxListed], int32(more) //nolint:gosec // no target holds that many
 	}
 	status.LeftMore = max(status.LeftMore, r.releasedMore)
-	if !r.forbidden {
+	if !r.unlisted {
 		status.Remaining = new(int32(r.remainingCount())) //nolint:gosec // no target holds that many
 	}
 	return status

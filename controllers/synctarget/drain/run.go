@@ -55,6 +55,7 @@ type Target interface {
 	Delete(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName, uid types.UID) error
 	RemoveMetadata(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName, uid types.UID, labels, annotations []string) error
 	IsNamespaceMissing(ctx context.Context, name string) bool
+	IsAPIRemoved(ctx context.Context, resource schema.GroupResource) (bool, error)
 	WaitUntilUp(ctx context.Context) error
 	ProbeNow()
 	ClockSkew() time.Duration
@@ -70,6 +71,9 @@ type Options struct {
 	Mode   Mode
 	// Resources are the resources of the target of which the hub may have written objects.
 	Resources []schema.GroupVersionResource
+	// ServedResources are those of Resources that the target has served to the hub. If it does not serve one now, it may still have
+	// objects of it.
+	ServedResources []schema.GroupResource
 	// OptionalResources are further resources of which the hub may have written objects if the target lets it list them.
 	OptionalResources []schema.GroupVersionResource
 	// ReadableNamespaces are the only namespaces in which the hub is meant to read; none stands for the whole cluster.

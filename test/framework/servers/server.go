@@ -55,6 +55,8 @@ type Server struct {
 	opts   Options
 	ports  []int
 	launch launch
+	// moreArgs are further arguments of the command.
+	moreArgs []string
 	// external is true if another process started the server; see OpenEnvironment.
 	external bool
 
@@ -111,7 +113,7 @@ func (s *Server) Start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.process, err = Start(s.opts, s.name, path, s.launch.args, s.launch.env); err != nil {
+	if s.process, err = Start(s.opts, s.name, path, slices.Concat(s.launch.args, s.moreArgs), s.launch.env); err != nil {
 		return err
 	}
 	if err := s.awaitReady(ctx); err != nil {
@@ -174,6 +176,17 @@ func (s *Server) Restart(ctx context.Context) error {
 	if err := s.Stop(); err != nil {
 		return err
 	}
+	return s.Start(ctx)
+}
+
+// RestartWith restarts the server with more arguments, which it keeps until the next call.
+func (s *Server) RestartWith(ctx context.Context, args ...string) error {
+	if err := s.Stop(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.moreArgs = args
+	s.mu.Unlock()
 	return s.Start(ctx)
 }
 
