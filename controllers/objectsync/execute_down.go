@@ -90,7 +90,7 @@ func (c *Controller) applyInPlace(ctx context.Context, current plan.Copy, desire
 	applied, err := c.applyMigratingVersion(ctx, current, desired, uid)
 	if err != nil {
 		c.states.targetExpectations.Finished(ref, nil)
-		return asImmutableError(err)
+		return asImmutableError(c.checkIdentity(ref, uid, err))
 	}
 	return c.finishTargetWrite(ctx, ref, applied, desired)
 }
@@ -223,7 +223,7 @@ func (c *Controller) editTarget(ctx context.Context, current plan.Copy, uid type
 	edited, err := c.Connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, uid, edits)
 	if err != nil {
 		c.states.targetExpectations.Finished(ref, nil)
-		return err
+		return c.checkIdentity(ref, uid, err)
 	}
 	cached, _ := c.cachedCopyOf(edited, verifiedMark{})
 	c.expectOnTarget(ctx, ref, cached)
@@ -249,11 +249,15 @@ func (c *Controller) finishTargetWrite(ctx context.Context, ref plan.Ref, answer
 func (c *Controller) deleteFromTarget(ctx context.Context, current plan.Copy, uid types.UID, propagation metav1.DeletionPropagation) error {
 	ref := current.Ref()
 	c.states.targetExpectations.Started(ref)
-	if err := c.Connection.DeleteAs(ctx, current.API.GroupVersionResource, current.Key, uid, propagation); err != nil {
+	existed, err := c.Connection.DeleteExisting(ctx, current.API.GroupVersionResource, current.Key, uid, propagation)
+	if err != nil {
 		c.states.targetExpectations.Finished(ref, nil)
-		return err
+		return c.checkIdentity(ref, uid, err)
 	}
 	c.expectDeletionOnTarget(ctx, ref, uid)
+	if !existed {
+		c.contradicted(ref, uid)
+	}
 	return nil
 }
 
@@ -268,7 +272,7 @@ func (c *Controller) releaseOnTarget(ctx context.Context, current plan.Copy) err
 		edits.SetAnnotations = map[string]string{ownership.EnsuredAnnotation: c.Owner.EnsuredValue(observed.Mark.Self)}
 	}
 	c.states.targetExpectations.Started(ref)
-	if _, err := c.Connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, observed.UID, edits); err != nil && !notfound.Proves(err, current.API.GroupResource(), current.Key.Name) {
+	if _, err := c.Connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, observed.UID, edits); c.checkIdentity(ref, observed.UID, err) != nil && !notfound.Proves(err, current.API.GroupResource(), current.Key.Name) {
 		c.states.targetExpectations.Finished(ref, nil)
 		return err
 	}

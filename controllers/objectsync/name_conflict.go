@@ -39,6 +39,9 @@ func (c *Controller) resolveTargetConflict(ctx context.Context, current plan.Cop
 	}
 	observed, markErr := c.observeObject(object)
 	current.Object = object
+	if object.GetLabels()[ownership.OwnerLabel] == c.Owner.LabelValue() {
+		c.contradicted(current.Ref(), "")
+	}
 	switch {
 	case markErr == nil && !plan.SameSource(observed.Mark, desired.Mark):
 		return &nameTakenError{ref: current.Ref(), reason: "it came from " + describeSource(observed.Mark.Source)}

@@ -34,6 +34,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/controllers/schemacheck"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/provider/targets"
 )
 
 // Reasons of the condition Ready of a config. The reasons of single objects are in package objectsync.
@@ -170,7 +171,9 @@ func isUndisproved(reason string) bool { return reason == ReasonInSync || reason
 
 // isFullyVisible reports whether the hub can list all objects that the entries select, so that it can count them.
 func (f ObservedConfig) isFullyVisible() bool {
-	return !slices.ContainsFunc(f.UnavailableEntries, func(unavailable UnavailableEntry) bool { return unavailable.Reason == ReasonNotVisible })
+	return !slices.ContainsFunc(f.UnavailableEntries, func(unavailable UnavailableEntry) bool {
+		return unavailable.Reason == ReasonNotVisible || unavailable.Reason == targets.ReasonNotReadable
+	})
 }
 
 // notSyncedStatus returns the status of a config while the hub syncs nothing. It gives only the reason: the message on the
@@ -265,6 +268,7 @@ func unavailableReason(shortfalls []UnavailableEntry) (reason, message string) {
 		{ReasonNotPublished, "Not published by the hub"},
 		{edgev2alpha1.ReasonNamingConflict, "Not served by the mailbox, see the condition " + edgev2alpha1.ConditionAPIsMissing},
 		{ReasonNotVisible, "Not visible to the hub in the mailbox, so that the counts are older"},
+		{targets.ReasonNotReadable, "Not readable on the target, so that the counts are older"},
 		{objectsync.ReasonNotServed, "Not served by the target"},
 		{schemacheck.ReasonVersionNotServed, "Served by the target in other versions only"},
 		{objectsync.ReasonForbidden, "Not permitted on the target"},

@@ -390,7 +390,7 @@ func (c *Controller) agentHealth(syncTarget *edgev2alpha1.SyncTarget, state *syn
 
 // reportedConditions are the conditions that the hub takes from a report. Ready follows from them.
 var reportedConditions = []string{
-	edgev2alpha1.ConditionSyncerReady, edgev2alpha1.ConditionSyncerAuthorized, edgev2alpha1.ConditionAPIsMissing, edgev2alpha1.ConditionMailboxLimitExceeded,
+	edgev2alpha1.ConditionSyncerReady, edgev2alpha1.ConditionSyncerAuthorized, edgev2alpha1.ConditionAPIsMissing, edgev2alpha1.ConditionResourcesUnreadable, edgev2alpha1.ConditionMailboxLimitExceeded,
 	edgev2alpha1.ConditionNamespacesLeft, edgev2alpha1.ConditionDrained, edgev2alpha1.ConditionSuspended, edgev2alpha1.ConditionStoreWentBack,
 }
 

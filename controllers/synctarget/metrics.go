@@ -46,7 +46,7 @@ func Collectors() []prometheus.Collector { return []prometheus.Collector{info, r
 // measuredConditions are the conditions that the metric has. Whoever may write the status of a SyncTarget can add others.
 var measuredConditions = []string{
 	edgev2alpha1.ConditionReady, edgev2alpha1.ConditionMailboxReady, edgev2alpha1.ConditionHeartbeatHealthy, edgev2alpha1.ConditionSyncerAuthorized,
-	edgev2alpha1.ConditionSyncerReady, edgev2alpha1.ConditionClusterShared, edgev2alpha1.ConditionMailboxLimitExceeded, edgev2alpha1.ConditionAPIsMissing,
+	edgev2alpha1.ConditionSyncerReady, edgev2alpha1.ConditionClusterShared, edgev2alpha1.ConditionMailboxLimitExceeded, edgev2alpha1.ConditionAPIsMissing, edgev2alpha1.ConditionResourcesUnreadable,
 	edgev2alpha1.ConditionNamespacesLeft, edgev2alpha1.ConditionDrained, edgev2alpha1.ConditionNotImplemented, edgev2alpha1.ConditionSuspended, edgev2alpha1.ConditionStoreWentBack,
 }
 

@@ -19,6 +19,7 @@ package synctarget
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -94,6 +95,9 @@ func (c *Controller) newView(syncTarget *edgev2alpha1.SyncTarget, observed obser
 		view.health = observed.connection.Health()
 		view.token, view.hasToken = observed.connection.Token()
 		view.clockSkew = observed.connection.ClockSkew()
+		if view.health.Up {
+			view.unreadable = observed.connection.UnreadableResources()
+		}
 	}
 	view.permissions = c.permissions(syncTarget, observed)
 	view.missingAPIs, view.missingAPIsKnown = c.Sync.MissingAPIs(syncTarget.UID)
@@ -153,6 +157,8 @@ type statusView struct {
 	now     time.Time
 	// clockSkew is how far the target's clock is ahead of the hub's.
 	clockSkew time.Duration
+	// unreadable are the resources that the target serves but that the hub cannot read now, with the reasons.
+	unreadable map[schema.GroupResource]string
 }
 
 // apply sets the status. It returns when the status must be computed again without an event, zero if never.
@@ -177,6 +183,7 @@ func (v statusView) apply(syncTarget *edgev2alpha1.SyncTarget, state *syncTarget
 		}
 		requeueAfter = shortestDelay(requeueAfter, state.throttleMessage(before, condition, v.now))
 	}
+	v.setUnreadableCondition(syncTarget)
 	for _, condition := range []metav1.Condition{heartbeat, syncer, authorized, readyCondition(syncTarget, heartbeat, syncer)} {
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
@@ -205,7 +212,7 @@ func (v statusView) updateHeartbeat(syncTarget *edgev2alpha1.SyncTarget, syncer 
 	status := &syncTarget.Status
 	last := status.LastSyncerHeartbeatTime
 	requeueAfter = advanceHeartbeat(status, v.health, firstHeartbeat(syncTarget.UID, since, last), v.now)
-	isSynced := syncer.Status == metav1.ConditionTrue || slices.Contains(pendingReasons, syncer.Reason)
+	isSynced := (syncer.Status == metav1.ConditionTrue || slices.Contains(pendingReasons, syncer.Reason)) && len(v.unreadable) == 0
 	switch isDue := status.LastSyncerHeartbeatTime != last; {
 	case isSynced && (!isDue || v.updateCounts(status)):
 		return requeueAfter
@@ -265,7 +272,7 @@ func setNamespacesLeftCondition(syncTarget *edgev2alpha1.SyncTarget, left []stri
 // setLedgerStatus sets the fields of the status that show the ledger, and the observed cluster ID.
 func (v statusView) setLedgerStatus(syncTarget *edgev2alpha1.SyncTarget, known ledger.Entry, states map[schema.GroupResource]schemacheck.State) {
 	status := &syncTarget.Status
-	status.SyncedResources = syncedResources(known.Resources, states)
+	status.SyncedResources = syncedResources(known.Resources, states, v.unreadable)
 	status.FormerClusters = formerClusters(known.FormerClusters)
 	status.ClusterID = known.Cluster.ID
 	switch other := v.health.OtherCluster; {
@@ -294,6 +301,27 @@ func (v statusView) verifiedGeneration(syncTarget *edgev2alpha1.SyncTarget, befo
 		}
 	}
 	return syncTarget.Generation
+}
+
+// setUnreadableCondition sets or removes the condition ResourcesUnreadable.
+func (v statusView) setUnreadableCondition(syncTarget *edgev2alpha1.SyncTarget) {
+	conditions.SetIf(len(v.unreadable) > 0, &syncTarget.Status.Conditions, metav1.Condition{
+		Type: edgev2alpha1.ConditionResourcesUnreadable, Reason: targets.ReasonNotReadable, ObservedGeneration: syncTarget.Generation, Message: v.unreadableMessage(),
+	})
+}
+
+// unreadableMessage names the resources that the hub cannot read now, with one of the reasons; empty if it can read all.
+func (v statusView) unreadableMessage() string {
+	if len(v.unreadable) == 0 {
+		return ""
+	}
+	resources := slices.SortedFunc(maps.Keys(v.unreadable), func(a, b schema.GroupResource) int { return strings.Compare(a.String(), b.String()) })
+	var names []string
+	for _, resource := range resources {
+		names = append(names, resource.String())
+	}
+	return fmt.Sprintf("The hub cannot list or watch %s on the target, and tries again: %s. It does not see what happens to them there, so it does not count objects.",
+		joinFirst(names), strings.TrimSuffix(v.unreadable[resources[0]], "."))
 }
 
 // setAPIsMissingCondition sets or removes the condition APIsMissing. It leaves the condition alone while the hub does not know.
@@ -445,6 +473,9 @@ func readyCondition(syncTarget *edgev2alpha1.SyncTarget, heartbeat, syncer metav
 	condition.ObservedGeneration = min(heartbeat.ObservedGeneration, syncer.ObservedGeneration)
 	if mailbox := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionMailboxReady); mailbox == nil || mailbox.Status != metav1.ConditionTrue {
 		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, ReasonMailboxNotReady, "The mailbox workspace is not ready."
+	}
+	if unreadable := meta.FindStatusCondition(syncTarget.Status.Conditions, edgev2alpha1.ConditionResourcesUnreadable); unreadable != nil && unreadable.Status == metav1.ConditionTrue {
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, unreadable.Reason, unreadable.Message
 	}
 	for _, part := range []metav1.Condition{syncer, heartbeat} {
 		if part.Status != metav1.ConditionTrue {

@@ -23,11 +23,12 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/schemacheck"
 	"github.com/synchub-dev/synchub/provider/ledger"
+	"github.com/synchub-dev/synchub/provider/targets"
 )
 
 // syncedResources returns status.syncedResources: the resources of the ledger, in its order, with their current states. A pending
-// state does not replace the recorded one.
-func syncedResources(recorded []ledger.Resource, states map[schema.GroupResource]schemacheck.State) []edgev2alpha1.SyncedResource {
+// state does not replace the recorded one. A resource that the hub cannot read now, for the given reason, is pending.
+func syncedResources(recorded []ledger.Resource, states map[schema.GroupResource]schemacheck.State, unreadable map[schema.GroupResource]string) []edgev2alpha1.SyncedResource {
 	var shown []edgev2alpha1.SyncedResource
 	for _, resource := range recorded {
 		entry := edgev2alpha1.SyncedResource{
@@ -46,6 +47,9 @@ func syncedResources(recorded []ledger.Resource, states map[schema.GroupResource
 			entry.State, entry.Reason, entry.Message = state.SyncedResourceState, state.Reason, state.Message
 		case entry.State == "":
 			entry.State = edgev2alpha1.SyncedResourcePending
+		}
+		if why, ok := unreadable[schema.GroupResource(resource.GroupResource)]; ok {
+			entry.State, entry.Reason, entry.Message = edgev2alpha1.SyncedResourcePending, targets.ReasonNotReadable, why
 		}
 		shown = append(shown, entry)
 	}

@@ -59,12 +59,12 @@ func TestSyncedResources(t *testing.T) {
 			if test.known != nil {
 				states[schema.GroupResource(deployments)] = *test.known
 			}
-			if got := syncedResources([]ledger.Resource{test.recorded}, states); len(got) != 1 || !reflect.DeepEqual(got[0], test.want) {
+			if got := syncedResources([]ledger.Resource{test.recorded}, states, nil); len(got) != 1 || !reflect.DeepEqual(got[0], test.want) {
 				t.Errorf("want %+v\ngot  %+v", test.want, got)
 			}
 		})
 	}
-	if got := syncedResources(nil, nil); got != nil {
+	if got := syncedResources(nil, nil, nil); got != nil {
 		t.Errorf("of nothing: %v", got)
 	}
 }
@@ -78,7 +78,7 @@ func TestTheLedgerIsRestoredFromAReport(t *testing.T) {
 	client := fake.NewClientBuilder().Build()
 	store := ledger.New(ledger.Options{Client: client, Reader: client, Clock: clock.RealClock{}, Log: logr.Discard()})
 	assigned := &assignment.Assignment{SyncTarget: assignment.SyncTarget{UID: "uid", Spec: edgev2alpha1.SyncTargetSpec{Namespaces: &edgev2alpha1.TargetNamespaces{Only: []string{"shop"}}}}}
-	for _, shown := range [][]edgev2alpha1.SyncedResource{nil, syncedResources(recorded, nil), syncedResources(recorded[:1], nil)} {
+	for _, shown := range [][]edgev2alpha1.SyncedResource{nil, syncedResources(recorded, nil, nil), syncedResources(recorded[:1], nil, nil)} {
 		if err := RestoreLedger(t.Context(), store, assigned, edgev2alpha1.SyncTargetStatus{SyncedResources: shown}); err != nil {
 			t.Fatal(err)
 		}

@@ -45,11 +45,13 @@ const (
 const (
 	ReasonNotServed = "NotServed"
 	ReasonForbidden = "Forbidden"
+	// ReasonNotReadable: the target serves the resource, but lists or watches of it fail, or have no end.
+	ReasonNotReadable = "NotReadable"
 )
 
 // Availability is why the hub cannot read a resource on a target. The zero value means that it can, or has not tried yet.
 type Availability struct {
-	// Reason is ReasonNotServed or ReasonForbidden; Message is the API server's.
+	// Reason is ReasonNotServed, ReasonForbidden or ReasonNotReadable; Message is the API server's.
 	Reason, Message string
 }
 
@@ -58,14 +60,16 @@ type Availability struct {
 type requestGate struct {
 	connection *Connection
 	resource   schema.GroupResource
+	version    string
 	onChange   func()
 
 	lock         sync.Mutex
 	availability Availability
+	reading      reading
 }
 
 func (c *Connection) newRequestGate(resource schema.GroupVersionResource, onChange func()) *requestGate {
-	return &requestGate{connection: c, resource: resource.GroupResource(), onChange: onChange}
+	return &requestGate{connection: c, resource: resource.GroupResource(), version: resource.Version, onChange: onChange}
 }
 
 // Availability returns the target's last answer.
@@ -96,10 +100,16 @@ func (g *requestGate) do(ctx context.Context, request func() error) error {
 		if err := g.connection.WaitUntilUp(ctx); err != nil {
 			return err
 		}
+		g.beginRead()
 		err := request()
 		state := availabilityFrom(err)
-		if err == nil || state.Reason != "" {
+		// What is not readable stays so until the informer follows the target.
+		if state.Reason != "" || err == nil && g.Availability().Reason != ReasonNotReadable {
 			g.setAvailability(state)
+		}
+		if ctx.Err() == nil {
+			g.endRead(err)
+			g.connection.noteInterruption(err)
 		}
 		switch {
 		case utilnet.IsConnectionRefused(err):

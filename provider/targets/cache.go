@@ -109,7 +109,7 @@ func (c *Cache) HasReached(namespace, resourceVersion string) bool {
 	if part == nil {
 		return true
 	}
-	order, err := resourceversion.CompareResourceVersion(part.reflector.LastSyncResourceVersion(), resourceVersion)
+	order, err := resourceversion.CompareResourceVersion(part.run.Load().LastSyncResourceVersion(), resourceVersion)
 	return err != nil || order >= 0
 }
 

@@ -99,6 +99,9 @@ type Connection struct {
 	discoveryCache discoveryCache
 	lookups        asyncLookups
 	tokenRenewal   tokenRenewal
+	interruption   interruption
+	// behind counts the informers that do not follow the target.
+	behind         atomic.Int64
 	apiPoll        apiPoll
 	identity       clusterIdentity
 	creationProbes singleflight.Group
@@ -132,6 +135,8 @@ type Connection struct {
 	connectionEpoch uint64
 	// upSignal is closed while the target is up.
 	upSignal chan struct{}
+	// upSince is when the target came up last.
+	upSince time.Time
 	// creation is nil until the first create.
 	creation *creationMode
 	// aggregateMetrics makes the series of the target those of all its resources together.

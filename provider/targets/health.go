@@ -136,6 +136,9 @@ func (c *Connection) runProbes(ctx context.Context) {
 		var wait time.Duration
 		if err != nil {
 			c.identity.invalidate()
+			c.noteInterruption(err)
+		} else {
+			c.verifyCaches(ctx)
 		}
 		state, wait = state.observe(err == nil, now)
 		if health.Reason == ReasonClusterChanged {
@@ -145,6 +148,7 @@ func (c *Connection) runProbes(ctx context.Context) {
 		if state.up == health.Up {
 			c.setHealth(health)
 		}
+		c.checkReading()
 		if health.Reason == ReasonUnauthorized {
 			c.onUnauthorized(c.SyncTarget)
 		}
@@ -237,6 +241,7 @@ func (c *Connection) setHealth(health Health) {
 	if c.health.Up != health.Up {
 		if health.Up {
 			c.connectionEpoch++
+			c.upSince = c.clock.Now()
 			close(c.upSignal)
 		} else {
 			c.upSignal = make(chan struct{})

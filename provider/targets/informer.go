@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -78,14 +79,29 @@ func (s source) withName(name string) source {
 	return s
 }
 
-// informer keeps a store in sync with a target. It implements the store of the reflector: it checks names, versions and limits
-// before the embedded store gets an object.
+// informer keeps a store in sync with a target. It checks names, versions and limits before the embedded store gets an object.
 type informer struct {
 	*store
 	*requestGate
-	reflector    *cache.Reflector
-	restartPacer pacer
-	// listProgress is the list that is being read. Only the reflector uses it.
+	from source
+	// run is the present run. Only RunWithContext replaces it.
+	run           atomic.Pointer[reflectorRun]
+	restartPacer  pacer
+	position      position
+	contradiction contradiction
+}
+
+// reflectorRun is a reflector and its store. cancel ends it, and is nil until it runs.
+type reflectorRun struct {
+	*cache.Reflector
+	store  *reader
+	cancel context.CancelFunc
+}
+
+// reader is the store of one reflector, for which it reads lists.
+type reader struct {
+	*informer
+	// listProgress is the list that is being read.
 	listProgress listProgress
 	// pending is the size of that list as part of the limit for all targets.
 	pending pendingBytes
@@ -95,26 +111,34 @@ type informer struct {
 type listProgress struct {
 	isListing      bool
 	objects, bytes int64
-	// listed are the objects, unless the list came by a watch.
-	listed []any
+	// byRequest is true if the list came by requests, and listed are its objects then. Otherwise it came by a watch.
+	byRequest bool
+	listed    []any
 }
 
 // newInformer returns an informer whose requests pass the gate. It is idle until RunWithContext.
 func (c *Connection) newInformer(from source, gate *requestGate, transform cache.TransformFunc, indexers cache.Indexers, handler cache.ResourceEventHandler) *informer {
-	log := c.log.WithValues("resource", gate.resource.String())
+	made := &informer{requestGate: gate, from: from, store: newStore(transform, indexers, handler)}
+	made.run.Store(made.newRun(nil))
+	return made
+}
+
+// newRun returns a run that begins with a list.
+func (i *informer) newRun(cancel context.CancelFunc) *reflectorRun {
+	c, from := i.connection, i.from
+	reading := &reader{informer: i, pending: pendingBytes{memory: c.memory}}
 	pass := func(ctx context.Context, request func() error) error {
-		err := gate.do(ctx, request)
+		err := i.do(ctx, request)
 		if err != nil && ctx.Err() == nil {
-			log.V(1).Info("the watch ended and will be taken up again", "error", c.RedactError(err))
+			c.log.V(1).Info("the watch ended and will be taken up again", "resource", i.resource.String(), "error", c.RedactError(err))
 			c.ProbeNow()
 		}
 		return err
 	}
-	made := &informer{requestGate: gate, pending: pendingBytes{memory: c.memory}}
 	requests := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			options.LabelSelector, options.FieldSelector = from.labelSelector, from.fieldSelector
-			all, err := made.list(ctx, options, func(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
+			all, err := reading.list(ctx, options, func(ctx context.Context, options metav1.ListOptions) (list runtime.Object, err error) {
 				err = pass(ctx, func() (err error) {
 					list, err = c.listLimited(ctx, options, from.list)
 					return err
@@ -122,7 +146,7 @@ func (c *Connection) newInformer(from source, gate *requestGate, transform cache
 				return list, err
 			})
 			if err != nil {
-				made.endList()
+				reading.endList()
 			}
 			return all, err
 		},
@@ -131,16 +155,19 @@ func (c *Connection) newInformer(from source, gate *requestGate, transform cache
 			if len(options.ResourceVersion) > maxVersionLength {
 				return nil, errVersionTooLong
 			}
-			if err := made.restartPacer.wait(ctx, c.clock, maxRestarts, restartInterval); err != nil {
+			if err := i.restartPacer.wait(ctx, c.clock, maxRestarts, restartInterval); err != nil {
 				return nil, err
 			}
 			if options.SendInitialEvents != nil {
-				made.beginList()
+				reading.beginList()
 			}
 			err = pass(ctx, func() (err error) {
 				events, err = from.watch(ctx, options)
 				return err
 			})
+			if err == nil && options.SendInitialEvents == nil {
+				i.follows()
+			}
 			if options.SendInitialEvents != nil && apierrors.IsTooManyRequests(err) {
 				// If the reflector recognised the error, it would wait without regard to ctx.
 				err = errors.New(err.Error())
@@ -148,21 +175,19 @@ func (c *Connection) newInformer(from source, gate *requestGate, transform cache
 			return events, err
 		},
 	}
-	made.store = newStore(transform, indexers, handler)
-	made.reflector = cache.NewReflectorWithOptions(requests, from.example, made, cache.ReflectorOptions{
-		Name: gate.resource.String(), Logger: new(logr.Discard()),
-	})
-	return made
+	return &reflectorRun{cache.NewReflectorWithOptions(requests, from.example, reading, cache.ReflectorOptions{
+		Name: i.resource.String(), Logger: new(logr.Discard()),
+	}), reading, cancel}
 }
 
 // beginList starts to count the objects of a list.
-func (i *informer) beginList() {
+func (i *reader) beginList() {
 	i.endList()
 	i.listProgress.isListing = true
 }
 
 // endList drops the objects of the list, once the store has them or the list has failed.
-func (i *informer) endList() {
+func (i *reader) endList() {
 	i.pending.reset()
 	i.listProgress = listProgress{}
 }
@@ -172,8 +197,9 @@ var errCacheLimitExceeded = errors.New("the target has more objects than the hub
 
 // list reads all pages, keeps the transformed objects for Replace, and returns an empty list. The reflector would hold all
 // pages as they came.
-func (i *informer) list(ctx context.Context, options metav1.ListOptions, next func(context.Context, metav1.ListOptions) (runtime.Object, error)) (runtime.Object, error) {
+func (i *reader) list(ctx context.Context, options metav1.ListOptions, next func(context.Context, metav1.ListOptions) (runtime.Object, error)) (runtime.Object, error) {
 	i.beginList()
+	i.listProgress.byRequest = true
 	version, emptyPages := "", 0
 	for {
 		list, err := next(ctx, options)
@@ -212,7 +238,7 @@ func (i *informer) list(ctx context.Context, options metav1.ListOptions, next fu
 }
 
 // transformAndCount transforms an object, and counts it if a list is being read.
-func (i *informer) transformAndCount(object any) (any, error) {
+func (i *reader) transformAndCount(object any) (any, error) {
 	if err := i.checkName(object); err != nil {
 		return nil, err
 	}
@@ -229,22 +255,28 @@ func (i *informer) transformAndCount(object any) (any, error) {
 
 // quarantineIfFull quarantines the target if its caches would exceed a limit once the list that is being read replaces the cached objects.
 // It reports whether it did.
-func (i *informer) quarantineIfFull() bool {
+func (i *reader) quarantineIfFull() bool {
 	bytes := i.listProgress.bytes - i.cached.Bytes()
 	return i.connection.quarantineIfFull(i.listProgress.objects-i.cached.Objects(), bytes, bytes > 0)
 }
 
 // Transformer makes the reflector transform and count the objects of a watch that begins with all objects.
-func (i *informer) Transformer() cache.TransformFunc { return i.transformAndCount }
+func (i *reader) Transformer() cache.TransformFunc { return i.transformAndCount }
 
 // Replace replaces the cached objects by those of the list that was read.
-func (i *informer) Replace(objects []any, resourceVersion string) error {
+func (i *reader) Replace(objects []any, resourceVersion string) error {
 	i.UpdateResourceVersion(resourceVersion)
-	if i.listProgress.listed != nil {
+	byRequest := i.listProgress.byRequest
+	if byRequest {
 		objects = i.listProgress.listed
 	}
 	i.endList()
-	return i.store.Replace(objects, resourceVersion)
+	i.position.listed(objects, resourceVersion)
+	err := i.store.Replace(objects, resourceVersion)
+	if err == nil && !byRequest {
+		i.follows()
+	}
+	return err
 }
 
 // Add caches a new object.
@@ -257,18 +289,44 @@ func (i *informer) Update(object any) error {
 	if err := i.checkName(object); err != nil {
 		return err
 	}
+	i.position.changed(object, false)
 	err := i.store.Update(object)
 	i.connection.quarantineIfFull(0, 0, i.cached.Bytes() > before)
 	return err
+}
+
+// Delete drops a deleted object.
+func (i *informer) Delete(object any) error {
+	i.position.changed(object, true)
+	return i.store.Delete(object)
 }
 
 // RunWithContext keeps the store in sync until ctx ends, and counts its size meanwhile. It does not log errors of the reflector,
 // because the requests report them.
 func (i *informer) RunWithContext(ctx context.Context) {
 	defer i.connection.trackInformer(i)()
+	defer i.follows()
+	for ctx.Err() == nil {
+		i.runOnce(klog.NewContext(ctx, logr.Discard()))
+	}
+}
+
+// runOnce lists everything, and keeps the store in sync until ctx ends or [informer.relist]. The store keeps its objects until they are listed.
+func (i *informer) runOnce(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	run := i.newRun(cancel)
+	i.run.Store(run)
 	// A list may go on for a moment after the reflector has ended.
-	defer i.pending.close()
-	i.reflector.RunWithContext(klog.NewContext(ctx, logr.Discard()))
+	defer run.store.pending.close()
+	run.RunWithContext(ctx)
+}
+
+// relist lists everything again.
+func (i *informer) relist() {
+	if cancel := i.run.Load().cancel; cancel != nil {
+		cancel()
+	}
 }
 
 // trackInformer counts the size of an informer's cache, until the caller calls untrack.

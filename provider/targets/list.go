@@ -44,6 +44,8 @@ func (c *Connection) listLimited(ctx context.Context, options metav1.ListOptions
 	case c.pageSemaphore <- struct{}{}:
 		defer func() { <-c.pageSemaphore }()
 	}
+	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
+	defer cancel()
 	ctx, decoded := transport.WithSlot(ctx)
 	defer decoded()
 	return listPage(ctx, options, list)

@@ -109,21 +109,23 @@ func (c *Connection) Apply(ctx context.Context, resource schema.GroupVersionReso
 
 // Delete deletes the object that has the UID, and its dependents in the background. It is no error if the object is gone.
 func (c *Connection) Delete(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName, uid types.UID) error {
-	return c.DeleteAs(ctx, resource, key, uid, metav1.DeletePropagationBackground)
+	_, err := c.DeleteExisting(ctx, resource, key, uid, metav1.DeletePropagationBackground)
+	return err
 }
 
-// DeleteAs is [Connection.Delete] with another option for the object's dependents.
-func (c *Connection) DeleteAs(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName, uid types.UID, propagation metav1.DeletionPropagation) error {
+// DeleteExisting deletes the object that has the UID, with an option for its dependents. It returns false if the object was gone already, which
+// not every 404 proves.
+func (c *Connection) DeleteExisting(ctx context.Context, resource schema.GroupVersionResource, key types.NamespacedName, uid types.UID, propagation metav1.DeletionPropagation) (existed bool, err error) {
 	ctx, done := withTimeout(ctx, requestTimeout)
 	defer done()
-	err := c.resourceClient(resource, key.Namespace).Delete(ctx, key.Name, metav1.DeleteOptions{
+	err = c.resourceClient(resource, key.Namespace).Delete(ctx, key.Name, metav1.DeleteOptions{
 		Preconditions:     &metav1.Preconditions{UID: &uid},
 		PropagationPolicy: &propagation,
 	})
 	if notfound.Proves(err, resource.GroupResource(), key.Name) {
-		return nil
+		return false, nil
 	}
-	return err
+	return err == nil, err
 }
 
 // DryRunApply returns the result that [Connection.Apply] would have, and changes nothing.

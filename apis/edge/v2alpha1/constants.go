@@ -163,6 +163,10 @@ const (
 	// solve it.
 	ConditionAPIsMissing = "APIsMissing"
 
+	// ConditionResourcesUnreadable on a SyncTarget is True while the cluster serves resources of which the hub cannot read
+	// lists or watches. The message names them, and what the cluster answers.
+	ConditionResourcesUnreadable = "ResourcesUnreadable"
+
 	// ConditionNamespacesLeft on a SyncTarget is True while the hub may have left objects in namespaces that it used
 	// before and that spec.namespaces.only does not list. The message names these namespaces.
 	ConditionNamespacesLeft = "NamespacesLeft"

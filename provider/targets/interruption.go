@@ -1,0 +1,141 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
+	"github.com/synchub-dev/synchub/provider/notfound"
+)
+
+const (
+	// verifyInterval is the least time between two verifications of the caches of a target, and maxVerified how many objects one reads.
+	verifyInterval = 20 * time.Second
+	maxVerified    = 4
+)
+
+// interruption notes that the hub could not reach a target for a moment. The target may have been restored from a backup meanwhile. If its
+// resourceVersion has passed the former one by now, watches go on as if nothing had happened, and the caches keep objects that are gone.
+type interruption struct {
+	lock sync.Mutex
+	// before is what each informer had seen at the interruption; nil if there was none since the last verification.
+	before map[*informer]seen
+	// nextVerify is when caches may be verified again.
+	nextVerify time.Time
+}
+
+// isInterruption reports whether a request failed because the API server could not be reached, or could not answer.
+func isInterruption(err error) bool {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return false
+	}
+	var status apierrors.APIStatus
+	return !errors.As(err, &status) || status.Status().Code >= 500
+}
+
+// noteInterruption is called with the result of each probe, list and watch request.
+func (c *Connection) noteInterruption(err error) {
+	if !isInterruption(err) {
+		return
+	}
+	c.interruption.lock.Lock()
+	defer c.interruption.lock.Unlock()
+	if c.interruption.before != nil {
+		return
+	}
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	c.interruption.before = make(map[*informer]seen, len(c.informers))
+	for informer := range c.informers {
+		if last := informer.position.get(); last.listVersion != "" {
+			c.interruption.before[informer] = last
+		}
+	}
+}
+
+// verifyCaches makes each informer list again whose objects may be those of another history. After an interruption it reads the objects that
+// changed last: if the newest is as the hub saw it, the history contains all that the hub has seen before it. The probes call it.
+func (c *Connection) verifyCaches(ctx context.Context) {
+	now := c.clock.Now()
+	c.interruption.lock.Lock()
+	before := c.interruption.before
+	isDue := before != nil && !now.Before(c.interruption.nextVerify)
+	if isDue {
+		c.interruption.before, c.interruption.nextVerify = nil, now.Add(verifyInterval)
+	}
+	c.interruption.lock.Unlock()
+	if !isDue {
+		return
+	}
+	proven := c.provenVersion(ctx, before)
+	for informer, last := range before {
+		if proven == "" || isAfter(last.version(), proven) {
+			c.log.Info("after an interruption a resource is listed again, since the target may have been restored", "resource", informer.resource.String())
+			informer.relist()
+		}
+	}
+}
+
+// provenVersion returns a resourceVersion up to which the target's history contains all that the hub saw before the interruption; empty if that
+// is not known of any.
+func (c *Connection) provenVersion(ctx context.Context, before map[*informer]seen) string {
+	type candidate struct {
+		*informer
+		change
+	}
+	var candidates []candidate
+	for informer, last := range before {
+		if last.newest.version != "" {
+			candidates = append(candidates, candidate{informer, last.newest})
+		}
+	}
+	slices.SortFunc(candidates, func(a, b candidate) int {
+		switch {
+		case isAfter(a.version, b.version):
+			return -1
+		case isAfter(b.version, a.version):
+			return 1
+		default:
+			return 0
+		}
+	})
+	for _, one := range candidates[:min(len(candidates), maxVerified)] {
+		if c.stillHas(ctx, one.informer, one.change) {
+			return one.change.version
+		}
+	}
+	return ""
+}
+
+// stillHas reports whether the target's newest state of an object is the one that the hub saw.
+func (c *Connection) stillHas(ctx context.Context, of *informer, saw change) bool {
+	ctx, done := withTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), identityTimeout)
+	defer done()
+	now, err := c.metadata.Resource(of.resource.WithVersion(of.requestGate.version)).Namespace(saw.key.Namespace).Get(ctx, saw.key.Name, metav1.GetOptions{})
+	if saw.deleted {
+		return notfound.Proves(err, of.resource, saw.key.Name)
+	}
+	return err == nil && now.UID == saw.uid && now.ResourceVersion == saw.version
+}

@@ -1,0 +1,139 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package targets
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/synchub-dev/synchub/provider/redact"
+)
+
+const (
+	// failedReadTimeout is how long lists and watches of a resource may fail until the resource counts as not readable, and hungReadTimeout
+	// how long one may take without an error. Both are less than a minute together with probeInterval.
+	failedReadTimeout = 30 * time.Second
+	hungReadTimeout   = 45 * time.Second
+	// pageTimeout ends the request for a page that the target never finishes, so that it is made again.
+	pageTimeout = 3 * time.Minute
+)
+
+// noAnswerMessage is why a resource cannot be read when the target sent no error.
+const noAnswerMessage = "the target does not finish its answer"
+
+// reading is how well an informer follows the target. Its gate's lock guards it.
+type reading struct {
+	// behindSince is since when the informer does not follow the target; zero if it does. progressAt is when the target last sent a page or
+	// an error, and problem the error.
+	behindSince, progressAt time.Time
+	problem                 string
+}
+
+// beginRead is called before a list or watch.
+func (g *requestGate) beginRead() {
+	now := g.connection.clock.Now()
+	g.lock.Lock()
+	defer g.lock.Unlock()
+	g.reading.progressAt = now
+	if g.reading.behindSince.IsZero() {
+		g.reading.behindSince = now
+		g.connection.behind.Add(1)
+	}
+}
+
+// endRead is called after the request for a page or a watch.
+func (g *requestGate) endRead(err error) {
+	problem := ""
+	if err != nil {
+		problem = redact.Text(g.connection.RedactError(err))
+	}
+	g.lock.Lock()
+	defer g.lock.Unlock()
+	g.reading.problem = problem
+}
+
+// follows is called when the informer follows the target: its watch is established, and it has all objects.
+func (g *requestGate) follows() {
+	g.lock.Lock()
+	if !g.reading.behindSince.IsZero() {
+		g.connection.behind.Add(-1)
+	}
+	g.reading = reading{}
+	wasUnreadable := g.availability.Reason == ReasonNotReadable
+	g.lock.Unlock()
+	if wasUnreadable {
+		g.setAvailability(Availability{})
+		g.connection.onChange(g.connection.SyncTarget)
+	}
+}
+
+// checkReading makes the resource not readable if its informer has been behind for too long, and reports whether that changed. upSince is
+// since when the target is up.
+func (g *requestGate) checkReading(now, upSince time.Time) (changed bool) {
+	g.lock.Lock()
+	at, limit, message := g.reading.progressAt, hungReadTimeout, noAnswerMessage
+	if g.reading.problem != "" {
+		at, limit, message = g.reading.behindSince, failedReadTimeout, g.reading.problem
+	}
+	if at.Before(upSince) {
+		at = upSince
+	}
+	overdue := !g.reading.behindSince.IsZero() && g.availability.Reason == "" && now.Sub(at) >= limit
+	g.lock.Unlock()
+	if overdue {
+		g.setAvailability(Availability{Reason: ReasonNotReadable, Message: message})
+	}
+	return overdue
+}
+
+// checkReading finds the resources that the hub has not been able to read for too long. The probes call it.
+func (c *Connection) checkReading() {
+	if c.behind.Load() == 0 {
+		return
+	}
+	c.lock.Lock()
+	all, upSince, up := slices.Collect(maps.Keys(c.informers)), c.upSince, c.health.Up
+	c.lock.Unlock()
+	changed := false
+	for _, informer := range all {
+		changed = up && informer.requestGate.checkReading(c.clock.Now(), upSince) || changed
+	}
+	if changed {
+		c.onChange(c.SyncTarget)
+	}
+}
+
+// UnreadableResources returns the resources that the target serves but does not let the hub list or watch now, with the reasons. They include
+// namespaces and CustomResourceDefinitions.
+func (c *Connection) UnreadableResources() map[schema.GroupResource]string {
+	if c.behind.Load() == 0 {
+		return nil
+	}
+	c.lock.Lock()
+	all := slices.Collect(maps.Keys(c.informers))
+	c.lock.Unlock()
+	unreadable := map[schema.GroupResource]string{}
+	for _, informer := range all {
+		if state := informer.Availability(); state.Reason == ReasonNotReadable {
+			unreadable[informer.resource] = state.Message
+		}
+	}
+	return unreadable
+}
