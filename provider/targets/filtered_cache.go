@@ -64,12 +64,15 @@ type FilteredCache struct {
 
 	lock    sync.RWMutex
 	objects map[types.NamespacedName]*unstructured.Unstructured
+	// fetched are the objects of which the watch is about to show the state, or a later one. A watch that shows an older state of another
+	// object is right: the target was restored from a backup.
+	fetched map[types.NamespacedName]struct{}
 }
 
 // NewFilteredCache returns a cache that is empty until [FilteredCache.Run]. Like a [Cache] it waits while the target cannot be
 // read.
 func (c *Connection) NewFilteredCache(resource schema.GroupVersionResource, options FilteredCacheOptions) *FilteredCache {
-	filtered := &FilteredCache{resource: resource.GroupResource(), options: options, objects: map[types.NamespacedName]*unstructured.Unstructured{}}
+	filtered := &FilteredCache{resource: resource.GroupResource(), options: options, objects: map[types.NamespacedName]*unstructured.Unstructured{}, fetched: map[types.NamespacedName]struct{}{}}
 	filtered.get = func(ctx context.Context, key types.NamespacedName) (*unstructured.Unstructured, error) {
 		return c.Get(ctx, resource, key)
 	}
@@ -189,7 +192,7 @@ func (f *FilteredCache) Fetch(ctx context.Context, key types.NamespacedName) err
 	// The state that the watch has shown meanwhile counts, unless it is older.
 	stale := f.hasNewer(fetched.Unstructured) || before != nil && !isNewer(fetched.GetResourceVersion(), before.GetResourceVersion())
 	if !stale {
-		f.objects[key] = fetched.Unstructured
+		f.objects[key], f.fetched[key] = fetched.Unstructured, struct{}{}
 	}
 	f.lock.Unlock()
 	switch {
@@ -291,9 +294,11 @@ func (f *FilteredCache) setObject(item any) (before *unstructured.Unstructured, 
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	before = f.objects[key]
-	if shown, ok := item.(metav1.Object); ok && before != nil && before.GetUID() == shown.GetUID() && isNewer(before.GetResourceVersion(), shown.GetResourceVersion()) {
+	_, fetched := f.fetched[key]
+	if shown, ok := item.(metav1.Object); ok && fetched && before != nil && before.GetUID() == shown.GetUID() && isNewer(before.GetResourceVersion(), shown.GetResourceVersion()) {
 		return before, false
 	}
+	delete(f.fetched, key)
 	if after, selected := item.(matchingObject); selected {
 		f.objects[key] = after.Unstructured
 	} else {
@@ -310,6 +315,7 @@ func (f *FilteredCache) onDelete(item any) {
 	f.lock.Lock()
 	before := f.objects[key]
 	delete(f.objects, key)
+	delete(f.fetched, key)
 	f.lock.Unlock()
 	if before == nil {
 		return

@@ -89,6 +89,8 @@ func (c *Connection) verifyCaches(ctx context.Context) {
 	if !isDue {
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
+	defer cancel()
 	proven := c.provenVersion(ctx, before)
 	for informer, last := range before {
 		if proven == "" || isAfter(last.version(), proven) {

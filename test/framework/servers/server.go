@@ -179,9 +179,10 @@ func (s *Server) Restart(ctx context.Context) error {
 	return s.Start(ctx)
 }
 
-// RestartWith restarts the server with more arguments, which it keeps until the next call.
+// RestartWith kills the server and starts it with more arguments, which it keeps until the next call. An API server that has watches does not
+// end soon otherwise.
 func (s *Server) RestartWith(ctx context.Context, args ...string) error {
-	if err := s.Stop(); err != nil {
+	if err := s.Kill9(); err != nil {
 		return err
 	}
 	s.mu.Lock()
