@@ -32,6 +32,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/provider/targets"
 )
 
 // downTarget is a target that is not up, like one whose address leads to another cluster. Any request to it fails the test by a nil
@@ -151,5 +152,50 @@ func TestOptionalResourcesAreListed(t *testing.T) {
 		if err != nil || len(found.forbidden) != test.forbidden || !slices.Equal(target.listed, test.listed) {
 			t.Errorf("%s: got %v, %v, %v", name, target.listed, found.forbidden, err)
 		}
+	}
+}
+
+// switchedOffTarget serves no API now.
+type switchedOffTarget struct {
+	Target
+	removed bool
+}
+
+func (switchedOffTarget) ResolveResource(context.Context, schema.GroupVersionResource) (string, bool, error) {
+	return "", false, targets.ErrNotServed
+}
+
+func (s switchedOffTarget) IsAPIRemoved(context.Context, schema.GroupResource) (bool, error) {
+	return s.removed, nil
+}
+
+// A drain waits for an API that the target has served before, unless its objects went with it.
+func TestAnAPIThatIsNotServedIsWaitedFor(t *testing.T) {
+	jobs := schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
+	for name, test := range map[string]struct{ served, removed, done bool }{
+		"switched off":                {served: true},
+		"removed with its objects":    {served: true, removed: true, done: true},
+		"never served":                {done: true},
+		"never served, nor removable": {removed: true, done: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			options := Options{Target: switchedOffTarget{removed: test.removed}, Resources: []schema.GroupVersionResource{jobs}}
+			if test.served {
+				options.ServedResources = []schema.GroupResource{jobs.GroupResource()}
+			}
+			r := &drainer{Options: options, report: newReport(ModeDelete, nil)}
+			found, err := r.listObjects(t.Context(), allResources)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.report.observeAll(found)
+			status := r.report.status()
+			if r.report.isDone() != test.done || (status.Remaining != nil) != test.done {
+				t.Errorf("done: %v, with %+v", r.report.isDone(), status)
+			}
+			if !test.done && (len(status.Left) != 1 || status.Left[0].Reason != ReasonNotServed || status.Left[0].Resource != "jobs" || status.Left[0].Name != "*") {
+				t.Errorf("left: %+v", status.Left)
+			}
+		})
 	}
 }
