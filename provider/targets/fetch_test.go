@@ -55,6 +55,7 @@ func newStagedCache(t *testing.T) *stagedCache {
 	held := newStore(nil, nil, nil)
 	w.store = held.Indexer
 	w.FilteredCache = &FilteredCache{
+		resource: widgets.GroupResource(), fetched: map[types.NamespacedName]struct{}{},
 		options: FilteredCacheOptions{Filter: w.filter.matches, KeepRejectedMetadata: true, Handler: w},
 		parts:   []*informer{{store: held}},
 		objects: map[types.NamespacedName]*unstructured.Unstructured{},

@@ -199,7 +199,7 @@ func TestFilteredCacheAvailability(t *testing.T) {
 
 func TestFilteredCacheTransform(t *testing.T) {
 	g := NewWithT(t)
-	filtered := &FilteredCache{options: FilteredCacheOptions{
+	filtered := &FilteredCache{fetched: map[types.NamespacedName]struct{}{}, options: FilteredCacheOptions{
 		Filter:    func(object *unstructured.Unstructured) bool { return object.GetLabels()[interestLabel] != "" },
 		Transform: func(any) (any, error) { return &unstructured.Unstructured{}, nil },
 	}}
