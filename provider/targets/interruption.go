@@ -131,13 +131,13 @@ func (c *Connection) provenVersion(ctx context.Context, before map[*informer]see
 	return ""
 }
 
-// stillHas reports whether the target's newest state of an object is the one that the hub saw.
-func (c *Connection) stillHas(ctx context.Context, of *informer, saw change) bool {
+// stillHas reports whether the target's newest state of an object is the one that the hub observed.
+func (c *Connection) stillHas(ctx context.Context, of *informer, observed change) bool {
 	ctx, done := withTimeout(requestmetrics.WithClass(ctx, requestmetrics.Background), identityTimeout)
 	defer done()
-	now, err := c.metadata.Resource(of.resource.WithVersion(of.requestGate.version)).Namespace(saw.key.Namespace).Get(ctx, saw.key.Name, metav1.GetOptions{})
-	if saw.deleted {
-		return notfound.Proves(err, of.resource, saw.key.Name)
+	now, err := c.metadata.Resource(of.resource.WithVersion(of.requestGate.version)).Namespace(observed.key.Namespace).Get(ctx, observed.key.Name, metav1.GetOptions{})
+	if observed.deleted {
+		return notfound.Proves(err, of.resource, observed.key.Name)
 	}
-	return err == nil && now.UID == saw.uid && now.ResourceVersion == saw.version
+	return err == nil && now.UID == observed.uid && now.ResourceVersion == observed.version
 }

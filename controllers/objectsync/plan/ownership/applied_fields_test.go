@@ -353,17 +353,17 @@ func (g generator) values(depth int) any {
 	}
 }
 
-// places returns the paths of all values.
-func places(value any, path []any) [][]any {
+// pathsOf returns the paths of all values.
+func pathsOf(value any, path []any) [][]any {
 	paths := [][]any{path}
 	switch typed := value.(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(typed)) {
-			paths = append(paths, places(typed[key], append(slices.Clone(path), key))...)
+			paths = append(paths, pathsOf(typed[key], append(slices.Clone(path), key))...)
 		}
 	case []any:
 		for index, item := range typed {
-			paths = append(paths, places(item, append(slices.Clone(path), index))...)
+			paths = append(paths, pathsOf(item, append(slices.Clone(path), index))...)
 		}
 	}
 	return paths
@@ -383,7 +383,7 @@ func TestEachChangeIsDrift(t *testing.T) {
 		if got := server.unowned(desired); len(got) > 0 {
 			t.Fatalf("seed %d: %v unowned right after the apply of %v", seed, got, desired)
 		}
-		all := places(desired["values"], []any{"values"})
+		all := pathsOf(desired["values"], []any{"values"})
 		// A value that is changed and changed back belongs to the other manager.
 		var lost, strictly []string
 		for range 1 + g.IntN(3) {

@@ -169,11 +169,11 @@ func TestContentArrivesAsItIs(t *testing.T) {
 		}
 		want := source.DeepCopy().Object
 		delete(want, "metadata")
-		for direction, desire := range map[string]func() (*transform.Desired, error){
+		for direction, desiredOf := range map[string]func() (*transform.Desired, error){
 			"down": func() (*transform.Desired, error) { return down.Desired(source, transform.SyncSpec{}) },
 			"up":   func() (*transform.Desired, error) { return up.Desired(source, up.Resource, transform.SyncSpec{}) },
 		} {
-			desired, err := desire()
+			desired, err := desiredOf()
 			if err != nil {
 				t.Fatal(err)
 			}
