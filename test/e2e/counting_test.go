@@ -74,7 +74,7 @@ var _ = Describe("rule 1: requests per change", func() {
 				"target object delete configmaps":   1,
 				"mailbox extra get apibindings":     2, // the list must have been made under an unchanged binding
 				"mailbox extra get logicalclusters": 2,
-				"mailbox extra list configmaps":     1,
+				"mailbox extra list configmaps":     2, // one at the version where the object was last seen: docs/design/0033-restored-kcp.md
 			})
 		counted("a deletion", func() { remove(ctx, mailbox, configMaps, ns, "settings") },
 			func() { eventuallyGone(ctx, hosting, configMaps, ns, "settings") },
