@@ -40,14 +40,16 @@ func keepsItems(o, n, key, x, y, more string) string {
 		o, n, key, x, y, keepsFields(x, y, mapDepth), more, removesOne(o, n, key, x, y))
 }
 
-// keepsFields is an expression that is true if the map y has all fields of the map x, and likewise the maps in them.
+// keepsFields is an expression that is true if the map y has all fields of the map x, and likewise the maps in them. Empty fields
+// do not count, such as the resources of `kubectl create deployment`.
 func keepsFields(x, y string, depth int) string {
 	k := fmt.Sprintf("k%d", depth)
-	if depth == 0 {
-		return fmt.Sprintf("%s.all(%s, %s in %s)", x, k, k, y)
-	}
 	inX, inY := x+"["+k+"]", y+"["+k+"]"
-	return fmt.Sprintf("%s.all(%s, %s in %s && (type(%s) != map || type(%s) == map && %s))", x, k, k, y, inX, inY, keepsFields(inX, inY, depth-1))
+	within := ""
+	if depth > 0 {
+		within = fmt.Sprintf(" && (type(%s) != map || type(%s) == map && %s)", inX, inY, keepsFields(inX, inY, depth-1))
+	}
+	return fmt.Sprintf("%s.all(%s, %s == {} || %s == [] || %s == null || %s in %s%s)", x, k, inX, inX, inX, k, y, within)
 }
 
 // removesOne is an expression that is true if a single item of the list o is gone from n, or has lost fields of a single

@@ -138,6 +138,7 @@ func TestGuard(t *testing.T) {
 		"set image":                                      {twoContainers, change{"kubectl-set", strategic, containers(`[{name: main, image: "example.org/main:2"}]`), lists + " containers"}},
 		"set image of a minimal container":               {minimal, change{"kubectl-set", strategic, containers(`[{name: main, image: "example.org/main:2"}]`), lists}},
 		"set image of all minimal containers":            {minimal, change{"kubectl-set", strategic, containers(`[{name: main, image: "a"}, {name: sidecar, image: "b"}]`), ""}},
+		"set image of a container with empty fields":     {`{containers: [{name: main, image: a, resources: {}, env: []}]}`, change{"kubectl-set", strategic, containers(`[{name: main, image: b}]`), ""}},
 		"an edited volume":                               {twoContainers, change{"kubectl-edit", strategic, spec(`volumes: [{name: v, configMap: {name: d}}]`), lists + " volumes"}},
 		"an edited field of a map":                       {twoContainers, change{"kubectl-edit", strategic, spec(`volumes: [{name: v, configMap: {name: d}}, {name: w, emptyDir: {}}]`), lists + " volumes"}},
 		"an edited field that is no list":                {twoContainers, change{"kubectl-edit", strategic, spec(`nodeSelector: {a: b}`), ""}},

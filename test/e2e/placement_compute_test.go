@@ -59,6 +59,10 @@ var _ = Describe("a workspace that binds compute", func() {
 		Expect(rolledOut()).To(ContainSubstring("successfully rolled out"))
 		Expect(value(ctx, target("florin"), deployments, ns, "kiosk", "spec", "template")).To(ContainSubstring("example.org/kiosk:2"))
 
+		By("kubectl changes nothing where kcp would lose the image")
+		Expect(kubectl("set", "env", "deployment/kiosk", "COLOR=red", "--namespace", ns)).To(ContainSubstring("kcp would lose fields or items of containers"))
+		Expect(kubectl("get", "deployment", "kiosk", "--namespace", ns, "--output", "jsonpath={.spec.template.spec.containers[0].image}")).To(Equal("example.org/kiosk:2"))
+
 		By("the Pods come up into the mailbox, and not into the workspace")
 		Expect(kubectl("patch", "edgeplacement", "root."+ns, "--type", "merge", "--patch",
 			`{"spec": {"upsync": [{"apiGroup": "", "resources": ["pods"], "namespaces": ["`+ns+`"], "names": ["*"]}]}}`)).To(HaveSuffix("patched\n"))
