@@ -163,7 +163,7 @@ func (d *description) formerClusters(of *edgev2alpha1.SyncTarget) {
 func formatCounts(counts *edgev2alpha1.TargetCounts) string {
 	line := fmt.Sprintf("%d synced, %d failed", counts.Synced, counts.Failed)
 	if counts.Former > 0 {
-		line += fmt.Sprintf(", %d of a mailbox that was deleted, until one selects them again or the cluster is drained", counts.Former)
+		line += fmt.Sprintf(", %d left of a mailbox that was deleted or restored from a backup of the cluster, until a mailbox selects them again or the cluster is drained", counts.Former)
 	}
 	return line
 }

@@ -72,6 +72,7 @@ func comparableContent(object *unstructured.Unstructured, ignored []transform.Ig
 	labels, annotations := kept.GetLabels(), kept.GetAnnotations()
 	delete(labels, ownership.OwnerLabel)
 	delete(annotations, ownership.MarkAnnotation)
+	delete(annotations, ownership.IdentityAnnotation)
 	kept.SetLabels(nilIfEmpty(labels))
 	kept.SetAnnotations(nilIfEmpty(annotations))
 	return kept.Object
@@ -92,8 +93,11 @@ func (c *Controller) adopt(ctx context.Context, current plan.Copy, object *unstr
 		mark := desired.Mark
 		mark.Hash = "" // nothing was applied
 		return c.editTarget(ctx, current, object.GetUID(), targets.MetadataPatch{
-			SetLabels:         map[string]string{ownership.OwnerLabel: c.Owner.LabelValue()},
-			SetAnnotations:    map[string]string{ownership.MarkAnnotation: c.Owner.Seal(mark), ownership.OverwriteAnnotation: "false"},
+			SetLabels: map[string]string{ownership.OwnerLabel: c.Owner.LabelValue()},
+			SetAnnotations: map[string]string{
+				ownership.MarkAnnotation: c.Owner.Seal(mark), ownership.OverwriteAnnotation: "false",
+				ownership.IdentityAnnotation: desired.ForCopy(object.GetUID()).SealedIdentity(),
+			},
 			RemoveAnnotations: kubeStellarMarks(object),
 		})
 	}
@@ -115,6 +119,19 @@ func (c *Controller) adopt(ctx context.Context, current plan.Copy, object *unstr
 		return c.editTarget(ctx, current, object.GetUID(), targets.MetadataPatch{RemoveAnnotations: marks})
 	}
 	return nil
+}
+
+// adoptRestored takes over an object that somebody made from a backup of a copy, and who owns its fields therefore.
+func (c *Controller) adoptRestored(ctx context.Context, o plan.Operation) error {
+	object, err := c.Connection.Get(ctx, o.Copy.API.GroupVersionResource, o.Copy.Key)
+	switch {
+	case apierrors.IsNotFound(err), err == nil && object.GetUID() != o.Copy.Observed.UID:
+		return errOutdated
+	case err != nil:
+		return err
+	default:
+		return c.adopt(ctx, o.Copy, object, o.Desired)
+	}
 }
 
 // kubeStellarMarks returns the annotation of KubeStellar's syncer on an object. With it the syncer would go on to delete the

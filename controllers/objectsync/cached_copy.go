@@ -69,6 +69,15 @@ func (c *cachedCopy) health() health.Health {
 	return c.observed.Health
 }
 
+// asRemoval returns the facts that matter after the copy was removed.
+func (c *cachedCopy) asRemoval() *plan.Removal {
+	removed := &plan.Removal{Mark: c.observed.Mark}
+	if c.observed.Finished {
+		removed.Finished = c.Unstructured
+	}
+	return removed
+}
+
 // SizeOfFacts implements [cachesize.Extended].
 func (c *cachedCopy) SizeOfFacts() int64 {
 	if c.observed == nil {

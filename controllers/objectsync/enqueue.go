@@ -171,6 +171,11 @@ func (c *Controller) targetHandler(target *targetResource) cache.ResourceEventHa
 			ref := target.Ref(keyOf(object))
 			c.states.targetExpectations.DeletionObserved(ref, object.GetUID())
 			keys := c.sourceKeysOf(object)
+			if byHub := c.states.deletionObserved(ref, object.GetUID()); !byHub && object.observed != nil {
+				for _, key := range keys {
+					c.states.recordRemoval(key, object.asRemoval())
+				}
+			}
 			c.enqueueChanged(originTarget, changePriority, keys...)
 			c.enqueueNameWaiters(ref)
 			c.OnChange()

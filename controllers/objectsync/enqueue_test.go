@@ -359,14 +359,14 @@ func TestWhatIsKnownOutlastsAMailboxThatCannotBeRead(t *testing.T) {
 	r.Resource.Unpublishing = true
 	r.states.setFailure(shop("failed"), Failure{Reason: ReasonConflict})
 	r.states.setHeldBack(shop("held-back"), true)
-	r.states.setFormerMailbox(shop("former"), true)
+	r.states.setFormer(shop("former"), true)
 	for _, name := range []string{"failed", "held-back", "former"} {
 		if result, err := r.Reconcile(t.Context(), shop(name)); err != nil || !result.IsZero() {
 			t.Errorf("%s: got %+v, %v", name, result, err)
 		}
 	}
-	if len(r.states.failures()) != 1 || len(r.states.formerMailboxKeys()) != 1 || reported != 0 {
-		t.Errorf("known are %v, %v, reported %d times", r.states.failures(), r.states.formerMailboxKeys(), reported)
+	if len(r.states.failures()) != 1 || len(r.states.formerKeys()) != 1 || reported != 0 {
+		t.Errorf("known are %v, %v, reported %d times", r.states.failures(), r.states.formerKeys(), reported)
 	}
 	r.NamespacesChanged()
 	r.expectEnqueued("failed", "former", "held-back")

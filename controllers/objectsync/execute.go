@@ -25,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
@@ -33,7 +34,7 @@ import (
 
 // executeDown carries out the plan for a mailbox object and its copies.
 func (c *Controller) executeDown(ctx context.Context, s *plan.Snapshot, p plan.Plan) (outcome, error) {
-	if s.InMailbox == nil {
+	if s.InMailbox == nil || s.Down.State.IsAbsence() {
 		c.states.forgetHistory(s.Key)
 	}
 	if p.Finalizer == plan.ConfigureFinalizer {
@@ -63,6 +64,12 @@ func (c *Controller) executeDown(ctx context.Context, s *plan.Snapshot, p plan.P
 		errs = append(errs, err)
 	}
 	err := errors.Join(append(errs, claimsErr)...)
+	if err == nil && p.MarkFinished {
+		err = c.markFinished(ctx, s)
+	}
+	if err == nil && p.Decision.Cause != plan.Removed {
+		c.states.forgetRemoval(s.Key, s.Down.Removed)
+	}
 	if err == nil && p.Finalizer == plan.RemoveFinalizer {
 		err = c.removeFinalizer(ctx, s.Key, s.InMailbox)
 	}
@@ -74,11 +81,17 @@ func (c *Controller) executeOperation(ctx context.Context, s *plan.Snapshot, o p
 	if o.Repair {
 		if wait := c.states.nextRepairDelay(s.Key); wait > 0 {
 			result.requeueAfter = wait
+			if o.Decision.Cause == plan.Removed {
+				return newRemovedError(o.Desired)
+			}
 			return errors.Join(c.fieldConflictError(ctx, o), c.returnStatusAnyway(ctx, s, o))
 		}
 	}
 	err := c.write(ctx, o)
 	switch {
+	case err != nil && o.Decision.Cause == plan.Removed:
+		// The copy may be refused until its namespace is gone, too. Only what was made can be removed again.
+		c.states.refundRepair(s.Key)
 	case err == nil && o.Desired != nil && s.Down.Spec.Mutation.UsesOther():
 		c.states.recordWrite(s.Key, s.InMailbox.GetResourceVersion())
 	case err != nil && o.Decision.Action == plan.Apply:
@@ -86,6 +99,29 @@ func (c *Controller) executeOperation(ctx context.Context, s *plan.Snapshot, o p
 		return errors.Join(err, c.returnStatusAnyway(ctx, s, o))
 	}
 	return err
+}
+
+// markFinished notes on a mailbox object that it has run to completion, so that it is not run again after a restart of the hub either.
+func (c *Controller) markFinished(ctx context.Context, s *plan.Snapshot) error {
+	run, ok := c.planner.Down.RunOf(s.InMailbox)
+	if !ok {
+		return nil
+	}
+	client, err := c.mailboxClient(s.Key.Namespace)
+	if err != nil {
+		// The mailbox became unreadable; its objects are enqueued again when it is back.
+		return nil //nolint:nilerr // see above
+	}
+	patch, err := mailboxwrite.MergePatch(map[string]any{"metadata": map[string]any{
+		"uid": s.InMailbox.GetUID(), "annotations": map[string]any{ownership.FinishedAnnotation: c.Owner.FinishedValue(run)},
+	}})
+	if err != nil {
+		return err
+	}
+	if _, err := c.patchInMailbox(requestmetrics.WithClass(ctx, requestmetrics.Extra), client, s.Key, patch); err != nil {
+		return fmt.Errorf("%w: cannot note that the object has run: %w", errMailboxRefused, err)
+	}
+	return nil
 }
 
 // returnStatusAnyway returns the status of a copy that could not be brought in sync.
@@ -103,6 +139,10 @@ func (c *Controller) write(ctx context.Context, o plan.Operation) error {
 	case plan.Create:
 		err = c.createOnTarget(ctx, o.Copy, o.Desired)
 	case plan.Apply:
+		if o.Decision.Cause == plan.Restored {
+			err = c.adoptRestored(requestmetrics.WithClass(ctx, requestmetrics.Extra), o)
+			break
+		}
 		err = c.applyToTarget(ctx, o.Copy, o.Desired, o.Copy.Observed.UID)
 		if err == nil && o.Copy.Observed.Mark.Policy == ownership.PolicyCreateOnly {
 			err = c.removeOverwriteAnnotation(ctx, o.Copy, o.Desired)
@@ -114,7 +154,7 @@ func (c *Controller) write(ctx context.Context, o plan.Operation) error {
 	case plan.Release:
 		err = c.releaseOnTarget(ctx, o.Copy)
 	case plan.Conflict:
-		err = &nameTakenError{ref: o.Copy.Ref(), reason: "it came from " + describeSource(o.Copy.Observed.Mark.Source)}
+		err = &nameTakenError{ref: o.Copy.Ref(), reason: "it came from " + describeFormer(o)}
 	case plan.VerifyAbsence, plan.Update:
 		err = fmt.Errorf("%s is no action on the target", o.Decision)
 	}
@@ -140,6 +180,14 @@ func (c *Controller) fieldConflictError(ctx context.Context, o plan.Operation) e
 		return err
 	}
 	return fmt.Errorf("%w: %v keeps changing %v", errFieldConflict, managers, o.Decision.Fields)
+}
+
+// describeFormer names the object that a copy came from, if that is not the one that the operation is about.
+func describeFormer(o plan.Operation) string {
+	if plan.SameSource(o.Desired.Mark, o.Copy.Observed.Mark) {
+		return "a former object of this name, of other users, whose end the hub has not seen"
+	}
+	return describeSource(o.Copy.Observed.Mark.Source)
 }
 
 func describeSource(source ownership.Source) string {
@@ -199,7 +247,12 @@ func (c *Controller) writeToMailbox(ctx context.Context, s *plan.Snapshot, p pla
 	case plan.Create:
 		return c.createInMailbox(ctx, s, p.Desired)
 	case plan.Update:
-		return c.updateInMailbox(ctx, s, p.Desired)
+		err := c.updateInMailbox(ctx, s, p.Desired)
+		if IsImmutable(err) && c.planner.SupersedesInMailbox(s, p.Desired) {
+			// The source was deleted and made again, so the mailbox object may be as well.
+			return c.deleteFromMailbox(requestmetrics.WithClass(ctx, requestmetrics.Extra), s.Key, s.InMailbox)
+		}
+		return err
 	case plan.Conflict:
 		return c.resolveMailboxConflict(ctx, s, p.Desired)
 	case plan.VerifyAbsence:

@@ -86,6 +86,7 @@ func (c *Controller) applyInPlace(ctx context.Context, current plan.Copy, desire
 		return err
 	}
 	ref := current.Ref()
+	desired = desired.ForCopy(uid)
 	c.states.targetExpectations.Started(ref)
 	applied, err := c.applyMigratingVersion(ctx, current, desired, uid)
 	if err != nil {
@@ -184,7 +185,9 @@ func (c *Controller) applyMigratingVersion(ctx context.Context, current plan.Cop
 // replaceOnTarget deletes a copy that has immutable fields to change; the delete event leads to a create. A dry run first
 // makes sure that the target accepts the new object.
 func (c *Controller) replaceOnTarget(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID, refused *immutableError) error {
-	if !c.Resource.Replace || c.Resource.DeletesContents {
+	// A mailbox that was bound again has lost the former objects without a user's order.
+	superseded := plan.Supersedes(desired, current.Observed) && !c.Mailboxes.WasRebound(c.Mailbox)
+	if !c.Resource.Replace && !superseded || c.Resource.DeletesContents {
 		return refused
 	}
 	if c.isCordoned() {
@@ -202,8 +205,11 @@ func (c *Controller) updateMark(ctx context.Context, current plan.Copy, desired 
 	mark := desired.Mark
 	mark.Hash, mark.Adopted = observed.Mark.Hash, observed.Mark.Adopted
 	return c.editTarget(ctx, current, observed.UID, targets.MetadataPatch{
-		SetLabels:      map[string]string{ownership.OwnerLabel: c.Owner.LabelValue()},
-		SetAnnotations: map[string]string{ownership.MarkAnnotation: c.Owner.Seal(mark), ownership.OverwriteAnnotation: "false"},
+		SetLabels: map[string]string{ownership.OwnerLabel: c.Owner.LabelValue()},
+		SetAnnotations: map[string]string{
+			ownership.MarkAnnotation: c.Owner.Seal(mark), ownership.OverwriteAnnotation: "false",
+			ownership.IdentityAnnotation: desired.ForCopy(observed.UID).SealedIdentity(),
+		},
 	})
 }
 
@@ -249,9 +255,11 @@ func (c *Controller) finishTargetWrite(ctx context.Context, ref plan.Ref, answer
 func (c *Controller) deleteFromTarget(ctx context.Context, current plan.Copy, uid types.UID, propagation metav1.DeletionPropagation) error {
 	ref := current.Ref()
 	c.states.targetExpectations.Started(ref)
+	c.states.deletionStarted(ref, uid)
 	existed, err := c.Connection.DeleteExisting(ctx, current.API.GroupVersionResource, current.Key, uid, propagation)
 	if err != nil {
 		c.states.targetExpectations.Finished(ref, nil)
+		c.states.deletionStarted(ref, "")
 		return c.checkIdentity(ref, uid, err)
 	}
 	c.expectDeletionOnTarget(ctx, ref, uid)
@@ -264,7 +272,7 @@ func (c *Controller) deleteFromTarget(ctx context.Context, current plan.Copy, ui
 // releaseOnTarget removes the hub's marks from an object, which stays.
 func (c *Controller) releaseOnTarget(ctx context.Context, current plan.Copy) error {
 	ref, observed := current.Ref(), current.Observed
-	edits := targets.MetadataPatch{RemoveAnnotations: []string{ownership.MarkAnnotation}}
+	edits := targets.MetadataPatch{RemoveAnnotations: []string{ownership.MarkAnnotation, ownership.IdentityAnnotation}}
 	if observed.HasOwnerLabel {
 		edits.RemoveLabels = []string{ownership.OwnerLabel}
 	}
@@ -272,8 +280,10 @@ func (c *Controller) releaseOnTarget(ctx context.Context, current plan.Copy) err
 		edits.SetAnnotations = map[string]string{ownership.EnsuredAnnotation: c.Owner.EnsuredValue(observed.Mark.Self)}
 	}
 	c.states.targetExpectations.Started(ref)
+	c.states.deletionStarted(ref, observed.UID)
 	if _, err := c.Connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, observed.UID, edits); c.checkIdentity(ref, observed.UID, err) != nil && !notfound.Proves(err, current.API.GroupResource(), current.Key.Name) {
 		c.states.targetExpectations.Finished(ref, nil)
+		c.states.deletionStarted(ref, "")
 		return err
 	}
 	c.expectDeletionOnTarget(ctx, ref, observed.UID)

@@ -73,8 +73,12 @@ type details struct {
 	deferred []string
 	// heldBack is true if the object is selected, and by the configs' own rules is not copied now.
 	heldBack bool
-	// formerMailbox is true if copies are left on the target although their mailbox is gone.
-	formerMailbox bool
+	// removed is the copy that vanished from the target, until the hub has made it again or its source has changed; nil for none.
+	removed *plan.Removal
+	// finished is true if the object has run to completion and has no copy any more.
+	finished bool
+	// former is true if copies stay on the target although their source is gone: see [plan.Decision.IsKept].
+	former bool
 	// awaited is the name on the target that the key waits for.
 	awaited *plan.Ref
 	// deletion is how the mailbox object was deleted, until its copies are gone.
@@ -89,6 +93,8 @@ type refState struct {
 	keys, waiting map[types.NamespacedName]struct{}
 	// deleted is the UID of an upsynced object whose deletion was observed, until its mailbox object is gone.
 	deleted types.UID
+	// deletedByHub is the UID of a copy that the hub deletes, until its deletion was observed.
+	deletedByHub types.UID
 }
 
 func newKeyStates(clock clock.PassiveClock) *keyStates {
@@ -112,7 +118,7 @@ func (s *keyStates) put(key types.NamespacedName, state keyState) {
 
 // isEmpty reports whether no field is set.
 func (d *details) isEmpty() bool {
-	return d.failure == nil && d.backoff == nil && d.writtenFor == "" && len(d.deferred) == 0 && !d.heldBack && !d.formerMailbox && d.awaited == nil && d.deletion == nil && d.oldName == nil
+	return d.failure == nil && d.backoff == nil && d.writtenFor == "" && len(d.deferred) == 0 && !d.heldBack && d.removed == nil && !d.finished && !d.former && d.awaited == nil && d.deletion == nil && d.oldName == nil
 }
 
 // detailed returns the state of a key with details to write to.
@@ -126,7 +132,7 @@ func (s *keyStates) detailed(key types.NamespacedName) keyState {
 
 // putRef stores the state of a name on the target, or drops an empty state.
 func (s *keyStates) putRef(ref plan.Ref, state refState) {
-	if len(state.keys) == 0 && len(state.waiting) == 0 && state.deleted == "" {
+	if len(state.keys) == 0 && len(state.waiting) == 0 && state.deleted == "" && state.deletedByHub == "" {
 		delete(s.refs, ref)
 		return
 	}
@@ -221,7 +227,7 @@ func (s *keyStates) forgetHistory(key types.NamespacedName) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if state := s.keys[key]; state.details != nil {
-		state.backoff, state.writtenFor = nil, ""
+		state.backoff, state.writtenFor, state.removed, state.finished = nil, "", nil, false
 		s.put(key, state)
 	}
 }
@@ -247,23 +253,23 @@ func (s *keyStates) deletionOf(key types.NamespacedName) *plan.Deletion {
 	return nil
 }
 
-// setFormerMailbox records whether copies are left on the target although their mailbox is gone.
-func (s *keyStates) setFormerMailbox(key types.NamespacedName, former bool) {
+// setFormer records whether copies stay on the target although their source is gone.
+func (s *keyStates) setFormer(key types.NamespacedName, former bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if state := s.keys[key]; former || state.details != nil {
 		state = s.detailed(key)
-		state.formerMailbox = former
+		state.former = former
 		s.put(key, state)
 	}
 }
 
-// formerMailboxKeys returns the keys with copies that are left on the target although their mailbox is gone.
-func (s *keyStates) formerMailboxKeys() (keys []types.NamespacedName) {
+// formerKeys returns the keys with copies that stay on the target although their source is gone.
+func (s *keyStates) formerKeys() (keys []types.NamespacedName) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	for key, state := range s.keys {
-		if state.details != nil && state.formerMailbox {
+		if state.details != nil && state.former {
 			keys = append(keys, key)
 		}
 	}

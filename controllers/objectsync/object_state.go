@@ -121,6 +121,10 @@ func (c *Controller) syncedState(key types.NamespacedName) (state ObjectState, s
 		return ObjectState{}, PlacementCopyVersion{}, false
 	}
 	state = ObjectState{Excluded: marked.excluded, Failure: failure, Health: health.Health{Status: health.InProgress}}
+	if inMailbox, known := c.mailboxObject(key); known && inMailbox != nil && c.states.isFinished(key) {
+		// The last status is all that is left of the copy.
+		state.Health = c.Resource.GetRules().Health.Of(inMailbox)
+	}
 	for i, copied := range c.observeCopiesOf(key) {
 		// A copy under an old name goes once the new one exists.
 		if i == 0 || copied.Observed.Health.Status != health.Terminating {
@@ -221,7 +225,7 @@ func isSynced(d *plan.DownSnapshot, decision plan.Decision) bool {
 	case plan.Create, plan.Apply, plan.UpdateMark:
 		return true
 	case plan.None:
-		return d.State == plan.Selected && decision.Cause == plan.InSync
+		return d.State == plan.Selected && (decision.Cause == plan.InSync || decision.Cause == plan.Finished)
 	default:
 		return false
 	}

@@ -50,6 +50,8 @@ func (c *Controller) observeDown(s *plan.Snapshot) *plan.DownSnapshot {
 			d.Excluded = len(d.Copies) == 0 && c.Resource.IsExcludedByUpsync(s.Matcher, s.InMailbox, d.Destination.API, d.Destination.Key)
 			d.DroppedPaths = c.states.targetExpectations.DroppedPaths(d.Destination.Ref())
 			d.WrittenBefore = c.states.hasWritten(s.Key, s.InMailbox.GetResourceVersion())
+			d.Removed = c.states.removal(s.Key)
+			c.observeSuperseded(s, d)
 			if c.askMayBelongToCopy(s, d) {
 				d.State = plan.Unknown
 			}
@@ -84,6 +86,14 @@ func (c *Controller) observeAbsence(s *plan.Snapshot, d *plan.DownSnapshot) {
 	}
 	d.Deletion = c.states.deletionOf(s.Key)
 	d.AllCopiesCached = c.HasSynced() && !c.hasUncachedCopy(s.Key)
+}
+
+// observeSuperseded reads whether the absence of a former object of the same name is verified, if the copy may be of one.
+func (c *Controller) observeSuperseded(s *plan.Snapshot, d *plan.DownSnapshot) {
+	if observed := d.Destination.Observed; observed != nil && observed.Mark.Source.UID != s.InMailbox.GetUID() {
+		d.AbsenceVerified = c.Mailboxes.TakeVerifiedAbsence(c.Mailbox, c.absenceCandidate(s.Key, plan.Deselected))
+		d.Rebound = c.Mailboxes.WasRebound(c.Mailbox)
+	}
 }
 
 // destinationOf returns the place on the target where a mailbox object belongs, and how the object changes on its way there. It

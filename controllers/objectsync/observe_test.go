@@ -212,8 +212,8 @@ func TestObserveObject(t *testing.T) {
 			plan.Resource{}, func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{ownership.OwnerLabel: "x"}) },
 			plan.TargetObject{Terminating: true, AppliedFields: []byte(ours)},
 		},
-		"without our entry": {plan.Resource{}, func(o *unstructured.Unstructured) { o.SetManagedFields(o.GetManagedFields()[:3]) }, plan.TargetObject{HasOwnerLabel: true, Terminating: true}},
-		"without any entry": {plan.Resource{}, func(o *unstructured.Unstructured) { o.SetManagedFields(nil) }, plan.TargetObject{HasOwnerLabel: true, Terminating: true}},
+		"without our entry": {plan.Resource{}, func(o *unstructured.Unstructured) { o.SetManagedFields(o.GetManagedFields()[:3]) }, plan.TargetObject{HasOwnerLabel: true, Terminating: true, Restored: true}},
+		"without any entry": {plan.Resource{}, func(o *unstructured.Unstructured) { o.SetManagedFields(nil) }, plan.TargetObject{HasOwnerLabel: true, Terminating: true, Restored: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := fromTarget(t)

@@ -56,6 +56,7 @@ const (
 	ReasonNamespaceTerminating  = "NamespaceTerminating"
 	ReasonNotServed             = "NotServed"
 	ReasonQuotaExceeded         = "QuotaExceeded"
+	ReasonRemovedByCluster      = "RemovedByCluster"
 	// ReasonStoreWentBack: kcp went back to an earlier state, so the copy is neither removed nor overwritten.
 	ReasonStoreWentBack     = "StoreWentBack"
 	ReasonTargetCordoned    = "TargetCordoned"
@@ -71,6 +72,20 @@ var (
 	errNotServed          = errors.New("the target does not serve")
 	errCordoned           = errors.New("the hub creates nothing on the target while spec.unschedulable of its SyncTarget is true")
 )
+
+// removedError means that the copy was removed from the target again and again.
+type removedError struct{ cause string }
+
+func (e *removedError) Error() string {
+	return "the object vanished from the target each time after the hub had made it: " + e.cause + ". The hub makes it again less and less often"
+}
+
+func newRemovedError(desired *transform.Desired) *removedError {
+	if account := transform.TokenAccountOf(desired.Object); account != "" {
+		return &removedError{"Kubernetes removes the token of a ServiceAccount that the cluster does not have. Select the ServiceAccount " + account + " too"}
+	}
+	return &removedError{"find the controller or the policy there that deletes it or takes off its label " + ownership.OwnerLabel + ", or do not select it"}
+}
 
 // Failure is why an object is not in sync.
 type Failure struct {
@@ -166,6 +181,7 @@ func reasonFor(err error) string {
 	var mutated *mutation.Error
 	var outside *policy.DeniedError
 	var held *plan.HeldError
+	var removed *removedError
 	switch {
 	case errors.As(err, &held):
 		return ReasonStoreWentBack
@@ -177,6 +193,8 @@ func reasonFor(err error) string {
 		return ReasonConflict
 	case errors.Is(err, errFieldConflict):
 		return ReasonContended
+	case errors.As(err, &removed):
+		return ReasonRemovedByCluster
 	case errors.Is(err, errCordoned):
 		return ReasonTargetCordoned
 	case errors.As(err, &tooLarge):
@@ -207,10 +225,13 @@ func reasonForResponse(err error) string {
 		return ReasonNamespaceTerminating
 	case isAdmissionDenied(err):
 		return ReasonAdmissionDenied
-	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
+	case apierrors.IsForbidden(err) && quotaMessage.MatchString(err.Error()):
 		return ReasonQuotaExceeded
-	case apierrors.IsForbidden(err):
+	case isMissingRight(err):
 		return ReasonForbidden
+	case apierrors.IsForbidden(err):
+		// Another admission plugin than a webhook or a policy: Pod Security, LimitRange, the resize of a volume.
+		return ReasonAdmissionDenied
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err), strings.Contains(err.Error(), "failed to create typed patch object"):
 		return ReasonInvalid
 	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
@@ -225,6 +246,21 @@ func reasonForResponse(err error) string {
 
 // tooLargeToStore matches etcd's refusal of an object that the API server has accepted; the response has no reason.
 var tooLargeToStore = regexp.MustCompile(`etcdserver: request is too large|trying to send message larger than max`)
+
+// quotaMessage matches the refusals of the admission plugin for quotas: too much, without a number that is counted, or not counted yet.
+var quotaMessage = regexp.MustCompile(`is forbidden: (exceeded|failed) quota: |status unknown for quota: |insufficient quota to match these scopes: `)
+
+// missingRightMessage matches the API server's refusals for want of a right: of the authorizer, and of checks that ask it for more
+// rights than that for the request. Admission plugins answer with the same code and reason.
+var missingRightMessage = regexp.MustCompile(`[Ff]orbidden: User "([^"\\]|\\.)*" cannot \S+ (resource|path) "|` +
+	`is attempting to grant RBAC permissions not currently held|` +
+	`cannot set (an ownerRef|blockOwnerDeletion)|` +
+	`user not permitted to `)
+
+// isMissingRight reports whether the target refused a request because the hub's user lacks a right.
+func isMissingRight(err error) bool {
+	return apierrors.IsForbidden(err) && missingRightMessage.MatchString(err.Error())
+}
 
 // admissionDeniedMessage matches the API server's message that a webhook or an admission policy denied the request. There is
 // no other sign of it: a webhook chooses the code and the reason itself.
@@ -246,6 +282,9 @@ func asImmutableError(err error) error {
 	}
 	return err
 }
+
+// IsImmutable reports whether a request was refused because fields cannot be changed.
+func IsImmutable(err error) bool { return len(immutableFields(err)) > 0 }
 
 // immutableFields returns the fields that cannot be changed, according to a refused update.
 func immutableFields(err error) []string {

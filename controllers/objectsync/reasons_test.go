@@ -77,7 +77,7 @@ func TestReasonFor(t *testing.T) {
 			&apierrors.StatusError{ErrStatus: metav1.Status{Status: "Failure", Code: 418, Message: `admission webhook "no.example.com" denied the request without explanation`}}, ReasonAdmissionDenied,
 		},
 		"what only sounds like a denial":    {errors.New(`admission webhook "no.example.com" denied the request: no`), ReasonFailed},
-		"forbidden":                         {apierrors.NewForbidden(configMaps, "x", errors.New("no")), ReasonForbidden},
+		"refused without a cause":           {apierrors.NewForbidden(configMaps, "x", errors.New("no")), ReasonAdmissionDenied},
 		"namespace terminating":             {terminating, ReasonNamespaceTerminating},
 		"invalid":                           {apierrors.NewInvalid(configMap, "x", nil), ReasonInvalid},
 		"bad request":                       {apierrors.NewBadRequest("unknown field"), ReasonInvalid},
@@ -164,6 +164,42 @@ func TestImmutableFields(t *testing.T) {
 	} {
 		if got := immutableFields(test.err); !slices.Equal(got, test.want) {
 			t.Errorf("%s: want %v, got %v", name, test.want, got)
+		}
+	}
+}
+
+// The texts are those of Kubernetes 1.35. A missing right and a refusal of an admission plugin have the same code and reason.
+func TestReasonOfForbidden(t *testing.T) {
+	pods, claims, roles := schema.GroupResource{Resource: "pods"}, schema.GroupResource{Resource: "persistentvolumeclaims"}, schema.GroupResource{Group: "rbac.authorization.k8s.io", Resource: "roles"}
+	for _, test := range []struct {
+		resource   schema.GroupResource
+		name, text string
+		want       string
+	}{
+		{pods, "x", `User "system:serviceaccount:synchub:agent" cannot create resource "pods" in API group "" in the namespace "shop"`, ReasonForbidden},
+		{pods, "", `User "hub" cannot patch resource "pods/status" in API group "" in the namespace "shop": RBAC: clusterrole.rbac.authorization.k8s.io "x" not found`, ReasonForbidden},
+		{pods, "x", `User "a \"b\" c" cannot impersonate resource "serviceaccounts" in API group "" in the namespace "shop"`, ReasonForbidden},
+		{schema.GroupResource{}, "", `User "hub" cannot get path "/api"`, ReasonForbidden},
+		{roles, "x", `user "hub" (groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held:
+{APIGroups:[""], Resources:["secrets"], Verbs:["get"]}`, ReasonForbidden},
+		{pods, "x", `cannot set an ownerRef on a resource you can't delete: User "hub" cannot delete resource`, ReasonForbidden},
+		{schema.GroupResource{Group: "certificates.k8s.io", Resource: "certificatesigningrequests"}, "x", `user not permitted to approve requests with signerName "kubernetes.io/kubelet-serving"`, ReasonForbidden},
+
+		{pods, "x", `violates PodSecurity "restricted:latest": allowPrivilegeEscalation != false (container "main" must set securityContext.allowPrivilegeEscalation=false)`, ReasonAdmissionDenied},
+		{pods, "x", `[maximum cpu usage per Container is 1, but limit is 2, maximum memory usage per Container is 1Gi, but limit is 2Gi]`, ReasonAdmissionDenied},
+		{claims, "x", `minimum storage usage per PersistentVolumeClaim is 5Gi, but request is 1Gi`, ReasonAdmissionDenied},
+		{claims, "x", `only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize`, ReasonAdmissionDenied},
+		{pods, "x", `error looking up service account shop/till: serviceaccount "till" not found`, ReasonAdmissionDenied},
+		{pods, "x", `no PriorityClass with name high was found`, ReasonAdmissionDenied},
+		{schema.GroupResource{Resource: "services"}, "x", `spec.externalIPs: Forbidden: Use of external IPs is denied by admission control.`, ReasonAdmissionDenied},
+		{pods, "x", `image policy webhook backend denied one or more images: User cannot create resource`, ReasonAdmissionDenied},
+
+		{pods, "x", `exceeded quota: few, requested: pods=1, used: pods=1, limited: pods=1`, ReasonQuotaExceeded},
+		{pods, "x", `failed quota: few: must specify limits.cpu for: main`, ReasonQuotaExceeded},
+		{pods, "x", `status unknown for quota: few, resources: pods`, ReasonQuotaExceeded},
+	} {
+		if got := reasonFor(fmt.Errorf("pods shop/x: %w", apierrors.NewForbidden(test.resource, test.name, errors.New(test.text)))); got != test.want {
+			t.Errorf("%s: want %s, got %s", test.text, test.want, got)
 		}
 	}
 }

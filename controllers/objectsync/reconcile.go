@@ -139,10 +139,11 @@ func (c *Controller) tried(key types.NamespacedName, readable bool) {
 
 // recordState notes facts about the object that are reported beside its failure, and publishes a change of them.
 func (c *Controller) recordState(key types.NamespacedName, outcome outcome, err error) {
-	c.states.setFormerMailbox(key, err == nil && outcome.decision.Cause == plan.FormerMailbox)
+	c.states.setFormer(key, err == nil && outcome.decision.IsKept())
 	deferredChanged := c.states.setDeferred(key, outcome.deferred)
 	heldBackChanged := c.states.setHeldBack(key, err == nil && outcome.heldBack)
-	if deferredChanged || heldBackChanged {
+	finishedChanged := c.states.setFinished(key, err == nil && outcome.decision.Cause == plan.Finished)
+	if deferredChanged || heldBackChanged || finishedChanged {
 		c.OnChange()
 	}
 }
@@ -166,7 +167,7 @@ func (c *Controller) recordLatency(key types.NamespacedName, outcome outcome, pe
 // retryAfter returns the delay until a failure is retried; zero leaves it to the queue's exponential backoff.
 func retryAfter(failure Failure, outcome outcome) time.Duration {
 	switch failure.Reason {
-	case ReasonContended:
+	case ReasonContended, ReasonRemovedByCluster:
 		return outcome.requeueAfter
 	case ReasonForbidden:
 		return forbiddenRetryDelay + time.Duration(rand.Int64N(int64(forbiddenRetryDelay/10))) //nolint:gosec // jitter needs no secrecy

@@ -27,6 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
@@ -36,11 +37,21 @@ func (c *Controller) returnStatus(ctx context.Context, s *plan.Snapshot, desired
 	if !d.Selection.StatusReturn || !c.Resource.StatusReturn {
 		return false, nil
 	}
-	onTarget, err := c.mutatedStatus(d.Destination.Object, s.InMailbox, d.Selection)
+	object, mark := d.Destination.Object, ownership.Mark{}
+	switch observed := d.Destination.Observed; {
+	case observed == nil && d.Removed != nil:
+		object, mark = d.Removed.Finished, d.Removed.Mark
+	case observed == nil, plan.Supersedes(desired, observed):
+		// The status is another object's.
+		return false, nil
+	default:
+		mark = observed.Mark
+	}
+	onTarget, err := c.mutatedStatus(object, s.InMailbox, d.Selection)
 	if err != nil {
 		return false, err
 	}
-	return c.writeStatus(ctx, s.Key, s.InMailbox, onTarget, d.Destination.Observed.Mark.Hash == desired.Mark.Hash, d.Selection.Configs)
+	return c.writeStatus(ctx, s.Key, s.InMailbox, onTarget, mark.Hash == desired.Mark.Hash, d.Selection.Configs)
 }
 
 // mutatedStatus returns the target object with its status as spec.mutation.up changes it.

@@ -139,6 +139,9 @@ func (c *Controller) countDown(summaries map[string]*ConfigSummary, source *unst
 	state := syncState{}
 	if at := slices.IndexFunc(copies, func(copied plan.Copy) bool { return copied.Observed.Mark.Source.UID == uid }); at >= 0 {
 		state = syncState{synced: true, ready: copies[at].Observed.Health.Status == health.Current}
+	} else if c.states.isFinished(key) {
+		// The last status is all that is left of the copy.
+		state = syncState{synced: true, ready: c.Resource.GetRules().Health.Of(source).Status == health.Current}
 	}
 	c.addToSummaries(summaries, selected.Selection, key, state, known)
 }
@@ -220,7 +223,7 @@ func summaryOf(summaries map[string]*ConfigSummary, config string) *ConfigSummar
 type Summary struct {
 	// Synced objects are in sync on both sides, Failed are not. Objects with deferred fields are neither.
 	Synced, Failed int
-	// Former objects are left on the target though the mailbox they came from is gone.
+	// Former objects stay on the target though their source is gone: with its mailbox, or before somebody restored them from a backup.
 	Former int
 	// PendingSince is when the hub observed the oldest change that has not reached the other side; zero if there is none.
 	PendingSince time.Time
@@ -272,7 +275,7 @@ func (c *Controller) Summary() Summary {
 			sum.Synced -= copiedAPIs(c.observeCopiesOf(key))
 		}
 	}
-	for _, key := range c.states.formerMailboxKeys() {
+	for _, key := range c.states.formerKeys() {
 		copies := c.observeCopiesOf(key)
 		sum.Former += len(copies)
 		sum.Synced -= copiedAPIs(copies)

@@ -283,7 +283,8 @@ func (h *testHub) running() []*Controller {
 }
 
 // targetKinds are the kinds of the target's resources that relations of these tests speak of.
-var targetKinds = map[string]string{"secrets": "Secret", "configmaps": "ConfigMap", "deployments": "Deployment", "persistentvolumes": "PersistentVolume", "serviceaccounts": "ServiceAccount"}
+var targetKinds = map[string]string{"secrets": "Secret", "configmaps": "ConfigMap", "deployments": "Deployment", "persistentvolumes": "PersistentVolume", "serviceaccounts": "ServiceAccount",
+	"jobs": "Job", "persistentvolumeclaims": "PersistentVolumeClaim"}
 
 // run starts the controller of a resource.
 func (h *testHub) run(resource plan.Resource) {

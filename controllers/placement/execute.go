@@ -71,7 +71,7 @@ func (w *workspace) create(ctx context.Context, key pairKey, s *pairSnapshot, cl
 	created, err := objects.Create(ctx, desired.Object, options)
 	if mailboxwrite.IsMissingNamespace(err, key.name.Namespace) {
 		extra := requestmetrics.WithClass(ctx, requestmetrics.Extra)
-		if err = mailboxwrite.EnsureNamespace(extra, client, key.name.Namespace, s.creator, w.fieldManager); err == nil {
+		if err = mailboxwrite.EnsureNamespace(extra, client, key.name.Namespace, s.owner, w.fieldManager); err == nil {
 			created, err = objects.Create(extra, desired.Object, options)
 		}
 	}
@@ -121,12 +121,48 @@ func (w *workspace) recordWrite(key pairKey, answer *unstructured.Unstructured, 
 
 // resolveConflict takes over an object that has the name if the hub created it: a namespace for copies, or a copy that it released.
 func (w *workspace) resolveConflict(ctx context.Context, key pairKey, s *pairSnapshot, objects dynamic.ResourceInterface, desired *transform.Desired) error {
+	if !w.mayTakeOver(key, s) {
+		return errConflict
+	}
+	return w.update(requestmetrics.WithClass(ctx, requestmetrics.Extra), key, objects, s.InMailbox, desired)
+}
+
+// mayTakeOver reports whether the hub created an object for placements and does not own it. A container is free for every workspace, once
+// no other has copies in it.
+func (w *workspace) mayTakeOver(key pairKey, s *pairSnapshot) bool {
 	_, marked := plan.Annotation(s.InMailbox, ownership.MarkAnnotation)
 	text, ensured := plan.Annotation(s.InMailbox, ownership.EnsuredAnnotation)
-	if ensured && !marked && s.creator.HasEnsured(text, transform.SelfOf(s.InMailbox)) {
-		return w.update(requestmetrics.WithClass(ctx, requestmetrics.Extra), key, objects, s.InMailbox, desired)
+	self := transform.SelfOf(s.InMailbox)
+	switch {
+	case !ensured || marked:
+		return false
+	case s.creator.HasEnsured(text, self):
+		return true
+	default:
+		return s.resource.DeletesContents && s.owner.HasEnsured(text, self) && !w.hasCopiesOfOthers(key)
 	}
-	return errConflict
+}
+
+// hasCopiesOfOthers reports whether a Namespace of a mailbox has, or may have, copies of other workspaces.
+func (w *workspace) hasCopiesOfOthers(key pairKey) bool {
+	if key.resource != namespaces {
+		return false
+	}
+	for of := range w.CachePolicy.published() {
+		objects, known := w.Mailboxes.List(of, key.mailbox)
+		if !known && !w.Mailboxes.IsKnownNotServed(key.mailbox, of.GroupResource()) {
+			return true
+		}
+		for _, object := range objects {
+			if object.GetNamespace() != key.name.Name {
+				continue
+			}
+			if cluster, ok := w.workspaceOf(object); ok && cluster != w.cluster {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // delete deletes the copy, unless another object has its name meanwhile. The deletion option of the source goes with it.
@@ -146,15 +182,18 @@ func (w *workspace) delete(ctx context.Context, key pairKey, objects dynamic.Res
 }
 
 // release removes the mark from the copy, which stays in the mailbox and on the target: it keeps the label by which the mailbox's
-// SyncerConfig selects it. A later placement of the workspace may take it over again.
+// SyncerConfig selects it. A later placement of the workspace may take it over again. A container loses the label too: its contents are what
+// keeps it, so the hub lets it go on the target as well, where it also stays.
 func (w *workspace) release(ctx context.Context, key pairKey, objects dynamic.ResourceInterface, s *pairSnapshot) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": s.InMailbox.GetUID(),
-		"annotations": map[string]any{
-			ownership.MarkAnnotation:    nil,
-			ownership.EnsuredAnnotation: s.creator.EnsuredValue(transform.SelfOf(s.InMailbox)),
-		},
-	}})
+	creator, metadata := s.creator, map[string]any{"uid": s.InMailbox.GetUID()}
+	if s.resource.DeletesContents && s.resource.Retain {
+		creator, metadata["labels"] = s.owner, map[string]any{ownership.OwnerLabel: nil}
+	}
+	metadata["annotations"] = map[string]any{
+		ownership.MarkAnnotation:    nil,
+		ownership.EnsuredAnnotation: creator.EnsuredValue(transform.SelfOf(s.InMailbox)),
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {
 		return err
 	}

@@ -123,6 +123,7 @@ type failure struct {
 var (
 	errConflict       = errors.New("the mailbox of the destination has an object of this name that this placement did not make: choose another name, or ask who administers the inventory to delete that object")
 	errContended      = errors.New("somebody keeps changing the copy in the mailbox; the hub repairs it less and less often")
+	errRemoved        = errors.New("somebody keeps removing the copy from the mailbox; the hub makes it again less and less often")
 	errWorkspaceLimit = errors.New("the workspace has more objects, or larger ones, than the hub reads: remove some, or ask the operator of the hub for a larger --mailbox-max-objects or --mailbox-max-bytes")
 	// errStale means that the object changed after the cache showed it.
 	errStale = errors.New("the object has changed since the hub read it")
@@ -159,6 +160,14 @@ func reservedNameError(resource schema.GroupResource, key types.NamespacedName) 
 	}
 }
 
+// contendedError returns why the hub waits before it repairs a copy.
+func contendedError(isRemoved bool, fields []string) error {
+	if isRemoved {
+		return errRemoved
+	}
+	return fmt.Errorf("%w: %v", errContended, fields)
+}
+
 func newFailure(err error) failure {
 	return failure{Reason: reasonOf(err), Message: events.Truncate(requestmetrics.SafeMessage(err))}
 }
@@ -183,7 +192,7 @@ func reasonOf(err error) string {
 		return ReasonStoreWentBack
 	case errors.Is(err, errConflict):
 		return ReasonConflict
-	case errors.Is(err, errContended):
+	case errors.Is(err, errContended), errors.Is(err, errRemoved):
 		return ReasonContended
 	case errors.As(err, &tooLarge):
 		return ReasonTooLarge

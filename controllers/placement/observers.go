@@ -122,9 +122,18 @@ func (o mailboxObserver) OnEvent(resource schema.GroupVersionResource, mailbox l
 	if is {
 		o.ensureWorkspace(after).onCopy(resource, event.Key, mailbox, event.Old, event.New)
 	}
-	if event.New == nil || event.Old == nil {
+	if event.New == nil || event.Old == nil || was && !is {
 		o.names.wake(pairKey{objectKey{resource, event.Key}, mailbox}, o.findWorkspace)
 	}
+	if was && event.New == nil && event.Key.Namespace != "" {
+		// Another workspace may wait for the namespace until it has no copies of this one.
+		o.names.wake(pairKey{namespaceKey(event.Key.Namespace), mailbox}, o.findWorkspace)
+	}
+}
+
+// namespaceKey returns the key of a Namespace.
+func namespaceKey(name string) objectKey {
+	return objectKey{namespaces, types.NamespacedName{Name: name}}
 }
 
 // onConfig enqueues a config of the hub that has changed.

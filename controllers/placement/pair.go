@@ -30,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/synchub-dev/synchub/controllers/internal/driftbackoff"
+	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
@@ -45,8 +46,8 @@ func (c *Controller) ownerOf(syncTarget types.UID) ownership.Owner {
 	return ownership.Owner{Hub: c.Hub, SyncTarget: syncTarget, Sealer: c.Sealer}.ForPlacements()
 }
 
-// creatorOf returns the creator of objects that the hub makes for a workspace and does not own: namespaces of copies, and released copies. Only
-// that workspace may take them over.
+// creatorOf returns the creator of copies that the hub has released, and of namespaces that an earlier release made for copies. Only that
+// workspace may take them over. The creator of Namespaces and CustomResourceDefinitions is [workspace.ownerOf].
 func (w *workspace) creatorOf(syncTarget types.UID) ownership.Owner {
 	creator := w.ownerOf(syncTarget)
 	creator.SyncTarget += "/" + types.UID(w.cluster)
@@ -106,14 +107,23 @@ func (w *workspace) pass(ctx context.Context, key pairKey) (result reconcile.Res
 	if wait := w.crdWait(key, planned); wait > 0 {
 		return w.recordAwaitingCRDs(key, wait), true, nil
 	}
-	if planned.Repair {
+	isRemoved := planned.Decision.Action == plan.Create && w.wasPlaced(key)
+	if planned.Repair || isRemoved {
 		if wait := w.countRepair(key); wait > 0 {
-			_ = w.recordFailure(ctx, key, s, fmt.Errorf("%w: %v", errContended, planned.Decision.Fields))
+			_ = w.recordFailure(ctx, key, s, contendedError(isRemoved, planned.Decision.Fields))
 			return reconcile.Result{RequeueAfter: wait}, true, nil
 		}
 	}
 	log.FromContext(ctx).V(1).Info("decided about a pair", "decision", planned.Decision.String())
 	err = w.execute(ctx, key, s, planned)
+	if planned.Decision.Action == plan.Update && objectsync.IsImmutable(err) && planner.SupersedesInMailbox(&s.Snapshot, planned.Desired) {
+		// The source was deleted and made again, so its copy may be as well.
+		planned.Decision = plan.Decision{Action: plan.Delete, Cause: plan.Superseded}
+		err = w.execute(requestmetrics.WithClass(ctx, requestmetrics.Extra), key, s, planned)
+	}
+	if err != nil && isRemoved {
+		w.refundRepair(key)
+	}
 	switch {
 	case errors.Is(err, errStale):
 		// The cache is about to show the newer copy.
@@ -302,6 +312,23 @@ func (w *workspace) observeSource(s *pairSnapshot, source *unstructured.Unstruct
 		return reservedNameError(s.resource.GroupResource(), s.Key)
 	}
 	return nil
+}
+
+// wasPlaced reports whether the mailbox had the copy after the last pass, or that pass waited to make it again.
+func (w *workspace) wasPlaced(key pairKey) bool {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	_, found := w.pairAt(key)
+	return found != nil && (found.placed || found.failure != nil && found.failure.Reason == ReasonContended)
+}
+
+// refundRepair takes back a repair that could not be made.
+func (w *workspace) refundRepair(key pairKey) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if _, found := w.pairAt(key); found != nil && found.backoff != nil {
+		found.backoff.Refund()
+	}
 }
 
 // countRepair counts a repair of a copy that somebody else changed, and returns how long it must wait.

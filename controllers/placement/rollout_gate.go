@@ -31,6 +31,10 @@ func (w *workspace) mustWait(key pairKey, s *pairSnapshot, planned plan.Plan) bo
 	}
 	switch planned.Decision.Action {
 	case plan.Create, plan.Conflict:
+	case plan.Delete:
+		if planned.Decision.Cause != plan.Superseded {
+			return false
+		}
 	case plan.Update:
 		if s.Up.Mark != nil && s.Up.Mark.Hash == planned.Desired.Mark.Hash {
 			// The content stays: somebody changed the copy, or the rest of the mark differs.

@@ -268,12 +268,22 @@ func (w *workspace) statusesOf(key objectKey, resource plan.Resource, source *un
 		// The cache may not show a copy that was just written yet, and would have its old status count for the new content.
 		inMailbox, _ := w.writes.Current(pairKey{key, mailbox}, cached)
 		var status map[string]any
-		if cluster, ok := w.workspaceOf(inMailbox); ok && cluster == w.cluster && mailboxes.ProjectionOf(inMailbox) == mailboxes.FullObject {
+		if w.isCopyOf(inMailbox, source) && mailboxes.ProjectionOf(inMailbox) == mailboxes.FullObject {
 			status = resource.MailboxStatus(source, inMailbox, placed[mailbox])
 		}
 		statuses = append(statuses, status)
 	}
 	return statuses, true
+}
+
+// isCopyOf reports whether a mailbox object is the copy of this source, and not of a former one of its name.
+func (w *workspace) isCopyOf(inMailbox, source *unstructured.Unstructured) bool {
+	cluster, ok := w.workspaceOf(inMailbox)
+	if !ok || cluster != w.cluster {
+		return false
+	}
+	mark, err := ownership.ParseMark(markOf(inMailbox))
+	return err == nil && mark.Source.UID == source.GetUID()
 }
 
 // annotate sets the annotations that count the destinations and tell whose the status is; nil removes one.

@@ -71,11 +71,18 @@ func (e *explainer) explainAbsent() {
 	case e.belongsOnTarget() && e.facts.SyncTarget.Spec.Unschedulable:
 		e.addStep(StepTarget, Stopped, "the cluster does not have %s, and nothing new is made there while the SyncTarget is cordoned", e.targetRef.displayName()).
 			withReason(objectsync.ReasonTargetCordoned).withAdvice("kubectl synchub uncordon %s", e.facts.SyncTarget.Name)
+	case e.belongsOnTarget() && e.hasFinished():
+		e.addStep(StepTarget, OK, "it has run to completion there, and was removed since; the hub runs it again once it changes, or is made again").withReason(string(plan.Finished))
 	case e.belongsOnTarget():
 		e.addStep(StepTarget, Waiting, "the cluster does not have %s yet", e.targetRef.displayName()).withAdvice("if that stays so, look whether the hub runs")
 	default:
 		e.addStep(StepTarget, OK, "the cluster does not have it")
 	}
+}
+
+// hasFinished reports whether the hub noted that the object has run to completion. Only the hub can tell of which spec.
+func (e *explainer) hasFinished() bool {
+	return e.facts.Object.Value != nil && e.facts.Object.Value.GetAnnotations()[ownership.FinishedAnnotation] != ""
 }
 
 func ownerMessage(reason error) string {
@@ -121,6 +128,11 @@ func (e *explainer) explainDecision(decision plan.Decision, desired *transform.D
 	deferred := e.deferredFields(desired)
 	beyond := e.beyondLimits()
 	switch {
+	case decision.Cause == plan.Superseded:
+		e.addStep(StepContent, Waiting, "the cluster has the copy of a former object of this name; the hub removes that first, and then makes this one").withReason(string(plan.Superseded))
+	case decision.Cause == plan.NameTaken && e.observed.Mark.Source.Name == e.facts.Key.Name && e.observed.Mark.Source.Namespace == e.facts.Key.Namespace:
+		e.addStep(StepContent, Stopped, "the cluster's object is the copy of a former object of this name, which the hub may not remove").
+			withReason(objectsync.ReasonConflict).withAdvice("remove it there, or choose another name")
 	case decision.Cause == plan.NameTaken:
 		from := e.observed.Mark.Source
 		e.addStep(StepContent, Stopped, "the cluster's object came from another one of the mailbox: %s %s", from.Resource, types.NamespacedName{Namespace: from.Namespace, Name: from.Name}).
@@ -133,7 +145,7 @@ func (e *explainer) explainDecision(decision plan.Decision, desired *transform.D
 		e.addStep(StepContent, Stopped, "it may be among the objects beyond a limit, and is left as it is: %s", sentence(beyond.Message)).withReason(beyond.Reason)
 	case beyond != nil && len(differing) > 0:
 		e.addStep(StepContent, Unknown, "values differ at %s; it may be among the objects beyond a limit: %s", joinFirst(differing), sentence(beyond.Message)).withReason(beyond.Reason)
-	case decision.Cause == plan.Changed:
+	case decision.Cause == plan.Changed, decision.Cause == plan.Restored:
 		e.addStep(StepContent, Waiting, "the hub is about to write it anew").withReason("Changed")
 	case e.publishedResource == nil:
 		e.addStep(StepContent, Unknown, "whether it is in sync cannot be told without the PublishedResource")

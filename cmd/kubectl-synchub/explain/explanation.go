@@ -134,7 +134,11 @@ func (e *explainer) result() Result {
 	if e.source != nil {
 		result = e.stepList.result(presence, text+", where it came up from")
 	}
-	if result.State == OK && e.goesDown {
+	switch {
+	case result.State != OK || !e.goesDown:
+	case presence == Absent && e.hasFinished():
+		result.Text += ": it has run to completion there"
+	default:
 		result.Text += ", in sync with the mailbox"
 	}
 	return result

@@ -28,6 +28,7 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
 )
 
@@ -148,11 +149,23 @@ func (e *explainer) explainObject() {
 	}
 }
 
+// isKeptRestored reports whether the hub would keep the target's object though its source is gone, because it did not write that object.
+func (e *explainer) isKeptRestored() bool {
+	if e.observed == nil {
+		return false
+	}
+	decision, err := plan.DecideDown(plan.SourceState{State: plan.SourceNotFound, AbsenceVerified: true}, e.observed, nil)
+	return err == nil && decision.Cause == plan.Restored
+}
+
 // explainMissingObject explains an object that is not in the mailbox but may be on the target.
 func (e *explainer) explainMissingObject() {
 	switch {
 	case e.observed != nil && e.observed.FormerMailbox:
 		e.addStep(StepObject, Stopped, "it is not in the mailbox; the object on the cluster came from a mailbox that was lost, and is kept until the SyncTarget is drained")
+	case e.isKeptRestored():
+		e.addStep(StepObject, Stopped, "it is not in the mailbox; the object on the cluster was made from a backup of the hub's copy, so the hub does not delete it").withReason(string(plan.Restored)).
+			withAdvice("delete it there, or take its label %s and its annotation %s off", ownership.OwnerLabel, ownership.MarkAnnotation)
 	case e.observed != nil && e.isSuspended():
 		e.addStep(StepObject, Stopped, "it is not in the mailbox any more; all that selects its name is suspended, so it is left on the cluster").withReason("Suspended")
 	case e.observed != nil:

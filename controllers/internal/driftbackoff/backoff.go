@@ -61,3 +61,10 @@ func (r *Backoff) Next(now time.Time) time.Duration {
 	r.repairs, r.due = append(r.repairs, now), time.Time{}
 	return 0
 }
+
+// Refund takes back the repair that [Backoff.Next] counted last, because it could not be made.
+func (r *Backoff) Refund() {
+	if len(r.repairs) > 0 {
+		r.repairs = r.repairs[:len(r.repairs)-1]
+	}
+}

@@ -146,3 +146,16 @@ func TestRepairThatWasNotNeeded(t *testing.T) {
 	writer.repaired()
 	writer.waits(15 * time.Second)
 }
+
+// A repair that could not be made does not count.
+func TestRefund(t *testing.T) {
+	writer := newFakeWriter(t)
+	for range 5 {
+		writer.repaired()
+		writer.repairs.Refund()
+	}
+	writer.repaired()
+	writer.repaired()
+	writer.waits(15 * time.Second)
+	(&Backoff{}).Refund()
+}

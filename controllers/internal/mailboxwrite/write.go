@@ -74,7 +74,7 @@ func EnsureNamespace(ctx context.Context, mailbox dynamic.Interface, name string
 }
 
 // Merge returns the mailbox object with the content of the desired one. Identity, owners, finalizers, status, the rules of an
-// aggregated ClusterRole, and kcp's own labels and annotations stay.
+// aggregated ClusterRole, kcp's own labels and annotations, and what the hub notes about the run of an object stay.
 func Merge(inMailbox, desired *unstructured.Unstructured) *unstructured.Unstructured {
 	result := &unstructured.Unstructured{Object: maps.Clone(desired.Object)}
 	if _, ok := result.Object["status"]; !ok {
@@ -141,12 +141,12 @@ func hasNullField(value any) bool {
 	return false
 }
 
-// withKCPEntries adds kcp's own entries to the desired ones.
+// withKCPEntries adds kcp's own entries to the desired ones, and what the hub notes about the run of an object.
 func withKCPEntries(desired, inMailbox map[string]string) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, desired)
 	for key, value := range inMailbox {
-		if transform.BelongsToKCP(key) {
+		if transform.BelongsToKCP(key) || key == ownership.FinishedAnnotation {
 			all[key] = value
 		}
 	}

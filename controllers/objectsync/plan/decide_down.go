@@ -28,13 +28,19 @@ import (
 
 // targetObjectSize is the heap size of a [TargetObject] on 64-bit platforms, in bytes, without the values that its fields point
 // to.
-const targetObjectSize = 352
+const targetObjectSize = 408
 
 // TargetObject holds the facts about a copy on the target.
 type TargetObject struct {
 	// UID and Mark are the object's.
 	UID  types.UID
 	Mark ownership.Mark
+	// Identity is what the hub noted beside the mark; zero for an object of an earlier release.
+	Identity ownership.Identity
+	// Restored is true if the object is not the one that the hub wrote: somebody made it from a copy of that one.
+	Restored bool
+	// Finished is true if the object has run to completion.
+	Finished bool
 	// HasOwnerLabel is false if somebody removed the owner label.
 	HasOwnerLabel bool
 	// Terminating is true if the object has a deletionTimestamp.
@@ -54,7 +60,8 @@ type TargetObject struct {
 // Size estimates the heap size of the facts in bytes.
 func (o *TargetObject) Size() int64 {
 	mark := &o.Mark
-	return targetObjectSize + int64(len(o.AppliedFields)+len(mark.Mailbox)+len(mark.Source.Namespace)+len(mark.Source.Name)+len(mark.Source.UID)+
+	identity := len(o.Identity.Workspace) + len(o.Identity.Object) + len(o.Identity.Copy)
+	return targetObjectSize + int64(identity+len(o.AppliedFields)+len(mark.Mailbox)+len(mark.Source.Namespace)+len(mark.Source.Name)+len(mark.Source.UID)+
 		len(mark.Hash)+len(mark.Ignored)+len(mark.Relation)+len(o.Health.Message))
 }
 
@@ -63,11 +70,11 @@ func (o *TargetObject) Size() int64 {
 func DecideDown(source SourceState, observed *TargetObject, droppedPaths []string) (Decision, error) {
 	switch source.State {
 	case Selected:
-		return downPresent(source.Desired, observed, droppedPaths)
+		return downPresent(source, observed, droppedPaths)
 	case Unknown, Suspended:
 		return Decision{Action: None, Cause: Cause(source.State)}, nil
 	case SourceNotFound, Terminating, Deselected:
-		return downAbsent(source, observed), nil
+		return downAbsent(Cause(source.State), source.AbsenceVerified, observed), nil
 	default:
 		return Decision{}, fmt.Errorf("%q is not a state of a source", source.State)
 	}
@@ -75,21 +82,26 @@ func DecideDown(source SourceState, observed *TargetObject, droppedPaths []strin
 
 // DecideFormerName decides about a copy under an old name or kind. It is removed once the new copy exists: make before break.
 func DecideFormerName(observed *TargetObject) Decision {
-	return downAbsent(SourceState{State: Deselected, AbsenceVerified: true}, observed)
+	return downAbsent(Cause(Deselected), true, observed)
 }
 
-func downPresent(desired *transform.Desired, observed *TargetObject, droppedPaths []string) (Decision, error) {
+func downPresent(source SourceState, observed *TargetObject, droppedPaths []string) (Decision, error) {
+	desired := source.Desired
 	switch {
 	case observed == nil:
 		return Decision{Action: Create, Cause: Missing}, nil
 	case !SameSource(desired.Mark, observed.Mark):
 		return Decision{Action: Conflict, Cause: NameTaken}, nil
+	case mustReplace(source, observed):
+		return downSuperseded(source, observed), nil
 	case observed.Terminating:
 		return Decision{Action: None, Cause: BeingDeleted}, nil
 	case desired.Mark.Policy == ownership.PolicyCreateOnly:
 		return downCreateOnly(desired, observed), nil
 	case !sameMark(desired.Mark, observed.Mark):
 		return Decision{Action: Apply, Cause: Changed}, nil
+	case observed.Restored && observed.Mark.Policy == ownership.PolicyDelete:
+		return Decision{Action: Apply, Cause: Restored}, nil
 	case !observed.HasOwnerLabel:
 		return Decision{Action: Apply, Cause: Drifted, Fields: []string{".metadata.labels." + ownership.OwnerLabel}}, nil
 	}
@@ -114,19 +126,21 @@ func downCreateOnly(desired *transform.Desired, observed *TargetObject) Decision
 	return Decision{Action: UpdateMark, Cause: Changed}
 }
 
-func downAbsent(source SourceState, observed *TargetObject) Decision {
+func downAbsent(cause Cause, isVerified bool, observed *TargetObject) Decision {
 	switch {
 	case observed == nil:
-		return Decision{Action: None, Cause: Cause(source.State)}
+		return Decision{Action: None, Cause: cause}
 	case observed.Terminating:
 		return Decision{Action: None, Cause: BeingDeleted}
 	case observed.FormerMailbox:
 		return Decision{Action: None, Cause: FormerMailbox}
-	case !source.AbsenceVerified:
-		return Decision{Action: VerifyAbsence, Cause: Cause(source.State)}
+	case observed.Restored && observed.Mark.Policy == ownership.PolicyDelete && !observed.Retain:
+		return Decision{Action: None, Cause: Restored}
+	case !isVerified:
+		return Decision{Action: VerifyAbsence, Cause: cause}
 	case observed.Mark.Policy == ownership.PolicyDelete && !observed.Retain:
-		return Decision{Action: Delete, Cause: Cause(source.State)}
+		return Decision{Action: Delete, Cause: cause}
 	default:
-		return Decision{Action: Release, Cause: Cause(source.State)}
+		return Decision{Action: Release, Cause: cause}
 	}
 }

@@ -59,6 +59,8 @@ func upPresent(desired *transform.Desired, inMailbox *MailboxObject, droppedPath
 		return Decision{Action: Conflict, Cause: NameTaken}
 	case inMailbox.Terminating:
 		return Decision{Action: None, Cause: BeingDeleted}
+	case inMailbox.isReplacedBy(desired) && transform.HasIdentity(desired.Object.GroupVersionKind().GroupKind()):
+		return Decision{Action: Delete, Cause: Superseded}
 	case !sameMark(desired.Mark, inMailbox.Mark):
 		return Decision{Action: Update, Cause: Changed}
 	case !containsAll(droppedPaths, inMailbox.Missing):
@@ -66,6 +68,18 @@ func upPresent(desired *transform.Desired, inMailbox *MailboxObject, droppedPath
 	default:
 		return Decision{Action: None, Cause: InSync}
 	}
+}
+
+// isReplacedBy reports whether the source was deleted and made again, so that the mailbox object may be replaced.
+func (o *MailboxObject) isReplacedBy(desired *transform.Desired) bool {
+	return o.Owned && isSuccessorOf(desired.Mark, o.Mark) && o.Mark.Policy == ownership.PolicyDelete && !o.Retain
+}
+
+// SupersedesInMailbox reports whether the source of a mailbox object was deleted and made again, so that the mailbox object may be
+// replaced if kcp refuses to change it.
+func (p Planner) SupersedesInMailbox(s *Snapshot, desired *transform.Desired) bool {
+	observed := p.Resource.NewMailboxObject(s.InMailbox, s.Up.Mark, nil)
+	return observed != nil && observed.isReplacedBy(desired)
 }
 
 func upAbsent(source SourceState, inMailbox *MailboxObject) Decision {

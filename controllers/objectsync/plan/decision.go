@@ -79,6 +79,14 @@ const (
 	// NewerThanSource: the copy was written for a later version of the source than the mailbox shows. Its cache may lag behind, or kcp
 	// went back to an earlier state.
 	NewerThanSource Cause = "NewerThanSource"
+	// Removed: the cluster, or somebody there, removed the copy that the hub had made.
+	Removed Cause = "Removed"
+	// Finished: the object has run to completion, and its copy is gone since. It is not run again.
+	Finished Cause = "Finished"
+	// Superseded: the copy's source was deleted, and another object was made under its name. That one gets a copy of its own.
+	Superseded Cause = "Superseded"
+	// Restored: the hub did not write the object as it stands: somebody made it from a backup of the hub's copy.
+	Restored Cause = "Restored"
 	// FormerMailbox: the source was in a mailbox that was lost. The copy is kept until an operator decides.
 	FormerMailbox Cause = "FormerMailbox"
 )
@@ -109,8 +117,11 @@ type SourceState struct {
 	State State
 	// Desired is set if State is Selected.
 	Desired *transform.Desired
-	// AbsenceVerified is true if the absence that State stands for is certain.
+	// AbsenceVerified is true if the absence that State stands for is certain. If State is Selected, it is the absence of the object
+	// that the present one supersedes.
 	AbsenceVerified bool
+	// Rebound is true if kcp deleted the mailbox's objects without a user's order, so that an object made again stands for the former one.
+	Rebound bool
 }
 
 // Decision is an action on one object, and its cause.
@@ -129,8 +140,12 @@ func (d Decision) String() string {
 	return fmt.Sprintf("%s (%s)", d.Action, d.Cause)
 }
 
-// SameSource reports whether two marks name the same source. The UIDs may differ: a source that was recreated takes over the
-// copies of its predecessor.
+// IsKept reports whether a copy stays although its source is gone, until an operator decides.
+func (d Decision) IsKept() bool {
+	return d.Action == None && (d.Cause == FormerMailbox || d.Cause == Restored)
+}
+
+// SameSource reports whether two marks name the same source. The UIDs may differ, see [Supersedes].
 func SameSource(a, b ownership.Mark) bool {
 	a.Source.UID, b.Source.UID = "", ""
 	return a.Source == b.Source

@@ -65,7 +65,7 @@ func (d Decision) isHeld() bool {
 	case Delete, Release, UpdateMark:
 		return true
 	case Apply:
-		return d.Cause == Changed
+		return d.Cause == Changed || d.Cause == Restored
 	default:
 		return false
 	}

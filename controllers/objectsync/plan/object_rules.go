@@ -18,6 +18,7 @@ package plan
 
 import (
 	"slices"
+	"time"
 
 	"github.com/kcp-dev/logicalcluster/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -187,9 +188,17 @@ func (r Resource) IsExcludedByUpsync(matcher *selection.Matcher, source *unstruc
 
 // NewTargetObject returns the facts about the owner's object on the target that decisions need, given its verified mark.
 func (r Resource) NewTargetObject(owner ownership.Owner, mailbox logicalcluster.Name, object *unstructured.Unstructured, mark ownership.Mark) *TargetObject {
+	text, _ := Annotation(object, ownership.IdentityAnnotation)
+	identity := ownership.Identity{}
+	if text != "" {
+		identity = owner.VerifyIdentity(text, mark.Self)
+	}
 	return &TargetObject{
 		UID:           object.GetUID(),
 		Mark:          mark,
+		Identity:      identity,
+		Restored:      isRestored(object, identity, ownership.FieldManager(owner.Hub)),
+		Finished:      transform.HasFinished(object),
 		HasOwnerLabel: hasOwnerLabel(object, owner),
 		Terminating:   object.GetDeletionTimestamp() != nil,
 		FormerMailbox: mark.Mailbox != mailbox.String(),
@@ -198,6 +207,23 @@ func (r Resource) NewTargetObject(owner ownership.Owner, mailbox logicalcluster.
 		AppliedFields: ownership.AppliedFields(object, ownership.FieldManager(owner.Hub)),
 		Health:        r.GetRules().Health.Of(object),
 	}
+}
+
+// creationTolerance is how long after its request an object may get its creation time: both are of the same API server.
+const creationTolerance = 5 * time.Second
+
+// isRestored reports whether an object is not the one that the manager wrote, but was made from a copy of that one. Then it has another
+// UID than the hub noted. If the hub has only created it, it is younger than the manager's entry, or has none.
+func isRestored(object *unstructured.Unstructured, identity ownership.Identity, manager string) bool {
+	if identity.Copy != "" {
+		return identity.Copy != object.GetUID()
+	}
+	created := object.GetCreationTimestamp()
+	if created.IsZero() {
+		return false
+	}
+	written, ok := ownership.AppliedAt(object, manager)
+	return !ok || !written.IsZero() && written.Add(creationTolerance).Before(created.Time)
 }
 
 // NewMailboxObject returns the facts about the mailbox object that [DecideUp] decides by; nil if there is no object. The mark is nil

@@ -20,7 +20,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
@@ -39,6 +41,8 @@ type Plan struct {
 	Operations []Operation
 	// ReturnStatus writes the status of the target object to the mailbox object.
 	ReturnStatus bool
+	// MarkFinished notes on the mailbox object that it has run to completion.
+	MarkFinished bool
 	Desired      *transform.Desired
 	// VersionToVerify is a version of the source that kcp must still have, if it is not zero.
 	VersionToVerify uint64
@@ -149,17 +153,26 @@ func (p Planner) planPresent(d *DownSnapshot, s *Snapshot) Plan {
 		result.RequeueAfter = newerThanSourceRetry
 		return result
 	}
-	result.Decision, result.Err = DecideDown(SourceState{State: Selected, Desired: result.Desired}, d.Destination.Observed, d.DroppedPaths)
+	source := SourceState{State: Selected, Desired: result.Desired, AbsenceVerified: d.AbsenceVerified, Rebound: d.Rebound}
+	result.Decision, result.Err = DecideDown(source, d.Destination.Observed, d.DroppedPaths)
+	if result.Decision.Cause == Missing {
+		result.Decision = p.decideMissing(d, s, result.Desired)
+	}
 	switch {
 	case result.Err != nil:
 	case result.Decision.Cause == InSync:
 		result.ReturnStatus, result.Deferred = true, deferredPaths(result.Desired)
+		result.MarkFinished = p.isAboutToExpire(d, s)
 		result.Operations = p.formerNameOperations(d)
+	case result.Decision.Cause == BeingDeleted:
+		// The last status of an object that has run to completion is its result.
+		result.ReturnStatus = d.Destination.Observed.Finished
+	case result.Decision.Cause == Finished:
+		result.ReturnStatus, result.MarkFinished = d.hasResultOf(result.Desired), !p.isMarkedFinished(s)
+	case result.Decision.Action == VerifyAbsence:
+		result.AbsenceToVerify = Deselected
 	case result.Decision.Action != None:
-		result.Operations = []Operation{{
-			Decision: result.Decision, Copy: d.Destination, Desired: result.Desired,
-			Repair: result.Decision.Cause == Drifted || d.isNonConverging(result.Decision),
-		}}
+		result.Operations = []Operation{p.operation(d, result.Decision, result.Desired)}
 		if result.Decision.Action == Create {
 			result.RequeueAfter = CacheTimeout
 		}
@@ -168,6 +181,55 @@ func (p Planner) planPresent(d *DownSnapshot, s *Snapshot) Plan {
 		result.hold()
 	}
 	return result
+}
+
+// operation returns the write to the destination.
+func (p Planner) operation(d *DownSnapshot, decision Decision, desired *transform.Desired) Operation {
+	operation := Operation{
+		Decision: decision, Copy: d.Destination, Desired: desired,
+		Repair: decision.Cause == Drifted || decision.Cause == Removed || d.isNonConverging(decision),
+	}
+	if decision.Action == Delete {
+		operation.Propagation = d.propagation(d.Destination)
+	}
+	return operation
+}
+
+// decideMissing decides about an object that the target does not have, and may have had.
+func (p Planner) decideMissing(d *DownSnapshot, s *Snapshot, desired *transform.Desired) Decision {
+	switch {
+	case p.isMarkedFinished(s), d.hasResultOf(desired):
+		return Decision{Action: None, Cause: Finished}
+	case d.Removed.isOf(desired, d.Spec.Mutation.UsesOther()):
+		return Decision{Action: Create, Cause: Removed}
+	default:
+		return Decision{Action: Create, Cause: Missing}
+	}
+}
+
+// hasResultOf reports whether the removed copy has the result of a run of the desired object.
+func (d *DownSnapshot) hasResultOf(desired *transform.Desired) bool {
+	return d.Removed.isOf(desired, d.Spec.Mutation.UsesOther()) && d.Removed.Finished != nil
+}
+
+// isMarkedFinished reports whether the hub noted on the mailbox object that it has run to completion, as it is now.
+func (p Planner) isMarkedFinished(s *Snapshot) bool {
+	text, _ := Annotation(s.InMailbox, ownership.FinishedAnnotation)
+	if text == "" {
+		return false
+	}
+	run, ok := p.Down.RunOf(s.InMailbox)
+	return ok && p.Down.Owner.HasFinished(text, run)
+}
+
+// isAboutToExpire reports whether the copy has run to completion, and its cluster removes it after some time: the hub may not be there to
+// see that.
+func (p Planner) isAboutToExpire(d *DownSnapshot, s *Snapshot) bool {
+	if !d.Destination.Observed.Finished {
+		return false
+	}
+	_, expires, _ := unstructured.NestedFieldNoCopy(s.InMailbox.Object, "spec", "ttlSecondsAfterFinished")
+	return expires && !p.isMarkedFinished(s)
 }
 
 // desiredOnTarget returns the desired object on the target for the mailbox object, given the observed copy.
@@ -209,13 +271,13 @@ func (p Planner) planAbsent(d *DownSnapshot, s *Snapshot) Plan {
 	source := SourceState{State: d.State, AbsenceVerified: d.AbsenceVerified}
 	former := len(d.Copies) > 0
 	for _, existing := range d.Copies {
-		former = former && existing.Observed.FormerMailbox
 		decision, err := DecideDown(source, existing.Observed, nil)
 		if err != nil {
 			result.Err = err
 			return result
 		}
 		result.Decision = decision
+		former = former && decision.IsKept()
 		switch {
 		case d.Held && (decision.Action == VerifyAbsence || decision.isHeld()):
 			result.Err = &HeldError{Copy: existing.Ref(), Removal: true}
@@ -232,7 +294,7 @@ func (p Planner) planAbsent(d *DownSnapshot, s *Snapshot) Plan {
 	return result
 }
 
-// planEnd completes the plan when the target has no copies left, or only copies from a former mailbox.
+// planEnd completes the plan when the target has no copies left, or only copies that are kept.
 func (p Planner) planEnd(result *Plan, d *DownSnapshot, s *Snapshot, former bool) {
 	if d.MayClaim && !d.AbsenceVerified {
 		// To conclude that the primary claims nothing is as grave as to conclude that it is gone.

@@ -66,10 +66,15 @@ type DownSnapshot struct {
 	DestinationErr error
 	// Excluded is true if the destination is selected for upsync, and the object has no copy yet.
 	Excluded bool
-	// AbsenceVerified is true if the state is an absence that kcp has confirmed since it was suspected.
+	// AbsenceVerified is true if the state is an absence that kcp has confirmed since it was suspected. In the state Selected it is
+	// the absence of the object that the present one supersedes.
 	AbsenceVerified bool
 	// Deletion is how the object was deleted; nil if that is not known.
 	Deletion *Deletion
+	// Rebound is true if kcp deleted the objects of the mailbox without a user's order.
+	Rebound bool
+	// Removed is the copy that somebody else removed from the target; nil if nobody did since the last write.
+	Removed *Removal
 	// MayClaim is true if the object may have related objects that are synced with it.
 	MayClaim bool
 	// DroppedPaths are the fields that the target was found not to keep.
@@ -88,6 +93,18 @@ type DownSnapshot struct {
 type Deletion struct {
 	UID         types.UID
 	Propagation metav1.DeletionPropagation
+}
+
+// Removal is a copy that vanished from the target though the hub did not delete it.
+type Removal struct {
+	Mark ownership.Mark
+	// Finished is the copy as it was last, if it had run to completion; else nil.
+	Finished *unstructured.Unstructured
+}
+
+// isOf reports whether the copy had the desired content. readsCopy is true if that depends on the copy: then nobody can tell.
+func (r *Removal) isOf(desired *transform.Desired, readsCopy bool) bool {
+	return r != nil && r.Mark.Source == desired.Mark.Source && (readsCopy || r.Mark.Hash == desired.Mark.Hash)
 }
 
 // Copy is a place on the target, with the copy of a mailbox object that is there.

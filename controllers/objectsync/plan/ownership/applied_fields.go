@@ -23,6 +23,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -69,6 +70,19 @@ func managedFieldsOf(object *unstructured.Unstructured) []any {
 	metadata, _ := object.Object["metadata"].(map[string]any)
 	entries, _ := metadata["managedFields"].([]any)
 	return entries
+}
+
+// AppliedAt returns when the manager last applied a change to the object; ok is false if it has no entry. The time is zero if the entry
+// does not have one.
+func AppliedAt(object *unstructured.Unstructured, manager string) (at time.Time, ok bool) {
+	for _, item := range managedFieldsOf(object) {
+		if entry, _ := item.(map[string]any); isAppliedBy(entry, manager) {
+			text, _ := entry["time"].(string)
+			at, _ = time.Parse(time.RFC3339, text)
+			return at, true
+		}
+	}
+	return time.Time{}, false
 }
 
 func isAppliedBy(entry map[string]any, manager string) bool {

@@ -19,6 +19,7 @@ package ownership
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 
 	"k8s.io/utils/lru"
@@ -108,7 +109,8 @@ func managedPart(object map[string]any) map[string]any {
 			metadata, _ := val.(map[string]any)
 			kept := map[string]any{}
 			for _, field := range []string{"labels", "annotations"} {
-				if entries, ok := metadata[field].(map[string]any); ok && len(entries) > 0 {
+				entries, _ := metadata[field].(map[string]any)
+				if entries = withoutIdentity(entries); len(entries) > 0 {
 					kept[field] = entries
 				}
 			}
@@ -120,6 +122,16 @@ func managedPart(object map[string]any) map[string]any {
 		}
 	}
 	return result
+}
+
+// withoutIdentity leaves out [IdentityAnnotation]: copies of earlier releases of the hub lack it, and are not written only to get it.
+func withoutIdentity(entries map[string]any) map[string]any {
+	if _, ok := entries[IdentityAnnotation]; !ok {
+		return entries
+	}
+	kept := maps.Clone(entries)
+	delete(kept, IdentityAnnotation)
+	return kept
 }
 
 // reportFunc must not keep the path, which is overwritten afterwards.

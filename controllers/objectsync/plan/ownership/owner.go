@@ -112,8 +112,10 @@ func (o Owner) MarkKeys(labels, annotations map[string]string) (labelKeys, annot
 	if labels[OwnerLabel] == o.LabelValue() {
 		labelKeys = []string{OwnerLabel}
 	}
-	if _, ok := annotations[MarkAnnotation]; ok {
-		annotationKeys = []string{MarkAnnotation}
+	for _, key := range []string{MarkAnnotation, IdentityAnnotation} {
+		if _, ok := annotations[key]; ok {
+			annotationKeys = append(annotationKeys, key)
+		}
 	}
 	return labelKeys, annotationKeys
 }

@@ -21,6 +21,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
@@ -60,6 +61,8 @@ type Desired struct {
 	Object *unstructured.Unstructured
 	// Mark is the mark that Object carries, unless [Desired.AsMarked] replaced it.
 	Mark ownership.Mark
+	// Identity is the identity that Object carries beside the mark. Only objects that go down have one.
+	Identity ownership.Identity
 	// IgnoredFields are fields that Object leaves to the other side.
 	IgnoredFields []IgnoredField
 	// DeferredFields are those of them that are not to be ignored any more: they are left until the source changes (see
@@ -81,7 +84,7 @@ func (d *Desired) ForCreate() *unstructured.Unstructured {
 	}
 	first := (&unstructured.Unstructured{Object: d.forCreate}).DeepCopy()
 	for field, marks := range map[string]map[string]string{"labels": d.Object.GetLabels(), "annotations": d.Object.GetAnnotations()} {
-		for _, key := range []string{ownership.OwnerLabel, ownership.MarkAnnotation} {
+		for _, key := range []string{ownership.OwnerLabel, ownership.MarkAnnotation, ownership.IdentityAnnotation} {
 			if value, ok := marks[key]; ok {
 				setMetadataEntry(first.Object, field, key, value)
 			}
@@ -97,6 +100,25 @@ func (d *Desired) AsMarked(mark ownership.Mark) *Desired {
 	marked.Mark.Hash, marked.Mark.Ignored, marked.sealed = mark.Hash, mark.Ignored, ""
 	return &marked
 }
+
+// ForCopy returns the desired object for an existing copy, which then carries its own UID. A backup that is restored makes another object.
+func (d *Desired) ForCopy(uid types.UID) *Desired {
+	copied := *d
+	copied.Object = d.Object.DeepCopy()
+	copied.Identity.Copy = uid
+	copied.setIdentity()
+	return &copied
+}
+
+// setIdentity puts the identity on the object.
+func (d *Desired) setIdentity() {
+	if text := d.SealedIdentity(); text != "" {
+		setMetadataEntry(d.Object.Object, "annotations", ownership.IdentityAnnotation, text)
+	}
+}
+
+// SealedIdentity returns the annotation with Identity; empty if there is nothing to say.
+func (d *Desired) SealedIdentity() string { return d.owner.SealIdentity(d.Identity, d.Mark.Self) }
 
 // SealedMark returns the annotation with Mark that Object carries, so that the response to a write need not be verified; it is empty after
 // [Desired.AsMarked].

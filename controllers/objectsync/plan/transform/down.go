@@ -139,7 +139,27 @@ func (d Down) Desired(source *unstructured.Unstructured, spec SyncSpec) (*Desire
 		desired.IgnoredFields = append(slices.Clip(desired.IgnoredFields), aggregatedRulesField)
 	}
 	desired.forCreate = first
+	desired.Identity = d.identityOf(source)
+	desired.setIdentity()
 	return desired, nil
+}
+
+// identityOf returns whose object a mailbox object is.
+func (d Down) identityOf(source *unstructured.Unstructured) ownership.Identity {
+	placed, err := d.Owner.ForPlacements().VerifyUp(source.GetAnnotations(), SelfOf(source))
+	if err != nil {
+		return ownership.Identity{}
+	}
+	return ownership.Identity{Workspace: placed.Mailbox, Object: placed.Source.UID}
+}
+
+// RunOf returns the run of a mailbox object that runs to completion; ok is false for other kinds.
+func (d Down) RunOf(source *unstructured.Unstructured) (run ownership.Run, ok bool) {
+	if !runsToCompletion[source.GroupVersionKind().GroupKind()] {
+		return ownership.Run{}, false
+	}
+	spec, _ := source.Object["spec"].(map[string]any)
+	return ownership.Run{Source: source.GetUID(), Object: d.identityOf(source).Object, Spec: spec}, true
 }
 
 // DesiredForMark returns the desired object for a copy that has this mark. The mark may be from a time when

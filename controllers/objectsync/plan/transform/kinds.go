@@ -19,6 +19,7 @@ package transform
 import (
 	"encoding/base64"
 	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,6 +33,41 @@ const (
 	crdGroup = "apiextensions.k8s.io"
 	crdKind  = "CustomResourceDefinition"
 )
+
+// Kinds whose objects run once. Objects that have finished may vanish from a cluster, and are not run again.
+var runsToCompletion = map[schema.GroupKind]bool{
+	{Group: "batch", Kind: "Job"}: true,
+	{Kind: "Pod"}:                 true,
+}
+
+// hasIdentity are the kinds whose objects are not what another object of the same content is: they have run, hold data, or were decided
+// about.
+var hasIdentity = map[schema.GroupKind]bool{
+	{Group: "batch", Kind: "Job"}:   true,
+	{Kind: "Pod"}:                   true,
+	{Kind: "PersistentVolumeClaim"}: true,
+	{Group: "certificates.k8s.io", Kind: "CertificateSigningRequest"}: true,
+}
+
+// HasIdentity reports whether an object of the kind that is deleted and made again is never the same.
+func HasIdentity(kind schema.GroupKind) bool { return hasIdentity[kind] }
+
+// HasFinished reports whether an object, as its cluster shows it, has run to completion, with success or without.
+func HasFinished(object *unstructured.Unstructured) bool {
+	switch object.GroupVersionKind().GroupKind() {
+	case schema.GroupKind{Group: "batch", Kind: "Job"}:
+		conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+		return slices.ContainsFunc(conditions, func(item any) bool {
+			condition, _ := item.(map[string]any)
+			return condition["status"] == "True" && (condition["type"] == "Complete" || condition["type"] == "Failed")
+		})
+	case schema.GroupKind{Kind: "Pod"}:
+		phase, _, _ := unstructured.NestedString(object.Object, "status", "phase")
+		return phase == string(corev1.PodSucceeded) || phase == string(corev1.PodFailed)
+	default:
+		return false
+	}
+}
 
 // registryAnnotations bind a pull secret to a ServiceAccount of the OpenShift cluster that created it, before and since
 // version 4.16.
@@ -127,6 +163,14 @@ func kindOf(content map[string]any) schema.GroupVersionKind {
 func isTokenSecret(content map[string]any) bool {
 	return kindOf(content) == schema.GroupVersionKind{Version: "v1", Kind: "Secret"} &&
 		content["type"] == string(corev1.SecretTypeServiceAccountToken)
+}
+
+// TokenAccountOf returns the ServiceAccount that a Secret is the token of, as NAMESPACE/NAME; empty for another object.
+func TokenAccountOf(object *unstructured.Unstructured) string {
+	if !isTokenSecret(object.Object) {
+		return ""
+	}
+	return object.GetNamespace() + "/" + object.GetAnnotations()[corev1.ServiceAccountNameKey]
 }
 
 // adaptSecret leaves fields to the target that only its own controllers can fill in.
