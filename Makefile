@@ -19,7 +19,7 @@ BUILD_FLAGS   = -buildvcs=false -ldflags '$(VERSION_FLAGS)'
 UNIT_PACKAGES = $(shell go list ./... | grep -v -e /synchub/test/e2e -e /synchub/test/scale -e /synchub/test/upgrade -e /synchub/test/compatibility -e /synchub/test/shards)
 
 # Packages with nothing but thorough tests.
-THOROUGH_PACKAGES := test/agent test/chart test/escapes test/ordinary test/sharded
+THOROUGH_PACKAGES := test/agent test/chart test/escapes test/ordinary test/restore test/sharded
 QUICK_PACKAGES = $(filter-out $(addprefix %/synchub/,$(THOROUGH_PACKAGES)),$(UNIT_PACKAGES))
 
 # The thorough tests are divided into PARTS that take about the same time: end-to-end specs by their labels, tests beside the
@@ -35,7 +35,7 @@ specs_in_others       := !(escapes || faults || placement || requests)
 packages_in_escapes   := /synchub/(provider|test/escapes)
 packages_in_faults    := /synchub/controllers
 packages_in_placement := /synchub/(cmd|test/ordinary)
-packages_in_requests  := /synchub/test/(agent|sharded)
+packages_in_requests  := /synchub/test/(agent|restore|sharded)
 packages_in_others    := /synchub/(apis|hack|test/(bench|chart|clireference|fixtures|framework|tier))
 PART_PACKAGES          = $(shell printf '%s\n' $(UNIT_PACKAGES) | grep -E '$(packages_in_$(PART))')
 
