@@ -128,7 +128,7 @@ func TestAllFlagsAreMadeInOnePlace(t *testing.T) {
 		if file == "cluster_flags.go" || strings.HasSuffix(file, "_test.go") {
 			continue
 		}
-		content, err := os.ReadFile(file)
+		content, err := os.ReadFile(file) //nolint:gosec // a file of this package
 		if err != nil {
 			t.Fatal(err)
 		}

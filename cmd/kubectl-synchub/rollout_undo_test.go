@@ -119,7 +119,7 @@ const (
 // Who may write PlacementRevisions must not get anything through a user with more rights: only objects that the EdgePlacement selects are
 // restored, and never a Secret.
 func TestUndoOfAForgedRevision(t *testing.T) {
-	for name, forged := range map[string]string{
+	for name, forged := range map[string]string{ //nolint:gosec // made up
 		"a new Secret":              "{apiVersion: v1, kind: Secret, metadata: {name: forged, namespace: shop}, data: {password: Zm9yZ2Vk}}",
 		"a Secret that is there":    "{apiVersion: v1, kind: Secret, metadata: {name: password, namespace: shop}, data: {password: Zm9yZ2Vk}}",
 		"another namespace":         "{apiVersion: v1, kind: ConfigMap, metadata: {name: forged, namespace: kube-system}}",

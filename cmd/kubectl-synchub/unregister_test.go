@@ -98,8 +98,9 @@ func TestUnregisterAsks(t *testing.T) {
 			}
 			after := read()
 			g.Expect(after.DeletionTimestamp != nil).To(Equal(test.deleted), "deleted")
-			g.Expect(after.Annotations[edgev2alpha1.AnnotationForceRemoval] == "true").To(Equal(test.forced), "forced")
-			g.Expect(after.Spec.DeletionPolicy == edgev2alpha1.DeletionPolicyOrphan).To(Equal(test.orphaned), "orphaned")
+			isForced, isOrphaned := after.Annotations[edgev2alpha1.AnnotationForceRemoval] == "true", after.Spec.DeletionPolicy == edgev2alpha1.DeletionPolicyOrphan
+			g.Expect(isForced).To(Equal(test.forced), "forced")
+			g.Expect(isOrphaned).To(Equal(test.orphaned), "orphaned")
 		})
 	}
 }

@@ -85,7 +85,7 @@ func newFakeFixture(t *testing.T, objects ...runtime.Object) *fakeFixture {
 	f.Writer = NewWriter(WriterOptions{Storage: LedgerStorage(f.client.CoreV1()), Sync: f.sync, Sealer: sealer, Written: &topic.Topic[types.UID]{}, Clock: f.clock, Log: logr.Discard()})
 	var err error
 	f.watcher, err = NewWatcher(WatcherOptions{
-		Storage: f.Writer.Storage, Store: f.store, Sealer: sealer, KnownSyncTargets: func() ([]types.UID, bool) { return f.known, f.loaded }, Clock: f.clock, Log: logr.Discard(),
+		Storage: f.Storage, Store: f.store, Sealer: sealer, KnownSyncTargets: func() ([]types.UID, bool) { return f.known, f.loaded }, Clock: f.clock, Log: logr.Discard(),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -102,8 +102,7 @@ func (w *workspace) trySelectObject(key objectKey, changed bool) bool {
 		return true
 	}
 	source := observed.source
-	if observed.state == mailboxes.Unknown || observed.state == mailboxes.Absent && w.Workloads.IsKnownNotServed(w.cluster, key.resource.GroupResource()) {
-		// Without an accepted claim kcp shows an empty list, which says nothing about the objects.
+	if !w.isDecidable(key, observed.state) {
 		return true
 	}
 	var selected []*placementInForce
@@ -124,13 +123,25 @@ func (w *workspace) trySelectObject(key objectKey, changed bool) bool {
 	}
 	w.setSelected(key, selected, absent, changed)
 	w.updateCustomization(key, source)
-	if entry := w.objects[key]; entry != nil && source != nil {
-		entry.contentHash = rules.ContentHash(key.resource.GroupResource(), source)
-	}
-	if len(selected) == 0 && source != nil && w.hasReturnedStatus(source) {
-		w.enqueue(key.statusTask())
+	if source != nil {
+		w.recordSource(key, source, len(selected) > 0)
 	}
 	return true
+}
+
+// isDecidable reports whether the cache shows if an object exists. Without an accepted claim kcp shows an empty list.
+func (w *workspace) isDecidable(key objectKey, state mailboxes.State) bool {
+	return state != mailboxes.Unknown && (state != mailboxes.Absent || !w.Workloads.IsKnownNotServed(w.cluster, key.resource.GroupResource()))
+}
+
+// recordSource records the content of an object, and enqueues the removal of a status that no copy has any more. It requires the lock.
+func (w *workspace) recordSource(key objectKey, source *unstructured.Unstructured, selected bool) {
+	if entry := w.objects[key]; entry != nil {
+		entry.contentHash = rules.ContentHash(key.resource.GroupResource(), source)
+	}
+	if !selected && w.hasReturnedStatus(source) {
+		w.enqueue(key.statusTask())
+	}
 }
 
 // selectPresent returns those of the placements that select an object of the workspace, and why none does if none does; decided is false
@@ -163,13 +174,7 @@ func (w *workspace) setSelected(key objectKey, selected []*placementInForce, abs
 	if len(selected) > 0 {
 		absent = ""
 	}
-	if entry.absence != absent {
-		entry.absence, entry.verified = absent, false
-	}
-	if absent != "" && !entry.verified {
-		entry.verified = absent == plan.Terminating || w.placements.withdrawAll || w.Workloads.TakeVerifiedAbsence(w.cluster, key.candidate(absent))
-		changed = changed || entry.verified
-	}
+	changed = w.setAbsence(key, entry, absent) || changed
 	wantedStatus := wantsStatus(entry.selectedBy)
 	w.countAll(entry, false)
 	entry.selectedBy = selected
@@ -182,6 +187,18 @@ func (w *workspace) setSelected(key objectKey, selected []*placementInForce, abs
 		w.enqueueStatus(key, entry)
 	}
 	w.reportRequests.Publish(w.cluster)
+}
+
+// setAbsence sets why an object is absent; empty if it is not. It returns true if the absence is verified now. It requires the lock.
+func (w *workspace) setAbsence(key objectKey, entry *object, absent plan.State) bool {
+	if entry.absence != absent {
+		entry.absence, entry.verified = absent, false
+	}
+	if absent == "" || entry.verified {
+		return false
+	}
+	entry.verified = absent == plan.Terminating || w.placements.withdrawAll || w.Workloads.TakeVerifiedAbsence(w.cluster, key.candidate(absent))
+	return entry.verified
 }
 
 // mailboxesOf returns the mailboxes of the destinations of some placements.

@@ -79,29 +79,36 @@ func (t *tally) add(key objectKey, object *object, placement *placementInForce, 
 	}
 	for mailbox, found := range object.pairs {
 		destination, isDestination := placement.mailboxes[mailbox]
-		t.unobserved = t.unobserved || found.desired && (found.observedChanges != found.changes || found.undecided)
 		isBehind := found.observedChanges != found.changes
-		switch {
-		case !isDestination && found.desired:
-		case found.placed && !(isBehind && slow[mailbox]):
-			t.placed++
-			t.addSyncState(key, destination.Name, found.syncState)
-		case found.failure != nil:
-			t.fail(key, destination.Name, *found.failure)
-		case found.waiting:
-			t.waiting++
-			addFirst(&t.inProgressPairs, key, destination.Name, failure{ReasonWaitingForRollout, ""})
-		case found.desired && slow[mailbox]:
-			t.pending = true
-			if t.slow == nil {
-				t.slow = map[string]int{}
-			}
-			t.slow[destination.Name]++
-			addFirst(&t.inProgressPairs, key, destination.Name, failure{ReasonMailboxSlow, slowMailboxMessage})
-		case found.desired:
-			t.pending = true
-			addFirst(&t.inProgressPairs, key, destination.Name, failure{ReasonPlacing, ""})
+		t.unobserved = t.unobserved || found.desired && (isBehind || found.undecided)
+		if isDestination || !found.desired {
+			t.addPair(key, destination.Name, found, isBehind, slow[mailbox])
 		}
+	}
+}
+
+// addPair counts a pair by what is left to do for it. isBehind is true if a change of it is not observed yet, and isSlow if its mailbox
+// is slow.
+func (t *tally) addPair(key objectKey, syncTarget string, found *pair, isBehind, isSlow bool) {
+	switch {
+	case found.placed && (!isBehind || !isSlow):
+		t.placed++
+		t.addSyncState(key, syncTarget, found.syncState)
+	case found.failure != nil:
+		t.fail(key, syncTarget, *found.failure)
+	case found.waiting:
+		t.waiting++
+		addFirst(&t.inProgressPairs, key, syncTarget, failure{ReasonWaitingForRollout, ""})
+	case found.desired && isSlow:
+		t.pending = true
+		if t.slow == nil {
+			t.slow = map[string]int{}
+		}
+		t.slow[syncTarget]++
+		addFirst(&t.inProgressPairs, key, syncTarget, failure{ReasonMailboxSlow, slowMailboxMessage})
+	case found.desired:
+		t.pending = true
+		addFirst(&t.inProgressPairs, key, syncTarget, failure{ReasonPlacing, ""})
 	}
 }
 

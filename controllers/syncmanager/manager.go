@@ -282,6 +282,31 @@ func (m *Manager) Published() []plan.Resource {
 	return m.published
 }
 
+// newTargetState returns the state of a target that is not synced yet, which follows the configs of its mailbox.
+func (m *Manager) newTargetState(target Target) *targetState {
+	state := &targetState{
+		target:               target,
+		syncStartedAt:        m.Clock.Now(),
+		configsStale:         true,
+		syncControllers:      map[schema.GroupResource]*syncController{},
+		registry:             related.NewRegistry(),
+		completenessRequests: map[schema.GroupResource]plan.Resource{},
+		writtenResources:     maps.Clone(target.WrittenResources),
+		compatibilityStates:  compatibilityStatesOf(target.WrittenResources),
+		writesAllowed:        make(chan struct{}),
+	}
+	if !target.Prepare {
+		close(state.writesAllowed)
+	}
+	subscriber := &configSubscriber{manager: m, state: state, syncTarget: target.UID}
+	for _, resource := range ConfigResources {
+		state.unsubscribeConfigs = append(state.unsubscribeConfigs, m.Mailboxes.Subscribe(resource, target.Mailbox, subscriber))
+	}
+	state.adoption.Store(target.Adoption)
+	state.setMutationInput(target)
+	return state
+}
+
 // StartSync starts to sync a target, or updates the description of a target that is synced already.
 func (m *Manager) StartSync(target Target) {
 	if found, ok := m.get(target.UID); ok && !found.canContinueWith(target) {
@@ -291,26 +316,7 @@ func (m *Manager) StartSync(target Target) {
 	m.markObserved(target.UID)
 	found, ok := m.targets[target.UID]
 	if !ok {
-		found = &targetState{
-			target:               target,
-			syncStartedAt:        m.Clock.Now(),
-			configsStale:         true,
-			syncControllers:      map[schema.GroupResource]*syncController{},
-			registry:             related.NewRegistry(),
-			completenessRequests: map[schema.GroupResource]plan.Resource{},
-			writtenResources:     maps.Clone(target.WrittenResources),
-			compatibilityStates:  compatibilityStatesOf(target.WrittenResources),
-			writesAllowed:        make(chan struct{}),
-		}
-		if !target.Prepare {
-			close(found.writesAllowed)
-		}
-		subscriber := &configSubscriber{manager: m, state: found, syncTarget: target.UID}
-		for _, resource := range ConfigResources {
-			found.unsubscribeConfigs = append(found.unsubscribeConfigs, m.Mailboxes.Subscribe(resource, target.Mailbox, subscriber))
-		}
-		found.adoption.Store(target.Adoption)
-		found.setMutationInput(target)
+		found = m.newTargetState(target)
 		m.targets[target.UID] = found
 	}
 	m.lock.Unlock()

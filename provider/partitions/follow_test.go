@@ -160,7 +160,7 @@ func TestGivingUpAPartition(t *testing.T) {
 				one.set(false, always)
 				close(one.candidacy.ended)
 				one.follow(t.Context(), test.rank, test.isTakenByFirst, now.Add(takePeriod-1))
-				g.Expect(one.candidacy != nil).To(BeFalse())
+				g.Expect(one.candidacy).To(BeNil())
 			}
 		})
 	}

@@ -71,8 +71,7 @@ func mergedListsOf(goType reflect.Type, within []reflect.Type) map[string]string
 		return nil
 	}
 	found := map[string]string{}
-	for i := range goType.NumField() {
-		field := goType.Field(i)
+	for field := range goType.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if name != "" {
 			name = "." + name

@@ -177,7 +177,7 @@ func ClusterID(ctx context.Context, from metadata.Interface) (string, error) {
 		if err == nil {
 			return printableClusterID(string(object.GetUID())), nil
 		}
-		if !apierrors.IsForbidden(err) && !notfound.Proves(err, origin.resource.GroupResource(), origin.name) && !(origin.optional && apierrors.IsNotFound(err)) {
+		if !apierrors.IsForbidden(err) && !notfound.Proves(err, origin.resource.GroupResource(), origin.name) && (!origin.optional || !apierrors.IsNotFound(err)) {
 			return "", err
 		}
 	}

@@ -125,7 +125,7 @@ func (c *Connection) provenVersion(ctx context.Context, before map[*informer]see
 	})
 	for _, one := range candidates[:min(len(candidates), maxVerified)] {
 		if c.stillHas(ctx, one.informer, one.change) {
-			return one.change.version
+			return one.version
 		}
 	}
 	return ""

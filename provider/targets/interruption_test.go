@@ -62,9 +62,9 @@ func (h *history) serve(w http.ResponseWriter, request *http.Request) {
 	}
 }
 
-// metadataOf is the state of a Widget as widgetList has it.
-func metadataOf(name, uid, version string) string {
-	return `{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"name": "` + name + `", "namespace": "default", "uid": "` + uid + `", "resourceVersion": "` + version + `"}}`
+// metadataOf is the state of the Widget "one" as widgetList has it.
+func metadataOf(uid, version string) string {
+	return `{"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": {"name": "one", "namespace": "default", "uid": "` + uid + `", "resourceVersion": "` + version + `"}}`
 }
 
 // After an interruption one object shows whether the target still has the history that the hub knows. If not, everything is listed again.
@@ -74,11 +74,11 @@ func TestAnInterruptionIsVerified(t *testing.T) {
 		gets    map[string]string
 		relists bool
 	}{
-		"the newest object is as it was":       {[]string{"one"}, map[string]string{"one": metadataOf("one", "uid-of-one", "100")}, false},
+		"the newest object is as it was":       {[]string{"one"}, map[string]string{"one": metadataOf("uid-of-one", "100")}, false},
 		"the newest object is gone":            {[]string{"one"}, nil, true},
-		"the newest object has an older state": {[]string{"one"}, map[string]string{"one": metadataOf("one", "uid-of-one", "90")}, true},
-		"the newest object has a later state":  {[]string{"one"}, map[string]string{"one": metadataOf("one", "uid-of-one", "120")}, true},
-		"another object has its name":          {[]string{"one"}, map[string]string{"one": metadataOf("one", "other", "100")}, true},
+		"the newest object has an older state": {[]string{"one"}, map[string]string{"one": metadataOf("uid-of-one", "90")}, true},
+		"the newest object has a later state":  {[]string{"one"}, map[string]string{"one": metadataOf("uid-of-one", "120")}, true},
+		"another object has its name":          {[]string{"one"}, map[string]string{"one": metadataOf("other", "100")}, true},
 		"the hub knows no object":              {nil, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {

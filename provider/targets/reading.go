@@ -113,7 +113,7 @@ func (c *Connection) checkReading() {
 	c.lock.Unlock()
 	changed := false
 	for _, informer := range all {
-		changed = up && informer.requestGate.checkReading(c.clock.Now(), upSince) || changed
+		changed = up && informer.checkReading(c.clock.Now(), upSince) || changed
 	}
 	if changed {
 		c.onChange(c.SyncTarget)

@@ -188,7 +188,7 @@ type shell struct {
 func (s *shell) run(ctx context.Context, command string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandLimit)
 	defer cancel()
-	bash := exec.CommandContext(ctx, "bash", "-e", "-u", "-o", "pipefail", "-c", command) //nolint:gosec // the tables are trusted
+	bash := exec.CommandContext(ctx, "bash", "-e", "-u", "-o", "pipefail", "-c", command)
 	bash.Dir = "testdata"
 	bash.Env = append(os.Environ(),
 		"PATH="+s.bin+string(os.PathListSeparator)+os.Getenv("PATH"), "KUBECONFIG="+s.kubeconfig, "KUBECACHEDIR="+filepath.Join(filepath.Dir(s.at.kubeconfig), "cache-"+s.at.name),

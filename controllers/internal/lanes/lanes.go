@@ -99,7 +99,7 @@ type lane[K comparable] struct {
 
 // New returns a reconciler without lanes.
 func New[K, L comparable](options Options[K, L]) *Reconciler[K, L] {
-	stopping, stop := context.WithCancel(context.Background())
+	stopping, stop := context.WithCancel(context.Background()) //nolint:gosec // the reconciler calls stop when it ends
 	return &Reconciler[K, L]{
 		stopping: stopping, stop: stop,
 		options: options, runs: map[K]*run{}, lanes: map[L]*lane[K]{},

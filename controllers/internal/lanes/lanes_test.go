@@ -44,7 +44,7 @@ type added struct {
 	after time.Duration
 }
 
-func newFixture(t *testing.T, keys ...string) *fixture {
+func newFixture(_ *testing.T, keys ...string) *fixture {
 	f := &fixture{
 		started: make(chan string, 100), outcome: map[string]chan outcome{}, expire: make(chan time.Time),
 		enqueued: make(chan added, 100), changed: make(chan byte, 100),

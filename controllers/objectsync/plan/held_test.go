@@ -29,7 +29,7 @@ import (
 )
 
 // While kcp is not known to be up to date, no copy is removed or overwritten. What adds or repairs goes on.
-func TestHeldPlans(t *testing.T) {
+func TestHeldPlans(t *testing.T) { //nolint:gocyclo // a table and the functions that build it
 	owner := ownership.Owner{Hub: "hub", SyncTarget: "target", Sealer: ownership.NewSealer([]byte("key"))}
 	configMaps := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	down := transform.Down{

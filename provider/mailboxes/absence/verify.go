@@ -207,16 +207,20 @@ func (v *Verifier) verifyByList(ctx context.Context, bound *boundMailbox, mailbo
 	if list.isCached {
 		v.setCacheVerified(mailbox, resource, bound.binding.ResourceVersion)
 	}
-	keys := list.keys
+	return v.compareWithList(mailbox, resource, candidates, list, direct)
+}
+
+// compareWithList decides about candidates by a list. A direct list was made in the workspace itself, so it shows hidden objects too.
+func (v *Verifier) compareWithList(mailbox logicalcluster.Name, resource schema.GroupVersionResource, candidates []Candidate, list keyList, direct bool) (result passResult, err error) {
 	for _, candidate := range candidates {
 		if candidate.Key == AllObjects && !list.isCached {
 			return passResult{}, errCacheBehind
 		}
-		if direct && keys[candidate.Key] && !v.isCached(resource, mailbox, candidate.Key) {
+		if direct && list.keys[candidate.Key] && !v.isCached(resource, mailbox, candidate.Key) {
 			result.hidden = append(result.hidden, candidate)
 			continue
 		}
-		result.add(candidate, keys[candidate.Key])
+		result.add(candidate, list.keys[candidate.Key])
 	}
 	if hidden := len(result.hidden); hidden > 0 {
 		return result, fmt.Errorf("%d objects exist that kcp does not show to the hub", hidden)

@@ -191,11 +191,11 @@ func setAt(value any, path []any, next any) any {
 		}
 	case []any:
 		index := path[0].(int)
-		if result := setAt(typed[index], path[1:], next); result == absent {
+		result := setAt(typed[index], path[1:], next)
+		if result == absent {
 			return slices.Delete(typed, index, index+1)
-		} else {
-			typed[index] = result
 		}
+		typed[index] = result
 	}
 	return value
 }

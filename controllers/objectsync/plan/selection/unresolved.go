@@ -21,7 +21,7 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -125,7 +125,7 @@ func invalidNamespaceIn(namespaces []string) string {
 // invalidNameIn returns a name of a list that no object can have; empty if there is none.
 func invalidNameIn(names []string) string {
 	return firstInvalid(names, func(name string) bool {
-		return strings.Contains(name, All) || len(path.IsValidPathSegmentName(name)) > 0
+		return strings.Contains(name, All) || len(content.IsPathSegmentName(name)) > 0
 	})
 }
 

@@ -83,7 +83,7 @@ func TestUnresolved(t *testing.T) {
 }
 
 // breakConfig makes one entry of a config invalid, as a typing error does. It returns false if the config has no such entry.
-func (g generator) breakConfig(spec *edgev2alpha1.SyncerConfigSpec) bool {
+func (g generator) breakConfig(spec *edgev2alpha1.SyncerConfigSpec) bool { //nolint:gocyclo // one case for each part of a config
 	odd := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "k", Operator: metav1.LabelSelectorOperator(g.pick("In", "Is", "")), Values: nil}}}
 	damage := func(group, resource, version *string, selector **metav1.LabelSelector, annotations *map[string]string) {
 		switch g.IntN(5) {
