@@ -50,7 +50,7 @@ func TestOutputFormats(t *testing.T) {
 		"get": objects + " custom-columns custom-columns-file wide", "get targets": objects + " wide",
 	}
 	for _, name := range []string{
-		"register", "unregister", "rotate", "confirm-cluster", "stale-objects", "publish", "cordon", "uncordon", "suspend", "resume", "drain",
+		"register", "unregister", "rotate", "confirm-cluster", "confirm-restore", "stale-objects", "publish", "cordon", "uncordon", "suspend", "resume", "drain",
 		"bind inventory", "bind compute", "unbind compute", "rollout pause", "rollout resume", "rollout undo",
 	} {
 		want[name] = objects

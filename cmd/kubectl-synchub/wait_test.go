@@ -31,7 +31,7 @@ func TestWaitFlags(t *testing.T) {
 	g := NewWithT(t)
 	waiting, timed := commandsWith("wait"), commandsWith("timeout")
 	g.Expect(slices.Sorted(maps.Keys(waiting))).To(Equal([]string{
-		"bind compute", "confirm-cluster", "drain", "publish", "register", "resume", "rollout resume", "rollout undo", "rotate", "suspend",
+		"bind compute", "confirm-cluster", "confirm-restore", "drain", "publish", "register", "resume", "rollout resume", "rollout undo", "rotate", "suspend",
 		"unbind compute", "uncordon", "unregister",
 	}))
 	for name, command := range waiting {

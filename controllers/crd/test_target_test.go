@@ -64,7 +64,7 @@ func newTestTarget(t *testing.T, clock clock.WithTicker) *testTarget {
 		forward.ServeHTTP(writer, request)
 	}))
 	registry := connections.NewRegistry(t, targets.Options{FieldManager: ownership.FieldManager(testOwner.Hub), Clock: clock})
-	w.Connection = connections.Connect(t, registry, testOwner.SyncTarget, suite.Kubeconfig(t, server.URL, suite.CertificateOf(server), "hub"), kcp.Limits{})
+	w.Connection = connections.Connect(t, registry, testOwner.SyncTarget, suite.Kubeconfig(t, server.URL, suite.CertificateOf(server), "token-of-the-hub"), kcp.Limits{})
 	suite.Eventually(t, func(g Gomega) { g.Expect(w.IsUp()).To(BeTrue(), "%+v", w.Health()) })
 	return w
 }
