@@ -44,13 +44,7 @@ func (c *Controller) executeDown(ctx context.Context, s *plan.Snapshot, p plan.P
 	}
 	claimsErr := c.executeClaims(s, p.Claims)
 	result := outcome{decision: p.Decision, deferred: p.Deferred, requeueAfter: p.RequeueAfter}
-	if p.VersionToVerify > 0 {
-		c.Mailboxes.VerifyVersion(c.Mailbox, c.Resource.GroupVersionResource, s.Key, p.VersionToVerify)
-	}
-	if p.AbsenceToVerify != "" {
-		c.Mailboxes.NoteVersion(c.Mailbox, c.Resource.GroupVersionResource, s.Key, s.Down.SourceVersion(c.Mailbox.String()))
-		c.Mailboxes.VerifyAbsence(c.Mailbox, c.absenceCandidate(s.Key, p.AbsenceToVerify))
-	}
+	c.requestVerification(s, p)
 	if p.Err != nil {
 		return result, errors.Join(p.Err, claimsErr)
 	}
@@ -74,6 +68,17 @@ func (c *Controller) executeDown(ctx context.Context, s *plan.Snapshot, p plan.P
 		err = c.removeFinalizer(ctx, s.Key, s.InMailbox)
 	}
 	return requeueIfOutdated(result, err)
+}
+
+// requestVerification requests what the plan needs verified: the version of a source, or its absence.
+func (c *Controller) requestVerification(s *plan.Snapshot, p plan.Plan) {
+	if p.VersionToVerify > 0 {
+		c.Mailboxes.VerifyVersion(c.Mailbox, c.Resource.GroupVersionResource, s.Key, p.VersionToVerify)
+	}
+	if p.AbsenceToVerify != "" {
+		c.Mailboxes.NoteVersion(c.Mailbox, c.Resource.GroupVersionResource, s.Key, s.Down.SourceVersion(c.Mailbox.String()))
+		c.Mailboxes.VerifyAbsence(c.Mailbox, c.absenceCandidate(s.Key, p.AbsenceToVerify))
+	}
 }
 
 // executeOperation carries out one decision about an object of the target. A repair waits if somebody keeps undoing it.

@@ -179,7 +179,7 @@ func TestObjectsMadeAgain(t *testing.T) {
 	}
 	const deployment = "spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{name: main, image: one}]}}}"
 	const claim = "spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}"
-	make := func(content, secretType string) {
+	putAll := func(content, secretType string) {
 		h.putJob("one", "")
 		h.put(configMapsV1, manifest("v1, kind: ConfigMap", "fixed", "immutable: true, data: {a: "+content+"}"))
 		h.put(configMapsV1, manifest("v1, kind: ConfigMap", "loose", "data: {a: "+content+"}"))
@@ -188,7 +188,7 @@ func TestObjectsMadeAgain(t *testing.T) {
 		h.put(deploymentsV1, manifest("apps/v1, kind: Deployment", "web", deployment))
 	}
 	names := map[string]schema.GroupVersionResource{"migrate": jobsV1, "fixed": configMapsV1, "loose": configMapsV1, "typed": secretsV1, "data": claimsV1, "web": deploymentsV1}
-	make("one", "example.org/one")
+	putAll("one", "example.org/one")
 	before := map[string]types.UID{}
 	for name, resource := range names {
 		before[name] = h.expectOnTarget(resource, name).GetUID()
@@ -203,7 +203,7 @@ func TestObjectsMadeAgain(t *testing.T) {
 	for name, resource := range names {
 		h.drop(resource, h.namespace, name)
 	}
-	make("two", "example.org/two")
+	putAll("two", "example.org/two")
 	h.start()
 	for name, resource := range names {
 		source := h.get(resource, h.namespace, name).GetUID()

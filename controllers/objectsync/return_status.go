@@ -37,7 +37,8 @@ func (c *Controller) returnStatus(ctx context.Context, s *plan.Snapshot, desired
 	if !d.Selection.StatusReturn || !c.Resource.StatusReturn {
 		return false, nil
 	}
-	object, mark := d.Destination.Object, ownership.Mark{}
+	object := d.Destination.Object
+	var mark ownership.Mark
 	switch observed := d.Destination.Observed; {
 	case observed == nil && d.Removed != nil:
 		object, mark = d.Removed.Finished, d.Removed.Mark

@@ -125,9 +125,15 @@ func (o mailboxObserver) OnEvent(resource schema.GroupVersionResource, mailbox l
 	if event.New == nil || event.Old == nil || was && !is {
 		o.names.wake(pairKey{objectKey{resource, event.Key}, mailbox}, o.findWorkspace)
 	}
-	if was && event.New == nil && event.Key.Namespace != "" {
-		// Another workspace may wait for the namespace until it has no copies of this one.
-		o.names.wake(pairKey{namespaceKey(event.Key.Namespace), mailbox}, o.findWorkspace)
+	if was && event.New == nil {
+		o.wakeNamespaceWaiters(event.Key.Namespace, mailbox)
+	}
+}
+
+// wakeNamespaceWaiters wakes other workspaces that wait until a namespace has no copies of this one.
+func (o mailboxObserver) wakeNamespaceWaiters(namespace string, mailbox logicalcluster.Name) {
+	if namespace != "" {
+		o.names.wake(pairKey{namespaceKey(namespace), mailbox}, o.findWorkspace)
 	}
 }
 

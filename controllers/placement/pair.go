@@ -108,19 +108,11 @@ func (w *workspace) pass(ctx context.Context, key pairKey) (result reconcile.Res
 		return w.recordAwaitingCRDs(key, wait), true, nil
 	}
 	isRemoved := planned.Decision.Action == plan.Create && w.wasPlaced(key)
-	if planned.Repair || isRemoved {
-		if wait := w.countRepair(key); wait > 0 {
-			_ = w.recordFailure(ctx, key, s, contendedError(isRemoved, planned.Decision.Fields))
-			return reconcile.Result{RequeueAfter: wait}, true, nil
-		}
+	if wait := w.repairDelay(ctx, key, s, planned, isRemoved); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, true, nil
 	}
 	log.FromContext(ctx).V(1).Info("decided about a pair", "decision", planned.Decision.String())
-	err = w.execute(ctx, key, s, planned)
-	if planned.Decision.Action == plan.Update && objectsync.IsImmutable(err) && planner.SupersedesInMailbox(&s.Snapshot, planned.Desired) {
-		// The source was deleted and made again, so its copy may be as well.
-		planned.Decision = plan.Decision{Action: plan.Delete, Cause: plan.Superseded}
-		err = w.execute(requestmetrics.WithClass(ctx, requestmetrics.Extra), key, s, planned)
-	}
+	planned.Decision, err = w.executeOrReplace(ctx, key, s, planner, planned)
 	if err != nil && isRemoved {
 		w.refundRepair(key)
 	}
@@ -133,6 +125,29 @@ func (w *workspace) pass(ctx context.Context, key pairKey) (result reconcile.Res
 	}
 	w.recordSuccess(key, s, planned.Decision)
 	return reconcile.Result{RequeueAfter: planned.RequeueAfter}, true, nil
+}
+
+// repairDelay returns how long a repair must wait, because somebody undoes it again and again; 0 for any other decision.
+func (w *workspace) repairDelay(ctx context.Context, key pairKey, s *pairSnapshot, planned plan.Plan, isRemoved bool) time.Duration {
+	if !planned.Repair && !isRemoved {
+		return 0
+	}
+	wait := w.countRepair(key)
+	if wait > 0 {
+		_ = w.recordFailure(ctx, key, s, contendedError(isRemoved, planned.Decision.Fields))
+	}
+	return wait
+}
+
+// executeOrReplace carries out a plan. If kcp refuses to change the copy of a source that was deleted and made again, it deletes the copy.
+// It returns the decision that was carried out.
+func (w *workspace) executeOrReplace(ctx context.Context, key pairKey, s *pairSnapshot, planner plan.Planner, planned plan.Plan) (plan.Decision, error) {
+	err := w.execute(ctx, key, s, planned)
+	if planned.Decision.Action == plan.Update && objectsync.IsImmutable(err) && planner.SupersedesInMailbox(&s.Snapshot, planned.Desired) {
+		planned.Decision = plan.Decision{Action: plan.Delete, Cause: plan.Superseded}
+		err = w.execute(requestmetrics.WithClass(ctx, requestmetrics.Extra), key, s, planned)
+	}
+	return planned.Decision, err
 }
 
 // observe reads everything that one pass needs to know about a pair. It returns nil if nothing can be done about the pair now. With

@@ -237,7 +237,7 @@ func firstBlockedWithdrawal(before string, key objectKey, view *fleet.Snapshot, 
 }
 
 // isPending reports whether some pair has neither come to its cluster nor failed, or a rollout is not decided about.
-func (s summary) isPending() bool {
+func (s *summary) isPending() bool {
 	if s.reselecting {
 		return true
 	}

@@ -130,13 +130,8 @@ func (e *explainer) explainDecision(decision plan.Decision, desired *transform.D
 	switch {
 	case decision.Cause == plan.Superseded:
 		e.addStep(StepContent, Waiting, "the cluster has the copy of a former object of this name; the hub removes that first, and then makes this one").withReason(string(plan.Superseded))
-	case decision.Cause == plan.NameTaken && e.observed.Mark.Source.Name == e.facts.Key.Name && e.observed.Mark.Source.Namespace == e.facts.Key.Namespace:
-		e.addStep(StepContent, Stopped, "the cluster's object is the copy of a former object of this name, which the hub may not remove").
-			withReason(objectsync.ReasonConflict).withAdvice("remove it there, or choose another name")
 	case decision.Cause == plan.NameTaken:
-		from := e.observed.Mark.Source
-		e.addStep(StepContent, Stopped, "the cluster's object came from another one of the mailbox: %s %s", from.Resource, types.NamespacedName{Namespace: from.Namespace, Name: from.Name}).
-			withReason(objectsync.ReasonConflict).withAdvice("give one of them another name")
+		e.explainTakenName(e.observed.Mark.Source)
 	case desired.Mark.Policy == ownership.PolicyCreateOnly:
 		e.addStep(StepContent, OK, "it was to be created once, and is left alone since then")
 	case decision.Cause == plan.Drifted:
@@ -157,6 +152,18 @@ func (e *explainer) explainDecision(decision plan.Decision, desired *transform.D
 	default:
 		e.addStep(StepContent, OK, "it is what the mailbox says")
 	}
+}
+
+// explainTakenName explains that the cluster's object of this name is the copy of another source.
+func (e *explainer) explainTakenName(from ownership.Source) {
+	name := types.NamespacedName{Namespace: from.Namespace, Name: from.Name}
+	if name == e.facts.Key {
+		e.addStep(StepContent, Stopped, "the cluster's object is the copy of a former object of this name, which the hub may not remove").
+			withReason(objectsync.ReasonConflict).withAdvice("remove it there, or choose another name")
+		return
+	}
+	e.addStep(StepContent, Stopped, "the cluster's object came from another one of the mailbox: %s %s", from.Resource, name).
+		withReason(objectsync.ReasonConflict).withAdvice("give one of them another name")
 }
 
 // deferredFields describes the differences in fields that the hub leaves to the target until the source changes. It

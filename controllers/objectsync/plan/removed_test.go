@@ -175,7 +175,7 @@ func TestRestoredCopy(t *testing.T) {
 			object.SetAnnotations(map[string]string{ownership.IdentityAnnotation: test.identity})
 		}
 		at := metav1.NewTime(created.Add(test.written))
-		object.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: test.manager, Operation: metav1.ManagedFieldsOperationApply, Time: &at, FieldsV1: &metav1.FieldsV1{Raw: []byte("{}")}}})
+		object.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: test.manager, Operation: metav1.ManagedFieldsOperationApply, Time: &at, FieldsV1: metav1.NewFieldsV1("{}")}})
 		mark := ownership.Mark{Self: self, Policy: ownership.PolicyDelete, Source: ownership.Source{UID: "source"}}
 		observed := Resource{}.NewTargetObject(owner, "", object, mark)
 		observed.HasOwnerLabel = true
