@@ -45,6 +45,7 @@ func unresponsiveTarget(t *testing.T) (connection *targets.Connection, asked <-c
 		if strings.HasSuffix(r.URL.Path, "/kube-system") || strings.Contains(r.URL.Path, "/logicalclusters/") {
 			// It does not reveal which cluster it is.
 			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404, "details": {"kind": "namespaces", "name": "kube-system"}}`))
 			return
 		}
 		paths <- r.URL.Path

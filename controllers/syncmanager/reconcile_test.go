@@ -19,6 +19,7 @@ package syncmanager
 import (
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,11 +30,14 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 )
 
+// kindNamed returns the kind of a resource of these tests.
+func kindNamed(resource string) string { return "KindOf" + strings.ReplaceAll(resource, ".", "") }
+
 // resources returns published resources given as "resource" or "resource.group".
 func resources(names ...string) []plan.Resource {
 	var all []plan.Resource
 	for _, name := range names {
-		all = append(all, plan.Resource{GroupVersionResource: schema.ParseGroupResource(name).WithVersion("v1"), Kind: "Kind of " + name})
+		all = append(all, plan.Resource{GroupVersionResource: schema.ParseGroupResource(name).WithVersion("v1"), Kind: kindNamed(name)})
 	}
 	return all
 }
@@ -73,7 +77,7 @@ func namesOf(resources []plan.Resource) []string {
 func TestDesiredResources(t *testing.T) {
 	type names = []string
 	byKind := selection.Compile(nil, []*edgev2alpha1.EdgeSyncConfig{{Spec: edgev2alpha1.EdgeSyncConfigSpec{
-		DownSyncedResources: []edgev2alpha1.EdgeSyncConfigResource{{Group: "apps", Kind: "Kind of deployments.apps", Name: "x"}},
+		DownSyncedResources: []edgev2alpha1.EdgeSyncConfigResource{{Group: "apps", Kind: kindNamed("deployments.apps"), Name: "x"}},
 	}}})
 	for name, test := range map[string]struct {
 		published names

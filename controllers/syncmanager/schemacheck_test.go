@@ -44,10 +44,10 @@ func newSchemaCheckFixture(t *testing.T, before schemacheck.State) *fixture {
 	found, _ := f.manager.get(florin)
 	if before != (schemacheck.State{}) {
 		found.compatibilityStates = map[schema.GroupResource]schemacheck.State{deployments: before}
-		found.writtenResources[deployments] = WrittenResource{Version: "v1", Direct: true, Compatibility: before}
+		found.writtenResources[deployments] = WrittenResource{Version: "v1", Direct: true, Compatibility: before, Served: true}
 		for resource, record := range found.writtenResources {
 			if resource != deployments {
-				record.Compatibility = schemacheck.NotCompared(false)
+				record.Compatibility, record.Served = schemacheck.NotCompared(false), true
 				found.writtenResources[resource] = record
 			}
 		}

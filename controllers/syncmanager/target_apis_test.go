@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -89,7 +90,7 @@ func discovery(t *testing.T) *targets.Connection {
 		answer, ok := answers[r.URL.Path]
 		if !ok {
 			w.WriteHeader(http.StatusNotFound)
-			answer = `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}`
+			answer = `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404, "details": {"kind": "namespaces", "name": "` + path.Base(r.URL.Path) + `"}}`
 		}
 		if _, err := w.Write([]byte(answer)); err != nil {
 			t.Log(err)

@@ -82,7 +82,7 @@ func targetsOf(names ...string) []plan.TargetAPI {
 	var all []plan.TargetAPI
 	for _, name := range names {
 		resource, version, _ := strings.Cut(name, "/")
-		all = append(all, plan.TargetAPI{GroupVersionResource: schema.ParseGroupResource(resource).WithVersion(version), Kind: "Kind of " + resource})
+		all = append(all, plan.TargetAPI{GroupVersionResource: schema.ParseGroupResource(resource).WithVersion(version), Kind: kindNamed(resource)})
 	}
 	return all
 }

@@ -104,14 +104,16 @@ func TestAnInterruptionIsVerified(t *testing.T) {
 				now.Step(time.Second)
 				connection.interruption.lock.Lock()
 				defer connection.interruption.lock.Unlock()
-				g.Expect(connection.interruption.before).NotTo(BeNil())
+				isInterrupted := connection.interruption.before != nil
+				g.Expect(isInterrupted).To(BeTrue())
 			})
 			cluster.away.Store(false)
 			suite.Eventually(t, func(g Gomega) {
 				now.Step(time.Second)
 				connection.interruption.lock.Lock()
 				defer connection.interruption.lock.Unlock()
-				g.Expect(connection.interruption.before).To(BeNil())
+				isInterrupted := connection.interruption.before != nil
+				g.Expect(isInterrupted).To(BeFalse())
 			})
 			if test.relists {
 				suite.Eventually(t, func(g Gomega) {
