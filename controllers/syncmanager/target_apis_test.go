@@ -20,7 +20,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -90,7 +89,7 @@ func discovery(t *testing.T) *targets.Connection {
 		answer, ok := answers[r.URL.Path]
 		if !ok {
 			w.WriteHeader(http.StatusNotFound)
-			answer = `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404, "details": {"kind": "namespaces", "name": "` + path.Base(r.URL.Path) + `"}}`
+			answer = `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404, "details": {"kind": "namespaces", "name": "kube-system"}}`
 		}
 		if _, err := w.Write([]byte(answer)); err != nil {
 			t.Log(err)
