@@ -33,9 +33,9 @@ specs_in_placement    := placement
 specs_in_requests     := requests
 specs_in_others       := !(escapes || faults || placement || requests)
 packages_in_escapes   := /synchub/(provider|test/escapes)
-packages_in_faults    := /synchub/controllers
+packages_in_faults    := /synchub/(controllers|test/restore)
 packages_in_placement := /synchub/(cmd|test/ordinary)
-packages_in_requests  := /synchub/test/(agent|restore|sharded)
+packages_in_requests  := /synchub/test/(agent|sharded)
 packages_in_others    := /synchub/(apis|hack|test/(bench|chart|clireference|fixtures|framework|tier))
 PART_PACKAGES          = $(shell printf '%s\n' $(UNIT_PACKAGES) | grep -E '$(packages_in_$(PART))')
 
