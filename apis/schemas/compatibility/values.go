@@ -55,7 +55,7 @@ func fewValues(s *schema) (values []any, few bool) {
 	return values, len(values) > 0
 }
 
-// enumOf returns the enum of a schema. That of a nullable schema may be in allOf, where it does not refuse null.
+// enumOf returns the enum of a schema. A nullable schema may have its enum in allOf, where it does not refuse null.
 func enumOf(s *schema) []apiextensionsv1.JSON {
 	if len(s.Enum) == 0 && hasEnumInAllOf(s) {
 		return s.AllOf[0].Enum

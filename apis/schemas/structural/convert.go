@@ -207,7 +207,7 @@ func (c *converter) object(out *apiextensionsv1.JSONSchemaProps, s *spec.Schema,
 	}
 }
 
-// isTypeOrMetadata reports whether a path is that of a field of each object, which kcp validates itself.
+// isTypeOrMetadata reports whether a path leads to a field that each object has, and that kcp validates itself.
 func isTypeOrMetadata(path string) bool {
 	return path == ".apiVersion" || path == ".kind" || path == ".metadata"
 }

@@ -99,6 +99,7 @@ type lane[K comparable] struct {
 
 // New returns a reconciler without lanes.
 func New[K, L comparable](options Options[K, L]) *Reconciler[K, L] {
+	// A slow reconcile outlives the context of its worker. The reconciler owns this context and ends it when it ends itself.
 	stopping, stop := context.WithCancel(context.Background()) //nolint:gosec // the reconciler calls stop when it ends
 	return &Reconciler[K, L]{
 		stopping: stopping, stop: stop,
