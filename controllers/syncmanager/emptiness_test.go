@@ -20,7 +20,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 	"testing"
 	"time"
 
@@ -28,6 +27,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
@@ -42,10 +42,7 @@ func unresponsiveTarget(t *testing.T) (connection *targets.Connection, asked <-c
 			_, _ = w.Write([]byte(`{"gitVersion": "v1.35.4"}`))
 			return
 		}
-		if strings.HasSuffix(r.URL.Path, "/kube-system") || strings.Contains(r.URL.Path, "/logicalclusters/") {
-			// It does not reveal which cluster it is.
-			w.WriteHeader(http.StatusNotFound)
-			_, _ = w.Write([]byte(`{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404, "details": {"kind": "namespaces", "name": "kube-system"}}`))
+		if framework.AnswerWithoutClusterID(w, r) {
 			return
 		}
 		paths <- r.URL.Path

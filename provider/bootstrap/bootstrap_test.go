@@ -313,7 +313,7 @@ func TestRunWithoutRights(t *testing.T) {
 	}{
 		"no workspace":      {func(t *testing.T) provider { return newProvider(t, "nowhere") }, "root:nowhere"},
 		"a foreign one":     {func(t *testing.T) provider { return newProvider(t, "foreign").create(t) }, "root:foreign"},
-		"the hub's own one": {func(t *testing.T) provider { return newProvider(t, "own").bootstrapped(t) }, "WorkspaceType mailbox in root:own"},
+		"the hub's own one": {func(t *testing.T) provider { return newProvider(t, "own").bootstrapped(t) }, "ValidatingAdmissionPolicy synchub-strategic-merge-patches in root:own"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			provider := tt.provider(t)

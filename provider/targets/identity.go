@@ -177,8 +177,12 @@ func ClusterID(ctx context.Context, from metadata.Interface) (string, error) {
 		if err == nil {
 			return printableClusterID(string(object.GetUID())), nil
 		}
-		if !apierrors.IsForbidden(err) && !notfound.Proves(err, origin.resource.GroupResource(), origin.name) && (!origin.optional || !apierrors.IsNotFound(err)) {
+		switch {
+		case apierrors.IsForbidden(err), notfound.Proves(err, origin.resource.GroupResource(), origin.name):
+		case !apierrors.IsNotFound(err):
 			return "", err
+		case !origin.optional:
+			return "", fmt.Errorf("the answer 404 is not about %s %s, so it may come from a proxy: %w", origin.resource.Resource, origin.name, err)
 		}
 	}
 	return "", nil

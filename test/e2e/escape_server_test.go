@@ -32,6 +32,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/test/framework"
 )
 
 // hostileToken is the hub's token for a hostile target.
@@ -45,10 +46,7 @@ func hostile() *httptest.Server {
 		switch {
 		case request.URL.Path == "/version":
 			_, _ = writer.Write([]byte(`{"gitVersion":"v1.35.4"}`))
-		case strings.HasSuffix(request.URL.Path, "/kube-system") || strings.Contains(request.URL.Path, "/logicalclusters/"):
-			// Without an identity, the hub at first takes the server for a new cluster.
-			writer.WriteHeader(http.StatusNotFound)
-			_, _ = writer.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`))
+		case framework.AnswerWithoutClusterID(writer, request):
 		case request.Method != http.MethodGet:
 			writer.WriteHeader(http.StatusForbidden)
 			_, _ = fmt.Fprintf(writer, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"\u001b[31m%s %s"}`, //nolint:gosec // no browser reads it

@@ -39,6 +39,7 @@ import (
 
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/targets"
+	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/connections"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
@@ -415,12 +416,9 @@ func connectTo(t *testing.T, http2 bool, serve http.HandlerFunc) *targets.Connec
 func serveTarget(t *testing.T, http2 bool, serve http.HandlerFunc) (kubeconfig []byte) {
 	t.Helper()
 	server := newServer(t, http2, func(writer http.ResponseWriter, request *http.Request) {
-		if strings.HasSuffix(request.URL.Path, "/kube-system") || strings.Contains(request.URL.Path, "/logicalclusters/") {
-			// Without an identity, the hub at first takes the server for a new cluster.
-			answer(404, "application/json", `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)(writer, request)
-			return
+		if !framework.AnswerWithoutClusterID(writer, request) {
+			serve(writer, request)
 		}
-		serve(writer, request)
 	})
 	return suite.Kubeconfig(t, server.URL, suite.CertificateOf(server), token)
 }
