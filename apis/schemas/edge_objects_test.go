@@ -104,6 +104,7 @@ conversions:
 		"a conversion to nothing":             {spec: `conversions: [{upstream: {kind: A}}]`, field: "spec.conversions[0]"},
 		"a conversion of many to one":         {spec: `conversions: [{upstream: {kind: A, name: "*"}, downstream: {kind: B, name: b}}]`, field: "spec.conversions[0].downstream.name"},
 		"a conversion of unnamed to one":      {spec: `conversions: [{upstream: {kind: A}, downstream: {kind: B, name: b}}]`, field: "spec.conversions[0].downstream.name"},
+		"an operator in lower case":           {spec: `upsync: [{resources: [pods], labelSelector: {matchExpressions: [{key: a, operator: exists}]}}]`, field: "spec.upsync[0].labelSelector.matchExpressions[0].operator"},
 		"a selector that is not an object":    {spec: `upsync: [{resources: [pods], labelSelector: "a=b"}]`, field: "spec.upsync[0].labelSelector"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -181,6 +182,10 @@ deletionPolicy: Orphan`},
 		"a group that is no domain":      {spec: `downsync: [{apiGroup: "apps/v1"}]`, field: first + ".apiGroup"},
 		"a subresource":                  {spec: `downsync: [{resources: [deployments/status]}]`, field: first + ".resources[0]"},
 		"a namespace pattern":            {spec: `downsync: [{namespaces: ["team-*"]}]`, field: first + ".namespaces[0]"},
+		"an empty name":                  {spec: `downsync: [{objectNames: [""]}]`, field: first + ".objectNames[0]"},
+		"a name with a slash":            {spec: `downsync: [{objectNames: [apps/till]}]`, field: first + ".objectNames[0]"},
+		"a label value with a space":     {spec: `downsync: [{labelSelectors: [{matchLabels: {a: "b c"}}]}]`, field: first + ".labelSelectors[0].matchLabels.a"},
+		"a selector without values":      {spec: `locationSelectors: [{matchExpressions: [{key: a, operator: NotIn}]}]`, field: "spec.locationSelectors[0].matchExpressions[0].values"},
 		"a name of 254 characters":       {spec: `downsync: [{objectNames: [` + strings.Repeat("a", 254) + `]}]`, field: first + ".objectNames[0]"},
 		"children as inventories":        {spec: `inventoryWorkspaces: ["root:teams:*"]`, field: "spec.inventoryWorkspaces[0]"},
 		"a path that ends with a colon":  {spec: `inventoryWorkspaces: ["root:"]`, field: "spec.inventoryWorkspaces[0]"},

@@ -86,9 +86,18 @@ func runControllerGen(ctx context.Context, generator ...string) error {
 }
 
 func generateCRDs(ctx context.Context) (map[string][]byte, error) {
-	return collect(func(directory string) error {
+	crds, err := collect(func(directory string) error {
 		return runControllerGen(ctx, "crd", "output:crd:dir="+directory)
 	})
+	if err != nil {
+		return nil, err
+	}
+	for name, content := range crds {
+		if crds[name], err = restrictSelectors(content); err != nil {
+			return nil, fmt.Errorf("restricting the selectors of the generated %s: %w", name, err)
+		}
+	}
+	return crds, nil
 }
 
 // collect returns the files by name that the function puts into the directory, which is a temporary one, so that a

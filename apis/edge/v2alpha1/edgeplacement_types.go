@@ -207,6 +207,7 @@ type DownsyncObjectTest struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1024
 	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:Pattern=`^[^/%]+$`
 	ObjectNames []string `json:"objectNames,omitempty"`
 
 	// labelSelectors select objects by their labels. An object matches if any of them does.

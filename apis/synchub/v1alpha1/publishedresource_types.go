@@ -287,12 +287,10 @@ const (
 type Filter struct {
 	// resource selects by the labels of the object.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn'] ? has(e.values) && e.values.size() > 0 : e.operator in ['Exists', 'DoesNotExist'] && (!has(e.values) || e.values.size() == 0))",message="operator must be In or NotIn with values, or Exists or DoesNotExist without",fieldPath=".matchExpressions"
 	Resource *metav1.LabelSelector `json:"resource,omitempty"`
 
 	// namespace selects by the labels of the object's namespace in the mailbox. Cluster-scoped objects always match.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn'] ? has(e.values) && e.values.size() > 0 : e.operator in ['Exists', 'DoesNotExist'] && (!has(e.values) || e.values.size() == 0))",message="operator must be In or NotIn with values, or Exists or DoesNotExist without",fieldPath=".matchExpressions"
 	Namespace *metav1.LabelSelector `json:"namespace,omitempty"`
 
 	// cel is a CEL expression over self, the object in the mailbox. It must return true for objects that the hub

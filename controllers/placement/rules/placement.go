@@ -109,7 +109,17 @@ func Compile(placement *edgev2alpha1.EdgePlacement) (*Placement, error) {
 		}
 		compiled.tests = append(compiled.tests, one)
 	}
-	return compiled, nil
+	return compiled, checkUpsync(spec.Upsync)
+}
+
+// checkUpsync returns an error for a selector that mailboxes, which get the entries, would refuse.
+func checkUpsync(entries []edgev2alpha1.UpsyncSet) error {
+	for i := range entries {
+		if _, err := metav1.LabelSelectorAsSelector(entries[i].LabelSelector); err != nil {
+			return fmt.Errorf("spec.upsync[%d].labelSelector: %w", i, err)
+		}
+	}
+	return nil
 }
 
 func compileTest(field string, spec *edgev2alpha1.DownsyncObjectTest) (test, error) {
