@@ -45,18 +45,34 @@ type UnboundReader interface {
 	UnboundSchemas(resources []apisv1alpha2.ResourceSchema) map[logicalcluster.Name][]schema.GroupResource
 }
 
+// minTrials is how often a schema must have stopped the binding of a workspace before the hub believes that it conflicts there. One that kcp has
+// not established yet looks like one that stops.
+const minTrials = 2
+
 // bindingOrder decides in which order an export lists its schemas.
 //
 // kcp binds them in that order, and stops at the first one whose names a CRD in the workspace has (kcp v0.31.2,
 // pkg/reconciler/apis/apibinding): none of the later ones arrives in that workspace. What is bound stays bound, whatever the order is
-// afterwards. Therefore a schema that stops the binding somewhere goes to the end, until all others are bound there once.
+// afterwards. Therefore a schema that stops the binding somewhere goes behind those that have stopped it there less often, until each unbound
+// schema has stopped it minTrials times.
 type bindingOrder struct {
-	// stopping are the schemas at which the binding of a workspace has stopped.
-	stopping map[logicalcluster.Name]map[schema.GroupResource]bool
+	// unbound are the workspaces with unbound schemas.
+	unbound map[logicalcluster.Name]*unboundWorkspace
 	// generation is that of the export for which next and pause hold. Nothing is decided before next.
 	generation int64
 	next       time.Time
 	pause      time.Duration
+}
+
+// unboundWorkspace is what the hub remembers of a workspace with a naming conflict.
+type unboundWorkspace struct {
+	// missing are the unbound schemas in the order of the export. The first one stops the binding, or kcp is about to bind it.
+	missing []schema.GroupResource
+	// since is when the first one became the first one. isTried is true once kcp had the time to bind it.
+	since   time.Time
+	isTried bool
+	// trials counts how often a schema was tried as the first one.
+	trials map[schema.GroupResource]int
 }
 
 // isDue reports whether kcp had the time to bind the given generation of the export, and after how long to ask again.
@@ -71,35 +87,78 @@ func (o *bindingOrder) isDue(generation int64, now time.Time) (isDue bool, reque
 	return wait <= 0, max(wait, 0)
 }
 
-// observe takes note of the schemas that kcp has not bound, in the order of the export, and returns those that must go to the end. It serves
-// as many workspaces at once as agree about that, and at least the first. A workspace that was served has all that kcp can bind there, or
-// has shown another schema that stops it.
-func (o *bindingOrder) observe(unbound map[logicalcluster.Name][]schema.GroupResource) (last map[schema.GroupResource]bool) {
-	before := o.stopping
-	o.stopping = map[logicalcluster.Name]map[schema.GroupResource]bool{}
-	last, waiting := map[schema.GroupResource]bool{}, map[schema.GroupResource]bool{}
-	for _, workspace := range slices.Sorted(maps.Keys(unbound)) {
-		missing := unbound[workspace]
+// observe takes note of the schemas that kcp has not bound, in the order of the export. It returns after how long kcp has had the time to bind
+// the first one of each workspace; zero if it has.
+func (o *bindingOrder) observe(unbound map[logicalcluster.Name][]schema.GroupResource, now time.Time) (wait time.Duration) {
+	before := o.unbound
+	o.unbound = map[logicalcluster.Name]*unboundWorkspace{}
+	for name, missing := range unbound {
 		if len(missing) == 0 {
 			continue
 		}
-		stopping := map[schema.GroupResource]bool{missing[0]: true}
-		for _, resource := range missing {
-			if before[workspace][resource] {
-				stopping[resource] = true
-			}
+		workspace := before[name]
+		if workspace == nil {
+			workspace = &unboundWorkspace{trials: map[schema.GroupResource]int{}}
 		}
-		o.stopping[workspace] = stopping
-		isStopping := func(resource schema.GroupResource) bool { return stopping[resource] }
-		held := slices.DeleteFunc(slices.Clone(missing), isStopping)
-		contradicts := slices.ContainsFunc(held, func(resource schema.GroupResource) bool { return last[resource] }) ||
-			slices.ContainsFunc(missing, func(resource schema.GroupResource) bool { return stopping[resource] && waiting[resource] })
-		if len(held) == 0 || contradicts {
+		o.unbound[name] = workspace
+		if remaining := workspace.observe(missing, now); remaining > 0 && (wait == 0 || remaining < wait) {
+			wait = remaining
+		}
+	}
+	return wait
+}
+
+// observe returns after how long the first schema is tried.
+func (w *unboundWorkspace) observe(missing []schema.GroupResource, now time.Time) (wait time.Duration) {
+	if len(w.missing) == 0 || w.missing[0] != missing[0] {
+		w.since, w.isTried = now, false
+	}
+	w.missing = missing
+	wait = max(w.since.Add(minReorderInterval).Sub(now), 0)
+	if wait == 0 && !w.isTried {
+		w.isTried = true
+		w.trials[missing[0]]++
+	}
+	return wait
+}
+
+// last returns the schemas of the workspace that must go behind its other unbound ones; none if the order serves it already.
+func (w *unboundWorkspace) last() map[schema.GroupResource]bool {
+	fewest := minTrials
+	for _, resource := range w.missing {
+		fewest = min(fewest, w.trials[resource])
+	}
+	if !w.isTried || len(w.missing) == 1 || fewest == minTrials {
+		return nil
+	}
+	last := map[schema.GroupResource]bool{w.missing[0]: true}
+	for _, resource := range w.missing {
+		if w.trials[resource] > fewest {
+			last[resource] = true
+		}
+	}
+	return last
+}
+
+// last returns the schemas that must go to the end of the export. It serves as many workspaces at once as agree about that, and at least the
+// first.
+func (o *bindingOrder) last() map[schema.GroupResource]bool {
+	last, ahead := map[schema.GroupResource]bool{}, map[schema.GroupResource]bool{}
+	for _, name := range slices.Sorted(maps.Keys(o.unbound)) {
+		workspace := o.unbound[name]
+		behind := workspace.last()
+		contradicts := slices.ContainsFunc(workspace.missing, func(resource schema.GroupResource) bool {
+			return behind[resource] && ahead[resource] || !behind[resource] && last[resource]
+		})
+		if len(behind) == 0 || contradicts {
 			continue
 		}
-		maps.Copy(last, stopping)
-		for _, resource := range held {
-			waiting[resource] = true
+		for _, resource := range workspace.missing {
+			if behind[resource] {
+				last[resource] = true
+			} else {
+				ahead[resource] = true
+			}
 		}
 	}
 	return last
@@ -147,15 +206,16 @@ func (c *Controller) reorderExports(ctx context.Context, mailbox *apisv1alpha2.A
 
 // reorder does so for one export, which it does not change in memory.
 func (c *Controller) reorder(ctx context.Context, export *apisv1alpha2.APIExport, order *bindingOrder, workspaces UnboundReader) (requeueAfter time.Duration, err error) {
-	isDue, requeueAfter := order.isDue(export.Generation, c.Clock.Now())
-	if !isDue {
+	now := c.Clock.Now()
+	wait := order.observe(workspaces.UnboundSchemas(export.Spec.Resources), now)
+	if isDue, requeueAfter := order.isDue(export.Generation, now); !isDue {
 		return requeueAfter, nil
 	}
-	last := order.observe(workspaces.UnboundSchemas(export.Spec.Resources))
+	last := order.last()
 	changed := export.DeepCopy()
 	changed.Spec.Resources = moveToEnd(export.Spec.Resources, last)
 	if slices.EqualFunc(export.Spec.Resources, changed.Spec.Resources, func(a, b apisv1alpha2.ResourceSchema) bool { return a.Group == b.Group && a.Name == b.Name }) {
-		return 0, nil
+		return wait, nil
 	}
 	log.FromContext(ctx).Info("naming conflicts in some workspaces keep kcp from binding other APIs there, so it gets them in another order", "export", export.Name, "last", len(last))
 	if err := c.Provider.GetClient().Patch(ctx, changed, client.MergeFromWithOptions(export, client.MergeFromWithOptimisticLock{})); err != nil {

@@ -27,19 +27,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// fakeBindings binds schemas as kcp does: in order, up to the first conflict, and what is bound stays bound.
+// fakeBindings binds schemas as kcp does: in order, up to the first conflict, and what is bound stays bound. It does not bind a schema before it
+// is established.
 type fakeBindings struct {
-	conflicts map[logicalcluster.Name]map[string]bool
-	bound     map[logicalcluster.Name]map[string]bool
+	conflicts   map[logicalcluster.Name]map[string]bool
+	bound       map[logicalcluster.Name]map[string]bool
+	established map[string]time.Time
 }
 
-func (f *fakeBindings) bind(resources []apisv1alpha2.ResourceSchema) {
+func (f *fakeBindings) bind(resources []apisv1alpha2.ResourceSchema, now time.Time) {
 	for workspace, conflicts := range f.conflicts {
 		for _, resource := range resources {
 			if conflicts[resource.Name] {
 				break
 			}
-			f.bound[workspace][resource.Name] = true
+			if !now.Before(f.established[resource.Name]) {
+				f.bound[workspace][resource.Name] = true
+			}
 		}
 	}
 }
@@ -64,7 +68,13 @@ func TestConflictsHoldUpNothingElse(t *testing.T) {
 		for i := range 2 + random.IntN(8) {
 			resources = append(resources, apisv1alpha2.ResourceSchema{Name: fmt.Sprintf("r%d", i)})
 		}
-		kcp := &fakeBindings{conflicts: map[logicalcluster.Name]map[string]bool{}, bound: map[logicalcluster.Name]map[string]bool{}}
+		now := time.Unix(10_000, 0)
+		kcp := &fakeBindings{conflicts: map[logicalcluster.Name]map[string]bool{}, bound: map[logicalcluster.Name]map[string]bool{}, established: map[string]time.Time{}}
+		for _, resource := range resources {
+			if random.IntN(2) == 0 {
+				kcp.established[resource.Name] = now.Add(time.Duration(random.IntN(8000)) * time.Millisecond)
+			}
+		}
 		for i := range 1 + random.IntN(5) {
 			workspace := logicalcluster.Name(fmt.Sprintf("w%d", i))
 			kcp.conflicts[workspace], kcp.bound[workspace] = map[string]bool{}, map[string]bool{}
@@ -75,9 +85,14 @@ func TestConflictsHoldUpNothingElse(t *testing.T) {
 			}
 		}
 		order, writes := &bindingOrder{}, 0
-		for range 200 {
-			kcp.bind(resources)
-			next := moveToEnd(resources, order.observe(kcp.unbound(resources)))
+		for range 1000 {
+			now = now.Add(time.Second)
+			kcp.bind(resources, now)
+			order.observe(kcp.unbound(resources), now)
+			if isDue, _ := order.isDue(int64(writes), now); !isDue {
+				continue
+			}
+			next := moveToEnd(resources, order.last())
 			if fmt.Sprint(next) == fmt.Sprint(resources) {
 				continue
 			}
@@ -90,8 +105,11 @@ func TestConflictsHoldUpNothingElse(t *testing.T) {
 				}
 			}
 		}
-		if last := order.observe(kcp.unbound(resources)); len(last) > 0 {
+		if last := order.last(); len(last) > 0 {
 			t.Fatalf("seed %d: the order changes for ever, for %v", seed, last)
+		}
+		if most := 2 * minTrials * len(resources) * len(kcp.conflicts); writes > most {
+			t.Fatalf("seed %d: the order changed %d times, and %d are enough", seed, writes, most)
 		}
 	}
 }

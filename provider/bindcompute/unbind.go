@@ -66,8 +66,7 @@ func (w *Workspace) PlanRemoval(ctx context.Context, selection Selection) (*Remo
 			return nil, err
 		}
 		removal.Binding = binding
-		// kcp never takes the phase back. Before it, the workspace has no EdgePlacement of the export.
-		isUnbound = binding != nil && binding.Status.Phase != apisv1alpha2.APIBindingPhaseBound
+		isUnbound = binding != nil && !hasPlacements(binding)
 	}
 	if !isUnbound {
 		all, err := w.listPlacements(ctx)
@@ -91,6 +90,14 @@ func (w *Workspace) PlanRemoval(ctx context.Context, selection Selection) (*Remo
 		removal.Effects = append(removal.Effects, w.describeBinding(ctx, removal.Binding))
 	}
 	return removal, nil
+}
+
+// hasPlacements reports whether the workspace may have EdgePlacements. kcp never takes a bound API back. A binding whose API name is taken stays in
+// phase Binding with all others bound, so its phase does not count.
+func hasPlacements(binding *apisv1alpha2.APIBinding) bool {
+	return slices.ContainsFunc(binding.Status.BoundResources, func(bound apisv1alpha2.BoundAPIResource) bool {
+		return bound.Group == edgev2alpha1.GroupName && bound.Resource == "edgeplacements"
+	})
 }
 
 func (w *Workspace) listPlacements(ctx context.Context) ([]edgev2alpha1.EdgePlacement, error) {
@@ -253,7 +260,7 @@ func (w *Workspace) Remove(ctx context.Context, removal *Removal, wait bool) err
 
 // checkNoneLeft returns an error if somebody has created an EdgePlacement since the removal was planned.
 func (w *Workspace) checkNoneLeft(ctx context.Context, removal *Removal) error {
-	if w.DryRun || removal.Binding.Status.Phase != apisv1alpha2.APIBindingPhaseBound {
+	if w.DryRun || !hasPlacements(removal.Binding) {
 		return nil
 	}
 	left, err := w.listPlacements(ctx)

@@ -146,8 +146,6 @@ func unboundReason(object *unstructured.Unstructured) string {
 		return fmt.Sprintf("the hub cannot read the APIBinding %s: %v", object.GetName(), err)
 	case binding.DeletionTimestamp != nil:
 		return fmt.Sprintf("the APIBinding %s is being deleted", binding.Name)
-	case binding.Status.Phase != apisv1alpha2.APIBindingPhaseBound:
-		return fmt.Sprintf("the APIBinding %s is in phase %q", binding.Name, binding.Status.Phase)
 	}
 	for _, resource := range []string{syncTargetsResource, locationsResource} {
 		if !slices.ContainsFunc(binding.Status.BoundResources, func(bound apisv1alpha2.BoundAPIResource) bool {

@@ -66,9 +66,9 @@ spec:
 }
 
 // newWorkload creates a workload workspace.
-func newWorkload(ctx context.Context, name string) *installation.Workload {
+func newWorkload(ctx context.Context, name string, before ...string) *installation.Workload {
 	GinkgoHelper()
-	workload, err := synchub.NewWorkload(ctx, name)
+	workload, err := synchub.NewWorkload(ctx, name, before...)
 	Expect(err).NotTo(HaveOccurred())
 	return workload
 }

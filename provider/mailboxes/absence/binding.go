@@ -69,7 +69,7 @@ func (v *Verifier) readBoundMailbox(ctx context.Context, mailbox logicalcluster.
 	switch {
 	case binding.DeletionTimestamp != nil:
 		return nil, fmt.Errorf("the binding %s is being deleted", binding.Name)
-	case binding.Status.Phase != apisv1alpha2.APIBindingPhaseBound:
+	case binding.Status.Phase != apisv1alpha2.APIBindingPhaseBound && !isIncomplete(&binding):
 		return nil, fmt.Errorf("the binding %s is in phase %q", binding.Name, binding.Status.Phase)
 	case logicalCluster.DeletionTimestamp != nil:
 		return nil, fmt.Errorf("the mailbox is being deleted")
@@ -79,6 +79,13 @@ func (v *Verifier) readBoundMailbox(ctx context.Context, mailbox logicalcluster.
 		return nil, errRebound
 	}
 	return &boundMailbox{MailboxEndpoint: endpoint, binding: &binding}, nil
+}
+
+// isIncomplete reports whether kcp has bound what it can of a new binding, and keeps it in phase Binding as long as a name of an API is taken in
+// the mailbox, for ever if need be. What it has bound is served like any bound API.
+func isIncomplete(binding *apisv1alpha2.APIBinding) bool {
+	return binding.Status.Phase == apisv1alpha2.APIBindingPhaseBinding &&
+		conditions.GetReason(binding, apisv1alpha2.BindingUpToDate) == apisv1alpha2.NamingConflictsReason
 }
 
 // isRebound reports whether the binding is not the one that the mailbox was created with: kcp binds the exports of a

@@ -25,6 +25,7 @@ import (
 	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
 	tenancyv1alpha1 "github.com/kcp-dev/sdk/apis/tenancy/v1alpha1"
 	conditionsv1alpha1 "github.com/kcp-dev/sdk/apis/third_party/conditions/apis/conditions/v1alpha1"
+	"github.com/kcp-dev/sdk/apis/third_party/conditions/util/conditions"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -221,6 +222,19 @@ func TestAPassOverAMailboxThatIsNotReady(t *testing.T) {
 			g.Expect(m.lists()).To(BeZero())
 		})
 	}
+}
+
+// kcp keeps a binding in phase Binding as long as one of its names is taken in the mailbox, and serves the other APIs.
+func TestAPassOverABindingWithANamingConflict(t *testing.T) {
+	g := NewWithT(t)
+	m := newTestMailbox(t).settle()
+	m.binding.Status.Phase = apisv1alpha2.APIBindingPhaseBinding
+	conditions.MarkFalse(m.binding, apisv1alpha2.BindingUpToDate, apisv1alpha2.NamingConflictsReason, conditionsv1alpha1.ConditionSeverityError, "valves are taken")
+	gone, deselected := missingObject(configMaps, "gone"), Candidate{Resource: configMaps, Key: key("deselected")}
+	unserved := missingObject(schema.GroupVersionResource{Group: "crd.example.com", Version: "v1", Resource: "valves"}, "gone")
+	result, _ := m.pass(gone, deselected, unserved)
+	g.Expect(result.verified).To(ConsistOf(gone, deselected))
+	g.Expect(result.cleared).To(BeEmpty())
 }
 
 // With its former binding kcp has deleted objects that nobody meant to delete. Where users bind later, a new binding means nothing.

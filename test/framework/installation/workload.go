@@ -43,12 +43,18 @@ type Workload struct {
 	Config *rest.Config
 }
 
-// NewWorkload creates a workspace below root that binds the workload export and accepts all claims that the export has now.
-func (i *Installation) NewWorkload(ctx context.Context, name string) (*Workload, error) {
+// NewWorkload creates a workspace below root that binds the workload export and accepts all claims that the export has now. It has the manifests
+// before it binds.
+func (i *Installation) NewWorkload(ctx context.Context, name string, before ...string) (*Workload, error) {
 	if _, err := framework.CreateWorkspace(ctx, i.kcp.Config, "root", name, "inventory"); err != nil {
 		return nil, err
 	}
 	workload := &Workload{installation: i, Path: "root:" + name, Config: i.InWorkspace("root:" + name)}
+	for _, manifest := range before {
+		if err := framework.Apply(ctx, workload.Config, manifest); err != nil {
+			return nil, err
+		}
+	}
 	return workload, workload.Bind(ctx)
 }
 
