@@ -63,8 +63,9 @@ type keyState struct {
 
 // details are the fields of a key state that few keys need.
 type details struct {
-	// failure is why the key fails; nil if it does not.
-	failure *Failure
+	// failure is why the key fails; nil if it does not. failedPasses counts its passes that failed one after the other.
+	failure      *Failure
+	failedPasses int
 	// backoff spaces out the repairs of drift.
 	backoff *driftbackoff.Backoff
 	// writtenFor is the resourceVersion of the source at the last write, for objects with a rule that reads the other side.
@@ -139,8 +140,8 @@ func (s *keyStates) putRef(ref plan.Ref, state refState) {
 	s.refs[ref] = state
 }
 
-// setFailure records why a key fails. It returns the former failure, and whether the reason has changed.
-func (s *keyStates) setFailure(key types.NamespacedName, failure Failure) (before Failure, changed bool) {
+// setFailure records why a key fails. It returns the former failure, whether the reason has changed, and how many passes have failed.
+func (s *keyStates) setFailure(key types.NamespacedName, failure Failure) (before Failure, changed bool, failedPasses int) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	state := s.detailed(key)
@@ -152,8 +153,9 @@ func (s *keyStates) setFailure(key types.NamespacedName, failure Failure) (befor
 		s.failed++
 	}
 	state.failure = &failure
+	state.failedPasses++
 	s.put(key, state)
-	return before, changed
+	return before, changed, state.failedPasses
 }
 
 // clearFailure records that a key does not fail. It returns the former failure, and whether there was one.
@@ -164,7 +166,7 @@ func (s *keyStates) clearFailure(key types.NamespacedName) (before Failure, fail
 	if state.details == nil || state.failure == nil {
 		return Failure{}, false
 	}
-	before, state.failure = *state.failure, nil
+	before, state.failure, state.failedPasses = *state.failure, nil, 0
 	s.failed--
 	s.put(key, state)
 	return before, true

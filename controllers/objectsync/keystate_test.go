@@ -35,7 +35,7 @@ func TestFailuresAreToldOnce(t *testing.T) {
 	}
 	set := func(key types.NamespacedName, failure Failure, want Failure, changed bool) {
 		t.Helper()
-		if before, got := states.setFailure(key, failure); before != want || got != changed {
+		if before, got, _ := states.setFailure(key, failure); before != want || got != changed {
 			t.Errorf("%v is new: want %v after %v, got %v after %v", failure, changed, want, got, before)
 		}
 	}

@@ -96,6 +96,12 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 	}
 	c.updateNameWaiter(key, err)
 	c.recordState(key, outcome, err)
+	if err == nil && outcome.decision.Action == plan.VerifyAbsence {
+		// The key may still fail: the deletion follows when the absence is verified.
+		c.recordLatency(key, outcome, pending, ended)
+		c.recordPlacementCopy(key, outcome, false)
+		return reconcile.Result{RequeueAfter: outcome.requeueAfter}, nil
+	}
 	if err == nil {
 		c.recordLatency(key, outcome, pending, ended)
 		before, failed := c.states.clearFailure(key)
@@ -114,7 +120,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 			c.states.putBackChanges(key, pending)
 		}
 	}
-	before, changed := c.states.setFailure(key, failure)
+	before, changed, failedPasses := c.states.setFailure(key, failure)
 	if changed {
 		c.metrics.failureChanged(before.Reason, failure.Reason)
 		c.OnChange()
@@ -124,7 +130,7 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 	if c.isRetriedByEvent(failure) {
 		return reconcile.Result{}, nil
 	}
-	if after := retryAfter(failure, outcome); after > 0 {
+	if after := retryAfter(failure, outcome, failedPasses); after > 0 {
 		return reconcile.Result{RequeueAfter: after}, nil
 	}
 	return reconcile.Result{}, fmt.Errorf("%s %s: %w", c.Resource.Resource, key, c.redact(err))
@@ -164,16 +170,25 @@ func (c *Controller) recordLatency(key types.NamespacedName, outcome outcome, pe
 	c.metrics.observeLatency(outcome, pending, now)
 }
 
-// retryAfter returns the delay until a failure is retried; zero leaves it to the queue's exponential backoff.
-func retryAfter(failure Failure, outcome outcome) time.Duration {
+// retryAfter returns the delay until a failure is retried; zero leaves it to the queue's exponential backoff. The queue forgets its backoff when
+// the absence of a source is verified again, which each deletion needs, so the number of failed passes decides about those.
+func retryAfter(failure Failure, outcome outcome, failedPasses int) time.Duration {
 	switch failure.Reason {
 	case ReasonContended, ReasonRemovedByCluster:
 		return outcome.requeueAfter
 	case ReasonForbidden:
 		return forbiddenRetryDelay + time.Duration(rand.Int64N(int64(forbiddenRetryDelay/10))) //nolint:gosec // jitter needs no secrecy
-	default:
-		return 0
 	}
+	if outcome.decision.Action == plan.Delete || outcome.decision.Action == plan.Release {
+		return retryDelay(failedPasses)
+	}
+	return 0
+}
+
+// retryDelay returns the delay after a number of failed passes.
+func retryDelay(failedPasses int) time.Duration {
+	// More doublings than these are over the limit.
+	return min(retryBaseDelay<<min(failedPasses-1, 16), retryMaxDelay)
 }
 
 // runPass makes one pass: it observes both sides of the key, plans, and executes the plan. It returns an error if the object

@@ -19,22 +19,35 @@ package objectsync
 import (
 	"testing"
 	"time"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 )
 
 // No watch tells when the hub is permitted more, so it tries again by itself; not all objects at once.
 func TestRetryAfter(t *testing.T) {
 	repair := outcome{requeueAfter: 15 * time.Second}
 	for range 100 {
-		if after := retryAfter(Failure{Reason: ReasonForbidden}, outcome{}); after < 5*time.Minute || after >= 5*time.Minute+30*time.Second {
+		if after := retryAfter(Failure{Reason: ReasonForbidden}, outcome{}, 1); after < 5*time.Minute || after >= 5*time.Minute+30*time.Second {
 			t.Fatalf("a permission is asked for again after %s", after)
 		}
 	}
-	if after := retryAfter(Failure{Reason: ReasonContended}, repair); after != repair.requeueAfter {
+	if after := retryAfter(Failure{Reason: ReasonContended}, repair, 1); after != repair.requeueAfter {
 		t.Errorf("a repair that has to wait is tried after %s", after)
 	}
 	for _, reason := range []string{ReasonInvalid, ReasonFailed, ReasonNotServed, ReasonTargetUnreachable} {
-		if after := retryAfter(Failure{Reason: reason}, outcome{requeueAfter: time.Second}); after != 0 {
+		if after := retryAfter(Failure{Reason: reason}, outcome{requeueAfter: time.Second}, 1); after != 0 {
 			t.Errorf("%s must be left to the queue, not tried after %s", reason, after)
+		}
+	}
+}
+
+// Each deletion needs a new proof of absence, and the queue forgets its backoff with it.
+func TestRefusedDeletionsAreRetriedLessAndLess(t *testing.T) {
+	for _, action := range []plan.Action{plan.Delete, plan.Release} {
+		for failedPasses, want := range map[int]time.Duration{1: 100 * time.Millisecond, 2: 200 * time.Millisecond, 8: 12800 * time.Millisecond, 13: 5 * time.Minute, 1000: 5 * time.Minute} {
+			if after := retryAfter(Failure{Reason: ReasonNotServed}, outcome{decision: plan.Decision{Action: action}}, failedPasses); after != want {
+				t.Errorf("after %d failed passes, %s is tried after %s instead of %s", failedPasses, action, after, want)
+			}
 		}
 	}
 }

@@ -38,7 +38,7 @@ var (
 	policyBindings    = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicybindings"}
 )
 
-// noPoison returns an admission policy that denies some ConfigMaps of a namespace.
+// noPoison returns an admission policy that denies some ConfigMaps of a namespace, and the deletion of one.
 func noPoison(namespace string) string {
 	return fmt.Sprintf(`
 apiVersion: admissionregistration.k8s.io/v1
@@ -47,9 +47,10 @@ metadata: {name: %[1]s}
 spec:
   matchConstraints:
     namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: %[1]s}}
-    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [configmaps]}]
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE, DELETE], resources: [configmaps]}]
   validations:
-  - {expression: "!has(object.data) || !('entry' in object.data) || object.data.entry != 'poison'", message: nothing poisonous here}
+  - {expression: "request.operation != 'DELETE' || oldObject.metadata.name != 'kept'", message: this one must stay}
+  - {expression: "request.operation == 'DELETE' || !has(object.data) || !('entry' in object.data) || object.data.entry != 'poison'", message: nothing poisonous here}
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
@@ -117,6 +118,16 @@ spec: {ports: [{port: 80}]}
 		for name, reason := range map[string]string{"denied": "AdmissionDenied", "large": "TooLarge", "invalid": "Invalid", "not.a.label": "Invalid"} {
 			Eventually(func() []string { return reasons(ctx, mailbox, ns, name) }).WithContext(ctx).Should(ConsistOf(reason))
 		}
+		By("reporting one that must not be deleted, for as long as that is so")
+		apply(ctx, mailbox, configMap(ns, "kept", "x"))
+		eventuallyExists(ctx, florin, configMaps, ns, "kept")
+		remove(ctx, mailbox, configMaps, ns, "kept")
+		Eventually(failures).WithContext(ctx).WithArguments(mailbox, ns).Should(ContainElement("AdmissionDenied kept"))
+		Consistently(failures).WithContext(ctx).WithArguments(mailbox, ns).WithTimeout(2 * time.Second).Should(ContainElement("AdmissionDenied kept"))
+		Expect(failureMessage(ctx, mailbox, ns, "kept")).To(ContainSubstring("this one must stay"))
+		remove(ctx, florin, policyBindings, "", ns)
+		eventuallyGone(ctx, florin, configMaps, ns, "kept")
+
 		By("placing one that is poison no more")
 		patch(ctx, mailbox, configMaps, ns, "denied", `{"data": {"entry": "harmless"}}`)
 		eventuallyExists(ctx, florin, configMaps, ns, "denied")
