@@ -37,10 +37,13 @@ import (
 
 // ConfigSummary counts the objects of one config.
 type ConfigSummary struct {
-	// Selected counts the objects that the config selects. Of these, Synced are on the other side, and Failed are listed in
-	// Failures with the reason. Of the synced ones, Ready have gone down and do their work on the target.
-	Selected, Synced, Ready, Failed int64
-	Failures                        []ObjectFailure
+	// Selected counts the objects that the config selects. Of these, Synced are on the other side. Of the synced ones, Ready have gone down
+	// and do their work on the target.
+	Selected, Synced, Ready int64
+	// Failed counts the objects that are listed in Failures with the reason. Of these, Undeleted are not selected: they are gone from the
+	// mailbox, and their copies cannot be deleted from the target.
+	Failed, Undeleted int64
+	Failures          []ObjectFailure
 	// Deferred are objects with fields that the hub does not ignore any more, but leaves to the target until the object
 	// changes. They do not count as synced, because the hub does not know whether those fields differ.
 	Deferred []DeferredObject
@@ -117,6 +120,9 @@ func (c *Controller) SummarizeConfigs(summaries map[string]*ConfigSummary) {
 	for _, key := range c.states.upsyncedKeys() {
 		c.countUp(summaries, matcher, key, known)
 	}
+	for key, failure := range known.failures {
+		c.countUndeleted(summaries, matcher, key, failure)
+	}
 	c.droppedFields.addTo(summaries, c.Resource.GroupResource())
 }
 
@@ -178,6 +184,21 @@ func (c *Controller) countFormerlyUpsynced(summaries map[string]*ConfigSummary, 
 	}
 	if selected, ok := c.selectsUpsynced(matcher, c.targetResourceFor(upsyncSourceRef(mark).Resource), mark, inMailbox); ok {
 		c.addToSummaries(summaries, selected, keyOf(inMailbox), syncState{}, known)
+	}
+}
+
+// countUndeleted counts an object that is gone from the mailbox, and whose copies stay because of the failure. Its labels are gone with it, so
+// it counts for all configs with entries that name it.
+func (c *Controller) countUndeleted(summaries map[string]*ConfigSummary, matcher *selection.Matcher, key types.NamespacedName, failure Failure) {
+	source, known := c.mailboxObject(key)
+	if !known || source != nil || len(c.states.upsyncedRefs(key)) > 0 {
+		return
+	}
+	for _, config := range matcher.ConfigsNaming(c.selectionObjectByName(key)) {
+		summary := summaryOf(summaries, config)
+		summary.Failed++
+		summary.Undeleted++
+		summary.Failures = append(summary.Failures, ObjectFailure{Resource: c.Resource, Key: key, Failure: failure})
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"fmt"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -99,6 +100,52 @@ func TestSummaryOfSeveralCopies(t *testing.T) {
 	})
 	if sum.Synced != 0 || sum.Failed != 0 {
 		t.Errorf("%d in sync, %d failed", sum.Synced, sum.Failed)
+	}
+}
+
+// A copy that the cluster does not let go stays reported to the configs that name it. Each try verifies again that the source is gone, which is
+// no success.
+func TestRefusedDeletion(t *testing.T) {
+	t.Parallel()
+	h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, "")}, configMapsTravel)
+	put(t, h.withNamespace(`
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: NS}
+spec:
+  matchConstraints:
+    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NS}}
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [DELETE], resources: [configmaps]}]
+  validations: [{expression: "oldObject.metadata.name != 'kept'", message: it must stay}]
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: NS}
+spec: {policyName: NS, validationActions: [Deny]}
+`))
+	h.putConfigMap("kept", "a: b")
+	h.expectOnTarget(configMapsV1, "kept")
+	h.until("the policy is in force", func() bool {
+		err := administrator(t).Resource(configMapsV1).Namespace(h.namespace).Delete(t.Context(), "kept", metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}})
+		return apierrors.IsInvalid(err) || apierrors.IsForbidden(err)
+	})
+	h.drop(configMapsV1, h.namespace, "kept")
+	controller, key := h.controllers[configMapsV1], types.NamespacedName{Namespace: h.namespace, Name: "kept"}
+	h.until("the deletion was tried again and again", func() bool {
+		controller.states.lock.Lock()
+		defer controller.states.lock.Unlock()
+		state := controller.states.keys[key]
+		return state.details != nil && state.failedPasses >= 4
+	})
+	summaries := map[string]*ConfigSummary{}
+	controller.SummarizeConfigs(summaries)
+	for config, summary := range summaries {
+		if summary.Selected != 0 || summary.Failed != 1 || summary.Undeleted != 1 || len(summary.Failures) != 1 || summary.Failures[0].Failure.Reason != ReasonAdmissionDenied || summary.Failures[0].Key != key {
+			t.Errorf("%s: %+v", config, summary)
+		}
+	}
+	if len(summaries) != 1 {
+		t.Errorf("%d configs report it", len(summaries))
 	}
 }
 

@@ -216,7 +216,7 @@ func readyCondition(findings ObservedConfig, tally *objectsync.ConfigSummary) me
 	case limitFailureMessage(tally) != "":
 		condition.Reason, condition.Message = objectsync.ReasonMailboxLimitExceeded, events.Truncate(limitFailureMessage(tally))
 	case tally.Failed > 0:
-		condition.Reason, condition.Message = ReasonObjectsFailed, fmt.Sprintf("%d of %d objects failed; see status.failures and the events on them.", tally.Failed, tally.Selected)
+		condition.Reason, condition.Message = ReasonObjectsFailed, failedMessage(tally)
 	case findings.Suspended:
 		condition.Reason, condition.Message = ReasonSuspended, "The config is suspended."
 	case len(tally.Deferred) > 0 && tally.Synced+int64(len(tally.Deferred)) == tally.Selected:
@@ -230,6 +230,18 @@ func readyCondition(findings ObservedConfig, tally *objectsync.ConfigSummary) me
 		}
 	}
 	return condition
+}
+
+func failedMessage(tally *objectsync.ConfigSummary) string {
+	const undeleted = "copies of %d deleted objects cannot be deleted from the cluster"
+	switch failed := tally.Failed - tally.Undeleted; {
+	case tally.Undeleted == 0:
+		return fmt.Sprintf("%d of %d objects failed; see status.failures and the events on them.", failed, tally.Selected)
+	case failed == 0:
+		return fmt.Sprintf("The "+undeleted+"; see status.failures.", tally.Undeleted)
+	default:
+		return fmt.Sprintf("%d of %d objects failed, and the "+undeleted+"; see status.failures and the events on the objects.", failed, tally.Selected, tally.Undeleted)
+	}
 }
 
 // leftToTargetMessage returns a message with the objects of which the target keeps fields that ignoreFields no longer

@@ -99,6 +99,18 @@ func (m *Matcher) IsSuspended(mailbox Object) bool {
 	return !slices.ContainsFunc(configs, func(config *config) bool { return !config.suspended })
 }
 
+// ConfigsNaming returns the configs, sorted, with entries for downsync that can select objects of this name, whatever their labels.
+func (m *Matcher) ConfigsNaming(mailbox Object) (ids []string) {
+	if m == nil {
+		return nil
+	}
+	for _, config := range m.down.configsWhere(mailbox, func(rule *rule) bool { return rule.matchesName(mailbox) }) {
+		ids = append(ids, config.id)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
 // MatchUp returns how a target object is selected for upsync; ok is false if it is not.
 func (m *Matcher) MatchUp(target Object) (selection Selection, ok bool) {
 	if m == nil {

@@ -296,6 +296,19 @@ func TestEmptyEntries(t *testing.T) {
 }
 
 // What only suspended configs speak of is frozen, also when it cannot be asked for its labels any more.
+func TestConfigsNaming(t *testing.T) {
+	matcher := compileBoth(t, `{namespacedObjects: [{group: "", resource: configmaps, apiVersion: v1, objectsByNamespace: [{namespace: a, names: [x]}], labelSelector: {matchLabels: {k: v}}}]}`,
+		"{downSyncedResources: [{kind: ConfigMap, namespace: a, name: '*'}, {kind: ConfigMap, namespace: a, name: x}]}")
+	for name, want := range map[string]int{"x": 2, "y": 1} {
+		if got := matcher.ConfigsNaming(selection.Object{Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: "ConfigMap", Namespace: "a", Name: name}); len(got) != want {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+	if got := (*selection.Matcher)(nil).ConfigsNaming(selection.Object{}); len(got) > 0 {
+		t.Errorf("without configs there are %v", got)
+	}
+}
+
 func TestIsSuspended(t *testing.T) {
 	const entry = `namespacedObjects: [{group: "", resource: configmaps, apiVersion: v1, objectsByNamespace: [{namespace: a, names: [x]}], labelSelector: {matchLabels: {k: v}}}]`
 	object := func(name string) selection.Object {
