@@ -17,6 +17,7 @@ limitations under the License.
 package objectsync
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -103,6 +104,12 @@ func (c *Controller) adopt(ctx context.Context, current plan.Copy, object *unstr
 	}
 	// Take the ownership before the mark: if the hub ends in between, it begins again.
 	dryRun, err := c.Connection.DryRunApply(ctx, current.API.GroupVersionResource, desired.Object, object.GetUID())
+	if isNullRefused(err) {
+		// The hub applied to the object when it was its copy.
+		if emptied, patchErr := c.emptyOnTarget(ctx, current, desired, object.GetUID()); emptied || patchErr != nil {
+			return cmp.Or(patchErr, errOutdated)
+		}
+	}
 	if err != nil {
 		return asImmutableError(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,6 +29,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/tracing"
 )
@@ -180,11 +182,17 @@ func (c *Controller) fieldConflictError(ctx context.Context, o plan.Operation) e
 	if err != nil {
 		return err
 	}
-	managers, err := ownership.ManagersOf(o.Desired.Object.Object, object.GetManagedFields(), o.Decision.Fields)
+	managers, err := c.otherManagersOf(o.Desired, object, o.Decision.Fields)
 	if err != nil {
 		return err
 	}
 	return fmt.Errorf("%w: %v keeps changing %v", errFieldConflict, managers, o.Decision.Fields)
+}
+
+// otherManagersOf returns the field managers of an object, beside the hub's, that own fields at the paths or below them.
+func (c *Controller) otherManagersOf(desired *transform.Desired, object *unstructured.Unstructured, paths []string) ([]string, error) {
+	managers, err := ownership.ManagersOf(desired.Object.Object, object.GetManagedFields(), paths)
+	return slices.DeleteFunc(managers, func(manager string) bool { return manager == c.fieldManager }), err
 }
 
 // describeFormer names the object that a copy came from, if that is not the one that the operation is about.

@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -88,7 +89,7 @@ func (c *Controller) applyInPlace(ctx context.Context, current plan.Copy, desire
 	ref := current.Ref()
 	desired = desired.ForCopy(uid)
 	c.states.targetExpectations.Started(ref)
-	applied, err := c.applyMigratingVersion(ctx, current, desired, uid)
+	applied, err := c.applyEmptying(ctx, current, desired, uid)
 	if err != nil {
 		c.states.targetExpectations.Finished(ref, nil)
 		return asImmutableError(c.checkIdentity(ref, uid, err))
@@ -96,21 +97,29 @@ func (c *Controller) applyInPlace(ctx context.Context, current plan.Copy, desire
 	return c.finishTargetWrite(ctx, ref, applied, desired)
 }
 
+// appliedFields returns the fields of a copy that the hub applied and still owns.
+func (c *Controller) appliedFields(current plan.Copy) []byte {
+	switch {
+	case current.Observed != nil:
+		return current.Observed.AppliedFields
+	case current.Object != nil:
+		return ownership.AppliedFields(current.Object, c.fieldManager)
+	default:
+		return nil
+	}
+}
+
 // relinquishFields gives up the ownership of fields that the hub applied before and ignores from now on. An apply without
 // those fields would delete them from the object.
 func (c *Controller) relinquishFields(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID) error {
-	if current.Object == nil || len(desired.IgnoredFields) == 0 {
+	if len(desired.IgnoredFields) == 0 {
 		return nil
 	}
 	paths := make([]fieldpath.Path, 0, len(desired.IgnoredFields))
 	for _, field := range desired.IgnoredFields {
 		paths = append(paths, field.Path)
 	}
-	applied := ownership.AppliedFields(current.Object, c.fieldManager)
-	if current.Observed != nil {
-		applied = current.Observed.AppliedFields
-	}
-	if !ownership.OwnsAny(applied, paths) {
+	if !ownership.OwnsAny(c.appliedFields(current), paths) {
 		return nil
 	}
 	extra := requestmetrics.WithClass(ctx, requestmetrics.Extra)
@@ -248,8 +257,28 @@ func (c *Controller) finishTargetWrite(ctx context.Context, ref plan.Ref, answer
 	if err != nil {
 		return err
 	}
-	c.states.targetExpectations.SetDroppedPaths(ref, dropped)
-	return nil
+	if len(dropped) == 0 {
+		c.states.targetExpectations.SetDroppedPaths(ref, nil)
+		return nil
+	}
+	nulls, err := ownership.NullsOfOthers(desired.Object.Object, cached.observed.AppliedFields)
+	if err != nil {
+		return err
+	}
+	c.states.targetExpectations.SetDroppedPaths(ref, slices.DeleteFunc(dropped, func(path string) bool { return slices.Contains(nulls, path) }))
+	return c.nullConflict(desired, answer, nulls)
+}
+
+// nullConflict returns an error if the hub applied nulls where other managers have set fields, which the target keeps.
+func (c *Controller) nullConflict(desired *transform.Desired, answer *unstructured.Unstructured, nulls []string) error {
+	if len(nulls) == 0 {
+		return nil
+	}
+	managers, err := c.otherManagersOf(desired, answer, nulls)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: the mailbox has null in %v, but the target keeps the fields there that %v has set: remove them, or do not select the object", errFieldConflict, nulls, managers)
 }
 
 func (c *Controller) deleteFromTarget(ctx context.Context, current plan.Copy, uid types.UID, propagation metav1.DeletionPropagation) error {

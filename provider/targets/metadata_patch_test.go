@@ -29,6 +29,30 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
+func TestReplaceFields(t *testing.T) {
+	t.Parallel()
+	onEachKind(t, func(t *testing.T, k kind, connection *Connection, there dynamic.ResourceInterface, namespace string) {
+		g := NewWithT(t)
+		ctx := t.Context()
+		read, err := there.Create(ctx, k.object(namespace, "replaced"), metav1.CreateOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+		values := map[string]any{"/metadata/annotations": map[string]any{"a": "1"}}
+		other, outdated := read.DeepCopy(), read.DeepCopy()
+		other.SetUID("11111111-2222-3333-4444-555555555555")
+		outdated.SetResourceVersion("1")
+		for _, wrong := range []*unstructured.Unstructured{other, outdated} {
+			err := connection.ReplaceFields(ctx, k.resource, wrong, values)
+			g.Expect(apierrors.IsConflict(err) || apierrors.IsInvalid(err)).To(BeTrue(), "%v", err)
+		}
+		g.Expect(there.Get(ctx, "replaced", metav1.GetOptions{})).To(Equal(read))
+		g.Expect(connection.ReplaceFields(ctx, k.resource, read, values)).To(Succeed())
+		g.Expect(values).To(HaveLen(1))
+		replaced, err := there.Get(ctx, "replaced", metav1.GetOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(replaced.GetAnnotations()).To(Equal(map[string]string{"a": "1"}))
+	})
+}
+
 func TestPatchMetadata(t *testing.T) {
 	t.Parallel()
 	onEachKind(t, func(t *testing.T, k kind, connection *Connection, there dynamic.ResourceInterface, namespace string) {

@@ -18,9 +18,11 @@ package targets
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -105,6 +107,26 @@ func (c *Connection) Apply(ctx context.Context, resource schema.GroupVersionReso
 	conditional := withMetadata(object, "uid", string(uid))
 	return c.resourceClient(resource, object.GetNamespace()).
 		Apply(ctx, object.GetName(), conditional, metav1.ApplyOptions{FieldManager: c.fieldManager, Force: true})
+}
+
+// ReplaceFields gives other values to existing fields of an object that the caller has read, by their JSON pointers. It fails with a
+// Conflict, Invalid or NotFound error if the object was changed, replaced or deleted since.
+func (c *Connection) ReplaceFields(ctx context.Context, resource schema.GroupVersionResource, read *unstructured.Unstructured, values map[string]any) error {
+	values = maps.Clone(values)
+	values["/metadata/uid"], values["/metadata/resourceVersion"] = read.GetUID(), read.GetResourceVersion()
+	operations := make([]map[string]any, 0, len(values))
+	for _, pointer := range slices.Sorted(maps.Keys(values)) {
+		operations = append(operations, map[string]any{"op": "replace", "path": pointer, "value": values[pointer]})
+	}
+	patch, err := json.Marshal(operations)
+	if err != nil {
+		return err
+	}
+	ctx, done := withTimeout(ctx, requestTimeout)
+	defer done()
+	_, err = c.resourceClient(resource, read.GetNamespace()).
+		Patch(ctx, read.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: c.fieldManager})
+	return err
 }
 
 // Delete deletes the object that has the UID, and its dependents in the background. It is no error if the object is gone.

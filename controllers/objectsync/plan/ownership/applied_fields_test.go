@@ -269,8 +269,22 @@ func TestDriftInNestedMaps(t *testing.T) {
 				t.Errorf("want %v, got %v\n%s", test.want, got, ownership.AppliedFields(server.live, hubManager))
 			}
 			server.apply(hubManager, desired)
+			nulls, err := ownership.NullsOfOthers(desired, ownership.AppliedFields(server.live, hubManager))
+			if err != nil {
+				t.Fatal(err)
+			}
 			if strings.Contains(name, "null becomes a map") {
-				return // an apply cannot repair it
+				// An apply cannot repair it.
+				if !slices.Equal(nulls, test.want) {
+					t.Errorf("want nulls of others at %v, got %v", test.want, nulls)
+				}
+				if managers, err := ownership.ManagersOf(desired, server.live.GetManagedFields(), nulls); err != nil || !slices.Contains(managers, "somebody") {
+					t.Errorf("got the managers %v, %v", managers, err)
+				}
+				return
+			}
+			if len(nulls) > 0 {
+				t.Errorf("nulls of others: %v", nulls)
 			}
 			if got := server.unowned(desired); len(got) > 0 {
 				t.Errorf("unowned after the repair: %v", got)

@@ -53,11 +53,30 @@ func UnownedPaths(desired map[string]any, applied []byte) ([]string, error) {
 	return missing, nil
 }
 
+// NullsOfOthers returns the sorted paths at which the desired object has a null, and another manager has filled the map or list of the live
+// object. An API server keeps that, whoever applies the null. applied is the result of [AppliedFields].
+func NullsOfOthers(desired map[string]any, applied []byte) ([]string, error) {
+	gaps, err := unownedParts(desired, applied)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read our managedFields entry: %w", err)
+	}
+	var paths []string
+	for _, gap := range gaps {
+		if gap.below != nil && gap.below.Members.Has(foreignPathElement) {
+			paths = append(paths, gap.path)
+		}
+	}
+	slices.Sort(paths)
+	return paths, nil
+}
+
 // unownedPart is a part of the desired object that the entry does not own, reported at its root.
 type unownedPart struct {
 	path string
 	// hasChildren is true if the part has parts itself.
 	hasChildren bool
+	// below has what the entry owns in the part, if the part is no map or list; else it is nil.
+	below *fieldpath.Set
 }
 
 // setCache caches parsed entries by their text. Objects from one template have equal entries, and parsing is most of the cost
@@ -91,10 +110,10 @@ func unownedParts(desired map[string]any, fieldsV1 []byte) ([]unownedPart, error
 		return nil, err
 	}
 	var gaps []unownedPart
-	reportUnownedInMap(managedPart(desired), owned, nil, func(path fieldpath.Path, desired any) {
+	reportUnownedInMap(managedPart(desired), owned, nil, func(path fieldpath.Path, desired any, below *fieldpath.Set) {
 		_, isMap := desired.(map[string]any)
 		_, isList := desired.([]any)
-		gaps = append(gaps, unownedPart{path: path.String(), hasChildren: isMap || isList})
+		gaps = append(gaps, unownedPart{path: path.String(), hasChildren: isMap || isList, below: below})
 	})
 	return gaps, nil
 }
@@ -134,15 +153,16 @@ func withoutIdentity(entries map[string]any) map[string]any {
 	return kept
 }
 
-// reportFunc must not keep the path, which is overwritten afterwards.
-type reportFunc func(path fieldpath.Path, desired any)
+// reportFunc reports a part that is not owned. below has what is owned in it, if it is no map or list. The path must not be kept: it is
+// overwritten afterwards.
+type reportFunc func(path fieldpath.Path, desired any, below *fieldpath.Set)
 
 func reportUnowned(desired any, element fieldpath.PathElement, owned *fieldpath.Set, path fieldpath.Path, report reportFunc) {
 	children, ok := owned.Children.Get(element)
 	if !ok || children.Empty() {
 		// Scalars, atomic lists and maps, and empty ones are owned as a whole.
 		if !owned.Members.Has(element) && !ownsNothingWhenApplied(desired) {
-			report(path, desired)
+			report(path, desired, nil)
 		}
 		return
 	}
@@ -154,7 +174,7 @@ func reportUnowned(desired any, element fieldpath.PathElement, owned *fieldpath.
 	default:
 		// A null stays in the entry when another manager replaces it by a map.
 		if !owned.Members.Has(element) || desired == nil && children.Members.Has(foreignPathElement) {
-			report(path, desired)
+			report(path, desired, children)
 		}
 	}
 }
@@ -242,7 +262,7 @@ func reportUnownedInList(desired []any, owned *fieldpath.Set, path fieldpath.Pat
 		item := desired[index]
 		position := slices.IndexFunc(free, func(element fieldpath.PathElement) bool { return mayBeItem(element, item) })
 		if position < 0 {
-			report(append(path, fieldpath.IndexElement(index)), item)
+			report(append(path, fieldpath.IndexElement(index)), item, nil)
 			continue
 		}
 		element := free[position]

@@ -24,7 +24,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ManagersOf returns the field managers that own any of the paths that [UnownedPaths] reported.
+// ManagersOf returns the field managers that own any of the paths that [UnownedPaths] reported, or fields below one.
 func ManagersOf(desired map[string]any, entries []metav1.ManagedFieldsEntry, paths []string) ([]string, error) {
 	var holders []string
 	for _, entry := range entries {
@@ -36,7 +36,7 @@ func ManagersOf(desired map[string]any, entries []metav1.ManagedFieldsEntry, pat
 			return nil, fmt.Errorf("cannot read the managedFields entry of %s: %w", entry.Manager, err)
 		}
 		holds := slices.ContainsFunc(paths, func(path string) bool {
-			return !slices.ContainsFunc(gaps, func(gap unownedPart) bool { return gap.contains(path) })
+			return !slices.ContainsFunc(gaps, func(gap unownedPart) bool { return gap.contains(path) && gap.below == nil })
 		})
 		if holds && !slices.Contains(holders, entry.Manager) {
 			holders = append(holders, entry.Manager)

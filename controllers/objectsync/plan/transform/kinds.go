@@ -101,7 +101,7 @@ func rename(content map[string]any, name conversion.Name) error {
 
 // adaptForOtherCluster makes an object useful on another cluster than its own.
 func adaptForOtherCluster(content map[string]any) error {
-	if builtInGroups[kindOf(content).Group] {
+	if IsBuiltIn(kindOf(content).Group) {
 		dropNulls(content)
 	}
 	switch kindOf(content) {
@@ -126,6 +126,9 @@ var builtInGroups = map[string]bool{
 	"internal.apiserver.k8s.io": true, "networking.k8s.io": true, "node.k8s.io": true, "rbac.authorization.k8s.io": true,
 	"resource.k8s.io": true, "scheduling.k8s.io": true, "storage.k8s.io": true, "storagemigration.k8s.io": true,
 }
+
+// IsBuiltIn reports whether an API group is one of Kubernetes, for whose kinds null, empty and absent are mostly the same.
+func IsBuiltIn(group string) bool { return builtInGroups[group] }
 
 // dropNulls removes fields that are null. For a Go type they have no value. If the hub applied them, it would own the fields, and
 // take `replicas: null` for a reason to undo what an autoscaler sets. An item of a list stays.
