@@ -46,7 +46,7 @@ var _ = Describe("an API that a target ceases to serve", thorough, Label("faults
 		By("draining the target meanwhile, which is not done as long as the API is off")
 		patch(ctx, inventory.Config, syncTargets, "", ns, `{"spec": {"drain": true}}`)
 		Eventually(value).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", ns, "status", "cleanup", "left").Should(ContainSubstring("NotServed"))
-		Expect(framework.Condition(ctx, inventory.Config, syncTargets, "", ns, "Drained")).To(Equal("False"))
+		Eventually(framework.Condition).WithContext(ctx).WithArguments(inventory.Config, syncTargets, "", ns, "Drained").Should(Equal("False"))
 		patch(ctx, inventory.Config, syncTargets, "", ns, `{"spec": {"drain": false}}`)
 
 		By("switching it on again")
