@@ -257,28 +257,30 @@ func (c *Controller) finishTargetWrite(ctx context.Context, ref plan.Ref, answer
 	if err != nil {
 		return err
 	}
-	if len(dropped) == 0 {
-		c.states.targetExpectations.SetDroppedPaths(ref, nil)
-		return nil
+	var conflict error
+	if len(dropped) > 0 {
+		nulls, managers, err := c.nullsOfOthers(desired, cached, answer)
+		if err != nil {
+			return err
+		}
+		if len(managers) > 0 {
+			dropped = slices.DeleteFunc(dropped, func(path string) bool { return slices.Contains(nulls, path) })
+			conflict = fmt.Errorf("%w: the mailbox has null in %v, but the target keeps the fields there that %v has set: remove them, or do not select the object", errFieldConflict, nulls, managers)
+		}
 	}
-	nulls, err := ownership.NullsOfOthers(desired.Object.Object, cached.observed.AppliedFields)
-	if err != nil {
-		return err
-	}
-	c.states.targetExpectations.SetDroppedPaths(ref, slices.DeleteFunc(dropped, func(path string) bool { return slices.Contains(nulls, path) }))
-	return c.nullConflict(desired, answer, nulls)
+	c.states.targetExpectations.SetDroppedPaths(ref, dropped)
+	return conflict
 }
 
-// nullConflict returns an error if the hub applied nulls where other managers have set fields, which the target keeps.
-func (c *Controller) nullConflict(desired *transform.Desired, answer *unstructured.Unstructured, nulls []string) error {
-	if len(nulls) == 0 {
-		return nil
+// nullsOfOthers returns the paths at which the hub applied a null and the target keeps what other managers have set, and those managers. There
+// are none if an admission webhook fills the null: its fields belong to an update by the hub.
+func (c *Controller) nullsOfOthers(desired *transform.Desired, cached *cachedCopy, answer *unstructured.Unstructured) (paths, managers []string, err error) {
+	paths, err = ownership.NullsOfOthers(desired.Object.Object, cached.observed.AppliedFields)
+	if err != nil || len(paths) == 0 {
+		return nil, nil, err
 	}
-	managers, err := c.otherManagersOf(desired, answer, nulls)
-	if err != nil {
-		return err
-	}
-	return fmt.Errorf("%w: the mailbox has null in %v, but the target keeps the fields there that %v has set: remove them, or do not select the object", errFieldConflict, nulls, managers)
+	managers, err = c.otherManagersOf(desired, answer, paths)
+	return paths, managers, err
 }
 
 func (c *Controller) deleteFromTarget(ctx context.Context, current plan.Copy, uid types.UID, propagation metav1.DeletionPropagation) error {
