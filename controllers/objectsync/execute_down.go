@@ -91,8 +91,12 @@ func (c *Controller) applyInPlace(ctx context.Context, current plan.Copy, desire
 	c.states.targetExpectations.Started(ref)
 	applied, err := c.applyEmptying(ctx, current, desired, uid)
 	if err != nil {
+		err = asImmutableError(c.checkIdentity(ref, uid, err))
+		applied, err = c.applyWithoutObstacles(requestmetrics.WithClass(ctx, requestmetrics.Extra), current, desired, uid, err)
+	}
+	if err != nil {
 		c.states.targetExpectations.Finished(ref, nil)
-		return asImmutableError(c.checkIdentity(ref, uid, err))
+		return err
 	}
 	return c.finishTargetWrite(ctx, ref, applied, desired)
 }

@@ -37,6 +37,18 @@ func (p Path) RemoveFrom(set *fieldpath.Set) *fieldpath.Set {
 	return set.RecursiveDifference(fieldpath.NewSet(found...))
 }
 
+// AddTo returns the set with the field at the path, and all below it. The path must have no items of lists.
+func (p Path) AddTo(set *fieldpath.Set) *fieldpath.Set {
+	elements := make(fieldpath.Path, 0, len(p.steps))
+	for _, one := range p.steps {
+		if one.kind != field {
+			return set
+		}
+		elements = append(elements, fieldpath.FieldNameElement(one.name))
+	}
+	return set.Union(fieldpath.NewSet(elements))
+}
+
 // matchingPaths returns the roots of the set's fields at the path or below it.
 func (p Path) matchingPaths(set *fieldpath.Set) []fieldpath.Path {
 	if set == nil || len(p.steps) == 0 {

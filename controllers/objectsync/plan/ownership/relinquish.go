@@ -46,7 +46,7 @@ func RelinquishFields(entries []metav1.ManagedFieldsEntry, manager string, paths
 	var kept []metav1.ManagedFieldsEntry
 	changed := false
 	for _, entry := range entries {
-		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
+		if isApplyEntry(entry, manager) {
 			if rest, ok := removePaths(entry, paths); ok {
 				entry, changed = rest, true
 			}

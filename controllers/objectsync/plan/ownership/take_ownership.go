@@ -35,7 +35,7 @@ import (
 func TakeOwnership(entries []metav1.ManagedFieldsEntry, manager string) ([]metav1.ManagedFieldsEntry, bool) {
 	applied := &fieldpath.Set{}
 	for _, entry := range entries {
-		if entry.Manager == manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.Subresource == "" {
+		if isApplyEntry(entry, manager) {
 			if fields, ok := fieldSetOf(entry); ok {
 				applied = applied.Union(fields)
 			}

@@ -80,9 +80,9 @@ func (k *Pruner) Prune(object map[string]any) (kept map[string]any, dropped []st
 	return pruned.(map[string]any), slices.Sorted(maps.Keys(paths))
 }
 
-// PruneStatus does the same for a status.
+// PruneStatus does the same for a status. A schema without a status drops nothing of an empty one, which kinds without status have.
 func (k *Pruner) PruneStatus(status map[string]any) (kept map[string]any, dropped []string) {
-	if k == nil || status == nil {
+	if k == nil || len(status) == 0 {
 		return status, nil
 	}
 	object, dropped := k.Prune(map[string]any{"status": status})

@@ -76,6 +76,17 @@ func TestPruner(t *testing.T) {
 	if status, dropped := kept.PruneStatus(map[string]any{"phase": "x", "b": "x"}); len(status) != 1 || !slices.Equal(dropped, []string{"status.b"}) {
 		t.Errorf("of a status %v is kept and %q dropped", status, dropped)
 	}
+	without := transform.NewPruner(fixtures.Decode[*apiextensionsv1.JSONSchemaProps](t, "{type: object, properties: {spec: {type: object}}}"))
+	for name, test := range map[string]struct {
+		status  map[string]any
+		dropped []string
+	}{
+		"none": {nil, nil}, "empty": {map[string]any{}, nil}, "content": {map[string]any{"phase": "x"}, []string{"status"}},
+	} {
+		if status, dropped := without.PruneStatus(test.status); len(status) > 0 || !slices.Equal(dropped, test.dropped) {
+			t.Errorf("%s: of a status that the schema does not have %v is kept and %q dropped", name, status, dropped)
+		}
+	}
 }
 
 // What is kept is what API servers keep, whatever the schema and the object.

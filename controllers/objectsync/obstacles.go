@@ -1,0 +1,108 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/fieldpath"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/provider/targets"
+)
+
+// obstructedError means that the target refuses the object because of fields that the object lacks, and that another manager owns there.
+type obstructedError struct {
+	obstacles []ownership.Obstacle
+	err       error
+}
+
+func (e *obstructedError) Error() string {
+	var texts []string
+	for _, obstacle := range e.obstacles {
+		texts = append(texts, fmt.Sprintf("%s, which %s keeps there", obstacle.Path, strings.Join(obstacle.Managers, ", ")))
+	}
+	return fmt.Sprintf("the target refuses the object because of fields that it does not have: %s. Have the manager give the field up, remove it on the target, or set it in the mailbox: %v", strings.Join(texts, "; "), e.err)
+}
+
+func (e *obstructedError) Unwrap() error { return e.err }
+
+// applyWithoutObstacles applies an object again that the target refused for fields of its own copy, after it has taken them over, so that
+// they go: parts of a field that the hub applied before, and defaults. Other managers may own such parts, like the caBundle below a
+// conversion that the source does not have any more. It returns the refusal if there are no such fields.
+func (c *Controller) applyWithoutObstacles(ctx context.Context, current plan.Copy, desired *transform.Desired, uid types.UID, refusal error) (*unstructured.Unstructured, error) {
+	refused := refusedFields(refusal)
+	if !ownership.MayHaveObstacles(desired.Object.Object, refused) {
+		return nil, refusal
+	}
+	live, err := c.Connection.Get(ctx, current.API.GroupVersionResource, current.Key)
+	if err != nil || live.GetUID() != uid {
+		return nil, refusal
+	}
+	obstacles := ownership.Obstacles(desired.Object.Object, live, c.fieldManager, refused)
+	obstacles = slices.DeleteFunc(obstacles, func(obstacle ownership.Obstacle) bool {
+		return slices.ContainsFunc(desired.IgnoredFields, func(field transform.IgnoredField) bool { return field.Path.Overlaps(obstacle.Path) })
+	})
+	if len(obstacles) == 0 {
+		return nil, refusal
+	}
+	if kept := slices.DeleteFunc(slices.Clone(obstacles), mayTake); len(kept) > 0 {
+		return nil, &obstructedError{kept, refusal}
+	}
+	var paths []fieldpath.Path
+	for _, obstacle := range obstacles {
+		paths = append(paths, obstacle.Path)
+	}
+	entries, changed := ownership.TakeFields(live.GetManagedFields(), c.fieldManager, paths)
+	if !changed {
+		return nil, refusal
+	}
+	edits := targets.MetadataPatch{ManagedFields: entries, ResourceVersion: live.GetResourceVersion()}
+	if _, err := c.Connection.PatchMetadata(ctx, current.API.GroupVersionResource, current.Key, uid, edits); apierrors.IsConflict(err) {
+		return nil, errOutdated
+	} else if err != nil {
+		return nil, errors.Join(refusal, fmt.Errorf("cannot take over the fields %v, which are in the way: %w", paths, err))
+	}
+	return c.Connection.Apply(ctx, current.API.GroupVersionResource, desired.Object, uid)
+}
+
+// mayTake reports whether the hub may remove an obstacle: it applied a part of it, or no other manager owns any.
+func mayTake(obstacle ownership.Obstacle) bool {
+	return obstacle.Applied || len(obstacle.Managers) == 0
+}
+
+// refusedFields returns the fields for which the target's API server refused an object; none for a refusal of another kind.
+func refusedFields(err error) (fields []string) {
+	var status apierrors.APIStatus
+	if _, immutable := errors.AsType[*immutableError](err); immutable || !apierrors.IsInvalid(err) || isAdmissionDenied(err) ||
+		!errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	for _, cause := range status.Status().Details.Causes {
+		fields = append(fields, cause.Field)
+	}
+	return fields
+}

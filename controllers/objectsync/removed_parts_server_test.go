@@ -1,0 +1,167 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package objectsync
+
+import (
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/test/fixtures"
+	"github.com/synchub-dev/synchub/test/framework/suite"
+)
+
+var (
+	crdsV1     = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	servicesV1 = schema.GroupVersionResource{Version: "v1", Resource: "services"}
+)
+
+// removedParts are parts of sources, and what another manager writes below them on the target.
+var removedParts = map[string]struct {
+	resource      schema.GroupVersionResource
+	kind          string
+	source, after string
+	// patch is of the type given, by another manager.
+	patchType types.PatchType
+	patch     string
+	// part is a text that the object has only as long as the part is there.
+	part string
+}{
+	"the conversion of a CustomResourceDefinition": {
+		crdsV1, "CustomResourceDefinition",
+		crdWith(`, conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {namespace: default, name: webhook}}}}`), crdWith(""),
+		types.MergePatchType, `{"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": "BUNDLE"}}}}}`,
+		"caBundle",
+	},
+	"a conversion whose caBundle was applied": {
+		crdsV1, "CustomResourceDefinition",
+		crdWith(`, conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {namespace: default, name: webhook}}}}`), crdWith(""),
+		types.ApplyPatchType, `{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "NAMEs.leftovers.example.org"},
+			"spec": {"conversion": {"webhook": {"clientConfig": {"caBundle": "BUNDLE"}}}}}`,
+		"caBundle",
+	},
+	"a strategy with a default": {
+		deploymentsV1, "Deployment", deploymentWith(`{name: main, image: "example.org/main:1"}`), recreated, types.MergePatchType, `{"metadata": {"labels": {"a": "b"}}}`,
+		"rollingUpdate",
+	},
+	"a strategy with a field of another manager": {
+		deploymentsV1, "Deployment", strings.Replace(recreated, "type: Recreate", "rollingUpdate: {maxSurge: 2}", 1), recreated,
+		types.MergePatchType, `{"spec": {"strategy": {"rollingUpdate": {"maxUnavailable": 1}}}}`,
+		"rollingUpdate",
+	},
+	"a container": {
+		deploymentsV1, "Deployment",
+		deploymentWith(`{name: main, image: "example.org/main:1"}, {name: sidecar, image: "example.org/sidecar:1"}`),
+		deploymentWith(`{name: main, image: "example.org/main:1"}`),
+		types.StrategicMergePatchType, `{"spec": {"template": {"spec": {"containers": [{"name": "sidecar", "env": [{"name": "INJECTED", "value": "x"}]}]}}}}`,
+		"sidecar",
+	},
+	"a port": {
+		servicesV1, "Service",
+		serviceWith(`{name: web, port: 80, protocol: TCP}, {name: metrics, port: 9090, protocol: TCP}`),
+		serviceWith(`{name: web, port: 80, protocol: TCP}`),
+		types.StrategicMergePatchType, `{"spec": {"ports": [{"port": 9090, "protocol": "TCP", "appProtocol": "http"}]}}`,
+		"9090",
+	},
+}
+
+// recreated is a Deployment with the strategy Recreate.
+var recreated = strings.Replace(deploymentWith(`{name: main, image: "example.org/main:1"}`), "spec: {selector", "spec: {strategy: {type: Recreate}, selector", 1)
+
+func crdWith(more string) string {
+	return "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: NAMEs.leftovers.example.org, uid: u}, spec: {group: leftovers.example.org, scope: Cluster, " +
+		"names: {plural: NAMEs, kind: NAME}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]" + more + "}}"
+}
+
+func deploymentWith(containers string) string {
+	return "{apiVersion: apps/v1, kind: Deployment, metadata: {name: NAME, namespace: default, uid: u}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [" + containers + "]}}}}"
+}
+
+func serviceWith(ports string) string {
+	return "{apiVersion: v1, kind: Service, metadata: {name: NAME, namespace: default, uid: u}, spec: {selector: {a: b}, ports: [" + ports + "]}}"
+}
+
+// A part that the source does not have any more goes, although another manager has written below it.
+func TestRemovedPartWithFieldsOfOthers(t *testing.T) {
+	t.Parallel()
+	bundle := base64.StdEncoding.EncodeToString(suite.CertificateOf(suite.ServeTLS(t, http.NotFoundHandler())))
+	for name, test := range removedParts {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newTargetHarness(t, connect(t), test.resource, test.kind, plan.Resource{})
+			suffix := unique("left")
+			source := fixtures.Object(t, strings.ReplaceAll(test.source, "NAME", suffix))
+			if err := h.applySource(source, ownership.PolicyDelete); err != nil {
+				t.Fatal(err)
+			}
+			client := administrator(t).Resource(test.resource).Namespace(source.GetNamespace())
+			if _, err := client.Patch(t.Context(), source.GetName(), test.patchType, []byte(strings.NewReplacer("BUNDLE", bundle, "NAME", suffix).Replace(test.patch)), metav1.PatchOptions{FieldManager: "injector"}); err != nil {
+				t.Fatal(err)
+			}
+			after := fixtures.Object(t, strings.ReplaceAll(test.after, "NAME", suffix))
+			before := h.get(source)
+			if err := h.applyToTarget(t.Context(), h.observeTarget(before), h.desired(after, ownership.PolicyDelete), before.GetUID()); err != nil {
+				t.Error(err)
+			}
+			if text := contentOf(t, h.get(source)); strings.Contains(text, test.part) {
+				t.Errorf("the part is still there: %s", text)
+			}
+		})
+	}
+}
+
+// A field that the hub never applied is its manager's: the refusal names both.
+func TestFieldOfAnotherManagerInTheWay(t *testing.T) {
+	t.Parallel()
+	h := newTargetHarness(t, connect(t), deploymentsV1, "Deployment", plan.Resource{})
+	name := unique("left")
+	source := fixtures.Object(t, strings.ReplaceAll(deploymentWith(`{name: main, image: "example.org/main:1"}`), "NAME", name))
+	if err := h.applySource(source, ownership.PolicyDelete); err != nil {
+		t.Fatal(err)
+	}
+	client := administrator(t).Resource(deploymentsV1).Namespace(source.GetNamespace())
+	if _, err := client.Patch(t.Context(), name, types.MergePatchType, []byte(`{"spec": {"strategy": {"rollingUpdate": {"maxSurge": 2}}}}`), metav1.PatchOptions{FieldManager: "tuner"}); err != nil {
+		t.Fatal(err)
+	}
+	before := h.get(source)
+	err := h.applyToTarget(t.Context(), h.observeTarget(before), h.desired(fixtures.Object(t, strings.ReplaceAll(recreated, "NAME", name)), ownership.PolicyDelete), before.GetUID())
+	if reasonFor(err) != ReasonInvalid || !strings.Contains(err.Error(), "spec.strategy.rollingUpdate, which tuner keeps there") {
+		t.Errorf("got %v: %v", reasonFor(err), err)
+	}
+	if after := h.get(source); after.GetResourceVersion() != before.GetResourceVersion() {
+		t.Error("the hub changed the object")
+	}
+}
+
+// contentOf returns the spec as text.
+func contentOf(t *testing.T, object *unstructured.Unstructured) string {
+	t.Helper()
+	spec := &unstructured.Unstructured{Object: map[string]any{"kind": "Spec", "spec": object.Object["spec"]}}
+	text, err := spec.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
