@@ -113,9 +113,18 @@ func (c *Controller) OnEvent(event mailboxes.Event) {
 		c.enqueue(defaultPriority, event.Key)
 	default:
 		if event.New == nil {
+			c.recordRemovalInMailbox(event.Key, event.Old)
 			c.states.mailboxExpectations.DeletionObserved(event.Key, event.Old.GetUID())
 		}
 		c.enqueueChanged(originMailbox, changePriority, event.Key)
+	}
+}
+
+// recordRemovalInMailbox records that an upsynced object was removed from the mailbox. What the hub itself removes there has another
+// source by then, or none.
+func (c *Controller) recordRemovalInMailbox(key types.NamespacedName, removed *unstructured.Unstructured) {
+	if mark := c.upsyncMark(removed); mark != nil {
+		c.states.recordRemoval(key, &plan.Removal{Mark: *mark})
 	}
 }
 

@@ -36,7 +36,7 @@ import (
 
 // executeDown carries out the plan for a mailbox object and its copies.
 func (c *Controller) executeDown(ctx context.Context, s *plan.Snapshot, p plan.Plan) (outcome, error) {
-	if s.InMailbox == nil || s.Down.State.IsAbsence() {
+	if s.HasNoSource() {
 		c.states.forgetHistory(s.Key)
 	}
 	if p.Finalizer == plan.ConfigureFinalizer {
@@ -236,11 +236,21 @@ func (c *Controller) executeUp(ctx context.Context, s *plan.Snapshot, p plan.Pla
 	if p.Repair {
 		if wait := c.states.nextRepairDelay(s.Key); wait > 0 {
 			result.requeueAfter = wait
+			if p.Decision.Cause == plan.Removed {
+				return result, errRemovedInMailbox
+			}
 			return result, fmt.Errorf("%w: somebody in the mailbox, or spec.mutation.up of the PublishedResource, keeps changing it %v", errFieldConflict, p.Decision.Fields)
 		}
 	}
 	log.FromContext(ctx).V(1).Info("decided about an upsync", "decision", p.Decision.String())
 	err := c.writeToMailbox(ctx, s, p, &result)
+	switch {
+	case err != nil && p.Decision.Cause == plan.Removed:
+		// Only what was made can be removed again.
+		c.states.refundRepair(s.Key)
+	case err == nil && p.Decision.Cause != plan.Removed:
+		c.states.forgetRemoval(s.Key, u.Removed)
+	}
 	if err == nil && c.upsyncReadsMailbox && p.Decision.Action == plan.Update {
 		c.states.recordWrite(s.Key, u.Object.GetResourceVersion())
 	}

@@ -85,6 +85,8 @@ func (c *Controller) readConflictInMailbox(ctx context.Context, client dynamic.R
 	object.SetManagedFields(nil)
 	c.states.mailboxExpectations.Finished(key, object)
 	if c.isUpsynced(object) {
+		// Nobody removed it, if the cache showed that: it had lost the object for another cause.
+		c.states.refundRemoval(key)
 		return nil
 	}
 	return errNameTakenInMailbox

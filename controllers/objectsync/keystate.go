@@ -74,7 +74,8 @@ type details struct {
 	deferred []string
 	// heldBack is true if the object is selected, and by the configs' own rules is not copied now.
 	heldBack bool
-	// removed is the copy that vanished from the target, until the hub has made it again or its source has changed; nil for none.
+	// removed is the copy that vanished from the target or, of an upsynced object, from the mailbox, until the hub has made it again or its
+	// source has changed; nil for none.
 	removed *plan.Removal
 	// finished is true if the object has run to completion and has no copy any more.
 	finished bool

@@ -45,7 +45,7 @@ func (s *keyStates) deletionObserved(ref plan.Ref, uid types.UID) (byHub bool) {
 	return byHub
 }
 
-// recordRemoval records that somebody else removed the copy of a mailbox object.
+// recordRemoval records that somebody else removed the copy of a mailbox object, or an upsynced object from the mailbox.
 func (s *keyStates) recordRemoval(key types.NamespacedName, removed *plan.Removal) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -94,6 +94,13 @@ func (s *keyStates) isFinished(key types.NamespacedName) bool {
 	defer s.lock.Unlock()
 	details := s.keys[key].details
 	return details != nil && details.finished
+}
+
+// refundRemoval takes back the repair of a removed object that was not removed after all.
+func (s *keyStates) refundRemoval(key types.NamespacedName) {
+	if s.removal(key) != nil {
+		s.refundRepair(key)
+	}
 }
 
 // refundRepair takes back the last repair that [keyStates.nextRepairDelay] counted, because it failed.

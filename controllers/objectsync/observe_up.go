@@ -32,7 +32,7 @@ import (
 
 // observeUp reads the object of the target that is upsynced under the key, or the reason why the target object is no longer upsynced.
 func (c *Controller) observeUp(s *plan.Snapshot) *plan.UpSnapshot {
-	u := &plan.UpSnapshot{DroppedPaths: c.states.mailboxExpectations.DroppedPaths(s.Key)}
+	u := &plan.UpSnapshot{DroppedPaths: c.states.mailboxExpectations.DroppedPaths(s.Key), Removed: c.states.removal(s.Key)}
 	u.Mark = c.upsyncMark(s.InMailbox)
 	target, object := c.upsyncSource(s.Key, u.Mark)
 	if object == nil || c.isReplacement(s.Key, u.Mark, target.Ref(keyOf(object))) {

@@ -57,6 +57,7 @@ const (
 	ReasonNotServed             = "NotServed"
 	ReasonQuotaExceeded         = "QuotaExceeded"
 	ReasonRemovedByCluster      = "RemovedByCluster"
+	ReasonRemovedInMailbox      = "RemovedInMailbox"
 	// ReasonStoreWentBack: kcp went back to an earlier state, so the copy is neither removed nor overwritten.
 	ReasonStoreWentBack     = "StoreWentBack"
 	ReasonTargetCordoned    = "TargetCordoned"
@@ -69,6 +70,7 @@ var (
 	errNameTakenInMailbox = errors.New("the mailbox has an object of this name that the hub did not upsync from this target object: remove it, or choose another name on the target")
 	errMailboxRefused     = errors.New("the mailbox refused the object")
 	errFieldConflict      = errors.New("another writer changes the same fields; the hub repairs them less and less often")
+	errRemovedInMailbox   = errors.New("somebody deleted the object in the mailbox each time after the hub had upsynced it: find who does, or take the object out of upsync. The hub makes it again less and less often")
 	errNotServed          = errors.New("the target does not serve")
 	errCordoned           = errors.New("the hub creates nothing on the target while spec.unschedulable of its SyncTarget is true")
 )
@@ -195,6 +197,8 @@ func reasonFor(err error) string {
 		return ReasonContended
 	case errors.As(err, &removed):
 		return ReasonRemovedByCluster
+	case errors.Is(err, errRemovedInMailbox):
+		return ReasonRemovedInMailbox
 	case errors.Is(err, errCordoned):
 		return ReasonTargetCordoned
 	case errors.As(err, &tooLarge):

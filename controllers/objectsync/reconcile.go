@@ -174,7 +174,7 @@ func (c *Controller) recordLatency(key types.NamespacedName, outcome outcome, pe
 // the absence of a source is verified again, which each deletion needs, so the number of failed passes decides about those.
 func retryAfter(failure Failure, outcome outcome, failedPasses int) time.Duration {
 	switch failure.Reason {
-	case ReasonContended, ReasonRemovedByCluster:
+	case ReasonContended, ReasonRemovedByCluster, ReasonRemovedInMailbox:
 		return outcome.requeueAfter
 	case ReasonForbidden:
 		return forbiddenRetryDelay + time.Duration(rand.Int64N(int64(forbiddenRetryDelay/10))) //nolint:gosec // jitter needs no secrecy
@@ -241,7 +241,15 @@ func (c *Controller) warn(ctx context.Context, key types.NamespacedName, failure
 	if failure.Reason == ReasonMailboxLimitExceeded {
 		return
 	}
-	if object, known := c.mailboxObject(key); known && object != nil {
+	object, known := c.mailboxObject(key)
+	if known && object == nil && failure.Reason == ReasonRemovedInMailbox {
+		// The event is about the name: its user looks for the object there.
+		object = &unstructured.Unstructured{}
+		object.SetGroupVersionKind(c.Resource.GroupVersion().WithKind(c.Resource.Kind))
+		object.SetNamespace(key.Namespace)
+		object.SetName(key.Name)
+	}
+	if known && object != nil {
 		c.writeEvent(ctx, object, failure)
 	}
 }

@@ -31,6 +31,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
+	"github.com/synchub-dev/synchub/test/fixtures"
 )
 
 var (
@@ -261,4 +262,53 @@ func TestCopyFromABackup(t *testing.T) {
 	h.expectOnTarget(configMapsV1, "gone", func(object *unstructured.Unstructured) bool { return object.GetUID() == restored.GetUID() })
 	h.drop(configMapsV1, h.namespace, "gone")
 	h.expectGoneFromTarget(configMapsV1, "gone")
+}
+
+// What somebody deletes in the mailbox each time is made a few times, and then reported, also as an event. A changed source is tried at once.
+func TestUpsyncedObjectThatTheMailboxRemoves(t *testing.T) {
+	t.Parallel()
+	const travels = "upsync: [{apiGroup: '', resources: [configmaps], namespaces: [NS], names: [theirs]}]"
+	h := newHub(t, []plan.Resource{resourceNamed(t, configMapsV1, "")}, travels)
+	client := administrator(t).Resource(configMapsV1).Namespace(h.namespace)
+	if _, err := client.Create(t.Context(), fixtures.Object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {a: b}}"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	// The hub deletes it several times itself, which is no removal by somebody else.
+	for range 4 {
+		h.expectInMailbox(configMapsV1, "theirs")
+		h.configure()
+		h.until("it is deselected", func() bool { return h.get(configMapsV1, h.namespace, "theirs") == nil })
+		h.configure(travels)
+	}
+	for range 3 {
+		h.expectInMailbox(configMapsV1, "theirs")
+		h.waitUntilIdle()
+		h.drop(configMapsV1, h.namespace, "theirs")
+	}
+	h.expectFailure(configMapsV1, "theirs", ReasonRemovedInMailbox)
+	h.waitUntilIdle()
+	if h.get(configMapsV1, h.namespace, "theirs") != nil {
+		t.Error("it was made again at once")
+	}
+	h.until("an event is about it", func() bool {
+		h.lock.Lock()
+		defer h.lock.Unlock()
+		for _, event := range h.objects[eventsResource] {
+			reason, _, _ := unstructured.NestedString(event.Object, "reason")
+			name, _, _ := unstructured.NestedString(event.Object, "involvedObject", "name")
+			kind, _, _ := unstructured.NestedString(event.Object, "involvedObject", "kind")
+			if reason == ReasonRemovedInMailbox && name == "theirs" && kind == "ConfigMap" {
+				return true
+			}
+		}
+		return false
+	})
+	if _, err := client.Patch(t.Context(), "theirs", types.MergePatchType, []byte(`{"data": {"a": "c"}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	h.expectInMailbox(configMapsV1, "theirs", holds("a", "c"))
+	h.waitUntilIdle()
+	if failures := h.controllers[configMapsV1].states.failures(); len(failures) > 0 {
+		t.Errorf("still failing: %v", failures)
+	}
 }

@@ -20,6 +20,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -27,6 +28,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -120,6 +122,28 @@ var _ = Describe("up", func() {
 		Expect(above(namespaces, "", ns, "status", "phase")()).To(Equal("Active"))
 	}, NodeTimeout(3*time.Minute))
 
+	It("makes an object a few times if somebody deletes it in the mailbox each time, and says so there", thorough, func(ctx SpecContext) {
+		const ns = "up-removed"
+		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
+		apply(ctx, florin, documents(namespace(ns), configMap(ns, "theirs", "1"), configMap(ns, "other", "1")))
+		apply(ctx, mailbox, documents(namespace(ns), syncerConfig(ns, fmt.Sprintf(`{upsync: [{apiGroup: "", resources: [configmaps], namespaces: [%s], names: ["*"]}]}`, ns))))
+		above := readerOf(ctx, mailbox)
+		Eventually(above(configMaps, ns, "other", "data", "entry")).WithContext(ctx).Should(Equal("1"))
+		created := deleteAtOnce(ctx, mailbox, configMaps, ns, "theirs")
+		By("reporting it in the config and as an event")
+		Eventually(failures).WithContext(ctx).WithTimeout(time.Minute).WithArguments(mailbox, ns).Should(ConsistOf("RemovedInMailbox theirs"))
+		Expect(failureMessage(ctx, mailbox, ns, "theirs")).To(ContainSubstring("deleted the object in the mailbox"))
+		Eventually(reasons).WithContext(ctx).WithArguments(mailbox, ns, "theirs").Should(ContainElement("RemovedInMailbox"))
+		// The first one was there before, two were made at once. The fourth waits for 15 s, the fifth for 30 s more, the sixth for a minute.
+		Expect(created()).To(BeNumerically("<=", 5))
+		By("leaving the other one alone, and making the object at once when its source changes")
+		before := identities(ctx, mailbox, configMaps, ns, "other")
+		known := created()
+		patch(ctx, florin, configMaps, ns, "theirs", `{"data": {"entry": "2"}}`)
+		Eventually(created).WithContext(ctx).Should(BeNumerically(">", known))
+		Expect(identities(ctx, mailbox, configMaps, ns, "other")).To(Equal(before))
+	}, NodeTimeout(3*time.Minute))
+
 	It("sends nothing down that came up, brings nothing up that went down, and says what it left out", func(ctx SpecContext) {
 		const ns = "up-and-down"
 		florin, mailbox := target("florin"), sharedMailbox(ctx, "florin")
@@ -211,4 +235,35 @@ func create(ctx context.Context, config *rest.Config, resource schema.GroupVersi
 	Expect(err).NotTo(HaveOccurred())
 	_, err = client.Resource(resource).Namespace(object.GetNamespace()).Create(ctx, object, metav1.CreateOptions{})
 	Expect(err).NotTo(HaveOccurred())
+}
+
+// deleteAtOnce deletes an object whenever it is there, until the spec ends. It returns a function that returns how many it has deleted.
+func deleteAtOnce(ctx context.Context, config *rest.Config, resource schema.GroupVersionResource, namespace, name string) (deleted func() int64) {
+	GinkgoHelper()
+	client, err := dynamic.NewForConfig(config)
+	Expect(err).NotTo(HaveOccurred())
+	objects := client.Resource(resource).Namespace(namespace)
+	ctx, cancel := context.WithCancel(ctx)
+	events, err := objects.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	Expect(err).NotTo(HaveOccurred())
+	count, ended := &atomic.Int64{}, make(chan struct{})
+	DeferCleanup(func() {
+		cancel()
+		events.Stop()
+		<-ended
+	})
+	go func() {
+		defer close(ended)
+		for event := range events.ResultChan() {
+			object, ok := event.Object.(*unstructured.Unstructured)
+			if !ok || event.Type != watch.Added {
+				continue
+			}
+			uid := object.GetUID()
+			if objects.Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}) == nil {
+				count.Add(1)
+			}
+		}
+	}()
+	return count.Load
 }

@@ -79,7 +79,7 @@ const (
 	// NewerThanSource: the copy was written for a later version of the source than the mailbox shows. Its cache may lag behind, or kcp
 	// went back to an earlier state.
 	NewerThanSource Cause = "NewerThanSource"
-	// Removed: the cluster, or somebody there, removed the copy that the hub had made.
+	// Removed: somebody else removed the copy that the hub had made, on the cluster or in the mailbox.
 	Removed Cause = "Removed"
 	// Finished: the object has run to completion, and its copy is gone since. It is not run again.
 	Finished Cause = "Finished"

@@ -16,6 +16,8 @@ limitations under the License.
 
 package plan
 
+import "github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+
 // PlanUp decides about the mailbox object that an object of the target is upsynced as.
 func (p Planner) PlanUp(s *Snapshot) Plan {
 	u := s.Up
@@ -40,6 +42,9 @@ func (p Planner) PlanUp(s *Snapshot) Plan {
 	}
 	result.Desired = source.Desired
 	result.Decision, result.Err = DecideUp(source, observed, u.DroppedPaths)
+	if u.isRemoval(result.Decision, source.Desired) {
+		result.Decision.Cause = Removed
+	}
 	switch {
 	case result.Err != nil:
 	case result.Decision.Action == VerifyAbsence:
@@ -47,8 +52,13 @@ func (p Planner) PlanUp(s *Snapshot) Plan {
 	case result.Decision.Action == Create:
 		result.RequeueAfter = CacheTimeout
 	}
-	result.Repair = result.Decision.Cause == Drifted || u.isNonConverging(result.Decision)
+	result.Repair = result.Decision.Cause == Drifted || result.Decision.Cause == Removed || u.isNonConverging(result.Decision)
 	return result
+}
+
+// isRemoval reports whether the mailbox object is missing because somebody else removed it.
+func (u *UpSnapshot) isRemoval(decision Decision, desired *transform.Desired) bool {
+	return decision.Cause == Missing && u.Removed.isOf(desired, u.Spec.Mutation.UsesOther())
 }
 
 // isNonConverging reports whether the mailbox object is to be changed although its source is as it was at the last write: a mutation

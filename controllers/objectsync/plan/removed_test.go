@@ -192,3 +192,41 @@ func TestRestoredCopy(t *testing.T) {
 		}
 	}
 }
+
+// An upsynced object that vanished from the mailbox is made again as a repair, unless its source is another one by now.
+func TestPlanOfARemovedUpsyncedObject(t *testing.T) {
+	owner := ownership.Owner{Hub: "hub", SyncTarget: "target", Sealer: ownership.NewSealer([]byte("key"))}
+	up := transform.Up{Owner: owner, Mailbox: "mailbox", Namespaced: true, Version: "v1", Kind: "ConfigMap", Resource: schema.GroupResource{Resource: "configmaps"}, Hasher: ownership.NewHasher([]byte("key"))}
+	planner := Planner{Up: up}
+	source := func(uid types.UID, entry string) *unstructured.Unstructured {
+		object := &unstructured.Unstructured{Object: map[string]any{"data": map[string]any{"entry": entry}}}
+		object.SetGroupVersionKind(kindNamed("v1 ConfigMap"))
+		object.SetNamespace("default")
+		object.SetName("theirs")
+		object.SetUID(uid)
+		return object
+	}
+	spec := transform.SyncSpec{Policy: ownership.PolicyDelete}
+	removed, err := up.Desired(source("one", "a"), up.Resource, spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		source  *unstructured.Unstructured
+		removed *Removal
+		want    string
+		repair  bool
+	}{
+		"new":                {source("one", "a"), nil, "Create (Missing)", false},
+		"removed":            {source("one", "a"), &Removal{Mark: removed.Mark}, "Create (Removed)", true},
+		"changed since":      {source("one", "b"), &Removal{Mark: removed.Mark}, "Create (Missing)", false},
+		"another source now": {source("two", "a"), &Removal{Mark: removed.Mark}, "Create (Missing)", false},
+	} {
+		key := types.NamespacedName{Namespace: "default", Name: "theirs"}
+		u := &UpSnapshot{Object: test.source, State: Selected, Spec: spec, Name: key, API: TargetAPI{GroupVersionResource: up.Resource.WithVersion("v1")}, Removed: test.removed}
+		plan := planner.PlanUp(&Snapshot{Key: key, Up: u})
+		if plan.Err != nil || plan.Decision.String() != test.want || plan.Repair != test.repair {
+			t.Errorf("%s: %v, repair %v, %v", name, plan.Decision, plan.Repair, plan.Err)
+		}
+	}
+}

@@ -95,7 +95,7 @@ type Deletion struct {
 	Propagation metav1.DeletionPropagation
 }
 
-// Removal is a copy that vanished from the target though the hub did not delete it.
+// Removal is a copy that vanished from the target, or from the mailbox, though the hub did not delete it.
 type Removal struct {
 	Mark ownership.Mark
 	// Finished is the copy as it was last, if it had run to completion; else nil.
@@ -127,6 +127,11 @@ func (c Copy) requeueAfter() time.Duration {
 		return CacheTimeout
 	}
 	return 0
+}
+
+// HasNoSource reports whether the key has no source on either side.
+func (s *Snapshot) HasNoSource() bool {
+	return (s.InMailbox == nil || s.Down.State.IsAbsence()) && (s.Up == nil || s.Up.Object == nil)
 }
 
 // Ref names the object of the target.
@@ -165,6 +170,8 @@ type UpSnapshot struct {
 	WrittenBefore bool
 	// Unconfirmed is an object that vanished without a delete event: the hub must ask the target about it.
 	Unconfirmed *Ref
+	// Removed is the mailbox object that somebody else removed from the mailbox; nil if nobody did since the last write.
+	Removed *Removal
 }
 
 // ObjectSelection is why and how an object is synced.
