@@ -98,6 +98,7 @@ func (c *Controller) applyInPlace(ctx context.Context, current plan.Copy, desire
 		c.states.targetExpectations.Finished(ref, nil)
 		return err
 	}
+	c.reportKeptFields(ctx, current, desired, applied)
 	return c.finishTargetWrite(ctx, ref, applied, desired)
 }
 

@@ -26,11 +26,14 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/synchub-dev/synchub/controllers/internal/events"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/fieldpath"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
+	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
@@ -105,4 +108,32 @@ func refusedFields(err error) (fields []string) {
 		fields = append(fields, cause.Field)
 	}
 	return fields
+}
+
+// reportKeptFields writes an event about fields that the mailbox object does not have any more, and that stay on the target since other
+// managers own a part of them. They are no failure: server-side apply leaves such fields to their managers.
+func (c *Controller) reportKeptFields(ctx context.Context, current plan.Copy, desired *transform.Desired, applied *unstructured.Unstructured) {
+	if current.Observed == nil || c.Mailboxes == nil {
+		return
+	}
+	kept, err := ownership.KeptFields(current.Observed.AppliedFields, applied, c.fieldManager)
+	if err != nil {
+		log.FromContext(ctx).Info("cannot find out which fields stay on the target", "error", err.Error())
+		return
+	}
+	var texts []string
+	for _, field := range kept {
+		path := strings.TrimPrefix(field.Path.String(), ".")
+		if !slices.ContainsFunc(desired.IgnoredFields, func(ignored transform.IgnoredField) bool { return ignored.Path.OverlapsField(field.Path) }) {
+			texts = append(texts, fmt.Sprintf("%s, which %s keeps", path, strings.Join(field.Managers, ", ")))
+		}
+	}
+	if len(texts) == 0 {
+		return
+	}
+	key := types.NamespacedName{Namespace: desired.Mark.Source.Namespace, Name: desired.Mark.Source.Name}
+	if source, known := c.mailboxObject(key); known && source != nil {
+		message := events.Truncate("These fields are not in the mailbox any more, and stay on the target: " + strings.Join(texts, "; "))
+		c.writeEvent(requestmetrics.WithClass(ctx, requestmetrics.Extra), source, Failure{Reason: ReasonFieldsKept, Message: message})
+	}
 }

@@ -59,7 +59,9 @@ const (
 	ReasonRemovedByCluster      = "RemovedByCluster"
 	ReasonRemovedInMailbox      = "RemovedInMailbox"
 	// ReasonStoreWentBack: kcp went back to an earlier state, so the copy is neither removed nor overwritten.
-	ReasonStoreWentBack     = "StoreWentBack"
+	ReasonStoreWentBack = "StoreWentBack"
+	// ReasonFieldsKept is the reason of an event, not of a failure: the hub gave a field up that stays on the target.
+	ReasonFieldsKept        = "FieldsKept"
 	ReasonTargetCordoned    = "TargetCordoned"
 	ReasonTargetUnreachable = "TargetUnreachable"
 	ReasonTooLarge          = "TooLarge"

@@ -37,6 +37,17 @@ func (p Path) RemoveFrom(set *fieldpath.Set) *fieldpath.Set {
 	return set.RecursiveDifference(fieldpath.NewSet(found...))
 }
 
+// OverlapsField reports whether a field of managedFields is at the path, below it or above it.
+func (p Path) OverlapsField(field fieldpath.Path) bool {
+	common := min(len(p.steps), len(field))
+	for index := range common {
+		if !p.steps[index].matchesElement(field[index]) {
+			return false
+		}
+	}
+	return common > 0
+}
+
 // AddTo returns the set with the field at the path, and all below it. The path must have no items of lists.
 func (p Path) AddTo(set *fieldpath.Set) *fieldpath.Set {
 	elements := make(fieldpath.Path, 0, len(p.steps))
