@@ -96,21 +96,9 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 	}
 	c.updateNameWaiter(key, err)
 	c.recordState(key, outcome, err)
-	if err == nil && outcome.decision.Action == plan.VerifyAbsence {
-		// The key may still fail: the deletion follows when the absence is verified.
-		c.recordLatency(key, outcome, pending, ended)
-		c.recordPlacementCopy(key, outcome, false)
-		return reconcile.Result{RequeueAfter: outcome.requeueAfter}, nil
-	}
 	if err == nil {
 		c.recordLatency(key, outcome, pending, ended)
-		before, failed := c.states.clearFailure(key)
-		if failed {
-			c.metrics.failureChanged(before.Reason, "")
-			c.OnChange()
-		}
-		c.recordPlacementCopy(key, outcome, failed)
-		c.renameCompleted(key)
+		c.recordSuccess(key, outcome)
 		return reconcile.Result{RequeueAfter: outcome.requeueAfter}, nil
 	}
 	failure := newFailure(c.redact(err))
@@ -134,6 +122,22 @@ func (c *Controller) Reconcile(ctx context.Context, key types.NamespacedName) (r
 		return reconcile.Result{RequeueAfter: after}, nil
 	}
 	return reconcile.Result{}, fmt.Errorf("%s %s: %w", c.Resource.Resource, key, c.redact(err))
+}
+
+// recordSuccess records a pass without an error.
+func (c *Controller) recordSuccess(key types.NamespacedName, outcome outcome) {
+	if outcome.decision.Action == plan.VerifyAbsence {
+		// The key may still fail: the deletion follows when the absence is verified.
+		c.recordPlacementCopy(key, outcome, false)
+		return
+	}
+	before, failed := c.states.clearFailure(key)
+	if failed {
+		c.metrics.failureChanged(before.Reason, "")
+		c.OnChange()
+	}
+	c.recordPlacementCopy(key, outcome, failed)
+	c.renameCompleted(key)
 }
 
 // tried notes for the first pass that a key was tried. The configs are reported when all were.
