@@ -147,13 +147,13 @@ var _ = Describe("a workspace whose admission webhook is slow", func() {
 			return ""
 		}
 		for _, name := range slow {
-			Eventually(reason).WithContext(ctx).WithArguments(inventory, name).WithTimeout(20 * time.Second).Should(Equal(mailbox.ReasonAccessPending))
+			Eventually(reason).WithContext(ctx).WithArguments(inventory, name).WithTimeout(time.Minute).Should(Equal(mailbox.ReasonAccessPending))
 			Expect(message(ctx, inventory.Config, installation.SyncTargets, name, "MailboxReady")).To(And(ContainSubstring("admission webhook"), Not(ContainSubstring("preparing"))))
 		}
 		By("making mailboxes for others meanwhile, in the same inventory and in another")
 		for _, beside := range []*installation.Inventory{inventory, other} {
 			Expect(beside.Register(ctx, "quick", kubeconfigOf("florin"), nil)).To(Succeed())
-			Eventually(reason).WithContext(ctx).WithArguments(beside, "quick").WithTimeout(20 * time.Second).Should(Equal(mailbox.ReasonReady))
+			Eventually(reason).WithContext(ctx).WithArguments(beside, "quick").WithTimeout(time.Minute).Should(Equal(mailbox.ReasonReady))
 		}
 		webhook.release()
 		for _, name := range slow {
@@ -177,7 +177,7 @@ var _ = Describe("a workspace whose admission webhook is slow", func() {
 		fill(ctx, workload.Config, ns, "slow", count)
 		Eventually(identities).WithContext(ctx).WithArguments(target("guilder"), configMaps, ns, "slow").WithTimeout(60 * time.Second).Should(HaveLen(count))
 		apply(ctx, workload.Config, configMap(ns, "prices", "2"))
-		Eventually(value).WithContext(ctx).WithArguments(target("guilder"), configMaps, ns, "prices", "data", "entry").WithTimeout(20 * time.Second).Should(Equal("2"))
+		Eventually(value).WithContext(ctx).WithArguments(target("guilder"), configMaps, ns, "prices", "data", "entry").WithTimeout(time.Minute).Should(Equal("2"))
 		Eventually(readyReason).WithContext(ctx).WithArguments(workload, "shop").Should(Equal(placement.ReasonMailboxSlow))
 		Expect(message(ctx, workload.Config, edgePlacements, "shop", "Ready")).To(And(ContainSubstring("florin ("), Not(ContainSubstring("guilder"))))
 		Expect(value(ctx, workload.Config, edgePlacements, "", "shop", "status", "progressing")).To(ContainSubstring(placement.ReasonMailboxSlow))
