@@ -74,7 +74,7 @@ func TestVerbs(t *testing.T) {
 // compare runs a row everywhere, and compares the objects on the cluster.
 func (w *world) compare(t *testing.T, one row) {
 	t.Helper()
-	name := regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(one.name, "-")
+	name := regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(one.name), "-")
 	direct := w.runAt(t, w.cluster, name, one, nil)
 	for _, at := range []*destination{w.mailbox, w.workload} {
 		if at == w.workload && one.mailboxOnly {

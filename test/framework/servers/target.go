@@ -124,7 +124,8 @@ func (t *Target) startAPIServer(ctx context.Context, opts Options, etcd *Etcd, o
 			"--service-account-signing-key-file=" + t.pki.saKeyFile,
 			"--authorization-mode=RBAC",
 			"--token-auth-file=" + tokens,
-			"--service-cluster-ip-range=10.0.0.0/24",
+			// Tests of ordinary use create hundreds of Services.
+			"--service-cluster-ip-range=10.0.0.0/16",
 			"--endpoint-reconciler-type=none", // nothing routes to the service "kubernetes"
 		}
 		if !options.Controllers {
