@@ -50,7 +50,7 @@ func KeptFields(before []byte, live *unstructured.Unstructured, manager string) 
 		field := KeptField{Path: root.Copy()}
 		for _, entry := range live.GetManagedFields() {
 			fields, ok := fieldSetOf(entry)
-			if ok && entry.Subresource == "" && !isApplyEntry(entry, manager) && hasAnyAt(fields, root) && !slices.Contains(field.Managers, entry.Manager) {
+			if ok && entry.Subresource == "" && entry.Manager != manager && hasAnyAt(fields, root) && !slices.Contains(field.Managers, entry.Manager) {
 				field.Managers = append(field.Managers, entry.Manager)
 			}
 		}

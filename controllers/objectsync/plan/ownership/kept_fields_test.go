@@ -44,6 +44,7 @@ func TestKeptFields(t *testing.T) {
 		live := &unstructured.Unstructured{Object: map[string]any{}}
 		live.SetManagedFields([]metav1.ManagedFieldsEntry{
 			managedFields("hub", metav1.ManagedFieldsOperationApply, "", test.now),
+			managedFields("hub", metav1.ManagedFieldsOperationUpdate, "", test.before),
 			managedFields("other", metav1.ManagedFieldsOperationUpdate, "", test.others),
 			managedFields("other", metav1.ManagedFieldsOperationApply, "", test.others),
 			managedFields("kubelet", metav1.ManagedFieldsOperationUpdate, "status", test.before),

@@ -50,7 +50,8 @@ func Obstacles(desired map[string]any, live *unstructured.Unstructured, manager 
 		for _, entry := range live.GetManagedFields() {
 			switch fields, ok := fieldSetOf(entry); {
 			case !ok || entry.Subresource != "" || !path.IsIn(fields):
-			case isApplyEntry(entry, manager):
+			case entry.Manager == manager:
+				// By an update too, which is how an API server records what admission changed.
 				obstacle.Applied = true
 			case !slices.Contains(obstacle.Managers, entry.Manager):
 				obstacle.Managers = append(obstacle.Managers, entry.Manager)

@@ -28,9 +28,10 @@ import (
 )
 
 func TestObstacles(t *testing.T) {
-	live := fixtures.Object(t, `{apiVersion: v1, kind: A, spec: {conversion: {webhook: {caBundle: x}}, tuning: {size: 1}, default: {a: b}, list: [{name: a}], mode: m}, status: {phase: x}}`)
+	live := fixtures.Object(t, `{apiVersion: v1, kind: A, spec: {conversion: {webhook: {caBundle: x}}, tuning: {size: 1}, default: {a: b}, admitted: {a: b}, list: [{name: a}], mode: m}, status: {phase: x}}`)
 	live.SetManagedFields([]metav1.ManagedFieldsEntry{
 		managedFields("hub", metav1.ManagedFieldsOperationApply, "", `{"f:spec":{"f:mode":{},"f:conversion":{"f:strategy":{}}}}`),
+		managedFields("hub", metav1.ManagedFieldsOperationUpdate, "", `{"f:spec":{"f:admitted":{"f:a":{}}}}`),
 		managedFields("injector", metav1.ManagedFieldsOperationUpdate, "", `{"f:spec":{"f:conversion":{"f:webhook":{"f:caBundle":{}}}}}`),
 		managedFields("tuner", metav1.ManagedFieldsOperationApply, "", `{"f:spec":{"f:tuning":{"f:size":{}}}}`),
 		managedFields("kubelet", metav1.ManagedFieldsOperationUpdate, "status", `{"f:spec":{"f:default":{}},"f:status":{"f:phase":{}}}`),
@@ -45,6 +46,7 @@ func TestObstacles(t *testing.T) {
 		"spec.conversion":                     {"spec.conversion", []string{"injector"}, true},
 		"spec.tuning.size":                    {"spec.tuning", []string{"tuner"}, false},
 		"spec.default.a":                      {"spec.default", nil, false},
+		"spec.admitted.a":                     {"spec.admitted", nil, true},
 		"spec.mode":                           {},
 		"spec.mode.a":                         {},
 		"spec.absent":                         {},
