@@ -146,7 +146,7 @@ func podOf(deployment *appsv1.Deployment) *corev1.Pod {
 }
 
 // checkReleaseSize checks that the Secret in which Helm stores the release, with the chart and the manifests, stays well
-// below the 1 MiB that a Secret can hold.
+// below the 1 MiB that a Secret can hold. The descriptions in the schemas, for kubectl explain, take most of it.
 func (c *cluster) checkReleaseSize(t *testing.T) {
 	secrets, err := c.kubernetes.CoreV1().Secrets(namespace).List(contextFor(t), metav1.ListOptions{LabelSelector: "owner=helm,name=" + chart.Release})
 	if err != nil || len(secrets.Items) == 0 {
@@ -155,7 +155,7 @@ func (c *cluster) checkReleaseSize(t *testing.T) {
 	for _, secret := range secrets.Items {
 		size := len(secret.Data["release"])
 		t.Logf("%s takes %d bytes", secret.Name, size)
-		if size > corev1.MaxSecretSize/2 {
+		if size > corev1.MaxSecretSize/4*3 {
 			t.Errorf("%s takes %d bytes", secret.Name, size)
 		}
 	}
