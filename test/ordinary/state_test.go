@@ -100,8 +100,9 @@ func isMadeByServers(object *unstructured.Unstructured) bool {
 // ignored are fields that each server chooses by itself.
 var ignored = []string{"clusterIP", "clusterIPs", "nodePort", "nodeName", "controller-uid", "batch.kubernetes.io/controller-uid", "pod-template-hash"}
 
-// ignoredKeys starts the names of labels and annotations that the hub, kubectl and controllers keep for themselves.
-var ignoredKeys = regexp.MustCompile(`^(synchub\.dev/|edge\.kubestellar\.io/|.*\.synchub\.dev/|kubectl\.kubernetes\.io/last-applied|deployment\.kubernetes\.io/|deprecated\.daemonset|meta\.helm\.sh/release-namespace)`)
+// ignoredKeys starts the names of labels and annotations that the hub, kubectl and controllers keep for themselves. An API server copies the name of
+// a Job from its template to its labels only if it has no labels.
+var ignoredKeys = regexp.MustCompile(`^((batch\.kubernetes\.io/)?job-name$|synchub\.dev/|edge\.kubestellar\.io/|.*\.synchub\.dev/|kubectl\.kubernetes\.io/last-applied|deployment\.kubernetes\.io/|deprecated\.daemonset|meta\.helm\.sh/release-namespace)`)
 
 // generated matches what is random.
 var generated = regexp.MustCompile(`kube-api-access-\w+|applyset-[\w-]+|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)`)
