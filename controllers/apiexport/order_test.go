@@ -60,6 +60,42 @@ func (f *fakeBindings) unbound(resources []apisv1alpha2.ResourceSchema) map[logi
 	return missing
 }
 
+// newFakeBindings returns up to five workspaces, in which a third of the schemas conflict. Half of the schemas are established late.
+func newFakeBindings(random *rand.Rand, resources []apisv1alpha2.ResourceSchema, now time.Time) *fakeBindings {
+	kcp := &fakeBindings{conflicts: map[logicalcluster.Name]map[string]bool{}, bound: map[logicalcluster.Name]map[string]bool{}, established: map[string]time.Time{}}
+	for _, resource := range resources {
+		if random.IntN(2) == 0 {
+			kcp.established[resource.Name] = now.Add(time.Duration(random.IntN(8000)) * time.Millisecond)
+		}
+	}
+	for i := range 1 + random.IntN(5) {
+		workspace := logicalcluster.Name(fmt.Sprintf("w%d", i))
+		kcp.conflicts[workspace], kcp.bound[workspace] = map[string]bool{}, map[string]bool{}
+		for _, resource := range resources {
+			if random.IntN(3) == 0 {
+				kcp.conflicts[workspace][resource.Name] = true
+			}
+		}
+	}
+	return kcp
+}
+
+// reorder changes the order of the resources for a thousand seconds. It returns the last one, and the number of changes.
+func (f *fakeBindings) reorder(order *bindingOrder, resources []apisv1alpha2.ResourceSchema, now time.Time) (last []apisv1alpha2.ResourceSchema, writes int) {
+	for range 1000 {
+		now = now.Add(time.Second)
+		f.bind(resources, now)
+		order.observe(f.unbound(resources), now)
+		if isDue, _ := order.isDue(int64(writes), now); !isDue {
+			continue
+		}
+		if next := moveToEnd(resources, order.last()); fmt.Sprint(next) != fmt.Sprint(resources) {
+			resources, writes = next, writes+1
+		}
+	}
+	return resources, writes
+}
+
 // Whatever conflicts workspaces have, each gets all APIs without a conflict there, and then the order stays as it is.
 func TestConflictsHoldUpNothingElse(t *testing.T) {
 	for seed := range uint64(300) {
@@ -68,36 +104,9 @@ func TestConflictsHoldUpNothingElse(t *testing.T) {
 		for i := range 2 + random.IntN(8) {
 			resources = append(resources, apisv1alpha2.ResourceSchema{Name: fmt.Sprintf("r%d", i)})
 		}
-		now := time.Unix(10_000, 0)
-		kcp := &fakeBindings{conflicts: map[logicalcluster.Name]map[string]bool{}, bound: map[logicalcluster.Name]map[string]bool{}, established: map[string]time.Time{}}
-		for _, resource := range resources {
-			if random.IntN(2) == 0 {
-				kcp.established[resource.Name] = now.Add(time.Duration(random.IntN(8000)) * time.Millisecond)
-			}
-		}
-		for i := range 1 + random.IntN(5) {
-			workspace := logicalcluster.Name(fmt.Sprintf("w%d", i))
-			kcp.conflicts[workspace], kcp.bound[workspace] = map[string]bool{}, map[string]bool{}
-			for _, resource := range resources {
-				if random.IntN(3) == 0 {
-					kcp.conflicts[workspace][resource.Name] = true
-				}
-			}
-		}
-		order, writes := &bindingOrder{}, 0
-		for range 1000 {
-			now = now.Add(time.Second)
-			kcp.bind(resources, now)
-			order.observe(kcp.unbound(resources), now)
-			if isDue, _ := order.isDue(int64(writes), now); !isDue {
-				continue
-			}
-			next := moveToEnd(resources, order.last())
-			if fmt.Sprint(next) == fmt.Sprint(resources) {
-				continue
-			}
-			resources, writes = next, writes+1
-		}
+		order, now := &bindingOrder{}, time.Unix(10_000, 0)
+		kcp := newFakeBindings(random, resources, now)
+		resources, writes := kcp.reorder(order, resources, now)
 		for workspace, conflicts := range kcp.conflicts {
 			for _, resource := range resources {
 				if kcp.bound[workspace][resource.Name] == conflicts[resource.Name] {

@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 )
 
 // newerThanSourceRetry is the delay until an object whose copy is newer is planned again, if no event comes.
@@ -72,10 +74,10 @@ func (d Decision) isHeld() bool {
 }
 
 // isNewerThanSource reports whether a copy was written for a later version of the source than the mailbox shows, for which no known loss
-// of kcp accounts.
-func (d *DownSnapshot) isNewerThanSource(source *unstructured.Unstructured, mailbox string) bool {
+// of kcp accounts. A copy of another source, which has the name on the target too, says nothing about this one.
+func (d *DownSnapshot) isNewerThanSource(source *unstructured.Unstructured, desired ownership.Mark) bool {
 	observed := d.Destination.Observed
-	if observed == nil || observed.Mark.SourceVersion <= d.Lost || observed.Mark.Mailbox != mailbox {
+	if observed == nil || observed.Mark.SourceVersion <= d.Lost || observed.Mark.Mailbox != desired.Mailbox || !SameSource(observed.Mark, desired) {
 		return false
 	}
 	version, err := strconv.ParseUint(source.GetResourceVersion(), 10, 64)

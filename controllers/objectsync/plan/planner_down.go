@@ -148,7 +148,7 @@ func (p Planner) planPresent(d *DownSnapshot, s *Snapshot) Plan {
 	if result.Err != nil {
 		return result
 	}
-	if !d.Held && d.isNewerThanSource(s.InMailbox, p.Down.Mailbox) {
+	if !d.Held && d.isNewerThanSource(s.InMailbox, result.Desired.Mark) {
 		result.Decision, result.VersionToVerify = Decision{Action: None, Cause: NewerThanSource}, d.Destination.Observed.Mark.SourceVersion
 		result.RequeueAfter = newerThanSourceRetry
 		return result
