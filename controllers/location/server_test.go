@@ -207,22 +207,23 @@ func TestAgainstKCP(t *testing.T) {
 		w.expect("prod", 0, 0, ReasonReady)
 		w.syncTarget("one", map[string]string{"env": "prod"})
 		w.expect("prod", 1, 0, ReasonReady)
-		selector := func(operator metav1.LabelSelectorOperator) func(*edgev2alpha1.Location) {
+		// The schema refuses other invalid selectors.
+		selector := func(key string) func(*edgev2alpha1.Location) {
 			return func(l *edgev2alpha1.Location) {
-				l.Spec.InstanceSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "env", Operator: operator, Values: []string{"prod"}}}}
+				l.Spec.InstanceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{key: "prod"}}
 			}
 		}
-		change(w, "prod", &edgev2alpha1.Location{}, selector("Like"))
+		change(w, "prod", &edgev2alpha1.Location{}, selector("-"))
 		invalid := w.expect("prod", 0, 0, ReasonInvalidSelector)
 		suite.Eventually(t, func(g Gomega) {
 			var events corev1.EventList
 			g.Expect(w.List(t.Context(), &events)).To(Succeed())
 			g.Expect(events.Items).To(ContainElement(And(
 				HaveField("InvolvedObject.Name", "prod"), HaveField("InvolvedObject.UID", invalid.UID), HaveField("Reason", ReasonInvalidSelector),
-				HaveField("Message", ContainSubstring("not a valid label selector operator")),
+				HaveField("Message", ContainSubstring(`Invalid value: "-"`)),
 			)))
 		})
-		change(w, "prod", &edgev2alpha1.Location{}, selector(metav1.LabelSelectorOpIn))
+		change(w, "prod", &edgev2alpha1.Location{}, selector("env"))
 		w.expect("prod", 1, 0, ReasonReady)
 		change(w, "prod", &edgev2alpha1.Location{}, func(l *edgev2alpha1.Location) {
 			for number := range 200 {

@@ -84,22 +84,20 @@ var _ = Describe("a placement on some of many clusters", thorough, Label("placem
 		Expect(chosen()).To(Equal(second))
 
 		By("mistakes in the Location and in the placement change nothing, and are no reason to choose another cluster afterwards, or after a restart")
-		useOperator := func(operator string) {
-			patch(ctx, inventory.Config, locations, "", "prod", `{"spec": {"instanceSelector": {"matchLabels": null, "matchExpressions": [{"key": "env", "operator": "`+operator+`", "values": ["prod"]}]}}}`)
-		}
-		useOperator("Like")
+		// The schema refuses other invalid selectors.
+		patch(ctx, inventory.Config, locations, "", "prod", `{"spec": {"instanceSelector": {"matchLabels": {"-": "prod"}}}}`)
 		Eventually(readyReason).WithContext(ctx).WithArguments(workload, "shop").Should(Equal(placement.ReasonNoLocation))
-		selectLocations := func(operator string) {
-			patch(ctx, workload.Config, edgePlacements, "", "shop", `{"spec": {"locationSelectors": [{"matchExpressions": [{"key": "env", "operator": "`+operator+`", "values": ["prod"]}]}]}}`)
+		selectLocations := func(key string) {
+			patch(ctx, workload.Config, edgePlacements, "", "shop", `{"spec": {"locationSelectors": [{"matchLabels": {"`+key+`": "prod"}}]}}`)
 		}
-		selectLocations("Like")
+		selectLocations("-")
 		Eventually(readyReason).WithContext(ctx).WithArguments(workload, "shop").Should(Equal(placement.ReasonInvalid))
 		quiet(ctx)
 		Expect(hub.Kill9()).To(Succeed())
 		startHub(ctx)
-		selectLocations("In")
+		selectLocations("env")
 		Eventually(readyReason).WithContext(ctx).WithArguments(workload, "shop").Should(Equal(placement.ReasonNoLocation))
-		useOperator("In")
+		patch(ctx, inventory.Config, locations, "", "prod", `{"spec": {"instanceSelector": {"matchLabels": {"-": null}}}}`)
 		Eventually(chosen).WithContext(ctx).Should(Equal(second))
 		quiet(ctx)
 		Expect(chosen()).To(Equal(second))

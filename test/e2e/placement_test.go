@@ -279,7 +279,7 @@ rules: []
 		governs(ctx, "null")
 
 		By("a placement that becomes invalid withdraws nothing")
-		patch(ctx, workload.Config, edgePlacements, "", "shop", `{"spec": {"downsync": [{"labelSelectors": [{"matchExpressions": [{"key": "a", "operator": "Near", "values": ["b"]}]}]}]}}`)
+		patch(ctx, workload.Config, edgePlacements, "", "shop", `{"spec": {"downsync": [{"labelSelectors": [{"matchLabels": {"-": "b"}}]}]}}`)
 		Eventually(readyReason).WithContext(ctx).WithArguments(workload, "shop").Should(Equal("Invalid"))
 		quiet(ctx)
 		Expect(framework.Exists(ctx, target("florin"), configMaps, ns, "free")).To(BeTrue())
