@@ -102,7 +102,7 @@ var ignored = []string{"clusterIP", "clusterIPs", "nodePort", "nodeName", "contr
 
 // ignoredKeys starts the names of labels and annotations that the hub, kubectl and controllers keep for themselves. An API server copies the name of
 // a Job from its template to its labels only if it has no labels.
-var ignoredKeys = regexp.MustCompile(`^((batch\.kubernetes\.io/)?job-name$|synchub\.dev/|edge\.kubestellar\.io/|.*\.synchub\.dev/|kubectl\.kubernetes\.io/last-applied|deployment\.kubernetes\.io/|deprecated\.daemonset|meta\.helm\.sh/release-namespace)`)
+var ignoredKeys = regexp.MustCompile(`^((batch\.kubernetes\.io/)?job-name$|synchub\.dev/|(edge\.)?kubestellar\.io/|.*\.synchub\.dev/|kubectl\.kubernetes\.io/last-applied|deployment\.kubernetes\.io/|deprecated\.daemonset|meta\.helm\.sh/release-namespace)`)
 
 // generated matches what is random.
 var generated = regexp.MustCompile(`kube-api-access-\w+|applyset-[\w-]+|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)`)
