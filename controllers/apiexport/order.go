@@ -41,7 +41,7 @@ const (
 
 // UnboundReader reports what kcp has not bound, as [mailboxes.Mailboxes] does.
 type UnboundReader interface {
-	// UnboundSchemas returns those of the schemas, in their order, that kcp has not bound in workspaces with a naming conflict.
+	// UnboundSchemas returns, for each workspace with a naming conflict, the schemas that kcp has not bound there, in the order of the argument.
 	UnboundSchemas(resources []apisv1alpha2.ResourceSchema) map[logicalcluster.Name][]schema.GroupResource
 }
 
@@ -58,7 +58,7 @@ const minTrials = 2
 type bindingOrder struct {
 	// unbound are the workspaces with unbound schemas.
 	unbound map[logicalcluster.Name]*unboundWorkspace
-	// generation is that of the export for which next and pause hold. Nothing is decided before next.
+	// generation is the export's generation for which next and pause hold. Nothing is decided before next.
 	generation int64
 	next       time.Time
 	pause      time.Duration

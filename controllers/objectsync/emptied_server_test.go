@@ -138,7 +138,7 @@ func (s *shaper) applyAndCount(fields string, want float64) {
 	}
 }
 
-// expect fails the test unless the object on the target has the fields, is in sync with those of the source, and nothing of it belongs to
+// expect fails the test unless the object on the target has the fields, is in sync with the source's fields, and nothing of it belongs to
 // an update of the hub's.
 func (s *shaper) expect(source, want string) {
 	s.t.Helper()
@@ -186,7 +186,7 @@ func (s *shaper) requests() (sent float64) {
 	return sent
 }
 
-// A map or list of which the source removes all stays as an empty one, of whatever sort it is, and is filled again. The test counts requests,
+// A map or list whose entries the source removes stays as an empty one, of whatever sort it is, and is filled again. The test counts requests,
 // so it does not run beside others.
 func TestEmptiedMapsAndLists(t *testing.T) {
 	one := newShaper(t)

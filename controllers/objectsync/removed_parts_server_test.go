@@ -161,7 +161,7 @@ func TestFieldOfAnotherManagerInTheWay(t *testing.T) {
 	}
 }
 
-// A field that the mailbox does not have any more, and of which another manager keeps a part, is told by an event, once.
+// An event names, once, a field that the mailbox does not have any more and another manager keeps in part.
 func TestEventAboutKeptFields(t *testing.T) {
 	t.Parallel()
 	h := newHub(t, []plan.Resource{resourceNamed(t, deploymentsV1, "")}, "namespaceScope: {namespaces: [NS], resources: [{group: apps, resource: deployments}]}")

@@ -67,7 +67,7 @@ func hasEmpty(value any) bool {
 	}
 }
 
-// emptiesAny reports whether a desired map or list has an empty one, at any depth, of which parts are owned.
+// emptiesAny reports whether a desired map or list has an empty one, at any depth, whose parts are owned.
 func emptiesAny(desired any, owned *fieldpath.Set) bool {
 	found := false
 	owned.Children.Iterate(func(element fieldpath.PathElement) {
@@ -84,7 +84,7 @@ func emptiesAny(desired any, owned *fieldpath.Set) bool {
 	return found
 }
 
-// EmptiedFields returns the new values of the fields of the live object, by their JSON pointers, that empty each map and list of which an apply
+// EmptiedFields returns the new values of the fields of the live object, by their JSON pointers, that empty each map and list in which an apply
 // of the desired object leaves nothing, and which stays: the desired object has it, or another manager owns it while it is empty. A map or
 // list in which others own an entry or an item is none. EmptiedFields returns nil if there are none.
 //
@@ -189,7 +189,7 @@ func removesAll(live any, ours *fieldpath.Set, others []*fieldpath.Set) bool {
 }
 
 // removes reports whether an element of a live map or list goes if ours is not applied any more. An API server removes the entry of a map and
-// the item of a list with all that is in them, whoever owns that. It removes a field of an object only if nothing is left in it.
+// the item of a list with all that is in them, even if others own that. It removes a field of an object only if nothing is left in it.
 func removes(element fieldpath.PathElement, live any, ours *fieldpath.Set, others []*fieldpath.Set) bool {
 	_, isContainer := ours.Children.Get(element)
 	switch {

@@ -54,7 +54,7 @@ func UnownedPaths(desired map[string]any, applied []byte) ([]string, error) {
 }
 
 // NullsOfOthers returns the sorted paths at which the desired object has a null, and another manager has filled the map or list of the live
-// object. An API server keeps that, whoever applies the null. applied is the result of [AppliedFields].
+// object. An API server keeps that under every null. applied is the result of [AppliedFields].
 func NullsOfOthers(desired map[string]any, applied []byte) ([]string, error) {
 	gaps, err := unownedParts(desired, applied)
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/fieldpath"
 )
 
-// Obstacle is a field of a live object that the desired object lacks, and because of which the API server refuses to apply that.
+// Obstacle is a field of a live object that the desired object lacks, and that makes the API server refuse to apply that object.
 type Obstacle struct {
 	Path fieldpath.Path
 	// Managers are the other managers that own something of the field. The field has only defaults if there are none.
