@@ -306,20 +306,19 @@ func (i *informer) Delete(object any) error {
 func (i *informer) RunWithContext(ctx context.Context) {
 	defer i.connection.trackInformer(i)()
 	defer i.follows()
+	ctx = klog.NewContext(ctx, logr.Discard())
+	// Each run lists everything, and keeps the store in sync until ctx ends or [informer.relist]. The store keeps its objects until they are
+	// listed. A run has no function of its own: all idle watches have this stack, and the runtime keeps 16 KiB for each instead of 8 if the stack
+	// uses a few bytes more.
 	for ctx.Err() == nil {
-		i.runOnce(klog.NewContext(ctx, logr.Discard()))
+		runCtx, cancel := context.WithCancel(ctx)
+		run := i.newRun(cancel)
+		i.run.Store(run)
+		run.RunWithContext(runCtx)
+		// A list may go on for a moment after the reflector has ended.
+		run.store.pending.close()
+		cancel()
 	}
-}
-
-// runOnce lists everything, and keeps the store in sync until ctx ends or [informer.relist]. The store keeps its objects until they are listed.
-func (i *informer) runOnce(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	run := i.newRun(cancel)
-	i.run.Store(run)
-	// A list may go on for a moment after the reflector has ended.
-	defer run.store.pending.close()
-	run.RunWithContext(ctx)
 }
 
 // relist lists everything again.
