@@ -41,8 +41,9 @@ func TestLoopOfApplyAndDelete(t *testing.T) {
 				g.Expect(err).NotTo(gomega.HaveOccurred(), output)
 				found, err := stateOf(t.Context(), w.client, s.namespace, false)
 				g.Expect(err).NotTo(gomega.HaveOccurred())
-				g.Expect(found).To(gomega.HaveLen(4))
 				g.Expect(found["Deployment web"]).To(gomega.ContainSubstring(image), "the cluster has what the pipeline has waited for")
+				// The pipeline has not waited for the other objects.
+				g.Eventually(func() (state, error) { return stateOf(t.Context(), w.client, s.namespace, false) }).WithContext(t.Context()).Should(gomega.HaveLen(4))
 				output, err = s.run(t.Context(), "kubectl delete -f web.yaml --wait")
 				g.Expect(err).NotTo(gomega.HaveOccurred(), output)
 			}
