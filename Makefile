@@ -19,7 +19,7 @@ BUILD_FLAGS   = -buildvcs=false -ldflags '$(VERSION_FLAGS)'
 UNIT_PACKAGES = $(shell go list ./... | grep -v -e /synchub/test/e2e -e /synchub/test/scale -e /synchub/test/upgrade -e /synchub/test/compatibility -e /synchub/test/shards)
 
 # Packages with nothing but thorough tests.
-THOROUGH_PACKAGES := test/agent test/chart test/escapes test/ordinary test/restore test/sharded
+THOROUGH_PACKAGES := test/chart test/escapes test/ordinary test/restore test/sharded
 QUICK_PACKAGES = $(filter-out $(addprefix %/synchub/,$(THOROUGH_PACKAGES)),$(UNIT_PACKAGES))
 
 # The thorough tests are divided into PARTS that take about the same time: end-to-end specs by their labels, tests beside the
@@ -35,7 +35,7 @@ specs_in_others       := !(escapes || faults || placement || requests)
 packages_in_escapes   := /synchub/(provider|test/escapes)
 packages_in_faults    := /synchub/(controllers|test/restore)
 packages_in_placement := /synchub/(cmd|test/ordinary)
-packages_in_requests  := /synchub/test/(agent|sharded)
+packages_in_requests  := /synchub/test/sharded
 packages_in_others    := /synchub/(apis|hack|test/(bench|chart|clireference|fixtures|framework|tier))
 PART_PACKAGES          = $(shell printf '%s\n' $(UNIT_PACKAGES) | grep -E '$(packages_in_$(PART))')
 
@@ -96,7 +96,7 @@ goreleaser = VERSION='$(VERSION)' COMMIT='$(COMMIT)' DATE='$(DATE)' TIMESTAMP="$
 release: ## Build the archives, checksums, SBOMs, the manifest for krew and the packaged charts of a release into dist/; PUBLISH=1 publishes those of a tag
 	go run ./hack/buildtools -for release
 	rm -rf dist/chart
-	bin/helm package charts/synchub charts/synchub-agent --destination dist/chart
+	bin/helm package charts/synchub --destination dist/chart
 	go run ./hack/release $(if $(PUBLISH),-version='$(VERSION)') -created='$(DATE)' -notes=dist/release-notes.md dist/chart/*.tgz
 	$(if $(PUBLISH),GORELEASER_CURRENT_TAG='$(VERSION)') $(goreleaser) release --clean --release-notes=dist/release-notes.md $(if $(PUBLISH),,--snapshot --skip=sign --skip=publish)
 
@@ -225,10 +225,6 @@ test-compatibility: test-tools ## Run a hub on the oldest and one on the newest 
 test-shards: test-tools ## Run a hub with a kcp of two shards behind a front proxy
 	go run ./hack/buildtools -for shards
 	go test -race -vet=off -count=1 -timeout $(UNIT_TIMEOUT) -v ./test/shards
-
-.PHONY: test-agent
-test-agent: test-tools ## Run an agent in a cluster, and cut its connection to kcp
-	go test -race -vet=off -count=1 -timeout $(UNIT_TIMEOUT) -v ./test/agent
 
 .PHONY: test-sharded
 test-sharded: test-tools ## Run several active replicas, among which SyncTargets are divided, and kill some

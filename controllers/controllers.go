@@ -38,7 +38,6 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/agent/assignment"
 	apiexportcontroller "github.com/synchub-dev/synchub/controllers/apiexport"
 	"github.com/synchub-dev/synchub/controllers/apiresourceschema"
 	"github.com/synchub-dev/synchub/controllers/copystates"
@@ -167,12 +166,8 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 	quota := mailbox.NewQuota(clusters.provider, options.MaxMailboxes, options.Log.WithName("mailbox"))
 	locator := newLocator(clusters, quota, options)
 	syncManager := newSyncManager(clusters, identity, changed, role, options)
-	agentRules := &assignment.RulesStore{}
 	copies := copystates.NewStore(copystates.StoreOptions{Mailboxes: clusters.mailboxes, Published: syncManager.Published, ObjectStateChanged: &changed.objectStateChanged})
 	syncTargets = synctarget.NewController(synctarget.Options{
-		Agents: synctarget.AgentOptions{
-			Rules: agentRules, WorkspaceConfig: options.Access.WorkspaceConfig, BindingSelector: bootstrap.MailboxBindingSelector(identity), Copies: copies,
-		},
 		Replica: options.Replica, Role: role, Manager: clusters.standbyInventories, Registry: clusters.targets, Sync: syncManager, Ledger: clusters.ledger, Mailboxes: locator,
 		ConnectionChanged: &changed.connectionChanged, StateChanged: &changed.stateChanged, Unauthorized: &changed.unauthorized, Readiness: &changed.readiness,
 		History: clusters.history,
@@ -184,7 +179,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 		syncTargets.EnqueueAll()
 		placement.ReportAll()
 	}
-	schemas, err := newSchemas(hosting, clusters, identity, syncManager, syncTargets, agentRules, changed, role, options)
+	schemas, err := newSchemas(hosting, clusters, identity, syncManager, syncTargets, changed, role, options)
 	if err != nil {
 		return err
 	}
@@ -204,7 +199,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 		fleet.Register(),
 		placement.Register(hosting),
 		schemas.Register(holders),
-		newExports(hosting, clusters, identity, syncManager, agentRules, placement, role.Elected, options).Register(standby),
+		newExports(hosting, clusters, identity, syncManager, placement, role.Elected, options).Register(standby),
 		syncManager.Register(standby),
 		syncerconfig.NewController(clusters.mailboxes, syncManager, clock.RealClock{}, options.Log.WithName("syncerconfig")).Register(holders),
 		division{hosting, holders, partitions, clusters, syncManager, changed, role, options.Ready, options.Log}.add(copies, ownership.NewSealer(identity.HashKey)),
@@ -278,7 +273,7 @@ func newSyncManager(clusters *clusters, identity bootstrap.Identity, changed *ch
 }
 
 // newSchemas returns the controller of the schemas that mailboxes get. It gives the sync manager the CRDs to install.
-func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.Identity, sync *syncmanager.Manager, syncTargets *synctarget.Controller, agents *assignment.RulesStore, changed *changes, role leadership.Role, options Options) (*apiresourceschema.Controller, error) {
+func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.Identity, sync *syncmanager.Manager, syncTargets *synctarget.Controller, changed *changes, role leadership.Role, options Options) (*apiresourceschema.Controller, error) {
 	hostingDiscovery, err := discovery.NewClient(hosting.GetConfig(), hosting.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for the hosting cluster: %w", err)
@@ -299,7 +294,6 @@ func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.
 		ConnectionChanged: &changed.connectionChanged,
 		CRDs: publishedresource.NewCRDStore(func(all []publishedresource.CRDInstallation) {
 			sync.SetCRDs(desiredCRDs(all))
-			agents.SetCRDs(agentCRDs(all))
 		}),
 		Elected:  elected,
 		Recorder: hosting.GetEventRecorder("synchub"),
@@ -308,7 +302,7 @@ func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.
 }
 
 // newExports returns the controller of the APIExports that mailboxes and workload workspaces bind.
-func newExports(hosting manager.Manager, clusters *clusters, identity bootstrap.Identity, sync *syncmanager.Manager, agents *assignment.RulesStore, placement *placement.Controller, elected leadership.Elected, options Options) *apiexportcontroller.Controller {
+func newExports(hosting manager.Manager, clusters *clusters, identity bootstrap.Identity, sync *syncmanager.Manager, placement *placement.Controller, elected leadership.Elected, options Options) *apiexportcontroller.Controller {
 	return apiexportcontroller.NewController(apiexportcontroller.Options{
 		Hub:            publishedresource.Hub{UID: identity.HubUID, Workspace: options.Workspace},
 		Hosting:        hosting.GetClient(),
@@ -317,7 +311,6 @@ func newExports(hosting manager.Manager, clusters *clusters, identity bootstrap.
 		WorkloadExport: bootstrap.WorkloadExport,
 		Mailboxes:      clusters.mailboxes,
 		Sync:           fleetCounts(clusters, sync, options),
-		Agents:         agents,
 		Workloads:      clusters.workloads,
 		Placement:      placement,
 		Elected:        elected,
@@ -333,15 +326,6 @@ func desiredCRDs(all []publishedresource.CRDInstallation) []crd.Installation {
 		installations = append(installations, crd.Installation{PublishedResource: installation.PublishedResource, UID: installation.UID, CRD: installation.CRD, Version: installation.Version})
 	}
 	return installations
-}
-
-// agentCRDs converts the CRDs that targets must have to the type of assignments.
-func agentCRDs(all []publishedresource.CRDInstallation) []assignment.CRD {
-	crds := make([]assignment.CRD, 0, len(all))
-	for _, installation := range all {
-		crds = append(crds, assignment.CRD{PublishedResource: installation.PublishedResource, UID: installation.UID, CRD: installation.CRD, Version: installation.Version})
-	}
-	return crds
 }
 
 // kubeconfigWatcher reloads the kcp kubeconfig, on replicas that do not lead too.

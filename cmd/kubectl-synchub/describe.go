@@ -133,17 +133,13 @@ func (d *description) target(of *edgev2alpha1.SyncTarget) {
 	}
 }
 
-// otherCluster writes that the kubeconfig, or the agent, leads to an unexpected cluster.
+// otherCluster writes that the kubeconfig leads to an unexpected cluster.
 func (d *description) otherCluster(of *edgev2alpha1.SyncTarget) {
 	if of.Status.ObservedClusterID == "" {
 		return
 	}
 	d.field("Observed Cluster ID", of.Status.ObservedClusterID)
-	if of.Spec.Mode == edgev2alpha1.SyncModeAgent {
-		d.line("\tThe agent is in another cluster, so nothing is synced. Remove it there,")
-	} else {
-		d.line("\tAnother cluster answers, so nothing is synced. Put the kubeconfig back,")
-	}
+	d.line("\tAnother cluster answers, so nothing is synced. Put the kubeconfig back,")
 	d.line("\tor confirm the cluster with `kubectl synchub confirm-cluster %s`.", of.Name)
 }
 

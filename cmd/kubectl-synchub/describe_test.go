@@ -72,8 +72,4 @@ func TestDescribeShowsTheExpectedCluster(t *testing.T) {
 			t.Errorf("%q is missing in\n%s", part, got)
 		}
 	}
-	of.Spec.Mode = edgev2alpha1.SyncModeAgent
-	if got := described(t, of, now); !strings.Contains(got, "The agent is in another cluster, so nothing is synced. Remove it there,\nor confirm") {
-		t.Errorf("got\n%s", got)
-	}
 }

@@ -156,12 +156,6 @@ func isComplete(line []string) error {
 		return err
 	}
 	flags := command.Flags()
-	if mode := flags.Lookup("mode"); mode != nil && mode.Value.String() == modeAgent {
-		if !flags.Changed("output") {
-			return errors.New("with --mode=agent it needs --output")
-		}
-		return command.ValidateArgs(flags.Args())
-	}
 	if slices.Contains([]string{"register", "rotate", "stale-objects"}, command.Name()) && !flags.Changed("target-kubeconfig") && !flags.Changed("kubeconfig-only") {
 		return errors.New("it needs --target-kubeconfig")
 	}

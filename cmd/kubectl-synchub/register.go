@@ -33,7 +33,6 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
-	"github.com/synchub-dev/synchub/provider/buildinfo"
 	"github.com/synchub-dev/synchub/provider/rbac"
 	"github.com/synchub-dev/synchub/provider/registration"
 )
@@ -62,12 +61,7 @@ with ":crd" it may install its definition.
 
 With the hosting cluster's kubeconfig, what --resources and --add-resources name and nobody has published yet is brought to all
 mailboxes as the cluster serves it, by a PublishedResource in the hosting cluster. One that there is stays as it is. Without
-either of them, the hub gets rights for all that is published there.
-
-With --mode=agent the hub never connects to the cluster: an agent runs there, and connects to kcp. The command makes the
-SyncTarget and a key, waits for the mailbox, and prints the manifest to apply to the cluster, with a token for the mailbox. It
-needs your rights in the mailbox, to request that token. It cannot ask the cluster which rights the agent has, so it records those
-that it grants with the key. Without that record, a cluster that is registered already needs --resources.`
+either of them, the hub gets rights for all that is published there.`
 
 const registerExample = `  # Register the cluster of another kubeconfig
   kubectl synchub register florin --target-kubeconfig florin.kubeconfig --labels env=prod
@@ -89,9 +83,6 @@ const registerExample = `  # Register the cluster of another kubeconfig
 
   # Bring an API that the cluster serves to all mailboxes
   kubectl synchub register florin --target-kubeconfig florin.kubeconfig --resources databases.example.com --hosting-kubeconfig hosting.kubeconfig
-
-  # A cluster that only has outbound connections: apply what is printed to the cluster
-  kubectl synchub register florin --mode=agent -o yaml > florin-agent.yaml
 
   # With a kubeconfig for the hub that the cluster's administrator made
   kubectl synchub register florin --kubeconfig-only for-the-hub.kubeconfig`
@@ -128,17 +119,14 @@ type registerOptions struct {
 	namespaces              []string
 	adopt                   string
 	escalate, yes           bool
-	// mode says who syncs the cluster. The others are for an agent.
-	mode, agentNamespace, agentImage string
-	kcpServer, kcpAuthority          string
-	lifetime                         time.Duration
+	lifetime                time.Duration
 	waitFlags
 }
 
 func newRegisterCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	options := &registerOptions{inventoryOptions: newInventoryOptions(streams)}
 	command := &cobra.Command{
-		Use:     "register NAME (--target-kubeconfig FILE | --kubeconfig-only FILE | --mode=agent -o yaml)",
+		Use:     "register NAME (--target-kubeconfig FILE | --kubeconfig-only FILE)",
 		Short:   "Register a cluster as a SyncTarget",
 		Long:    registerLong,
 		Example: registerExample,
@@ -157,12 +145,6 @@ func newRegisterCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	flags.Lookup("adopt").NoOptDefVal = string(edgev2alpha1.AdoptionIfIdentical)
 	flags.BoolVarP(&options.yes, "yes", "y", false, "do not ask before rights grow")
 	flags.BoolVar(&options.escalate, "allow-rbac-escalation", false, "let the hub write roles that grant more than it has itself, and bindings to them: whoever writes to the mailbox can then do anything on the cluster")
-	flags.StringVar(&options.mode, "mode", modeHub, "hub, which connects to the cluster, or agent, which runs in the cluster and connects to kcp: then the manifest for the cluster is printed")
-	_ = command.RegisterFlagCompletionFunc("mode", cobra.FixedCompletions([]string{modeHub, modeAgent}, cobra.ShellCompDirectiveNoFileComp))
-	flags.StringVar(&options.agentNamespace, "agent-namespace", edgev2alpha1.AgentNamespace, "namespace of the agent in its cluster")
-	flags.StringVar(&options.agentImage, "agent-image", "synchub-dev/synchub:"+buildinfo.Version(version), "image of the agent, with the host of the registry")
-	flags.StringVar(&options.kcpServer, "kcp-server", "", "URL by which the agent reaches kcp, if it is not that of the current context")
-	flags.StringVar(&options.kcpAuthority, "kcp-certificate-authority", "", "file with the certificate authority of that URL, if it is not that of the current context")
 	options.addWait(command, "the SyncTarget is ready", true, 2*time.Minute)
 	addLifetime(command, &options.lifetime)
 	return command
@@ -177,12 +159,6 @@ func (o *registerOptions) check() error {
 		return err
 	}
 	switch {
-	case o.mode != modeHub && o.mode != modeAgent:
-		return fmt.Errorf("--mode: %q is none of hub and agent", o.mode)
-	case o.mode == modeAgent:
-		if err := o.checkAgent(); err != nil {
-			return err
-		}
 	case o.hubKubeconfig == "":
 		if err := o.target.required(); err != nil {
 			return fmt.Errorf("%w; or else --kubeconfig-only: one that was made for the hub", err)
@@ -250,7 +226,7 @@ func (o *registerOptions) plan(name string) (*registration.Registrar, error) {
 	return plan, err
 }
 
-// newRegistrar returns a registration with the settings that do not depend on who syncs the cluster.
+// newRegistrar returns a registration with the settings that need no file.
 func (o *registerOptions) newRegistrar(name string) *registration.Registrar {
 	plan := &registration.Registrar{
 		Name: name, Labels: o.labels, RBACOptions: rbac.Options{Escalate: o.escalate}, Lifetime: o.lifetime,
@@ -272,9 +248,6 @@ func (o *registerOptions) newRegistrar(name string) *registration.Registrar {
 func (o *registerOptions) register(ctx context.Context, name string) error {
 	if err := o.check(); err != nil {
 		return err
-	}
-	if o.mode == modeAgent {
-		return o.registerAgent(ctx, name)
 	}
 	plan, err := o.plan(name)
 	if err != nil {

@@ -30,7 +30,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/rbac"
@@ -67,7 +66,6 @@ func TestRegistration(t *testing.T) {
 	t.Run("an administrator who may not change namespaces registers a cluster", f.needsNoPatch)
 	t.Run("a kubeconfig that was handed over", f.takesOver)
 	t.Run("rights in namespaces", f.bounds)
-	t.Run("an agent", f.registersAgent)
 }
 
 // with returns the command that registers the cluster without waiting, because no hub runs.
@@ -282,51 +280,6 @@ func (f *testFleet) as(t *testing.T, name, role string) string {
 		t.Fatal(err)
 	}
 	return write(t, map[string]string{name: strings.ReplaceAll(string(content), f.Config.BearerToken, issued.Status.Token)})[0]
-}
-
-// registersAgent registers a cluster with an agent, as far as that goes without a hub: until the mailbox is waited for.
-func (f *testFleet) registersAgent(t *testing.T) {
-	t.Helper()
-	with := func(more ...string) []string {
-		return append([]string{"register", "zloty", "--mode=agent", "--output=yaml", "--timeout=1s"}, more...)
-	}
-	fail(t, "leave --hosting-kubeconfig and --hosting-context away", with("--hosting-kubeconfig", f.Kubeconfig)...)
-	fail(t, "--kcp-certificate-authority: open none.crt", with("--kcp-certificate-authority", "none.crt")...)
-	fail(t, "--kcp-certificate-authority: "+f.Kubeconfig, with("--kcp-certificate-authority", f.Kubeconfig)...)
-	fail(t, "its mailbox is not ready; repeat the command", with("--resources", "configmaps,pods:up", "--namespaces", "shop")...)
-
-	shown := succeed(t, with("--dry-run=client")...)
-	for _, part := range []string{"kind: Deployment", "namespace: shop", "- configmaps"} {
-		if !strings.Contains(shown.out, part) {
-			t.Errorf("%q is not shown:\n%s", part, shown.out)
-		}
-	}
-	for _, part := range []string{"kind: Secret", "deployments"} {
-		if strings.Contains(shown.out, part) {
-			t.Errorf("%q is shown:\n%s", part, shown.out)
-		}
-	}
-	if want := "Rights in the namespace shop for 2 resources, as granted before: configmaps,pods:up."; !strings.Contains(shown.errs, want) {
-		t.Errorf("it says\n%s", shown.errs)
-	}
-	fail(t, "The agent's rights in its cluster would grow by: secrets (get, list, watch) in the namespace shop.\nerror: nothing was changed: say --yes", with("--add-resources", "secrets:up")...)
-
-	for _, how := range []string{"--dry-run=client", "--dry-run=server", "--revoke"} {
-		fail(t, "run `kubectl synchub register zloty --mode=agent -o yaml`", "rotate", "zloty", "--target-kubeconfig", f.Kubeconfig, how)
-	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "zloty-agent"}}
-	if err := f.admin.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil || len(secret.Data["agent-key"]) != edgev2alpha1.AgentKeyLength {
-		t.Errorf("the key is gone: %v", err)
-	}
-	if err := f.admin.Delete(t.Context(), secret); err != nil {
-		t.Fatal(err)
-	}
-	fail(t, "name all its resources with --resources", with()...)
-
-	fail(t, "leave --target-kubeconfig away", "unregister", "zloty", "--target-kubeconfig", f.Kubeconfig, "--yes")
-	if got := succeed(t, "unregister", "zloty", "--yes"); !strings.Contains(got.errs, "The agent and its rights are still in the cluster.") || strings.Contains(got.errs, "ServiceAccount") {
-		t.Errorf("it says\n%s", got.errs)
-	}
 }
 
 func (f *testFleet) leavesOthers(t *testing.T) {

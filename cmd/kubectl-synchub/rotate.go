@@ -79,9 +79,6 @@ func (o *registerOptions) rotate(ctx context.Context, name string, revoke bool) 
 	if err != nil {
 		return err
 	}
-	if err := registration.CheckRotation(syncTarget); err != nil {
-		return err
-	}
 	if o.dryRun == dryRunClient {
 		secret, _ := registration.NewSecret(syncTarget)
 		return o.print(secret, string(registration.Changed))

@@ -39,8 +39,7 @@ What the hub placed on the cluster stays there without the hub's marks, or is re
 spec.deletionPolicy is Delete; --orphan lets it stay in any case. If the cluster cannot be reached the SyncTarget waits for it
 and says what is left there; --force lets it go.
 
-With --target-kubeconfig the hub's identity and its rights are taken from the cluster as well, last of all. An agent stays in its
-cluster: delete it there when the SyncTarget is gone, not before, since it removes what the hub placed.
+With --target-kubeconfig the hub's identity and its rights are taken from the cluster as well, last of all.
 
 The command shows the consequences and asks; --yes is for scripts.`
 
@@ -103,14 +102,6 @@ func (o *unregisterOptions) run(ctx context.Context, name string) error {
 	switch {
 	case err != nil:
 		return err
-	case isAgentTarget(syncTarget) && admin != nil:
-		return fmt.Errorf("an agent keeps the cluster of the SyncTarget %s in sync, so no identity of the hub is there: leave --target-kubeconfig away, and delete the agent from the cluster when the SyncTarget is gone", name)
-	case isAgentTarget(syncTarget):
-		if err := o.remove(ctx, inventory, syncTarget); err != nil {
-			return err
-		}
-		o.note("The agent and its rights are still in the cluster. When the SyncTarget is gone, delete there the objects of the manifest of its registration, or the Helm release. They have the label app.kubernetes.io/name=synchub-agent.")
-		return nil
 	case syncTarget != nil:
 		err = o.remove(ctx, inventory, syncTarget)
 	case admin == nil:
@@ -120,11 +111,6 @@ func (o *unregisterOptions) run(ctx context.Context, name string) error {
 		return err
 	}
 	return o.removeIdentity(ctx, inventory, admin, name)
-}
-
-// isAgentTarget reports whether an agent keeps the cluster of a SyncTarget in sync. There may be no SyncTarget.
-func isAgentTarget(syncTarget *edgev2alpha1.SyncTarget) bool {
-	return syncTarget != nil && syncTarget.Spec.Mode == edgev2alpha1.SyncModeAgent
 }
 
 // remove deletes the SyncTarget, and then its Secret. The hub needs the Secret until the SyncTarget is gone.

@@ -15,7 +15,7 @@ limitations under the License.
 */
 
 // Command synchub is the hub, which keeps many Kubernetes clusters in sync with their kcp mailbox workspaces.
-// "synchub run" runs the controllers, "synchub agent" the agent of a cluster that the hub cannot reach, "synchub init" prepares the provider workspace in kcp, and "synchub wait-for-api" is a
+// "synchub run" runs the controllers, "synchub init" prepares the provider workspace in kcp, and "synchub wait-for-api" is a
 // step of the Helm chart. The package parses flags and wires them; package controllers contains the hub itself.
 package main
 
@@ -65,8 +65,7 @@ func newCommand() *cobra.Command {
 		Use:   "synchub",
 		Short: "Keep many Kubernetes clusters in sync with kcp",
 		Long: "synchub is one hub that keeps many Kubernetes clusters in sync with kcp. Each cluster has a mailbox workspace:\n" +
-			"objects that users create there go down to the cluster, and status comes back up. Nothing is installed in the clusters,\n" +
-			"unless a cluster has only outbound connections: then an agent runs there.",
+			"objects that users create there go down to the cluster, and status comes back up. Nothing is installed in the clusters.",
 		// The root command has its own RunE and Args, so that it can report an unknown command in one sentence.
 		Args:                  onlyCommands,
 		RunE:                  func(command *cobra.Command, _ []string) error { return command.Help() },
@@ -75,7 +74,7 @@ func newCommand() *cobra.Command {
 		SilenceErrors:         true,
 	}
 	command.SetFlagErrorFunc(withAdvice)
-	command.AddCommand(newRunCommand(), newAgentCommand(), newInitCommand(), newWaitForAPICommand(), newVersionCommand())
+	command.AddCommand(newRunCommand(), newInitCommand(), newWaitForAPICommand(), newVersionCommand())
 	return command
 }
 

@@ -42,7 +42,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/controllers/agent/assignment"
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/publishedresource"
@@ -90,12 +89,6 @@ type Placer interface {
 	SetResources(resources []plan.Resource)
 }
 
-// AgentRules is the part of [assignment.RulesStore] that the controller uses.
-type AgentRules interface {
-	// SetResources replaces the rules by which agents sync.
-	SetResources(rules assignment.Rules)
-}
-
 // Syncer is the part of [syncmanager.Manager] that the controller uses.
 type Syncer interface {
 	// Publish replaces the list of synced resources, and Published returns the list.
@@ -136,8 +129,6 @@ type Options struct {
 	// Workloads and Placement learn what is published too; nil without placement.
 	Workloads Workloads
 	Placement Placer
-	// Agents gets the rules for agents; nil if there are none.
-	Agents AgentRules
 	// Elected tells whether this replica leads; without, it does. Another replica only publishes what the leader has exported.
 	Elected  leadership.Elected
 	Recorder events.EventRecorder
@@ -327,9 +318,6 @@ func (c *Controller) applyPlan(made *exportPlan) {
 		if c.Placement != nil {
 			c.Placement.SetResources(resources)
 		}
-	}
-	if c.Agents != nil {
-		c.Agents.SetResources(c.agentRules(made))
 	}
 }
 

@@ -14,10 +14,10 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package copystates carries how far copies of placements have come on the clusters, from whoever syncs a SyncTarget to the hub that
-// decides about rollouts: from an agent to the hub, and from one replica of the hub to the leader.
+// Package copystates carries how far copies of placements have come on the clusters, from each replica of the hub to the leader, which
+// decides about rollouts.
 //
-// Whoever syncs runs a [Writer], which stores the states in a ConfigMap when they change. The leader has a [Store] with the last states
-// of each SyncTarget. The hub reads those of an agent from its mailbox, and a [Watcher] those of other replicas from the provider
-// workspace. [Reader] asks the sync manager of this process first.
+// Each replica runs a [Writer], which stores the states in a ConfigMap of the provider workspace when they change. The leader has a
+// [Store] with the last states of each SyncTarget that another replica syncs, and a [Watcher] that reads them. [Reader] asks the sync
+// manager of this process first.
 package copystates

@@ -318,26 +318,3 @@ func TestWriterClears(t *testing.T) {
 		})
 	}
 }
-
-// In a mailbox, whoever may write ConfigMaps may change the states: the writer compares them now and then, and makes no ConfigMap there.
-func TestWriterComparesInAMailbox(t *testing.T) {
-	g := NewWithT(t)
-	f := newFakeFixture(t)
-	f.Storage = MailboxStorage(f.client.CoreV1())
-	f.sync.copies = []objectsync.PlacementCopy{newCopy("one", healthy)}
-	_, err := f.Reconcile(t.Context(), syncTarget)
-	g.Expect(err).To(HaveOccurred())
-	g.Expect(f.requests()).To(Equal([]string{"get"}))
-	made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: f.Name(syncTarget), ResourceVersion: "3"}}
-	g.Expect(f.client.Tracker().Add(made)).To(Succeed())
-	result, err := f.Reconcile(t.Context(), syncTarget)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(result.RequeueAfter).To(Equal(compareInterval))
-	g.Expect(f.requests()).To(Equal([]string{"get", "update"}))
-	f.clock.Step(compareInterval - 1)
-	_, _ = f.Reconcile(t.Context(), syncTarget)
-	g.Expect(f.requests()).To(BeEmpty())
-	f.clock.Step(1)
-	_, _ = f.Reconcile(t.Context(), syncTarget)
-	g.Expect(f.requests()).To(HaveExactElements("get"), "nobody has changed them")
-}

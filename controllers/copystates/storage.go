@@ -22,8 +22,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	coreclient "k8s.io/client-go/kubernetes/typed/core/v1"
 
-	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/agent/assignment"
 	"github.com/synchub-dev/synchub/controllers/copystates/codec"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/provider/ledger"
@@ -48,8 +46,6 @@ type Storage struct {
 	Name func(syncTarget types.UID) string
 	// Labels are those of the ConfigMaps.
 	Labels map[string]string
-	// IsMailbox is true if the ConfigMap is in a mailbox. The hub makes it there, and whoever may write ConfigMaps there may change it.
-	IsMailbox bool
 }
 
 // LedgerStorage returns the storage for the replicas of a hub: the namespace of the ledger.
@@ -57,14 +53,6 @@ func LedgerStorage(provider coreclient.ConfigMapsGetter) Storage {
 	return Storage{
 		Namespace: ledger.Namespace, ConfigMaps: provider.ConfigMaps(ledger.Namespace), Name: func(syncTarget types.UID) string { return string(syncTarget) + nameSuffix },
 		Labels: map[string]string{copiesLabel: "true"},
-	}
-}
-
-// MailboxStorage returns the storage for an agent: one ConfigMap in the mailbox of its SyncTarget.
-func MailboxStorage(mailbox coreclient.ConfigMapsGetter) Storage {
-	return Storage{
-		Namespace: assignment.Namespace, ConfigMaps: mailbox.ConfigMaps(assignment.Namespace), Name: func(types.UID) string { return assignment.CopiesConfigMap },
-		Labels: map[string]string{edgev2alpha1.LabelAgent: "true"}, IsMailbox: true,
 	}
 }
 

@@ -68,7 +68,6 @@ func (s *Store) Set(syncTarget types.UID, states *codec.Set) {
 	}
 	s.lock.Unlock()
 	if states == nil {
-		// The SyncTarget is gone, or its placements hear of its copies from the sync manager.
 		return
 	}
 	mailbox := logicalcluster.Name(states.Mailbox())
@@ -121,7 +120,7 @@ type Reader struct {
 }
 
 // ObjectState returns the state of a version of a copy. The sync manager of this process comes first. Where it knows nothing, the last
-// states count: an agent syncs the SyncTarget, or another replica does, or did until a moment ago.
+// states count: another replica syncs the SyncTarget, or did until a moment ago.
 func (r Reader) ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (state objectsync.ObjectState, known bool) {
 	if r.Holder == nil || r.Holder.Holds(syncTarget) {
 		if state, known = r.Sync.ObjectState(syncTarget, resource, key, version); known {

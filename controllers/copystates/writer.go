@@ -48,8 +48,6 @@ const (
 	// because changes rarely come alone.
 	minWriteInterval = 5 * time.Second
 	changeDelay      = 500 * time.Millisecond
-	// compareInterval is how often the writer compares a ConfigMap, which it does not watch, while states change.
-	compareInterval = 10 * time.Minute
 	// requestTimeout is the timeout of each request.
 	requestTimeout = 30 * time.Second
 	// A failed write is tried again after minRetryDelay. The delay doubles each time, up to maxRetryDelay.
@@ -103,8 +101,8 @@ type storedStates struct {
 	sequence int64
 	// mailbox is that of the states; empty if this process has stored none.
 	mailbox string
-	// comparedAt is when it was read or written, and writtenAt when it was written.
-	comparedAt, writtenAt time.Time
+	// writtenAt is when it was written.
+	writtenAt time.Time
 }
 
 // NewWriter returns a Writer, which does nothing until it is registered.
@@ -176,9 +174,6 @@ func (w *Writer) Reconcile(ctx context.Context, syncTarget types.UID) (reconcile
 	if err := w.ensureStored(ctx, syncTarget, mailbox.String(), content, last); err != nil {
 		return reconcile.Result{}, err
 	}
-	if w.IsMailbox {
-		return reconcile.Result{RequeueAfter: compareInterval}, nil
-	}
 	return reconcile.Result{}, nil
 }
 
@@ -201,13 +196,12 @@ func (w *Writer) ensureStored(ctx context.Context, syncTarget types.UID, mailbox
 		ctx = w.Context(ctx, syncTarget)
 	}
 	digest, now := codec.Digest(content), w.Clock.Now()
-	if last.resourceVersion == "" || w.IsMailbox && now.Sub(last.comparedAt) >= compareInterval {
+	if last.resourceVersion == "" {
 		found, err := w.ConfigMaps.Get(ctx, w.Name(syncTarget), metav1.GetOptions{})
-		if err != nil && (w.IsMailbox || !apierrors.IsNotFound(err)) {
+		if err != nil && !apierrors.IsNotFound(err) {
 			return fmt.Errorf("cannot read the ConfigMap with the states of copies: %w", err)
 		}
 		last = w.observe(syncTarget, mailbox, found, last)
-		last.comparedAt = now
 	}
 	if last.resourceVersion == "" || last.digest != digest {
 		last.digest, last.sequence = digest, max(last.sequence+1, now.UnixMilli())

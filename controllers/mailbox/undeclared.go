@@ -27,7 +27,6 @@ import (
 	rbacclient "k8s.io/client-go/kubernetes/typed/rbac/v1"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/agent/assignment"
 	"github.com/synchub-dev/synchub/controllers/internal/conditions"
 	"github.com/synchub-dev/synchub/controllers/internal/events"
 )
@@ -142,7 +141,7 @@ func (d declared) appendOthers(undeclared []string, name string, object metav1.O
 	}
 	var others []string
 	for _, subject := range subjects {
-		if d.has(subject, clusterRole) || isAgent(object, subject) {
+		if d.has(subject, clusterRole) {
 			continue
 		}
 		others = append(others, subject.Kind+" "+strings.TrimPrefix(subject.Namespace+"/"+subject.Name, "/"))
@@ -155,10 +154,4 @@ func (d declared) appendOthers(undeclared []string, name string, object metav1.O
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return append(undeclared, fmt.Sprintf("%s (%s %s for %s)", name, role.Kind, role.Name, text))
-}
-
-// isAgent reports whether the hub made the binding for the agent of the SyncTarget.
-func isAgent(binding metav1.Object, subject rbacv1.Subject) bool {
-	return binding.GetLabels()[edgev2alpha1.LabelAgent] != "" && subject.Kind == rbacv1.ServiceAccountKind &&
-		subject.Namespace == assignment.Namespace && subject.Name == assignment.ServiceAccount
 }

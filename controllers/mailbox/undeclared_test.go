@@ -33,7 +33,6 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/agent/assignment"
 )
 
 func userNamed(name string) rbacv1.Subject { return rbacv1.Subject{Kind: rbacv1.UserKind, Name: name} }
@@ -52,8 +51,6 @@ func roleBinding(namespace, name, kind, role string, subjects ...rbacv1.Subject)
 
 // Whatever a subject gives itself or others is named, unless the spec declares it.
 func TestUndeclaredBindings(t *testing.T) {
-	agent := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: assignment.Namespace, Name: assignment.ServiceAccount}
-	isAgent := map[string]string{edgev2alpha1.LabelAgent: "true"}
 	grants := []edgev2alpha1.MailboxAccess{
 		{ClusterRole: "view", Subjects: []rbacv1.Subject{userNamed("alice")}}, {ClusterRole: clusterAdmin, Subjects: []rbacv1.Subject{userNamed("root")}},
 	}
@@ -61,19 +58,16 @@ func TestUndeclaredBindings(t *testing.T) {
 		binding runtime.Object
 		want    string
 	}{
-		"what kcp gives the hub":                 {clusterBinding("workspace-admin", clusterAdmin, nil, userNamed("hub")), ""},
-		"another in the binding of kcp":          {clusterBinding("workspace-admin", clusterAdmin, nil, userNamed("hub"), userNamed("eve")), "ClusterRoleBinding workspace-admin (ClusterRole cluster-admin for User eve)"},
-		"what is declared":                       {clusterBinding("synchub:view", "view", nil, userNamed("alice")), ""},
-		"the declared role in a namespace":       {roleBinding("shop", "view", "ClusterRole", "view", userNamed("alice")), ""},
-		"a declared subject with another role":   {clusterBinding("more", "edit", nil, userNamed("alice")), "ClusterRoleBinding more (ClusterRole edit for User alice)"},
-		"a Role with the name of the role":       {roleBinding("shop", "own", "Role", "view", userNamed("alice")), "RoleBinding shop/own (Role view for User alice)"},
-		"a role of one who has all":              {roleBinding("shop", "own", "Role", "any", userNamed("root")), ""},
-		"a service account":                      {clusterBinding("robot", "edit", nil, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "shop", Name: "robot"}), "ClusterRoleBinding robot (ClusterRole edit for ServiceAccount shop/robot)"},
-		"a group with the name of a user":        {clusterBinding("group", "view", nil, rbacv1.Subject{Kind: rbacv1.GroupKind, Name: "alice"}), "ClusterRoleBinding group (ClusterRole view for Group alice)"},
-		"the agent of the hub":                   {clusterBinding("agent", "agent", isAgent, agent), ""},
-		"another with the label of the agent":    {clusterBinding("agent", "agent", isAgent, userNamed("eve")), "ClusterRoleBinding agent (ClusterRole agent for User eve)"},
-		"a binding of the agent without a label": {clusterBinding("mine", clusterAdmin, nil, agent), fmt.Sprintf("ClusterRoleBinding mine (ClusterRole cluster-admin for ServiceAccount %s/%s)", agent.Namespace, agent.Name)},
-		"nobody":                                 {clusterBinding("empty", clusterAdmin, nil), ""},
+		"what kcp gives the hub":               {clusterBinding("workspace-admin", clusterAdmin, nil, userNamed("hub")), ""},
+		"another in the binding of kcp":        {clusterBinding("workspace-admin", clusterAdmin, nil, userNamed("hub"), userNamed("eve")), "ClusterRoleBinding workspace-admin (ClusterRole cluster-admin for User eve)"},
+		"what is declared":                     {clusterBinding("synchub:view", "view", nil, userNamed("alice")), ""},
+		"the declared role in a namespace":     {roleBinding("shop", "view", "ClusterRole", "view", userNamed("alice")), ""},
+		"a declared subject with another role": {clusterBinding("more", "edit", nil, userNamed("alice")), "ClusterRoleBinding more (ClusterRole edit for User alice)"},
+		"a Role with the name of the role":     {roleBinding("shop", "own", "Role", "view", userNamed("alice")), "RoleBinding shop/own (Role view for User alice)"},
+		"a role of one who has all":            {roleBinding("shop", "own", "Role", "any", userNamed("root")), ""},
+		"a service account":                    {clusterBinding("robot", "edit", nil, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "shop", Name: "robot"}), "ClusterRoleBinding robot (ClusterRole edit for ServiceAccount shop/robot)"},
+		"a group with the name of a user":      {clusterBinding("group", "view", nil, rbacv1.Subject{Kind: rbacv1.GroupKind, Name: "alice"}), "ClusterRoleBinding group (ClusterRole view for Group alice)"},
+		"nobody":                               {clusterBinding("empty", clusterAdmin, nil), ""},
 	} {
 		got, err := undeclaredBindings(t.Context(), fake.NewClientset(c.binding).RbacV1(), grants, "hub")
 		want := []string{c.want}

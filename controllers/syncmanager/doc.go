@@ -23,7 +23,6 @@ limitations under the License.
 // still finds the objects that the config brought to the target.
 //
 // Package synctarget calls [Manager.StartSync], [Manager.StopSync] and [Manager.Resume]. Package apiexport calls
-// [Manager.Publish] and [Manager.SetSchemas], and package controllers wires [Manager.SetCRDs]; in an agent, package agent calls
-// all three. The manager also runs the CRD controller and
-// the schema check of each target. It does not connect to targets, and does not write the status of SyncTargets or configs.
+// [Manager.Publish] and [Manager.SetSchemas], and package controllers wires [Manager.SetCRDs]. The manager also runs the
+// CRD controller and the schema check of each target. It does not connect to targets, and does not write the status of SyncTargets or configs.
 package syncmanager

@@ -150,7 +150,7 @@ func (w *SyncSummaryWriter) Reconcile(ctx context.Context, syncTarget types.UID)
 	held := w.stateOf(syncTarget, now)
 	local, heldFor := w.sync.summary(syncTarget), now.Sub(held.since)
 	change := func(entry *ledger.Entry) {
-		if state, known := w.readiness.Of(syncTarget); known && entry.Assignment == 0 {
+		if state, known := w.readiness.Of(syncTarget); known {
 			entry.Ready = &state.Ready
 		}
 		entry.SyncSummary = nextSummary(entry.SyncSummary, local, heldFor)

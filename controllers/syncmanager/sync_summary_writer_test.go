@@ -161,15 +161,6 @@ func TestAPartitionThatComesBack(t *testing.T) {
 	a.expect("it is not synced", 1)
 }
 
-// The leader alone knows whether an agent is Ready, and does not ask the ledger.
-func TestReadinessOfAgentsIsNotWritten(t *testing.T) {
-	a := newAnswering(t)
-	a.Expect(a.ledger.Update(t.Context(), florin, func(entry *ledger.Entry) { entry.Name, entry.Assignment = "florin", 1 })).To(Succeed())
-	a.readiness.Set(florin, true, a.clock.Now())
-	a.expect("it is Ready", 0)
-	a.Expect(a.entry().Ready).To(BeNil())
-}
-
 // endWait makes the counts known, as the end of countTimeout does.
 func (a *answering) endWait() {
 	found, _ := a.manager.get(florin)

@@ -100,8 +100,6 @@ type Options struct {
 
 	// Replica is the name of this replica, for status.hub.
 	Replica string
-	// Agents are for SyncTargets with an agent.
-	Agents AgentOptions
 
 	Clock clock.Clock
 	Log   logr.Logger
@@ -181,7 +179,6 @@ func (c *Controller) Register() error {
 		WatchesRawSource(topic.Source(c.ConnectionChanged, c.onChanged)).
 		WatchesRawSource(topic.Source(c.StateChanged, c.onChanged)).
 		WatchesRawSource(topic.Source(c.Unauthorized, c.onUnauthorized)).
-		WatchesRawSource(topic.Source(c.Agents.changed(), c.onRulesChanged)).
 		WatchesRawSource(leadership.Source(c.Role.Elected, c.onElected)).
 		WatchesRawSource(topic.Source(c.Role.PartitionChanged, c.onPartitionChanged)).
 		WatchesRawSource(source.TypedFunc[mcreconcile.Request](c.followLedger)).
@@ -223,11 +220,10 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 	c.History.SetSyncTarget(syncTarget.UID, syncTarget.CreationTimestamp.Time, syncTarget.Annotations[edgev2alpha1.AnnotationConfirmedRestore])
 	if c.Role.IsDivided() {
 		c.track(request, syncTarget.UID)
-		c.setAgent(&syncTarget)
-		if !c.holds(&syncTarget) {
+		if !c.Role.Holds(syncTarget.UID) {
 			return c.reconcileUnheld(ctx, request, inventory, &syncTarget)
 		}
-		ctx = c.contextOf(ctx, &syncTarget)
+		ctx = c.Role.Context(ctx, syncTarget.UID)
 		if err := c.takeOver(ctx, syncTarget.UID); err != nil {
 			return reconcile.Result{}, err
 		}
@@ -259,16 +255,12 @@ func (c *Controller) reconcileNormal(ctx context.Context, request mcreconcile.Re
 	}
 	c.indexSecret(request, syncTarget)
 	c.track(request, syncTarget.UID)
-	c.setAgent(syncTarget)
-	if isAgent(syncTarget) {
-		return c.reconcileAgent(ctx, request, inventory, syncTarget)
-	}
-	return c.reconcileDirect(ctx, request, inventory, syncTarget)
+	return c.reconcileTarget(ctx, request, inventory, syncTarget)
 }
 
-// reconcileDirect reconciles a SyncTarget whose cluster the hub connects to itself: it connects, identifies the cluster, syncs or drains the
-// target, renews the token and writes the status.
-func (c *Controller) reconcileDirect(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
+// reconcileTarget reconciles a SyncTarget with a mailbox: it connects, identifies the cluster, syncs or drains the target, renews the token
+// and writes the status.
+func (c *Controller) reconcileTarget(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	state := c.stateOf(syncTarget.UID)
 	inventoryName := logicalcluster.Name(request.ClusterName)
 	observed := observedState{mailboxPath: c.Mailboxes.Path(inventoryName, syncTarget.UID)}
@@ -420,9 +412,6 @@ func (c *Controller) untrack(request mcreconcile.Request) {
 
 // deleteState deletes the state of a SyncTarget that is not tracked any more. The caller holds the lock.
 func (c *Controller) deleteState(syncTarget types.UID) {
-	if state := c.states[syncTarget]; state != nil && state.isAgent && c.Agents.Copies != nil {
-		c.Agents.Copies.Set(syncTarget, nil)
-	}
 	delete(c.states, syncTarget)
 	c.History.ForgetSyncTarget(syncTarget)
 }

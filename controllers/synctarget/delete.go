@@ -80,9 +80,6 @@ func (c *Controller) reconcileDelete(ctx context.Context, request mcreconcile.Re
 	if c.quotaState(request, uid) != mailbox.QuotaGranted {
 		return c.finishCleanup(ctx, inventory, syncTarget, ReasonCleanedUp, "It had no mailbox.")
 	}
-	if isAgent(syncTarget) {
-		return c.reconcileAgentDelete(ctx, request, inventory, syncTarget)
-	}
 	return c.cleanUpTarget(ctx, request, inventory, syncTarget)
 }
 

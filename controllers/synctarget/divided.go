@@ -33,22 +33,6 @@ import (
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// holds reports whether this replica works for a SyncTarget. Agents are the leader's, which alone knows the rules for them.
-func (c *Controller) holds(syncTarget *edgev2alpha1.SyncTarget) bool {
-	if isAgent(syncTarget) {
-		return c.Role.Leads()
-	}
-	return c.Role.Holds(syncTarget.UID)
-}
-
-// contextOf returns the context for requests of the holder of a SyncTarget.
-func (c *Controller) contextOf(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) context.Context {
-	if isAgent(syncTarget) {
-		return ctx
-	}
-	return c.Role.Context(ctx, syncTarget.UID)
-}
-
 // takeOver reads, once, what the former holder of a SyncTarget recorded last. The cache of the ledger may be behind. If somebody has deleted
 // the entry since, it is written again.
 func (c *Controller) takeOver(ctx context.Context, syncTarget types.UID) error {
@@ -136,14 +120,13 @@ func (c *Controller) followLedger(ctx context.Context, _ requestQueue) error {
 	return nil
 }
 
-// onPartitionChanged resets the states of the SyncTargets of a partition that this replica got or lost, and enqueues them. SyncTargets with
-// an agent stay with the leader.
+// onPartitionChanged resets the states of the SyncTargets of a partition that this replica got or lost, and enqueues them.
 func (c *Controller) onPartitionChanged(queue requestQueue, partition int) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	now := c.Clock.Now()
 	for syncTarget, request := range c.requests {
-		if isAgent := c.states[syncTarget] != nil && c.states[syncTarget].isAgent; partitions.Of(syncTarget) == partition && !isAgent {
+		if partitions.Of(syncTarget) == partition {
 			c.states[syncTarget] = &syncTargetState{since: now}
 			queue.Add(request)
 		}
@@ -156,7 +139,7 @@ func (c *Controller) StopPartition(partition int) {
 	c.lock.Lock()
 	var held []types.UID
 	for syncTarget := range c.requests {
-		if partitions.Of(syncTarget) == partition && (c.states[syncTarget] == nil || !c.states[syncTarget].isAgent) {
+		if partitions.Of(syncTarget) == partition {
 			held = append(held, syncTarget)
 		}
 	}

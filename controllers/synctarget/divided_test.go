@@ -23,7 +23,6 @@ import (
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	testclock "k8s.io/utils/clock/testing"
@@ -95,16 +94,16 @@ func TestWhoIsServedKeepsItsPlace(t *testing.T) {
 	g := NewWithT(t)
 	direct, err := client.New(suite.Target(t).Config, client.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
-	entries := ledger.New(ledger.Options{Namespace: metav1.NamespaceDefault, Client: direct, Reader: direct, Clock: testclock.NewFakeClock(time.Unix(1000, 0)), Log: logr.Discard()})
+	suite.Apply(t, suite.Target(t).Config, "{apiVersion: v1, kind: Namespace, metadata: {name: "+ledger.Namespace+"}}")
+	entries := ledger.New(ledger.Options{Client: direct, Reader: direct, Clock: testclock.NewFakeClock(time.Unix(1000, 0)), Log: logr.Discard()})
 	controller := NewController(Options{Ledger: entries, Mailboxes: mailbox.Locator{Quota: mailbox.NewQuota(nil, 1, logr.Discard())}})
 	state := func(syncTarget types.UID) mailbox.QuotaState {
 		return controller.quotaState(mcreconcile.Request{}, syncTarget)
 	}
 	for name, change := range map[types.UID]func(*ledger.Entry){
-		"mailbox":    func(entry *ledger.Entry) { entry.Mailbox = "m" },
-		"cluster":    func(entry *ledger.Entry) { entry.Cluster.ID = "c" },
-		"resources":  func(entry *ledger.Entry) { entry.Resources = []ledger.Resource{{}} },
-		"assignment": func(entry *ledger.Entry) { entry.Assignment = 1 },
+		"mailbox":   func(entry *ledger.Entry) { entry.Mailbox = "m" },
+		"cluster":   func(entry *ledger.Entry) { entry.Cluster.ID = "c" },
+		"resources": func(entry *ledger.Entry) { entry.Resources = []ledger.Resource{{}} },
 	} {
 		g.Expect(state(name)).To(Equal(mailbox.QuotaUndecided), string(name))
 		g.Expect(entries.Update(t.Context(), name, change)).To(Succeed())
@@ -120,7 +119,8 @@ func TestRepeatCleanedUp(t *testing.T) {
 	scope := leadership.Role{Elected: make(chan struct{}), Partitions: heldPartition(partitions.Of("a"))}
 	direct, err := client.New(suite.Target(t).Config, client.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
-	entries := ledger.New(ledger.Options{Namespace: metav1.NamespaceDefault, Client: direct, Reader: direct, Clock: clock, Log: logr.Discard()})
+	suite.Apply(t, suite.Target(t).Config, "{apiVersion: v1, kind: Namespace, metadata: {name: "+ledger.Namespace+"}}")
+	entries := ledger.New(ledger.Options{Client: direct, Reader: direct, Clock: clock, Log: logr.Discard()})
 	controller := NewController(Options{Role: scope, Clock: clock, Ledger: entries})
 	syncTarget := &edgev2alpha1.SyncTarget{}
 	syncTarget.UID, syncTarget.Name = "a", "florin"
@@ -145,33 +145,4 @@ func TestRepeatCleanedUp(t *testing.T) {
 
 	g.Expect(controller.Ledger.Delete(t.Context(), "a")).To(Succeed())
 	g.Expect(repeat()).To(Equal(repeatCleanedUpAfter), "the time begins anew")
-}
-
-// Agents are the leader's, whoever holds their partition.
-func TestWhoHolds(t *testing.T) {
-	syncTarget := func(mode edgev2alpha1.SyncMode) *edgev2alpha1.SyncTarget {
-		found := &edgev2alpha1.SyncTarget{}
-		found.UID, found.Spec.Mode = "a", mode
-		return found
-	}
-	leads := make(chan struct{})
-	close(leads)
-	other := heldPartition((partitions.Of("a") + 1) % partitions.Count)
-	for name, test := range map[string]struct {
-		scope      leadership.Role
-		hub, agent bool
-	}{
-		"the leader alone":                  {leadership.Role{Elected: leads}, true, true},
-		"a holder that does not lead":       {leadership.Role{Elected: make(chan struct{}), Partitions: heldPartition(partitions.Of("a"))}, true, false},
-		"the leader, with another holder":   {leadership.Role{Elected: leads, Partitions: other}, false, true},
-		"neither the leader nor the holder": {leadership.Role{Elected: make(chan struct{}), Partitions: other}, false, false},
-	} {
-		controller := NewController(Options{Role: test.scope})
-		if got := controller.holds(syncTarget(edgev2alpha1.SyncModeHub)); got != test.hub {
-			t.Errorf("%s: a SyncTarget without an agent: %t", name, got)
-		}
-		if got := controller.holds(syncTarget(edgev2alpha1.SyncModeAgent)); got != test.agent {
-			t.Errorf("%s: a SyncTarget with an agent: %t", name, got)
-		}
-	}
 }

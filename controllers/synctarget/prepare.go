@@ -80,7 +80,7 @@ func (c *Controller) prepare(ctx context.Context, request mcreconcile.Request) e
 
 // mayPrepare reports whether the leader syncs a SyncTarget, as far as the ledger and the spec tell.
 func mayPrepare(syncTarget *edgev2alpha1.SyncTarget, known ledger.Entry) bool {
-	return syncTarget.DeletionTimestamp == nil && !isAgent(syncTarget) && !syncTarget.Spec.Suspend && !syncTarget.Spec.Drain &&
+	return syncTarget.DeletionTimestamp == nil && !syncTarget.Spec.Suspend && !syncTarget.Spec.Drain &&
 		known.Mailbox != "" && known.Cluster != (ledger.Cluster{}) && !known.ClusterConflict
 }
 
@@ -109,7 +109,7 @@ func (c *Controller) onElected(queue requestQueue) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	if c.Role.IsDivided() {
-		// The leader works for SyncTargets with agents, and reports exceeded quotas.
+		// The leader reports exceeded quotas.
 		for _, request := range c.requests {
 			queue.Add(request)
 		}

@@ -51,13 +51,3 @@ const (
 	// ReasonRemovalForced: the SyncTarget is removed although objects may be left on its target.
 	ReasonRemovalForced = "RemovalForced"
 )
-
-// Reasons of conditions of a SyncTarget with an agent.
-const (
-	// ReasonAgentNotSeen: no agent has reported yet.
-	ReasonAgentNotSeen = "AgentNotSeen"
-	// ReasonAgentSilent: the agent has not reported for a while.
-	ReasonAgentSilent = "AgentSilent"
-	// ReasonAssignmentFailed: the hub cannot write the assignment of the agent, or the agent reports a problem with it.
-	ReasonAssignmentFailed = "AssignmentFailed"
-)

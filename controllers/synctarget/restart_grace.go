@@ -123,7 +123,7 @@ func latestHeartbeat(before *metav1.Time) time.Time {
 // withAdvice returns health, and adds to the message of ReasonClusterChanged the steps that an operator can take.
 func withAdvice(health targets.Health, syncTarget string) targets.Health {
 	if health.Reason == targets.ReasonClusterChanged {
-		health.Message = fmt.Sprintf("%s Nothing is synced. If that is meant, run `kubectl synchub confirm-cluster %s`; else put back the kubeconfig, or the agent, of the cluster before.", health.Message, syncTarget)
+		health.Message = fmt.Sprintf("%s Nothing is synced. If that is meant, run `kubectl synchub confirm-cluster %s`; else put back the kubeconfig of the cluster before.", health.Message, syncTarget)
 	}
 	return health
 }

@@ -54,11 +54,3 @@ func storeWentBackMessage(name string, status *edgev2alpha1.StoreWentBackStatus)
 	return fmt.Sprintf("kcp went back to an earlier state, as after a restore from a backup. The hub removes nothing from the cluster and overwrites nothing there.%s "+
 		"Put back what is missing in kcp, then confirm: kubectl synchub confirm-restore %s", counts, name)
 }
-
-// setAgentStoreWentBack shows a rewind that holds a SyncTarget with an agent, which is suspended meanwhile. Without one, the status shows
-// what the agent itself has noticed.
-func (c *Controller) setAgentStoreWentBack(syncTarget *edgev2alpha1.SyncTarget) {
-	if c.History.Holds(syncTarget.UID) {
-		setStoreWentBack(syncTarget, c.History.Current())
-	}
-}

@@ -56,20 +56,6 @@ func syncedResources(recorded []ledger.Resource, states map[schema.GroupResource
 	return shown
 }
 
-// recordedResources returns the resources of the ledger that a status shows, without the results of checks.
-func recordedResources(shown []edgev2alpha1.SyncedResource) []ledger.Resource {
-	var recorded []ledger.Resource
-	for _, entry := range shown {
-		resource := ledger.Resource{GroupResource: metav1.GroupResource{Group: entry.Group, Resource: entry.Resource}, Direct: entry.Own}
-		if len(entry.Versions) > 0 {
-			resource.Version = entry.Versions[0]
-		}
-		resource.ConvertedFrom = append(resource.ConvertedFrom, entry.ConvertedFrom...)
-		recorded = append(recorded, resource)
-	}
-	return recorded
-}
-
 // formerClusters returns the clusters that the SyncTarget stood for before, as the ledger lists them.
 func formerClusters(former []ledger.FormerCluster) []edgev2alpha1.FormerCluster {
 	var shown []edgev2alpha1.FormerCluster

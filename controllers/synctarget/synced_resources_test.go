@@ -20,14 +20,10 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
-	"github.com/synchub-dev/synchub/controllers/agent/assignment"
 	"github.com/synchub-dev/synchub/controllers/schemacheck"
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
@@ -66,31 +62,5 @@ func TestSyncedResources(t *testing.T) {
 	}
 	if got := syncedResources(nil, nil, nil); got != nil {
 		t.Errorf("of nothing: %v", got)
-	}
-}
-
-// An agent whose ledger is gone finds in its last report which resources it has written.
-func TestTheLedgerIsRestoredFromAReport(t *testing.T) {
-	recorded := []ledger.Resource{
-		{GroupResource: metav1.GroupResource{Group: "apps", Resource: "deployments"}, Version: "v1", Direct: true},
-		{GroupResource: metav1.GroupResource{Resource: "configmaps"}, ConvertedFrom: []metav1.GroupResource{{Resource: "a"}}},
-	}
-	client := fake.NewClientBuilder().Build()
-	store := ledger.New(ledger.Options{Client: client, Reader: client, Clock: clock.RealClock{}, Log: logr.Discard()})
-	assigned := &assignment.Assignment{SyncTarget: assignment.SyncTarget{UID: "uid", Spec: edgev2alpha1.SyncTargetSpec{Namespaces: &edgev2alpha1.TargetNamespaces{Only: []string{"shop"}}}}}
-	for _, shown := range [][]edgev2alpha1.SyncedResource{nil, syncedResources(recorded, nil, nil), syncedResources(recorded[:1], nil, nil)} {
-		if err := RestoreLedger(t.Context(), store, assigned, edgev2alpha1.SyncTargetStatus{SyncedResources: shown}); err != nil {
-			t.Fatal(err)
-		}
-		found := store.Get("uid")
-		if shown == nil {
-			if len(found.Resources) > 0 {
-				t.Errorf("of nothing: %+v", found)
-			}
-			continue
-		}
-		if !reflect.DeepEqual(found.Resources, recorded) || len(found.FormerNamespaces([]string{"shop"})) > 0 {
-			t.Errorf("got %+v", found)
-		}
 	}
 }

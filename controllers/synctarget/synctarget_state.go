@@ -57,9 +57,6 @@ type syncTargetState struct {
 	tookOver bool
 	// cleanedUpMissing is since when the ledger lacks that this replica has cleaned the target up; zero if it does not.
 	cleanedUpMissing time.Time
-	// isAgent is true if an agent syncs the SyncTarget. The controller's lock guards it. agent is the state of that agent.
-	isAgent bool
-	agent   agentState
 }
 
 // restartTrust says until when findings of the previous leader about a target count.

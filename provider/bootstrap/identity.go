@@ -21,8 +21,6 @@ import (
 	"fmt"
 
 	"github.com/kcp-dev/logicalcluster/v3"
-	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
-	"github.com/kcp-dev/sdk/apis/apis/v1alpha2/permissionclaims"
 	corev1alpha1 "github.com/kcp-dev/sdk/apis/core/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,11 +37,6 @@ type Identity struct {
 	Cluster logicalcluster.Name
 	// HashKey is the key of the hashes in marks.
 	HashKey []byte
-}
-
-// MailboxBindingSelector returns a label selector of the bindings of the hub's mailbox export, by the label that kcp gives them.
-func MailboxBindingSelector(identity Identity) string {
-	return apisv1alpha1.InternalAPIBindingExportLabelKey + "=" + permissionclaims.ToAPIBindingExportLabelValue(identity.Cluster, MailboxExport)
 }
 
 // ReadIdentity reads the hub's identity from its provider workspace.

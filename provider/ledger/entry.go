@@ -51,9 +51,6 @@ type Entry struct {
 	// Namespaces are the namespaces in which the hub may have written these objects, sorted. They include [AllNamespaces] if
 	// the hub was not restricted to namespaces before. Empty means the whole cluster.
 	Namespaces []string `json:"namespaces,omitempty"`
-	// Assignment is the sequence of the last assignment for the agent of the SyncTarget: the last that the hub has written, or that the
-	// agent has put into force. It is zero without an agent.
-	Assignment int64 `json:"assignment,omitempty"`
 
 	// The other fields are what the holder of the SyncTarget tells the leader, if that is another replica.
 
@@ -105,9 +102,9 @@ func (s *SyncSummary) clone() *SyncSummary {
 	return &next
 }
 
-// MayHaveObjects reports whether the SyncTarget has had a mailbox, a cluster or an agent, so that objects may be on its target.
+// MayHaveObjects reports whether the SyncTarget has had a mailbox or a cluster, so that objects may be on its target.
 func (e *Entry) MayHaveObjects() bool {
-	return e.Mailbox != "" || e.Cluster != (Cluster{}) || len(e.Resources) > 0 || e.Assignment > 0
+	return e.Mailbox != "" || e.Cluster != (Cluster{}) || len(e.Resources) > 0
 }
 
 // AllNamespaces stands for all namespaces of a cluster.

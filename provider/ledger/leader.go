@@ -145,7 +145,7 @@ func (h HubIdentity) otherHubError(lease string, renewTime time.Time) error {
 func (s *Store) renewLeader(ctx context.Context) error {
 	for {
 		leader := &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: leaderConfigMap, ResourceVersion: s.leaderVersion},
+			ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: leaderConfigMap, ResourceVersion: s.leaderVersion},
 			Data:       map[string]string{renewTimeKey: s.Clock.Now().UTC().Format(time.RFC3339), leaseKey: s.self.Lease, namespaceKey: s.self.Namespace},
 		}
 		err := s.withTimeout(ctx, func(ctx context.Context) error {
@@ -177,5 +177,5 @@ func (s *Store) renewLeader(ctx context.Context) error {
 
 // leaderDescription names leaderConfigMap in messages.
 func (s *Store) leaderDescription() string {
-	return fmt.Sprintf("the ConfigMap %s/%s of the hub's ledger", s.Namespace, leaderConfigMap)
+	return fmt.Sprintf("the ConfigMap %s/%s of the hub's ledger", Namespace, leaderConfigMap)
 }

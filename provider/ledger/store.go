@@ -17,7 +17,6 @@ limitations under the License.
 package ledger
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,8 +54,6 @@ const (
 
 // Options configure a [Store].
 type Options struct {
-	// Namespace is that of the entries; [Namespace] if it is empty. An agent has its ledger in its own cluster.
-	Namespace string
 	// Client writes to the provider workspace, and Reader reads from it without a cache.
 	Client client.Client
 	Reader client.Reader
@@ -104,7 +101,6 @@ type record struct {
 
 // New returns a Store, which is empty until Start has read the entries.
 func New(options Options) *Store {
-	options.Namespace = cmp.Or(options.Namespace, Namespace)
 	return &Store{Options: options, loaded: make(chan struct{}), records: map[types.UID]*record{}}
 }
 
@@ -161,7 +157,7 @@ func (s *Store) load(ctx context.Context) error {
 	for next := ""; ; {
 		var list corev1.ConfigMapList
 		err := s.withTimeout(ctx, func(ctx context.Context) error {
-			return s.Reader.List(ctx, &list, client.InNamespace(s.Namespace), client.HasLabels{syncTargetLabel}, client.Limit(pageSize), client.Continue(next))
+			return s.Reader.List(ctx, &list, client.InNamespace(Namespace), client.HasLabels{syncTargetLabel}, client.Limit(pageSize), client.Continue(next))
 		})
 		if err != nil {
 			return s.readError(err)
@@ -189,10 +185,6 @@ func (s *Store) load(ctx context.Context) error {
 func (s *Store) readError(err error) error {
 	isMissing := apierrors.IsForbidden(err) || apierrors.IsNotFound(err)
 	switch {
-	case s.Namespace != Namespace && isMissing:
-		return fmt.Errorf("the agent may not read its records in its namespace %s; apply its manifest again: %w", s.Namespace, err)
-	case s.Namespace != Namespace:
-		return fmt.Errorf("cannot read the agent's records in its namespace %s: %w", s.Namespace, err)
 	case isMissing:
 		return fmt.Errorf("the hub may not read its ledger in the namespace %s of the provider workspace; run `synchub init` again as its administrator: %w", Namespace, err)
 	default:
@@ -369,7 +361,7 @@ func (s *Store) Delete(ctx context.Context, syncTarget types.UID) error {
 	defer s.releaseRecord(syncTarget, found)
 	found.writeLock.Lock()
 	defer found.writeLock.Unlock()
-	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: string(syncTarget)}}
+	stored := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: string(syncTarget)}}
 	err := s.withTimeout(ctx, func(ctx context.Context) error { return s.Client.Delete(ctx, stored) })
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot delete the ledger entry of the SyncTarget %s: %w", syncTarget, err)
@@ -459,7 +451,7 @@ func (s *Store) setRecord(changed *record, entry Entry, version string) bool {
 // to create the ConfigMap.
 func (s *Store) writeEntry(ctx context.Context, syncTarget types.UID, entry, version string) (string, error) {
 	stored := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: string(syncTarget), Labels: map[string]string{syncTargetLabel: "true"}, ResourceVersion: version},
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: string(syncTarget), Labels: map[string]string{syncTargetLabel: "true"}, ResourceVersion: version},
 		Data:       map[string]string{entryKey: entry},
 	}
 	err := s.withTimeout(ctx, func(ctx context.Context) error {
@@ -499,7 +491,7 @@ func (s *Store) refreshRecord(ctx context.Context, syncTarget types.UID, changed
 // getConfigMap reads a ConfigMap of the ledger without a cache.
 func (s *Store) getConfigMap(ctx context.Context, name string, into *corev1.ConfigMap) error {
 	return s.withTimeout(ctx, func(ctx context.Context) error {
-		return s.Reader.Get(ctx, types.NamespacedName{Namespace: s.Namespace, Name: name}, into)
+		return s.Reader.Get(ctx, types.NamespacedName{Namespace: Namespace, Name: name}, into)
 	})
 }
 
@@ -507,7 +499,7 @@ func (s *Store) getConfigMap(ctx context.Context, name string, into *corev1.Conf
 func (s *Store) decodeStored(stored *corev1.ConfigMap) (Entry, error) {
 	entry, err := decode(stored.Data[entryKey])
 	if err != nil {
-		return Entry{}, fmt.Errorf("the ledger entry in the ConfigMap %s/%s: %w", s.Namespace, stored.Name, err)
+		return Entry{}, fmt.Errorf("the ledger entry in the ConfigMap %s/%s: %w", Namespace, stored.Name, err)
 	}
 	return entry, nil
 }

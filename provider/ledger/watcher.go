@@ -139,7 +139,7 @@ func (w *Watcher) watchLeader(ctx context.Context, self HubIdentity) error {
 // newReflector returns a reflector that calls observe and observeDeleted. A reflector needs no second copy of the entries.
 func (w *Watcher) newReflector() *cache.Reflector {
 	options := func(raw metav1.ListOptions) *client.ListOptions {
-		return &client.ListOptions{Namespace: w.Namespace, LabelSelector: labels.SelectorFromSet(labels.Set{syncTargetLabel: "true"}), Raw: &raw, Limit: raw.Limit, Continue: raw.Continue}
+		return &client.ListOptions{Namespace: Namespace, LabelSelector: labels.SelectorFromSet(labels.Set{syncTargetLabel: "true"}), Raw: &raw, Limit: raw.Limit, Continue: raw.Continue}
 	}
 	source := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, raw metav1.ListOptions) (runtime.Object, error) {

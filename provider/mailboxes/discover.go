@@ -26,6 +26,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kcp-dev/logicalcluster/v3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -84,7 +85,7 @@ func (e *endpoint) rank() int {
 func (e *endpoint) discover(ctx context.Context, group schema.GroupVersion, resource, kind string) (metav1.APIResource, error) {
 	ctx, cancel := context.WithTimeout(ctx, discoverTimeout)
 	defer cancel()
-	client, err := discovery.NewClient(e.owner.kcpConfig.ConfigFor(e.url+"/clusters/"+e.owner.listedCluster().String(), requestmetrics.Mailbox), nil)
+	client, err := discovery.NewClient(e.owner.kcpConfig.ConfigFor(e.url+"/clusters/"+logicalcluster.Wildcard.String(), requestmetrics.Mailbox), nil)
 	if err != nil {
 		return metav1.APIResource{}, err
 	}

@@ -83,19 +83,19 @@ func newEndpoint(ctx context.Context, owner *Mailboxes, url string) (*endpoint, 
 	}
 	clients := kcpclient.NewCache(config, client, &kcpclient.Constructor[dynamic.Interface]{NewForConfigAndClient: fastjson.NewDynamicClient})
 	// If one mailbox's client can be made, all can.
-	if _, err := clients.Cluster(owner.listedCluster()); err != nil {
+	if _, err := clients.Cluster(logicalcluster.Wildcard); err != nil {
 		return nil, fmt.Errorf("cannot make a client for the endpoint %s: %w", url, err)
 	}
 	var filtered dynamic.Interface
 	if owner.needs.decide != nil {
 		construct := fastjson.NewFilteringClient(fastjson.Filter{Annotation: logicalcluster.AnnotationKey, Drops: owner.needs.isForeignText})
 		dropping := kcpclient.NewCache(config, client, &kcpclient.Constructor[dynamic.Interface]{NewForConfigAndClient: construct})
-		if filtered, err = dropping.Cluster(owner.listedCluster()); err != nil {
+		if filtered, err = dropping.Cluster(logicalcluster.Wildcard); err != nil {
 			return nil, fmt.Errorf("cannot make a client for the endpoint %s: %w", url, err)
 		}
 	}
 	var workspaces kcpclient.Cache[dynamic.Interface]
-	if owner.only == nil && !owner.bindLater {
+	if !owner.bindLater {
 		if workspaces, err = newWorkspaceClients(owner.kcpConfig); err != nil {
 			return nil, err
 		}

@@ -21,7 +21,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/kcp-dev/logicalcluster/v3"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -57,24 +56,6 @@ func (m *Mailboxes) runEndpointSliceInformer(ctx context.Context, client dynamic
 	}()
 	informer.RunWithContext(ctx)
 	return nil
-}
-
-// runOnlyEndpoint keeps one endpoint, kcp itself, until ctx ends.
-func (m *Mailboxes) runOnlyEndpoint(ctx context.Context) error {
-	m.setEndpoints([]string{m.kcpConfig.Host()})
-	m.lock.Lock()
-	m.endpointsKnown = true
-	m.lock.Unlock()
-	<-ctx.Done()
-	return nil
-}
-
-// listedCluster returns the cluster in which informers list: all of them, or the only mailbox.
-func (m *Mailboxes) listedCluster() logicalcluster.Path {
-	if m.only != nil {
-		return m.only.Cluster.Path()
-	}
-	return logicalcluster.Wildcard
 }
 
 func endpointURLs(object any) []string {

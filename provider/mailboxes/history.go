@@ -77,7 +77,7 @@ func (w *wildcardInformer) checkResumed(ctx context.Context) error {
 		return nil
 	}
 	seen := w.seenVersion()
-	list, err := w.client().List(ctx, metav1.ListOptions{Limit: 1, LabelSelector: w.labelSelector()})
+	list, err := w.client().List(ctx, metav1.ListOptions{Limit: 1})
 	if err != nil {
 		return err
 	}

@@ -64,8 +64,6 @@ type Event struct {
 // Mailboxes caches the objects of all mailboxes. Create it with [New] and run it with [Mailboxes.Start].
 type Mailboxes struct {
 	kcpConfig *kcp.ConfigProvider
-	// only is nil unless a single mailbox is cached.
-	only *OnlyMailbox
 	// workspace is the provider workspace's path, export the name of the mailbox export.
 	workspace, export string
 	log               logr.Logger
@@ -129,19 +127,8 @@ type Options struct {
 	Needs func(mailbox logicalcluster.Name) bool
 	// History is told when kcp went back to an earlier state; nil is not.
 	History *storehistory.Guard
-	// Only makes the caches those of one mailbox, which is then read and written directly, not through the export.
-	Only  *OnlyMailbox
-	Clock clock.WithTicker
-	Log   logr.Logger
-}
-
-// OnlyMailbox names a mailbox that is reached at its own URL. An agent has no other access to kcp.
-type OnlyMailbox struct {
-	// Cluster is the logical cluster of the mailbox.
-	Cluster logicalcluster.Name
-	// BindingSelector is a label selector of the mailbox's binding of the export. A mailbox has other bindings, which the virtual
-	// workspace of the export would not show.
-	BindingSelector string
+	Clock   clock.WithTicker
+	Log     logr.Logger
 }
 
 // New returns the mailboxes of an export, which are idle until [Mailboxes.Start].
@@ -149,7 +136,6 @@ func New(options Options) *Mailboxes {
 	always := append([]schema.GroupVersionResource{bindingsResource}, options.Resources...)
 	mailboxes := &Mailboxes{
 		kcpConfig:      options.Access,
-		only:           options.Only,
 		workspace:      options.Workspace,
 		export:         options.Export,
 		log:            options.Log,
@@ -173,13 +159,9 @@ func New(options Options) *Mailboxes {
 
 // Start watches the export's endpoints, and through them all mailboxes, until ctx ends.
 func (m *Mailboxes) Start(ctx context.Context) error {
-	runEndpoints := m.runOnlyEndpoint
-	if m.only == nil {
-		client, err := dynamic.NewForConfig(m.kcpConfig.WorkspaceConfig(m.workspace))
-		if err != nil {
-			return fmt.Errorf("cannot make a client for the provider workspace %s: %w", m.workspace, err)
-		}
-		runEndpoints = func(ctx context.Context) error { return m.runEndpointSliceInformer(ctx, client) }
+	client, err := dynamic.NewForConfig(m.kcpConfig.WorkspaceConfig(m.workspace))
+	if err != nil {
+		return fmt.Errorf("cannot make a client for the provider workspace %s: %w", m.workspace, err)
 	}
 	m.lock.Lock()
 	m.ctx = ctx
@@ -196,7 +178,7 @@ func (m *Mailboxes) Start(ctx context.Context) error {
 	if m.needs.decide != nil {
 		reviewing.Go(func() { m.runNeeds(ctx) })
 	}
-	return runEndpoints(ctx)
+	return m.runEndpointSliceInformer(ctx, client)
 }
 
 // HasSynced reports whether the hub can work: the endpoints are known, and each cache is filled or has failed to. It ignores

@@ -175,15 +175,7 @@ func (w *wildcardInformer) client() dynamic.ResourceInterface {
 	if w.dropsForeign {
 		return w.endpoint.filtered.Resource(w.resource)
 	}
-	return w.endpoint.clients.ClusterOrDie(w.endpoint.owner.listedCluster()).Resource(w.resource)
-}
-
-// labelSelector selects the objects to list: all of them, but only the export's own bindings.
-func (w *wildcardInformer) labelSelector() string {
-	if only := w.endpoint.owner.only; only != nil && w.resource == bindingsResource {
-		return only.BindingSelector
-	}
-	return ""
+	return w.endpoint.clients.ClusterOrDie(logicalcluster.Wildcard).Resource(w.resource)
 }
 
 // watch starts a watch, which may begin with a list.
@@ -198,7 +190,6 @@ func (w *wildcardInformer) watch(ctx context.Context, options metav1.ListOptions
 	if err := w.checkResumed(ctx); err != nil {
 		return nil, err
 	}
-	options.LabelSelector = w.labelSelector()
 	stream, err := w.client().Watch(ctx, options)
 	if err == nil && options.SendInitialEvents != nil && *options.SendInitialEvents {
 		stream = w.checkedInitialEvents(stream)
@@ -298,7 +289,7 @@ func (w *wildcardInformer) listPages(ctx context.Context, options metav1.ListOpt
 
 // eachPage calls do with each page of a list. Its limit and selector are those of the resource.
 func (w *wildcardInformer) eachPage(ctx context.Context, client dynamic.ResourceInterface, options metav1.ListOptions, do func(*unstructured.UnstructuredList) error) error {
-	options.Limit, options.LabelSelector = wildcardPageSize, w.labelSelector()
+	options.Limit = wildcardPageSize
 	for {
 		if err := w.nextPage(ctx, client, &options, do); err != nil || options.Continue == "" {
 			return err

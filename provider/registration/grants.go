@@ -134,7 +134,7 @@ func (r *Registrar) filterNamespaced(namespaces []string, resources []rbac.Resou
 	return kept, nil
 }
 
-// isNamespaced reports whether objects of a resource are in namespaces. Without access to the target, as for an agent, it knows the
+// isNamespaced reports whether objects of a resource are in namespaces. Without access to the target it knows the
 // cluster-scoped resources of Kubernetes only.
 func (r *Registrar) isNamespaced(resource rbac.Resource) (bool, error) {
 	if r.TargetClient == nil {

@@ -81,9 +81,6 @@ func (i *Inventory) EnsureSyncTarget(ctx context.Context, desired *edgev2alpha1.
 		if spec.KubeconfigSecretRef == nil {
 			spec.KubeconfigSecretRef = desired.Spec.KubeconfigSecretRef
 		}
-		if to.GetResourceVersion() == "" {
-			spec.Mode = desired.Spec.Mode
-		}
 		spec.Adoption, spec.Namespaces = desired.Spec.Adoption, desired.Spec.Namespaces
 	})
 	if err != nil {
@@ -116,9 +113,9 @@ func (i *Inventory) secretData(ctx context.Context, syncTarget *edgev2alpha1.Syn
 	return secret.Data, nil
 }
 
-// agentGrants returns the permissions that the last registration gave an agent, or nil if none is recorded. The record is on the
-// Secret with the agent's key: nobody can ask the agent's cluster.
-func (i *Inventory) agentGrants(ctx context.Context, desired *edgev2alpha1.SyncTarget) (*Grants, error) {
+// tunnelGrants returns the permissions that the last registration gave a tunnel, or nil if none is recorded. The record is on the
+// SyncTarget's Secret: nobody can ask the tunnel's cluster.
+func (i *Inventory) tunnelGrants(ctx context.Context, desired *edgev2alpha1.SyncTarget) (*Grants, error) {
 	key, _ := secretKeyOf(desired)
 	var secret corev1.Secret
 	if err := i.Client.Get(ctx, key, &secret); err != nil {
@@ -139,8 +136,8 @@ func (i *Inventory) agentGrants(ctx context.Context, desired *edgev2alpha1.SyncT
 	return newGrants(resources, namespaces), nil
 }
 
-// recordAgentGrant records the permissions of an agent on its Secret, for the next registration.
-func (i *Inventory) recordAgentGrant(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, resources []rbac.Resource, namespaces []string) error {
+// recordTunnelGrant records the permissions of a tunnel on the SyncTarget's Secret, for the next registration.
+func (i *Inventory) recordTunnelGrant(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, resources []rbac.Resource, namespaces []string) error {
 	desired, _ := NewSecret(syncTarget)
 	desired.Annotations = map[string]string{resourcesAnnotation: formatResources(resources), namespacesAnnotation: strings.Join(namespaces, ",")}
 	isOurs := func(object client.Object) bool { return isSecretFor(object.(*corev1.Secret), syncTarget.Name) }

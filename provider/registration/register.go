@@ -37,8 +37,6 @@ type Registrar struct {
 	// Name is the name of the SyncTarget. Labels are added to its labels.
 	Name   string
 	Labels map[string]string
-	// Mode is the mode of the SyncTarget. Empty stands for the hub's own connection.
-	Mode edgev2alpha1.SyncMode
 	// Adoption is the adoption policy of the SyncTarget. Nil keeps that of an existing one.
 	Adoption  *edgev2alpha1.AdoptionPolicy
 	Requested ResourceRequest
@@ -115,14 +113,7 @@ func (r *Registrar) desiredSyncTarget(ctx context.Context) (*edgev2alpha1.SyncTa
 		return nil, err
 	}
 	desired := r.Inventory.DesiredSyncTarget(r.Name, r.Labels)
-	desired.Spec.Mode = r.Mode
-	if r.Mode == edgev2alpha1.SyncModeAgent {
-		desired.Spec.KubeconfigSecretRef.Name, desired.Spec.KubeconfigSecretRef.Key = r.Name+agentSuffix, edgev2alpha1.AgentKeyField
-	}
 	if current != nil {
-		if (current.Spec.Mode == edgev2alpha1.SyncModeAgent) != (r.Mode == edgev2alpha1.SyncModeAgent) {
-			return nil, fmt.Errorf("the SyncTarget %s has another spec.mode, which cannot be changed: unregister it first, or choose another name", r.Name)
-		}
 		if current.DeletionTimestamp != nil {
 			return nil, fmt.Errorf("the SyncTarget %s is being deleted: wait until it is gone, or remove it with `kubectl synchub unregister %s --force`", r.Name, r.Name)
 		}
@@ -249,9 +240,6 @@ func (r *Registrar) RotateToken(ctx context.Context, revoke bool) error {
 	if syncTarget == nil {
 		return NotFound(r.Name)
 	}
-	if err := CheckRotation(syncTarget); err != nil {
-		return err
-	}
 	if _, err := r.Inventory.checkExistingSecret(ctx, syncTarget); err != nil {
 		return err
 	}
@@ -265,15 +253,6 @@ func (r *Registrar) RotateToken(ctx context.Context, revoke bool) error {
 		}
 	}
 	return r.renewCredentials(ctx, target, syncTarget, false)
-}
-
-// CheckRotation returns an error for a SyncTarget with an agent. Its Secret has the key that the hub and the agent share, which a
-// kubeconfig must not replace.
-func CheckRotation(syncTarget *edgev2alpha1.SyncTarget) error {
-	if syncTarget.Spec.Mode != edgev2alpha1.SyncModeAgent {
-		return nil
-	}
-	return fmt.Errorf("an agent keeps the cluster of the SyncTarget %[1]s in sync, and renews its token by itself. For a new one run `kubectl synchub register %[1]s --mode=agent -o yaml`, and apply what it prints to the cluster", syncTarget.Name)
 }
 
 // renewCredentials writes a kubeconfig to the Secret. With keep, it keeps a token that has more than half of its lifetime

@@ -46,8 +46,6 @@ type Rewind struct {
 	Evidence string    `json:"evidence"`
 	// Lost is the highest resourceVersion that is known from the lost history. A mark with a version up to it proves no other rewind.
 	Lost uint64 `json:"lost"`
-	// Former is what the SyncTarget of an agent confirmed before.
-	Former string `json:"former,omitempty"`
 }
 
 // Options configure a [Guard].
@@ -58,10 +56,8 @@ type Options struct {
 	Namespace string
 	// OnChange is called when a rewind is new, or has become another one. It must not block.
 	OnChange func()
-	// IsAgent is true in an agent, whose own rewinds have other IDs than those of the hub. There any confirmation after a rewind counts.
-	IsAgent bool
-	Clock   clock.WithTicker
-	Log     logr.Logger
+	Clock    clock.WithTicker
+	Log      logr.Logger
 }
 
 // Guard knows whether the store went back. A nil Guard has seen nothing. All methods may be called concurrently.
@@ -133,11 +129,6 @@ func (g *Guard) Report(where string, seen, now uint64) {
 // replaceLocked replaces the rewind by a new one. The caller holds the lock.
 func (g *Guard) replaceLocked(evidence string, lost uint64) {
 	g.rewind = &Rewind{ID: string(uuid.NewUUID()), Detected: g.Clock.Now().UTC().Truncate(time.Second), Evidence: evidence[:min(len(evidence), maxEvidence)], Lost: lost}
-	if g.IsAgent {
-		for _, known := range g.syncTargets {
-			g.rewind.Former = known.confirmed
-		}
-	}
 	g.isStored, g.wasStored = false, false
 }
 
@@ -223,8 +214,7 @@ func (g *Guard) holdsLocked(uid types.UID) bool {
 		return false
 	}
 	known, ok := g.syncTargets[uid]
-	isConfirmed := known.confirmed == g.rewind.ID || g.IsAgent && known.confirmed != g.rewind.Former
-	return !ok || g.isUnsettled || !isConfirmed && !known.created.After(g.rewind.Detected)
+	return !ok || g.isUnsettled || known.confirmed != g.rewind.ID && !known.created.After(g.rewind.Detected)
 }
 
 // HeldCount returns how many known SyncTargets are held.

@@ -227,7 +227,7 @@ func TestTheWaitingJobHasNoRights(t *testing.T) {
 	}
 }
 
-// All Pods of both charts run as the Pod security standard "restricted" asks for, and no container can write into its root filesystem.
+// All Pods run as the Pod security standard "restricted" asks for, and no container can write into its root filesystem.
 func TestSecurityContexts(t *testing.T) {
 	seccomp, nobody := &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}, new(int64(65532))
 	hubPod := corev1.PodSecurityContext{RunAsNonRoot: new(true), RunAsUser: nobody, RunAsGroup: nobody, FSGroup: nobody, SeccompProfile: seccomp}
@@ -235,24 +235,18 @@ func TestSecurityContexts(t *testing.T) {
 		AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true), RunAsNonRoot: new(true), SeccompProfile: seccomp,
 		Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 	}
-	var hub, agent appsv1.Deployment
+	var hub appsv1.Deployment
 	var wait batchv1.Job
 	rendered := objects(t)
 	decode(t, rendered["Deployment/synchub"], &hub)
 	decode(t, rendered["Job/synchub-wait"], &wait)
-	ofAgent, err := agentObjects(t)
-	if err != nil {
-		t.Fatal(err)
-	}
-	decode(t, ofAgent["Deployment"], &agent)
 	for name, test := range map[string]struct {
 		pod           corev1.PodSpec
 		wantPod       corev1.PodSecurityContext
 		wantContainer corev1.SecurityContext
 	}{
-		"the hub":  {hub.Spec.Template.Spec, hubPod, hubContainer},
-		"the Job":  {wait.Spec.Template.Spec, hubPod, hubContainer},
-		"an agent": {agent.Spec.Template.Spec, corev1.PodSecurityContext{RunAsNonRoot: new(true), SeccompProfile: seccomp}, corev1.SecurityContext{AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true), Capabilities: hubContainer.Capabilities}},
+		"the hub": {hub.Spec.Template.Spec, hubPod, hubContainer},
+		"the Job": {wait.Spec.Template.Spec, hubPod, hubContainer},
 	} {
 		if !equality.Semantic.DeepEqual(test.pod.SecurityContext, &test.wantPod) {
 			t.Errorf("%s: the Pod has %+v", name, test.pod.SecurityContext)

@@ -35,29 +35,6 @@ const (
 	AnnotationDownsynced = "edge.kubestellar.io/downsynced"
 )
 
-// LabelAgent is on the objects that the hub makes in a mailbox for the agent of its SyncTarget. They are never synced.
-const LabelAgent = "synchub.dev/agent"
-
-// Names of the agent's objects in its mailbox.
-const (
-	// AgentNamespace is the namespace that the hub makes in the mailbox of a SyncTarget with an agent.
-	AgentNamespace = "synchub-agent"
-
-	// AgentServiceAccount is the ServiceAccount there by which the agent uses kcp.
-	AgentServiceAccount = "synchub-agent"
-
-	// AgentKeyLength is the length of the keys of an agent, in bytes.
-	AgentKeyLength = 32
-
-	// AgentKeyField is the key of the data, in Secrets of an agent, with the key by which the hub and the agent seal what they say to
-	// each other.
-	AgentKeyField = "agent-key"
-
-	// MarkKeyField is the key of the data with the key by which the agent seals the marks of the objects in its cluster. The hub does not
-	// use it.
-	MarkKeyField = "mark-key"
-)
-
 // AnnotationForceRemoval with the value "true", on a SyncTarget that is being deleted, makes the hub finish the
 // deletion although the cluster is unreachable. An event lists the objects that stay on the cluster.
 const AnnotationForceRemoval = "synchub.dev/force-removal"

@@ -50,15 +50,7 @@ type SyncTarget struct {
 }
 
 // SyncTargetSpec says how the hub reaches and treats a cluster.
-//
-// +kubebuilder:validation:XValidation:rule="(has(self.mode) ? self.mode : 'Hub') == (has(oldSelf.mode) ? oldSelf.mode : 'Hub')",message="mode cannot be changed: register the cluster as another SyncTarget",fieldPath=".mode"
 type SyncTargetSpec struct {
-	// mode says who syncs the cluster. Hub, the default, means that the hub connects to the cluster. Agent means that
-	// an agent in the cluster connects to kcp, and that the hub never connects to the cluster. The field cannot be
-	// changed.
-	// +optional
-	Mode SyncMode `json:"mode,omitempty"`
-
 	// unschedulable tells placement engines to place nothing new on the cluster. The hub keeps objects that are
 	// already placed there in sync.
 	// +optional
@@ -94,9 +86,6 @@ type SyncTargetSpec struct {
 	// must have the label synchub.dev/credential=kubeconfig, otherwise the hub cannot see it. The annotation
 	// synchub.dev/allowed-sync-targets of the Secret must name this SyncTarget, otherwise the hub does not use the
 	// Secret.
-	//
-	// With mode Agent there is no kubeconfig. The Secret then holds the key that the hub and the agent share, which
-	// `kubectl synchub register` makes.
 	// +optional
 	KubeconfigSecretRef *SecretReference `json:"kubeconfigSecretRef,omitempty"`
 
@@ -145,19 +134,6 @@ type SyncTargetSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	MailboxAccess []MailboxAccess `json:"mailboxAccess,omitempty"`
 }
-
-// SyncMode says who syncs a cluster.
-//
-// +kubebuilder:validation:Enum=Hub;Agent
-type SyncMode string
-
-const (
-	// SyncModeHub: the hub connects to the cluster. An empty mode stands for it.
-	SyncModeHub SyncMode = "Hub"
-
-	// SyncModeAgent: an agent in the cluster connects to kcp.
-	SyncModeAgent SyncMode = "Agent"
-)
 
 // DeletionPolicy says what happens to a copy when its original, or the config or SyncTarget that caused the copy,
 // goes away.

@@ -60,8 +60,6 @@ type Row struct {
 	LastSeen time.Time
 	Created  time.Time
 	Mailbox  string
-	// SyncMode says who syncs the cluster: the hub, or an agent in it.
-	SyncMode edgev2alpha1.SyncMode
 	// Hub is the replica of the hub that serves the SyncTarget.
 	Hub string
 	// Incompatible is the number of resources that the hub cannot sync.
@@ -107,7 +105,6 @@ func RowOf(syncTarget *edgev2alpha1.SyncTarget, now time.Time) Row {
 	if status.Versions != nil {
 		row.Version = status.Versions.Kubernetes
 	}
-	row.SyncMode = cmp.Or(syncTarget.Spec.Mode, edgev2alpha1.SyncModeHub)
 	if status.Mailbox != nil {
 		row.Mailbox = status.Mailbox.Workspace
 	}
@@ -197,7 +194,6 @@ var columns = []metav1.TableColumnDefinition{
 	{Name: "Version", Type: "string"},
 	{Name: "Last Seen", Type: "string"},
 	{Name: "Age", Type: "string"},
-	{Name: "Mode", Type: "string", Priority: 1},
 	{Name: "Mailbox", Type: "string", Priority: 1},
 	{Name: "Hub", Type: "string", Priority: 1},
 	{Name: "Reason", Type: "string", Priority: 1},
@@ -209,7 +205,7 @@ func Table(rows []Row, now time.Time) *metav1.Table {
 	for _, row := range rows {
 		table.Rows = append(table.Rows, metav1.TableRow{Cells: []any{
 			row.Name, row.State(), formatCount(row.Objects), formatCount(row.Failed), formatLag(row), cmp.Or(row.Version, noValue),
-			formatSince(row.LastSeen, now), formatSince(row.Created, now), string(row.SyncMode), cmp.Or(row.Mailbox, noValue), cmp.Or(row.Hub, noValue), row.Reason,
+			formatSince(row.LastSeen, now), formatSince(row.Created, now), cmp.Or(row.Mailbox, noValue), cmp.Or(row.Hub, noValue), row.Reason,
 		}})
 	}
 	return table

@@ -236,8 +236,8 @@ func TestForgedStatesAreRefused(t *testing.T) {
 		"no seal":            func() (*Set, error) { return Decode(sealer, syncTarget, mailbox, content, "") },
 		"another SyncTarget": func() (*Set, error) { return Decode(sealer, "other", mailbox, content, seal) },
 		"another mailbox":    func() (*Set, error) { return Decode(sealer, syncTarget, "other", content, seal) },
-		"a seal for a report": func() (*Set, error) {
-			return Decode(sealer, syncTarget, mailbox, content, sealer.SealText("agent-report", string(content)))
+		"a seal for another text": func() (*Set, error) {
+			return Decode(sealer, syncTarget, mailbox, content, sealer.SealText("another", string(content)))
 		},
 	} {
 		if _, err := decode(); !errors.Is(err, ErrNotSealed) {
@@ -291,7 +291,7 @@ func TestMalformedStatesAreRefused(t *testing.T) {
 	}
 }
 
-// Whatever an agent seals, decoding it ends, and holds no more than the content has.
+// Decoding ends for any sealed content, and holds no more than the content has.
 func FuzzDecode(f *testing.F) {
 	f.Add(encoded(`{"syncTarget": "5f1c", "mailbox": "2x7fz9k1", "groups": [{"count": 2, "health": 1}, {"count": 1, "reason": "Forbidden"}], "details": [{"fingerprint": 3, "message": "no"}]}`, 1, 2, 3))
 	f.Add(Encode(sealer, syncTarget, mailbox, []objectsync.PlacementCopy{newCopy(deployments, 1, synced(health.Failed, "crashed")), newCopy(deployments, 2, objectsync.ObjectState{Excluded: true})}))

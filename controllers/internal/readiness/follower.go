@@ -71,8 +71,6 @@ func (f *Follower) follow(syncTarget types.UID) {
 	switch {
 	case !f.Ledger.Has(syncTarget):
 		f.Registry.Forget(syncTarget)
-	case entry.Assignment > 0:
-		// The leader itself knows whether an agent is Ready.
 	case entry.Ready != nil:
 		f.Registry.Set(syncTarget, *entry.Ready, f.Clock.Now())
 	}

@@ -51,8 +51,6 @@ func TestFollower(t *testing.T) {
 	}
 	write("early", new(true))
 	write("held", new(true))
-	registry.Set("agent", true, clock.Now())
-	g.Expect(entries.Update(t.Context(), "agent", func(entry *ledger.Entry) { entry.Assignment, entry.Ready = 1, new(false) })).To(Succeed())
 
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
@@ -77,7 +75,6 @@ func TestFollower(t *testing.T) {
 	}
 	is("early", true, true)
 	is("held", false, false)
-	is("agent", true, true)
 	write("early", new(false))
 	is("early", false, true)
 	// The leader forgets what it held before.
@@ -89,5 +86,4 @@ func TestFollower(t *testing.T) {
 	is("late", true, true)
 	g.Expect(other.Delete(t.Context(), "late")).To(Succeed())
 	is("late", false, false)
-	is("agent", true, true)
 }

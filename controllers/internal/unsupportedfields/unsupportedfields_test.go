@@ -75,7 +75,6 @@ var behaviour = map[string]map[string]testReference{
 		"spec.deletionPolicy":                spec(leaving, "goes on where a hub that was killed has left off"),
 		"spec.mailboxAccess":                 spec(leaving, "gives users their rights in the mailbox, and takes them away again"),
 		"spec.allowSharedCluster":            spec(leaving, "refuses the younger of two SyncTargets of one cluster, unless that is allowed"),
-		"spec.mode":                          test("test/agent/agent_test.go", "TestAgent"),
 		"spec.suspend":                       spec(fields, "leaves the target of a suspended SyncTarget alone, and catches up afterwards"),
 		"spec.adoption":                      spec(registering, "is taken over with all that is there by register --adopt"),
 		"spec.namespaces.only":               spec(escapes, "lead neither into protected namespaces nor out of them, until a SyncTarget or a PublishedResource allows it"),

@@ -41,7 +41,7 @@ const (
 	// NoDownsyncEnsured: it is a namespace that the hub created for upsynced objects, or an upsynced one that the hub
 	// released.
 	NoDownsyncEnsured NoDownsyncReason = "Ensured"
-	// NoDownsyncMailboxAccess: it grants users, or an agent, access to the mailbox.
+	// NoDownsyncMailboxAccess: it grants users access to the mailbox.
 	NoDownsyncMailboxAccess NoDownsyncReason = "MailboxAccess"
 )
 
@@ -49,10 +49,9 @@ const (
 func WhyNotDownsynced(owner ownership.Owner, source *unstructured.Unstructured) NoDownsyncReason {
 	labels := MetadataMap(source, "labels")
 	_, grantsUsers := labels.Lookup(edgev2alpha1.LabelMailboxAccess)
-	_, grantsAgent := labels.Lookup(edgev2alpha1.LabelAgent)
 	ensuredBy, ensured := Annotation(source, ownership.EnsuredAnnotation)
 	switch {
-	case grantsUsers || grantsAgent:
+	case grantsUsers:
 		return NoDownsyncMailboxAccess
 	case IsUpsyncedBy(owner, source):
 		return NoDownsyncUpsynced
