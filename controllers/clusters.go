@@ -137,6 +137,7 @@ func newClusters(ctx context.Context, hosting manager.Manager, identity bootstra
 			TotalBytes:     options.TargetsBytes,
 
 			AggregateMetrics: options.AggregateMetrics,
+			Tunnels:          tunnelOptions(options),
 			Fence:            func(syncTarget types.UID) *fence.Fence { return role.Fence(syncTarget, options.Fence) },
 		}),
 		needed: needed,

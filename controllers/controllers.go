@@ -36,6 +36,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	configv1alpha1 "github.com/synchub-dev/synchub/apis/config/v1alpha1"
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	apiexportcontroller "github.com/synchub-dev/synchub/controllers/apiexport"
@@ -88,6 +89,8 @@ type Options struct {
 	Ready *atomic.Bool
 	// ColdStandby makes replicas that do not lead only wait. By default they fill their caches meanwhile.
 	ColdStandby bool
+	// Tunnel says where this replica takes the tunnels of clusters.
+	Tunnel configv1alpha1.TunnelConfiguration
 	// Replica is the name of this replica.
 	Replica string
 	// Lease names the Lease in the hosting cluster for leader election. With an empty name the hub leads without a Lease.
@@ -167,7 +170,12 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 	locator := newLocator(clusters, quota, options)
 	syncManager := newSyncManager(clusters, identity, changed, role, options)
 	copies := copystates.NewStore(copystates.StoreOptions{Mailboxes: clusters.mailboxes, Published: syncManager.Published, ObjectStateChanged: &changed.objectStateChanged})
+	tunnels, err := newTunnelListener(ctx, hosting, clusters.targets.Tunnels(), options)
+	if err != nil {
+		return err
+	}
 	syncTargets = synctarget.NewController(synctarget.Options{
+		Tunnel: tunnels.status(),
 		Replica: options.Replica, Role: role, Manager: clusters.standbyInventories, Registry: clusters.targets, Sync: syncManager, Ledger: clusters.ledger, Mailboxes: locator,
 		ConnectionChanged: &changed.connectionChanged, StateChanged: &changed.stateChanged, Unauthorized: &changed.unauthorized, Readiness: &changed.readiness,
 		History: clusters.history,
@@ -203,6 +211,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 		syncManager.Register(standby),
 		syncerconfig.NewController(clusters.mailboxes, syncManager, clock.RealClock{}, options.Log.WithName("syncerconfig")).Register(holders),
 		division{hosting, holders, partitions, clusters, syncManager, changed, role, options.Ready, options.Log}.add(copies, ownership.NewSealer(identity.HashKey)),
+		tunnels.addTo(hosting),
 		hosting.Add(kubeconfigWatcher{options.Access, options.Log.WithName("kcp")}),
 		hosting.AddReadyzCheck("kcp-caches", cachesReadyCheck(role.Elected.Leads, syncManager, clusters.mailboxes, options.ColdStandby)),
 	)

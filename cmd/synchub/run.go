@@ -177,6 +177,7 @@ func (o *runOptions) completeHub() error {
 		AggregateMetrics:    !s.Metrics.PerResource,
 		Sharded:             s.Coordination == v1alpha1.CoordinationSharded,
 		Ready:               &atomic.Bool{},
+		Tunnel:              s.Tunnel,
 		ColdStandby:         s.LeaderElection.Standby == v1alpha1.StandbyCold,
 	}
 	if s.LeaderElection.LeaderElect {

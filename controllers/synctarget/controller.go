@@ -101,6 +101,9 @@ type Options struct {
 	// Replica is the name of this replica, for status.hub.
 	Replica string
 
+	// Tunnel is where clusters open their tunnels; nil if the hub takes none.
+	Tunnel *edgev2alpha1.TunnelStatus
+
 	Clock clock.Clock
 	Log   logr.Logger
 }
@@ -339,8 +342,14 @@ func (c *Controller) startOrStopSync(request mcreconcile.Request, syncTarget *ed
 	c.Sync.Resume(syncTarget.UID)
 }
 
-// Stop ends all work of the hub for a SyncTarget. It returns once the hub no longer writes to the target.
+// Stop ends all work of the hub for a SyncTarget, and closes its tunnel. It returns once the hub no longer writes to the target.
 func (c *Controller) Stop(syncTarget types.UID) {
+	c.stopWork(syncTarget)
+	c.Registry.RemoveTunnel(syncTarget)
+}
+
+// stopWork ends all work of the hub for a SyncTarget, and leaves its tunnel open.
+func (c *Controller) stopWork(syncTarget types.UID) {
 	c.stopAndDisconnect(syncTarget)
 	c.Readiness.Forget(syncTarget)
 	c.lock.Lock()

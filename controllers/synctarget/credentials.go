@@ -28,9 +28,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/inventories"
+	"github.com/synchub-dev/synchub/provider/ledger"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
@@ -47,19 +49,61 @@ func (c *Controller) connect(ctx context.Context, inventory cluster.Cluster, syn
 	}
 	if problem != nil {
 		c.Registry.Disconnect(syncTarget.UID)
+		c.Registry.RemoveTunnel(syncTarget.UID)
 		return nil, problem, nil
 	}
-	connection, err := c.Registry.Connect(syncTarget.UID, content, limitsOf(syncTarget), namespacesOf(syncTarget)...)
+	var connection *targets.Connection
+	if hasTunnel(syncTarget) {
+		connection, err = c.Registry.ConnectTunnel(syncTarget.UID, content, limitsOf(syncTarget), namespacesOf(syncTarget)...)
+	} else {
+		c.Registry.RemoveTunnel(syncTarget.UID)
+		connection, err = c.Registry.Connect(syncTarget.UID, content, limitsOf(syncTarget), namespacesOf(syncTarget)...)
+	}
 	var refused *kubeconfig.InvalidError
 	switch {
 	case errors.Is(err, targets.ErrNotRunning):
 		return nil, nil, err
+	case errors.Is(err, targets.ErrNoTunnels):
+		return nil, &blocker{ReasonTunnelsDisabled, "The cluster connects by a tunnel, and " + targets.ErrNoTunnels.Error() + "."}, nil
+	case hasTunnel(syncTarget) && err != nil:
+		return nil, &blocker{ReasonCredentialsRefused, fmt.Sprintf("The Secret has no token for a tunnel: %v.", err)}, nil
 	case errors.As(err, &refused):
 		return nil, &blocker{ReasonCredentialsRefused, refused.Error() + "."}, nil
 	case err != nil:
 		return nil, &blocker{ReasonCredentialsRefused, "No connection can be made from the kubeconfig."}, nil //nolint:nilerr // the blocker says so
 	}
 	return connection, nil, nil
+}
+
+// admitTunnel lets the cluster of a SyncTarget open a tunnel to this replica, which another one works for. So the replica has a tunnel when
+// it takes the SyncTarget over. Without valid credentials no tunnel is admitted.
+func (c *Controller) admitTunnel(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) error {
+	if !hasTunnel(syncTarget) || syncTarget.DeletionTimestamp != nil {
+		c.Registry.RemoveTunnel(syncTarget.UID)
+		return nil
+	}
+	c.indexSecret(request, syncTarget)
+	content, problem, err := c.kubeconfig(ctx, inventory, syncTarget, c.stateOf(syncTarget.UID))
+	if err != nil {
+		return err
+	}
+	if problem != nil {
+		c.Registry.RemoveTunnel(syncTarget.UID)
+		return nil
+	}
+	if known := c.Ledger.Get(syncTarget.UID).Cluster; known != (ledger.Cluster{}) {
+		c.Registry.SetExpectedCluster(syncTarget.UID, targets.ExpectedCluster{Cluster: targets.Cluster(known)})
+	}
+	if err := c.Registry.AdmitTunnel(syncTarget.UID, content); err != nil {
+		// The replica that works for the SyncTarget reports it.
+		log.FromContext(ctx).V(1).Info("no tunnel is admitted", "syncTarget", syncTarget.Name, "error", err.Error())
+	}
+	return nil
+}
+
+// hasTunnel reports whether the cluster of a SyncTarget dials the hub.
+func hasTunnel(syncTarget *edgev2alpha1.SyncTarget) bool {
+	return syncTarget.Spec.Connection == edgev2alpha1.ConnectionTunnel
 }
 
 func (c *Controller) kubeconfig(ctx context.Context, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget, state *syncTargetState) ([]byte, *blocker, error) {

@@ -91,7 +91,7 @@ func (c *Controller) keepSchemaConnection(ctx context.Context, request mcreconci
 		c.secretIndex.delete(request)
 		c.lock.Unlock()
 		c.stopAndDisconnect(syncTarget.UID)
-		return nil
+		return c.admitTunnel(ctx, request, inventory, syncTarget)
 	}
 	c.stopSync(syncTarget.UID)
 	c.indexSecret(request, syncTarget)

@@ -55,8 +55,8 @@ func (c *Controller) prepare(ctx context.Context, request mcreconcile.Request) e
 	}
 	c.track(request, syncTarget.UID)
 	if !mayPrepare(&syncTarget, known) {
-		c.Stop(syncTarget.UID)
-		return nil
+		c.stopWork(syncTarget.UID)
+		return c.admitTunnel(ctx, request, inventory, &syncTarget)
 	}
 	c.indexSecret(request, &syncTarget)
 	name := logicalcluster.Name(request.ClusterName)

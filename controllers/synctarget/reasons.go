@@ -50,4 +50,8 @@ const (
 	ReasonCleanedUp      = "CleanedUp"
 	// ReasonRemovalForced: the SyncTarget is removed although objects may be left on its target.
 	ReasonRemovalForced = "RemovalForced"
+	// ReasonTunnelsDisabled: the cluster connects by a tunnel, and the hub takes none.
+	ReasonTunnelsDisabled = "TunnelsDisabled"
+	// ReasonTunnelNotVerified: the hub could not find out which cluster is at the other end of a tunnel.
+	ReasonTunnelNotVerified = "TunnelNotVerified"
 )

@@ -18,6 +18,7 @@ package synctarget
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -108,6 +109,9 @@ func (c *Controller) newView(syncTarget *edgev2alpha1.SyncTarget, observed obser
 	if c.History.Holds(syncTarget.UID) {
 		view.rewind = c.History.Current()
 	}
+	if hasTunnel(syncTarget) {
+		view.tunnel, view.tunnelRefusal = c.Tunnel, c.Registry.TunnelRefusal(syncTarget.UID)
+	}
 	view.countObjects = func() (objectsync.Summary, bool) { return c.Sync.Summary(syncTarget.UID) }
 	return view
 }
@@ -150,6 +154,9 @@ type statusView struct {
 	rebound bool
 	// hidden counts the objects of the mailbox that kcp hides from the hub.
 	hidden absence.HiddenObjects
+	// tunnel is where the cluster opens its tunnel, and tunnelRefusal why another cluster's was refused. They are empty with a direct connection.
+	tunnel        *edgev2alpha1.TunnelStatus
+	tunnelRefusal error
 	// rewind is set while nothing is removed from the target, or overwritten there, because kcp went back to an earlier state.
 	rewind *storehistory.Rewind
 	// evicted is true if the mailbox exceeds its limits so far that the hub syncs nothing of it.
@@ -204,6 +211,7 @@ func (v statusView) apply(syncTarget *edgev2alpha1.SyncTarget, state *syncTarget
 	}
 	v.setMailboxLimitCondition(syncTarget, status.LastSyncerHeartbeatTime != last)
 	setStoreWentBack(syncTarget, v.rewind)
+	v.setTunnelStatus(syncTarget)
 	return requeueAfter
 }
 
@@ -254,6 +262,20 @@ func (v statusView) setClusterSharedCondition(syncTarget *edgev2alpha1.SyncTarge
 		Message: "A SyncTarget of another inventory workspace leads to a cluster that says to be the same one. Neither is stopped by that. " +
 			"If this cluster is not meant to be shared, ask the hub's operator: its log names both.",
 	})
+}
+
+// setTunnelStatus says where the cluster opens its tunnel, and sets or removes the condition TunnelRefused.
+func (v statusView) setTunnelStatus(syncTarget *edgev2alpha1.SyncTarget) {
+	syncTarget.Status.Tunnel = v.tunnel.DeepCopy()
+	condition := metav1.Condition{Type: edgev2alpha1.ConditionTunnelRefused, Reason: ReasonTunnelNotVerified, ObservedGeneration: syncTarget.Generation}
+	if mismatch, ok := errors.AsType[*targets.ClusterMismatchError](v.tunnelRefusal); ok {
+		condition.Reason = targets.ReasonClusterChanged
+		condition.Message = fmt.Sprintf("A tunnel with this SyncTarget's token was refused: %v. Nothing is synced through it. Remove the Deployment synchub-tunnel from the wrong cluster. "+
+			"If you do not know that cluster, rotate the token: kubectl synchub rotate %s.", mismatch, syncTarget.Name)
+	} else if v.tunnelRefusal != nil {
+		condition.Message = fmt.Sprintf("A tunnel with this SyncTarget's token was refused: %v.", v.tunnelRefusal)
+	}
+	conditions.SetIf(v.tunnelRefusal != nil, &syncTarget.Status.Conditions, condition)
 }
 
 // setNamespacesLeftCondition sets or removes the condition NamespacesLeft.

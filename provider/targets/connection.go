@@ -190,6 +190,9 @@ func newConnection(ctx context.Context, syncTarget types.UID, config *rest.Confi
 	options.memory.connections.Add(1)
 	context.AfterFunc(ctx, func() { options.memory.connections.Add(-1) })
 	connection.identity.server, connection.identity.expected = serverFingerprint(config), expected
+	if config.Transport != nil {
+		connection.identity.server = tunnelServer
+	}
 	if err := connection.makeClients(ctx, config, options.Limits); err != nil {
 		cancel()
 		connection.unregisterCredentials()
@@ -220,6 +223,11 @@ func (c *Connection) makeClients(ctx context.Context, config *rest.Config, limit
 	config.Wrap(c.trackCertificates)
 	config.Wrap(c.measureClockSkew)
 	config.Wrap(c.fence.Wrap)
+	if config.Transport != nil {
+		// A tunnel has no network connection to close.
+		config.Transport = &abortingTransport{ctx: ctx, next: config.Transport}
+		config.Dial = nil
+	}
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return fmt.Errorf("cannot make an HTTP client from the kubeconfig: %w", err)
@@ -315,6 +323,8 @@ type Options struct {
 	TotalBytes int64
 	// AggregateMetrics makes the series of a target those of all its resources together.
 	AggregateMetrics bool
+	// Tunnels lets clusters connect that the hub cannot dial; nil lets none.
+	Tunnels *TunnelOptions
 	// Fence returns the fence that refuses the hub's writes to a target while it is closed; nil refuses none.
 	Fence func(syncTarget types.UID) *fence.Fence
 

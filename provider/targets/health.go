@@ -30,6 +30,7 @@ import (
 
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
+	"github.com/synchub-dev/synchub/provider/targets/tunnel"
 )
 
 const probeTimeout = 10 * time.Second
@@ -41,6 +42,8 @@ const (
 	ReasonUnreachable  = "TargetUnreachable"
 	ReasonUnauthorized = "Unauthorized"
 	ReasonDenied       = "NetworkDenied"
+	// ReasonTunnelClosed: the cluster has no tunnel to the hub.
+	ReasonTunnelClosed = "TunnelClosed"
 	// ReasonClusterChanged: the target answers, but is not the expected cluster.
 	ReasonClusterChanged = "ClusterChanged"
 	// ReasonTooLarge, ReasonNotAnAPIServer and ReasonCacheFull: the target is quarantined.
@@ -193,6 +196,8 @@ func healthReason(err error) string {
 		return ReasonUnauthorized
 	case errors.As(err, &denied):
 		return ReasonDenied
+	case tunnel.IsClosed(err):
+		return ReasonTunnelClosed
 	default:
 		return ReasonUnreachable
 	}

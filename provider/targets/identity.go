@@ -86,8 +86,15 @@ func (c Cluster) matches(observed Cluster) bool {
 type ClusterMismatchError struct{ Expected, Observed Cluster }
 
 func (e *ClusterMismatchError) Error() string {
-	return fmt.Sprintf("the kubeconfig leads to another cluster (%s) than before (%s)", e.Observed.describe(), e.Expected.describe())
+	leads := "the kubeconfig leads"
+	if e.Observed.Server == tunnelServer {
+		leads = "the tunnel leads"
+	}
+	return fmt.Sprintf("%s to another cluster (%s) than before (%s)", leads, e.Observed.describe(), e.Expected.describe())
 }
+
+// Redacted implements [transport.Redacted].
+func (*ClusterMismatchError) Redacted() {}
 
 func (c Cluster) describe() string {
 	if c.ID != "" {
@@ -243,6 +250,13 @@ func (i *clusterIdentity) setExpected(expected ExpectedCluster) bool {
 	i.expected = expected
 	i.invalidateLocked()
 	return true
+}
+
+// expectedCluster returns the cluster that the connection must lead to.
+func (i *clusterIdentity) expectedCluster() Cluster {
+	i.lock.Lock()
+	defer i.lock.Unlock()
+	return i.expected.Cluster
 }
 
 // invalidate makes the next probe request the ID.

@@ -30,6 +30,7 @@ import (
 
 	"github.com/synchub-dev/synchub/provider/kcp"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
+	"github.com/synchub-dev/synchub/provider/targets/tunnel"
 )
 
 // handoverPeriod is how long a connection stays open after its successor replaced it, so that callers can switch and requests
@@ -51,12 +52,18 @@ type Registry struct {
 	successors map[types.UID]*Connection
 	// expectedClusters are the clusters that connections must lead to.
 	expectedClusters map[types.UID]ExpectedCluster
+	// tunnels is nil if the hub takes none.
+	tunnels *tunnel.Server
 }
 
 // NewRegistry returns an empty registry.
 func NewRegistry(options Options) *Registry {
 	options.memory = &memoryLimit{limit: options.TotalBytes}
-	return &Registry{options: options, connections: map[types.UID]*Connection{}, successors: map[types.UID]*Connection{}, expectedClusters: map[types.UID]ExpectedCluster{}}
+	r := &Registry{options: options, connections: map[types.UID]*Connection{}, successors: map[types.UID]*Connection{}, expectedClusters: map[types.UID]ExpectedCluster{}}
+	if options.Tunnels != nil {
+		r.tunnels = r.newTunnels(*options.Tunnels)
+	}
+	return r
 }
 
 // Start makes the registry able to connect until ctx ends, and closes all connections then.
@@ -82,9 +89,13 @@ func (r *Registry) Start(ctx context.Context) error {
 // another cluster is not up.
 func (r *Registry) SetExpectedCluster(syncTarget types.UID, expected ExpectedCluster) {
 	r.lock.Lock()
+	before := r.expectedClusters[syncTarget]
 	r.expectedClusters[syncTarget] = expected
 	current, next := r.connections[syncTarget], r.successors[syncTarget]
 	r.lock.Unlock()
+	if r.tunnels != nil && before.Cluster != expected.Cluster {
+		r.tunnels.Reconsider(syncTarget)
+	}
 	for _, connection := range []*Connection{current, next} {
 		if connection != nil {
 			connection.SetExpectedCluster(expected)
@@ -100,15 +111,7 @@ func (r *Registry) SetExpectedCluster(syncTarget types.UID, expected ExpectedClu
 // [*kubeconfig.InvalidError] if the kubeconfig is refused. A kubeconfig from which no connection can be made also closes the
 // former connection, whose credentials are no longer the SyncTarget's.
 func (r *Registry) Connect(syncTarget types.UID, content []byte, limits kcp.Limits, namespaces ...string) (*Connection, error) {
-	options := r.options
-	if limits.QPS > 0 {
-		options.Limits.QPS = limits.QPS
-	}
-	if limits.Burst > 0 {
-		options.Limits.Burst = limits.Burst
-	}
-	options.namespaces = slices.Compact(slices.Sorted(slices.Values(namespaces)))
-	fingerprint := sha256.Sum256(fmt.Appendf(nil, "%v %q %s", options.Limits, options.namespaces, content))
+	options, fingerprint := r.optionsFor(limits, namespaces, content)
 	if current, ok := r.currentConnection(syncTarget, fingerprint); ok {
 		return current, nil
 	}
@@ -125,6 +128,19 @@ func (r *Registry) Connect(syncTarget types.UID, content []byte, limits kcp.Limi
 		r.Disconnect(syncTarget)
 	}
 	return connection, err
+}
+
+// optionsFor returns the options of a connection, and a fingerprint of them and of the content of its credentials.
+func (r *Registry) optionsFor(limits kcp.Limits, namespaces []string, content []byte) (options Options, fingerprint [sha256.Size]byte) {
+	options = r.options
+	if limits.QPS > 0 {
+		options.Limits.QPS = limits.QPS
+	}
+	if limits.Burst > 0 {
+		options.Limits.Burst = limits.Burst
+	}
+	options.namespaces = slices.Compact(slices.Sorted(slices.Values(namespaces)))
+	return options, sha256.Sum256(fmt.Appendf(nil, "%v %q %s", options.Limits, options.namespaces, content))
 }
 
 // currentConnection returns the connection for a fingerprint, unless it has a successor. Its kubeconfig was accepted before:

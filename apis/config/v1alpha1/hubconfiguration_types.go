@@ -46,6 +46,7 @@ type HubConfiguration struct {
 	Metrics        MetricsConfiguration        `json:"metrics"`
 	Health         HealthConfiguration         `json:"health"`
 	Profiling      ProfilingConfiguration      `json:"profiling"`
+	Tunnel         TunnelConfiguration         `json:"tunnel"`
 	Mailboxes      MailboxesConfiguration      `json:"mailboxes"`
 	Placement      PlacementConfiguration      `json:"placement"`
 	Targets        TargetsConfiguration        `json:"targets"`
@@ -128,6 +129,17 @@ type HealthConfiguration struct {
 type ProfilingConfiguration struct {
 	// BindAddress is the loopback address of /debug/pprof/. Empty turns it off.
 	BindAddress string `json:"bindAddress"`
+}
+
+// TunnelConfiguration says where the hub takes the tunnels of clusters that it cannot dial.
+type TunnelConfiguration struct {
+	// BindAddress is the address of the port, such as ":8443". "0" turns it off.
+	BindAddress string `json:"bindAddress"`
+	// URL is the URL by which clusters reach the port, such as https://synchub.example.com:8443. Manifests of clusters have it.
+	URL string `json:"url"`
+	// CertDir is a directory with the certificate of the port in tls.crt, its key in tls.key, and its authority in ca.crt, unless
+	// that is public. Empty means certificates of an authority that the hub makes.
+	CertDir string `json:"certDir"`
 }
 
 // MailboxesConfiguration bounds the mailboxes, and says when the hub believes that their objects are gone.

@@ -125,6 +125,10 @@ const (
 	// cluster that reports the same ID. The hub keeps syncing both.
 	ConditionClusterShared = "ClusterShared"
 
+	// ConditionTunnelRefused is True while a tunnel with the SyncTarget's token is refused, such as one of another
+	// cluster.
+	ConditionTunnelRefused = "TunnelRefused"
+
 	// ConditionStoreWentBack on a SyncTarget, a config or an EdgePlacement is True while the hub removes and overwrites
 	// nothing on clusters, because kcp went back to an earlier state, as after a restore from a backup. An operator
 	// confirms that with `kubectl synchub confirm-restore`.

@@ -108,6 +108,10 @@ type SyncTargetStatus struct {
 	// +kubebuilder:validation:MaxItems=8
 	FormerClusters []FormerCluster `json:"formerClusters,omitempty"`
 
+	// tunnel says where the cluster reaches the hub, with spec.connection Tunnel. It is empty if the hub takes no tunnels.
+	// +optional
+	Tunnel *TunnelStatus `json:"tunnel,omitempty"`
+
 	// storeWentBack is set while the hub removes and overwrites nothing on the cluster, because kcp went back to an
 	// earlier state.
 	// +optional
@@ -325,6 +329,20 @@ const (
 	// serve it in a form that the mailbox's objects fit in, or does not permit its use.
 	SyncedResourceIncompatible SyncedResourceState = "Incompatible"
 )
+
+// TunnelStatus says where a cluster opens its tunnel to the hub.
+type TunnelStatus struct {
+	// url is the address of the hub's port for tunnels.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	URL string `json:"url,omitempty"`
+
+	// certificateAuthority has the certificate authorities of that port, in PEM form. It is empty if the port has a
+	// certificate of a public authority.
+	// +optional
+	// +kubebuilder:validation:MaxLength=65536
+	CertificateAuthority string `json:"certificateAuthority,omitempty"`
+}
 
 // VirtualWorkspace is a pair of addresses for an agent in the cluster.
 type VirtualWorkspace struct {

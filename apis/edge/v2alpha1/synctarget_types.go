@@ -89,6 +89,12 @@ type SyncTargetSpec struct {
 	// +optional
 	KubeconfigSecretRef *SecretReference `json:"kubeconfigSecretRef,omitempty"`
 
+	// connection says who opens the network connection between the hub and the cluster. With Direct, the default, the
+	// hub dials the cluster, by the kubeconfig. With Tunnel the cluster dials the hub, which needs a program in the
+	// cluster; the Secret then holds the token by which that program proves who it is.
+	// +optional
+	Connection ConnectionType `json:"connection,omitempty"`
+
 	// deletionPolicy says what happens to the objects on the cluster when this SyncTarget is deleted. Orphan leaves
 	// them there and removes the hub's marks. Delete removes them first.
 	// +optional
@@ -134,6 +140,19 @@ type SyncTargetSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	MailboxAccess []MailboxAccess `json:"mailboxAccess,omitempty"`
 }
+
+// ConnectionType says who opens the network connection between the hub and a cluster.
+//
+// +kubebuilder:validation:Enum=Direct;Tunnel
+type ConnectionType string
+
+const (
+	// ConnectionDirect: the hub dials the cluster. An empty value stands for it.
+	ConnectionDirect ConnectionType = "Direct"
+
+	// ConnectionTunnel: the cluster dials the hub.
+	ConnectionTunnel ConnectionType = "Tunnel"
+)
 
 // DeletionPolicy says what happens to a copy when its original, or the config or SyncTarget that caused the copy,
 // goes away.

@@ -43,6 +43,7 @@ func Defaults() *v1alpha1.HubConfiguration {
 		},
 		Metrics: v1alpha1.MetricsConfiguration{BindAddress: ":8080", PerResource: true},
 		Health:  v1alpha1.HealthConfiguration{BindAddress: ":8081"},
+		Tunnel:  v1alpha1.TunnelConfiguration{BindAddress: "0"},
 		Mailboxes: v1alpha1.MailboxesConfiguration{
 			MaxObjects: 20_000, MaxBytes: 64 << 20, MaxPerInventory: 1000,
 			BindingSettlePeriod: metav1.Duration{Duration: absence.DefaultDelays.BindingSettle},

@@ -68,6 +68,9 @@ var fieldOf = map[string]string{
 	"targets-max-bytes":                 "targets.totalBytes",
 	"tracing-endpoint":                  "tracing.endpoint",
 	"tracing-sampling-rate-per-million": "tracing.samplingRatePerMillion",
+	"tunnel-bind-address":               "tunnel.bindAddress",
+	"tunnel-cert-dir":                   "tunnel.certDir",
+	"tunnel-url":                        "tunnel.url",
 }
 
 // AddFlags adds a flag for each setting, in groups. A flag that is not given keeps the value of the settings.
@@ -83,6 +86,11 @@ func AddFlags(groups *cliflag.NamedFlagSets, s *v1alpha1.HubConfiguration) {
 	leaderElection.StringVar((*string)(&s.Coordination), "coordination", string(s.Coordination), "how replicas divide the work: with leader, the leader does all of it; with sharded, the replicas divide the SyncTargets among them")
 	addLeaderElectionFlags(leaderElection, &s.LeaderElection)
 	addServingFlags(groups.FlagSet("serving"), s)
+
+	tunnel := groups.FlagSet("tunnel")
+	tunnel.StringVar(&s.Tunnel.BindAddress, "tunnel-bind-address", s.Tunnel.BindAddress, `address of the port for the tunnels of clusters that the hub cannot dial, such as :8443; "0" turns it off`)
+	tunnel.StringVar(&s.Tunnel.URL, "tunnel-url", s.Tunnel.URL, "URL by which clusters reach that port, such as https://synchub.example.com:8443")
+	tunnel.StringVar(&s.Tunnel.CertDir, "tunnel-cert-dir", s.Tunnel.CertDir, "directory with tls.crt, tls.key and, unless its authority is public, ca.crt of that port (default: certificates of an authority that the hub makes and keeps in a Secret of its namespace)")
 
 	rates := groups.FlagSet("rate limit")
 	rates.Float32Var(&s.KCP.QPS, "kcp-qps", s.KCP.QPS, "requests per second to each kcp endpoint")

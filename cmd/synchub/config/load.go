@@ -48,7 +48,7 @@ func Load(file string) (*v1alpha1.HubConfiguration, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot use the configuration %s: %w", file, err)
 	}
-	for _, path := range []*string{&settings.KCP.Kubeconfig, &settings.Hosting.Kubeconfig, &settings.Metrics.CertDir} {
+	for _, path := range []*string{&settings.KCP.Kubeconfig, &settings.Hosting.Kubeconfig, &settings.Metrics.CertDir, &settings.Tunnel.CertDir} {
 		if *path != "" && !filepath.IsAbs(*path) {
 			*path = filepath.Join(filepath.Dir(file), *path)
 		}

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -69,6 +70,7 @@ func Validate(s *v1alpha1.HubConfiguration) field.ErrorList {
 	problems = append(problems, validateMailboxes(field.NewPath("mailboxes"), &s.Mailboxes)...)
 	problems = append(problems, positive(field.NewPath("placement", "maxObjects"), int64(s.Placement.MaxObjects))...)
 	problems = append(problems, validateTargets(field.NewPath("targets"), &s.Targets)...)
+	problems = append(problems, validateTunnel(field.NewPath("tunnel"), &s.Tunnel)...)
 	problems = append(problems, validateTracing(field.NewPath("tracing"), &s.Tracing)...)
 	problems = append(problems, oneOf(log.Child("level"), s.Log.Level, Levels)...)
 	return append(problems, oneOf(log.Child("format"), s.Log.Format, Formats)...)
@@ -103,6 +105,22 @@ func validateCoordination(s *v1alpha1.HubConfiguration) field.ErrorList {
 	}
 	if renew, limit := s.LeaderElection.RenewDeadline.Duration, time.Duration(leaderelection.JitterFactor*float64(partitions.RetryPeriod)); renew <= limit {
 		problems = append(problems, field.Invalid(election.Child("renewDeadline"), renew.String(), fmt.Sprintf("must be longer than %s with %s: %s", limit, path, s.Coordination)))
+	}
+	return problems
+}
+
+// validateTunnel requires the URL of the port, since manifests of clusters need it.
+func validateTunnel(path *field.Path, s *v1alpha1.TunnelConfiguration) (problems field.ErrorList) {
+	if s.BindAddress == "0" {
+		for name, value := range map[string]string{"url": s.URL, "certDir": s.CertDir} {
+			if value != "" {
+				problems = append(problems, field.Required(path.Child("bindAddress"), "without it the hub does not use "+path.Child(name).String()))
+			}
+		}
+		return problems
+	}
+	if hub, err := url.Parse(s.URL); err != nil || hub.Scheme != "https" || hub.Hostname() == "" || hub.User != nil || hub.RawQuery != "" || hub.Fragment != "" {
+		problems = append(problems, field.Invalid(path.Child("url"), s.URL, "must be the https URL by which clusters reach the port, such as https://synchub.example.com:8443"))
 	}
 	return problems
 }

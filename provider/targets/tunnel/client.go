@@ -1,0 +1,287 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package tunnel
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"golang.org/x/net/http2"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// minBackoff and maxBackoff bound the time between two handshakes. A failed one doubles it.
+	minBackoff, maxBackoff = 250 * time.Millisecond, 5 * time.Second
+	// searchBackoff bounds it while the client looks for further replicas, and reaches those that it knows again and again.
+	searchBackoff = 30 * time.Second
+	// tokenInterval is how often the file with the token is read. Kubernetes replaces it without an event that all systems have.
+	tokenInterval = 10 * time.Second
+	// minLifetime is how long a session lasts at least before the client dials again at once after its end.
+	minLifetime = 5 * time.Second
+	// maxReplicas bounds the sessions of one client.
+	maxReplicas = 64
+)
+
+// ClientOptions configure a [Client].
+type ClientOptions struct {
+	// Hub is the URL of the hub's port for tunnels, and SyncTarget the UID of the SyncTarget.
+	Hub, SyncTarget string
+	// TokenFile has the token. It is read again when it changes.
+	TokenFile string
+	// Authority is the certificate authority of the hub, in PEM form. Without one, those of the system count.
+	Authority []byte
+	// Handler serves the requests of the hub.
+	Handler http.Handler
+	Clock   clock.WithTicker
+	Log     logr.Logger
+}
+
+// errShortLived is the result of a session that ended soon.
+var errShortLived = errors.New("the tunnel was closed soon")
+
+// Client keeps a tunnel open to each replica of the hub.
+type Client struct {
+	ClientOptions
+	dialer dialer
+	http2  *http2.Server
+	// wake has an entry when there may be something to do.
+	wake chan struct{}
+
+	lock sync.Mutex
+	// sessions are the open tunnels by replica, with the token that opened each.
+	sessions map[string]*clientSession
+	// replicas is how many replicas the hub has, as far as it reported.
+	replicas int
+}
+
+type clientSession struct {
+	token string
+	close func()
+}
+
+// NewClient validates the options. It does not connect.
+func NewClient(options ClientOptions) (*Client, error) {
+	hub, err := url.Parse(options.Hub)
+	if err != nil || hub.Scheme != "https" || hub.Host == "" || hub.User != nil || hub.RawQuery != "" {
+		return nil, fmt.Errorf("the URL of the hub must be like https://synchub.example.com:8443, and is %q", options.Hub)
+	}
+	if options.SyncTarget == "" {
+		return nil, errors.New("the UID of the SyncTarget is missing")
+	}
+	var authorities *x509.CertPool
+	if len(options.Authority) > 0 {
+		authorities = x509.NewCertPool()
+		if !authorities.AppendCertsFromPEM(options.Authority) {
+			return nil, errors.New("the certificate authority of the hub has no certificate in PEM form")
+		}
+	}
+	return &Client{
+		ClientOptions: options,
+		dialer: dialer{
+			url: hub.JoinPath(PathPrefix, options.SyncTarget).String(), instance: string(uuid.NewUUID()),
+			tls: &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: authorities, NextProtos: []string{"http/1.1"}}, proxy: http.ProxyFromEnvironment,
+		},
+		http2: newHTTP2Server(), wake: make(chan struct{}, 1), sessions: map[string]*clientSession{},
+	}, nil
+}
+
+// Sessions returns the number of open tunnels.
+func (c *Client) Sessions() int {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return len(c.sessions)
+}
+
+// Run keeps tunnels open until ctx ends, and closes them then.
+func (c *Client) Run(ctx context.Context) error {
+	var serving sync.WaitGroup
+	defer serving.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ticker := c.Clock.NewTicker(tokenInterval)
+	defer ticker.Stop()
+	backoff := backoff{}
+	var last string
+	for {
+		token, err := c.readToken()
+		if err == nil && c.needsSession(token) {
+			err = c.connect(ctx, &serving, token)
+			c.logChange(&last, err)
+			if !backoff.wait(ctx, c.Clock, err) {
+				return nil
+			}
+			continue
+		}
+		c.logChange(&last, err)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-c.wake:
+			backoff.reset()
+		case <-ticker.C():
+		}
+	}
+}
+
+// logChange logs an error unless it was the last one.
+func (c *Client) logChange(last *string, err error) {
+	if refused, ok := errors.AsType[*RefusedError](err); ok && refused.isConnected() {
+		return
+	}
+	text := ""
+	if err != nil {
+		text = err.Error()
+	}
+	if text != "" && text != *last {
+		c.Log.Error(err, "no tunnel could be opened, it is tried again", "hub", c.Hub)
+	}
+	*last = text
+}
+
+func (c *Client) readToken() (string, error) {
+	content, err := os.ReadFile(c.TokenFile)
+	if err != nil {
+		return "", fmt.Errorf("cannot read the token: %w", err)
+	}
+	return strings.TrimSpace(string(content)), nil
+}
+
+// needsSession reports whether a replica has no session, or one by another token.
+func (c *Client) needsSession(token string) bool {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	return len(c.connectedLocked(token)) < max(c.replicas, 1)
+}
+
+// connectedLocked returns the replicas with a session by the token, sorted.
+func (c *Client) connectedLocked(token string) (replicas []string) {
+	for _, name := range slices.Sorted(maps.Keys(c.sessions)) {
+		if c.sessions[name].token == token {
+			replicas = append(replicas, name)
+		}
+	}
+	return replicas
+}
+
+// connect opens one tunnel and serves it in the background.
+func (c *Client) connect(ctx context.Context, serving *sync.WaitGroup, token string) error {
+	c.lock.Lock()
+	connected := c.connectedLocked(token)
+	c.lock.Unlock()
+	opened, err := c.dialer.dial(ctx, token, connected)
+	if err != nil {
+		return err
+	}
+	c.setReplicas(opened.replicas)
+	session := &clientSession{token: token, close: func() { _ = opened.Close() }}
+	c.lock.Lock()
+	c.sessions[opened.replica] = session
+	c.lock.Unlock()
+	c.Log.Info("a tunnel is open", "replica", opened.replica, "replicas", opened.replicas)
+	began := c.Clock.Now()
+	serving.Go(func() {
+		stop := context.AfterFunc(ctx, session.close)
+		defer stop()
+		c.http2.ServeConn(opened, &http2.ServeConnOpts{Context: ctx, Handler: http.HandlerFunc(c.serve), BaseConfig: &http.Server{ErrorLog: discardLog}})
+		session.close()
+		if c.Clock.Since(began) < minLifetime {
+			_ = (&backoff{next: minBackoff}).wait(ctx, c.Clock, errShortLived)
+		}
+		c.lost(opened.replica, session)
+	})
+	return nil
+}
+
+// lost removes a session that has ended.
+func (c *Client) lost(replica string, session *clientSession) {
+	c.lock.Lock()
+	isPresent := c.sessions[replica] == session
+	if isPresent {
+		delete(c.sessions, replica)
+	}
+	c.lock.Unlock()
+	if isPresent {
+		c.Log.Info("a tunnel was closed", "replica", replica)
+		c.notify()
+	}
+}
+
+// serve handles a request of the hub.
+func (c *Client) serve(w http.ResponseWriter, request *http.Request) {
+	c.setReplicas(replicasIn(request.Header))
+	request.Header.Del(HeaderReplicas)
+	c.Handler.ServeHTTP(w, request)
+}
+
+// setReplicas sets the number of replicas; zero changes nothing.
+func (c *Client) setReplicas(count int) {
+	c.lock.Lock()
+	changed := count > 0 && count != c.replicas
+	if changed {
+		c.replicas = count
+	}
+	c.lock.Unlock()
+	if changed {
+		c.notify()
+	}
+}
+
+func (c *Client) notify() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// backoff is the time between handshakes.
+type backoff struct{ next time.Duration }
+
+func (b *backoff) reset() { b.next = 0 }
+
+// wait waits after a handshake, and reports whether ctx is alive. After a success it does not wait.
+func (b *backoff) wait(ctx context.Context, clock clock.Clock, result error) bool {
+	limit := maxBackoff
+	if refused, ok := errors.AsType[*RefusedError](result); ok && refused.isConnected() {
+		limit = searchBackoff
+	}
+	if result == nil {
+		b.reset()
+		return ctx.Err() == nil
+	}
+	b.next = min(max(2*b.next, minBackoff), limit)
+	select {
+	case <-ctx.Done():
+		return false
+	case <-clock.After(b.next/2 + rand.N(b.next)): //nolint:gosec // jitter needs no secrecy
+		return true
+	}
+}

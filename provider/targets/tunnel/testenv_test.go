@@ -1,0 +1,301 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package tunnel
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+)
+
+const (
+	florin = types.UID("florin")
+	zloty  = types.UID("zloty")
+	// patience is the limit of all polls.
+	patience = 30 * time.Second
+)
+
+// hub is one replica of the hub on a port of this machine.
+type hub struct {
+	*Server
+	authority *Authority
+	listener  net.Listener
+	stop      context.CancelFunc
+	ended     chan struct{}
+	// refuse is why the next sessions are refused; nil admits them.
+	refuse  atomic.Pointer[error]
+	changes atomic.Int64
+}
+
+var testAuthority = sync.OnceValues(func() (*Authority, error) {
+	stored, err := newAuthoritySecret()
+	if err != nil {
+		return nil, err
+	}
+	return parseAuthority(stored, "127.0.0.1", clock.RealClock{})
+})
+
+func startHub(t testing.TB, name string, replicas int) *hub {
+	t.Helper()
+	g := NewWithT(t)
+	h := &hub{ended: make(chan struct{})}
+	var err error
+	h.authority, err = testAuthority()
+	g.Expect(err).NotTo(HaveOccurred())
+	h.Server = NewServer(Options{
+		Replica: name, Replicas: func() int { return replicas },
+		Verify: func(context.Context, types.UID, http.RoundTripper) error {
+			if refuse := h.refuse.Load(); refuse != nil {
+				return *refuse
+			}
+			return nil
+		},
+		OnChange: func(types.UID) { h.changes.Add(1) }, Clock: clock.RealClock{}, Log: logr.Discard(),
+	})
+	h.listener, err = net.Listen("tcp", "127.0.0.1:0")
+	g.Expect(err).NotTo(HaveOccurred())
+	ctx, cancel := context.WithCancel(context.Background())
+	h.stop = cancel
+	go func() {
+		defer close(h.ended)
+		if err := h.Serve(ctx, h.listener, h.authority.GetCertificate); err != nil {
+			t.Error(err)
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-h.ended })
+	return h
+}
+
+func (h *hub) address() string { return h.listener.Addr().String() }
+
+// current returns the open session of a SyncTarget; nil if there is none.
+func (h *hub) current(syncTarget types.UID) *session {
+	found := h.find(syncTarget)
+	found.lock.Lock()
+	defer found.lock.Unlock()
+	return found.current
+}
+
+// admit lets the SyncTarget connect, and returns its credential.
+func (h *hub) admit(t testing.TB, syncTarget types.UID) Credential {
+	t.Helper()
+	credential, err := NewCredential()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Admit(syncTarget, credential)
+	return credential
+}
+
+// get sends a GET through the tunnel.
+func (h *hub) get(t testing.TB, syncTarget types.UID, path string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://cluster.tunnel"+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := h.Transport(syncTarget).RoundTrip(request)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	return fmt.Sprintf("%d %s", response.StatusCode, strings.TrimSpace(string(body))), err
+}
+
+// cluster is the stand-in of an API server, since this package must not depend on one: it answers what a request had. End-to-end tests use
+// real ones.
+type cluster struct {
+	*httptest.Server
+	served atomic.Int64
+}
+
+func startCluster(t testing.TB, handle http.HandlerFunc) *cluster {
+	t.Helper()
+	c := &cluster{}
+	c.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		c.served.Add(1)
+		handle(w, request)
+	}))
+	c.EnableHTTP2 = true
+	c.StartTLS()
+	t.Cleanup(c.Close)
+	return c
+}
+
+// echo answers with the path, the credentials and the impersonated user of a request.
+func echo(w http.ResponseWriter, request *http.Request) {
+	_, _ = fmt.Fprintf(w, "%s %s %s|%s|%s", request.Method, request.Host, request.RequestURI, request.Header.Get("Authorization"), request.Header.Get("Impersonate-User"))
+}
+
+// program is a running client.
+type program struct {
+	*Client
+	token string
+	stop  func()
+}
+
+// startClient runs a client in front of the cluster. change may alter its options.
+func startClient(t testing.TB, hubAddress string, syncTarget types.UID, token string, to *cluster, change ...func(*ClientOptions)) *program {
+	t.Helper()
+	g := NewWithT(t)
+	authority, err := testAuthority()
+	g.Expect(err).NotTo(HaveOccurred())
+	handler, err := NewProxy(&rest.Config{Host: to.URL, BearerToken: "of-the-cluster", TLSClientConfig: rest.TLSClientConfig{
+		CAData: pemOf(to.Certificate().Raw), ServerName: "example.com",
+	}}, logr.Discard())
+	g.Expect(err).NotTo(HaveOccurred())
+	p := &program{token: filepath.Join(t.TempDir(), "token")}
+	g.Expect(os.WriteFile(p.token, []byte(token+"\n"), 0o600)).To(Succeed())
+	options := ClientOptions{
+		Hub: "https://" + hubAddress, SyncTarget: string(syncTarget), TokenFile: p.token, Authority: authority.PEM(), Handler: handler,
+		Clock: clock.RealClock{}, Log: logr.Discard(),
+	}
+	for _, one := range change {
+		one(&options)
+	}
+	p.Client, err = NewClient(options)
+	g.Expect(err).NotTo(HaveOccurred())
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = p.Run(ctx)
+	}()
+	p.stop = sync.OnceFunc(func() { cancel(); <-ended })
+	t.Cleanup(p.stop)
+	return p
+}
+
+// relay forwards connections to addresses in turn, and can cut them or swallow what they carry.
+type relay struct {
+	listener net.Listener
+	to       []string
+	next     atomic.Int64
+	// swallow makes all connections carry nothing more, without an end.
+	swallow atomic.Bool
+
+	lock  sync.Mutex
+	conns []net.Conn
+}
+
+func startRelay(t testing.TB, to ...string) *relay {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &relay{listener: listener, to: to}
+	go func() {
+		for {
+			accepted, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go r.forward(accepted)
+		}
+	}()
+	t.Cleanup(func() { _ = listener.Close(); r.cut() })
+	return r
+}
+
+func (r *relay) address() string { return r.listener.Addr().String() }
+
+func (r *relay) forward(accepted net.Conn) {
+	dialed, err := net.Dial("tcp", r.to[int(r.next.Add(1)-1)%len(r.to)])
+	if err != nil {
+		_ = accepted.Close()
+		return
+	}
+	r.lock.Lock()
+	r.conns = append(r.conns, accepted, dialed)
+	r.lock.Unlock()
+	done := sync.OnceFunc(func() { _, _ = accepted.Close(), dialed.Close() })
+	go func() { r.pump(accepted, dialed); done() }()
+	r.pump(dialed, accepted)
+	done()
+}
+
+func (r *relay) pump(from io.Reader, to io.Writer) {
+	buffer := make([]byte, 32<<10)
+	for {
+		count, err := from.Read(buffer)
+		if !r.swallow.Load() && count > 0 {
+			if _, err := to.Write(buffer[:count]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// cut closes all connections.
+func (r *relay) cut() {
+	r.lock.Lock()
+	conns := r.conns
+	r.conns = nil
+	r.lock.Unlock()
+	for _, one := range slices.Backward(conns) {
+		_ = one.Close()
+	}
+}
+
+// handshake sends a handshake by hand, and returns the connection with its response.
+func handshake(t testing.TB, h *hub, syncTarget types.UID, token string, headers ...string) (*tls.Conn, string, error) {
+	t.Helper()
+	connection, err := tls.Dial("tcp", h.address(), &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}) //nolint:gosec // the test is the hostile end
+	if err != nil {
+		return nil, "", err
+	}
+	t.Cleanup(func() { _ = connection.Close() })
+	_ = connection.SetDeadline(time.Now().Add(patience))
+	if _, err = fmt.Fprintf(connection, "GET %s%s HTTP/1.1\r\nHost: hub\r\nConnection: Upgrade\r\nUpgrade: %s\r\nAuthorization: Bearer %s\r\n%s: hostile\r\n%s\r\n",
+		PathPrefix, syncTarget, UpgradeProtocol, token, HeaderInstance, strings.Join(headers, "")); err != nil {
+		return nil, "", err
+	}
+	var response []byte
+	for one := make([]byte, 1); !strings.HasSuffix(string(response), "\r\n\r\n"); {
+		if _, err := connection.Read(one); err != nil {
+			return nil, string(response), errors.Join(err, io.ErrUnexpectedEOF)
+		}
+		response = append(response, one[0])
+	}
+	return connection, string(response), nil
+}
