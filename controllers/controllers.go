@@ -175,7 +175,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 		return err
 	}
 	syncTargets = synctarget.NewController(synctarget.Options{
-		Tunnel: tunnels.status(),
+		Tunnel:  tunnels.status(),
 		Replica: options.Replica, Role: role, Manager: clusters.standbyInventories, Registry: clusters.targets, Sync: syncManager, Ledger: clusters.ledger, Mailboxes: locator,
 		ConnectionChanged: &changed.connectionChanged, StateChanged: &changed.stateChanged, Unauthorized: &changed.unauthorized, Readiness: &changed.readiness,
 		History: clusters.history,

@@ -32,8 +32,9 @@ import (
 
 const confirmLong = `Confirm that another cluster takes the place of the one that a SyncTarget stood for.
 
-The hub stops when the kubeconfig of a SyncTarget leads to another cluster than before. So kubeconfigs that were mixed up put nobody's objects on the wrong cluster. If the other cluster is meant, confirm it: the hub syncs with it then. What it placed on the
-former cluster stays there; status.formerClusters lists it, and stale-objects removes it.`
+The hub stops when the kubeconfig or the tunnel of a SyncTarget leads to another cluster than before. So kubeconfigs that were mixed up put
+nobody's objects on the wrong cluster. If the other cluster is meant, confirm it: the hub syncs with it then. What it placed on the former
+cluster stays there; status.formerClusters lists it, and stale-objects removes it.`
 
 const confirmExample = `  # See which cluster is expected, and which one answers
   kubectl synchub confirm-cluster florin --dry-run=client

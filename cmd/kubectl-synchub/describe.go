@@ -34,6 +34,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/overview"
+	"github.com/synchub-dev/synchub/provider/registration"
 )
 
 func newDescribeTargetCommand(streams genericiooptions.IOStreams) *cobra.Command {
@@ -139,7 +140,11 @@ func (d *description) otherCluster(of *edgev2alpha1.SyncTarget) {
 		return
 	}
 	d.field("Observed Cluster ID", of.Status.ObservedClusterID)
-	d.line("\tAnother cluster answers, so nothing is synced. Put the kubeconfig back,")
+	if registration.IsTunnel(of) {
+		d.line("\tThe tunnel leads to another cluster, so nothing is synced. Remove it there,")
+	} else {
+		d.line("\tAnother cluster answers, so nothing is synced. Put the kubeconfig back,")
+	}
 	d.line("\tor confirm the cluster with `kubectl synchub confirm-cluster %s`.", of.Name)
 }
 

@@ -61,7 +61,11 @@ with ":crd" it may install its definition.
 
 With the hosting cluster's kubeconfig, what --resources and --add-resources name and nobody has published yet is brought to all
 mailboxes as the cluster serves it, by a PublishedResource in the hosting cluster. One that there is stays as it is. Without
-either of them, the hub gets rights for all that is published there.`
+either of them, the hub gets rights for all that is published there.
+
+With --tunnel the hub does not dial the cluster: the cluster dials the hub. The command makes the SyncTarget and a token, and prints the
+manifest to apply to the cluster, with the token and the hub's address. It cannot ask the cluster which rights the hub has there, so it
+records those that it grants with the token. Without that record, a cluster that is registered already needs --resources.`
 
 const registerExample = `  # Register the cluster of another kubeconfig
   kubectl synchub register florin --target-kubeconfig florin.kubeconfig --labels env=prod
@@ -83,6 +87,9 @@ const registerExample = `  # Register the cluster of another kubeconfig
 
   # Bring an API that the cluster serves to all mailboxes
   kubectl synchub register florin --target-kubeconfig florin.kubeconfig --resources databases.example.com --hosting-kubeconfig hosting.kubeconfig
+
+  # A cluster that only has outbound connections: apply what is printed to the cluster
+  kubectl synchub register florin --tunnel -o yaml > florin-tunnel.yaml
 
   # With a kubeconfig for the hub that the cluster's administrator made
   kubectl synchub register florin --kubeconfig-only for-the-hub.kubeconfig`
@@ -112,6 +119,7 @@ var adoptions = []string{"", string(edgev2alpha1.AdoptionIfIdentical), string(ed
 type registerOptions struct {
 	*inventoryOptions
 	target                  targetFlags
+	tunnel                  tunnelFlags
 	hosting                 hostingFlags
 	hubKubeconfig           string
 	labels                  map[string]string
@@ -126,7 +134,7 @@ type registerOptions struct {
 func newRegisterCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	options := &registerOptions{inventoryOptions: newInventoryOptions(streams)}
 	command := &cobra.Command{
-		Use:     "register NAME (--target-kubeconfig FILE | --kubeconfig-only FILE)",
+		Use:     "register NAME (--target-kubeconfig FILE | --kubeconfig-only FILE | --tunnel -o yaml)",
 		Short:   "Register a cluster as a SyncTarget",
 		Long:    registerLong,
 		Example: registerExample,
@@ -135,6 +143,7 @@ func newRegisterCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	options.addFlags(command)
 	options.target.addFlags(command)
 	options.hosting.addFlags(command)
+	options.tunnel.addFlags(command)
 	flags := command.Flags()
 	flags.StringVar(&options.hubKubeconfig, "kubeconfig-only", "", "give the hub this kubeconfig and do nothing on the cluster")
 	flags.StringToStringVarP(&options.labels, "labels", "l", nil, "labels for the SyncTarget")
@@ -159,6 +168,10 @@ func (o *registerOptions) check() error {
 		return err
 	}
 	switch {
+	case o.tunnel.enabled:
+		if err := o.checkTunnel(); err != nil {
+			return err
+		}
 	case o.hubKubeconfig == "":
 		if err := o.target.required(); err != nil {
 			return fmt.Errorf("%w; or else --kubeconfig-only: one that was made for the hub", err)
@@ -248,6 +261,9 @@ func (o *registerOptions) newRegistrar(name string) *registration.Registrar {
 func (o *registerOptions) register(ctx context.Context, name string) error {
 	if err := o.check(); err != nil {
 		return err
+	}
+	if o.tunnel.enabled {
+		return o.registerTunnel(ctx, name)
 	}
 	plan, err := o.plan(name)
 	if err != nil {

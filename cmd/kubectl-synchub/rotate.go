@@ -33,19 +33,25 @@ const rotateLong = `Give the hub a new token for a cluster. The hub takes it wit
 
 It renews its tokens by itself; this is for when one may have become known to others. Tokens cannot be taken back one by one:
 --revoke makes the ServiceAccount anew, which ends all its tokens at once. Until the hub has the new one, a moment later, the
-cluster refuses it.`
+cluster refuses it.
+
+For a cluster with a tunnel the token is the one by which the cluster opens it. The command prints the Secret to apply to the cluster. The
+hub takes the former token for another hour, or with --revoke not any more.`
 
 const rotateExample = `  # A new token beside the one that there is
   kubectl synchub rotate florin --target-kubeconfig florin.kubeconfig
 
   # A new token, and the end of all others
-  kubectl synchub rotate florin --target-kubeconfig florin.kubeconfig --revoke`
+  kubectl synchub rotate florin --target-kubeconfig florin.kubeconfig --revoke
+
+  # A new token for a tunnel
+  kubectl synchub rotate florin -o yaml > florin-secret.yaml`
 
 func newRotateCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	options := &registerOptions{inventoryOptions: newInventoryOptions(streams)}
 	var revoke bool
 	command := &cobra.Command{
-		Use:     "rotate NAME --target-kubeconfig FILE",
+		Use:     "rotate NAME (--target-kubeconfig FILE | -o yaml)",
 		Short:   "Give the hub a new token for a cluster",
 		Long:    rotateLong,
 		Example: rotateExample,
@@ -55,6 +61,7 @@ func newRotateCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	}
 	options.addFlags(command)
 	options.target.addFlags(command)
+	options.tunnel.addHubFlags(command)
 	command.Flags().BoolVar(&revoke, "revoke", false, "end all tokens that there are")
 	addLifetime(command, &options.lifetime)
 	options.addWait(command, "the hub uses the new token, and the SyncTarget is ready", false, 2*time.Minute)
@@ -65,17 +72,21 @@ func (o *registerOptions) rotate(ctx context.Context, name string, revoke bool) 
 	if err := cmp.Or(o.complete(), o.checkTimeout()); err != nil {
 		return err
 	}
-	if err := o.target.required(); err != nil {
-		return err
-	}
-	if err := o.checkLifetime(); err != nil {
-		return err
-	}
-	plan, err := o.plan(name)
+	inventory, err := o.inventory()
 	if err != nil {
 		return err
 	}
-	syncTarget, err := getSyncTarget(ctx, plan.Inventory, name)
+	syncTarget, err := getSyncTarget(ctx, inventory, name)
+	if err != nil {
+		return err
+	}
+	if registration.IsTunnel(syncTarget) {
+		return o.rotateTunnel(ctx, syncTarget, revoke)
+	}
+	if err := cmp.Or(o.target.required(), o.checkLifetime()); err != nil {
+		return err
+	}
+	plan, err := o.plan(name)
 	if err != nil {
 		return err
 	}

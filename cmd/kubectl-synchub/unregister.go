@@ -39,7 +39,8 @@ What the hub placed on the cluster stays there without the hub's marks, or is re
 spec.deletionPolicy is Delete; --orphan lets it stay in any case. If the cluster cannot be reached the SyncTarget waits for it
 and says what is left there; --force lets it go.
 
-With --target-kubeconfig the hub's identity and its rights are taken from the cluster as well, last of all.
+With --target-kubeconfig the hub's identity and its rights are taken from the cluster as well, last of all. The
+tunnel of a cluster that dials the hub stays there: delete it when the SyncTarget is gone, not before, since the hub needs it to clean up.
 
 The command shows the consequences and asks; --yes is for scripts.`
 
@@ -102,6 +103,14 @@ func (o *unregisterOptions) run(ctx context.Context, name string) error {
 	switch {
 	case err != nil:
 		return err
+	case registration.IsTunnel(syncTarget) && admin != nil:
+		return fmt.Errorf("the cluster of the SyncTarget %s dials the hub, so it has no other identity of the hub: leave --target-kubeconfig away, and delete the tunnel from the cluster when the SyncTarget is gone", name)
+	case registration.IsTunnel(syncTarget):
+		if err := o.remove(ctx, inventory, syncTarget); err != nil {
+			return err
+		}
+		o.note("The tunnel and the hub's rights are still in the cluster. When the SyncTarget is gone, delete the objects of its manifest there, or the Helm release. They have the label app.kubernetes.io/name=synchub-tunnel.")
+		return nil
 	case syncTarget != nil:
 		err = o.remove(ctx, inventory, syncTarget)
 	case admin == nil:

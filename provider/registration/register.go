@@ -37,6 +37,8 @@ type Registrar struct {
 	// Name is the name of the SyncTarget. Labels are added to its labels.
 	Name   string
 	Labels map[string]string
+	// Connection says who dials. Empty stands for the hub.
+	Connection edgev2alpha1.ConnectionType
 	// Adoption is the adoption policy of the SyncTarget. Nil keeps that of an existing one.
 	Adoption  *edgev2alpha1.AdoptionPolicy
 	Requested ResourceRequest
@@ -113,6 +115,10 @@ func (r *Registrar) desiredSyncTarget(ctx context.Context) (*edgev2alpha1.SyncTa
 		return nil, err
 	}
 	desired := r.Inventory.DesiredSyncTarget(r.Name, r.Labels)
+	desired.Spec.Connection = r.Connection
+	if r.Connection == edgev2alpha1.ConnectionTunnel {
+		desired.Spec.KubeconfigSecretRef.Name, desired.Spec.KubeconfigSecretRef.Key = r.Name+tunnelSuffix, tunnelField
+	}
 	if current != nil {
 		if current.DeletionTimestamp != nil {
 			return nil, fmt.Errorf("the SyncTarget %s is being deleted: wait until it is gone, or remove it with `kubectl synchub unregister %s --force`", r.Name, r.Name)
@@ -120,7 +126,7 @@ func (r *Registrar) desiredSyncTarget(ctx context.Context) (*edgev2alpha1.SyncTa
 		desired.UID, desired.Spec.MailboxAccess, desired.Spec.Adoption = current.UID, current.Spec.MailboxAccess, current.Spec.Adoption
 		desired.Spec.AllowSharedCluster = current.Spec.AllowSharedCluster
 		desired.Spec.Namespaces = current.Spec.Namespaces.DeepCopy()
-		if current.Spec.KubeconfigSecretRef != nil {
+		if current.Spec.KubeconfigSecretRef != nil && IsTunnel(current) == IsTunnel(desired) {
 			desired.Spec.KubeconfigSecretRef = current.Spec.KubeconfigSecretRef
 		}
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/metrics"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/metrics/targetlabels"
+	"github.com/synchub-dev/synchub/provider/targets/tunnel"
 )
 
 var (
@@ -56,7 +57,9 @@ var (
 var runningRegistries = metrics.New(collectRegistries, targetUp, targetState, targetConnections, lastAnswer, tokenIssued, tokenExpiry, cacheObjects, cacheBytes, totalBytes, maxTotalBytes)
 
 // Collectors returns the package's metrics, to be registered once.
-func Collectors() []prometheus.Collector { return []prometheus.Collector{runningRegistries} }
+func Collectors() []prometheus.Collector {
+	return append(tunnel.Collectors(), runningRegistries)
+}
 
 func collectRegistries(running []*Registry, metrics chan<- prometheus.Metric) {
 	connections := map[types.UID]*Connection{}

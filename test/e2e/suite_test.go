@@ -110,6 +110,7 @@ var _ = SynchronizedBeforeSuite(func(ctx SpecContext) {
 	synchub, err = installation.New(ctx, suite.Options, suite.KCP, clusters["hosting"], binary, process, ownNames...)
 	Expect(err).NotTo(HaveOccurred())
 	synchub.HubArguments = []string{fmt.Sprintf("--binding-settle-period=%s", absenceDelay), fmt.Sprintf("--mass-deletion-delay=%s", absenceDelay)}
+	Expect(synchub.EnableTunnels()).To(Succeed())
 	startHub(ctx)
 }, NodeTimeout(10*time.Minute))
 

@@ -60,6 +60,8 @@ type Row struct {
 	LastSeen time.Time
 	Created  time.Time
 	Mailbox  string
+	// Connection says who dials: the hub (Direct), or the cluster (Tunnel).
+	Connection edgev2alpha1.ConnectionType
 	// Hub is the replica of the hub that serves the SyncTarget.
 	Hub string
 	// Incompatible is the number of resources that the hub cannot sync.
@@ -105,6 +107,7 @@ func RowOf(syncTarget *edgev2alpha1.SyncTarget, now time.Time) Row {
 	if status.Versions != nil {
 		row.Version = status.Versions.Kubernetes
 	}
+	row.Connection = cmp.Or(syncTarget.Spec.Connection, edgev2alpha1.ConnectionDirect)
 	if status.Mailbox != nil {
 		row.Mailbox = status.Mailbox.Workspace
 	}
@@ -194,6 +197,7 @@ var columns = []metav1.TableColumnDefinition{
 	{Name: "Version", Type: "string"},
 	{Name: "Last Seen", Type: "string"},
 	{Name: "Age", Type: "string"},
+	{Name: "Connection", Type: "string", Priority: 1},
 	{Name: "Mailbox", Type: "string", Priority: 1},
 	{Name: "Hub", Type: "string", Priority: 1},
 	{Name: "Reason", Type: "string", Priority: 1},
@@ -205,7 +209,7 @@ func Table(rows []Row, now time.Time) *metav1.Table {
 	for _, row := range rows {
 		table.Rows = append(table.Rows, metav1.TableRow{Cells: []any{
 			row.Name, row.State(), formatCount(row.Objects), formatCount(row.Failed), formatLag(row), cmp.Or(row.Version, noValue),
-			formatSince(row.LastSeen, now), formatSince(row.Created, now), cmp.Or(row.Mailbox, noValue), cmp.Or(row.Hub, noValue), row.Reason,
+			formatSince(row.LastSeen, now), formatSince(row.Created, now), string(row.Connection), cmp.Or(row.Mailbox, noValue), cmp.Or(row.Hub, noValue), row.Reason,
 		}})
 	}
 	return table

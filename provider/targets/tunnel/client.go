@@ -152,19 +152,21 @@ func (c *Client) Run(ctx context.Context) error {
 	}
 }
 
-// logChange logs an error unless it was the last one.
+// logChange logs an error unless the last one was of the same kind: a hub that is away is reported once.
 func (c *Client) logChange(last *string, err error) {
-	if refused, ok := errors.AsType[*RefusedError](err); ok && refused.isConnected() {
-		return
+	kind := ""
+	if refused, ok := errors.AsType[*RefusedError](err); ok {
+		if refused.isConnected() {
+			return
+		}
+		kind = refused.Error()
+	} else if err != nil {
+		kind = "unreachable"
 	}
-	text := ""
-	if err != nil {
-		text = err.Error()
-	}
-	if text != "" && text != *last {
+	if kind != "" && kind != *last {
 		c.Log.Error(err, "no tunnel could be opened, it is tried again", "hub", c.Hub)
 	}
-	*last = text
+	*last = kind
 }
 
 func (c *Client) readToken() (string, error) {

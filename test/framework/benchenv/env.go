@@ -98,6 +98,9 @@ func New(ctx context.Context, options Options) (*Env, error) {
 		return s, err
 	}
 	s.Installation.HubArguments = options.HubArguments
+	if err := s.Installation.EnableTunnels(); err != nil {
+		return s, err
+	}
 	port, err := servers.FreePort()
 	if err != nil {
 		return s, err

@@ -29,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/chart"
 	"github.com/synchub-dev/synchub/test/framework/servers"
@@ -52,6 +53,10 @@ type Installation struct {
 	HubUser, HubKubeconfig string
 	// HubArguments are given to each hub beside those of StartHub.
 	HubArguments []string
+	// Connection is how hubs and registered clusters connect: with a tunnel, Register runs its program too.
+	Connection edgev2alpha1.ConnectionType
+	// Balancer is where clusters reach the hubs that are started after it is set; nil starts hubs that take no tunnels.
+	Balancer *Balancer
 
 	opts              servers.Options
 	kcp               *servers.KCP
@@ -59,7 +64,17 @@ type Installation struct {
 	number            int
 	version           Version
 	hostingKubeconfig string
-	replicas          int
+	replicas, tunnels int
+}
+
+// ConnectionVariable is the environment variable that says how tests connect clusters: Tunnel runs all of them with tunnels.
+const ConnectionVariable = "CONNECTION"
+
+// EnableTunnels makes hubs that are started from now on take tunnels, and reads [ConnectionVariable].
+func (i *Installation) EnableTunnels() (err error) {
+	i.Connection = edgev2alpha1.ConnectionType(os.Getenv(ConnectionVariable))
+	i.Balancer, err = newBalancer()
+	return err
 }
 
 // HubUser returns the kcp user of an installation's hub. kcp must know the user; see servers.StartKCP.
@@ -125,6 +140,10 @@ func (i *Installation) Rollback(ctx context.Context, version Version) error {
 // installChart installs or upgrades the chart and writes a kubeconfig with the rights of its ServiceAccount.
 func (i *Installation) installChart(ctx context.Context, without []string) error {
 	values := map[string]string{"kcp.kubeconfigSecret.name": "kcp-kubeconfig"} //nolint:gosec // the name of a Secret is no secret
+	// A chart of an older version takes no tunnels. The hub's flags say where this one does.
+	if _, err := os.Stat(filepath.Join(i.version.Chart, "templates", "tunnel.yaml")); err == nil {
+		values["tunnel.enabled"], values["tunnel.url"] = "true", "https://127.0.0.1:8443"
+	}
 	for n, name := range without {
 		values[fmt.Sprintf("publishedResources.without[%d]", n)] = name
 	}
@@ -178,6 +197,12 @@ func (i *Installation) StartBinary(binary string, args ...string) (*Hub, error) 
 	if err != nil {
 		return nil, err
 	}
+	var tunnels []string
+	if i.Balancer != nil {
+		if tunnels, err = i.tunnelArguments(); err != nil {
+			return nil, err
+		}
+	}
 	process, err := servers.Start(i.opts, fmt.Sprintf("hub-%d-%d", i.number, i.replicas), binary, append([]string{"run",
 		"--kcp-kubeconfig", i.HubKubeconfig,
 		"--hosting-kubeconfig", i.hostingKubeconfig,
@@ -188,7 +213,7 @@ func (i *Installation) StartBinary(binary string, args ...string) (*Hub, error) 
 		// After a kill the next replica waits for the lease duration, so it is short, but long enough for busy processors.
 		"--leader-election-lease-duration", "8s", "--leader-election-renew-deadline", "7s",
 		"--log-level", "debug", "--log-format", "console",
-	}, slices.Concat(i.HubArguments, args)...), nil)
+	}, slices.Concat(tunnels, i.HubArguments, args)...), nil)
 	if err != nil {
 		return nil, err
 	}

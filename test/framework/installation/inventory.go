@@ -19,16 +19,19 @@ package installation
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/test/framework"
+	"github.com/synchub-dev/synchub/test/framework/servers"
 )
 
 // SyncTargets is the resource of SyncTargets.
@@ -98,18 +101,65 @@ func (i *Inventory) RegisterExclusive(ctx context.Context, name string, kubeconf
 }
 
 func (i *Inventory) register(ctx context.Context, name string, kubeconfig []byte, labels map[string]string, shared bool) error {
+	if i.installation.Connection == edgev2alpha1.ConnectionTunnel {
+		_, err := i.RegisterTunnel(ctx, name, kubeconfig, labels, shared)
+		return err
+	}
+	return i.apply(ctx, name, registration{labels: labels, shared: shared, connection: edgev2alpha1.ConnectionDirect, key: edgev2alpha1.DefaultCredentialKey, credential: string(kubeconfig)})
+}
+
+// RegisterTunnel creates a SyncTarget for the cluster of the kubeconfig, and starts the tunnel of the cluster.
+func (i *Inventory) RegisterTunnel(ctx context.Context, name string, kubeconfig []byte, labels map[string]string, shared bool) (*Tunnel, error) {
+	token, stored, err := newCredential()
+	if err != nil {
+		return nil, err
+	}
+	if err := i.apply(ctx, name, registration{labels: labels, shared: shared, connection: edgev2alpha1.ConnectionTunnel, key: "tunnel", credential: stored}); err != nil {
+		return nil, err
+	}
+	var syncTarget *edgev2alpha1.SyncTarget
+	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, stepTimeout, true, func(ctx context.Context) (bool, error) {
+		syncTarget, err = i.SyncTarget(ctx, name)
+		return err == nil && syncTarget.Status.Tunnel != nil, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the hub does not report where it takes tunnels: %w", err)
+	}
+	process, err := i.StartTunnel(ctx, syncTarget, kubeconfig, token)
+	return &Tunnel{Process: process, SyncTarget: syncTarget, Token: token}, err
+}
+
+// Tunnel is the running tunnel of a cluster.
+type Tunnel struct {
+	*servers.Process
+	// SyncTarget is as it was when the tunnel was started.
+	SyncTarget *edgev2alpha1.SyncTarget
+	Token      string
+}
+
+// registration is what a SyncTarget and its Secret have.
+type registration struct {
+	labels     map[string]string
+	shared     bool
+	connection edgev2alpha1.ConnectionType
+	// key and credential are the data of the Secret.
+	key, credential string
+}
+
+func (i *Inventory) apply(ctx context.Context, name string, with registration) error {
 	secret := map[string]any{
 		"apiVersion": "v1", "kind": "Secret",
 		"metadata": map[string]any{"name": name + "-kubeconfig", "namespace": "default",
 			"labels":      map[string]any{edgev2alpha1.LabelCredential: edgev2alpha1.CredentialKubeconfig},
 			"annotations": map[string]any{edgev2alpha1.AnnotationAllowedSyncTargets: name}},
-		"stringData": map[string]any{"kubeconfig": string(kubeconfig)},
+		"stringData": map[string]any{with.key: with.credential},
 	}
 	syncTarget := map[string]any{
 		"apiVersion": edgev2alpha1.GroupVersion.String(), "kind": "SyncTarget",
-		"metadata": map[string]any{"name": name, "labels": labels},
+		"metadata": map[string]any{"name": name, "labels": with.labels},
 		"spec": map[string]any{
-			"kubeconfigSecretRef": map[string]any{"name": name + "-kubeconfig"}, "allowSharedCluster": shared,
+			"connection": with.connection, "allowSharedCluster": with.shared,
+			"kubeconfigSecretRef": map[string]any{"name": name + "-kubeconfig", "key": with.key},
 		},
 	}
 	for _, object := range []map[string]any{secret, syncTarget} {
