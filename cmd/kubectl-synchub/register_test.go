@@ -30,10 +30,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/provider/rbac"
 	"github.com/synchub-dev/synchub/provider/registration"
+	"github.com/synchub-dev/synchub/provider/targets/tunnel"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
@@ -57,6 +59,7 @@ func TestRegistration(t *testing.T) {
 	t.Run("states", func(t *testing.T) { takesStates(t, f) })
 	t.Run("clusters", func(t *testing.T) { confirmsClusters(t, f) })
 	t.Run("a new token", f.rotates)
+	t.Run("a tunnel", f.registersTunnel)
 	t.Run("completion offers SyncTargets", f.completes)
 	t.Run("removal", f.removes)
 	t.Run("a namespace on its way out is waited for", f.outlasts)
@@ -280,6 +283,68 @@ func (f *testFleet) as(t *testing.T, name, role string) string {
 		t.Fatal(err)
 	}
 	return write(t, map[string]string{name: strings.ReplaceAll(string(content), f.Config.BearerToken, issued.Status.Token)})[0]
+}
+
+// registersTunnel registers a cluster that dials the hub.
+func (f *testFleet) registersTunnel(t *testing.T) {
+	t.Helper()
+	with := func(more ...string) []string {
+		return append([]string{"register", "zloty", "--tunnel", "--output=yaml", "--timeout=1s"}, more...)
+	}
+	fail(t, "with --tunnel, --output=yaml or --output=json is needed", "register", "zloty", "--tunnel")
+	fail(t, "leave --target-kubeconfig, --target-context and --kubeconfig-only away", with("--target-kubeconfig", f.Kubeconfig)...)
+	fail(t, "leave --hosting-kubeconfig and --hosting-context away", with("--hosting-kubeconfig", f.Kubeconfig)...)
+	fail(t, "--hub-certificate-authority: open none.crt", with("--hub-url", "https://hub", "--hub-certificate-authority", "none.crt")...)
+	fail(t, "--hub-certificate-authority: give the URL with --hub-url too", with("--hub-certificate-authority", "none.crt")...)
+	fail(t, "--hub-url: \"hub:8443\" is no URL", with("--hub-url", "hub:8443")...)
+	fail(t, "its manifest needs the address of the hub; repeat the command, or give --hub-url", with("--resources", "configmaps,pods:up", "--namespaces", "shop")...)
+
+	shown := succeed(t, with("--dry-run=client")...)
+	for _, part := range []string{"kind: Deployment", "namespace: shop", "- configmaps"} {
+		if !strings.Contains(shown.out, part) {
+			t.Errorf("%q is not shown:\n%s", part, shown.out)
+		}
+	}
+	for _, part := range []string{"kind: Secret", "deployments"} {
+		if strings.Contains(shown.out, part) {
+			t.Errorf("%q is shown:\n%s", part, shown.out)
+		}
+	}
+	if want := "Rights in the namespace shop for 2 resources, as granted before: configmaps,pods:up."; !strings.Contains(shown.errs, want) {
+		t.Errorf("it says\n%s", shown.errs)
+	}
+	fail(t, "The hub's rights on the target would grow by: secrets (get, list, watch) in the namespace shop.\nerror: nothing was changed: say --yes", with("--add-resources", "secrets:up")...)
+
+	token := func() tunnel.Credential {
+		t.Helper()
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "zloty-tunnel"}}
+		if err := f.admin.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil {
+			t.Fatal(err)
+		}
+		credential, err := tunnel.ParseCredential(secret.Data["tunnel"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return credential
+	}
+	before := token()
+	if got := succeed(t, with("--hub-url", "https://hub.example.org:8443")...); !strings.Contains(got.out, "--hub=https://hub.example.org:8443") || token() != before {
+		t.Errorf("a token that is there must stay, got\n%s", got.out)
+	}
+	rotated := succeed(t, "rotate", "zloty", "--output=yaml", "--hub-url", "https://hub.example.org:8443")
+	if after := token(); after.Previous != before.Token || strings.Contains(rotated.out, "Deployment") || !strings.Contains(rotated.out, "kind: Secret") {
+		t.Errorf("want another token beside the former one, got\n%s", rotated.out)
+	}
+	succeed(t, "rotate", "zloty", "--output=yaml", "--hub-url", "https://hub.example.org:8443", "--revoke")
+	if after := token(); after.Previous != "" {
+		t.Errorf("the former token is accepted: %v", after.PreviousUntil)
+	}
+	fail(t, "leave --target-kubeconfig, --target-context and --wait away", "rotate", "zloty", "--target-kubeconfig", f.Kubeconfig)
+
+	fail(t, "leave --target-kubeconfig away", "unregister", "zloty", "--target-kubeconfig", f.Kubeconfig, "--yes")
+	if got := succeed(t, "unregister", "zloty", "--yes"); !strings.Contains(got.errs, "The tunnel and the hub's rights are still in the cluster.") || strings.Contains(got.errs, "ServiceAccount") {
+		t.Errorf("it says\n%s", got.errs)
+	}
 }
 
 func (f *testFleet) leavesOthers(t *testing.T) {

@@ -73,14 +73,16 @@ func (i *Inventory) DesiredSyncTarget(name string, labels map[string]string) *ed
 }
 
 // EnsureSyncTarget creates the SyncTarget, or sets the labels, adoption and namespaces of the existing one. It sets the
-// reference to the Secret only if there is none, and changes nothing else.
+// reference to the Secret only if there is none or the cluster is connected in another way now, and changes nothing else.
 func (i *Inventory) EnsureSyncTarget(ctx context.Context, desired *edgev2alpha1.SyncTarget) (*edgev2alpha1.SyncTarget, error) {
 	always := func(client.Object) bool { return true }
 	change, err := createOrPatch(ctx, i.Client, desired, always, func(_, to client.Object) {
 		spec := &to.(*edgev2alpha1.SyncTarget).Spec
-		if spec.KubeconfigSecretRef == nil {
+		existing := edgev2alpha1.SyncTarget{Spec: *spec}
+		if spec.KubeconfigSecretRef == nil || IsTunnel(&existing) != IsTunnel(desired) {
 			spec.KubeconfigSecretRef = desired.Spec.KubeconfigSecretRef
 		}
+		spec.Connection = desired.Spec.Connection
 		spec.Adoption, spec.Namespaces = desired.Spec.Adoption, desired.Spec.Namespaces
 	})
 	if err != nil {
