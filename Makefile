@@ -24,18 +24,22 @@ QUICK_PACKAGES = $(filter-out $(addprefix %/synchub/,$(THOROUGH_PACKAGES)),$(UNI
 
 # The thorough tests are divided into PARTS that take about the same time: end-to-end specs by their labels, tests beside the
 # code by their packages (a regular expression). Without PART, a commit has its own by its hash, so that CI runs all in the end.
-PARTS := escapes faults placement requests others
+PARTS := escapes faults placement requests tunnels others
 PART  := $(or $(PART),$(word $(shell echo $$((0x0$$(git rev-parse --short=7 HEAD 2>/dev/null) % $(words $(PARTS)) + 1))),$(PARTS)))
 $(if $(filter test-part,$(MAKECMDGOALS)),$(if $(filter $(PART),$(PARTS)),,$(error PART is "$(PART)", and must be one of: $(PARTS))))
 specs_in_escapes      := escapes
 specs_in_faults       := faults
 specs_in_placement    := placement
 specs_in_requests     := requests
+# In the part tunnels, specs that are in other parts too run with clusters that dial the hub, except those about kubeconfigs.
+all_specs_in_tunnels  := (!thorough || placement) && !direct
+connection_in_tunnels := Tunnel
 specs_in_others       := !(escapes || faults || placement || requests)
 packages_in_escapes   := /synchub/(provider|test/escapes)
 packages_in_faults    := /synchub/(controllers|test/restore)
 packages_in_placement := /synchub/(cmd|test/ordinary)
 packages_in_requests  := /synchub/test/sharded
+packages_in_tunnels   := /synchub/provider/targets/tunnel
 packages_in_others    := /synchub/(apis|hack|test/(bench|chart|clireference|fixtures|framework|tier))
 PART_PACKAGES          = $(shell printf '%s\n' $(UNIT_PACKAGES) | grep -E '$(packages_in_$(PART))')
 
@@ -150,7 +154,7 @@ clean-all: clean ## Remove the tools too
 # golangci-lint vets the code, see lint. Tests that run in parallel wait for servers, so there are more of them than processors.
 go_test    = go test -race -vet=off $(1) -p $(UNIT_PROCS) -parallel 4 -timeout $(UNIT_TIMEOUT) $(2)
 unit_tests = $(call go_test,,$(UNIT_PACKAGES))
-e2e_tests  = go run github.com/onsi/ginkgo/v2/ginkgo -v -race -timeout=$(E2E_TIMEOUT) -procs=$(E2E_PROCS) -randomize-all $(if $(specs),-label-filter='$(specs)') -focus='$(FOCUS)' ./test/e2e
+e2e_tests  = CONNECTION=$(connection) go run github.com/onsi/ginkgo/v2/ginkgo -v -race -timeout=$(E2E_TIMEOUT) -procs=$(E2E_PROCS) -randomize-all $(if $(specs),-label-filter='$(specs)') -focus='$(FOCUS)' ./test/e2e
 
 # One after the other: both together keep the processors so busy that waits time out, and take no less time.
 define run_tests
@@ -172,9 +176,10 @@ test: test-tools ## Run the quick tests on real servers, building what they need
 
 .PHONY: test-part
 test-part: quick = 1
-test-part: specs = !thorough || $(specs_in_$(PART))
+test-part: specs = $(or $(all_specs_in_$(PART)),!thorough || $(specs_in_$(PART)))
+test-part: connection = $(connection_in_$(PART))
 test-part: unit_tests = { $(call go_test,-short,$(filter-out $(PART_PACKAGES),$(QUICK_PACKAGES))) && $(call go_test,,$(PART_PACKAGES)); }
-test-part: test-tools ## Run the quick tests, and the thorough ones of PART: escapes, faults, placement, requests or others; without PART the commit decides
+test-part: test-tools ## Run the quick tests, and the thorough ones of PART: escapes, faults, placement, requests, tunnels or others; without PART the commit decides
 	@echo "Of the thorough tests these run: $(PART)"
 	$(run_tests)
 
@@ -232,6 +237,12 @@ test-sharded: test-tools ## Run several active replicas, among which SyncTargets
 
 .PHONY: test-e2e
 test-e2e: test-tools ## Run all end-to-end tests; FOCUS=<regular expression> selects specs
+	$(e2e_tests)
+
+.PHONY: test-tunnel
+test-tunnel: connection = Tunnel
+test-tunnel: specs = !direct
+test-tunnel: test-tools ## Run all end-to-end tests with clusters that dial the hub, except those about kubeconfigs
 	$(e2e_tests)
 
 .PHONY: test-scale

@@ -136,7 +136,7 @@ func TestAFlagAndItsFieldAreTheSame(t *testing.T) {
 			file := writeFile(t, string(content))
 			byFile, err := Load(file)
 			g.Expect(err).NotTo(HaveOccurred())
-			for _, relative := range []*string{&byFile.KCP.Kubeconfig, &byFile.Hosting.Kubeconfig, &byFile.Metrics.CertDir} {
+			for _, relative := range []*string{&byFile.KCP.Kubeconfig, &byFile.Hosting.Kubeconfig, &byFile.Metrics.CertDir, &byFile.Tunnel.CertDir} {
 				*relative = strings.TrimPrefix(*relative, filepath.Dir(file)+string(filepath.Separator))
 			}
 			g.Expect(byFile).To(Equal(byFlag))

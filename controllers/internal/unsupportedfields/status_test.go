@@ -65,6 +65,7 @@ var reportedFields = map[string]map[string]testReference{
 		"status.failures":                test("controllers/synctarget/status_test.go", "TestStatusTellsOfTheObjects"),
 		"status.pendingSince":            test("controllers/synctarget/status_test.go", "TestStatusTellsOfTheObjects"),
 		"status.credentials":             test("controllers/synctarget/token_renewal_test.go", "TestStatusTellsOfTheToken"),
+		"status.tunnel":                  spec("test/e2e/tunnel_test.go", "is the only one that its token lets in"),
 		"status.storeWentBack":           test("test/restore/restore_test.go", "TestRestoredKCP"),
 		"status.cleanup":                 spec(leaving, "takes everything away from a target that is drained, and brings it back afterwards"),
 	},

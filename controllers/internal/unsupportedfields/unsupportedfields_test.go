@@ -79,6 +79,7 @@ var behaviour = map[string]map[string]testReference{
 		"spec.adoption":                      spec(registering, "is taken over with all that is there by register --adopt"),
 		"spec.namespaces.only":               spec(escapes, "lead neither into protected namespaces nor out of them, until a SyncTarget or a PublishedResource allows it"),
 		"spec.namespaces.allowProtected":     spec(escapes, "lead neither into protected namespaces nor out of them, until a SyncTarget or a PublishedResource allows it"),
+		"spec.connection":                    spec("test/e2e/tunnel_test.go", "keeps everything while the link is cut, and gets each change once when it is back"),
 		"spec.limits":                        test("controllers/synctarget/controller_test.go", "TestLimitsMakeAnotherConnection"),
 	},
 	"SyncerConfig": {
