@@ -39,8 +39,8 @@ packages_in_escapes   := /synchub/(provider|test/escapes)
 packages_in_faults    := /synchub/(controllers|test/restore)
 packages_in_placement := /synchub/(cmd|test/ordinary)
 packages_in_requests  := /synchub/test/sharded
-packages_in_tunnels   := /synchub/provider/targets/tunnel
-packages_in_others    := /synchub/(apis|hack|test/(bench|chart|clireference|fixtures|framework|tier))
+packages_in_tunnels   := /synchub/test/(fixtures|framework)
+packages_in_others    := /synchub/(apis|hack|test/(bench|chart|clireference|tier))
 PART_PACKAGES          = $(shell printf '%s\n' $(UNIT_PACKAGES) | grep -E '$(packages_in_$(PART))')
 
 UNIT_TIMEOUT ?= 30m

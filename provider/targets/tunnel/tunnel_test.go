@@ -30,6 +30,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/test/tier"
 )
 
 func pemOf(raw []byte) []byte {
@@ -263,9 +265,7 @@ func TestUnreadResponse(t *testing.T) {
 
 // A network that swallows everything looks like silence. Both ends close the connection, and the client opens another.
 func TestHalfOpenConnection(t *testing.T) {
-	if testing.Short() {
-		t.Skip("takes as long as a ping and its timeout")
-	}
+	tier.Thorough(t)
 	g := NewWithT(t)
 	h, c := startHub(t, "one", 1), startCluster(t, echo)
 	way := startRelay(t, h.address())
