@@ -135,7 +135,7 @@ func (e *explainer) result() Result {
 		result = e.stepList.result(presence, text+", where it came up from")
 	}
 	switch {
-	case result.State != OK || !e.goesDown:
+	case result.State != OK || !e.goesDown():
 	case presence == Absent && e.hasFinished():
 		result.Text += ": it has run to completion there"
 	default:
@@ -264,7 +264,7 @@ func (r TargetRef) displayName() string { return strings.TrimPrefix(r.String(), 
 
 // API returns the mailbox's resource, in the synced version if that is known.
 func (f *Facts) API() schema.GroupVersionResource {
-	return newExplainer(f).resource.GroupVersionResource
+	return newExplainer(f).resource().GroupVersionResource
 }
 
 // TargetRef returns the location of the object on the target. The error says why the location is unknown. The result
