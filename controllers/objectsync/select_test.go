@@ -378,7 +378,9 @@ func (c *selectionHarness) observeDownState(situation string, object *unstructur
 	}
 	var seen []plan.Copy
 	if there == "placed" {
-		seen = []plan.Copy{{API: c.targetResources[0].TargetAPI, Key: keyOf(object), Observed: &plan.TargetObject{Mark: mark}}}
+		// Related objects belong in the namespace that putPrimary names.
+		key := types.NamespacedName{Namespace: "away", Name: object.GetName()}
+		seen = []plan.Copy{{API: c.targetResources[0].TargetAPI, Key: key, Observed: &plan.TargetObject{Mark: mark}}}
 	}
 	observer := *c.observer
 	observer.Target = &targetWithCopies{observer.Target, seen}

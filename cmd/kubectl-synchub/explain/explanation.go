@@ -228,6 +228,8 @@ type Facts struct {
 	SyncTarget *edgev2alpha1.SyncTarget
 	// Hub is the UID of the provider workspace's LogicalCluster. If it is empty, marks tell the hub.
 	Hub types.UID
+	// ProtectedNamespaces are the hub's. If there are none, only its reports show them.
+	ProtectedNamespaces []string
 
 	// Resource and Key name the object in the mailbox.
 	Resource schema.GroupResource
@@ -235,7 +237,7 @@ type Facts struct {
 	// Served is the API as the mailbox serves it, or nil if the mailbox does not serve it. Its fields Native and
 	// Exported are ignored.
 	Served Observed[*publishedresource.API]
-	// Published are all PublishedResources.
+	// Published are all PublishedResources. With an error, there may be others.
 	Published Observed[[]synchubv1alpha1.PublishedResource]
 	// Configs of the mailbox.
 	Configs Observed[Configs]

@@ -17,7 +17,6 @@ limitations under the License.
 package explain
 
 import (
-	"errors"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -78,19 +77,17 @@ func (f *targetFacts) KindOf(resource schema.GroupResource) schema.GroupVersionK
 // CheckKind implements [observe.Target].
 func (*targetFacts) CheckKind(schema.GroupKind) error { return nil }
 
-// CheckNamespace implements [observe.Target]. An option of the hub decides which namespaces are protected, so a protected namespace is
-// known only from the hub's reports.
+// CheckNamespace implements [observe.Target]. An option of the hub decides which namespaces are protected. Without its rules, a protected
+// namespace is known only from its reports.
 func (f *targetFacts) CheckNamespace(name string, protectedToo bool) error {
-	namespaces := &policy.NamespacePolicy{Protected: policy.NamespacePatterns{"*"}}
+	namespaces := &policy.NamespacePolicy{Protected: policy.NamespacePatterns(f.facts.ProtectedNamespaces)}
 	if bounds := f.facts.SyncTarget.Spec.Namespaces; bounds != nil {
 		namespaces.Only, namespaces.Allowed = bounds.Only, policy.NamespacePatterns(bounds.AllowProtected)
 	}
-	err := namespaces.Check(name, protectedToo)
-	denied, isDenied := errors.AsType[*policy.DeniedError](err)
-	if isDenied && denied.Reason == policy.ReasonNamespaceProtected && (!policy.DefaultProtectedNamespaces.Match(name) || !(*explainer)(f).isReported(denied.Reason)) {
-		return nil
+	if len(f.facts.ProtectedNamespaces) == 0 && (*explainer)(f).isReported(policy.ReasonNamespaceProtected) {
+		namespaces.Protected = policy.DefaultProtectedNamespaces
 	}
-	return err
+	return namespaces.Check(name, protectedToo)
 }
 
 // CheckProtected implements [observe.Target].
