@@ -58,6 +58,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/schemacheck"
 	"github.com/synchub-dev/synchub/controllers/syncerconfig"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
+	"github.com/synchub-dev/synchub/controllers/syncrules"
 	"github.com/synchub-dev/synchub/controllers/synctarget"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 	"github.com/synchub-dev/synchub/provider/discovery"
@@ -208,6 +209,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 		placement.Register(hosting),
 		schemas.Register(holders),
 		newExports(hosting, clusters, identity, syncManager, placement, role.Elected, options).Register(standby),
+		newSyncRules(hosting, clusters, identity, options).Register(hosting),
 		syncManager.Register(standby),
 		syncerconfig.NewController(clusters.mailboxes, syncManager, clock.RealClock{}, options.Log.WithName("syncerconfig")).Register(holders),
 		division{hosting, holders, partitions, clusters, syncManager, changed, role, options.Ready, options.Log}.add(copies, ownership.NewSealer(identity.HashKey)),
@@ -325,6 +327,14 @@ func newExports(hosting manager.Manager, clusters *clusters, identity bootstrap.
 		Elected:        elected,
 		Clock:          clock.RealClock{},
 		Recorder:       hosting.GetEventRecorder("synchub"),
+	})
+}
+
+// newSyncRules returns the controller that publishes the rules to mailboxes and workload workspaces.
+func newSyncRules(hosting manager.Manager, clusters *clusters, identity bootstrap.Identity, options Options) *syncrules.Controller {
+	return syncrules.NewController(syncrules.Options{
+		Hosting: hosting.GetClient(), Hub: publishedresource.Hub{UID: identity.HubUID, Workspace: options.Workspace}, ProtectedNamespaces: options.ProtectedNamespaces,
+		Workspaces: []syncrules.Workspaces{clusters.mailboxes, clusters.workloads}, Clock: clock.RealClock{},
 	})
 }
 

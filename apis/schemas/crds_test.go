@@ -67,7 +67,7 @@ func TestAccessors(t *testing.T) {
 	for _, schema := range slices.Concat(MailboxSchemas(), InventorySchemas(), WorkloadSchemas()) {
 		names = append(names, schema.Spec.Names.Kind)
 	}
-	if !slices.Equal(names, []string{"SyncerConfig", "EdgeSyncConfig", "SyncTarget", "Location", "EdgePlacement", "SinglePlacementSlice", "Customizer", "PlacementRevision"}) {
+	if !slices.Equal(names, []string{"SyncerConfig", "EdgeSyncConfig", "SyncRules", "SyncTarget", "Location", "EdgePlacement", "SinglePlacementSlice", "Customizer", "PlacementRevision", "SyncRules"}) {
 		t.Errorf("wanted the kinds of mailboxes, of inventories and of workload workspaces, got %v", names)
 	}
 	if kind := PublishedResourceCRD().Spec.Names.Kind; kind != "PublishedResource" {

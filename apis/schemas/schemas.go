@@ -42,6 +42,9 @@ const (
 	APIResourceSchemaDirectory = "apiresourceschemas"
 )
 
+// WorkloadSchemaPrefix begins the names of the workload export's copies of schemas that the mailbox export has, too.
+const WorkloadSchemaPrefix = "w"
+
 //go:embed crds/*.yaml apiresourceschemas/*.yaml
 var generated embed.FS
 
@@ -72,9 +75,9 @@ func PublishedResourceCRD() *apiextensionsv1.CustomResourceDefinition {
 }
 
 // MailboxSchemas returns copies of the APIResourceSchemas of the project's kinds that mailbox workspaces bind:
-// SyncerConfig and EdgeSyncConfig.
+// SyncerConfig, EdgeSyncConfig and SyncRules.
 func MailboxSchemas() []*apisv1alpha1.APIResourceSchema {
-	return copies("syncerconfigs", "edgesyncconfigs")
+	return copies("syncerconfigs", "edgesyncconfigs", "syncrules")
 }
 
 // InventorySchemas returns copies of the APIResourceSchemas that inventory workspaces bind: SyncTarget and Location.
@@ -83,9 +86,13 @@ func InventorySchemas() []*apisv1alpha1.APIResourceSchema {
 }
 
 // WorkloadSchemas returns copies of the APIResourceSchemas of the project's kinds that workload workspaces bind:
-// EdgePlacement, SinglePlacementSlice, Customizer and PlacementRevision.
+// EdgePlacement, SinglePlacementSlice, Customizer, PlacementRevision and SyncRules.
 func WorkloadSchemas() []*apisv1alpha1.APIResourceSchema {
-	return copies("edgeplacements", "singleplacementslices", "customizers", "placementrevisions")
+	all := copies("edgeplacements", "singleplacementslices", "customizers", "placementrevisions", "syncrules")
+	// Mailboxes bind SyncRules too, and kcp mixes the objects of two exports up that share a schema.
+	shared := all[len(all)-1]
+	shared.Name = WorkloadSchemaPrefix + shared.Name
+	return all
 }
 
 func copies(resources ...string) []*apisv1alpha1.APIResourceSchema {

@@ -29,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
 )
 
@@ -41,12 +42,13 @@ mailbox, and TARGET a SyncTarget of the workspace. RESOURCE is as with kubectl g
 object that is in no namespace has its NAME only.
 
 What cannot be read is said, and all else is told. The cluster is asked with the kubeconfig that the hub has, if you may read
-that Secret, or else with --target-kubeconfig. PublishedResources are in the hub's hosting cluster: name it by
---hosting-kubeconfig, or give the PublishedResources as files. Nothing is changed anywhere.`
+that Secret, or else with --target-kubeconfig. The rules of PublishedResources are read from the SyncRules that the hub keeps in
+the workspace, unless you name the hub's hosting cluster by --hosting-kubeconfig, or give the PublishedResources as files. Nothing
+is changed anywhere.`
 
 const explainExample = `  kubectl synchub explain florin deployments shop/web
 
-  # With the PublishedResources of the hosting cluster
+  # With the PublishedResources themselves, which also say why one is not ready
   kubectl synchub explain florin deploy shop/web --hosting-kubeconfig hosting.kubeconfig
 
   # An object in no namespace, for a program
@@ -59,6 +61,8 @@ type explainOptions struct {
 	files   []string
 	target  targetFlags
 	hosting hostingFlags
+	// workloadRules is what the hub shows of its rules in the workload workspace, if the current workspace is one.
+	workloadRules explain.Observed[*edgev2alpha1.SyncRulesStatus]
 }
 
 func newExplainCommand(streams genericiooptions.IOStreams) *cobra.Command {

@@ -52,6 +52,7 @@ func (o *explainOptions) placementFacts(ctx context.Context, workspace client.Cl
 	case err != nil:
 		return nil, err
 	}
+	o.workloadRules = here.rules(ctx)
 	if facts.Key.Namespace != "" {
 		facts.Namespace.Value, facts.Namespace.Err = here.get(ctx, namespacesResource, types.NamespacedName{Name: facts.Key.Namespace})
 	}

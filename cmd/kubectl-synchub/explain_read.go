@@ -17,6 +17,7 @@ limitations under the License.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -35,6 +37,7 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
+	"github.com/synchub-dev/synchub/controllers/publishedresource"
 	"github.com/synchub-dev/synchub/provider/registration"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 )
@@ -45,8 +48,7 @@ const targetTimeout = 15 * time.Second
 // facts reads all facts that are readable. It returns an error only if the question makes no sense.
 func (o *explainOptions) facts(ctx context.Context, workspace client.Client, syncTarget *edgev2alpha1.SyncTarget, resource string, key types.NamespacedName) (*explain.Facts, error) {
 	facts := &explain.Facts{Now: time.Now(), SyncTarget: syncTarget, Key: key}
-	var err error
-	if facts.Published, err = o.published(ctx); err != nil {
+	if err := o.readPublished(ctx, facts); err != nil {
 		return nil, err
 	}
 	below, err := o.targetReader(ctx, workspace, syncTarget)
@@ -74,31 +76,68 @@ func namespaceError(resource schema.GroupResource, namespaced bool) error {
 	return fmt.Errorf("%s are in no namespace: give the NAME only", resource)
 }
 
-// published returns the PublishedResources of the files, or of the hosting cluster. A source that the user names must
-// be readable.
-func (o *explainOptions) published(ctx context.Context) (observed explain.Observed[[]synchubv1alpha1.PublishedResource], err error) {
-	if len(o.files) > 0 {
+// readPublished reads the PublishedResources from the files or the hosting cluster that the user names. Such a source must be readable.
+// Without one, those that the hub shows in the workload workspace count until the mailbox is read.
+func (o *explainOptions) readPublished(ctx context.Context, facts *explain.Facts) error {
+	switch {
+	case len(o.files) > 0:
 		found, err := readManifests(o.In, o.files)
 		if err != nil {
-			return observed, err
+			return err
 		}
-		observed.Value = found.published
-		return observed, nil
+		facts.Published.Value = found.published
+	case o.hosting.isSet():
+		hosting, err := o.hosting.client(o.cluster)
+		if err != nil {
+			return err
+		}
+		var list synchubv1alpha1.PublishedResourceList
+		if err := hosting.List(ctx, &list); err != nil {
+			facts.Published.Err = fmt.Errorf("the hosting cluster does not tell: %w", err)
+		}
+		facts.Published.Value = list.Items
+	case o.workloadRules.Value != nil:
+		o.useRules(facts, o.workloadRules)
+	default:
+		facts.Published.Err = errors.New("they are in the hosting cluster, which was not named")
 	}
-	if !o.hosting.isSet() {
-		observed.Err = errors.New("they are in the hosting cluster, which was not named")
-		return observed, nil
+	return nil
+}
+
+// useRules takes what the hub shows of its rules. They do not replace PublishedResources that the user gave.
+func (o *explainOptions) useRules(facts *explain.Facts, rules explain.Observed[*edgev2alpha1.SyncRulesStatus]) {
+	if rules.Value != nil {
+		facts.Hub, facts.ProtectedNamespaces = rules.Value.Hub, rules.Value.ProtectedNamespaces
 	}
-	hosting, err := o.hosting.client(o.cluster)
-	if err != nil {
-		return observed, err
+	if len(o.files) > 0 || o.hosting.isSet() {
+		return
 	}
-	var list synchubv1alpha1.PublishedResourceList
-	if err := hosting.List(ctx, &list); err != nil {
-		observed.Err = fmt.Errorf("the hosting cluster does not tell: %w", err)
+	if rules.Value == nil {
+		facts.Published.Err = fmt.Errorf("the hosting cluster was not named, and the SyncRules of the workspace cannot be read: %w", cmp.Or(rules.Err, errNoRules))
+		return
 	}
-	observed.Value = list.Items
-	return observed, nil
+	published, absent, err := publishedresource.FromSyncRules(rules.Value)
+	if len(absent) > 0 {
+		err = errors.Join(err, fmt.Errorf("the rules are too large to be shown in the workspace: those of %s are missing", strings.Join(absent, ", ")))
+	}
+	facts.Published = explain.Observed[[]synchubv1alpha1.PublishedResource]{Value: published, Err: err}
+}
+
+// errNoRules means that the hub has not written SyncRules.
+var errNoRules = errors.New("the hub has not written any")
+
+// rules reads what the hub shows of its rules in a workspace.
+func (r *reader) rules(ctx context.Context) (rules explain.Observed[*edgev2alpha1.SyncRulesStatus]) {
+	object, err := r.get(ctx, edgev2alpha1.SchemeGroupVersion.WithResource("syncrules"), types.NamespacedName{Name: edgev2alpha1.SyncRulesName})
+	if err != nil || object == nil {
+		rules.Err = err
+		return rules
+	}
+	var found edgev2alpha1.SyncRules
+	if rules.Err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &found); rules.Err == nil && found.Status.Hub != "" {
+		rules.Value = &found.Status
+	}
+	return rules
 }
 
 // targetReader returns a reader for the cluster, with the kubeconfig that the user named or else with the hub's.
@@ -212,6 +251,9 @@ func (o *explainOptions) readMailbox(ctx context.Context, facts *explain.Facts, 
 	if _, err := mailbox.apis.ServerGroups(); err != nil {
 		return err
 	}
+	if rules := mailbox.rules(ctx); rules.Value != nil || o.workloadRules.Value == nil {
+		o.useRules(facts, rules)
+	}
 	found, err := mailbox.find(resource)
 	switch {
 	case meta.IsNoMatchError(err):
@@ -228,7 +270,9 @@ func (o *explainOptions) readMailbox(ctx context.Context, facts *explain.Facts, 
 		// As in kubectl, the flag sets the namespace if the argument has none.
 		facts.Key.Namespace = *o.cluster.Namespace
 	}
-	facts.Hub = o.hub(ctx, status.Workspace)
+	if facts.Hub == "" {
+		facts.Hub = o.hub(ctx, status.Workspace)
+	}
 	facts.Configs = mailbox.configs(ctx)
 	if facts.Served.Value.Namespaced == (facts.Key.Namespace != "") {
 		mailbox.readObject(ctx, facts)

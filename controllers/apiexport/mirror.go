@@ -33,6 +33,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
+	apischemas "github.com/synchub-dev/synchub/apis/schemas"
 	"github.com/synchub-dev/synchub/provider/bootstrap"
 )
 
@@ -42,7 +43,7 @@ import (
 // its UID alone, whatever identity the export has (storageMap in its apiextensions server). With a shared schema, requests through
 // one export read and write the objects of the other, and after a change of the schema objects are not found where they were
 // stored (tried: the objects of mailboxes vanished).
-const copyPrefix = "w"
+const copyPrefix = apischemas.WorkloadSchemaPrefix
 
 // copyName returns the name of the copy of a schema. Only the part of the name before the first dot is free.
 func copyName(schemaName string) string { return copyPrefix + schemaName }

@@ -32,6 +32,7 @@ import (
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/internal/idlequeue"
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
+	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
@@ -118,6 +119,7 @@ type Options struct {
 type Controller struct {
 	Options
 	planner         plan.Planner
+	observer        *observe.Observer
 	selector        string
 	fieldManager    string
 	matcher         atomic.Pointer[selection.Matcher]
@@ -188,6 +190,7 @@ func New(options Options, matcher *selection.Matcher) *Controller {
 	c.upsyncReadsMailbox = options.Resource.GetRules().Up.UsesOther() ||
 		slices.ContainsFunc(options.Relations, func(r *related.Relation) bool { return r.Up.UsesOther() })
 	c.readsSyncTarget = readsSyncTarget(options)
+	c.observer = c.newObserver()
 	c.matcher.Store(matcher)
 	for _, target := range options.TargetAPIs {
 		c.targetResources = append(c.targetResources, c.newTargetResource(target))

@@ -18,7 +18,7 @@ limitations under the License.
 //
 // A [Controller] owns the names of the mailbox objects of its resource. One pass per name (a key) decides about everything:
 // downsync, drift, status return, upsync and deletion. Two loops can therefore never fight over an object. A pass goes one
-// way: observe reads the caches into a [plan.Snapshot], a [plan.Planner] decides, execute makes the requests, and Reconcile
+// way: an [observe.Observer] reads the caches into a [plan.Snapshot], a [plan.Planner] decides, execute makes the requests, and Reconcile
 // reports. The caches lag behind the hub's own writes, so [keyStates] remembers each write until the cache shows it.
 //
 // The decisions are in the pure packages below plan: selection (which objects, and how), transform (the desired object),

@@ -123,7 +123,7 @@ func (c *Controller) OnEvent(event mailboxes.Event) {
 // recordRemovalInMailbox records that an upsynced object was removed from the mailbox. What the hub itself removes there has another
 // source by then, or none.
 func (c *Controller) recordRemovalInMailbox(key types.NamespacedName, removed *unstructured.Unstructured) {
-	if mark := c.upsyncMark(removed); mark != nil {
+	if mark := c.observer.UpsyncMark(removed); mark != nil {
 		c.states.recordRemoval(key, &plan.Removal{Mark: *mark})
 	}
 }
@@ -369,8 +369,8 @@ func (c *Controller) SetMatcher(matcher *selection.Matcher) {
 	upChanged := c.updateUpsyncCaches(matcher)
 	sources, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
 	for _, source := range sources {
-		before, was := c.selectDown(old, source)
-		after, is := c.selectDown(matcher, source)
+		before, was := c.observer.SelectDown(old, source)
+		after, is := c.observer.SelectDown(matcher, source)
 		// Suspension and policies of upsynced objects change without another cache, and there are few such objects.
 		if was != is || !before.SameEffect(after) || upChanged && is || c.isUpsynced(source) {
 			c.enqueue(defaultPriority, keyOf(source))
@@ -397,7 +397,7 @@ func (c *Controller) SetMatcher(matcher *selection.Matcher) {
 // suspensionChanged returns the keys that only one of two matchers suspends. The objects may be gone from the mailbox.
 func (c *Controller) suspensionChanged(old, matcher *selection.Matcher, keys []types.NamespacedName) []types.NamespacedName {
 	return slices.DeleteFunc(keys, func(key types.NamespacedName) bool {
-		return old.IsSuspended(c.selectionObjectByName(key)) == matcher.IsSuspended(c.selectionObjectByName(key))
+		return old.IsSuspended(c.observer.SelectionObjectByName(key)) == matcher.IsSuspended(c.observer.SelectionObjectByName(key))
 	})
 }
 
@@ -422,7 +422,7 @@ func (c *Controller) keys() []types.NamespacedName {
 	keys := map[types.NamespacedName]struct{}{}
 	sources, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
 	for _, source := range sources {
-		if _, ok := c.selectDown(matcher, source); ok || c.isUpsynced(source) || HasFinalizer(source) {
+		if _, ok := c.observer.SelectDown(matcher, source); ok || c.isUpsynced(source) || HasFinalizer(source) {
 			keys[keyOf(source)] = struct{}{}
 		}
 	}

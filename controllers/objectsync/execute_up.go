@@ -223,7 +223,7 @@ func (c *Controller) confirmMissingSource(ctx context.Context, s *plan.Snapshot)
 			// The upsync cache is about to show it.
 			return
 		}
-		if plan.IsNeverUpsynced(c.Owner, object) || c.isUnrelatedOnTarget(s.Matcher, target, object) {
+		if plan.IsNeverUpsynced(c.Owner, object) || c.observer.IsUnrelatedOnTarget(s.Matcher, target.TargetAPI, object) {
 			u.State, u.AbsenceVerified = plan.Deselected, true
 		}
 	case notfound.Proves(err, asked.Resource, asked.Key.Name):

@@ -90,7 +90,7 @@ func TestObserveInMailbox(t *testing.T) {
 				object.SetAnnotations(map[string]string{ownership.MarkAnnotation: test.mark})
 			}
 			controller := newObserver(plan.Resource{Retain: true})
-			got := controller.Resource.NewMailboxObject(object, controller.upsyncMark(object), desired)
+			got := controller.Resource.NewMailboxObject(object, withObserver(controller).observer.UpsyncMark(object), desired)
 			if got.Owned != test.ours || !got.Terminating || !got.Retain || (len(got.Missing) > 0) != test.ours || controller.isUpsynced(object) != test.ours {
 				t.Errorf("got %+v", got)
 			}

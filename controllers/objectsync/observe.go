@@ -23,7 +23,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 )
 
@@ -59,31 +58,6 @@ func (c *Controller) mailboxObject(key types.NamespacedName) (object *unstructur
 		_ = unstructured.SetNestedField(object.Object, now, "metadata", "deletionTimestamp")
 	}
 	return object, true
-}
-
-// selectionObjectByName returns the selection facts that follow from a key alone, for a mailbox object that does not exist.
-func (c *Controller) selectionObjectByName(key types.NamespacedName) selection.Object {
-	return selection.Object{
-		Resource: c.Resource.GroupVersionResource, Kind: c.Resource.Kind, Versions: c.Resource.GetRules().Versions,
-		Namespace: key.Namespace, Name: key.Name,
-	}
-}
-
-// targetSelectionObject returns the facts about an object of the target that selection needs.
-func (c *Controller) targetSelectionObject(target *targetResource, object *unstructured.Unstructured) selection.Object {
-	described := selection.Object{
-		Resource:    target.configResource(),
-		Versions:    target.versions,
-		Kind:        target.Kind,
-		Namespace:   object.GetNamespace(),
-		Name:        object.GetName(),
-		Labels:      plan.MetadataMap(object, "labels"),
-		Annotations: plan.MetadataMap(object, "annotations"),
-	}
-	if target.Group == "" && target.Resource == "secrets" {
-		described.SecretType, _, _ = unstructured.NestedString(object.Object, "type")
-	}
-	return described
 }
 
 // isUpsynced reports whether the hub upsynced a mailbox object.

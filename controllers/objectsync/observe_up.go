@@ -27,83 +27,30 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
-// observeUp reads the object of the target that is upsynced under the key, or the reason why the target object is no longer upsynced.
+// observeUp reads the object of the target that is upsynced under the key, or the reason why the target object is no longer upsynced. It
+// adds what the hub remembers of them.
 func (c *Controller) observeUp(s *plan.Snapshot) *plan.UpSnapshot {
-	u := &plan.UpSnapshot{DroppedPaths: c.states.mailboxExpectations.DroppedPaths(s.Key), Removed: c.states.removal(s.Key)}
-	u.Mark = c.upsyncMark(s.InMailbox)
-	target, object := c.upsyncSource(s.Key, u.Mark)
-	if object == nil || c.isReplacement(s.Key, u.Mark, target.Ref(keyOf(object))) {
+	mark := c.observer.UpsyncMark(s.InMailbox)
+	target, object := c.upsyncSource(s.Key, mark)
+	var u *plan.UpSnapshot
+	if object == nil || c.isReplacement(s.Key, mark, target.Ref(keyOf(object))) {
 		// The former object is deleted first. Then its key is free for the new one.
+		u = &plan.UpSnapshot{Mark: mark}
 		c.observeMissingSource(s, u)
-		return u
+	} else if u = c.observer.Up(s, mark, target.TargetAPI, object); u.State == plan.Selected {
+		for _, ref := range c.states.upsyncedRefs(s.Key) {
+			if ref != u.Ref() {
+				u.Conflicting = &ref
+				break
+			}
+		}
+		u.WrittenBefore = c.upsyncReadsMailbox && c.states.hasWritten(s.Key, u.Object.GetResourceVersion())
 	}
-	u.API, u.Object = target.TargetAPI, object
-	var ok bool
-	u.Selection, ok = c.selectUp(s.Matcher, target, object)
-	switch {
-	case !ok:
-		// The matcher was replaced a moment ago; the upsync cache that follows it decides.
-		u.State = plan.Unknown
-	case u.Selection.Suspended:
-		u.State = plan.Suspended
-	default:
-		u.State = plan.Selected
-		c.observeUpsyncedObject(s, u)
-	}
+	// If nothing selects the object, the matcher was replaced a moment ago; the upsync cache that follows it decides.
+	u.DroppedPaths, u.Removed = c.states.mailboxExpectations.DroppedPaths(s.Key), c.states.removal(s.Key)
 	return u
-}
-
-// observeUpsyncedObject reads how the object changes on its way to the mailbox, its name there, and why it may not be there.
-func (c *Controller) observeUpsyncedObject(s *plan.Snapshot, u *plan.UpSnapshot) {
-	if incomplete := c.requireFullObject(s.InMailbox); incomplete != nil {
-		u.Incomplete = true
-		if isLimitError(incomplete) {
-			u.IncompleteErr = incomplete
-		}
-	}
-	u.Spec = c.upSpec(u.Selection, u.Object)
-	u.Spec.Inputs.SyncTarget = c.SyncTargetInput()
-	if s.InMailbox != nil {
-		u.Spec.Inputs.Other = s.InMailbox.Object
-	}
-	if u.Mark != nil {
-		candidate := c.relatedObjectOnTarget(s.Matcher, u.Object)
-		u.Spec.Relation = c.relationForMark(synchubv1alpha1.RelatedOriginTarget, u.API.GroupResource(), candidate, u.Spec.Relation, u.Mark.Relation)
-	}
-	if name, err := c.planner.Up.Name(u.Object, u.Spec); err == nil {
-		u.Name = types.NamespacedName{Namespace: name.Namespace, Name: name.Name}
-		u.Denied = c.checkUpsync(u.API, keyOf(u.Object), u.Name)
-	}
-	for _, ref := range c.states.upsyncedRefs(s.Key) {
-		if ref != u.Ref() {
-			u.Conflicting = &ref
-			break
-		}
-	}
-	u.WrittenBefore = c.upsyncReadsMailbox && c.states.hasWritten(s.Key, u.Object.GetResourceVersion())
-}
-
-// upSpec returns how a target object changes on its way up.
-func (c *Controller) upSpec(selected plan.ObjectSelection, object *unstructured.Unstructured) transform.SyncSpec {
-	if selected.Related != nil {
-		return relatedUpSpec(selected, object)
-	}
-	return c.Resource.UpSpec(selected.Policy, selected.Conversion)
-}
-
-// upsyncMark returns the mark of a mailbox object, which may be nil; nil if the hub did not upsync it.
-func (c *Controller) upsyncMark(inMailbox *unstructured.Unstructured) *ownership.Mark {
-	if inMailbox == nil {
-		return nil
-	}
-	mark, err := plan.MailboxMark(c.Owner, inMailbox)
-	if err != nil {
-		return nil
-	}
-	return &mark
 }
 
 // upsyncSource returns the object of the target that is upsynced under a key: the one that the mailbox object names as its source, if
@@ -163,9 +110,9 @@ func (c *Controller) observeMissingSource(s *plan.Snapshot, u *plan.UpSnapshot) 
 func (c *Controller) observeMissingSelected(s *plan.Snapshot, u *plan.UpSnapshot) {
 	ref := upsyncSourceRef(*u.Mark)
 	target := c.targetResourceFor(ref.Resource)
-	selected, ok := c.selectsUpsynced(s.Matcher, target, *u.Mark, s.InMailbox)
+	selected, ok, unresolved := c.observer.SelectsUpsynced(s.Matcher, target.api(), *u.Mark, s.InMailbox)
 	switch {
-	case !ok && s.Matcher.IsUnresolvedUp(upsyncedSource(target, *u.Mark, s.InMailbox)):
+	case unresolved:
 		u.State = plan.Unknown
 		return
 	case !ok:
@@ -176,7 +123,7 @@ func (c *Controller) observeMissingSelected(s *plan.Snapshot, u *plan.UpSnapshot
 		return
 	}
 	u.State = plan.Unknown
-	if u.Err = c.checkUpsync(target.TargetAPI, ref.Key, s.Key); u.Err != nil {
+	if u.Err = c.observer.CheckUpsync(target.TargetAPI, ref.Key, s.Key); u.Err != nil {
 		// A denied upsync does not remove an object that was upsynced before.
 		return
 	}
@@ -204,28 +151,6 @@ func (c *Controller) observeDeselected(s *plan.Snapshot, u *plan.UpSnapshot) {
 	u.AbsenceVerified = c.Mailboxes.TakeVerifiedAbsence(c.Mailbox, c.absenceCandidate(s.Key, plan.Deselected))
 }
 
-// selectsUpsynced returns how configs select the source of an upsynced object, by its mark and the labels in the mailbox.
-func (c *Controller) selectsUpsynced(matcher *selection.Matcher, target *targetResource, mark ownership.Mark, inMailbox *unstructured.Unstructured) (selection.Selection, bool) {
-	if target == nil {
-		return selection.Selection{}, false
-	}
-	return matcher.MatchUp(upsyncedSource(target, mark, inMailbox))
-}
-
-// upsyncedSource describes the source of an upsynced object by its mark and the labels in the mailbox. target is nil if the API of the
-// source is not synced any more.
-func upsyncedSource(target *targetResource, mark ownership.Mark, inMailbox *unstructured.Unstructured) selection.Object {
-	source := selection.Object{
-		Resource:  schema.GroupVersionResource{Group: mark.Source.Group, Resource: mark.Source.Resource},
-		Namespace: mark.Source.Namespace, Name: mark.Source.Name,
-		Labels: plan.MetadataMap(inMailbox, "labels"), Annotations: plan.MetadataMap(inMailbox, "annotations"),
-	}
-	if target != nil {
-		source.Resource, source.Versions, source.Kind = target.configResource(), target.versions, target.Kind
-	}
-	return source
-}
-
 // awaitRename reports whether the object is to be created under another name, which is free: the new one comes before the old one
 // goes. If so, it notes the rename, and the key is enqueued again when the new one is there.
 func (c *Controller) awaitRename(s *plan.Snapshot, target *targetResource, object *unstructured.Unstructured) bool {
@@ -251,10 +176,10 @@ func (c *Controller) observeMissingRelated(s *plan.Snapshot, u *plan.UpSnapshot)
 	ref := upsyncSourceRef(*u.Mark)
 	target := c.targetResourceFor(ref.Resource)
 	u.State = plan.Unknown
-	if c.hasUnpublishedRelation(*u.Mark) || target == nil || !c.relatedSynced(target) {
+	if c.observer.HasUnpublishedRelation(*u.Mark) || target == nil || !c.relatedSynced(target) {
 		return
 	}
-	if u.Err = c.checkUpsync(target.TargetAPI, ref.Key, s.Key); u.Err != nil {
+	if u.Err = c.observer.CheckUpsync(target.TargetAPI, ref.Key, s.Key); u.Err != nil {
 		return
 	}
 	switch {
@@ -268,7 +193,7 @@ func (c *Controller) observeMissingRelated(s *plan.Snapshot, u *plan.UpSnapshot)
 		return
 	}
 	if upsynced := target.currentUpsyncCache(); upsynced != nil && upsynced.Get(ref.Key) != nil {
-		if c.isUnrelatedOnTarget(s.Matcher, target, upsynced.Get(ref.Key)) {
+		if c.observer.IsUnrelatedOnTarget(s.Matcher, target.TargetAPI, upsynced.Get(ref.Key)) {
 			c.observeDeselected(s, u)
 		}
 		return
@@ -295,11 +220,6 @@ func (c *Controller) isRelatedOnTarget(matcher *selection.Matcher, target *targe
 	if metadata == nil {
 		return false
 	}
-	_, related := c.selectRelatedUp(matcher, target, metadata)
+	_, related := c.observer.SelectRelatedUp(matcher, target.TargetAPI, metadata)
 	return related
-}
-
-// isUnrelatedOnTarget reports whether no primary claims an object of the target, for certain.
-func (c *Controller) isUnrelatedOnTarget(matcher *selection.Matcher, target *targetResource, object *unstructured.Unstructured) bool {
-	return c.Registry.IsUnrelated(synchubv1alpha1.RelatedOriginTarget, target.GroupResource(), c.relatedObjectOnTarget(matcher, object))
 }

@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
@@ -277,7 +278,7 @@ func (c *Controller) updateClaims(s *plan.Snapshot, selected plan.ObjectSelectio
 			continue
 		}
 		if err := c.updateClaim(s, selected, relation, on); err != nil {
-			errs = append(errs, &ruleError{field: fmt.Sprintf("spec.related[%d] (%s)", i, relation.Identifier), err: err})
+			errs = append(errs, &observe.RuleError{Field: fmt.Sprintf("spec.related[%d] (%s)", i, relation.Identifier), Err: err})
 		}
 	}
 	c.primaryProcessed(key)

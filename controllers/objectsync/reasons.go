@@ -30,6 +30,7 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/synchub-dev/synchub/controllers/internal/events"
+	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
@@ -73,7 +74,6 @@ var (
 	errMailboxRefused     = errors.New("the mailbox refused the object")
 	errFieldConflict      = errors.New("another writer changes the same fields; the hub repairs them less and less often")
 	errRemovedInMailbox   = errors.New("somebody deleted the object in the mailbox each time after the hub had upsynced it: find who does, or take the object out of upsync. The hub makes it again less and less often")
-	errNotServed          = errors.New("the target does not serve")
 	errCordoned           = errors.New("the hub creates nothing on the target while spec.unschedulable of its SyncTarget is true")
 )
 
@@ -139,18 +139,6 @@ func (e *immutableError) Error() string {
 
 func (e *immutableError) Unwrap() error { return e.err }
 
-// ruleError reports that a rule of the PublishedResource fails for an object.
-type ruleError struct {
-	field string
-	err   error
-}
-
-func (e *ruleError) Error() string {
-	return fmt.Sprintf("the PublishedResource's %s: %v", e.field, e.err)
-}
-
-func (e *ruleError) Unwrap() error { return e.err }
-
 // redact returns an error without the content of Secrets: errors of expressions and templates quote the values that they fail
 // for.
 func (c *Controller) redact(err error) error {
@@ -162,8 +150,8 @@ func (c *Controller) redact(err error) error {
 	if mutated, ok := errors.AsType[*mutation.Error](err); ok {
 		return &mutation.Error{Step: mutated.Step, Path: mutated.Path, Err: errors.New("it fails" + withheld)}
 	}
-	if rule, ok := errors.AsType[*ruleError](err); ok {
-		return &ruleError{field: rule.field, err: errors.New("it fails" + withheld)}
+	if rule, ok := errors.AsType[*observe.RuleError](err); ok {
+		return &observe.RuleError{Field: rule.Field, Err: errors.New("it fails" + withheld)}
 	}
 	if refused, ok := errors.AsType[*transform.InvalidObjectError](err); ok && strings.HasPrefix(refused.Field, "spec.") {
 		return &transform.InvalidObjectError{Field: refused.Field, Message: "it yields no legal name" + withheld}
@@ -173,15 +161,16 @@ func (c *Controller) redact(err error) error {
 
 func newFailure(err error) Failure {
 	held, isHeld := errors.AsType[*plan.HeldError](err)
-	return Failure{Reason: reasonFor(err), Message: events.Truncate(requestmetrics.SafeMessage(err)), Removal: isHeld && held.Removal}
+	return Failure{Reason: ReasonFor(err), Message: events.Truncate(requestmetrics.SafeMessage(err)), Removal: isHeld && held.Removal}
 }
 
-func reasonFor(err error) string {
+// ReasonFor returns the reason of a failure.
+func ReasonFor(err error) string {
 	var tooLarge *transform.TooLargeError
 	var refused *transform.InvalidObjectError
 	var taken *nameTakenError
 	var immutable *immutableError
-	var rule *ruleError
+	var rule *observe.RuleError
 	var mutated *mutation.Error
 	var outside *policy.DeniedError
 	var held *plan.HeldError
@@ -211,7 +200,7 @@ func reasonFor(err error) string {
 		return ReasonRuleFailed
 	case errors.As(err, &immutable):
 		return ReasonImmutable
-	case errors.Is(err, errNotServed):
+	case errors.Is(err, observe.ErrNotServed):
 		return ReasonNotServed
 	case errors.Is(err, errMailboxRefused):
 		// The following reasons are about responses of the target.

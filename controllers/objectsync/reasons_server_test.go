@@ -186,15 +186,15 @@ func TestReasonsOfRefusedChanges(t *testing.T) {
 			if errors.As(err, &immutable) {
 				fields = immutable.fields
 			}
-			if err == nil || reasonFor(err) != test.want || !slices.Equal(fields, test.fields) {
-				t.Errorf("want %s of %v, got %s of %v: %v", test.want, test.fields, reasonFor(err), fields, err)
+			if err == nil || ReasonFor(err) != test.want || !slices.Equal(fields, test.fields) {
+				t.Errorf("want %s of %v, got %s of %v: %v", test.want, test.fields, ReasonFor(err), fields, err)
 			}
 
 			// Whatever is refused, of an object that was replaced meanwhile no field is immutable: the next look shows the
 			// other one.
 			err = hand.applyToTarget(t.Context(), hand.observeTarget(found), desired, "00000000-0000-0000-0000-000000000000")
-			if err == nil || errors.As(err, &immutable) || reasonFor(err) == ReasonImmutable {
-				t.Errorf("of one that was replaced: %s: %v", reasonFor(err), err)
+			if err == nil || errors.As(err, &immutable) || ReasonFor(err) == ReasonImmutable {
+				t.Errorf("of one that was replaced: %s: %v", ReasonFor(err), err)
 			}
 		})
 	}
@@ -236,7 +236,7 @@ func TestReasonsOfRefusedObjects(t *testing.T) {
 			if err == nil {
 				t.Fatal("it is not refused")
 			}
-			if got := reasonFor(err); got != test.want {
+			if got := ReasonFor(err); got != test.want {
 				t.Errorf("want %s, got %s: %v", test.want, got, events.Truncate(err.Error()))
 			}
 			if got := mailboxwrite.IsMissingNamespace(err, object.GetNamespace()); got != test.missingNamespace {
@@ -262,7 +262,7 @@ func TestReasonOverQuota(t *testing.T) {
 		_, last = connection.Create(t.Context(), resourceOf(object), object)
 		return apierrors.IsForbidden(last) && !strings.Contains(last.Error(), "status unknown")
 	})
-	if got := reasonFor(last); got != ReasonQuotaExceeded {
+	if got := ReasonFor(last); got != ReasonQuotaExceeded {
 		t.Errorf("want %s, got %s: %v", ReasonQuotaExceeded, got, last)
 	}
 }

@@ -37,6 +37,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
+	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 	"github.com/synchub-dev/synchub/provider/targets"
@@ -68,7 +69,7 @@ func TestReasonFor(t *testing.T) {
 		"refused by the hub":                {&transform.InvalidObjectError{Field: "metadata.name", Message: "no"}, ReasonInvalid},
 		"a field that stays":                {&immutableError{[]string{"spec"}, apierrors.NewInvalid(configMap, "x", nil)}, ReasonImmutable},
 		"a field that stays in the mailbox": {fmt.Errorf("%w: %w", errMailboxRefused, apierrors.NewInvalid(configMap, "x", nil)), ReasonMailboxRefused},
-		"a kind that nobody serves":         {fmt.Errorf("%w: Widget.example.com", errNotServed), ReasonNotServed},
+		"a kind that nobody serves":         {fmt.Errorf("%w: Widget.example.com", observe.ErrNotServed), ReasonNotServed},
 		"over quota":                        {apierrors.NewForbidden(configMaps, "x", errors.New("exceeded quota: few, requested: configmaps=1")), ReasonQuotaExceeded},
 		"denied by a webhook": {
 			apierrors.NewForbidden(configMaps, "x", errors.New(`admission webhook "no.example.com" denied the request: no`)), ReasonAdmissionDenied,
@@ -112,7 +113,7 @@ func TestReasonFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, err := range []error{test.err, fmt.Errorf("configmaps a/x: %w", test.err)} {
-				if got := reasonFor(err); got != test.want {
+				if got := ReasonFor(err); got != test.want {
 					t.Errorf("%v: want %s, got %s", err, test.want, got)
 				}
 			}
@@ -133,8 +134,8 @@ func TestImmutableError(t *testing.T) {
 		}
 	}
 	both := fmt.Errorf("%w; it was not replaced: %w", refused, apierrors.NewBadRequest("no"))
-	if !errors.Is(refused, cause) || reasonFor(both) != ReasonImmutable {
-		t.Errorf("the reason for %v is %s", both, reasonFor(both))
+	if !errors.Is(refused, cause) || ReasonFor(both) != ReasonImmutable {
+		t.Errorf("the reason for %v is %s", both, ReasonFor(both))
 	}
 }
 
@@ -198,7 +199,7 @@ func TestReasonOfForbidden(t *testing.T) {
 		{pods, "x", `failed quota: few: must specify limits.cpu for: main`, ReasonQuotaExceeded},
 		{pods, "x", `status unknown for quota: few, resources: pods`, ReasonQuotaExceeded},
 	} {
-		if got := reasonFor(fmt.Errorf("pods shop/x: %w", apierrors.NewForbidden(test.resource, test.name, errors.New(test.text)))); got != test.want {
+		if got := ReasonFor(fmt.Errorf("pods shop/x: %w", apierrors.NewForbidden(test.resource, test.name, errors.New(test.text)))); got != test.want {
 			t.Errorf("%s: want %s, got %s", test.text, test.want, got)
 		}
 	}

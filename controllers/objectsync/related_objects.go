@@ -18,9 +18,7 @@ package objectsync
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -30,180 +28,11 @@ import (
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
 )
-
-// selectRelatedDown returns how a mailbox object is downsynced because a primary claims it.
-func (c *Controller) selectRelatedDown(matcher *selection.Matcher, source *unstructured.Unstructured) (plan.ObjectSelection, bool) {
-	return relatedSelection(c.Registry.Find(synchubv1alpha1.RelatedOriginMailbox, c.Resource.GroupResource(), c.relatedObjectInMailbox(matcher, source)))
-}
-
-// selectRelatedUp returns how a target object is upsynced because a primary claims it.
-func (c *Controller) selectRelatedUp(matcher *selection.Matcher, target *targetResource, object metav1.Object) (plan.ObjectSelection, bool) {
-	found, ok := c.Registry.Find(synchubv1alpha1.RelatedOriginTarget, target.GroupResource(), c.relatedObjectOnTarget(matcher, object))
-	// The object may be upsynced as another resource of the mailbox.
-	return relatedSelection(found, ok && found.Relation.InMailbox.GroupResource() == c.Resource.GroupResource())
-}
-
-// relatedObjectInMailbox returns the facts about a mailbox object by which relations select. Outside the namespaces of
-// primaries, relations reach only namespaces that a config of the mailbox selects.
-func (c *Controller) relatedObjectInMailbox(matcher *selection.Matcher, source *unstructured.Unstructured) related.Object {
-	return related.Object{
-		Key: keyOf(source), Labels: source.GetLabels(), OwnerReferences: source.GetOwnerReferences(),
-		NamespaceSelected: matcher.SelectsInNamespace(source.GetNamespace()),
-		NamespaceLabels:   func() (map[string]string, bool) { return c.mailboxNamespaceLabels(source.GetNamespace()) },
-	}
-}
-
-// relatedObjectOnTarget returns the facts about a target object by which relations select.
-func (c *Controller) relatedObjectOnTarget(matcher *selection.Matcher, object metav1.Object) related.Object {
-	return related.Object{
-		Key:    types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()},
-		Labels: object.GetLabels(), OwnerReferences: object.GetOwnerReferences(),
-		NamespaceSelected: matcher.SelectsInNamespace(object.GetNamespace()),
-		NamespaceLabels:   func() (map[string]string, bool) { return c.Connection.NamespaceLabels(object.GetNamespace()) },
-	}
-}
-
-// relatedSelection returns how a related object is synced.
-func relatedSelection(found related.Match, ok bool) (plan.ObjectSelection, bool) {
-	if !ok {
-		return plan.ObjectSelection{}, false
-	}
-	selected := plan.ObjectSelection{Related: &found, Selection: selection.Selection{
-		Policy: ownership.PolicyDelete, StatusReturn: found.Relation.StatusReturn,
-		Configs: found.Query.PrimaryInfo.Configs, Suspended: found.Query.PrimaryInfo.Suspended,
-	}}
-	if found.Relation.Orphan {
-		selected.Policy = ownership.PolicyOrphan
-	}
-	return selected, true
-}
-
-// relatedDownSpec returns how a related mailbox object changes on its way down.
-func (c *Controller) relatedDownSpec(selected plan.ObjectSelection, source *unstructured.Unstructured) (transform.SyncSpec, error) {
-	related := selected.Related.Relation
-	spec := relatedSpec(selected, source)
-	spec.Mutation = related.Down
-	if spec.Kind = c.targetGVK(related.OnTarget.GroupResource()); spec.Kind.Kind == "" {
-		return spec, fmt.Errorf("%w %s, the API of the copy", errNotServed, related.OnTarget.GroupResource())
-	}
-	return spec, nil
-}
-
-// relatedUpSpec returns how a related target object changes on its way up.
-func relatedUpSpec(selected plan.ObjectSelection, object *unstructured.Unstructured) transform.SyncSpec {
-	spec := relatedSpec(selected, object)
-	spec.Mutation = selected.Related.Relation.Up
-	return spec
-}
-
-func relatedSpec(selected plan.ObjectSelection, object *unstructured.Unstructured) transform.SyncSpec {
-	match := selected.Related
-	spec := transform.SyncSpec{
-		Policy:    selected.Policy,
-		Naming:    match.Relation.Naming,
-		Variables: map[string]any{"Primary": match.Query.PrimaryInfo.Object},
-		Relation:  match.PublishedResource + "/" + match.Relation.Identifier,
-	}
-	if object.GetNamespace() == match.Query.SourceNamespace {
-		spec.Namespace = match.Query.PrimaryInfo.DestinationNamespace
-	}
-	return spec
-}
-
-// askMayBeRelated reports whether a primary that was not processed yet may claim the object: then its deselection is unknown. It
-// asks for the initial sync of the primaries.
-func (c *Controller) askMayBeRelated(matcher *selection.Matcher, source *unstructured.Unstructured, existing []plan.Copy) bool {
-	if slices.ContainsFunc(existing, func(p plan.Copy) bool { return c.hasUnpublishedRelation(p.Observed.Mark) }) {
-		return true
-	}
-	if c.Registry.IsUnrelated(synchubv1alpha1.RelatedOriginMailbox, c.Resource.GroupResource(), c.relatedObjectInMailbox(matcher, source)) {
-		return false
-	}
-	c.RequestCompleteness(func() bool {
-		_, related := c.selectRelatedDown(matcher, source)
-		return related
-	})
-	return true
-}
-
-// askMayBelongToCopy reports whether a related object belongs elsewhere by the claims that are known now, but may yet turn out to belong
-// where it has a copy. During the initial sync claims appear in any order, and the first of several decides about the namespace.
-// It asks for the initial sync of the primaries if that can decide.
-func (c *Controller) askMayBelongToCopy(s *plan.Snapshot, d *plan.DownSnapshot) bool {
-	if d.Selection.Related == nil || len(d.Copies) == 0 || hasCopyAt(d.Copies, d.Destination.Ref()) {
-		return false
-	}
-	belongs := func() bool {
-		selected, related := c.selectRelatedDown(s.Matcher, s.InMailbox)
-		if !related {
-			return false
-		}
-		destination, _, err := c.destinationOf(s.Matcher, s.InMailbox, selected, d.Copies)
-		return err == nil && hasCopyAt(d.Copies, destination.Ref())
-	}
-	if !c.Registry.IsComplete(synchubv1alpha1.RelatedOriginMailbox, c.Resource.GroupResource()) {
-		c.RequestCompleteness(belongs)
-		return true
-	}
-	// The claim may have appeared since the pass began. Its event enqueues the key again.
-	return belongs()
-}
-
-func hasCopyAt(copies []plan.Copy, ref plan.Ref) bool {
-	return slices.ContainsFunc(copies, func(existing plan.Copy) bool { return existing.Ref() == ref })
-}
-
-// isRelatedSuspended reports whether the primaries of an absent object are suspended.
-func (c *Controller) isRelatedSuspended(matcher *selection.Matcher, key types.NamespacedName, existing []plan.Copy) bool {
-	found, ok := c.Registry.Find(synchubv1alpha1.RelatedOriginMailbox, c.Resource.GroupResource(), related.Object{
-		Key: key, NamespaceSelected: matcher.SelectsInNamespace(key.Namespace),
-	})
-	if ok {
-		return found.Query.PrimaryInfo.Suspended
-	}
-	// The labels and owners of an absent object are unknown, so the relation of its mark has to do.
-	return slices.ContainsFunc(existing, func(p plan.Copy) bool {
-		publishedResource, identifier, related := strings.Cut(p.Observed.Mark.Relation, "/")
-		return related && c.Registry.HasSuspended(publishedResource, identifier)
-	})
-}
-
-// hasUnpublishedRelation reports whether an object was synced by a relation of a PublishedResource that is not in force any
-// more. Such objects are kept: deleting a PublishedResource deletes no data.
-func (c *Controller) hasUnpublishedRelation(mark ownership.Mark) bool {
-	return mark.Relation != "" && !c.IsPublished(publishedResourceOf(mark.Relation))
-}
-
-// publishedResourceOf returns the PublishedResource of the relation that a mark names.
-func publishedResourceOf(relation string) string {
-	publishedResource, _, _ := strings.Cut(relation, "/")
-	return publishedResource
-}
-
-// relationForMark returns the relation that the mark names from now on, given the one found now and the one that it names. If
-// primaries of several PublishedResources claim the object, the mark keeps the one that it names as long as that claim holds.
-// During the initial sync claims appear in any order, so the mark stays as it is.
-func (c *Controller) relationForMark(origin synchubv1alpha1.RelatedOrigin, resource schema.GroupResource, candidate related.Object, found, named string) string {
-	stillWanted := func() bool { return c.Registry.IsWantedBy(publishedResourceOf(named), origin, resource, candidate) }
-	switch {
-	case found == "" || named == "":
-		return found
-	case publishedResourceOf(found) == publishedResourceOf(named), stillWanted():
-		return named
-	case !c.Registry.IsComplete(origin, resource):
-		c.RequestCompleteness(stillWanted)
-		return named
-	default:
-		return found
-	}
-}
 
 // subscribeToRelated enqueues objects that begin or cease to be related.
 func (c *Controller) subscribeToRelated(ctx context.Context) (stop func()) {
@@ -287,7 +116,7 @@ func (c *Controller) allRelatedChangedOnTarget(ctx context.Context) {
 
 // fetchIfRelated makes the upsync cache fetch an object that it had filtered out, if a primary claims the object by now.
 func (c *Controller) fetchIfRelated(ctx context.Context, target *targetResource, metadata metav1.ObjectMeta) {
-	if _, selected := c.selectRelatedUp(c.matcher.Load(), target, &metadata); !selected {
+	if _, selected := c.observer.SelectRelatedUp(c.matcher.Load(), target.TargetAPI, &metadata); !selected {
 		return
 	}
 	c.withLock(func() {

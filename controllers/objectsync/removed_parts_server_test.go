@@ -153,8 +153,8 @@ func TestFieldOfAnotherManagerInTheWay(t *testing.T) {
 	}
 	before := h.get(source)
 	err := h.applyToTarget(t.Context(), h.observeTarget(before), h.desired(fixtures.Object(t, strings.ReplaceAll(recreated, "NAME", name)), ownership.PolicyDelete), before.GetUID())
-	if reasonFor(err) != ReasonInvalid || !strings.Contains(err.Error(), "spec.strategy.rollingUpdate, which tuner keeps there") {
-		t.Errorf("got %v: %v", reasonFor(err), err)
+	if ReasonFor(err) != ReasonInvalid || !strings.Contains(err.Error(), "spec.strategy.rollingUpdate, which tuner keeps there") {
+		t.Errorf("got %v: %v", ReasonFor(err), err)
 	}
 	if after := h.get(source); after.GetResourceVersion() != before.GetResourceVersion() {
 		t.Error("the hub changed the object")

@@ -41,15 +41,13 @@ func lamps(projected plan.TargetAPI, versions ...string) plan.Resource {
 
 // Configs speak of an object of the target by any version, whichever it is read in.
 func TestVersionsInConfigs(t *testing.T) {
-	controller := &Controller{Options: Options{Resource: lamps(plan.TargetAPI{}, "v1", "v1beta1").WithTargetVersion("v1beta1")}}
-	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "shop/v1beta1", "kind": "Lamp"}}
-	own := &targetResource{TargetAPI: controller.Resource.TargetAPI(), versions: controller.Resource.TargetVersions()}
-	if got := controller.targetSelectionObject(own, object); got.Resource.Version != "v1" || !slices.Equal(got.Versions, own.versions) {
-		t.Errorf("got %+v", got)
+	controller := withObserver(&Controller{Options: Options{Resource: lamps(plan.TargetAPI{}, "v1", "v1beta1").WithTargetVersion("v1beta1")}})
+	if resource, versions := controller.observer.ConfigResource(controller.Resource.TargetAPI()); resource.Version != "v1" || !slices.Equal(versions, controller.Resource.TargetVersions()) {
+		t.Errorf("got %v, %v", resource, versions)
 	}
-	other := &targetResource{TargetAPI: plan.TargetAPI{GroupVersionResource: schema.GroupVersionResource{Group: "light", Version: "v7", Resource: "lights"}}}
-	if got := controller.targetSelectionObject(other, object); got.Resource != other.GroupVersionResource || got.Versions != nil {
-		t.Errorf("got %+v", got)
+	other := plan.TargetAPI{GroupVersionResource: schema.GroupVersionResource{Group: "light", Version: "v7", Resource: "lights"}}
+	if resource, versions := controller.observer.ConfigResource(other); resource != other.GroupVersionResource || versions != nil {
+		t.Errorf("got %v, %v", resource, versions)
 	}
 }
 

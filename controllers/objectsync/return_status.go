@@ -19,14 +19,12 @@ package objectsync
 import (
 	"context"
 	"fmt"
-	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/internal/mailboxwrite"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
@@ -48,29 +46,11 @@ func (c *Controller) returnStatus(ctx context.Context, s *plan.Snapshot, desired
 	default:
 		mark = observed.Mark
 	}
-	onTarget, err := c.mutatedStatus(object, s.InMailbox, d.Selection)
+	onTarget, err := c.observer.ReturnedStatus(object, s.InMailbox, d.Selection)
 	if err != nil {
 		return false, err
 	}
 	return c.writeStatus(ctx, s.Key, s.InMailbox, onTarget, mark.Hash == desired.Mark.Hash, d.Selection.Configs)
-}
-
-// mutatedStatus returns the target object with its status as spec.mutation.up changes it.
-func (c *Controller) mutatedStatus(onTarget, inMailbox *unstructured.Unstructured, selected plan.ObjectSelection) (*unstructured.Unstructured, error) {
-	program, field := c.Resource.GetRules().Up, "spec.mutation.up"
-	if selected.Related != nil {
-		program, field = selected.Related.Relation.Up, "spec.related mutation.up"
-	}
-	if program == nil {
-		return onTarget, nil
-	}
-	status, err := transform.MutatedStatus(onTarget, program, mutation.Inputs{Other: inMailbox.Object, SyncTarget: c.SyncTargetInput()})
-	if err != nil {
-		return nil, &ruleError{field: field, err: err}
-	}
-	mutated := &unstructured.Unstructured{Object: maps.Clone(onTarget.Object)}
-	mutated.Object["status"] = status
-	return mutated, nil
 }
 
 // writeUpsyncedStatus writes the status of the target object to the upsynced object if they differ.
@@ -78,7 +58,7 @@ func (c *Controller) writeUpsyncedStatus(ctx context.Context, s *plan.Snapshot, 
 	if c.Resource.Native {
 		return false, nil
 	}
-	onTarget, err := c.mutatedStatus(s.Up.Object, inMailbox, s.Up.Selection)
+	onTarget, err := c.observer.ReturnedStatus(s.Up.Object, inMailbox, s.Up.Selection)
 	if err != nil {
 		return false, err
 	}

@@ -26,7 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
@@ -68,8 +68,8 @@ func newSelectionHarness(t *testing.T, spec string, change func(*plan.Resource),
 	h.put(namespaces, "{apiVersion: v1, kind: Namespace, metadata: {name: other, labels: {team: b}}}")
 	c := &selectionHarness{Controller: h.controllers[secretsV1], hub: h, boxes: rulesOf(t, boxesRelate).Related}
 	h.until("the namespaces are seen", func() bool {
-		_, known := c.mailboxNamespaceLabels("team")
-		_, other := c.mailboxNamespaceLabels("other")
+		_, known := c.observer.Mailbox.NamespaceLabels("team")
+		_, other := c.observer.Mailbox.NamespaceLabels("other")
 		return known && other
 	})
 	return c
@@ -156,7 +156,7 @@ func TestSelectDown(t *testing.T) {
 			c.putPrimary("named")
 			object := test.object(c.hub)
 			before := object.DeepCopy()
-			chosen, ok := c.selectDown(c.matcher.Load(), object)
+			chosen, ok := c.observer.SelectDown(c.matcher.Load(), object)
 			if got := describeSelection(chosen, ok); got != test.want {
 				t.Errorf("want %q, got %q", test.want, got)
 			}
@@ -203,7 +203,7 @@ func describeSelection(selected plan.ObjectSelection, ok bool) string {
 		is   bool
 	}{
 		{"status", selected.StatusReturn}, {"suspended", selected.Suspended},
-		{"unseen", errors.Is(selected.Unresolved, errNotReadable)}, {"doubt", selected.Unresolved != nil && !errors.Is(selected.Unresolved, errNotReadable)},
+		{"unseen", errors.Is(selected.Unresolved, observe.ErrNotReadable)}, {"doubt", selected.Unresolved != nil && !errors.Is(selected.Unresolved, observe.ErrNotReadable)},
 	} {
 		if trait.is {
 			text += " " + trait.name
@@ -275,7 +275,7 @@ func TestDownState(t *testing.T) {
 				}
 				got, err := c.observeDownState(situation, secretIn(t, namespace, test.object, ""), mark)
 				if err != nil {
-					got = plan.State(reasonFor(err))
+					got = plan.State(ReasonFor(err))
 				}
 				if got != want {
 					t.Errorf("%s: want %s, got %s", situation, want, got)
@@ -353,7 +353,7 @@ func TestDownStateBeyondLimits(t *testing.T) {
 			object.Object["synchub.dev/projection"] = extent
 			got, err := c.observeDownState(test.situation, object, ownership.Mark{})
 			if err != nil {
-				got = plan.State(reasonFor(err))
+				got = plan.State(ReasonFor(err))
 			}
 			if got != test.want {
 				t.Errorf("%s, %s, %s: want %s, got %s", extent, test.object, test.situation, test.want, got)
@@ -378,11 +378,23 @@ func (c *selectionHarness) observeDownState(situation string, object *unstructur
 	}
 	var seen []plan.Copy
 	if there == "placed" {
-		seen = []plan.Copy{{API: c.targetResources[0].TargetAPI, Key: keyOf(object), Observed: &plan.TargetObject{Mark: mark}}}
+		// Related objects belong in the namespace that putPrimary names.
+		key := types.NamespacedName{Namespace: "away", Name: object.GetName()}
+		seen = []plan.Copy{{API: c.targetResources[0].TargetAPI, Key: key, Observed: &plan.TargetObject{Mark: mark}}}
 	}
-	cause, _, err := c.downState(&plan.Snapshot{Key: keyOf(object), Matcher: c.matcher.Load(), InMailbox: source}, seen)
-	return cause, err
+	observer := *c.observer
+	observer.Target = &targetWithCopies{observer.Target, seen}
+	down := observer.Down(&plan.Snapshot{Key: keyOf(object), Matcher: c.matcher.Load(), InMailbox: source})
+	return down.State, down.Err
 }
+
+// targetWithCopies is a target that has these copies of any object.
+type targetWithCopies struct {
+	observe.Target
+	copies []plan.Copy
+}
+
+func (t *targetWithCopies) CopiesOf(types.NamespacedName) []plan.Copy { return t.copies }
 
 // After the initial sync, an object that no primary claims is deselected; one that a primary claims is selected before that.
 func TestDownStateDuringInitialSync(t *testing.T) {
@@ -423,43 +435,4 @@ func TestDownStateDuringInitialSync(t *testing.T) {
 	c.hub.published = c.hub.published[:1]
 	c.hub.lock.Unlock()
 	expect("when it is not published any more", plan.Unknown, plan.Unknown)
-}
-
-// The mark of an object goes on naming what it came by for as long as that wants it, and another only when it is sure that
-// it does not: in whatever order contributors speak at a start, nothing is written.
-func TestRelationForMark(t *testing.T) {
-	c := newSelectionHarness(t, "", relatedOnly)
-	c.Registry.BeginInitialSync("boxes", c.boxes)
-	robots := rulesOf(t, boxesRelate).Related
-	c.Registry.BeginInitialSync("robots", robots)
-	demanded := 0
-	var answered func() bool
-	c.RequestCompleteness = func(question func() bool) { demanded, answered = demanded+1, question }
-	object := secretIn(t, c.hub.namespace, "one", "")
-	expect := func(when, found, named, want string, demands bool) {
-		t.Helper()
-		demanded = 0
-		got := c.relationForMark(synchubv1alpha1.RelatedOriginMailbox, c.Resource.GroupResource(), c.relatedObjectInMailbox(c.matcher.Load(), object), found, named)
-		if got != want || (demanded > 0) != demands {
-			t.Errorf("%s: want %q, got %q, demanded %d times", when, want, got, demanded)
-		}
-	}
-	expect("it travels for its own sake", "", "boxes/key", "", false)
-	expect("it did before", "boxes/key", "", "boxes/key", false)
-	expect("nothing changes", "boxes/key", "boxes/key", "boxes/key", false)
-	expect("another relation of the same", "boxes/labelled", "boxes/key", "boxes/key", false)
-	expect("another, and who knows", "robots/key", "boxes/key", "boxes/key", true)
-	if answered() {
-		t.Error("it counts as answered before anybody has spoken")
-	}
-	c.putPrimary("one")
-	if !answered() {
-		t.Error("it does not count as answered though one wants it")
-	}
-	expect("another, but it is wanted still", "robots/key", "boxes/key", "boxes/key", false)
-	c.Registry.CompleteInitialSync("boxes")
-	c.Registry.CompleteInitialSync("robots")
-	expect("another, but it is wanted still, all have spoken", "robots/key", "boxes/key", "boxes/key", false)
-	c.putPrimary("two")
-	expect("another, all have spoken", "robots/key", "boxes/key", "robots/key", false)
 }

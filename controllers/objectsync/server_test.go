@@ -75,7 +75,7 @@ func newTargetHarness(t *testing.T, connection *targets.Connection, resource sch
 		planner:      plan.Planner{Resource: policies, Down: transform.Down{Owner: testOwner, Mailbox: "mailbox", Resource: resource.GroupResource(), Hasher: ownership.NewHasher([]byte("key"))}},
 		states:       newKeyStates(clock.RealClock{}),
 	}
-	return &targetHarness{controller, t, &targetResource{TargetAPI: plan.TargetAPI{GroupVersionResource: resource, Kind: kind}}}
+	return &targetHarness{withObserver(controller), t, &targetResource{TargetAPI: plan.TargetAPI{GroupVersionResource: resource, Kind: kind}}}
 }
 
 // observeTarget returns where an object is, with what there is to decide by.

@@ -111,7 +111,7 @@ func (c *Controller) SummarizeConfigs(summaries map[string]*ConfigSummary) {
 	known := knownStates{c.states.failures(), c.states.deferredFields()}
 	sources, _ := c.Mailboxes.List(c.Resource.GroupVersionResource, c.Mailbox)
 	for _, source := range sources {
-		if selected, ok := c.selectDown(matcher, source); ok {
+		if selected, ok := c.observer.SelectDown(matcher, source); ok {
 			c.countDown(summaries, source, selected, known)
 		} else if _, failed := known.failures[keyOf(source)]; failed && len(c.states.upsyncedRefs(keyOf(source))) == 0 {
 			c.countFormerlyUpsynced(summaries, matcher, source, known)
@@ -155,17 +155,17 @@ func (c *Controller) countDown(summaries map[string]*ConfigSummary, source *unst
 // isExcludedByUpsync reports whether an object stays in the mailbox because upsync selects its name on the target.
 func (c *Controller) isExcludedByUpsync(source *unstructured.Unstructured, selected plan.ObjectSelection) bool {
 	matcher := c.matcher.Load()
-	destination, _, err := c.destinationOf(matcher, source, selected, nil)
+	destination, _, err := c.observer.DestinationOf(matcher, source, selected, nil)
 	return err == nil && c.Resource.IsExcludedByUpsync(matcher, source, destination.API, destination.Key)
 }
 
 func (c *Controller) countUp(summaries map[string]*ConfigSummary, matcher *selection.Matcher, key types.NamespacedName, known knownStates) {
 	inMailbox, _ := c.mailboxObject(key)
-	target, object := c.upsyncSource(key, c.upsyncMark(inMailbox))
+	target, object := c.upsyncSource(key, c.observer.UpsyncMark(inMailbox))
 	if object == nil {
 		return
 	}
-	selected, ok := c.selectUp(matcher, target, object)
+	selected, ok := c.observer.SelectUp(matcher, target.TargetAPI, object)
 	if !ok {
 		return
 	}
@@ -182,7 +182,7 @@ func (c *Controller) countFormerlyUpsynced(summaries map[string]*ConfigSummary, 
 	if err != nil {
 		return
 	}
-	if selected, ok := c.selectsUpsynced(matcher, c.targetResourceFor(upsyncSourceRef(mark).Resource), mark, inMailbox); ok {
+	if selected, ok, _ := c.observer.SelectsUpsynced(matcher, c.targetResourceFor(upsyncSourceRef(mark).Resource).api(), mark, inMailbox); ok {
 		c.addToSummaries(summaries, selected, keyOf(inMailbox), syncState{}, known)
 	}
 }
@@ -194,7 +194,7 @@ func (c *Controller) countUndeleted(summaries map[string]*ConfigSummary, matcher
 	if !known || source != nil || len(c.states.upsyncedRefs(key)) > 0 {
 		return
 	}
-	for _, config := range matcher.ConfigsNaming(c.selectionObjectByName(key)) {
+	for _, config := range matcher.ConfigsNaming(c.observer.SelectionObjectByName(key)) {
 		summary := summaryOf(summaries, config)
 		summary.Failed++
 		summary.Undeleted++

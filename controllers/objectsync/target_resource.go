@@ -37,8 +37,6 @@ import (
 // targetResource is one of the APIs that mailbox objects can have on the target, with its caches.
 type targetResource struct {
 	plan.TargetAPI
-	// versions are the versions that configs may name, if there are several: objects are the same in all of them.
-	versions []string
 	// cache holds the hub's copies.
 	cache copyCache
 	// takenNames watches names that objects of others have.
@@ -68,9 +66,6 @@ const unverifiedIndexValue = "unverified"
 
 func (c *Controller) newTargetResource(resource plan.TargetAPI) *targetResource {
 	t := &targetResource{TargetAPI: resource, withLock: c.withLock}
-	if c.Resource.HasMultipleTargetVersions() && c.Resource.TargetAPI().GroupResource() == resource.GroupResource() {
-		t.versions = c.Resource.TargetVersions()
-	}
 	t.cache = copyCache{c.Connection.NewCache(resource.GroupVersionResource, targets.CacheOptions{
 		Namespaced:     c.Resource.Namespaced,
 		Selector:       c.selector,
@@ -96,13 +91,12 @@ func (t *targetResource) currentUpsyncCache() (current *upsyncCache) {
 	return current
 }
 
-// configResource returns the resource under the name that configs use.
-func (t *targetResource) configResource() schema.GroupVersionResource {
-	resource := t.GroupVersionResource
-	if len(t.versions) > 0 {
-		resource.Version = t.versions[0]
+// api returns the API. It is zero if target is nil.
+func (t *targetResource) api() plan.TargetAPI {
+	if t == nil {
+		return plan.TargetAPI{}
 	}
-	return resource
+	return t.TargetAPI
 }
 
 // hasSynced reports whether the cache has synced, or the target does not serve the API.
@@ -235,15 +229,15 @@ func (c *Controller) upsyncKey(target *targetResource, matcher *selection.Matche
 	if plan.IsNeverUpsynced(c.Owner, object) {
 		return types.NamespacedName{}, false
 	}
-	selected, ok := c.selectUp(matcher, target, object)
+	selected, ok := c.observer.SelectUp(matcher, target.TargetAPI, object)
 	if !ok || selected.Related == nil && selected.Conversion == nil && target.GroupResource() != c.Resource.TargetAPI().GroupResource() {
 		return types.NamespacedName{}, false
 	}
-	name, err := c.planner.Up.Name(object, c.upSpec(selected, object))
+	name, err := c.planner.Up.Name(object, c.observer.UpSpec(selected, object))
 	if err == nil {
-		if err := c.checkUpsync(target.TargetAPI, keyOf(object), types.NamespacedName{Namespace: name.Namespace, Name: name.Name}); err != nil {
+		if err := c.observer.CheckUpsync(target.TargetAPI, keyOf(object), types.NamespacedName{Namespace: name.Namespace, Name: name.Name}); err != nil {
 			// If the config's entry cannot report the denial, the object fails under the name that it has on the target.
-			return keyOf(object), selected.Related != nil || reasonFor(err) == policy.ReasonNameReserved
+			return keyOf(object), selected.Related != nil || ReasonFor(err) == policy.ReasonNameReserved
 		}
 	}
 	if _, illegal := errors.AsType[*transform.InvalidObjectError](err); illegal {
@@ -266,7 +260,7 @@ func (c *Controller) upsyncCachesHaveSynced() bool {
 
 // mayUpsyncFrom reports whether configs can select objects of a target API for upsync.
 func (c *Controller) mayUpsyncFrom(target *targetResource) bool {
-	return !c.Resource.RelatedOnly && c.checkUpsyncSource(target.TargetAPI) == nil
+	return !c.Resource.RelatedOnly && c.observer.CheckUpsyncSource(target.TargetAPI) == nil
 }
 
 // selectedScope returns the scope of the objects that configs select for upsync.
@@ -277,9 +271,11 @@ func (c *Controller) selectedScope(matcher *selection.Matcher, target *targetRes
 	scope := matcher.UpScope(target.GroupResource(), target.Kind, c.Resource.Namespaced)
 	// Denied objects are not read either.
 	scope.Namespaces = slices.DeleteFunc(scope.Namespaces, func(name string) bool {
-		return c.checkNamespace(name, target.Allowed.ProtectedNamespaces) != nil
+		return c.observer.Target.CheckNamespace(name, target.Allowed.ProtectedNamespaces) != nil
 	})
-	scope.Names = slices.DeleteFunc(scope.Names, func(name types.NamespacedName) bool { return c.checkTargetNamespace(target.TargetAPI, name) != nil })
+	scope.Names = slices.DeleteFunc(scope.Names, func(name types.NamespacedName) bool {
+		return c.observer.CheckTargetNamespace(target.TargetAPI, name) != nil
+	})
 	return scope
 }
 

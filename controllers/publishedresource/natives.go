@@ -78,6 +78,7 @@ const kcpGroupSuffix = ".kcp.io"
 var hubAPIs = map[schema.GroupResource]string{
 	edgev2alpha1.Resource("syncerconfigs"):   "SyncerConfig",
 	edgev2alpha1.Resource("edgesyncconfigs"): "EdgeSyncConfig",
+	edgev2alpha1.Resource("syncrules"):       "SyncRules",
 }
 
 // containers are the APIs whose objects contain other objects: deleting one deletes its contents.

@@ -19,6 +19,7 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"time"
@@ -26,20 +27,29 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/rest"
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/cmd/kubectl-synchub/explain"
+	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/installation"
 )
 
-// explained returns the plugin's explanation of an object, with an administrator's permissions.
+var syncRules = edgev2alpha1.SchemeGroupVersion.WithResource("syncrules")
+
+// explained returns the plugin's explanation of an object, with an administrator's permissions and the PublishedResources themselves.
 func explained(ctx context.Context, inventory *installation.Inventory, args ...string) (explain.Result, error) {
+	return explainedToTeam(ctx, inventory, append(args, "--hosting-kubeconfig", clusters["hosting"].Kubeconfig)...)
+}
+
+// explainedToTeam returns the plugin's explanation of an object to users without access to the hosting cluster.
+func explainedToTeam(ctx context.Context, inventory *installation.Inventory, args ...string) (explain.Result, error) {
 	kubeconfig, err := suite.KCP.WorkspaceKubeconfig(inventory.Path)
 	if err != nil {
 		return explain.Result{}, err
 	}
 	command := exec.CommandContext(ctx, filepath.Join(suite.Options.Bin, "kubectl-synchub"), append([]string{
-		"explain", "--kubeconfig", kubeconfig, "--hosting-kubeconfig", clusters["hosting"].Kubeconfig, "-o", "json",
+		"explain", "--kubeconfig", kubeconfig, "-o", "json",
 	}, args...)...)
 	out, err := command.Output()
 	if err != nil {
@@ -97,4 +107,47 @@ var _ = Describe("the plugin", func() {
 		patch(ctx, inventory.Config, syncTargets, "", "florin", `{"spec": {"unschedulable": false, "suspend": true}}`)
 		ask("configmaps", ns+"/settings").Should(comesTo(explain.Present, explain.Stopped, explain.StepSyncTarget))
 	}, NodeTimeout(3*time.Minute))
+
+	It("explains by the rules that the hub shows in each workspace, and that nobody else can change for long", func(ctx SpecContext) {
+		const ns = "explained-rules"
+		inventory, workload := newInventory(ctx, ns), newWorkload(ctx, ns+"-workload")
+		gadgets := custom("rules.example.com", "v1", "gadgets", "Gadget")
+		define(ctx, target("hosting"), gadgets)
+		define(ctx, target("florin"), gadgets)
+		publishAs(ctx, "gadgets-"+ns, `
+  resource: {group: rules.example.com, resource: gadgets}
+  filter: {resource: {matchLabels: {tier: gold}}}
+  naming: {name: "{{ .Object.metadata.name }}-here"}
+`)
+		mailbox := register(ctx, inventory, "florin", "florin")
+		gadget := func(name, tier string) string {
+			return fmt.Sprintf("\n---\n{apiVersion: rules.example.com/v1, kind: Gadget, metadata: {name: %s, namespace: %s, labels: {tier: %s}}}", name, ns, tier)
+		}
+		eventuallyPublished(ctx, "gadgets-"+ns)
+		Eventually(framework.Apply).WithContext(ctx).WithArguments(mailbox, documents(namespace(ns), gadget("one", "gold"), gadget("two", "tin"), selecting(ns, gadgets.GroupVersionResource))).Should(Succeed())
+
+		By("the rules are in the mailbox and in the workload workspace, without the SyncTargets of others")
+		for _, workspace := range []*rest.Config{mailbox, workload.Config} {
+			Eventually(value).WithContext(ctx).WithArguments(workspace, syncRules, "", edgev2alpha1.SyncRulesName, "status", "publishedResources").
+				Should(And(ContainSubstring("gadgets-"+ns), ContainSubstring("gold"), ContainSubstring("configmaps"), Not(ContainSubstring("schemaFrom"))))
+			Expect(value(ctx, workspace, syncRules, "", edgev2alpha1.SyncRulesName, "status", "hub")).NotTo(BeEmpty())
+		}
+
+		By("a team without the hosting cluster sees no step as unknown")
+		Eventually(explainedToTeam).WithContext(ctx).WithArguments(inventory, "florin", "gadgets", ns+"/one").Should(comesTo(explain.Present, explain.OK, ""))
+		Eventually(explainedToTeam).WithContext(ctx).WithArguments(inventory, "florin", "gadgets", ns+"/two").Should(And(
+			comesTo(explain.Absent, explain.Stopped, explain.StepFilter), HaveField("Text", ContainSubstring("gadgets-"+ns))))
+
+		By("forged rules have no effect, and are replaced when the hub compares them")
+		patch(ctx, mailbox, syncRules, "", edgev2alpha1.SyncRulesName, `{"status": {"hub": "forged", "publishedResources": []}}`, "status")
+		remove(ctx, workload.Config, syncRules, "", edgev2alpha1.SyncRulesName)
+		Consistently(framework.Exists, "2s").WithContext(ctx).WithArguments(target("florin"), gadgets.GroupVersionResource, ns, "one-here").Should(BeTrue())
+		Expect(framework.Exists(ctx, target("florin"), gadgets.GroupVersionResource, ns, "two-here")).To(BeFalse())
+		Expect(hub.Kill9()).To(Succeed())
+		startHub(ctx)
+		for _, workspace := range []*rest.Config{mailbox, workload.Config} {
+			Eventually(value).WithContext(ctx).WithArguments(workspace, syncRules, "", edgev2alpha1.SyncRulesName, "status", "publishedResources").Should(ContainSubstring("gadgets-" + ns))
+		}
+		Expect(value(ctx, mailbox, syncRules, "", edgev2alpha1.SyncRulesName, "status", "hub")).NotTo(Equal("forged"))
+	}, NodeTimeout(4*time.Minute))
 })

@@ -53,6 +53,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&SinglePlacementSlice{}, &SinglePlacementSliceList{},
 		&Customizer{}, &CustomizerList{},
 		&PlacementRevision{}, &PlacementRevisionList{},
+		&SyncRules{}, &SyncRulesList{},
 	)
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil

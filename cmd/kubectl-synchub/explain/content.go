@@ -35,11 +35,6 @@ import (
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/transform"
 )
 
-// belongsOnTarget reports whether the object belongs on the target.
-func (e *explainer) belongsOnTarget() bool {
-	return e.goesDown || e.facts.Object.Value != nil && e.relation() != ""
-}
-
 // explainTarget explains which object the target has.
 func (e *explainer) explainTarget() {
 	switch {
@@ -80,10 +75,8 @@ func (e *explainer) explainAbsent() {
 	}
 }
 
-// hasFinished reports whether the hub noted that the object has run to completion. Only the hub can tell of which spec.
-func (e *explainer) hasFinished() bool {
-	return e.facts.Object.Value != nil && e.facts.Object.Value.GetAnnotations()[ownership.FinishedAnnotation] != ""
-}
+// hasFinished reports whether the hub noted that the object has run to completion.
+func (e *explainer) hasFinished() bool { return e.planned.Decision.Cause == plan.Finished }
 
 func ownerMessage(reason error) string {
 	if errors.Is(reason, ownership.ErrUnmarked) {
@@ -95,32 +88,17 @@ func ownerMessage(reason error) string {
 // explainContent explains whether the target's object equals the desired one. The hub compares hashes with a key that
 // only the hub has; explainContent compares the fields.
 func (e *explainer) explainContent() {
-	if !e.goesDown || e.observed == nil || e.observed.Terminating {
+	if !e.goesDown() || e.isExcluded() || e.observed == nil || e.observed.Terminating || e.down.DestinationErr != nil || e.down.Err != nil {
 		return
 	}
-	switch planned := e.plan(); {
+	switch planned := e.planned; {
 	case planned.Desired == nil:
-		e.addStep(StepContent, Stopped, "%s", inOneLine(planned.Err)).withReason(objectsync.ReasonRuleFailed)
+		e.addStep(StepContent, Stopped, "%s", inOneLine(planned.Err)).withReason(objectsync.ReasonFor(planned.Err))
 	case planned.Err != nil:
 		e.addStep(StepContent, Unknown, "it cannot be compared: %s", inOneLine(planned.Err))
 	default:
 		e.explainDecision(planned.Decision, planned.Desired)
 	}
-}
-
-// plan returns what the hub would do about the object, by the hub's own planner.
-func (e *explainer) plan() plan.Plan {
-	spec := e.syncSpec()
-	spec.Relation = e.observed.Mark.Relation
-	there := plan.Copy{API: e.targetRef.TargetAPI, Key: e.targetRef.NamespacedName, Object: e.facts.Target.Value, Observed: e.observed}
-	planner := plan.Planner{
-		Resource: e.resource, Down: e.downTransform(),
-		HasContent: func(before *transform.Desired) bool { return len(e.differingPaths(before.Object.Object)) == 0 },
-	}
-	return planner.PlanDown(&plan.Snapshot{
-		Key: e.facts.Key, Matcher: e.matcher, InMailbox: e.facts.Object.Value, Readable: true,
-		Down: &plan.DownSnapshot{State: plan.Selected, Copies: []plan.Copy{there}, Destination: there, Spec: spec},
-	})
 }
 
 func (e *explainer) explainDecision(decision plan.Decision, desired *transform.Desired) {
@@ -172,9 +150,7 @@ func (e *explainer) deferredFields(desired *transform.Desired) (texts []string) 
 	if len(desired.DeferredFields) == 0 {
 		return nil
 	}
-	syncSpec := e.syncSpec()
-	syncSpec.Relation = e.observed.Mark.Relation
-	full, err := e.downTransform().Desired(e.facts.Object.Value, syncSpec)
+	full, err := e.planner.Down.Desired(e.facts.Object.Value, e.down.Spec)
 	if err != nil {
 		return nil
 	}
@@ -182,7 +158,7 @@ func (e *explainer) deferredFields(desired *transform.Desired) (texts []string) 
 		mailbox, target := field.Path.Values(full.Object.Object), field.Path.Values(e.facts.Target.Value.Object)
 		switch {
 		case apiequality.Semantic.DeepEqual(mailbox, target):
-		case e.resource.GroupResource() == secrets || e.targetRef.GroupResource() == secrets:
+		case e.resource().GroupResource() == secrets || e.targetRef.GroupResource() == secrets:
 			texts = append(texts, fmt.Sprintf("%s differs", field.Path))
 		default:
 			texts = append(texts, fmt.Sprintf("%s is %s on the target and %s in the mailbox", field.Path, shortValues(target), shortValues(mailbox)))
@@ -240,27 +216,33 @@ func isSameQuantity(at string, one, other map[string]any) bool {
 
 // explainStatus explains whether the hub returns the status to the mailbox.
 func (e *explainer) explainStatus() {
-	if !e.goesDown || e.observed == nil {
+	if !e.goesDown() || e.isExcluded() || e.observed == nil {
 		return
 	}
 	switch {
-	case e.resource.Native:
+	case e.resource().Native:
 		e.addStep(StepStatus, OK, "kcp keeps the status of such objects itself, so none comes back")
-	case !e.resource.StatusReturn:
+	case !e.resource().StatusReturn:
 		e.addStep(StepStatus, OK, "none comes back: statusReturn of the PublishedResource is false")
 	case !e.selected.StatusReturn:
 		e.addStep(StepStatus, OK, "none comes back: statusReturn is false in all configs that select it")
-	case e.publishedResource == nil || e.resource.Rules != nil && e.resource.Rules.Up != nil:
+	case e.publishedResource == nil:
 		e.addStep(StepStatus, Unknown, "whether the status came back cannot be compared, since rules may change it on its way")
-	case e.isStatusReturned():
+	default:
+		e.compareStatus()
+	}
+}
+
+// compareStatus explains whether the mailbox object has the status that the hub returns.
+func (e *explainer) compareStatus() {
+	mailbox := e.facts.Object.Value
+	onTarget, err := e.observer.ReturnedStatus(e.facts.Target.Value, mailbox, e.down.Selection)
+	switch {
+	case err != nil:
+		e.addStep(StepStatus, Stopped, "%s", inOneLine(err)).withReason(objectsync.ReasonFor(err))
+	case transform.EqualStatus(transform.StatusOf(mailbox.Object["status"]), e.resource().MailboxStatus(mailbox, onTarget, true)):
 		e.addStep(StepStatus, OK, "the mailbox shows the cluster's status")
 	default:
 		e.addStep(StepStatus, Waiting, "the mailbox does not show the cluster's status yet")
 	}
-}
-
-func (e *explainer) isStatusReturned() bool {
-	mailbox, target := e.facts.Object.Value, e.facts.Target.Value
-	wanted := e.resource.MailboxStatus(mailbox, target, true)
-	return transform.EqualStatus(transform.StatusOf(mailbox.Object["status"]), wanted)
 }

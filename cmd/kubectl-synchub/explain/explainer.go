@@ -29,8 +29,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
+	"github.com/synchub-dev/synchub/controllers/objectsync/observe"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/conversion"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/mutation"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
@@ -41,7 +41,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/inventories"
 )
 
-// explainer runs the steps. newExplainer computes the values that several steps need.
+// explainer runs the steps. It observes and plans with the hub's own code, over the facts in place of the hub's caches.
 type explainer struct {
 	facts *Facts
 	stepList
@@ -49,54 +49,108 @@ type explainer struct {
 	owner ownership.Owner
 	// publishedResource is the PublishedResource in force. It is nil if there is none or it is unknown.
 	publishedResource *synchubv1alpha1.PublishedResource
-	// resource says how the hub syncs objects, as far as that is known. compileError is the error of the
-	// PublishedResource.
-	resource     plan.Resource
+	// compileError is the error of the PublishedResource.
 	compileError error
 	matcher      *selection.Matcher
 	// version says in which version the hub writes objects to the target, and why. It is empty if there is only one
 	// version.
 	version string
+	// planner has the resource: how the hub syncs objects, as far as that is known.
+	planner  plan.Planner
+	observer *observe.Observer
 
-	// noDownsyncReason says why the hub never downsyncs the object. source is the mark of an upsynced object, which
-	// names its original.
-	noDownsyncReason plan.NoDownsyncReason
-	source           *ownership.Mark
-	// selected is the selection of the object itself, rather than as a related object.
+	// selected is the selection of the object itself by configs, before the filter and without relations.
 	selected   selection.Selection
 	isSelected bool
-	// goesDown is set once a step has found that the hub downsyncs the object because of its own selection.
-	goesDown bool
+	// source is the mark of an upsynced object, which names its original.
+	source *ownership.Mark
 
 	targetRef    TargetRef
 	targetRefErr error
 	// observed is set if the target's object belongs to the hub. Otherwise notOwnedErr says who owns it.
 	observed    *plan.TargetObject
 	notOwnedErr error
+
+	// down are the facts by which the hub decides about the object and its copy, and planned is its decision. filterErr is set if the
+	// filter's answer is unknown; then they are those of an object that passes.
+	down      *plan.DownSnapshot
+	planned   plan.Plan
+	filterErr error
+	// up is what the hub decides about the target's object, if the mailbox does not have the object and a config selects it for upsync.
+	up *plan.Plan
 }
 
 func newExplainer(facts *Facts) *explainer {
 	e := &explainer{facts: facts}
 	e.owner = ownership.Owner{Hub: e.hub(), SyncTarget: facts.SyncTarget.UID, Sealer: ownership.InsecureSealer}
-	e.resolvePublishedResource()
 	e.matcher = selection.Compile(facts.Configs.Value.SyncerConfigs, facts.Configs.Value.EdgeSyncConfigs)
+	e.resolvePublishedResource()
 	e.chooseVersion()
+	e.newObserver()
 	if object := facts.Object.Value; object != nil {
-		e.noDownsyncReason = plan.WhyNotDownsynced(e.owner, object)
-		if mark, err := e.owner.VerifyUp(object.GetAnnotations(), transform.SelfOf(object)); err == nil {
-			e.source = &mark
-		}
-		e.selected, e.isSelected = e.resource.Selects(e.matcher, object)
+		e.source = e.observer.UpsyncMark(object)
+		e.selected, e.isSelected = e.resource().Selects(e.matcher, object)
 	}
 	e.targetRef, e.targetRefErr = e.resolveTargetRef()
 	if target := facts.Target.Value; target != nil {
 		mark, err := plan.TargetMark(e.owner, target)
 		if e.notOwnedErr = err; err == nil {
-			e.observed = e.resource.NewTargetObject(e.owner, e.mailbox(), target, mark)
+			e.observed = e.resource().NewTargetObject(e.owner, e.mailbox(), target, mark)
 		}
 	}
+	e.plan()
 	return e
 }
+
+// newObserver prepares the hub's own code that observes and plans.
+func (e *explainer) newObserver() {
+	syncTarget, resource := e.facts.SyncTarget, e.resource()
+	// Only the hub has the key, so explain compares no hashes.
+	hasher := ownership.NewHasher([]byte("explain"))
+	e.planner.Down = transform.Down{
+		Owner: e.owner, Hasher: hasher, Mailbox: e.mailbox().String(), SyncTarget: syncTarget.Name,
+		Resource: resource.GroupResource(), Namespaced: resource.Namespaced,
+	}
+	e.planner.Up = transform.Up{
+		Owner: e.owner, Hasher: hasher, Mailbox: e.mailbox().String(), SyncTarget: syncTarget.Name,
+		Resource: resource.GroupResource(), Namespaced: resource.Namespaced, Version: resource.Version, Kind: resource.Kind,
+	}
+	e.planner.HasContent = func(before *transform.Desired) bool { return len(e.differingPaths(before.Object.Object)) == 0 }
+	input := mutation.SyncTarget(syncTarget.Name, syncTarget.Labels, inventories.ParameterAnnotations(syncTarget))
+	e.observer = observe.New(observe.Observer{
+		Mailbox: (*mailboxFacts)(e), Target: (*targetFacts)(e), Planner: &e.planner,
+		Registry: related.NewRegistry(), RequestCompleteness: func(func() bool) {},
+		// Primaries are not read, so whether one still claims the object is as unknown as if its PublishedResource were gone.
+		IsPublished:     func(string) bool { return false },
+		SyncTargetInput: func() map[string]any { return input }, ReadsCopies: true,
+	})
+}
+
+// plan observes the object and plans as the hub does. It takes an absence as verified, to find out what follows.
+func (e *explainer) plan() {
+	s := &plan.Snapshot{Key: e.facts.Key, Matcher: e.matcher, InMailbox: e.facts.Object.Value, Readable: e.facts.Object.Err == nil}
+	e.down = e.observer.Down(s)
+	if e.isSelected && e.down.State == plan.Unknown && errors.Is(e.down.Selection.Unresolved, observe.ErrNotReadable) {
+		e.filterErr = e.down.Selection.Unresolved
+		rules := *e.planner.Resource.Rules
+		rules.Filter = nil
+		e.planner.Resource.Rules = &rules
+		e.down = e.observer.Down(s)
+	}
+	e.down.AbsenceVerified = true
+	s.Down = e.down
+	e.planned = e.planner.PlanDown(s)
+	target := e.facts.Target.Value
+	if s.InMailbox != nil || target == nil || e.observed != nil || e.facts.Configs.Err != nil {
+		return
+	}
+	if s.Up = e.observer.Up(s, nil, e.targetRef.TargetAPI, target); s.Up.State == plan.Selected {
+		up := e.planner.PlanUp(s)
+		e.up = &up
+	}
+}
+
+func (e *explainer) resource() *plan.Resource { return &e.planner.Resource }
 
 func (e *explainer) mailbox() logicalcluster.Name {
 	if mailbox := e.facts.SyncTarget.Status.Mailbox; mailbox != nil {
@@ -127,18 +181,15 @@ func (e *explainer) hub() types.UID {
 func (e *explainer) resolvePublishedResource() {
 	api := e.api()
 	e.publishedResource = publishedresource.FindOldest(e.facts.Published.Value, publishedresource.InMailbox, e.facts.Resource, api.Kind)
-	if e.publishedResource == nil {
-		e.resource = publishedresource.RelatedAPI(api)
-		// If no PublishedResource could be read, assume that configs select the resource.
-		e.resource.RelatedOnly = e.facts.Published.Err == nil
-		return
+	if e.publishedResource != nil {
+		api.Version = cmp.Or(publishedresource.InMailbox(&e.publishedResource.Spec).Version, api.Version)
+		if e.planner.Resource, e.compileError = publishedresource.NewCompiler().Compile(e.publishedResource, api); e.compileError == nil {
+			return
+		}
 	}
-	api.Version = cmp.Or(publishedresource.InMailbox(&e.publishedResource.Spec).Version, api.Version)
-	e.resource, e.compileError = publishedresource.NewCompiler().Compile(e.publishedResource, api)
-	if e.compileError != nil {
-		e.resource = publishedresource.RelatedAPI(api)
-		e.resource.RelatedOnly = false
-	}
+	e.planner.Resource = publishedresource.RelatedAPI(api)
+	// If no PublishedResource could be read, assume that configs select the resource.
+	e.planner.Resource.RelatedOnly = e.publishedResource == nil && e.facts.Published.Err == nil
 }
 
 // api returns the API in the mailbox, as far as it is known.
@@ -161,25 +212,30 @@ func (e *explainer) api() publishedresource.API {
 // resolveTargetRef returns the location on the target to which the object is downsynced, or from which it was
 // upsynced.
 func (e *explainer) resolveTargetRef() (TargetRef, error) {
-	object := e.facts.Object.Value
-	switch {
+	switch object := e.facts.Object.Value; {
 	case e.source != nil:
 		from := e.source.Source
 		group := schema.GroupResource{Group: from.Group, Resource: from.Resource}
 		return TargetRef{e.targetAPIFor(group), types.NamespacedName{Namespace: from.Namespace, Name: from.Name}}, nil
 	case object != nil:
-		name, err := e.downTransform().Name(object, e.syncSpec())
-		return e.targetRefOf(name), err
-	case e.resource.Rules != nil && e.resource.Rules.Naming != nil:
+		selected := plan.ObjectSelection{Selection: e.selected}
+		selected.Policy = cmp.Or(selected.Policy, ownership.PolicyDelete)
+		destination, _, err := e.observer.DestinationOf(e.matcher, object, selected, nil)
+		if destination.Key.Name != "" {
+			// The hub may not use the place, which is known nevertheless.
+			err = nil
+		}
+		return TargetRef{destination.API, destination.Key}, err
+	case e.resource().GetRules().Naming != nil:
 		return TargetRef{}, errors.New("its name there is made of the object in the mailbox, which is not there")
 	default:
-		return TargetRef{e.resource.TargetAPI(), e.facts.Key}, nil
+		return TargetRef{e.resource().TargetAPI(), e.facts.Key}, nil
 	}
 }
 
 // targetAPIFor returns the API of a resource on the target.
 func (e *explainer) targetAPIFor(group schema.GroupResource) plan.TargetAPI {
-	if same := e.resource.TargetAPI(); same.GroupResource() == group {
+	if same := e.resource().TargetAPI(); same.GroupResource() == group {
 		return same
 	}
 	return plan.TargetAPI{GroupVersionResource: group.WithVersion(e.lastVersion(group))}
@@ -198,7 +254,7 @@ func (e *explainer) lastVersion(group schema.GroupResource) string {
 // chooseVersion finds the version in which the hub writes objects to the target, if there are several. The version
 // that the hub used last shows which versions the target serves.
 func (e *explainer) chooseVersion() {
-	all := e.resource.TargetVersions()
+	all := e.resource().TargetVersions()
 	if served := e.facts.Served.Value; served != nil && e.publishedResource == nil {
 		all = served.Versions
 	}
@@ -206,11 +262,11 @@ func (e *explainer) chooseVersion() {
 		return
 	}
 	var by selection.NamedVersion
-	if named := e.resource.NamedVersions(e.matcher); len(named) > 0 {
+	if named := e.resource().NamedVersions(e.matcher); len(named) > 0 {
 		by = named[0]
 	}
-	choice := targetversion.Choose(all, by.Version, targetversion.Target{Previous: e.lastVersion(e.resource.TargetAPI().GroupResource())})
-	e.resource = e.resource.WithTargetVersion(choice.Version)
+	choice := targetversion.Choose(all, by.Version, targetversion.Target{Previous: e.lastVersion(e.resource().TargetAPI().GroupResource())})
+	e.planner.Resource = e.resource().WithTargetVersion(choice.Version)
 	switch choice.Reason {
 	case targetversion.Named:
 		e.version = fmt.Sprintf("on the cluster in version %s, which %s of %s names", choice.Version, by.Field, by.Config)
@@ -221,35 +277,6 @@ func (e *explainer) chooseVersion() {
 	}
 }
 
-func (e *explainer) targetRefOf(name conversion.Name) TargetRef {
-	resource := e.resource.TargetAPI()
-	if resource.GroupVersion().WithKind(resource.Kind).GroupKind() != name.GVK.GroupKind() {
-		// A conversion changes the kind. Only the target knows the resource of the new kind.
-		resource = plan.TargetAPI{GroupVersionResource: name.GVK.GroupVersion().WithResource(""), Kind: name.GVK.Kind}
-	}
-	return TargetRef{resource, types.NamespacedName{Namespace: name.Namespace, Name: name.Name}}
-}
-
-func (e *explainer) downTransform() transform.Down {
-	return transform.Down{
-		Owner: e.owner, Mailbox: e.mailbox().String(), SyncTarget: e.facts.SyncTarget.Name,
-		Resource: e.resource.GroupResource(), Namespaced: e.resource.Namespaced,
-		// Only the hub has the key, so explain compares no hashes.
-		Hasher: ownership.NewHasher([]byte("explain")),
-	}
-}
-
-// syncSpec returns the spec by which the hub syncs the object to the target.
-func (e *explainer) syncSpec() transform.SyncSpec {
-	syncSpec := e.resource.DownSpec(cmp.Or(e.selected.Policy, ownership.PolicyDelete), e.selected.Conversion)
-	syncTarget := e.facts.SyncTarget
-	syncSpec.Inputs.SyncTarget = mutation.SyncTarget(syncTarget.Name, syncTarget.Labels, inventories.ParameterAnnotations(syncTarget))
-	if target := e.facts.Target.Value; target != nil {
-		syncSpec.Inputs.Other = target.Object
-	}
-	return syncSpec
-}
-
 // relation returns the relation by which the hub downsynced the object. It is empty for an object that was selected
 // itself.
 func (e *explainer) relation() string {
@@ -257,6 +284,19 @@ func (e *explainer) relation() string {
 		return e.observed.Mark.Relation
 	}
 	return ""
+}
+
+// goesDown reports whether the hub downsyncs the object because of its own selection.
+func (e *explainer) goesDown() bool {
+	return e.facts.Object.Value != nil && e.isMailboxReadable() && (e.down.State == plan.Selected || e.down.Err != nil)
+}
+
+// isExcluded reports whether the object does not go down because its place on the target is selected for upsync.
+func (e *explainer) isExcluded() bool { return e.planned.Decision.Cause == plan.ExcludedByUpsync }
+
+// belongsOnTarget reports whether the object belongs on the target.
+func (e *explainer) belongsOnTarget() bool {
+	return e.goesDown() && !e.isExcluded() || e.facts.Object.Value != nil && e.relation() != ""
 }
 
 // relatedEntries returns "<PublishedResource>/<identifier>" of each entry of related that can select objects of the

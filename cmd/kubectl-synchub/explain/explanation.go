@@ -135,7 +135,7 @@ func (e *explainer) result() Result {
 		result = e.stepList.result(presence, text+", where it came up from")
 	}
 	switch {
-	case result.State != OK || !e.goesDown:
+	case result.State != OK || !e.goesDown():
 	case presence == Absent && e.hasFinished():
 		result.Text += ": it has run to completion there"
 	default:
@@ -228,6 +228,8 @@ type Facts struct {
 	SyncTarget *edgev2alpha1.SyncTarget
 	// Hub is the UID of the provider workspace's LogicalCluster. If it is empty, marks tell the hub.
 	Hub types.UID
+	// ProtectedNamespaces are the hub's. If there are none, only its reports show them.
+	ProtectedNamespaces []string
 
 	// Resource and Key name the object in the mailbox.
 	Resource schema.GroupResource
@@ -235,7 +237,7 @@ type Facts struct {
 	// Served is the API as the mailbox serves it, or nil if the mailbox does not serve it. Its fields Native and
 	// Exported are ignored.
 	Served Observed[*publishedresource.API]
-	// Published are all PublishedResources.
+	// Published are all PublishedResources. With an error, there may be others.
 	Published Observed[[]synchubv1alpha1.PublishedResource]
 	// Configs of the mailbox.
 	Configs Observed[Configs]
@@ -264,7 +266,7 @@ func (r TargetRef) displayName() string { return strings.TrimPrefix(r.String(), 
 
 // API returns the mailbox's resource, in the synced version if that is known.
 func (f *Facts) API() schema.GroupVersionResource {
-	return newExplainer(f).resource.GroupVersionResource
+	return newExplainer(f).resource().GroupVersionResource
 }
 
 // TargetRef returns the location of the object on the target. The error says why the location is unknown. The result

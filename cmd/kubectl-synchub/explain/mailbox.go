@@ -70,7 +70,7 @@ func (e *explainer) explainPublished() {
 // targetDescription describes the resource on the target, as far as it differs from the mailbox or the hub chose its
 // version.
 func (e *explainer) targetDescription() (what string) {
-	if target := e.resource.WithTargetVersion("").TargetAPI(); target.GroupVersionResource != e.resource.GroupVersionResource || target.Kind != e.resource.Kind {
+	if target := e.resource().WithTargetVersion("").TargetAPI(); target.GroupVersionResource != e.resource().GroupVersionResource || target.Kind != e.resource().Kind {
 		what += ", on targets as " + target.Kind + " (" + target.GroupVersionResource.GroupVersion().String() + ")"
 	}
 	if e.version != "" {
@@ -110,7 +110,7 @@ func (e *explainer) explainUnpublished() {
 		e.addStep(StepPublished, OK, "no PublishedResource is about it; it travels with objects of another, by %s", relation)
 		return
 	}
-	if other := publishedresource.FindOldest(e.facts.Published.Value, publishedresource.OnTarget, e.facts.Resource, e.resource.Kind); other != nil {
+	if other := publishedresource.FindOldest(e.facts.Published.Value, publishedresource.OnTarget, e.facts.Resource, e.resource().Kind); other != nil {
 		mailbox := publishedresource.InMailbox(&other.Spec)
 		e.addStep(StepPublished, Stopped, "the PublishedResource %s gives it another name in mailboxes: %s (%s)", other.Name, cmp.Or(mailbox.Resource, mailbox.Kind), cmp.Or(mailbox.Group, "core")).
 			withAdvice("ask for that")
@@ -149,33 +149,34 @@ func (e *explainer) explainObject() {
 	}
 }
 
-// isKeptRestored reports whether the hub would keep the target's object though its source is gone, because it did not write that object.
-func (e *explainer) isKeptRestored() bool {
-	if e.observed == nil {
-		return false
-	}
-	decision, err := plan.DecideDown(plan.SourceState{State: plan.SourceNotFound, AbsenceVerified: true}, e.observed, nil)
-	return err == nil && decision.Cause == plan.Restored
-}
-
 // explainMissingObject explains an object that is not in the mailbox but may be on the target.
 func (e *explainer) explainMissingObject() {
-	switch {
-	case e.observed != nil && e.observed.FormerMailbox:
+	switch decision := e.planned.Decision; {
+	case e.observed == nil:
+		e.explainUpsync()
+	case decision.Cause == plan.FormerMailbox:
 		e.addStep(StepObject, Stopped, "it is not in the mailbox; the object on the cluster came from a mailbox that was lost, and is kept until the SyncTarget is drained")
-	case e.isKeptRestored():
+	case decision.Cause == plan.Restored:
 		e.addStep(StepObject, Stopped, "it is not in the mailbox; the object on the cluster was made from a backup of the hub's copy, so the hub does not delete it").withReason(string(plan.Restored)).
 			withAdvice("delete it there, or take its label %s and its annotation %s off", ownership.OwnerLabel, ownership.MarkAnnotation)
-	case e.observed != nil && e.isSuspended():
+	case decision.Cause == plan.Cause(plan.Suspended):
 		e.addStep(StepObject, Stopped, "it is not in the mailbox any more; all that selects its name is suspended, so it is left on the cluster").withReason("Suspended")
-	case e.observed != nil:
+	default:
 		e.addStep(StepObject, Waiting, "it is not in the mailbox any more; once that is verified it goes from the cluster, with the policy %s", e.observed.Mark.Policy)
-	case e.isSelectedUp() && plan.IsNeverUpsynced(e.owner, e.facts.Target.Value):
+	}
+}
+
+// explainUpsync explains an object that is not in the mailbox although the target has one, which a config may select for upsync.
+func (e *explainer) explainUpsync() {
+	switch target := e.facts.Target.Value; {
+	case e.up == nil:
+		e.addStep(StepObject, Stopped, "there is no such object in the mailbox").withAdvice("make it there")
+	case plan.IsNeverUpsynced(e.owner, target):
 		e.addStep(StepObject, Stopped, "it is not in the mailbox; a config selects it for coming up from the cluster, but by its label or mark a hub brought it there, "+
 			"and such objects are never upsynced").withReason("BroughtByHub")
-	case e.isSelectedUp():
-		e.explainUpsync()
+	case e.up.Err != nil:
+		e.addStep(StepObject, Stopped, "it does not come up from the cluster, though a config selects it: %s", inOneLine(e.up.Err)).withReason(objectsync.ReasonFor(e.up.Err))
 	default:
-		e.addStep(StepObject, Stopped, "there is no such object in the mailbox").withAdvice("make it there")
+		e.addStep(StepObject, Waiting, "it is not in the mailbox; a config selects it for coming up from the cluster")
 	}
 }

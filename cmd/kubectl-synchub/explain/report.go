@@ -60,7 +60,7 @@ func (e *explainer) explainCompatibility() {
 
 // explainReport explains the object's failure as the hub reports it, which includes errors from the target.
 func (e *explainer) explainReport() {
-	if !e.belongsOnTarget() && e.noDownsyncReason == "" {
+	if !e.belongsOnTarget() && e.noDownsyncReason() == "" {
 		return
 	}
 	if failure, config := e.failure(); failure != nil {
@@ -68,7 +68,7 @@ func (e *explainer) explainReport() {
 		return
 	}
 	last := e.lastEvent()
-	if last != nil && e.observed == nil && e.noDownsyncReason == "" {
+	if last != nil && e.observed == nil && e.noDownsyncReason() == "" {
 		age := overview.FormatDuration(e.facts.Now.Sub(last.LastTimestamp.Time))
 		if e.isResolved(last) {
 			e.addStep(StepReport, OK, "an event, %s ago, said: %s; that is over: since then the hub has counted the objects that fail, and this one is not among them", age, sentence(last.Message))
@@ -77,7 +77,7 @@ func (e *explainer) explainReport() {
 		e.addStep(StepReport, Stopped, "the last event about it, %s ago: %s", age, sentence(last.Message)).withReason(last.Reason)
 		return
 	}
-	if beyond := e.beyondLimits(); beyond != nil && e.observed == nil && e.noDownsyncReason == "" {
+	if beyond := e.beyondLimits(); beyond != nil && e.observed == nil && e.noDownsyncReason() == "" {
 		e.addStep(StepReport, Stopped, "it may be among the objects beyond a limit: %s", sentence(beyond.Message)).withReason(beyond.Reason)
 		return
 	}

@@ -20,18 +20,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
-	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
-	"github.com/synchub-dev/synchub/controllers/objectsync/plan/selection"
 )
 
 // maxListed is the maximum number of configs or fields in a message.
@@ -50,7 +44,6 @@ func (e *explainer) explainSelection() {
 		e.addStep(StepSelected, Stopped, "all configs that select it are suspended: %s", joinFirst(e.selected.Configs)).
 			withReason("Suspended").withAdvice("set spec.suspend of one of them to false")
 	case e.isSelected:
-		e.goesDown = true
 		e.addStep(StepSelected, OK, "%s", e.selectionMessage())
 	case e.relation() != "":
 		e.addStep(StepSelected, OK, "no config selects it; it went down because it is related to another object, by %s", e.relation())
@@ -61,13 +54,12 @@ func (e *explainer) explainSelection() {
 
 // explainNoDownsync explains an object that the hub never downsyncs. It reports whether the object is one.
 func (e *explainer) explainNoDownsync() bool {
-	object := e.facts.Object.Value
-	switch reason := e.noDownsyncReason; {
+	switch reason := e.noDownsyncReason(); {
 	case reason == plan.NoDownsyncUpsynced:
 		e.addStep(StepSelected, OK, "it came up from the cluster, where it is %s; so it does not go down", strings.TrimPrefix(e.source.Source.Namespace+"/"+e.source.Source.Name, "/"))
 	case reason == plan.NoDownsyncMailboxAccess:
 		e.addStep(StepSelected, Stopped, "it gives users their rights in the mailbox, by spec.mailboxAccess of the SyncTarget; such bindings never go down")
-	case reason == plan.NoDownsyncEnsured, e.owner.Hub == "" && object.GetAnnotations()[ownership.EnsuredAnnotation] != "":
+	case reason == plan.NoDownsyncEnsured, e.owner.Hub == "" && e.facts.Object.Value.GetAnnotations()[ownership.EnsuredAnnotation] != "":
 		e.addStep(StepSelected, Stopped, "the hub created this namespace only for upsynced objects; it does not go down")
 	default:
 		return false
@@ -75,9 +67,17 @@ func (e *explainer) explainNoDownsync() bool {
 	return true
 }
 
+// noDownsyncReason returns why the hub never downsyncs the object. It is empty if the hub may.
+func (e *explainer) noDownsyncReason() plan.NoDownsyncReason {
+	if e.facts.Object.Value == nil {
+		return ""
+	}
+	return plan.WhyNotDownsynced(e.owner, e.facts.Object.Value)
+}
+
 // selectionMessage names the configs that select the object, with the first entry of each.
 func (e *explainer) selectionMessage() string {
-	described := e.resource.SelectionObject(e.facts.Object.Value)
+	described := e.resource().SelectionObject(e.facts.Object.Value)
 	var entries []string
 	for _, reading := range e.matcher.Explain(described) {
 		if reading.Why == "" {
@@ -100,7 +100,7 @@ func (e *explainer) explainNearestEntry() {
 	if e.publishedResource != nil && e.publishedResource.Spec.Select == synchubv1alpha1.SelectAll {
 		what = "the PublishedResource selects all objects, but not what Kubernetes itself makes in each cluster, and " + what
 	}
-	if readings := e.matcher.Explain(e.resource.SelectionObject(e.facts.Object.Value)); len(readings) > 0 {
+	if readings := e.matcher.Explain(e.resource().SelectionObject(e.facts.Object.Value)); len(readings) > 0 {
 		nearest := readings[0]
 		if nearest.Why == "" {
 			nearest.Why = "it is not published"
@@ -123,87 +123,42 @@ func (e *explainer) explainNearestEntry() {
 	e.addStep(StepSelected, Stopped, "%s", what).withReason("NotSelected").withAdvice("%s", do)
 }
 
-// isSuspended reports whether every config that selects objects of this name is suspended.
-func (e *explainer) isSuspended() bool {
-	return e.facts.Configs.Err == nil && e.matcher.IsSuspended(selection.Object{
-		Resource: e.resource.GroupVersionResource, Kind: e.resource.Kind, Namespace: e.facts.Key.Namespace, Name: e.facts.Key.Name,
-	})
-}
-
-// isSelectedUp reports whether a config selects the target's object for upsync.
-func (e *explainer) isSelectedUp() bool {
-	object := e.facts.Target.Value
-	if object == nil || e.observed != nil || e.facts.Configs.Err != nil {
-		return false
-	}
-	described := e.resource.SelectionObject(object)
-	described.Resource, described.Kind = e.targetRef.GroupVersionResource, e.targetRef.Kind
-	_, up := e.matcher.MatchUp(described)
-	return up
-}
-
 // explainFilter explains whether the filter of the PublishedResource lets the object pass.
 func (e *explainer) explainFilter() {
-	if !e.goesDown {
-		return
-	}
-	if e.publishedResource == nil {
+	switch state := e.down.State; {
+	case !e.isSelected || e.selected.Suspended || !e.isMailboxReadable() || state == plan.Terminating || e.noDownsyncReason() != "":
+	case e.publishedResource == nil:
 		e.addStep(StepFilter, Unknown, "whether a filter of the PublishedResource holds it back cannot be seen")
-		return
-	}
-	if e.resource.Rules == nil || e.resource.Rules.Filter == nil {
-		return
-	}
-	filter := e.resource.Rules.Filter
-	var labels map[string]string
-	if filter.UsesNamespaceLabels() && e.resource.Namespaced {
-		if e.facts.Namespace.Err != nil || e.facts.Namespace.Value == nil {
-			e.addStep(StepFilter, Unknown, "the labels of its namespace, for which spec.filter asks, cannot be seen")
-			return
-		}
-		labels = e.facts.Namespace.Value.GetLabels()
-	}
-	passes, err := filter.Matches(e.facts.Object.Value, labels)
-	switch {
-	case err != nil:
-		e.addStep(StepFilter, Stopped, "spec.filter of the PublishedResource %s fails: %s", e.publishedResource.Name, inOneLine(err)).withReason(objectsync.ReasonRuleFailed)
-	case !passes && e.relation() != "":
-		e.goesDown = false
+	case e.filterErr != nil:
+		e.addStep(StepFilter, Unknown, "the labels of its namespace, for which spec.filter asks, cannot be seen")
+	case e.resource().GetRules().Filter == nil:
+	case e.down.Err != nil:
+		e.addStep(StepFilter, Stopped, "spec.filter of the PublishedResource %s fails: %s", e.publishedResource.Name, inOneLine(errors.Unwrap(e.down.Err))).withReason(objectsync.ReasonRuleFailed)
+	case state == plan.Selected:
+		e.addStep(StepFilter, OK, "spec.filter of the PublishedResource lets it pass")
+	case e.relation() != "":
 		e.addStep(StepFilter, OK, "spec.filter of the PublishedResource %s does not let it pass, but it went down because it is related to another object, by %s", e.publishedResource.Name, e.relation())
-	case !passes:
-		e.goesDown = false
+	default:
 		e.addStep(StepFilter, Stopped, "spec.filter of the PublishedResource %s holds it back", e.publishedResource.Name).withReason("Filtered").
 			withAdvice("change its labels, the labels of its namespace, or the fields that the filter's expression reads")
-	default:
-		e.addStep(StepFilter, OK, "spec.filter of the PublishedResource lets it pass")
 	}
 }
 
 // explainName explains the name of the object on the target.
 func (e *explainer) explainName() {
-	if !e.goesDown {
+	if !e.goesDown() {
 		return
 	}
-	if e.targetRefErr != nil {
-		e.addStep(StepName, Stopped, "%s", inOneLine(e.targetRefErr)).withReason(objectsync.ReasonInvalid)
-		return
-	}
-	if refusal := e.namespaceRefusal(); refusal != nil {
-		e.addStep(StepName, Stopped, "%s", refusal.Message).withReason(refusal.Reason)
-		return
-	}
-	if e.resource.IsExcludedByUpsync(e.matcher, e.facts.Object.Value, e.targetRef.TargetAPI, e.targetRef.NamespacedName) && e.observed == nil {
-		e.goesDown = false
+	isConverted := e.resource().Kind != "" && e.targetRef.Kind != e.resource().Kind
+	switch err := e.down.DestinationErr; {
+	case err != nil:
+		e.addStep(StepName, Stopped, "%s", inOneLine(err)).withReason(objectsync.ReasonFor(err))
+	case e.isExcluded():
 		e.addStep(StepName, Stopped, "its object on the cluster is selected for upsync as well, so it does not go down").withReason("SelectedUp").
 			withAdvice("take it out of upsync, or do not select it for going down")
-		return
-	}
-	isConverted := e.resource.Kind != "" && e.targetRef.Kind != e.resource.Kind
-	if isConverted || e.targetRef.NamespacedName != e.facts.Key {
+	case isConverted || e.targetRef.NamespacedName != e.facts.Key:
 		e.addStep(StepName, OK, "on the cluster it is the %s %s", cmp.Or(e.targetRef.Kind, e.targetRef.Resource), e.targetRef.displayName())
-		return
-	}
-	if e.publishedResource == nil {
+	case e.publishedResource == nil:
 		e.addStep(StepName, Unknown, "whether the PublishedResource gives it another name cannot be seen")
 	}
 }
@@ -213,52 +168,4 @@ func joinFirst(names []string) string {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxListed], ", "), more)
 	}
 	return strings.Join(names, ", ")
-}
-
-// namespaceRefusal returns the reason why the hub does not use the object's namespace on the target, or nil. An
-// option of the hub decides which namespaces are protected, so a protected namespace is known only from the hub's
-// reports.
-func (e *explainer) namespaceRefusal() *policy.DeniedError {
-	namespace := e.targetRef.Namespace
-	if e.targetRef.Group == "" && e.targetRef.Resource == "namespaces" {
-		namespace = e.targetRef.Name
-	}
-	if namespace == "" {
-		return nil
-	}
-	namespaces := &policy.NamespacePolicy{Protected: policy.NamespacePatterns{"*"}}
-	if bounds := e.facts.SyncTarget.Spec.Namespaces; bounds != nil {
-		namespaces.Only, namespaces.Allowed = bounds.Only, policy.NamespacePatterns(bounds.AllowProtected)
-	}
-	refusal, refused := errors.AsType[*policy.DeniedError](namespaces.Check(namespace, e.resource.Allowed.ProtectedNamespaces))
-	if !refused || refusal.Reason == policy.ReasonNamespaceProtected && (!policy.DefaultProtectedNamespaces.Match(namespace) || !e.isReported(refusal.Reason)) {
-		return nil
-	}
-	return refusal
-}
-
-// isReported reports whether the status of a config has the reason.
-func (e *explainer) isReported(reason string) bool {
-	return slices.ContainsFunc(e.reports(), func(reported report) bool {
-		ready := meta.FindStatusCondition(reported.Conditions, edgev2alpha1.ConditionReady)
-		return ready != nil && ready.Reason == reason || slices.ContainsFunc(reported.Failures, func(failure edgev2alpha1.ObjectFailure) bool {
-			return failure.Reason == reason
-		})
-	})
-}
-
-// explainUpsync explains an object that is not in the mailbox although a config selects it for upsync.
-func (e *explainer) explainUpsync() {
-	refusal, refused := errors.AsType[*policy.DeniedError](e.resource.CheckUpsync(e.resource.TargetAPI()))
-	if !refused {
-		refusal = e.namespaceRefusal()
-	}
-	if refusal == nil {
-		refusal, _ = errors.AsType[*policy.DeniedError](policy.CheckReservedName(e.resource.GroupResource(), e.facts.Key))
-	}
-	if refusal != nil {
-		e.addStep(StepObject, Stopped, "it does not come up from the cluster, though a config selects it: %s", refusal.Message).withReason(refusal.Reason)
-		return
-	}
-	e.addStep(StepObject, Waiting, "it is not in the mailbox; a config selects it for coming up from the cluster")
 }

@@ -66,19 +66,19 @@ func TestCheckUpsync(t *testing.T) {
 		"by one that is only not served":         {"secrets", "crates.down.io", "Crate", "shop/x", "shop/x", plan.Allowed{}, ""},
 	} {
 		above, below := schema.ParseGroupResource(test.mailbox), schema.ParseGroupResource(test.target)
-		controller := &Controller{Options: Options{
+		controller := withObserver(&Controller{Options: Options{
 			Resource:        plan.Resource{GroupVersionResource: above.WithVersion("v1")},
 			Connection:      &targets.Connection{},
 			UnresolvedKinds: refused, NamespacePolicy: func() *policy.NamespacePolicy { return bounds },
-		}}
+		}})
 		from := plan.TargetAPI{GroupVersionResource: below.WithVersion("v1"), Kind: test.kind, Allowed: test.allows}
-		err := controller.checkUpsync(from, named(test.from), named(test.to))
+		err := controller.observer.CheckUpsync(from, named(test.from), named(test.to))
 		refusal, isRefused := errors.AsType[*policy.DeniedError](err)
-		if isRefused != (test.want != "") || isRefused && (refusal.Reason != test.want || reasonFor(err) != test.want) {
+		if isRefused != (test.want != "") || isRefused && (refusal.Reason != test.want || ReasonFor(err) != test.want) {
 			t.Errorf("%s: want %q, got %v", name, test.want, err)
 		}
 	}
-	if err := (&Controller{Options: Options{Connection: &targets.Connection{}}}).checkTargetNamespace(plan.TargetAPI{}, types.NamespacedName{Namespace: "kube-system"}); err != nil {
+	if err := withObserver(&Controller{Options: Options{Connection: &targets.Connection{}}}).observer.CheckTargetNamespace(plan.TargetAPI{}, types.NamespacedName{Namespace: "kube-system"}); err != nil {
 		t.Errorf("without rules: %v", err)
 	}
 }
@@ -100,12 +100,19 @@ func TestSelectedScope(t *testing.T) {
 		"roles.rbac.authorization.k8s.io": {},
 	} {
 		api := schema.ParseGroupResource(resource).WithVersion("v1")
-		controller := &Controller{Options: Options{Resource: plan.Resource{GroupVersionResource: api, Namespaced: true}, Connection: &targets.Connection{}, NamespacePolicy: func() *policy.NamespacePolicy { return bounds }}}
+		controller := withObserver(&Controller{Options: Options{Resource: plan.Resource{GroupVersionResource: api, Namespaced: true}, Connection: &targets.Connection{}, NamespacePolicy: func() *policy.NamespacePolicy { return bounds }}})
 		got := controller.selectedScope(matcher, &targetResource{TargetAPI: plan.TargetAPI{GroupVersionResource: api}})
 		if got.All || !slices.Equal(got.Namespaces, want.Namespaces) || !slices.Equal(got.Names, want.Names) {
 			t.Errorf("%s: want %+v, got %+v", resource, want, got)
 		}
 	}
+}
+
+// withObserver returns a controller that was not made by [New], with its observer.
+func withObserver(controller *Controller) *Controller {
+	controller.planner.Resource, controller.planner.Down.Owner = controller.Resource, controller.Owner
+	controller.observer = controller.newObserver()
+	return controller
 }
 
 // named reads "namespace/name", or a name alone.

@@ -1,0 +1,135 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package observe
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
+	"github.com/synchub-dev/synchub/controllers/objectsync/plan/related"
+)
+
+// Mailbox reads the mailbox of a SyncTarget.
+type Mailbox interface {
+	// NamespaceLabels returns the labels of a namespace. The result known is false if nobody can tell now.
+	NamespaceLabels(name string) (labels map[string]string, known bool)
+	// PartOf returns how much of a mailbox object is known.
+	PartOf(object *unstructured.Unstructured) Part
+	// RequestWhole asks for the rest of an object of which only a part is known. It returns an error if a limit keeps the rest out.
+	RequestWhole(object *unstructured.Unstructured) error
+}
+
+// Part is the part of a mailbox object that is known.
+type Part int
+
+const (
+	// Whole: everything is known.
+	Whole Part = iota
+	// Metadata: only the metadata is known.
+	Metadata
+	// Identity: not even the labels are known.
+	Identity
+)
+
+// Target reads the target of a SyncTarget.
+type Target interface {
+	// APIOf returns how the target serves a kind that mailbox objects may have there. The error says why they may not have it.
+	APIOf(kind schema.GroupKind) (plan.TargetAPI, error)
+	// KindOf returns the kind of a resource that mailbox objects may have there. It is zero for another resource.
+	KindOf(resource schema.GroupResource) schema.GroupVersionKind
+	// CheckKind returns why the hub produces no objects of a kind, or nil. The kind of a former conversion may be unknown.
+	CheckKind(kind schema.GroupKind) error
+	// CheckNamespace returns why the hub does not use a namespace, or nil. It may use a protected one if protectedToo is true.
+	CheckNamespace(name string, protectedToo bool) error
+	// CheckProtected returns why the hub does not use a namespace of the mailbox because it is protected, or nil.
+	CheckProtected(name string, protectedToo bool) error
+	// NamespaceLabels returns the labels of a namespace. The result known is false if nobody can tell now.
+	NamespaceLabels(name string) (labels map[string]string, known bool)
+	// CopiesOf returns all copies of a mailbox object, under any name and kind.
+	CopiesOf(source types.NamespacedName) []plan.Copy
+	// CopyAt returns a place with the copy that is there, if it is the hub's.
+	CopyAt(api plan.TargetAPI, key types.NamespacedName) plan.Copy
+}
+
+// Observer observes the objects of one published resource, in one mailbox and on one target. Create it with [New].
+type Observer struct {
+	Mailbox Mailbox
+	Target  Target
+	// Planner has the resource, and says how objects are named.
+	Planner *plan.Planner
+	// Registry contains the claims of primaries on related objects.
+	Registry *related.Registry
+	// RequestCompleteness asks for the claims of all primaries, unless answered returns true by then.
+	RequestCompleteness func(answered func() bool)
+	// IsPublished reports whether a PublishedResource of this name is in force.
+	IsPublished func(publishedResource string) bool
+	// SyncTargetInput returns the SyncTarget's fields as mutations read them.
+	SyncTargetInput func() map[string]any
+	// ReadsCopies is true if a mutation reads the values of copies. Then [Target] returns them.
+	ReadsCopies bool
+
+	// targetVersions are the versions that configs may name for objects on the target, if there are several.
+	targetVersions []string
+	targetResource schema.GroupResource
+}
+
+// New returns an observer. It computes what depends on the resource alone.
+func New(o Observer) *Observer {
+	o.targetResource = o.resource().TargetAPI().GroupResource()
+	if o.resource().HasMultipleTargetVersions() {
+		o.targetVersions = o.resource().TargetVersions()
+	}
+	return &o
+}
+
+func (o *Observer) resource() *plan.Resource { return &o.Planner.Resource }
+
+var (
+	// ErrNotReadable means that one side cannot be read now.
+	ErrNotReadable = errors.New("the hub cannot read it now")
+	// ErrPartialMatcher means that a config that is not in force, because the mailbox has too many, or an invalid entry may select the
+	// object.
+	ErrPartialMatcher = errors.New("it is unknown what all configs select")
+	// ErrNotServed means that the target does not serve the API of the copy.
+	ErrNotServed = errors.New("the target does not serve")
+)
+
+// RuleError reports that a rule of the PublishedResource fails for an object.
+type RuleError struct {
+	// Field is the field of the PublishedResource with the rule.
+	Field string
+	Err   error
+}
+
+func (e *RuleError) Error() string {
+	return fmt.Sprintf("the PublishedResource's %s: %v", e.Field, e.Err)
+}
+
+func (e *RuleError) Unwrap() error { return e.Err }
+
+func keyOf(object interface {
+	GetNamespace() string
+	GetName() string
+},
+) types.NamespacedName {
+	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+}
