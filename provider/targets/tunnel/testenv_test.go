@@ -209,6 +209,8 @@ type relay struct {
 	next     atomic.Int64
 	// swallow makes all connections carry nothing more, without an end.
 	swallow atomic.Bool
+	// delay is how long everything takes on its way.
+	delay time.Duration
 
 	lock  sync.Mutex
 	conns []net.Conn
@@ -252,15 +254,29 @@ func (r *relay) forward(accepted net.Conn) {
 }
 
 func (r *relay) pump(from io.Reader, to io.Writer) {
-	buffer := make([]byte, 32<<10)
-	for {
-		count, err := from.Read(buffer)
-		if !r.swallow.Load() && count > 0 {
-			if _, err := to.Write(buffer[:count]); err != nil {
+	type chunk struct {
+		content []byte
+		due     time.Time
+	}
+	chunks := make(chan chunk, 1<<16)
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		for one := range chunks {
+			<-time.After(time.Until(one.due))
+			if _, err := to.Write(one.content); err != nil {
 				return
 			}
 		}
+	}()
+	for buffer := make([]byte, 32<<10); ; {
+		count, err := from.Read(buffer)
+		if !r.swallow.Load() && count > 0 {
+			chunks <- chunk{slices.Clone(buffer[:count]), time.Now().Add(r.delay)}
+		}
 		if err != nil {
+			close(chunks)
+			<-written
 			return
 		}
 	}
