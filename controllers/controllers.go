@@ -63,6 +63,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/discovery"
 	"github.com/synchub-dev/synchub/provider/fence"
 	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/leases"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/provider/storehistory"
@@ -80,9 +81,11 @@ type Options struct {
 	Fence *fence.Fence
 	// Sharded divides the SyncTargets among all replicas. Living returns their names, with this one's. It needs a Lease, whose times
 	// those of partitions are too.
-	Sharded                      bool
-	Living                       func() []string
-	LeaseDuration, RenewDeadline time.Duration
+	Sharded                                   bool
+	Living                                    func() []string
+	LeaseDuration, RenewDeadline, RenewPeriod time.Duration
+	// Leases watches the Lease of the leader and, with Sharded, those of partitions. It is nil without a Lease.
+	Leases *leases.Watcher
 	// History is told the versions of kcp that the Lease has, and returns the next ones. Setup completes it.
 	History *storehistory.Guard
 	// Ready is set once this replica can hold SyncTargets, if they are divided.

@@ -79,19 +79,22 @@ func newRole(hosting manager.Manager, changed *changes, stop func(partition int)
 	config := rest.CopyConfig(hosting.GetConfig())
 	// The elections bound their requests by time. They must not wait for those of controllers.
 	config.QPS, config.Timeout = -1, options.RenewDeadline/2
-	leases, err := coordinationv1client.NewForConfig(config)
+	client, err := coordinationv1client.NewForConfig(config)
 	if err != nil {
 		return role, nil, fmt.Errorf("cannot make a client for the Leases of partitions: %w", err)
 	}
 	divided := partitions.New(partitions.Options{
-		Leases: leases, Namespace: options.Lease.Namespace, Replica: options.Replica, Living: options.Living,
-		LeaseDuration: options.LeaseDuration, RenewDeadline: options.RenewDeadline,
+		Leases: client, Watcher: options.Leases, Namespace: options.Lease.Namespace, Replica: options.Replica, Living: options.Living,
+		LeaseDuration: options.LeaseDuration, RenewDeadline: options.RenewDeadline, RenewPeriod: options.RenewPeriod,
 		LeaderDivides: func(ctx context.Context) (bool, error) {
-			lease, err := leases.Leases(options.Lease.Namespace).Get(ctx, options.Lease.Name, metav1.GetOptions{})
+			wanted := labels.SelectorFromSet(LeaderLabels(CoordinationSharded, options.Workspace))
+			if observed, ok := options.Leases.Labels(options.Lease.Name, 2*options.RenewPeriod); ok {
+				return wanted.Matches(labels.Set(observed)), nil
+			}
+			lease, err := client.Leases(options.Lease.Namespace).Get(ctx, options.Lease.Name, metav1.GetOptions{})
 			if err != nil {
 				return false, err
 			}
-			wanted := labels.SelectorFromSet(LeaderLabels(CoordinationSharded, options.Workspace))
 			return wanted.Matches(labels.Set(lease.Labels)), nil
 		},
 		Stop: stop, OnChange: changed.partitionChanged.Publish, Clock: clock.RealClock{}, Log: options.Log.WithName("partitions"),

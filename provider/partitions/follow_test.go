@@ -32,6 +32,8 @@ import (
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
+
+	"github.com/synchub-dev/synchub/provider/leases"
 )
 
 // solo is one replica, whose Leases are in a fake hosting cluster. It notes what it stops and announces.
@@ -45,18 +47,20 @@ type solo struct {
 	stopped, changed chan int
 }
 
-func newSolo(clock clock.WithTicker) *solo {
+func newSolo(partitionClock clock.WithTicker) *solo {
 	s := &solo{client: clientfake.NewClientset(), divides: true, living: []string{"a"}, stopped: make(chan int, 10*Count), changed: make(chan int, 10*Count)}
 	s.Partitions = New(Options{
-		Leases: s.client.CoordinationV1(), Namespace: "hub", Replica: "a", Living: func() []string { return s.living },
+		Leases: s.client.CoordinationV1(), Namespace: "hub",
+		Watcher: leases.NewWatcher(leases.Options{Leases: s.client.CoordinationV1().Leases("hub"), Clock: clock.RealClock{}, Log: logr.Discard()}),
+		Replica: "a", Living: func() []string { return s.living },
 		LeaderDivides: func(context.Context) (bool, error) {
 			if s.unknown {
 				return false, errors.New("no route")
 			}
 			return s.divides, nil
 		},
-		LeaseDuration: 8 * time.Second, RenewDeadline: 5 * time.Second,
-		Stop: func(partition int) { s.stopped <- partition }, OnChange: func(partition int) { s.changed <- partition }, Clock: clock, Log: logr.Discard(),
+		LeaseDuration: 8 * time.Second, RenewDeadline: 5 * time.Second, RenewPeriod: 2 * time.Second,
+		Stop: func(partition int) { s.stopped <- partition }, OnChange: func(partition int) { s.changed <- partition }, Clock: partitionClock, Log: logr.Discard(),
 	})
 	return s
 }

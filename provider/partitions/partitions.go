@@ -34,18 +34,15 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/synchub-dev/synchub/provider/fence"
+	"github.com/synchub-dev/synchub/provider/leases"
 )
 
 const (
 	// leasePrefix begins the name of the Lease of each partition.
 	leasePrefix = "synchub-partition"
-	// RetryPeriod is the time between two requests for the Lease of a partition. It is longer than that of the leader's Lease, since there
-	// are many.
-	RetryPeriod = 2 * time.Second
 	// balanceInterval is how often a replica looks which partitions it should hold.
 	balanceInterval = 2 * time.Second
-	// takePeriod is how long the second replica for a partition leaves it to the first: that asks every [RetryPeriod], and the work for the
-	// partition may take [releaseTimeout] to stop before its Lease is released.
+	// takePeriod is how long the second replica for a partition leaves it to the first, since the work for the partition may take [releaseTimeout] to stop before its Lease is released.
 	takePeriod = 20 * time.Second
 	// settlePeriod is how long a replica that has ended may seem to live: its announcement counts for 30 s after it was seen, up to 10 s
 	// late if clocks differ, and is read every 10 s.
@@ -59,14 +56,16 @@ type Options struct {
 	// Leases are those of the hosting cluster, in the Namespace.
 	Leases    coordinationv1client.LeasesGetter
 	Namespace string
+	// Watcher watches these Leases.
+	Watcher *leases.Watcher
 	// Replica is the name of this replica. Living returns the names of all that reach kcp, with this one; none before they are known.
 	Replica string
 	Living  func() []string
 	// LeaderDivides reports whether the leader of the hub divides SyncTargets too. While it does not, because replicas are being replaced by
 	// those with another setting, this replica holds nothing. After an error the last answer counts.
 	LeaderDivides func(ctx context.Context) (bool, error)
-	// LeaseDuration and RenewDeadline are those of the Leases. Writes for a partition pass until the renew deadline.
-	LeaseDuration, RenewDeadline time.Duration
+	// LeaseDuration, RenewDeadline and RenewPeriod are those of the Leases. Writes for a partition pass until the renew deadline.
+	LeaseDuration, RenewDeadline, RenewPeriod time.Duration
 	// Stop ends all work for the SyncTargets of a partition, and returns when nothing more is written for them.
 	Stop func(partition int)
 	// OnChange is called after this replica has got or lost a partition. It must not block.
@@ -153,14 +152,14 @@ func (p *Partitions) takenByFirst(ctx context.Context, ranks [Count]rank, now ti
 	}
 	ctx, cancel := context.WithTimeout(ctx, balanceInterval)
 	defer cancel()
-	leases, err := p.Leases.Leases(p.Namespace).List(ctx, metav1.ListOptions{})
+	found, err := p.Leases.Leases(p.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		p.Log.V(1).Info("cannot find out which partitions are taken", "error", err.Error())
 		return taken
 	}
-	holders := make(map[string]string, len(leases.Items))
-	for i := range leases.Items {
-		holders[leases.Items[i].Name] = ptr.Deref(leases.Items[i].Spec.HolderIdentity, "")
+	holders := make(map[string]string, len(found.Items))
+	for i := range found.Items {
+		holders[found.Items[i].Name] = ptr.Deref(found.Items[i].Spec.HolderIdentity, "")
 	}
 	for number, first := range p.division.first {
 		taken[number] = holders[leaseName(number)] == first
@@ -330,13 +329,15 @@ func (p *Partitions) newCandidacy(ctx context.Context, of *partition) *candidacy
 	go func() {
 		defer close(c.ended)
 		defer cancel()
+		lock := of.fence.Lock(&resourcelock.LeaseLock{
+			LeaseMeta:  metav1.ObjectMeta{Namespace: p.Namespace, Name: leaseName(of.number)},
+			Client:     p.Leases,
+			LockConfig: resourcelock.ResourceLockConfig{Identity: p.Replica},
+		}, p.RenewDeadline)
+		electionDeadline, tryPeriod := leases.Timing(p.RenewDeadline, p.RenewPeriod)
 		elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-			Lock: of.fence.Lock(&resourcelock.LeaseLock{
-				LeaseMeta:  metav1.ObjectMeta{Namespace: p.Namespace, Name: leaseName(of.number)},
-				Client:     p.Leases,
-				LockConfig: resourcelock.ResourceLockConfig{Identity: p.Replica},
-			}, p.RenewDeadline),
-			LeaseDuration: p.LeaseDuration, RenewDeadline: p.RenewDeadline, RetryPeriod: RetryPeriod, ReleaseOnCancel: true,
+			Lock:          p.Watcher.Lock(lock, leaseName(of.number), p.RenewPeriod),
+			LeaseDuration: p.LeaseDuration, RenewDeadline: electionDeadline, RetryPeriod: tryPeriod, ReleaseOnCancel: true,
 			Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: c.win, OnStoppedLeading: c.lose},
 		})
 		if err != nil {

@@ -37,6 +37,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/fence"
+	"github.com/synchub-dev/synchub/provider/leases"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 	"github.com/synchub-dev/synchub/test/tier"
 )
@@ -137,10 +138,11 @@ func (f *fleet) start(name string, living func() []string) *replica {
 	config := rest.CopyConfig(f.config)
 	config.QPS = -1
 	config.Wrap(r.RoundTrip)
-	leases, err := coordinationv1client.NewForConfig(config)
+	client, err := coordinationv1client.NewForConfig(config)
 	f.Expect(err).NotTo(HaveOccurred())
+	watcher := leases.NewWatcher(leases.Options{Leases: client.Leases(metav1.NamespaceDefault), Clock: clock.RealClock{}, Log: logr.Discard()})
 	r.Partitions = New(Options{
-		Leases: leases, Namespace: metav1.NamespaceDefault, Replica: name, Living: living, LeaseDuration: 8 * time.Second, RenewDeadline: 5 * time.Second,
+		Leases: client, Watcher: watcher, Namespace: metav1.NamespaceDefault, Replica: name, Living: living, LeaseDuration: 8 * time.Second, RenewDeadline: 5 * time.Second, RenewPeriod: 2 * time.Second,
 		Stop: func(partition int) {
 			r.lock.Lock()
 			defer r.lock.Unlock()
@@ -155,7 +157,13 @@ func (f *fleet) start(name string, living func() []string) *replica {
 	r.take, r.settle = f.take, f.settle
 	var ctx context.Context
 	ctx, r.end = context.WithCancel(f.t.Context())
-	go func() { defer close(r.ended); _ = r.Start(ctx) }()
+	go func() {
+		defer close(r.ended)
+		var watching sync.WaitGroup
+		watching.Go(func() { _ = watcher.Start(ctx) })
+		_ = r.Start(ctx)
+		watching.Wait()
+	}()
 	f.t.Cleanup(func() { r.end(); <-r.ended })
 	return r
 }
@@ -263,10 +271,9 @@ func TestPartitions(t *testing.T) {
 	f.setLeader(true, false)
 	f.expectDivided(a, b)
 
-	var leases *coordinationv1.LeaseList
-	leases, err := b.Leases.Leases(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
+	found, err := b.Leases.Leases(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
 	f.Expect(err).NotTo(HaveOccurred())
-	f.Expect(leases.Items).To(HaveLen(Count))
+	f.Expect(found.Items).To(HaveLen(Count))
 }
 
 // The second replica for a partition takes it when the first ends, also soon after replicas have come or gone: it need not wait for a time, but

@@ -49,7 +49,7 @@ func hubRights() map[string]bool {
 	grant(everywhere, "synchub.dev/publishedresources", "get", "list", "watch", "patch")
 	grant(everywhere, "synchub.dev/publishedresources/status", "get", "update", "patch")
 	grant(everywhere, "apiextensions.k8s.io/customresourcedefinitions", "get", "list", "watch")
-	grant(own, "coordination.k8s.io/leases", "get", "list", "create", "update")
+	grant(own, "coordination.k8s.io/leases", "get", "list", "watch", "create", "update")
 	grant(own, "/configmaps", "get", "list", "watch")
 	grant(own, "/events", "create", "patch")
 	grant(own, "events.k8s.io/events", "create", "patch")
