@@ -49,7 +49,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/storehistory"
 )
 
-// newLeaseWatcher returns what watches the leader's Lease or, if SyncTargets are divided, those of all shards too.
+// newLeaseWatcher returns what watches the leader's Lease or, if SyncTargets are sharded, those of all shards too.
 func newLeaseWatcher(hosting *rest.Config, settings v1alpha1.LeaderElectionConfiguration, sharded bool, log logr.Logger) (*leases.Watcher, error) {
 	client, err := coordinationv1client.NewForConfig(rest.AddUserAgent(hosting, "leader-election"))
 	if err != nil {

@@ -62,7 +62,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
-	"github.com/synchub-dev/synchub/provider/partitions"
+	"github.com/synchub-dev/synchub/provider/shards"
 	"github.com/synchub-dev/synchub/provider/storehistory"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
@@ -267,7 +267,7 @@ func (o *runOptions) run(ctx context.Context) error {
 		if err := errors.Join(hosting.Add(o.hub.Leases), hosting.Add(monitor)); err != nil {
 			return err
 		}
-		o.hub.Replica, o.hub.Living = monitor.ID(), monitor.Living
+		o.hub.Replica, o.hub.LiveReplicas = monitor.ID(), monitor.LiveReplicas
 	}
 	if err := controllers.Setup(starting, hosting, o.hub); err != nil {
 		return err
@@ -339,5 +339,5 @@ func newBuildInfo() prometheus.Collector {
 
 // collectors returns the collectors of the hub's own metrics.
 func collectors() []prometheus.Collector {
-	return slices.Concat([]prometheus.Collector{newBuildInfo()}, requestmetrics.Collectors(), inventories.Collectors(), mailbox.Collectors(), mailboxes.Collectors(), partitions.Collectors(), targets.Collectors(), synctarget.Collectors(), objectsync.Collectors(), placement.Collectors(), otlp.Collectors())
+	return slices.Concat([]prometheus.Collector{newBuildInfo()}, requestmetrics.Collectors(), inventories.Collectors(), mailbox.Collectors(), mailboxes.Collectors(), shards.Collectors(), targets.Collectors(), synctarget.Collectors(), objectsync.Collectors(), placement.Collectors(), otlp.Collectors())
 }

@@ -67,8 +67,8 @@ func (c *cluster) checkNamedRights(t *testing.T) {
 		namespaceOf(namespace):     true,
 		namespaceOf("kube-system"): false,
 		{Namespace: namespace, Verb: "create", Group: "coordination.k8s.io", Resource: "leases"}:                               true,
-		{Namespace: namespace, Verb: "get", Group: "coordination.k8s.io", Resource: "leases", Name: "synchub-partition-00"}:    true,
-		{Namespace: namespace, Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Name: "synchub-partition-63"}: true,
+		{Namespace: namespace, Verb: "get", Group: "coordination.k8s.io", Resource: "leases", Name: "synchub-shard-00"}:        true,
+		{Namespace: namespace, Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Name: "synchub-shard-63"}:     true,
 		{Namespace: "kube-system", Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Name: "of-somebody-else"}: false,
 	} {
 		if may, err := c.may(contextFor(t), chart.ServiceAccount, question); err != nil || may != want {

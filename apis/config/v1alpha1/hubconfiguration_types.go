@@ -60,7 +60,7 @@ type CoordinationMode string
 const (
 	// CoordinationLeader: the leader does all of it.
 	CoordinationLeader CoordinationMode = "leader"
-	// CoordinationSharded: the replicas divide the SyncTargets among them. The leader also does the work that is there once.
+	// CoordinationSharded: the replicas shard the SyncTargets. The leader also does the work that is there once.
 	CoordinationSharded CoordinationMode = "sharded"
 )
 

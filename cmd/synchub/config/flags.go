@@ -83,7 +83,7 @@ func AddFlags(groups *cliflag.NamedFlagSets, s *v1alpha1.HubConfiguration) {
 	general.Int64Var(&s.MemoryLimit, "memory-limit", s.MemoryLimit, "bytes of memory that the hub may take, by which garbage is collected more often when it takes much (default: no limit)")
 
 	leaderElection := groups.FlagSet("leader election")
-	leaderElection.StringVar((*string)(&s.Coordination), "coordination", string(s.Coordination), "how replicas divide the work: with leader, the leader does all of it; with sharded, the replicas divide the SyncTargets among them")
+	leaderElection.StringVar((*string)(&s.Coordination), "coordination", string(s.Coordination), "how replicas divide the work: with leader, the leader does all of it; with sharded, the replicas shard the SyncTargets")
 	addLeaderElectionFlags(leaderElection, &s.LeaderElection)
 	addServingFlags(groups.FlagSet("serving"), s)
 

@@ -97,7 +97,7 @@ func validateCoordination(s *v1alpha1.HubConfiguration) field.ErrorList {
 		return problems
 	}
 	if !s.LeaderElection.LeaderElect {
-		problems = append(problems, field.Invalid(path, s.Coordination, fmt.Sprintf("needs %s: true, since replicas divide the SyncTargets by Leases", election.Child("leaderElect"))))
+		problems = append(problems, field.Invalid(path, s.Coordination, fmt.Sprintf("needs %s: true, since replicas shard the SyncTargets by Leases", election.Child("leaderElect"))))
 	}
 	if s.LeaderElection.Standby == v1alpha1.StandbyCold {
 		problems = append(problems, field.Invalid(path, s.Coordination, fmt.Sprintf("cannot be used with %s: %s, since each replica works", election.Child("standby"), v1alpha1.StandbyCold)))

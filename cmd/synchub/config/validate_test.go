@@ -87,7 +87,7 @@ func TestValidateCoordination(t *testing.T) {
 		"valid": {change: func(*v1alpha1.LeaderElectionConfiguration) {}},
 		"no leader election": {
 			change: func(s *v1alpha1.LeaderElectionConfiguration) { s.LeaderElect = false },
-			want:   `--coordination: Invalid value: "sharded": needs leaderElection.leaderElect: true, since replicas divide the SyncTargets by Leases`,
+			want:   `--coordination: Invalid value: "sharded": needs leaderElection.leaderElect: true, since replicas shard the SyncTargets by Leases`,
 		},
 		"a cold standby": {
 			change: func(s *v1alpha1.LeaderElectionConfiguration) { s.Standby = v1alpha1.StandbyCold },

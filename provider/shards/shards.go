@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package partitions
+package shards
 
 import (
 	"context"
@@ -38,11 +38,11 @@ import (
 )
 
 const (
-	// leasePrefix begins the name of the Lease of each partition.
-	leasePrefix = "synchub-partition"
-	// balanceInterval is how often a replica looks which partitions it should hold.
+	// leasePrefix begins the name of the Lease of each shard.
+	leasePrefix = "synchub-shard"
+	// balanceInterval is how often a replica looks which shards it should hold.
 	balanceInterval = 2 * time.Second
-	// takePeriod is how long the second replica for a partition leaves it to the first, since the work for the partition may take [releaseTimeout] to stop before its Lease is released.
+	// takePeriod is how long the second replica for a shard leaves it to the first, since the work for the shard may take [releaseTimeout] to stop before its Lease is released.
 	takePeriod = 20 * time.Second
 	// settlePeriod is how long a replica that has ended may seem to live: its announcement counts for 30 s after it was seen, up to 10 s
 	// late if clocks differ, and is read every 10 s.
@@ -51,62 +51,62 @@ const (
 	releaseTimeout = 15 * time.Second
 )
 
-// Options configure [Partitions].
+// Options configure [Shards].
 type Options struct {
 	// Leases are those of the hosting cluster, in the Namespace.
 	Leases    coordinationv1client.LeasesGetter
 	Namespace string
 	// Watcher watches these Leases.
 	Watcher *leases.Watcher
-	// Replica is the name of this replica. Living returns the names of all that reach kcp, with this one; none before they are known.
-	Replica string
-	Living  func() []string
-	// LeaderDivides reports whether the leader of the hub divides SyncTargets too. While it does not, because replicas are being replaced by
+	// Replica is the name of this replica. LiveReplicas returns the names of all that reach kcp, with this one; none before they are known.
+	Replica      string
+	LiveReplicas func() []string
+	// LeaderShards reports whether the leader of the hub shards SyncTargets too. While it does not, because replicas are being replaced by
 	// those with another setting, this replica holds nothing. After an error the last answer counts.
-	LeaderDivides func(ctx context.Context) (bool, error)
-	// LeaseDuration, RenewDeadline and RenewPeriod are those of the Leases. Writes for a partition pass until the renew deadline.
+	LeaderShards func(ctx context.Context) (bool, error)
+	// LeaseDuration, RenewDeadline and RenewPeriod are those of the Leases. Writes for a shard pass until the renew deadline.
 	LeaseDuration, RenewDeadline, RenewPeriod time.Duration
-	// Stop ends all work for the SyncTargets of a partition, and returns when nothing more is written for them.
-	Stop func(partition int)
-	// OnChange is called after this replica has got or lost a partition. It must not block.
-	OnChange func(partition int)
+	// Stop ends all work for the SyncTargets of a shard, and returns when nothing more is written for them.
+	Stop func(shard int)
+	// OnChange is called after this replica has got or lost a shard. It must not block.
+	OnChange func(shard int)
 	Clock    clock.WithTicker
 	Log      logr.Logger
 }
 
-// Partitions holds a share of all partitions. It runs on each replica.
-type Partitions struct {
+// Shards holds a share of all shards. It runs on each replica.
+type Shards struct {
 	Options
-	all [Count]*partition
-	// leaderDivides is the last answer of LeaderDivides. Only the goroutine of Start uses it.
-	leaderDivides bool
-	// division is that among the living. Only the goroutine of Start uses both.
-	living   []string
+	all [Count]*shard
+	// leaderShards is the last answer of LeaderShards. Only the goroutine of Start uses it.
+	leaderShards bool
+	// division is that among the live. Only the goroutine of Start uses both.
+	live     []string
 	division division
 	// take is [takePeriod], and settle is [settlePeriod], except in tests.
 	take, settle time.Duration
 }
 
-// New returns Partitions that hold none yet.
-func New(options Options) *Partitions {
-	p := &Partitions{Options: options, take: takePeriod, settle: settlePeriod}
+// New returns Shards that hold none yet.
+func New(options Options) *Shards {
+	p := &Shards{Options: options, take: takePeriod, settle: settlePeriod}
 	for number := range p.all {
-		p.all[number] = &partition{number: number, fence: fence.New(options.Clock), owner: p}
+		p.all[number] = &shard{number: number, fence: fence.New(options.Clock), owner: p}
 	}
 	return p
 }
 
-// NeedLeaderElection returns false: partitions have Leases of their own.
-func (p *Partitions) NeedLeaderElection() bool { return false }
+// NeedLeaderElection returns false: shards have Leases of their own.
+func (p *Shards) NeedLeaderElection() bool { return false }
 
-// Holds reports whether this replica works for a SyncTarget.
-func (p *Partitions) Holds(syncTarget types.UID) bool { return p.all[Of(syncTarget)].isHeld() }
+// Owns reports whether this replica works for a SyncTarget.
+func (p *Shards) Owns(syncTarget types.UID) bool { return p.all[Of(syncTarget)].isOwned() }
 
 // Fence returns the fence of writes for a SyncTarget.
-func (p *Partitions) Fence(syncTarget types.UID) *fence.Fence { return p.all[Of(syncTarget)].fence }
+func (p *Shards) Fence(syncTarget types.UID) *fence.Fence { return p.all[Of(syncTarget)].fence }
 
-// Start takes and releases partitions until ctx ends, and releases all of them then.
-func (p *Partitions) Start(ctx context.Context) error {
+// Start takes and releases shards until ctx ends, and releases all of them then.
+func (p *Shards) Start(ctx context.Context) error {
 	ticker := p.Clock.NewTicker(balanceInterval)
 	defer ticker.Stop()
 	for {
@@ -120,20 +120,20 @@ func (p *Partitions) Start(ctx context.Context) error {
 	}
 }
 
-func (p *Partitions) balance(ctx context.Context) {
-	living := p.Living()
-	if len(living) == 0 || ctx.Err() != nil {
+func (p *Shards) balance(ctx context.Context) {
+	live := p.LiveReplicas()
+	if len(live) == 0 || ctx.Err() != nil {
 		return
 	}
 	p.observeLeader(ctx)
-	if slices.Sort(living); !slices.Equal(living, p.living) {
-		p.living, p.division = living, divide(living)
+	if slices.Sort(live); !slices.Equal(live, p.live) {
+		p.live, p.division = live, divide(live)
 	}
 	now := p.Clock.Now()
 	var ranks [Count]rank
 	for number := range ranks {
 		ranks[number] = rankUnwanted
-		if p.leaderDivides {
+		if p.leaderShards {
 			ranks[number] = p.division.rank(number, p.Replica)
 		}
 	}
@@ -143,18 +143,18 @@ func (p *Partitions) balance(ctx context.Context) {
 	}
 }
 
-// takenByFirst reports which partitions the first replica has taken, of those for which this one is the second and waits for that. It asks for
-// the Leases only if there are such partitions, which is for some seconds after a replica has come or gone. An error is repeated soon, and the
-// partitions can be taken after [takePeriod] in any case.
-func (p *Partitions) takenByFirst(ctx context.Context, ranks [Count]rank, now time.Time) (taken [Count]bool) {
-	if !slices.ContainsFunc(p.all[:], func(one *partition) bool { return ranks[one.number] == rankSecond && !one.mayTakeAsSecond(now) }) {
+// takenByFirst reports which shards the first replica has taken, of those for which this one is the second and waits for that. It asks for
+// the Leases only if there are such shards, which is for some seconds after a replica has come or gone. An error is repeated soon, and the
+// shards can be taken after [takePeriod] in any case.
+func (p *Shards) takenByFirst(ctx context.Context, ranks [Count]rank, now time.Time) (taken [Count]bool) {
+	if !slices.ContainsFunc(p.all[:], func(one *shard) bool { return ranks[one.number] == rankSecond && !one.mayTakeAsSecond(now) }) {
 		return taken
 	}
 	ctx, cancel := context.WithTimeout(ctx, balanceInterval)
 	defer cancel()
 	found, err := p.Leases.Leases(p.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		p.Log.V(1).Info("cannot find out which partitions are taken", "error", err.Error())
+		p.Log.V(1).Info("cannot find out which shards are taken", "error", err.Error())
 		return taken
 	}
 	holders := make(map[string]string, len(found.Items))
@@ -167,25 +167,25 @@ func (p *Partitions) takenByFirst(ctx context.Context, ranks [Count]rank, now ti
 	return taken
 }
 
-// leaseName is the name of the Lease of a partition.
+// leaseName is the name of the Lease of a shard.
 func leaseName(number int) string { return fmt.Sprintf("%s-%02d", leasePrefix, number) }
 
-// observeLeader reads whether the leader divides SyncTargets.
-func (p *Partitions) observeLeader(ctx context.Context) {
+// observeLeader reads whether the leader shards SyncTargets.
+func (p *Shards) observeLeader(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, balanceInterval)
 	defer cancel()
-	divides, err := p.LeaderDivides(ctx)
+	divides, err := p.LeaderShards(ctx)
 	if err != nil {
-		p.Log.V(1).Info("cannot read whether the leader divides SyncTargets", "error", err.Error())
+		p.Log.V(1).Info("cannot read whether the leader shards SyncTargets", "error", err.Error())
 		return
 	}
-	if divides != p.leaderDivides {
-		p.Log.Info("the leader's setting for dividing SyncTargets changed", "dividesSyncTargets", divides)
+	if divides != p.leaderShards {
+		p.Log.Info("the leader's setting for sharding SyncTargets changed", "shardsSyncTargets", divides)
 	}
-	p.leaderDivides = divides
+	p.leaderShards = divides
 }
 
-func (p *Partitions) releaseAll() {
+func (p *Shards) releaseAll() {
 	var releasing sync.WaitGroup
 	for _, one := range p.all {
 		if c := one.candidacy; c != nil {
@@ -197,20 +197,20 @@ func (p *Partitions) releaseAll() {
 	select {
 	case <-released:
 	case <-p.Clock.After(releaseTimeout):
-		p.Log.Info("work has not stopped in time, so the Leases of partitions are left to expire", "timeout", releaseTimeout)
+		p.Log.Info("work has not stopped in time, so the Leases of shards are left to expire", "timeout", releaseTimeout)
 	}
 }
 
-// partition is one partition, as this replica sees it.
-type partition struct {
+// shard is one shard, as this replica sees it.
+type shard struct {
 	number int
 	fence  *fence.Fence
-	owner  *Partitions
+	owner  *Shards
 
-	// candidacy is nil while this replica does not want the partition. Only the goroutine of Start uses it, secondTo and secondSince.
+	// candidacy is nil while this replica does not want the shard. Only the goroutine of Start uses it, secondTo and secondSince.
 	candidacy *candidacy
 	// secondTo is the first replica while this one is the second; else empty. secondSince is when that began, or [takePeriod] ago if the
-	// first has taken the partition.
+	// first has taken the shard.
 	secondTo    string
 	secondSince time.Time
 
@@ -219,14 +219,14 @@ type partition struct {
 	since time.Time
 }
 
-func (p *partition) isHeld() bool {
+func (p *shard) isOwned() bool {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	return p.held
 }
 
-// heldFor returns for how long this replica has held the partition; zero if it does not.
-func (p *partition) heldFor(now time.Time) time.Duration {
+// ownedFor returns for how long this replica has held the shard; zero if it does not.
+func (p *shard) ownedFor(now time.Time) time.Duration {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	if !p.held {
@@ -235,13 +235,13 @@ func (p *partition) heldFor(now time.Time) time.Duration {
 	return now.Sub(p.since)
 }
 
-// mayTakeAsSecond reports whether this replica may take the partition as the second: the first has taken it, or has had the time to.
-func (p *partition) mayTakeAsSecond(now time.Time) bool {
+// mayTakeAsSecond reports whether this replica may take the shard as the second: the first has taken it, or has had the time to.
+func (p *shard) mayTakeAsSecond(now time.Time) bool {
 	return p.secondTo != "" && now.Sub(p.secondSince) >= p.owner.take
 }
 
 // observeFirst updates secondTo and secondSince.
-func (p *partition) observeFirst(own rank, isTakenByFirst bool, now time.Time) {
+func (p *shard) observeFirst(own rank, isTakenByFirst bool, now time.Time) {
 	switch first := p.owner.division.first[p.number]; {
 	case own != rankSecond:
 		p.secondTo, p.secondSince = "", time.Time{}
@@ -253,9 +253,9 @@ func (p *partition) observeFirst(own rank, isTakenByFirst bool, now time.Time) {
 }
 
 // follow starts or ends this replica's candidacy, by its rank. The first is always a candidate. The second becomes one when the first has
-// taken the partition, or had [takePeriod] to do so: then the Lease tells it at once that the first has ended. A holder that is not the first
-// gives the partition up after [settlePeriod]: if the first is still listed then, it lives.
-func (p *partition) follow(ctx context.Context, own rank, isTakenByFirst bool, now time.Time) {
+// taken the shard, or had [takePeriod] to do so: then the Lease tells it at once that the first has ended. A owner that is not the first
+// gives the shard up after [settlePeriod]: if the first is still listed then, it lives.
+func (p *shard) follow(ctx context.Context, own rank, isTakenByFirst bool, now time.Time) {
 	if p.candidacy != nil && p.candidacy.hasEnded() {
 		p.candidacy = nil
 	}
@@ -265,7 +265,7 @@ func (p *partition) follow(ctx context.Context, own rank, isTakenByFirst bool, n
 		return
 	}
 	wants := own == rankFirst || own == rankSecond && p.mayTakeAsSecond(now)
-	held := p.heldFor(now)
+	held := p.ownedFor(now)
 	switch {
 	case p.candidacy == nil && wants:
 		p.candidacy = p.owner.newCandidacy(ctx, p)
@@ -277,33 +277,33 @@ func (p *partition) follow(ctx context.Context, own rank, isTakenByFirst bool, n
 }
 
 // giveUp stops the work and releases the Lease, in the background. There is a candidacy.
-func (p *partition) giveUp() {
+func (p *shard) giveUp() {
 	if !p.candidacy.releasing {
 		p.candidacy.releasing = true
 		go p.candidacy.release()
 	}
 }
 
-// set notes whether this replica holds the partition, and reports whether that has changed. isValid is asked under the lock.
-func (p *partition) set(isHeld bool, isValid func() bool) (changed bool) {
+// set notes whether this replica holds the shard, and reports whether that has changed. isValid is asked under the lock.
+func (p *shard) set(isOwned bool, isValid func() bool) (changed bool) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	if p.held == isHeld || !isValid() {
+	if p.held == isOwned || !isValid() {
 		return false
 	}
-	p.held, p.since = isHeld, p.owner.Clock.Now()
-	if isHeld {
-		heldPartitions.Inc()
+	p.held, p.since = isOwned, p.owner.Clock.Now()
+	if isOwned {
+		ownedShards.Inc()
 	} else {
-		heldPartitions.Dec()
+		ownedShards.Dec()
 	}
 	return true
 }
 
 // candidacy is one leader election in which this replica takes part, from its beginning to its end.
 type candidacy struct {
-	of *partition
-	// release gives the partition up. releasing is true once the goroutine of Start has caused that.
+	of *shard
+	// release gives the shard up. releasing is true once the goroutine of Start has caused that.
 	release   func()
 	releasing bool
 	ended     chan struct{}
@@ -318,8 +318,8 @@ func (c *candidacy) hasEnded() bool {
 	}
 }
 
-// newCandidacy starts to try to get a partition, until it is released. It outlives ctx, so that work can stop before the Lease is released.
-func (p *Partitions) newCandidacy(ctx context.Context, of *partition) *candidacy {
+// newCandidacy starts to try to get a shard, until it is released. It outlives ctx, so that work can stop before the Lease is released.
+func (p *Shards) newCandidacy(ctx context.Context, of *shard) *candidacy {
 	ctx, cancel := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), p.Log.V(1)))
 	c := &candidacy{of: of, ended: make(chan struct{})}
 	c.release = sync.OnceFunc(func() {
@@ -342,7 +342,7 @@ func (p *Partitions) newCandidacy(ctx context.Context, of *partition) *candidacy
 		})
 		if err != nil {
 			// The settings are validated at the start.
-			p.Log.Error(err, "cannot take part in the election for a partition", "partition", of.number)
+			p.Log.Error(err, "cannot take part in the election for a shard", "shard", of.number)
 			return
 		}
 		elector.Run(ctx)
@@ -350,19 +350,19 @@ func (p *Partitions) newCandidacy(ctx context.Context, of *partition) *candidacy
 	return c
 }
 
-// win notes that this replica holds the partition. The election calls it in a goroutine of its own, perhaps only after the partition was lost.
+// win notes that this replica holds the shard. The election calls it in a goroutine of its own, perhaps only after the shard was lost.
 func (c *candidacy) win(ctx context.Context) {
 	if c.of.set(true, func() bool { return ctx.Err() == nil }) {
-		c.of.owner.Log.Info("holds a partition", "partition", c.of.number)
+		c.of.owner.Log.Info("holds a shard", "shard", c.of.number)
 		c.of.owner.OnChange(c.of.number)
 	}
 }
 
-// lose notes that this replica does not hold the partition, and stops the work for it. The fence closes by itself, or by the release of the
+// lose notes that this replica does not hold the shard, and stops the work for it. The fence closes by itself, or by the release of the
 // Lease.
 func (c *candidacy) lose() {
 	if c.of.set(false, func() bool { return true }) {
-		c.of.owner.Log.Info("no longer holds a partition", "partition", c.of.number)
+		c.of.owner.Log.Info("no longer holds a shard", "shard", c.of.number)
 		c.of.owner.Stop(c.of.number)
 		c.of.owner.OnChange(c.of.number)
 	}
