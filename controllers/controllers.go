@@ -64,6 +64,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/discovery"
 	"github.com/synchub-dev/synchub/provider/fence"
 	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/leases"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/provider/storehistory"
@@ -79,14 +80,16 @@ type Options struct {
 	Workspace string
 	// Fence refuses the hub's writes to kcp and to targets while this replica does not hold the Lease; nil refuses none.
 	Fence *fence.Fence
-	// Sharded divides the SyncTargets among all replicas. Living returns their names, with this one's. It needs a Lease, whose times
-	// those of partitions are too.
-	Sharded                      bool
-	Living                       func() []string
-	LeaseDuration, RenewDeadline time.Duration
+	// Sharded divides the SyncTargets among all replicas. LiveReplicas returns their names, with this one's. It needs a Lease, whose times
+	// those of shards are too.
+	Sharded                                   bool
+	LiveReplicas                              func() []string
+	LeaseDuration, RenewDeadline, RenewPeriod time.Duration
+	// Leases watches the Lease of the leader and, with Sharded, those of shards. It is nil without a Lease.
+	Leases *leases.Watcher
 	// History is told the versions of kcp that the Lease has, and returns the next ones. Setup completes it.
 	History *storehistory.Guard
-	// Ready is set once this replica can hold SyncTargets, if they are divided.
+	// Ready is set once this replica can hold SyncTargets, if they are sharded.
 	Ready *atomic.Bool
 	// ColdStandby makes replicas that do not lead only wait. By default they fill their caches meanwhile.
 	ColdStandby bool
@@ -142,8 +145,8 @@ type changes struct {
 	connectionChanged, unauthorized topic.Topic[types.UID]
 	// state: the sync manager's state of the SyncTarget. objects: its configs, or the objects that they select.
 	stateChanged, objectsChanged topic.Topic[types.UID]
-	// partition: those that this replica has got or lost.
-	partitionChanged topic.Topic[int]
+	// shard: those that this replica has got or lost.
+	shardChanged topic.Topic[int]
 	// copies: how far the hub has come with copies of placements in mailboxes.
 	objectStateChanged topic.Topic[objectsync.ObjectRef]
 	// readiness: whether the SyncTarget is Ready. It knows the states, too.
@@ -158,7 +161,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 	}
 	changed := &changes{}
 	var syncTargets *synctarget.Controller
-	role, partitions, err := newRole(hosting, changed, func(partition int) { syncTargets.StopPartition(partition) }, options)
+	role, shards, err := newRole(hosting, changed, func(shard int) { syncTargets.StopShard(shard) }, options)
 	if err != nil {
 		return err
 	}
@@ -183,7 +186,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 		Clock:   clock.RealClock{}, Log: options.Log.WithName("synctarget"),
 	})
 	fleet := newFleet(clusters, locator, options)
-	placement := newPlacement(clusters, fleet, copystates.Reader{Sync: syncManager, Store: copies, Holder: role}, changed, identity, options)
+	placement := newPlacement(clusters, fleet, copystates.Reader{Sync: syncManager, Store: copies, Owner: role}, changed, identity, options)
 	clusters.history.OnChange = func() {
 		syncTargets.EnqueueAll()
 		placement.ReportAll()
@@ -193,9 +196,9 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 		return err
 	}
 	standby := standbyHosting(hosting, options)
-	holders := hosting
+	owners := hosting
 	if options.Sharded {
-		holders = standby
+		owners = standby
 	}
 	return errors.Join(
 		clusters.addTo(hosting, standby),
@@ -207,12 +210,12 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 		location.NewController(clusters.inventories, clock.RealClock{}).Register(),
 		fleet.Register(),
 		placement.Register(hosting),
-		schemas.Register(holders),
+		schemas.Register(owners),
 		newExports(hosting, clusters, identity, syncManager, placement, role.Elected, options).Register(standby),
 		newSyncRules(hosting, clusters, identity, options).Register(hosting),
 		syncManager.Register(standby),
-		syncerconfig.NewController(clusters.mailboxes, syncManager, clock.RealClock{}, options.Log.WithName("syncerconfig")).Register(holders),
-		division{hosting, holders, partitions, clusters, syncManager, changed, role, options.Ready, options.Log}.add(copies, ownership.NewSealer(identity.HashKey)),
+		syncerconfig.NewController(clusters.mailboxes, syncManager, clock.RealClock{}, options.Log.WithName("syncerconfig")).Register(owners),
+		division{hosting, owners, shards, clusters, syncManager, changed, role, options.Ready, options.Log}.add(copies, ownership.NewSealer(identity.HashKey)),
 		tunnels.addTo(hosting),
 		hosting.Add(kubeconfigWatcher{options.Access, options.Log.WithName("kcp")}),
 		hosting.AddReadyzCheck("kcp-caches", cachesReadyCheck(role.Elected.Leads, syncManager, clusters.mailboxes, options.ColdStandby)),

@@ -25,10 +25,10 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
 	"github.com/synchub-dev/synchub/provider/ledger"
-	"github.com/synchub-dev/synchub/provider/partitions"
+	"github.com/synchub-dev/synchub/provider/shards"
 )
 
-// neededMailboxes knows of which mailboxes this replica needs the objects if SyncTargets are divided: those of the SyncTargets that it
+// neededMailboxes knows of which mailboxes this replica needs the objects if SyncTargets are sharded: those of the SyncTargets that it
 // holds. The leader needs all of them, since it places copies there and counts objects.
 type neededMailboxes struct {
 	role   leadership.Role
@@ -55,7 +55,7 @@ func (n *neededMailboxes) needs(mailbox logicalcluster.Name) bool {
 	n.lock.RLock()
 	syncTarget, known := n.syncTargets[mailbox]
 	n.lock.RUnlock()
-	return known && n.role.Holds(syncTarget)
+	return known && n.role.Owns(syncTarget)
 }
 
 // needsWorkload reports whether this replica needs the objects of a workload workspace: only the leader places them.
@@ -64,10 +64,10 @@ func (n *neededMailboxes) needsWorkload(logicalcluster.Name) bool { return n.rol
 // NeedLeaderElection returns false: each replica needs other mailboxes.
 func (n *neededMailboxes) NeedLeaderElection() bool { return false }
 
-// Start follows the ledger, the partitions and the leadership until ctx ends.
+// Start follows the ledger, the shards and the leadership until ctx ends.
 func (n *neededMailboxes) Start(ctx context.Context) error {
 	n.ledger.Subscribe(ctx, n.entryChanged)
-	n.role.PartitionChanged.Subscribe(ctx, n.partitionChanged)
+	n.role.ShardChanged.Subscribe(ctx, n.shardChanged)
 	n.ledger.Each(func(syncTarget types.UID, entry *ledger.Entry) { n.set(syncTarget, logicalcluster.Name(entry.Mailbox)) })
 	n.recheck()
 	select {
@@ -106,11 +106,11 @@ func (n *neededMailboxes) set(syncTarget types.UID, mailbox logicalcluster.Name)
 	return true
 }
 
-func (n *neededMailboxes) partitionChanged(partition int) {
+func (n *neededMailboxes) shardChanged(shard int) {
 	n.lock.RLock()
 	var concerned []logicalcluster.Name
 	for syncTarget, mailbox := range n.mailboxes {
-		if partitions.Of(syncTarget) == partition {
+		if shards.Of(syncTarget) == shard {
 			concerned = append(concerned, mailbox)
 		}
 	}

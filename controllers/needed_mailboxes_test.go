@@ -25,22 +25,22 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/internal/leadership"
 	"github.com/synchub-dev/synchub/provider/fence"
-	"github.com/synchub-dev/synchub/provider/partitions"
+	"github.com/synchub-dev/synchub/provider/shards"
 )
 
-// heldPartition is the partition of a replica.
-type heldPartition int
+// heldShard is the shard of a replica.
+type heldShard int
 
-func (p heldPartition) Holds(syncTarget types.UID) bool { return partitions.Of(syncTarget) == int(p) }
-func (heldPartition) Fence(types.UID) *fence.Fence      { return nil }
+func (p heldShard) Owns(syncTarget types.UID) bool { return shards.Of(syncTarget) == int(p) }
+func (heldShard) Fence(types.UID) *fence.Fence     { return nil }
 
 func TestNeededMailboxes(t *testing.T) {
 	elected := make(chan struct{})
-	needed := newNeededMailboxes(leadership.Role{Elected: elected, Partitions: heldPartition(partitions.Of("own"))})
+	needed := newNeededMailboxes(leadership.Role{Elected: elected, Shards: heldShard(shards.Of("own"))})
 	var rechecked []logicalcluster.Name
 	needed.recheck = func(mailboxes ...logicalcluster.Name) { rechecked = append(rechecked, mailboxes...) }
 	other := types.UID("other")
-	for partitions.Of(other) == partitions.Of("own") {
+	for shards.Of(other) == shards.Of("own") {
 		other += "x"
 	}
 	expect := func(what string, mailbox logicalcluster.Name, want bool) {
@@ -55,7 +55,7 @@ func TestNeededMailboxes(t *testing.T) {
 	}
 	expect("an own one", "m1", true)
 	expect("a foreign one", "m2", false)
-	needed.partitionChanged(partitions.Of(other))
+	needed.shardChanged(shards.Of(other))
 	if !slices.Equal(rechecked, []logicalcluster.Name{"m2"}) {
 		t.Errorf("rechecked %v", rechecked)
 	}

@@ -49,10 +49,10 @@ func tunnelOptions(options Options) *targets.TunnelOptions {
 		return nil
 	}
 	return &targets.TunnelOptions{Replica: options.Replica, Replicas: func() int {
-		if options.Living == nil {
+		if options.LiveReplicas == nil {
 			return 1
 		}
-		return len(options.Living())
+		return len(options.LiveReplicas())
 	}}
 }
 

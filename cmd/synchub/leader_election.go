@@ -29,6 +29,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -43,13 +44,27 @@ import (
 	"github.com/synchub-dev/synchub/controllers"
 	"github.com/synchub-dev/synchub/provider/fence"
 	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/leases"
 	"github.com/synchub-dev/synchub/provider/replicas"
 	"github.com/synchub-dev/synchub/provider/storehistory"
 )
 
+// newLeaseWatcher returns what watches the leader's Lease or, if SyncTargets are sharded, those of all shards too.
+func newLeaseWatcher(hosting *rest.Config, settings v1alpha1.LeaderElectionConfiguration, sharded bool, log logr.Logger) (*leases.Watcher, error) {
+	client, err := coordinationv1client.NewForConfig(rest.AddUserAgent(hosting, "leader-election"))
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a client for Leases: %w", err)
+	}
+	name := leaseName
+	if sharded {
+		name = ""
+	}
+	return leases.NewWatcher(leases.Options{Leases: client.Leases(settings.Namespace), Name: name, Clock: clock.RealClock{}, Log: log.WithName("leases")}), nil
+}
+
 // newLeaseLock returns the lock of the Lease that the leader holds. The fence is open while this replica holds it. Between the renew
 // deadline, when the fence closes, and the lease duration, when another replica may lead, requests that are under way end.
-func newLeaseLock(hosting *rest.Config, scheme *runtime.Scheme, settings v1alpha1.LeaderElectionConfiguration, labels map[string]string, fence *fence.Fence, history *storehistory.Guard) (resourcelock.Interface, error) {
+func newLeaseLock(hosting *rest.Config, scheme *runtime.Scheme, settings v1alpha1.LeaderElectionConfiguration, labels map[string]string, watcher *leases.Watcher, fence *fence.Fence, history *storehistory.Guard) (resourcelock.Interface, error) {
 	client, err := corev1client.NewForConfig(rest.AddUserAgent(hosting, "leader-election"))
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for events of the Lease: %w", err)
@@ -66,7 +81,7 @@ func newLeaseLock(hosting *rest.Config, scheme *runtime.Scheme, settings v1alpha
 	if leaseLock, ok := lock.(*resourcelock.LeaseLock); ok {
 		leaseLock.Client = storehistory.LeasesGetter{LeasesGetter: leaseLock.Client, Guard: history}
 	}
-	return fence.Lock(lock, settings.RenewDeadline.Duration), nil
+	return watcher.Lock(fence.Lock(lock, settings.RenewDeadline.Duration), leaseName, settings.RetryPeriod.Duration), nil
 }
 
 // leaseEvents makes the recorder of the Lease's events. The manager's own recorders exist only when the manager does.
@@ -87,7 +102,7 @@ func newReplicaMonitor(hosting manager.Manager, replica replicaIdentity, setting
 	if err := coordinationv1.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
-	leases, err := client.New(hosting.GetConfig(), client.Options{HTTPClient: hosting.GetHTTPClient(), Scheme: scheme})
+	hostingClient, err := client.New(hosting.GetConfig(), client.Options{HTTPClient: hosting.GetHTTPClient(), Scheme: scheme})
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client for the Leases of replicas: %w", err)
 	}
@@ -99,7 +114,7 @@ func newReplicaMonitor(hosting manager.Manager, replica replicaIdentity, setting
 		working = always
 	}
 	return replicas.New(replicas.Options{
-		Hosting: leases, Namespace: settings.Namespace, Name: replica.name, Group: group, Pod: replica.pod, Elected: working, Clock: clock.RealClock{}, Log: log.WithName("replicas"),
+		Hosting: hostingClient, Namespace: settings.Namespace, Name: replica.name, Group: group, Pod: replica.pod, Elected: working, Clock: clock.RealClock{}, Log: log.WithName("replicas"),
 		IsReady: isReady,
 		Reach: func(ctx context.Context) error {
 			_, err := kcp.WhoAmI(ctx, hub.Access.WorkspaceConfig(hub.Workspace))

@@ -220,7 +220,7 @@ func TestHelpListsEachFlag(t *testing.T) {
 		"run": {newRunCommand(), map[string]string{
 			"config": "", "kcp-kubeconfig": "", "hosting-kubeconfig": "", "provider-workspace": "root:synchub", "namespace": "",
 			"coordination": "leader", "leader-elect": "true", "leader-election-namespace": "",
-			"leader-election-lease-duration": "15s", "leader-election-renew-deadline": "10s", "leader-election-retry-period": "250ms", "standby": "warm",
+			"leader-election-lease-duration": "15s", "leader-election-renew-deadline": "10s", "leader-election-retry-period": "2s", "standby": "warm",
 			"metrics-bind-address": ":8080", "metrics-secure": "", "metrics-cert-dir": "", "metrics-per-resource": "true", "health-probe-bind-address": ":8081",
 			"kcp-qps": "2000", "kcp-burst": "4000", "target-qps": "1000", "target-burst": "2000",
 			"target-cache-objects": "100000", "target-cache-bytes": "134217728", "targets-max-bytes": "", "memory-limit": "",

@@ -58,10 +58,11 @@ import (
 	"github.com/synchub-dev/synchub/provider/fence"
 	"github.com/synchub-dev/synchub/provider/inventories"
 	"github.com/synchub-dev/synchub/provider/kcp"
+	"github.com/synchub-dev/synchub/provider/leases"
 	"github.com/synchub-dev/synchub/provider/mailboxes"
 	"github.com/synchub-dev/synchub/provider/mailboxes/absence"
 	"github.com/synchub-dev/synchub/provider/metrics/requestmetrics"
-	"github.com/synchub-dev/synchub/provider/partitions"
+	"github.com/synchub-dev/synchub/provider/shards"
 	"github.com/synchub-dev/synchub/provider/storehistory"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
@@ -183,6 +184,7 @@ func (o *runOptions) completeHub() error {
 	if s.LeaderElection.LeaderElect {
 		o.hub.Lease = types.NamespacedName{Namespace: s.LeaderElection.Namespace, Name: leaseName}
 		o.hub.LeaseDuration, o.hub.RenewDeadline = s.LeaderElection.LeaseDuration.Duration, s.LeaderElection.RenewDeadline.Duration
+		o.hub.RenewPeriod = s.LeaderElection.RetryPeriod.Duration
 	}
 	return nil
 }
@@ -230,7 +232,10 @@ func (o *runOptions) run(ctx context.Context) error {
 	o.hub.History = storehistory.New(storehistory.Options{Clock: clock.RealClock{}, Log: log.WithName("history")})
 	if s.LeaderElection.LeaderElect {
 		o.hub.Fence = fence.New(clock.RealClock{})
-		if managerOptions.LeaderElectionResourceLockInterface, err = newLeaseLock(hostingConfig, managerOptions.Scheme, s.LeaderElection, controllers.LeaderLabels(string(s.Coordination), s.KCP.ProviderWorkspace), o.hub.Fence, o.hub.History); err != nil {
+		if o.hub.Leases, err = newLeaseWatcher(hostingConfig, s.LeaderElection, o.hub.Sharded, log); err != nil {
+			return err
+		}
+		if managerOptions.LeaderElectionResourceLockInterface, err = newLeaseLock(hostingConfig, managerOptions.Scheme, s.LeaderElection, controllers.LeaderLabels(string(s.Coordination), s.KCP.ProviderWorkspace), o.hub.Leases, o.hub.Fence, o.hub.History); err != nil {
 			return err
 		}
 	}
@@ -259,10 +264,10 @@ func (o *runOptions) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := hosting.Add(monitor); err != nil {
+		if err := errors.Join(hosting.Add(o.hub.Leases), hosting.Add(monitor)); err != nil {
 			return err
 		}
-		o.hub.Replica, o.hub.Living = monitor.ID(), monitor.Living
+		o.hub.Replica, o.hub.LiveReplicas = monitor.ID(), monitor.LiveReplicas
 	}
 	if err := controllers.Setup(starting, hosting, o.hub); err != nil {
 		return err
@@ -287,6 +292,7 @@ func newHostingManager(config *rest.Config, options manager.Options) (manager.Ma
 // managerOptions returns the options of the manager of the hosting cluster.
 func (o *runOptions) managerOptions(log logr.Logger) manager.Options {
 	s := o.settings
+	electionDeadline, tryPeriod := leases.Timing(s.LeaderElection.RenewDeadline.Duration, s.LeaderElection.RetryPeriod.Duration)
 	return manager.Options{
 		Scheme:                        controllers.Scheme(),
 		Logger:                        log,
@@ -294,8 +300,8 @@ func (o *runOptions) managerOptions(log logr.Logger) manager.Options {
 		LeaderElectionID:              leaseName,
 		LeaderElectionReleaseOnCancel: true,
 		LeaseDuration:                 &s.LeaderElection.LeaseDuration.Duration,
-		RenewDeadline:                 &s.LeaderElection.RenewDeadline.Duration,
-		RetryPeriod:                   &s.LeaderElection.RetryPeriod.Duration,
+		RenewDeadline:                 &electionDeadline,
+		RetryPeriod:                   &tryPeriod,
 		GracefulShutdownTimeout:       new(drainTimeout),
 		Metrics:                       metricsServer(s.Metrics),
 		HealthProbeBindAddress:        s.Health.BindAddress,
@@ -333,5 +339,5 @@ func newBuildInfo() prometheus.Collector {
 
 // collectors returns the collectors of the hub's own metrics.
 func collectors() []prometheus.Collector {
-	return slices.Concat([]prometheus.Collector{newBuildInfo()}, requestmetrics.Collectors(), inventories.Collectors(), mailbox.Collectors(), mailboxes.Collectors(), partitions.Collectors(), targets.Collectors(), synctarget.Collectors(), objectsync.Collectors(), placement.Collectors(), otlp.Collectors())
+	return slices.Concat([]prometheus.Collector{newBuildInfo()}, requestmetrics.Collectors(), inventories.Collectors(), mailbox.Collectors(), mailboxes.Collectors(), shards.Collectors(), targets.Collectors(), synctarget.Collectors(), objectsync.Collectors(), placement.Collectors(), otlp.Collectors())
 }

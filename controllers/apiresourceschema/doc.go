@@ -24,6 +24,6 @@ limitations under the License.
 // says why the schema may be out of date. For PublishedResources with spec.installCRD, it also passes the CRD on to be
 // installed on targets.
 //
-// If SyncTargets are divided among replicas, the controller runs on all of them. One that does not lead only finds out the CRDs to
+// If SyncTargets are sharded among replicas, the controller runs on all of them. One that does not lead only finds out the CRDs to
 // install. It has a connection of its own to a SyncTarget from which a CRD is read.
 package apiresourceschema

@@ -217,9 +217,9 @@ func TestStatesAreWrittenWhenTheyChange(t *testing.T) {
 	f.expect(t, "a copy again", "PUT")
 
 	f.clock.Step(minWriteInterval)
-	f.sync.mailbox, f.Holder = "", holder(false)
+	f.sync.mailbox, f.Owner = "", owner(false)
 	f.expect(t, "another replica syncs it")
-	f.sync.mailbox, f.Holder = mailbox, holder(true)
+	f.sync.mailbox, f.Owner = mailbox, owner(true)
 	f.expect(t, "it is back", "GET")
 	f.sync.mailbox = ""
 	f.expect(t, "nobody syncs it", "PUT")
@@ -327,9 +327,9 @@ func TestStorePublishesChanges(t *testing.T) {
 	}
 }
 
-type holder bool
+type owner bool
 
-func (h holder) Holds(types.UID) bool { return bool(h) }
+func (h owner) Owns(types.UID) bool { return bool(h) }
 
 func TestStates(t *testing.T) {
 	store, _ := newTestStore(t, "one")
@@ -337,16 +337,16 @@ func TestStates(t *testing.T) {
 	refused := objectsync.ObjectState{Failure: &objectsync.Failure{Reason: objectsync.ReasonForbidden}}
 	local := &fakeSync{copies: []objectsync.PlacementCopy{newCopy("one", refused)}}
 	for name, test := range map[string]struct {
-		holder Holder
+		owner  Owner
 		mark   string
 		failed bool
 	}{
 		"the only hub syncs it":             {nil, "one", true},
-		"this replica syncs it":             {holder(true), "one", true},
-		"this replica has just taken over":  {holder(true), "two", false},
-		"another replica has taken it over": {holder(false), "one", false},
+		"this replica syncs it":             {owner(true), "one", true},
+		"this replica has just taken over":  {owner(true), "two", false},
+		"another replica has taken it over": {owner(false), "one", false},
 	} {
-		states := Reader{Sync: local, Store: store, Holder: test.holder}
+		states := Reader{Sync: local, Store: store, Owner: test.owner}
 		state, known := states.ObjectState(syncTarget, configMaps.GroupResource(), key, objectsync.PlacementCopyVersion{UID: "uid", Mark: test.mark})
 		if !known || state.Synced == test.failed {
 			t.Errorf("%s: got %+v, %v", name, state, known)

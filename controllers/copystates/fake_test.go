@@ -248,7 +248,7 @@ func TestWriterWritesOnlyWhenItKnowsAll(t *testing.T) {
 	g.Expect(reconcile()).To(BeEmpty(), "nothing changed")
 
 	f.sync.mailbox, f.sync.copies = "", nil
-	f.Holder = holder(false)
+	f.Owner = owner(false)
 	g.Expect(reconcile()).To(BeEmpty(), "another replica writes them now")
 }
 

@@ -106,23 +106,23 @@ type SyncManager interface {
 	ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (state objectsync.ObjectState, known bool)
 }
 
-// Holder tells which SyncTargets this replica syncs.
-type Holder interface {
-	Holds(syncTarget types.UID) bool
+// Owner tells which SyncTargets this replica syncs.
+type Owner interface {
+	Owns(syncTarget types.UID) bool
 }
 
 // Reader returns the state of a copy, from this process's sync manager or from the Store.
 type Reader struct {
 	Sync  SyncManager
 	Store *Store
-	// Holder is nil if no other replica syncs SyncTargets.
-	Holder Holder
+	// Owner is nil if no other replica syncs SyncTargets.
+	Owner Owner
 }
 
 // ObjectState returns the state of a version of a copy. The sync manager of this process comes first. Where it knows nothing, the last
 // states count: another replica syncs the SyncTarget, or did until a moment ago.
 func (r Reader) ObjectState(syncTarget types.UID, resource schema.GroupResource, key types.NamespacedName, version objectsync.PlacementCopyVersion) (state objectsync.ObjectState, known bool) {
-	if r.Holder == nil || r.Holder.Holds(syncTarget) {
+	if r.Owner == nil || r.Owner.Owns(syncTarget) {
 		if state, known = r.Sync.ObjectState(syncTarget, resource, key, version); known {
 			return state, true
 		}

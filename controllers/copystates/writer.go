@@ -74,8 +74,8 @@ type WriterOptions struct {
 	ObjectStateChanged *topic.Topic[objectsync.ObjectRef]
 	// Written notifies about SyncTargets whose stored states changed; nil notifies nobody.
 	Written *topic.Topic[types.UID]
-	// Holder tells whether this replica still works for a SyncTarget that it does not sync; nil if there are no other replicas.
-	Holder Holder
+	// Owner tells whether this replica still works for a SyncTarget that it does not sync; nil if there are no other replicas.
+	Owner Owner
 	// Context returns the context for requests on behalf of a SyncTarget; with nil, it is that of the reconcile.
 	Context func(ctx context.Context, syncTarget types.UID) context.Context
 	Clock   clock.Clock
@@ -148,7 +148,7 @@ func (w *Writer) Sequence(syncTarget types.UID) int64 {
 func (w *Writer) Reconcile(ctx context.Context, syncTarget types.UID) (reconcile.Result, error) {
 	last := w.lastStored(syncTarget)
 	copies, mailbox, known := w.Sync.Copies(syncTarget)
-	if mailbox == "" && (last.mailbox == "" || w.Holder != nil && !w.Holder.Holds(syncTarget)) {
+	if mailbox == "" && (last.mailbox == "" || w.Owner != nil && !w.Owner.Owns(syncTarget)) {
 		// This process never synced the SyncTarget, or another replica holds it.
 		w.forget(syncTarget)
 		return reconcile.Result{}, nil

@@ -118,7 +118,7 @@ func (m *Manager) hasObservedAllTargets() bool {
 		return true
 	}
 	isUnobserved := func(syncTarget types.UID) bool {
-		return !m.observed[syncTarget] && (!m.Role.IsDivided() || m.Role.Holds(syncTarget))
+		return !m.observed[syncTarget] && (!m.Role.IsSharded() || m.Role.Owns(syncTarget))
 	}
 	isTimedOut := !m.startedAt.IsZero() && !m.Clock.Now().Before(m.startedAt.Add(countTimeout))
 	m.observedAll = isTimedOut || loaded && !slices.ContainsFunc(known, isUnobserved)

@@ -230,7 +230,7 @@ func (m *Manager) Register(hosting manager.Manager) error {
 
 // Start waits until ctx ends, and returns after all controllers that the manager runs have ended.
 func (m *Manager) Start(ctx context.Context) error {
-	if elected := m.Role.Elected; elected != nil && !m.Role.IsDivided() {
+	if elected := m.Role.Elected; elected != nil && !m.Role.IsSharded() {
 		select {
 		case <-elected:
 		case <-ctx.Done():

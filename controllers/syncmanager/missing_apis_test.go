@@ -146,7 +146,7 @@ func TestStoppableContext(t *testing.T) {
 	held.reconcileMutex.Lock()
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); held.stop() }()
-	// stop cancels the requests of the holder of reconcileMutex before it waits for the mutex.
+	// stop cancels the requests of the owner of reconcileMutex before it waits for the mutex.
 	<-before.Done()
 	held.reconcileMutex.Unlock()
 	<-stopped

@@ -82,7 +82,7 @@ func (m *Manager) isUnpublishedBy(state *targetState, resource plan.Resource, pu
 	return (hasApplied || isTimedOut) && !m.mayHaveFinalizers(state, resource)
 }
 
-// nextSummary returns the summary of a holder, which has held the SyncTarget for a time. The stored summary, possibly of the former holder,
+// nextSummary returns the summary of a owner, which has held the SyncTarget for a time. The stored summary, possibly of the former owner,
 // counts until this one knows better. Unpublished is always this holder's own finding, since its controllers may have added finalizers.
 func nextSummary(stored *ledger.SyncSummary, local localSummary, heldFor time.Duration) *ledger.SyncSummary {
 	switch {

@@ -37,7 +37,7 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/provider/ledger"
-	"github.com/synchub-dev/synchub/provider/partitions"
+	"github.com/synchub-dev/synchub/provider/shards"
 )
 
 const (
@@ -45,14 +45,14 @@ const (
 	summaryInterval = time.Minute
 	// summaryDelay is how long an event waits for others of the same SyncTarget.
 	summaryDelay = 500 * time.Millisecond
-	// unpublishInterval is how often a holder finds out whether objects have the finalizer of an API that is being withdrawn.
+	// unpublishInterval is how often a owner finds out whether objects have the finalizer of an API that is being withdrawn.
 	unpublishInterval = 2 * time.Second
 	// summaryWorkers is how many entries are written at once.
 	summaryWorkers = 8
 )
 
 // SyncSummaryWriter writes into the ledger what the leader must know of the SyncTargets that this replica holds: whether they are Ready, and the
-// summaries from which a [DividedManager] sums. It runs on every replica.
+// summaries from which a [FleetCounter] sums. It runs on every replica.
 type SyncSummaryWriter struct {
 	sync      *Manager
 	ledger    *ledger.Store
@@ -94,8 +94,8 @@ func (w *SyncSummaryWriter) Register(hosting manager.Manager) error {
 	return errors.Join(
 		added.Watch(topic.Source(w.sync.StateChanged, later)),
 		added.Watch(topic.Source(w.readiness.Changes(), later)),
-		added.Watch(topic.Source(w.sync.Role.PartitionChanged, func(queue summaryQueue, partition int) {
-			w.forgetPartition(partition)
+		added.Watch(topic.Source(w.sync.Role.ShardChanged, func(queue summaryQueue, shard int) {
+			w.forgetShard(shard)
 			w.enqueueAll(queue, 0)
 		})),
 		added.Watch(source.TypedFunc[types.UID](func(ctx context.Context, queue summaryQueue) error {
@@ -127,7 +127,7 @@ func (w *SyncSummaryWriter) enqueueRegularly(ctx context.Context, queue summaryQ
 func (w *SyncSummaryWriter) enqueueAll(queue summaryQueue, spread time.Duration) {
 	all, _ := w.ledger.SyncTargets()
 	for _, syncTarget := range all {
-		if w.sync.Role.Holds(syncTarget) {
+		if w.sync.Role.Owns(syncTarget) {
 			queue.AddAfter(syncTarget, spreadOver(syncTarget, spread))
 		}
 	}
@@ -142,7 +142,7 @@ func spreadOver(syncTarget types.UID, duration time.Duration) time.Duration {
 
 // Reconcile writes the summary of one SyncTarget if it has changed.
 func (w *SyncSummaryWriter) Reconcile(ctx context.Context, syncTarget types.UID) (reconcile.Result, error) {
-	if !w.sync.Role.Holds(syncTarget) || !w.ledger.IsLoaded() || !w.ledger.Has(syncTarget) {
+	if !w.sync.Role.Owns(syncTarget) || !w.ledger.IsLoaded() || !w.ledger.Has(syncTarget) {
 		w.forget(syncTarget)
 		return reconcile.Result{}, nil
 	}
@@ -164,7 +164,7 @@ func (w *SyncSummaryWriter) Reconcile(ctx context.Context, syncTarget types.UID)
 	}
 	if mustWrite || writesCounts {
 		err := w.ledger.UpdateExisting(w.sync.Role.Context(ctx, syncTarget), syncTarget, change)
-		if err != nil && w.sync.Role.Holds(syncTarget) {
+		if err != nil && w.sync.Role.Owns(syncTarget) {
 			return reconcile.Result{}, err
 		}
 	}
@@ -202,11 +202,11 @@ func (w *SyncSummaryWriter) setNextCounts(syncTarget types.UID, next time.Time) 
 	}
 }
 
-// forgetPartition forgets since when this replica has held the SyncTargets of a partition, which it has got or lost.
-func (w *SyncSummaryWriter) forgetPartition(partition int) {
+// forgetShard forgets since when this replica has held the SyncTargets of a shard, which it has got or lost.
+func (w *SyncSummaryWriter) forgetShard(shard int) {
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	maps.DeleteFunc(w.held, func(syncTarget types.UID, _ *heldState) bool { return partitions.Of(syncTarget) == partition })
+	maps.DeleteFunc(w.held, func(syncTarget types.UID, _ *heldState) bool { return shards.Of(syncTarget) == shard })
 }
 
 func (w *SyncSummaryWriter) forget(syncTarget types.UID) {

@@ -32,7 +32,7 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
 	"github.com/synchub-dev/synchub/provider/ledger"
-	"github.com/synchub-dev/synchub/provider/partitions"
+	"github.com/synchub-dev/synchub/provider/shards"
 )
 
 // answering is an SyncSummaryWriter with a ledger in memory that counts writes.
@@ -50,7 +50,7 @@ func newAnswering(t *testing.T) *answering {
 	t.Helper()
 	a := &answering{fixture: newFixture(t), WithT: NewWithT(t), readiness: &readiness.Registry{}}
 	a.clock = a.manager.Clock.(*testclock.FakeClock)
-	a.manager.Role.Partitions = heldTargets{florin: true}
+	a.manager.Role.Shards = ownedTargets{florin: true}
 	workspace := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
 		Update: func(ctx context.Context, next client.WithWatch, object client.Object, options ...client.UpdateOption) error {
 			if object.GetName() == string(florin) {
@@ -131,13 +131,13 @@ func TestAnswersAreWrittenWhenTheyChange(t *testing.T) {
 	a.Expect(a.entry().SyncSummary.Unpublished).To(ConsistOf(types.UID("u")))
 
 	// The SyncTarget goes to another replica and comes back.
-	a.manager.Role.Partitions = heldTargets{}
+	a.manager.Role.Shards = ownedTargets{}
 	a.manager.StopSync(florin)
 	a.expect("another replica holds it", 0)
 	a.clock.Step(countTimeout)
 	a.Expect(a.entry().SyncSummary.Unpublished).NotTo(BeEmpty())
-	a.manager.Role.Partitions = heldTargets{florin: true}
-	a.expect("what the former holder has found out does not count", 1)
+	a.manager.Role.Shards = ownedTargets{florin: true}
+	a.expect("what the former owner has found out does not count", 1)
 	a.Expect(a.entry().SyncSummary.Unpublished).To(BeEmpty())
 	a.Expect(a.entry().SyncSummary.Objects).NotTo(BeEmpty())
 	a.clock.Step(countTimeout)
@@ -146,15 +146,15 @@ func TestAnswersAreWrittenWhenTheyChange(t *testing.T) {
 	a.expect("nothing has changed", 0)
 }
 
-// A partition that was lost and came back soon, before its SyncTargets were reconciled, has been held since then only.
-func TestAPartitionThatComesBack(t *testing.T) {
+// A shard that was lost and came back soon, before its SyncTargets were reconciled, has been held since then only.
+func TestAShardThatComesBack(t *testing.T) {
 	a := newAnswering(t)
 	known := &ledger.SyncSummary{Synced: true, Objects: map[string]int64{"configmaps": 3}}
 	a.Expect(a.ledger.Update(t.Context(), florin, func(entry *ledger.Entry) { entry.Name, entry.SyncSummary = "florin", known })).To(Succeed())
 	a.manager.StopSync(florin)
 	a.expect("it is held", 0)
 	a.clock.Step(2 * countTimeout)
-	a.writer.forgetPartition(partitions.Of(florin))
+	a.writer.forgetShard(shards.Of(florin))
 	a.expect("it came back", 0)
 	a.Expect(a.entry().SyncSummary).To(Equal(known))
 	a.clock.Step(countTimeout)

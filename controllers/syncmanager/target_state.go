@@ -61,7 +61,7 @@ type targetState struct {
 	emptinessChecks emptinessChecks
 	// schemaCheck has no controller until a schema is compared. Guarded by reconcileMutex.
 	schemaCheck schemaCheck
-	// crdController is nil until the target needs a CRD. Only the holder of reconcileMutex stores it.
+	// crdController is nil until the target needs a CRD. Only the owner of reconcileMutex stores it.
 	crdController atomic.Pointer[crdController]
 	// cordoned is true if the hub must not create objects on the target.
 	cordoned atomic.Bool
@@ -103,10 +103,10 @@ type targetState struct {
 	// completenessRequests are the related resources for which a controller has requested completeness.
 	completenessRequests map[schema.GroupResource]plan.Resource
 	// chosenVersions are the versions in which objects are written to the target, by mailbox resource, for resources that are
-	// published in several. Only the holder of reconcileMutex writes it.
+	// published in several. Only the owner of reconcileMutex writes it.
 	chosenVersions map[schema.GroupResource]string
 	// compatibilityStates are the known states by resource of the target. reportedStates are those that were reported last. Only
-	// the holder of reconcileMutex writes them.
+	// the owner of reconcileMutex writes them.
 	compatibilityStates, reportedStates map[schema.GroupResource]schemacheck.State
 	// unsubscribeConnection ends the subscription to the connection.
 	unsubscribeConnection func()
@@ -115,7 +115,7 @@ type targetState struct {
 	// missingAPIs are the APIs that the mailbox lacks. They are valid only if missingAPIsKnown is true.
 	missingAPIs      MissingAPIs
 	missingAPIsKnown bool
-	// cancelRequests cancels the requests of the holder of reconcileMutex. stopping is true once no more may be made.
+	// cancelRequests cancels the requests of the owner of reconcileMutex. stopping is true once no more may be made.
 	cancelRequests context.CancelFunc
 	stopping       bool
 	// resumedEpoch is the epoch in which all objects were last reconciled because the target had come up.
@@ -304,7 +304,7 @@ func (t *targetState) stopController(resource schema.GroupResource) {
 	stopping.stop()
 }
 
-// stoppableContext returns a context for the holder of reconcileMutex that ends when the target is stopped. Otherwise a hanging server
+// stoppableContext returns a context for the owner of reconcileMutex that ends when the target is stopped. Otherwise a hanging server
 // would delay the stop.
 func (t *targetState) stoppableContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)

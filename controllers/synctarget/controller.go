@@ -95,7 +95,7 @@ type Options struct {
 	Readiness *readiness.Registry
 	// History knows whether kcp went back to an earlier state; nil knows of none.
 	History *storehistory.Guard
-	// Role says which work this replica does. If SyncTargets are not divided, one that does not lead prepares to lead.
+	// Role says which work this replica does. If SyncTargets are not sharded, one that does not lead prepares to lead.
 	Role leadership.Role
 
 	// Replica is the name of this replica, for status.hub.
@@ -183,7 +183,7 @@ func (c *Controller) Register() error {
 		WatchesRawSource(topic.Source(c.StateChanged, c.onChanged)).
 		WatchesRawSource(topic.Source(c.Unauthorized, c.onUnauthorized)).
 		WatchesRawSource(leadership.Source(c.Role.Elected, c.onElected)).
-		WatchesRawSource(topic.Source(c.Role.PartitionChanged, c.onPartitionChanged)).
+		WatchesRawSource(topic.Source(c.Role.ShardChanged, c.onShardChanged)).
 		WatchesRawSource(source.TypedFunc[mcreconcile.Request](c.followLedger)).
 		WatchesRawSource(slow.Source()).
 		Complete(slow))
@@ -195,10 +195,10 @@ type requestQueue = workqueue.TypedRateLimitingInterface[mcreconcile.Request]
 func (c *Controller) onChanged(_ requestQueue, syncTarget types.UID) { c.enqueue(syncTarget) }
 
 // Reconcile connects one SyncTarget, syncs, drains or cleans up its target, and writes its status. It waits until the ledger is
-// loaded. On a replica that does not lead it only prepares the SyncTarget or, if SyncTargets are divided and another replica holds it,
+// loaded. On a replica that does not lead it only prepares the SyncTarget or, if SyncTargets are sharded and another replica holds it,
 // follows that one.
 func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request) (reconcile.Result, error) {
-	if !c.Role.IsDivided() && !c.Role.Leads() {
+	if !c.Role.IsSharded() && !c.Role.Leads() {
 		return reconcile.Result{}, c.prepare(ctx, request)
 	}
 	if err := c.Ledger.WaitForLoad(ctx); err != nil {
@@ -221,10 +221,10 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 		return reconcile.Result{}, nil
 	}
 	c.History.SetSyncTarget(syncTarget.UID, syncTarget.CreationTimestamp.Time, syncTarget.Annotations[edgev2alpha1.AnnotationConfirmedRestore])
-	if c.Role.IsDivided() {
+	if c.Role.IsSharded() {
 		c.track(request, syncTarget.UID)
-		if !c.Role.Holds(syncTarget.UID) {
-			return c.reconcileUnheld(ctx, request, inventory, &syncTarget)
+		if !c.Role.Owns(syncTarget.UID) {
+			return c.reconcileUnowned(ctx, request, inventory, &syncTarget)
 		}
 		ctx = c.Role.Context(ctx, syncTarget.UID)
 		if err := c.takeOver(ctx, syncTarget.UID); err != nil {
@@ -241,8 +241,8 @@ func (c *Controller) Reconcile(ctx context.Context, request mcreconcile.Request)
 // reconcileNormal reconciles a SyncTarget that is not being deleted, once it has a mailbox. One without gets no connection either, so that it
 // costs nothing.
 func (c *Controller) reconcileNormal(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
-	if c.Role.IsDivided() && c.Ledger.Get(syncTarget.UID).CleanedUp {
-		// The former holder has seen its deletion, which this replica's cache does not show yet.
+	if c.Role.IsSharded() && c.Ledger.Get(syncTarget.UID).CleanedUp {
+		// The former owner has seen its deletion, which this replica's cache does not show yet.
 		return reconcile.Result{}, nil
 	}
 	switch c.quotaState(request, syncTarget.UID) {

@@ -187,7 +187,7 @@ func (c *Controller) updateDeletingStatus(ctx context.Context, inventory cluster
 func (c *Controller) IsCleanedUp(syncTarget types.UID) bool {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	if c.Role.IsDivided() && c.Ledger.Get(syncTarget).CleanedUp {
+	if c.Role.IsSharded() && c.Ledger.Get(syncTarget).CleanedUp {
 		// The leader deletes the entry before it removes the finalizer, which may take more than one attempt.
 		c.cleanedUp[syncTarget] = true
 	}
@@ -197,7 +197,7 @@ func (c *Controller) IsCleanedUp(syncTarget types.UID) bool {
 // repeatCleanedUp records again that the target is cleaned up if the entry in the ledger is gone and the SyncTarget stays: the leader has
 // ended between the two, and the next one knows nothing of it.
 func (c *Controller) repeatCleanedUp(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
-	if !c.Role.IsDivided() || c.Ledger.Get(syncTarget.UID).CleanedUp {
+	if !c.Role.IsSharded() || c.Ledger.Get(syncTarget.UID).CleanedUp {
 		return reconcile.Result{}, nil
 	}
 	state, now := c.stateOf(syncTarget.UID), c.Clock.Now()
@@ -213,7 +213,7 @@ func (c *Controller) repeatCleanedUp(ctx context.Context, syncTarget *edgev2alph
 
 // recordCleanedUp notes that this replica has finished with the target, in the ledger too if another replica may be the leader.
 func (c *Controller) recordCleanedUp(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget) error {
-	if c.Role.IsDivided() {
+	if c.Role.IsSharded() {
 		if err := c.Ledger.Update(ctx, syncTarget.UID, func(entry *ledger.Entry) {
 			entry.Name, entry.Inventory, entry.CleanedUp = syncTarget.Name, string(logicalcluster.From(syncTarget)), true
 		}); err != nil {

@@ -103,12 +103,12 @@ func (c *Controller) forgetPrepared(request mcreconcile.Request) {
 	delete(c.prepared, request)
 }
 
-// onElected enqueues all prepared SyncTargets, or all SyncTargets if they are divided. In the first case it drops their states except the
+// onElected enqueues all prepared SyncTargets, or all SyncTargets if they are sharded. In the first case it drops their states except the
 // Secrets: the replica observed the rest before it led.
 func (c *Controller) onElected(queue requestQueue) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
-	if c.Role.IsDivided() {
+	if c.Role.IsSharded() {
 		// The leader reports exceeded quotas.
 		for _, request := range c.requests {
 			queue.Add(request)

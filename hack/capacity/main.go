@@ -107,7 +107,7 @@ func run(o options, to io.Writer) error {
 func newPlanner(o options, costs model.Costs) (planner, error) {
 	p := planner{
 		Model:   model.Model{Costs: costs, Limits: model.Documented, Assumptions: model.Assumed},
-		divider: newMemo(spread.Partitions{Names: spread.DeploymentPods}),
+		divider: newMemo(spread.Shards{Names: spread.DeploymentPods}),
 		even:    newMemo(spread.Simulation{Sharder: spread.Even{}, Names: spread.DeploymentPods}),
 		replica: model.Replica{Memory: o.memoryLimit * gibi, Cores: o.cores},
 		reading: model.Reading(o.mailboxes),

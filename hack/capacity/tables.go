@@ -99,7 +99,7 @@ func (p planner) details() []line {
 		{"divided: SyncTargets of the largest replica", divided(func(made plan) string { return count(float64(made.divided.Load.Largest)) })},
 		{"divided: the same, when any one replica is lost", divided(func(made plan) string { return count(float64(made.divided.Load.AfterLoss)) })},
 		{"divided: its memory then", divided(func(made plan) string { return size(made.divided.Memory.Limit()) })},
-		{"divided: replicas, if there were no partitions", divided(func(made plan) string { return count(float64(made.even.Replicas)) })},
+		{"divided: replicas, if there were no shards", divided(func(made plan) string { return count(float64(made.even.Replicas)) })},
 		{"divided: renewals of Leases a second in the hosting cluster, and as many reads", divided(func(plan) string { return count(p.Renewals()) })},
 		{"shards for the size of etcd, with a database of " + size(p.Limits.Etcd*p.Assumptions.EtcdUsed) + " each", func(made plan) string { return strconv.Itoa(made.kcp.ByStorage) }},
 		{"shards for writes, with " + count(p.BurstObjects/p.Burst) + " a second each", func(made plan) string { return strconv.Itoa(made.kcp.ByWrites) }},
@@ -160,12 +160,12 @@ const divisionOf = 10_000
 // divisions returns a table that compares how evenly SyncTargets are divided.
 func divisions() string {
 	rows := [][]string{{
-		"replicas", "largest replica", "the same, when one is lost", "moved when one joins", "without partitions", "the library's hash", "the same with numbered Pods",
+		"replicas", "largest replica", "the same, when one is lost", "moved when one joins", "without shards", "the library's hash", "the same with numbered Pods",
 	}}
 	part := func(syncTargets, replicas int) string {
 		return fmt.Sprintf("%.2f", float64(syncTargets)*float64(replicas)/divisionOf)
 	}
-	divided := spread.Partitions{Names: spread.DeploymentPods}
+	divided := spread.Shards{Names: spread.DeploymentPods}
 	divide := func(by sharder.Sharder, names spread.Names, replicas int) spread.Load {
 		return spread.Simulation{Sharder: by, Names: names}.Divide(divisionOf, replicas)
 	}

@@ -162,7 +162,7 @@ func hub() dashboard {
 			}},
 			{"Controllers", []panel{
 				graph("Queues", "short", query{"{{name}}", "sum by (name) (workqueue_depth) > 0"}).pile(),
-				graph("Partitions of SyncTargets", "short", query{"{{instance}}", "synchub_partitions_held > 0"}).withDescription("Of replicas that divide the SyncTargets. There are 64."),
+				graph("Shards of SyncTargets", "short", query{"{{instance}}", "synchub_shards_owned > 0"}).withDescription("Of replicas that divide the SyncTargets. There are 64."),
 				graph("Errors", "ops", query{"{{controller}}", "sum by (controller) (rate(controller_runtime_reconcile_errors_total[$__rate_interval])) > 0"}),
 			}},
 		},

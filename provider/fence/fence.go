@@ -69,7 +69,7 @@ func (f *Fence) IsOpen() bool {
 type contextKey struct{}
 
 // NewContext returns a context whose requests this fence decides, instead of the fence of their transport. The client for kcp serves many
-// partitions, each with a Lease of its own.
+// shards, each with a Lease of its own.
 func NewContext(ctx context.Context, fence *Fence) context.Context {
 	return context.WithValue(ctx, contextKey{}, fence)
 }

@@ -52,20 +52,20 @@ type Entry struct {
 	// the hub was not restricted to namespaces before. Empty means the whole cluster.
 	Namespaces []string `json:"namespaces,omitempty"`
 
-	// The other fields are what the holder of the SyncTarget tells the leader, if that is another replica.
+	// The other fields are what the owner of the SyncTarget tells the leader, if that is another replica.
 
-	// CleanedUp is true once the holder has finished with the target of a SyncTarget that is being deleted. The holder no longer writes
+	// CleanedUp is true once the owner has finished with the target of a SyncTarget that is being deleted. The owner no longer writes
 	// there.
 	CleanedUp bool `json:"cleanedUp,omitempty"`
-	// Ready says whether the SyncTarget is Ready; nil until a holder has found out.
+	// Ready says whether the SyncTarget is Ready; nil until a owner has found out.
 	Ready *bool `json:"ready,omitempty"`
-	// SyncSummary is about the objects of the SyncTarget; nil until a holder has counted them.
+	// SyncSummary is about the objects of the SyncTarget; nil until a owner has counted them.
 	SyncSummary *SyncSummary `json:"answer,omitempty"`
 }
 
-// SyncSummary is the summary that the holder of a SyncTarget gives the leader about its objects. Resources are named as "deployments.apps".
+// SyncSummary is the summary that the owner of a SyncTarget gives the leader about its objects. Resources are named as "deployments.apps".
 type SyncSummary struct {
-	// Synced is true if the holder syncs the SyncTarget. If it does not, the other fields are empty.
+	// Synced is true if the owner syncs the SyncTarget. If it does not, the other fields are empty.
 	Synced bool `json:"synced,omitempty"`
 	// Objects counts the objects on the target, by resource of the mailbox. It has all resources that are synced.
 	Objects map[string]int64 `json:"objects,omitempty"`

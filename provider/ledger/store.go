@@ -256,8 +256,8 @@ func (s *Store) Get(syncTarget types.UID) Entry {
 func (s *Store) Has(syncTarget types.UID) bool { return s.versionOf(syncTarget) != "" }
 
 // Read reads the entry of a SyncTarget from the provider workspace; the zero entry if there is none. A replica that has not loaded the
-// entries uses it, and [Store.Get] returns the entry from then on. A replica that is the new holder of a SyncTarget in a shared Store
-// uses it, so that the entry is not older than the last write of the former holder.
+// entries uses it, and [Store.Get] returns the entry from then on. A replica that is the new owner of a SyncTarget in a shared Store
+// uses it, so that the entry is not older than the last write of the former owner.
 func (s *Store) Read(ctx context.Context, syncTarget types.UID) (Entry, error) {
 	before := s.versionOf(syncTarget)
 	var stored corev1.ConfigMap

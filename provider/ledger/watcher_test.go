@@ -148,7 +148,7 @@ func TestEventsDuringAWrite(t *testing.T) {
 	}
 }
 
-// The new holder of a SyncTarget reads the entry again, so that it has all writes of the former one.
+// The new owner of a SyncTarget reads the entry again, so that it has all writes of the former one.
 func TestReadOfTheNextHolder(t *testing.T) {
 	s := newFakeStore()
 	former, next := s.shared(), s.shared()
@@ -191,7 +191,7 @@ func expectRead(t *testing.T, s *Store, want Entry) {
 	}
 }
 
-// A holder that writes an entry late does not bring back the entry of a SyncTarget that is gone.
+// A owner that writes an entry late does not bring back the entry of a SyncTarget that is gone.
 func TestLateWritesAfterTheDeletion(t *testing.T) {
 	for name, test := range map[string]struct {
 		write func(*Store, context.Context, types.UID, func(*Entry)) error

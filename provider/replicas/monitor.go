@@ -65,7 +65,7 @@ type Options struct {
 	// IsReady reports whether this replica can do work. It is not asked any more once it can; nil if it always can. A replica that cannot is
 	// not announced, so that nobody leaves work to it.
 	IsReady func() bool
-	// Elected is closed once this replica has work that others could do: it leads, or SyncTargets are divided.
+	// Elected is closed once this replica has work that others could do: it leads, or SyncTargets are sharded.
 	Elected <-chan struct{}
 	Clock   clock.WithTicker
 	Log     logr.Logger
@@ -123,8 +123,8 @@ func (m *Monitor) Start(ctx context.Context) error {
 // ID returns the name of this replica among all, in which characters may be replaced that the name of a Lease cannot have.
 func (m *Monitor) ID() string { return m.registry.Self().ID }
 
-// Living returns the names of all replicas that reach kcp, this one among them; none before they are known, and this one is ready.
-func (m *Monitor) Living() []string {
+// LiveReplicas returns the names of all replicas that reach kcp, this one among them; none before they are known, and this one is ready.
+func (m *Monitor) LiveReplicas() []string {
 	peers := m.registry.Snapshot()
 	if len(peers) == 0 || !m.ready.Load() {
 		return nil

@@ -118,23 +118,23 @@ func TestGroupsAndReadiness(t *testing.T) {
 	alone := startWith(t, "alone", false, Options{Reach: reach, Group: "other"})
 	first := startWith(t, "first", false, Options{Reach: reach, Group: "shared"})
 	second := startWith(t, "second", false, Options{Reach: reach, Group: "shared", IsReady: ready.Load})
-	g.Eventually(alone.Living).Should(ConsistOf("alone"))
-	g.Eventually(first.Living).Should(ConsistOf("first"))
+	g.Eventually(alone.LiveReplicas).Should(ConsistOf("alone"))
+	g.Eventually(first.LiveReplicas).Should(ConsistOf("first"))
 	g.Eventually(second.others).Should(ConsistOf("first"))
-	g.Expect(second.Living()).To(BeEmpty(), "it takes nothing")
+	g.Expect(second.LiveReplicas()).To(BeEmpty(), "it takes nothing")
 	ready.Store(true)
-	g.Eventually(first.Living).WithTimeout(time.Minute).Should(ConsistOf("first", "second"))
-	g.Eventually(second.Living).Should(ConsistOf("first", "second"))
+	g.Eventually(first.LiveReplicas).WithTimeout(time.Minute).Should(ConsistOf("first", "second"))
+	g.Eventually(second.LiveReplicas).Should(ConsistOf("first", "second"))
 	ready.Store(false)
 	g.Expect(second.mayAnnounce(t.Context())).To(Succeed(), "a cache that is filled later does not move what it holds")
-	g.Expect(alone.Living()).To(ConsistOf("alone"))
+	g.Expect(alone.LiveReplicas()).To(ConsistOf("alone"))
 }
 
 // A replica finds itself among the living by the name that the Lease can have.
 func TestName(t *testing.T) {
 	g := NewWithT(t)
 	one := start(t, "Host_of.Somebody", false, nil)
-	g.Eventually(one.Living).Should(ContainElement(one.ID()))
+	g.Eventually(one.LiveReplicas).Should(ContainElement(one.ID()))
 	g.Expect(one.ID()).To(MatchRegexp(`^[a-z0-9.-]+$`))
 }
 

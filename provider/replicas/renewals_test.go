@@ -30,7 +30,7 @@ func TestRenewals(t *testing.T) {
 	start := time.Unix(1_000_000, 0)
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 	for name, holder := range map[string]struct {
-		// offset is that of the holder's clock. It renews its Lease at 1, 11, and 21, and ends then.
+		// offset is that of the owner's clock. It renews its Lease at 1, 11, and 21, and ends then.
 		offset int
 		// seen are the times at which the lists at 5, 15, 25, 35 and 45 say that it was renewed.
 		seen []int

@@ -49,7 +49,7 @@ func hubRights() map[string]bool {
 	grant(everywhere, "synchub.dev/publishedresources", "get", "list", "watch", "patch")
 	grant(everywhere, "synchub.dev/publishedresources/status", "get", "update", "patch")
 	grant(everywhere, "apiextensions.k8s.io/customresourcedefinitions", "get", "list", "watch")
-	grant(own, "coordination.k8s.io/leases", "get", "list", "create", "update")
+	grant(own, "coordination.k8s.io/leases", "get", "list", "watch", "create", "update")
 	grant(own, "/configmaps", "get", "list", "watch")
 	grant(own, "/events", "create", "patch")
 	grant(own, "events.k8s.io/events", "create", "patch")
@@ -67,8 +67,8 @@ func (c *cluster) checkNamedRights(t *testing.T) {
 		namespaceOf(namespace):     true,
 		namespaceOf("kube-system"): false,
 		{Namespace: namespace, Verb: "create", Group: "coordination.k8s.io", Resource: "leases"}:                               true,
-		{Namespace: namespace, Verb: "get", Group: "coordination.k8s.io", Resource: "leases", Name: "synchub-partition-00"}:    true,
-		{Namespace: namespace, Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Name: "synchub-partition-63"}: true,
+		{Namespace: namespace, Verb: "get", Group: "coordination.k8s.io", Resource: "leases", Name: "synchub-shard-00"}:        true,
+		{Namespace: namespace, Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Name: "synchub-shard-63"}:     true,
 		{Namespace: "kube-system", Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Name: "of-somebody-else"}: false,
 	} {
 		if may, err := c.may(contextFor(t), chart.ServiceAccount, question); err != nil || may != want {

@@ -24,7 +24,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/synchub-dev/synchub/provider/partitions"
+	"github.com/synchub-dev/synchub/provider/shards"
 	"github.com/synchub-dev/synchub/test/framework"
 )
 
@@ -90,8 +90,8 @@ func (f Measurements) rows() [][2]string {
 	for i, replica := range f.Replicas {
 		name, of := "leader, with standbys", ""
 		switch {
-		case replica.Partitions > 0:
-			name, of = fmt.Sprintf("replica %d", i), fmt.Sprintf(", %.0f of %d partitions", replica.Partitions, partitions.Count)
+		case replica.Shards > 0:
+			name, of = fmt.Sprintf("replica %d", i), fmt.Sprintf(", %.0f of %d shards", replica.Shards, shards.Count)
 		case i > 0:
 			name = fmt.Sprintf("standby %d", i)
 		}

@@ -76,7 +76,7 @@ func TestScale(t *testing.T) {
 	})
 	limit := idleLimit
 	if *sharded {
-		// The only replica renews the Leases of all partitions every two seconds, too.
+		// The only replica renews the Leases of all shards every two seconds, too.
 		limit *= 2
 	}
 	g.Expect(figures.IdleCPU).To(BeNumerically("<", limit), "processor time of a quiet hub, in cores")

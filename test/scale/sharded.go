@@ -27,7 +27,7 @@ import (
 	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/synchub-dev/synchub/provider/partitions"
+	"github.com/synchub-dev/synchub/provider/shards"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/fleet"
 	"github.com/synchub-dev/synchub/test/framework/installation"
@@ -128,26 +128,26 @@ func (r *run) editsDuring(ctx context.Context, all []*edited, do func()) map[str
 	return <-found
 }
 
-// awaitShares waits until no replica has more than an even share of the partitions, and together they have what one had alone.
+// awaitShares waits until no replica has more than an even share of the shards, and together they have what one had alone.
 func (r *run) awaitShares(ctx context.Context, replicas []*installation.Hub, total float64) {
-	even := math.Ceil(partitions.Count / float64(len(replicas)))
+	even := math.Ceil(shards.Count / float64(len(replicas)))
 	r.Eventually(func(g gomega.Gomega) {
 		held, objects := 0.0, 0.0
 		for _, replica := range replicas {
 			samples, err := replica.Metrics(ctx)
 			g.Expect(err).NotTo(gomega.HaveOccurred())
-			g.Expect(samples["synchub_partitions_held"]).To(gomega.BeNumerically("<=", even))
-			held += samples["synchub_partitions_held"]
+			g.Expect(samples["synchub_shards_owned"]).To(gomega.BeNumerically("<=", even))
+			held += samples["synchub_shards_owned"]
 			objects += r.cached(ctx, replica)
 		}
-		g.Expect(held).To(gomega.BeEquivalentTo(partitions.Count))
+		g.Expect(held).To(gomega.BeEquivalentTo(shards.Count))
 		g.Expect(objects).To(gomega.Equal(total))
-	}).WithContext(ctx).WithPolling(time.Second).Should(gomega.Succeed(), "even shares of the partitions")
+	}).WithContext(ctx).WithPolling(time.Second).Should(gomega.Succeed(), "even shares of the shards")
 }
 
 var leases = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 
-// onlyHolder returns the name of the only replica among those that hold partitions.
+// onlyHolder returns the name of the only replica among those that hold shards.
 func (r *run) onlyHolder(ctx context.Context) string {
 	name, err := framework.Field(ctx, r.Hosting, leases, installation.Namespace, leaseName(0), "spec", "holderIdentity")
 	r.Expect(err).NotTo(gomega.HaveOccurred())
@@ -158,16 +158,16 @@ func (r *run) onlyHolder(ctx context.Context) string {
 func (r *run) holders(ctx context.Context, members []*fleet.Member) map[string]string {
 	all, err := r.syncTargets(ctx)
 	r.Expect(err).NotTo(gomega.HaveOccurred())
-	holders := make([]string, partitions.Count)
-	for partition := range holders {
-		holders[partition], err = framework.Field(ctx, r.Hosting, leases, installation.Namespace, leaseName(partition), "spec", "holderIdentity")
+	holders := make([]string, shards.Count)
+	for shard := range holders {
+		holders[shard], err = framework.Field(ctx, r.Hosting, leases, installation.Namespace, leaseName(shard), "spec", "holderIdentity")
 		r.Expect(err).NotTo(gomega.HaveOccurred())
 	}
 	found := map[string]string{}
 	for _, member := range members {
-		found[member.Name] = holders[partitions.Of(all[member.Name].UID)]
+		found[member.Name] = holders[shards.Of(all[member.Name].UID)]
 	}
 	return found
 }
 
-func leaseName(partition int) string { return fmt.Sprintf("synchub-partition-%02d", partition) }
+func leaseName(shard int) string { return fmt.Sprintf("synchub-shard-%02d", shard) }

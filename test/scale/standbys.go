@@ -34,8 +34,8 @@ import (
 type ReplicaMeasurements struct {
 	// IdleCPU is the share of one processor that it uses, ResidentBytes its memory.
 	IdleCPU, ResidentBytes float64
-	// Partitions are those that it holds, if the replicas divide the targets.
-	Partitions float64
+	// Shards are those that it holds, if the replicas divide the targets.
+	Shards float64
 	// Requests are all its requests per minute.
 	Requests float64
 }
@@ -124,7 +124,7 @@ func (r *run) measureReplicas(ctx context.Context, replicas []*installation.Hub)
 	for i := range replicas {
 		measured[i].IdleCPU = (after[i]["process_cpu_seconds_total"] - before[i]["process_cpu_seconds_total"]) / length.Seconds()
 		measured[i].ResidentBytes = after[i]["process_resident_memory_bytes"]
-		measured[i].Partitions = after[i]["synchub_partitions_held"]
+		measured[i].Shards = after[i]["synchub_shards_owned"]
 		for kind, count := range installation.RequestsIn(after[i]) {
 			measured[i].Requests += (count - installation.RequestsIn(before[i])[kind]) / length.Minutes()
 		}

@@ -35,7 +35,7 @@ import (
 
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
-	"github.com/synchub-dev/synchub/provider/partitions"
+	"github.com/synchub-dev/synchub/provider/shards"
 	"github.com/synchub-dev/synchub/test/framework"
 	"github.com/synchub-dev/synchub/test/framework/faults"
 	"github.com/synchub-dev/synchub/test/framework/installation"
@@ -167,13 +167,13 @@ func (h *hub) hubs(t *testing.T) map[string]int {
 	return found
 }
 
-// held returns how many partitions each replica holds.
+// held returns how many shards each replica holds.
 func (h *hub) held(t *testing.T) (held []int) {
 	t.Helper()
 	for _, replica := range h.replicas {
 		samples, err := replica.Metrics(t.Context())
 		h.Expect(err).NotTo(HaveOccurred())
-		held = append(held, int(samples["synchub_partitions_held"]))
+		held = append(held, int(samples["synchub_shards_owned"]))
 	}
 	return held
 }
@@ -366,7 +366,7 @@ func (h *hub) expectPlacement(t *testing.T) {
 // boundedByTime are the writes whose rate the hub limits, however much changes.
 var boundedByTime = []string{"syncerconfigs/status", "edgeplacements/status", "locations/status"}
 
-// registerHeldBy makes SyncTargets until one has a holder that is wanted, and returns its name. Their UIDs are random.
+// registerHeldBy makes SyncTargets until one has a owner that is wanted, and returns its name. Their UIDs are random.
 func (h *hub) registerHeldBy(t *testing.T, name string, cluster *servers.Target, isWanted func(holder string) bool) string {
 	t.Helper()
 	kubeconfig, err := os.ReadFile(cluster.Kubeconfig)
@@ -379,7 +379,7 @@ func (h *hub) registerHeldBy(t *testing.T, name string, cluster *servers.Target,
 		}
 		h.Expect(framework.Delete(t.Context(), h.inventory.Config, installation.SyncTargets, "", tried)).To(Succeed())
 	}
-	t.Fatal("one replica holds all partitions")
+	t.Fatal("one replica holds all shards")
 	return ""
 }
 
@@ -388,7 +388,7 @@ func (h *hub) holderOf(t *testing.T, name string) string {
 	t.Helper()
 	syncTarget, err := h.inventory.SyncTarget(t.Context(), name)
 	h.Expect(err).NotTo(HaveOccurred())
-	holder, err := framework.Field(t.Context(), h.hosting.Config, leases, installation.Namespace, fmt.Sprintf("synchub-partition-%02d", partitions.Of(syncTarget.UID)), "spec", "holderIdentity")
+	holder, err := framework.Field(t.Context(), h.hosting.Config, leases, installation.Namespace, fmt.Sprintf("synchub-shard-%02d", shards.Of(syncTarget.UID)), "spec", "holderIdentity")
 	h.Expect(err).NotTo(HaveOccurred())
 	return holder
 }
@@ -427,7 +427,7 @@ func (h *hub) expectKilledReplaced(t *testing.T) {
 	}
 }
 
-// expectPausedHarmless pauses a replica until others have its partitions, and lets it go on.
+// expectPausedHarmless pauses a replica until others have its shards, and lets it go on.
 func (h *hub) expectPausedHarmless(t *testing.T) {
 	t.Helper()
 	paused, others := h.replicas[0], h.replicas[1:]
@@ -440,7 +440,7 @@ func (h *hub) expectPausedHarmless(t *testing.T) {
 	// It ends if it led. Otherwise it finds that others hold what it held, and takes part again.
 	h.Eventually(func() bool {
 		samples, err := paused.Metrics(t.Context())
-		return paused.Ended() || err == nil && int(samples["synchub_partitions_held"])+sum(h.held(t)) <= partitions.Count
+		return paused.Ended() || err == nil && int(samples["synchub_shards_owned"])+sum(h.held(t)) <= shards.Count
 	}).WithTimeout(patience).Should(BeTrue())
 	h.Expect(h.versions(t)).To(Equal(placed))
 	h.Expect(h.settledWrites(t)).To(Equal(written))
@@ -509,7 +509,7 @@ func (h *hub) expectSkewedClocksHarmless(t *testing.T) {
 		h.Expect(err).NotTo(HaveOccurred())
 		h.add(t, skewed)
 		h.Eventually(func() []int { return h.held(t) }).WithTimeout(patience).Should(HaveEach(BeNumerically(">", 0)), "with a clock off by %s", offset)
-		h.Eventually(func() int { return sum(h.held(t)) }).WithTimeout(patience).Should(Equal(partitions.Count))
+		h.Eventually(func() int { return sum(h.held(t)) }).WithTimeout(patience).Should(Equal(shards.Count))
 		written := h.settledWrites(t)
 		h.edit(t)
 		h.expectEdition(t)
@@ -523,17 +523,17 @@ func (h *hub) expectSkewedClocksHarmless(t *testing.T) {
 	}
 }
 
-// expectAllHeld expects that all partitions are held for longer than a replica that was killed can seem to live. Some move meanwhile, and are not
+// expectAllHeld expects that all shards are held for longer than a replica that was killed can seem to live. Some move meanwhile, and are not
 // held for a moment.
 func (h *hub) expectAllHeld(t *testing.T) {
 	t.Helper()
 	heldAt := time.Now()
 	h.Consistently(func() time.Duration {
-		if sum(h.held(t)) == partitions.Count {
+		if sum(h.held(t)) == shards.Count {
 			heldAt = time.Now()
 		}
 		return time.Since(heldAt)
-	}).WithTimeout(90*time.Second).WithPolling(time.Second).Should(BeNumerically("<", 30*time.Second), "some partitions are not held")
+	}).WithTimeout(90*time.Second).WithPolling(time.Second).Should(BeNumerically("<", 30*time.Second), "some shards are not held")
 }
 
 func sum(all []int) (total int) {
@@ -543,7 +543,7 @@ func sum(all []int) (total int) {
 	return total
 }
 
-// expectDeletion deletes all SyncTargets: the holders clean up, and the leader removes the mailboxes.
+// expectDeletion deletes all SyncTargets: the owners clean up, and the leader removes the mailboxes.
 func (h *hub) expectDeletion(t *testing.T) {
 	t.Helper()
 	for _, one := range h.members {

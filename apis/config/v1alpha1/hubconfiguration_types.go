@@ -60,7 +60,7 @@ type CoordinationMode string
 const (
 	// CoordinationLeader: the leader does all of it.
 	CoordinationLeader CoordinationMode = "leader"
-	// CoordinationSharded: the replicas divide the SyncTargets among them. The leader also does the work that is there once.
+	// CoordinationSharded: the replicas shard the SyncTargets. The leader also does the work that is there once.
 	CoordinationSharded CoordinationMode = "sharded"
 )
 
@@ -91,7 +91,7 @@ type LeaderElectionConfiguration struct {
 	LeaseDuration metav1.Duration `json:"leaseDuration"`
 	// RenewDeadline is how long the leader tries to renew the Lease before it gives up.
 	RenewDeadline metav1.Duration `json:"renewDeadline"`
-	// RetryPeriod is the time between two tries to get or renew the Lease.
+	// RetryPeriod is how often the leader renews the Lease. The others watch it.
 	RetryPeriod metav1.Duration `json:"retryPeriod"`
 	// Standby says what a replica does that does not lead: it is warm or cold.
 	Standby StandbyMode `json:"standby"`

@@ -38,7 +38,7 @@ func Defaults() *v1alpha1.HubConfiguration {
 			LeaderElect:   true,
 			LeaseDuration: metav1.Duration{Duration: 15 * time.Second},
 			RenewDeadline: metav1.Duration{Duration: 10 * time.Second},
-			RetryPeriod:   metav1.Duration{Duration: 250 * time.Millisecond},
+			RetryPeriod:   metav1.Duration{Duration: 2 * time.Second},
 			Standby:       v1alpha1.StandbyWarm,
 		},
 		Metrics: v1alpha1.MetricsConfiguration{BindAddress: ":8080", PerResource: true},

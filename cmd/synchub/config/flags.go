@@ -83,7 +83,7 @@ func AddFlags(groups *cliflag.NamedFlagSets, s *v1alpha1.HubConfiguration) {
 	general.Int64Var(&s.MemoryLimit, "memory-limit", s.MemoryLimit, "bytes of memory that the hub may take, by which garbage is collected more often when it takes much (default: no limit)")
 
 	leaderElection := groups.FlagSet("leader election")
-	leaderElection.StringVar((*string)(&s.Coordination), "coordination", string(s.Coordination), "how replicas divide the work: with leader, the leader does all of it; with sharded, the replicas divide the SyncTargets among them")
+	leaderElection.StringVar((*string)(&s.Coordination), "coordination", string(s.Coordination), "how replicas divide the work: with leader, the leader does all of it; with sharded, the replicas shard the SyncTargets")
 	addLeaderElectionFlags(leaderElection, &s.LeaderElection)
 	addServingFlags(groups.FlagSet("serving"), s)
 
@@ -116,7 +116,7 @@ func addLeaderElectionFlags(flags *pflag.FlagSet, s *v1alpha1.LeaderElectionConf
 	flags.StringVar(&s.Namespace, "leader-election-namespace", s.Namespace, "namespace of the Lease (default: --namespace)")
 	flags.DurationVar(&s.LeaseDuration.Duration, "leader-election-lease-duration", s.LeaseDuration.Duration, "how long a lost leader is waited for")
 	flags.DurationVar(&s.RenewDeadline.Duration, "leader-election-renew-deadline", s.RenewDeadline.Duration, "how long the leader tries to renew before it gives up")
-	flags.DurationVar(&s.RetryPeriod.Duration, "leader-election-retry-period", s.RetryPeriod.Duration, "how often the Lease is tried for and renewed")
+	flags.DurationVar(&s.RetryPeriod.Duration, "leader-election-retry-period", s.RetryPeriod.Duration, "how often the leader renews the Lease; the others watch it")
 	flags.StringVar((*string)(&s.Standby), "standby", string(s.Standby), "what a replica does that does not lead, with --coordination=leader: warm watches what the leader watches and goes on at once, cold only waits")
 }
 

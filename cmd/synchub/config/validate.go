@@ -32,7 +32,6 @@ import (
 
 	"github.com/synchub-dev/synchub/apis/config/v1alpha1"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/policy"
-	"github.com/synchub-dev/synchub/provider/partitions"
 	"github.com/synchub-dev/synchub/provider/targets/kubeconfig"
 	"github.com/synchub-dev/synchub/provider/tracing/otlp"
 )
@@ -98,13 +97,10 @@ func validateCoordination(s *v1alpha1.HubConfiguration) field.ErrorList {
 		return problems
 	}
 	if !s.LeaderElection.LeaderElect {
-		problems = append(problems, field.Invalid(path, s.Coordination, fmt.Sprintf("needs %s: true, since replicas divide the SyncTargets by Leases", election.Child("leaderElect"))))
+		problems = append(problems, field.Invalid(path, s.Coordination, fmt.Sprintf("needs %s: true, since replicas shard the SyncTargets by Leases", election.Child("leaderElect"))))
 	}
 	if s.LeaderElection.Standby == v1alpha1.StandbyCold {
 		problems = append(problems, field.Invalid(path, s.Coordination, fmt.Sprintf("cannot be used with %s: %s, since each replica works", election.Child("standby"), v1alpha1.StandbyCold)))
-	}
-	if renew, limit := s.LeaderElection.RenewDeadline.Duration, time.Duration(leaderelection.JitterFactor*float64(partitions.RetryPeriod)); renew <= limit {
-		problems = append(problems, field.Invalid(election.Child("renewDeadline"), renew.String(), fmt.Sprintf("must be longer than %s with %s: %s", limit, path, s.Coordination)))
 	}
 	return problems
 }

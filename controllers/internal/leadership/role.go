@@ -23,52 +23,52 @@ import (
 
 	"github.com/synchub-dev/synchub/controllers/internal/topic"
 	"github.com/synchub-dev/synchub/provider/fence"
-	"github.com/synchub-dev/synchub/provider/partitions"
+	"github.com/synchub-dev/synchub/provider/shards"
 )
 
-// Partitions are the SyncTargets for which this replica works, as [partitions.Partitions] are.
-type Partitions interface {
-	Holds(syncTarget types.UID) bool
+// Shards are the SyncTargets for which this replica works, as [shards.Shards] are.
+type Shards interface {
+	Owns(syncTarget types.UID) bool
 	Fence(syncTarget types.UID) *fence.Fence
 }
 
-var _ Partitions = &partitions.Partitions{}
+var _ Shards = &shards.Shards{}
 
 // Role says which work this replica does: the leader's, and that of the SyncTargets it holds. The leader holds all SyncTargets, unless they
-// are divided: then the replica that holds the partition holds the SyncTarget. The zero Role is that of a hub without other replicas.
+// are sharded: then the replica that holds the shard holds the SyncTarget. The zero Role is that of a hub without other replicas.
 type Role struct {
 	Elected Elected
-	// Partitions are nil if SyncTargets are not divided. PartitionChanged carries those that this replica got or lost.
-	Partitions       Partitions
-	PartitionChanged *topic.Topic[int]
+	// Shards are nil if SyncTargets are not sharded. ShardChanged carries those that this replica got or lost.
+	Shards       Shards
+	ShardChanged *topic.Topic[int]
 }
 
 // Leads reports whether this replica leads.
 func (r Role) Leads() bool { return r.Elected.Leads() }
 
-// IsDivided reports whether SyncTargets are divided among the replicas.
-func (r Role) IsDivided() bool { return r.Partitions != nil }
+// IsSharded reports whether SyncTargets are sharded among the replicas.
+func (r Role) IsSharded() bool { return r.Shards != nil }
 
-// Holds reports whether this replica works for a SyncTarget.
-func (r Role) Holds(syncTarget types.UID) bool {
-	if r.Partitions == nil {
+// Owns reports whether this replica works for a SyncTarget.
+func (r Role) Owns(syncTarget types.UID) bool {
+	if r.Shards == nil {
 		return r.Leads()
 	}
-	return r.Partitions.Holds(syncTarget)
+	return r.Shards.Owns(syncTarget)
 }
 
 // Context returns a context whose writes to kcp fail once this replica no longer holds the SyncTarget.
 func (r Role) Context(ctx context.Context, syncTarget types.UID) context.Context {
-	if r.Partitions == nil {
+	if r.Shards == nil {
 		return ctx
 	}
-	return fence.NewContext(ctx, r.Partitions.Fence(syncTarget))
+	return fence.NewContext(ctx, r.Shards.Fence(syncTarget))
 }
 
-// Fence returns the fence of writes for a SyncTarget; undivided is that of the leader.
-func (r Role) Fence(syncTarget types.UID, undivided *fence.Fence) *fence.Fence {
-	if r.Partitions == nil {
-		return undivided
+// Fence returns the fence of writes for a SyncTarget; leader is the leader's.
+func (r Role) Fence(syncTarget types.UID, leader *fence.Fence) *fence.Fence {
+	if r.Shards == nil {
+		return leader
 	}
-	return r.Partitions.Fence(syncTarget)
+	return r.Shards.Fence(syncTarget)
 }

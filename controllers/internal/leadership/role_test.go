@@ -26,33 +26,33 @@ import (
 	"github.com/synchub-dev/synchub/provider/fence"
 )
 
-// partitionsOf holds one SyncTarget.
-type partitionsOf struct {
+// shardsOf holds one SyncTarget.
+type shardsOf struct {
 	held  types.UID
 	fence *fence.Fence
 }
 
-func (p partitionsOf) Holds(syncTarget types.UID) bool { return syncTarget == p.held }
-func (p partitionsOf) Fence(types.UID) *fence.Fence    { return p.fence }
+func (p shardsOf) Owns(syncTarget types.UID) bool { return syncTarget == p.held }
+func (p shardsOf) Fence(types.UID) *fence.Fence   { return p.fence }
 
 func TestScope(t *testing.T) {
 	g := NewWithT(t)
 	elected := make(chan struct{})
 	leader := fence.New(clock.RealClock{})
-	undivided := Role{Elected: elected}
-	g.Expect(undivided.Holds("a")).To(BeFalse())
-	g.Expect(undivided.IsDivided()).To(BeFalse())
+	unsharded := Role{Elected: elected}
+	g.Expect(unsharded.Owns("a")).To(BeFalse())
+	g.Expect(unsharded.IsSharded()).To(BeFalse())
 	close(elected)
-	g.Expect(undivided.Holds("a")).To(BeTrue())
-	g.Expect(undivided.Context(t.Context(), "a")).To(BeIdenticalTo(t.Context()))
-	g.Expect(undivided.Fence("a", leader)).To(BeIdenticalTo(leader))
-	g.Expect(Role{}.Holds("a")).To(BeTrue(), "there is no other replica")
+	g.Expect(unsharded.Owns("a")).To(BeTrue())
+	g.Expect(unsharded.Context(t.Context(), "a")).To(BeIdenticalTo(t.Context()))
+	g.Expect(unsharded.Fence("a", leader)).To(BeIdenticalTo(leader))
+	g.Expect(Role{}.Owns("a")).To(BeTrue(), "there is no other replica")
 
 	own := fence.New(clock.RealClock{})
-	divided := Role{Elected: make(chan struct{}), Partitions: partitionsOf{"a", own}}
-	g.Expect(divided.IsDivided()).To(BeTrue())
-	g.Expect(divided.Holds("a")).To(BeTrue(), "who does not lead holds too")
-	g.Expect(divided.Holds("b")).To(BeFalse())
-	g.Expect(divided.Leads()).To(BeFalse())
-	g.Expect(divided.Fence("a", leader)).To(BeIdenticalTo(own))
+	sharded := Role{Elected: make(chan struct{}), Shards: shardsOf{"a", own}}
+	g.Expect(sharded.IsSharded()).To(BeTrue())
+	g.Expect(sharded.Owns("a")).To(BeTrue(), "who does not lead holds too")
+	g.Expect(sharded.Owns("b")).To(BeFalse())
+	g.Expect(sharded.Leads()).To(BeFalse())
+	g.Expect(sharded.Fence("a", leader)).To(BeIdenticalTo(own))
 }

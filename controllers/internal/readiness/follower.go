@@ -29,12 +29,12 @@ import (
 // repeatInterval is how often a Follower sets all SyncTargets again: a replica that has just lost one has forgotten it.
 const repeatInterval = 10 * time.Second
 
-// Follower tells a Registry of the leader what the holders of SyncTargets on other replicas have written into the ledger.
+// Follower tells a Registry of the leader what the owners of SyncTargets on other replicas have written into the ledger.
 type Follower struct {
 	Registry *Registry
 	Ledger   *ledger.Store
-	// Holds reports whether this replica holds a SyncTarget. Then it knows itself whether that is Ready.
-	Holds func(syncTarget types.UID) bool
+	// Owns reports whether this replica holds a SyncTarget. Then it knows itself whether that is Ready.
+	Owns  func(syncTarget types.UID) bool
 	Clock clock.WithTicker
 }
 
@@ -64,7 +64,7 @@ func (f *Follower) Start(ctx context.Context) error {
 
 // follow records whether one SyncTarget is Ready.
 func (f *Follower) follow(syncTarget types.UID) {
-	if f.Holds(syncTarget) {
+	if f.Owns(syncTarget) {
 		return
 	}
 	entry := f.Ledger.Get(syncTarget)

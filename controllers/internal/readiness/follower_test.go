@@ -37,14 +37,14 @@ type listing struct{ client.WithWatch }
 
 func (listing) IsWatchListSemanticsUnSupported() bool { return true }
 
-// A leader knows of SyncTargets that others hold what their holders have written.
+// A leader knows of SyncTargets that others hold what their owners have written.
 func TestFollower(t *testing.T) {
 	g := NewWithT(t)
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
 	workspace := listing{fake.NewClientBuilder().Build()}
 	entries := ledger.New(ledger.Options{Client: workspace, Reader: workspace, WatchClient: workspace, Clock: clock, Log: logr.Discard()})
 	registry := &readiness.Registry{}
-	follower := &readiness.Follower{Registry: registry, Ledger: entries, Clock: clock, Holds: func(syncTarget types.UID) bool { return syncTarget == "held" }}
+	follower := &readiness.Follower{Registry: registry, Ledger: entries, Clock: clock, Owns: func(syncTarget types.UID) bool { return syncTarget == "held" }}
 	write := func(syncTarget types.UID, ready *bool) {
 		t.Helper()
 		g.Expect(entries.Update(t.Context(), syncTarget, func(entry *ledger.Entry) { entry.Name, entry.Ready = "florin", ready })).To(Succeed())

@@ -71,7 +71,7 @@ type Limits struct {
 	Etcd float64
 	// Compaction is how long the API server keeps former versions of objects in etcd, in seconds.
 	Compaction float64
-	// LeaseRenewal is the time between two renewals of a partition's Lease, in seconds.
+	// LeaseRenewal is the time between two renewals of a shard's Lease, in seconds.
 	LeaseRenewal float64
 }
 

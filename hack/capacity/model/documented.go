@@ -31,7 +31,7 @@ type Statement struct {
 var LimitSources = []Statement{
 	{"greatest size of etcd's database", "8 GiB", "[etcd's system limits](https://etcd.io/docs/v3.6/dev-guide/limit/) suggest no more, and 2 GiB is the default"},
 	{"how long former versions of an object stay in etcd", "5 min", "the default of `--etcd-compaction-interval` of kcp, as of [kube-apiserver](https://kubernetes.io/docs/reference/command-line-tools-reference/kube-apiserver/)"},
-	{"time between two renewals of the Lease of a partition, of which there are 64", "2 s", "the hub itself: [Several active replicas](operations.md#several-active-replicas)"},
+	{"time between two renewals of the Lease of a shard, of which there are 64", "2 s", "the hub itself: [Several active replicas](operations.md#several-active-replicas)"},
 }
 
 // AssumptionSources are the statements of Assumed, and those that are in the shape of the model.

@@ -87,8 +87,8 @@ func (m Model) DividedAmong(f Fleet, reading Reading, replicas int, divider Divi
 	return hub
 }
 
-// Renewals returns how often in a second Leases of partitions are renewed in the hosting cluster. Another replica reads each as often.
-func (m Model) Renewals() float64 { return spread.PartitionCount / m.Limits.LeaseRenewal }
+// Renewals returns how often in a second Leases of shards are renewed in the hosting cluster. Another replica reads each as often.
+func (m Model) Renewals() float64 { return spread.ShardCount / m.Limits.LeaseRenewal }
 
 // Series returns the number of time series of a fleet, by resource or added up.
 func (m Model) Series(f Fleet, perResource bool) float64 {

@@ -14,6 +14,6 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package spread simulates how SyncTargets are divided among replicas of the hub: by its partitions, and for comparison by
+// Package spread simulates how SyncTargets are divided among replicas of the hub: by its shards, and for comparison by
 // sharders of multicluster-runtime.
 package spread

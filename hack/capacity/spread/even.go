@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/multicluster-runtime/pkg/manager/coordinator/sharded/sharder"
 )
 
-// Even is rendezvous hashing by SHA-256: as even as random numbers can be. The partitions and the library's own sharder are compared with it.
+// Even is rendezvous hashing by SHA-256: as even as random numbers can be. The shards and the library's own sharder are compared with it.
 type Even struct{}
 
 // ShouldOwn reports whether self has the greatest hash.

@@ -67,7 +67,7 @@ func TestDivideIsDeterministicAndBounded(t *testing.T) {
 	type divider interface {
 		Divide(syncTargets, replicas int) Load
 	}
-	dividers := map[string]divider{"Partitions": Partitions{DeploymentPods}}
+	dividers := map[string]divider{"Shards": Shards{DeploymentPods}}
 	for name, s := range sharders {
 		dividers[name] = Simulation{Sharder: s, Names: DeploymentPods}
 	}
@@ -85,24 +85,24 @@ func TestDivideIsDeterministicAndBounded(t *testing.T) {
 	}
 }
 
-// All of a partition is on one replica, so a large fleet is divided less evenly than without partitions, and more replicas than partitions
+// All of a shard is on one replica, so a large fleet is divided less evenly than without shards, and more replicas than shards
 // have nothing more to share.
-func TestPartitionsAreDividedAsAWhole(t *testing.T) {
-	partitions, even := Partitions{DeploymentPods}.Divide(10_000, 20), Simulation{Sharder: Even{}, Names: DeploymentPods}.Divide(10_000, 20)
-	if partitions.Largest <= even.Largest {
-		t.Errorf("with partitions the largest replica has %d SyncTargets, and without %d", partitions.Largest, even.Largest)
+func TestShardsAreDividedAsAWhole(t *testing.T) {
+	shards, even := Shards{DeploymentPods}.Divide(10_000, 20), Simulation{Sharder: Even{}, Names: DeploymentPods}.Divide(10_000, 20)
+	if shards.Largest <= even.Largest {
+		t.Errorf("with shards the largest replica has %d SyncTargets, and without %d", shards.Largest, even.Largest)
 	}
 	sizes := sizesOf(UIDs(rand.New(rand.NewPCG(4, 4)), 10_000)) //nolint:gosec // A test must be reproducible.
-	if many := (Partitions{DeploymentPods}).Divide(10_000, 100); many.Largest < slices.Min(sizes[:]) {
-		t.Errorf("a replica has %d SyncTargets, less than the smallest partition", many.Largest)
+	if many := (Shards{DeploymentPods}).Divide(10_000, 100); many.Largest < slices.Min(sizes[:]) {
+		t.Errorf("a replica has %d SyncTargets, less than the smallest shard", many.Largest)
 	}
 }
 
 // The library hashes by FNV-1a, whose high bits follow from the last characters only a little. Numbered names differ in the
 // last character, so one of three replicas gets half of the SyncTargets. If this fails, the library has become better: say so
 // in docs/scaling.md.
-// The hub's test of provider/partitions expects the same digest.
-func TestPartitionsAreDividedAsByTheHub(t *testing.T) {
+// The hub's test of provider/shards expects the same digest.
+func TestShardsAreDividedAsByTheHub(t *testing.T) {
 	holders := assign([]string{"a", "b", "c", "d", "e", "f", "g"})
 	if digest := fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(holders[:], "")))); digest[:16] != "9a8ad0328aca5f10" {
 		t.Errorf("the digest of %v is %s", holders, digest)

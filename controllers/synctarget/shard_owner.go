@@ -29,11 +29,11 @@ import (
 	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	"github.com/synchub-dev/synchub/controllers/mailbox"
 	"github.com/synchub-dev/synchub/provider/ledger"
-	"github.com/synchub-dev/synchub/provider/partitions"
+	"github.com/synchub-dev/synchub/provider/shards"
 	"github.com/synchub-dev/synchub/provider/targets"
 )
 
-// takeOver reads, once, what the former holder of a SyncTarget recorded last. The cache of the ledger may be behind. If somebody has deleted
+// takeOver reads, once, what the former owner of a SyncTarget recorded last. The cache of the ledger may be behind. If somebody has deleted
 // the entry since, it is written again.
 func (c *Controller) takeOver(ctx context.Context, syncTarget types.UID) error {
 	state := c.stateOf(syncTarget)
@@ -50,9 +50,9 @@ func (c *Controller) takeOver(ctx context.Context, syncTarget types.UID) error {
 	return nil
 }
 
-// reconcileUnheld stops the work for a SyncTarget that another replica holds, and records which cluster it stands for, to compare with those of this
+// reconcileUnowned stops the work for a SyncTarget that another replica holds, and records which cluster it stands for, to compare with those of this
 // replica's own SyncTargets. The leader also reports an exceeded quota.
-func (c *Controller) reconcileUnheld(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
+func (c *Controller) reconcileUnowned(ctx context.Context, request mcreconcile.Request, inventory cluster.Cluster, syncTarget *edgev2alpha1.SyncTarget) (reconcile.Result, error) {
 	if err := c.keepSchemaConnection(ctx, request, inventory, syncTarget); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -64,7 +64,7 @@ func (c *Controller) reconcileUnheld(ctx context.Context, request mcreconcile.Re
 	c.lock.Unlock()
 	c.enqueue(concerned...)
 	if !c.Role.Leads() {
-		// A reconcile that ran when the partition was lost may have set it.
+		// A reconcile that ran when the shard was lost may have set it.
 		c.Readiness.Forget(syncTarget.UID)
 	}
 	if !c.Role.Leads() || syncTarget.DeletionTimestamp != nil {
@@ -114,32 +114,32 @@ func (c *Controller) ConnectForSchemas(syncTarget types.UID) {
 
 // followLedger is a source of the SyncTargets whose entries another replica has changed.
 func (c *Controller) followLedger(ctx context.Context, _ requestQueue) error {
-	if c.Role.IsDivided() {
+	if c.Role.IsSharded() {
 		c.Ledger.Subscribe(ctx, func(syncTarget types.UID) { c.enqueue(syncTarget) })
 	}
 	return nil
 }
 
-// onPartitionChanged resets the states of the SyncTargets of a partition that this replica got or lost, and enqueues them.
-func (c *Controller) onPartitionChanged(queue requestQueue, partition int) {
+// onShardChanged resets the states of the SyncTargets of a shard that this replica got or lost, and enqueues them.
+func (c *Controller) onShardChanged(queue requestQueue, shard int) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
 	now := c.Clock.Now()
 	for syncTarget, request := range c.requests {
-		if partitions.Of(syncTarget) == partition {
+		if shards.Of(syncTarget) == shard {
 			c.states[syncTarget] = &syncTargetState{since: now}
 			queue.Add(request)
 		}
 	}
 }
 
-// StopPartition ends all work of this replica for the SyncTargets of a partition. It returns once the replica no longer writes to their
+// StopShard ends all work of this replica for the SyncTargets of a shard. It returns once the replica no longer writes to their
 // targets.
-func (c *Controller) StopPartition(partition int) {
+func (c *Controller) StopShard(shard int) {
 	c.lock.Lock()
 	var held []types.UID
 	for syncTarget := range c.requests {
-		if partitions.Of(syncTarget) == partition {
+		if shards.Of(syncTarget) == shard {
 			held = append(held, syncTarget)
 		}
 	}

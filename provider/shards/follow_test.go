@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package partitions
+package shards
 
 import (
 	"context"
@@ -32,56 +32,60 @@ import (
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
+
+	"github.com/synchub-dev/synchub/provider/leases"
 )
 
 // solo is one replica, whose Leases are in a fake hosting cluster. It notes what it stops and announces.
 type solo struct {
-	*Partitions
+	*Shards
 	client *clientfake.Clientset
-	living []string
-	// divides and unknown are the answer of LeaderDivides.
+	live   []string
+	// divides and unknown are the answer of LeaderShards.
 	divides, unknown bool
-	// stopped and changed get the numbers of partitions.
+	// stopped and changed get the numbers of shards.
 	stopped, changed chan int
 }
 
-func newSolo(clock clock.WithTicker) *solo {
-	s := &solo{client: clientfake.NewClientset(), divides: true, living: []string{"a"}, stopped: make(chan int, 10*Count), changed: make(chan int, 10*Count)}
-	s.Partitions = New(Options{
-		Leases: s.client.CoordinationV1(), Namespace: "hub", Replica: "a", Living: func() []string { return s.living },
-		LeaderDivides: func(context.Context) (bool, error) {
+func newSolo(shardClock clock.WithTicker) *solo {
+	s := &solo{client: clientfake.NewClientset(), divides: true, live: []string{"a"}, stopped: make(chan int, 10*Count), changed: make(chan int, 10*Count)}
+	s.Shards = New(Options{
+		Leases: s.client.CoordinationV1(), Namespace: "hub",
+		Watcher: leases.NewWatcher(leases.Options{Leases: s.client.CoordinationV1().Leases("hub"), Clock: clock.RealClock{}, Log: logr.Discard()}),
+		Replica: "a", LiveReplicas: func() []string { return s.live },
+		LeaderShards: func(context.Context) (bool, error) {
 			if s.unknown {
 				return false, errors.New("no route")
 			}
 			return s.divides, nil
 		},
-		LeaseDuration: 8 * time.Second, RenewDeadline: 5 * time.Second,
-		Stop: func(partition int) { s.stopped <- partition }, OnChange: func(partition int) { s.changed <- partition }, Clock: clock, Log: logr.Discard(),
+		LeaseDuration: 8 * time.Second, RenewDeadline: 5 * time.Second, RenewPeriod: 2 * time.Second,
+		Stop: func(shard int) { s.stopped <- shard }, OnChange: func(shard int) { s.changed <- shard }, Clock: shardClock, Log: logr.Discard(),
 	})
 	return s
 }
 
 // runningCandidacy is a candidacy that tells when it is released.
-func runningCandidacy(of *partition) (c *candidacy, released chan struct{}) {
+func runningCandidacy(of *shard) (c *candidacy, released chan struct{}) {
 	released = make(chan struct{})
 	return &candidacy{of: of, release: func() { close(released) }, ended: make(chan struct{})}, released
 }
 
 func always() bool { return true }
 
-// When a partition is lost, its work stops, once. A win that comes after the loss does not count.
-func TestLostPartitionsAreStopped(t *testing.T) {
+// When a shard is lost, its work stops, once. A win that comes after the loss does not count.
+func TestLostShardsAreStopped(t *testing.T) {
 	g := NewWithT(t)
 	s := newSolo(clocktesting.NewFakeClock(time.Unix(1000, 0)))
 	c := &candidacy{of: s.all[7]}
 	c.lose()
 	g.Expect(s.stopped).NotTo(Receive(), "it was never held")
 	c.win(t.Context())
-	g.Expect(s.all[7].isHeld()).To(BeTrue())
+	g.Expect(s.all[7].isOwned()).To(BeTrue())
 	g.Expect(s.changed).To(Receive(Equal(7)))
 	g.Expect(s.stopped).NotTo(Receive())
 	c.lose()
-	g.Expect(s.all[7].isHeld()).To(BeFalse())
+	g.Expect(s.all[7].isOwned()).To(BeFalse())
 	g.Expect(s.stopped).To(Receive(Equal(7)))
 	g.Expect(s.changed).To(Receive(Equal(7)))
 	c.lose()
@@ -90,10 +94,10 @@ func TestLostPartitionsAreStopped(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	c.win(ended)
-	g.Expect(s.all[7].isHeld()).To(BeFalse())
+	g.Expect(s.all[7].isOwned()).To(BeFalse())
 }
 
-// The work for a partition stops before its Lease is free for another replica.
+// The work for a shard stops before its Lease is free for another replica.
 func TestWorkStopsBeforeTheLeaseIsFree(t *testing.T) {
 	g := NewWithT(t)
 	s := newSolo(clock.RealClock{})
@@ -105,12 +109,12 @@ func TestWorkStopsBeforeTheLeaseIsFree(t *testing.T) {
 		return false, nil, nil
 	})
 	c := s.newCandidacy(t.Context(), s.all[3])
-	g.Eventually(s.all[3].isHeld).WithTimeout(time.Minute).Should(BeTrue())
+	g.Eventually(s.all[3].isOwned).WithTimeout(time.Minute).Should(BeTrue())
 	g.Expect(s.all[3].fence.IsOpen()).To(BeTrue())
 	c.release()
 	g.Eventually(c.ended).WithTimeout(time.Minute).Should(BeClosed())
 	g.Expect(freed).To(Receive(BeTrue()), "the Lease was free before the work had stopped")
-	g.Expect(s.all[3].isHeld()).To(BeFalse())
+	g.Expect(s.all[3].isOwned()).To(BeFalse())
 	g.Expect(s.all[3].fence.IsOpen()).To(BeFalse())
 	lease, err := s.client.CoordinationV1().Leases("hub").Get(t.Context(), leaseName(3), metav1.GetOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -118,35 +122,35 @@ func TestWorkStopsBeforeTheLeaseIsFree(t *testing.T) {
 }
 
 // What a candidate gives up, and what it keeps.
-func TestGivingUpAPartition(t *testing.T) {
+func TestGivingUpAShard(t *testing.T) {
 	const first = "b"
 	now := time.Unix(1_000_000, 0)
 	for name, test := range map[string]struct {
 		rank rank
-		// heldFor is zero if the partition is not held. secondFor is how long this replica has been the second.
-		heldFor, secondFor time.Duration
-		isTakenByFirst     bool
-		givesUp            bool
+		// ownedFor is zero if the shard is not held. secondFor is how long this replica has been the second.
+		ownedFor, secondFor time.Duration
+		isTakenByFirst      bool
+		givesUp             bool
 	}{
-		"nobody wants it":                           {rank: rankUnwanted, heldFor: time.Second, givesUp: true},
+		"nobody wants it":                           {rank: rankUnwanted, ownedFor: time.Second, givesUp: true},
 		"nobody wants it, and it is not held":       {rank: rankUnwanted, givesUp: true},
-		"the first keeps it":                        {rank: rankFirst, heldFor: time.Hour},
+		"the first keeps it":                        {rank: rankFirst, ownedFor: time.Hour},
 		"the first tries on":                        {rank: rankFirst},
-		"the second keeps it for a while":           {rank: rankSecond, heldFor: settlePeriod - 1, secondFor: time.Hour},
-		"and gives it up if the first lives":        {rank: rankSecond, heldFor: settlePeriod, secondFor: time.Hour, givesUp: true},
+		"the second keeps it for a while":           {rank: rankSecond, ownedFor: settlePeriod - 1, secondFor: time.Hour},
+		"and gives it up if the first lives":        {rank: rankSecond, ownedFor: settlePeriod, secondFor: time.Hour, givesUp: true},
 		"the second tries on":                       {rank: rankSecond, secondFor: takePeriod},
 		"the first has not had the time to take it": {rank: rankSecond, secondFor: 0, givesUp: true},
 		"the first has taken it":                    {rank: rankSecond, isTakenByFirst: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			clock := clocktesting.NewFakeClock(now.Add(-test.heldFor))
+			clock := clocktesting.NewFakeClock(now.Add(-test.ownedFor))
 			s := newSolo(clock)
 			one := s.all[5]
 			s.division.first[5] = first
 			var released chan struct{}
 			one.candidacy, released = runningCandidacy(one)
-			if test.heldFor > 0 {
+			if test.ownedFor > 0 {
 				one.set(true, always)
 			}
 			one.secondTo, one.secondSince = first, now.Add(-test.secondFor)
@@ -156,7 +160,7 @@ func TestGivingUpAPartition(t *testing.T) {
 			if test.givesUp {
 				g.Eventually(released).WithTimeout(time.Minute).Should(BeClosed())
 				one.follow(t.Context(), test.rank, test.isTakenByFirst, now)
-				// Then the first has its time to take the partition.
+				// Then the first has its time to take the shard.
 				one.set(false, always)
 				close(one.candidacy.ended)
 				one.follow(t.Context(), test.rank, test.isTakenByFirst, now.Add(takePeriod-1))
@@ -204,7 +208,7 @@ func TestBecomingACandidate(t *testing.T) {
 
 // While the leader works for all SyncTargets, no replica holds a part of them. If nobody can be asked, the last answer counts, and a replica
 // that does not know who lives changes nothing.
-func TestPartitionsAreGivenUpWhenTheLeaderWorksForAll(t *testing.T) {
+func TestShardsAreGivenUpWhenTheLeaderWorksForAll(t *testing.T) {
 	g := NewWithT(t)
 	s := newSolo(clocktesting.NewFakeClock(time.Unix(1_000_000, 0)))
 	var released [Count]chan struct{}
@@ -224,10 +228,10 @@ func TestPartitionsAreGivenUpWhenTheLeaderWorksForAll(t *testing.T) {
 	s.divides, s.unknown = false, true
 	s.balance(t.Context())
 	g.Expect(releasing()).To(BeZero(), "nobody knows what the leader does")
-	s.unknown, s.living = false, nil
+	s.unknown, s.live = false, nil
 	s.balance(t.Context())
 	g.Expect(releasing()).To(BeZero(), "nobody knows who lives")
-	s.living = []string{"a"}
+	s.live = []string{"a"}
 	s.balance(t.Context())
 	g.Expect(releasing()).To(Equal(Count))
 	for number := range released {
@@ -235,8 +239,8 @@ func TestPartitionsAreGivenUpWhenTheLeaderWorksForAll(t *testing.T) {
 	}
 }
 
-// A replica that ends releases all partitions, and does not wait for ever for work that does not stop.
-func TestAReplicaThatEndsReleasesItsPartitions(t *testing.T) {
+// A replica that ends releases all shards, and does not wait for ever for work that does not stop.
+func TestAReplicaThatEndsReleasesItsShards(t *testing.T) {
 	g := NewWithT(t)
 	clock := clocktesting.NewFakeClock(time.Unix(1_000_000, 0))
 	s := newSolo(clock)
@@ -258,7 +262,7 @@ func TestAReplicaThatEndsReleasesItsPartitions(t *testing.T) {
 	g.Eventually(ended).WithTimeout(time.Minute).Should(BeClosed())
 }
 
-// The second for a partition asks for the Leases only while it waits, and takes an error for no answer.
+// The second for a shard asks for the Leases only while it waits, and takes an error for no answer.
 func TestTakenByFirst(t *testing.T) {
 	g := NewWithT(t)
 	now := time.Unix(1_000_000, 0)

@@ -41,10 +41,10 @@ import (
 	"github.com/synchub-dev/synchub/controllers/internal/readiness"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
-	"github.com/synchub-dev/synchub/provider/partitions"
+	"github.com/synchub-dev/synchub/provider/shards"
 )
 
-// Labels on the Lease of the leader say whether it divides SyncTargets, with the value [CoordinationSharded] if so, and of which provider
+// Labels on the Lease of the leader say whether it shards SyncTargets, with the value [CoordinationSharded] if so, and of which provider
 // workspace. Replicas of another setting wait while the setting is being changed, and those of another hub as long as it is there.
 const (
 	LabelCoordination   = "synchub.dev/coordination"
@@ -60,7 +60,7 @@ func LeaderLabels(coordination, workspace string) map[string]string {
 	return map[string]string{LabelCoordination: coordination, LabelProvider: digestOf(workspace)}
 }
 
-// ReplicaGroup returns the name of the replicas that divide the SyncTargets of a provider workspace. Those that work otherwise are not
+// ReplicaGroup returns the name of the replicas that shard the SyncTargets of a provider workspace. Those that work otherwise are not
 // counted among them.
 func ReplicaGroup(workspace string) string { return CoordinationSharded + "-" + digestOf(workspace) }
 
@@ -70,8 +70,8 @@ func digestOf(workspace string) string {
 	return hex.EncodeToString(sum[:5])
 }
 
-// newRole returns this replica's role. The partitions are nil unless SyncTargets are divided. stop ends this replica's work for a partition.
-func newRole(hosting manager.Manager, changed *changes, stop func(partition int), options Options) (leadership.Role, *partitions.Partitions, error) {
+// newRole returns this replica's role. The shards are nil unless SyncTargets are sharded. stop ends this replica's work for a shard.
+func newRole(hosting manager.Manager, changed *changes, stop func(shard int), options Options) (leadership.Role, *shards.Shards, error) {
 	role := leadership.Role{Elected: leadership.Elected(hosting.Elected())}
 	if !options.Sharded {
 		return role, nil, nil
@@ -79,56 +79,59 @@ func newRole(hosting manager.Manager, changed *changes, stop func(partition int)
 	config := rest.CopyConfig(hosting.GetConfig())
 	// The elections bound their requests by time. They must not wait for those of controllers.
 	config.QPS, config.Timeout = -1, options.RenewDeadline/2
-	leases, err := coordinationv1client.NewForConfig(config)
+	client, err := coordinationv1client.NewForConfig(config)
 	if err != nil {
-		return role, nil, fmt.Errorf("cannot make a client for the Leases of partitions: %w", err)
+		return role, nil, fmt.Errorf("cannot make a client for the Leases of shards: %w", err)
 	}
-	divided := partitions.New(partitions.Options{
-		Leases: leases, Namespace: options.Lease.Namespace, Replica: options.Replica, Living: options.Living,
-		LeaseDuration: options.LeaseDuration, RenewDeadline: options.RenewDeadline,
-		LeaderDivides: func(ctx context.Context) (bool, error) {
-			lease, err := leases.Leases(options.Lease.Namespace).Get(ctx, options.Lease.Name, metav1.GetOptions{})
+	sharded := shards.New(shards.Options{
+		Leases: client, Watcher: options.Leases, Namespace: options.Lease.Namespace, Replica: options.Replica, LiveReplicas: options.LiveReplicas,
+		LeaseDuration: options.LeaseDuration, RenewDeadline: options.RenewDeadline, RenewPeriod: options.RenewPeriod,
+		LeaderShards: func(ctx context.Context) (bool, error) {
+			wanted := labels.SelectorFromSet(LeaderLabels(CoordinationSharded, options.Workspace))
+			if observed, ok := options.Leases.Labels(options.Lease.Name, 2*options.RenewPeriod); ok {
+				return wanted.Matches(labels.Set(observed)), nil
+			}
+			lease, err := client.Leases(options.Lease.Namespace).Get(ctx, options.Lease.Name, metav1.GetOptions{})
 			if err != nil {
 				return false, err
 			}
-			wanted := labels.SelectorFromSet(LeaderLabels(CoordinationSharded, options.Workspace))
 			return wanted.Matches(labels.Set(lease.Labels)), nil
 		},
-		Stop: stop, OnChange: changed.partitionChanged.Publish, Clock: clock.RealClock{}, Log: options.Log.WithName("partitions"),
+		Stop: stop, OnChange: changed.shardChanged.Publish, Clock: clock.RealClock{}, Log: options.Log.WithName("shards"),
 	})
-	role.Partitions, role.PartitionChanged = divided, &changed.partitionChanged
-	return role, divided, nil
+	role.Shards, role.ShardChanged = sharded, &changed.shardChanged
+	return role, sharded, nil
 }
 
-// fleetCounts returns the sync manager, or, with divided SyncTargets, a manager that also sums the other holders' SyncTargets.
+// fleetCounts returns the sync manager, or, with sharded SyncTargets, a manager that also sums the other owners' SyncTargets.
 func fleetCounts(clusters *clusters, sync *syncmanager.Manager, options Options) apiexportcontroller.Syncer {
 	if !options.Sharded {
 		return sync
 	}
-	return syncmanager.NewDivided(sync, clusters.ledger)
+	return syncmanager.NewFleetCounter(sync, clusters.ledger)
 }
 
-// division adds the runnables that replicas need to divide SyncTargets.
+// division adds the runnables that replicas need to shard SyncTargets.
 type division struct {
-	// hosting runs the leader's readers; holders runs the writers of every replica.
-	hosting, holders manager.Manager
-	// partitions is nil if SyncTargets are not divided.
-	partitions *partitions.Partitions
-	clusters   *clusters
-	sync       *syncmanager.Manager
-	changed    *changes
-	role       leadership.Role
+	// hosting runs the leader's readers; owners runs the writers of every replica.
+	hosting, owners manager.Manager
+	// shards is nil if SyncTargets are not sharded.
+	shards   *shards.Shards
+	clusters *clusters
+	sync     *syncmanager.Manager
+	changed  *changes
+	role     leadership.Role
 	// ready is set once this replica can hold SyncTargets.
 	ready *atomic.Bool
 	log   logr.Logger
 }
 
-// add makes each replica take its share of the partitions, and write what the leader must know of the SyncTargets in them.
+// add makes each replica take its share of the shards, and write what the leader must know of the SyncTargets in them.
 func (d division) add(states *copystates.Store, sealer *ownership.Sealer) error {
-	if d.partitions == nil {
+	if d.shards == nil {
 		return nil
 	}
-	return errors.Join(d.hosting.Add(everyReplica{manager.RunnableFunc(d.awaitReady)}), d.hosting.Add(d.partitions), d.addSyncSummaries(), d.addCopyStates(states, sealer))
+	return errors.Join(d.hosting.Add(everyReplica{manager.RunnableFunc(d.awaitReady)}), d.hosting.Add(d.shards), d.addSyncSummaries(), d.addCopyStates(states, sealer))
 }
 
 // awaitReady sets ready once the ledger is loaded and the mailbox caches have synced. Until then the others keep what they hold.
@@ -144,8 +147,8 @@ func (d division) awaitReady(ctx context.Context) error {
 // are Ready.
 func (d division) addSyncSummaries() error {
 	return errors.Join(
-		syncmanager.NewSyncSummaryWriter(d.sync, d.clusters.ledger, &d.changed.readiness, d.log.WithName("answers")).Register(d.holders),
-		d.hosting.Add(&readiness.Follower{Registry: &d.changed.readiness, Ledger: d.clusters.ledger, Holds: d.role.Holds, Clock: clock.RealClock{}}),
+		syncmanager.NewSyncSummaryWriter(d.sync, d.clusters.ledger, &d.changed.readiness, d.log.WithName("answers")).Register(d.owners),
+		d.hosting.Add(&readiness.Follower{Registry: &d.changed.readiness, Ledger: d.clusters.ledger, Owns: d.role.Owns, Clock: clock.RealClock{}}),
 	)
 }
 
@@ -164,7 +167,7 @@ func (d division) addCopyStates(states *copystates.Store, sealer *ownership.Seal
 		return err
 	}
 	writer := copystates.NewWriter(copystates.WriterOptions{
-		Storage: storage, Sync: d.sync, Sealer: sealer, ObjectStateChanged: &d.changed.objectStateChanged, Holder: d.role, Context: d.role.Context, Clock: clock.RealClock{}, Log: log,
+		Storage: storage, Sync: d.sync, Sealer: sealer, ObjectStateChanged: &d.changed.objectStateChanged, Owner: d.role, Context: d.role.Context, Clock: clock.RealClock{}, Log: log,
 	})
-	return errors.Join(d.hosting.Add(watcher), writer.Register(d.holders))
+	return errors.Join(d.hosting.Add(watcher), writer.Register(d.owners))
 }

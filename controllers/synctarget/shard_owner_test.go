@@ -35,23 +35,23 @@ import (
 	"github.com/synchub-dev/synchub/controllers/syncmanager"
 	"github.com/synchub-dev/synchub/provider/fence"
 	"github.com/synchub-dev/synchub/provider/ledger"
-	"github.com/synchub-dev/synchub/provider/partitions"
+	"github.com/synchub-dev/synchub/provider/shards"
 	"github.com/synchub-dev/synchub/provider/targets"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 )
 
-// heldPartition is the partition of a replica.
-type heldPartition int
+// ownedShard is the shard of a replica.
+type ownedShard int
 
-func (p heldPartition) Holds(syncTarget types.UID) bool { return partitions.Of(syncTarget) == int(p) }
-func (heldPartition) Fence(types.UID) *fence.Fence      { return nil }
+func (p ownedShard) Owns(syncTarget types.UID) bool { return shards.Of(syncTarget) == int(p) }
+func (ownedShard) Fence(types.UID) *fence.Fence     { return nil }
 
-// A replica that gets a partition reconciles its SyncTargets as if it had never seen them, and nobody else's.
-func TestPartitionsChange(t *testing.T) {
+// A replica that gets a shard reconciles its SyncTargets as if it had never seen them, and nobody else's.
+func TestShardsChange(t *testing.T) {
 	g := NewWithT(t)
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
-	own := partitions.Of("a")
-	scope := leadership.Role{Elected: make(chan struct{}), Partitions: heldPartition(own)}
+	own := shards.Of("a")
+	scope := leadership.Role{Elected: make(chan struct{}), Shards: ownedShard(own)}
 	controller := NewController(Options{
 		Role: scope, Clock: clock, Sync: syncmanager.New(syncmanager.Options{Role: scope, Clock: clock}),
 		Registry: targets.NewRegistry(targets.Options{Clock: clock, Log: logr.Discard()}),
@@ -65,12 +65,12 @@ func TestPartitionsChange(t *testing.T) {
 		request.Name = string(uid)
 		controller.track(request, uid)
 		controller.stateOf(uid).tookOver = true
-		if partitions.Of(uid) == own {
+		if shards.Of(uid) == own {
 			wanted = append(wanted, string(uid))
 		}
 	}
 	clock.Step(time.Minute)
-	controller.onPartitionChanged(queue, own)
+	controller.onShardChanged(queue, own)
 	var got []string
 	for queue.Len() > 0 {
 		request, _ := queue.Get()
@@ -82,11 +82,11 @@ func TestPartitionsChange(t *testing.T) {
 	g.Expect(controller.stateOf("a").tookOver).To(BeFalse())
 	g.Expect(controller.stateOf("a").since).To(Equal(clock.Now()))
 	for _, uid := range []types.UID{"b", "c", "d", "e", "f"} {
-		if partitions.Of(uid) != own {
+		if shards.Of(uid) != own {
 			g.Expect(controller.stateOf(uid).tookOver).To(BeTrue(), string(uid))
 		}
 	}
-	controller.StopPartition(own)
+	controller.StopShard(own)
 }
 
 // A SyncTarget that was served keeps its place while its mailbox is made again: objects are on its target.
@@ -116,7 +116,7 @@ func TestWhoIsServedKeepsItsPlace(t *testing.T) {
 func TestRepeatCleanedUp(t *testing.T) {
 	g := NewWithT(t)
 	clock := testclock.NewFakeClock(time.Unix(1000, 0))
-	scope := leadership.Role{Elected: make(chan struct{}), Partitions: heldPartition(partitions.Of("a"))}
+	scope := leadership.Role{Elected: make(chan struct{}), Shards: ownedShard(shards.Of("a"))}
 	direct, err := client.New(suite.Target(t).Config, client.Options{})
 	g.Expect(err).NotTo(HaveOccurred())
 	suite.Apply(t, suite.Target(t).Config, "{apiVersion: v1, kind: Namespace, metadata: {name: "+ledger.Namespace+"}}")

@@ -14,11 +14,11 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-// Package partitions divides SyncTargets among the replicas of the hub. Each SyncTarget belongs to one of [Count] partitions, by a hash of
-// its UID. A replica works for the SyncTargets of a partition while it holds the Lease of the partition, which is in the hosting cluster.
+// Package shards shards SyncTargets among the replicas of the hub. Each SyncTarget belongs to one of [Count] shards, by a hash of
+// its UID. A replica works for the SyncTargets of a shard while it holds the Lease of the shard, which is in the hosting cluster.
 // So the number of Leases does not grow with the fleet.
 //
-// Each replica computes from the live replicas which of them should hold a partition, by rendezvous hashing: when a replica comes or goes,
-// mostly its own share moves. The leader election of client-go then decides who holds a partition. It compares no clocks of different
+// Each replica computes from the live replicas which of them should hold a shard, by rendezvous hashing: when a replica comes or goes,
+// mostly its own share moves. The leader election of client-go then decides who holds a shard. It compares no clocks of different
 // machines.
-package partitions
+package shards

@@ -14,14 +14,14 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package partitions
+package shards
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// heldPartitions is how many partitions this process holds.
-var heldPartitions = prometheus.NewGauge(prometheus.GaugeOpts{
-	Name: "synchub_partitions_held", Help: "Partitions of SyncTargets that this replica holds, of 64. 0 unless SyncTargets are divided among the replicas.",
+// ownedShards is how many shards this process holds.
+var ownedShards = prometheus.NewGauge(prometheus.GaugeOpts{
+	Name: "synchub_shards_owned", Help: "Shards of SyncTargets that this replica holds, of 64. 0 unless SyncTargets are sharded among the replicas.",
 })
 
 // Collectors returns the collectors of the metrics.
-func Collectors() []prometheus.Collector { return []prometheus.Collector{heldPartitions} }
+func Collectors() []prometheus.Collector { return []prometheus.Collector{ownedShards} }

@@ -28,7 +28,7 @@ import (
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
-// Ledger is the part of [ledger.Store] that has the summaries of all holders.
+// Ledger is the part of [ledger.Store] that has the summaries of all owners.
 type Ledger interface {
 	IsLoaded() bool
 	Each(visit func(types.UID, *ledger.Entry))
@@ -36,9 +36,9 @@ type Ledger interface {
 
 var _ Ledger = &ledger.Store{}
 
-// DividedManager is the [Manager] of a leader that does not hold all SyncTargets. It sums over all of them: what this replica holds is
-// counted here, and the holders of the others have written their summaries into the ledger.
-type DividedManager struct {
+// FleetCounter is the [Manager] of a leader that does not hold all SyncTargets. It sums over all of them: what this replica holds is
+// counted here, and the owners of the others have written their summaries into the ledger.
+type FleetCounter struct {
 	*Manager
 	ledger Ledger
 
@@ -47,14 +47,14 @@ type DividedManager struct {
 	unknownSince map[types.UID]time.Time
 }
 
-// NewDivided returns a manager that sums over all SyncTargets of the ledger. The Role of the manager says which of them it holds.
-func NewDivided(manager *Manager, entries Ledger) *DividedManager {
-	return &DividedManager{Manager: manager, ledger: entries, unknownSince: map[types.UID]time.Time{}}
+// NewFleetCounter returns a manager that sums over all SyncTargets of the ledger. The Role of the manager says which of them it holds.
+func NewFleetCounter(manager *Manager, entries Ledger) *FleetCounter {
+	return &FleetCounter{Manager: manager, ledger: entries, unknownSince: map[types.UID]time.Time{}}
 }
 
 // Count returns the counts of a mailbox resource over all SyncTargets. known is false while some of them have no summary yet, but no
 // longer than [countTimeout] for each.
-func (d *DividedManager) Count(resource schema.GroupResource) (counts Counts, known bool) {
+func (d *FleetCounter) Count(resource schema.GroupResource) (counts Counts, known bool) {
 	known = d.ledger.IsLoaded()
 	for _, share := range d.shares(resource, "") {
 		counts.add(share.counts)
@@ -64,8 +64,8 @@ func (d *DividedManager) Count(resource schema.GroupResource) (counts Counts, kn
 }
 
 // IsUnpublished reports whether no object of a resource that is about to be unpublished has the hub's finalizer in any mailbox, as
-// all holders have found out. Mailboxes of SyncTargets that are not synced do not count.
-func (d *DividedManager) IsUnpublished(resource schema.GroupResource) bool {
+// all owners have found out. Mailboxes of SyncTargets that are not synced do not count.
+func (d *FleetCounter) IsUnpublished(resource schema.GroupResource) bool {
 	published := d.Published()
 	index := slices.IndexFunc(published, func(r plan.Resource) bool { return r.Unpublishing && r.GroupResource() == resource })
 	if index < 0 || published[index].UID == "" || !d.ledger.IsLoaded() {
@@ -75,7 +75,7 @@ func (d *DividedManager) IsUnpublished(resource schema.GroupResource) bool {
 }
 
 // SyncTargetsMissingAPI returns, sorted, the SyncTargets whose mailboxes lack a resource because its name is taken there.
-func (d *DividedManager) SyncTargetsMissingAPI(resource schema.GroupResource) (syncTargets []string) {
+func (d *FleetCounter) SyncTargetsMissingAPI(resource schema.GroupResource) (syncTargets []string) {
 	for _, share := range d.shares(resource, "") {
 		if share.missing {
 			syncTargets = append(syncTargets, displayName(share.name, share.inventory))
@@ -89,7 +89,7 @@ func (d *DividedManager) SyncTargetsMissingAPI(resource schema.GroupResource) (s
 type share struct {
 	name, inventory string
 	counts          Counts
-	// isSynced is true if the holder syncs the SyncTarget.
+	// isSynced is true if the owner syncs the SyncTarget.
 	isSynced bool
 	// known is false while the counts are not known. unpublished is true if no object has the hub's finalizer. missing is true if the
 	// mailbox lacks the API because its name is taken there.
@@ -98,7 +98,7 @@ type share struct {
 
 // shares returns what each SyncTarget contributes. unpublishing is the UID of the PublishedResource that is being deleted, if that is
 // asked for.
-func (d *DividedManager) shares(resource schema.GroupResource, unpublishing types.UID) []share {
+func (d *FleetCounter) shares(resource schema.GroupResource, unpublishing types.UID) []share {
 	now, name := d.Clock.Now(), resource.String()
 	var all []share
 	// local are the indexes of the shares of SyncTargets that this replica holds.
@@ -107,7 +107,7 @@ func (d *DividedManager) shares(resource schema.GroupResource, unpublishing type
 	defer d.lock.Unlock()
 	unknownSince := map[types.UID]time.Time{}
 	d.ledger.Each(func(syncTarget types.UID, entry *ledger.Entry) {
-		if d.Role.Holds(syncTarget) {
+		if d.Role.Owns(syncTarget) {
 			local[len(all)] = syncTarget
 		}
 		share := shareOf(entry, name, unpublishing)
@@ -151,11 +151,11 @@ func shareOf(entry *ledger.Entry, resource string, unpublishing types.UID) share
 }
 
 // setLocal replaces what the ledger says of a SyncTarget by what this replica knows, since it holds the SyncTarget. Counts of the
-// former holder count until this one has observed all objects.
-func (d *DividedManager) setLocal(result *share, syncTarget types.UID, resource schema.GroupResource, unpublishing types.UID, now time.Time) {
+// former owner count until this one has observed all objects.
+func (d *FleetCounter) setLocal(result *share, syncTarget types.UID, resource schema.GroupResource, unpublishing types.UID, now time.Time) {
 	state, ok := d.get(syncTarget)
 	if !ok {
-		// The former holder's finding says nothing about finalizers that this replica may have added.
+		// The former owner's finding says nothing about finalizers that this replica may have added.
 		result.unpublished = result.unpublished && !result.isSynced
 		return
 	}

@@ -25,17 +25,17 @@ import (
 	"slices"
 )
 
-// PartitionCount is the number of partitions of the hub, in provider/partitions.
-const PartitionCount = 64
+// ShardCount is the number of shards of the hub, in provider/shards.
+const ShardCount = 64
 
-// Partitions simulates how the hub divides SyncTargets, in provider/partitions: each belongs to a partition, and rendezvous hashing with
-// bounded loads says which replica should hold the partition.
-type Partitions struct {
+// Shards simulates how the hub divides SyncTargets, in provider/shards: each belongs to a shard, and rendezvous hashing with
+// bounded loads says which replica should hold the shard.
+type Shards struct {
 	Names Names
 }
 
 // Divide returns the load of replicas that share a number of SyncTargets. It returns the same numbers each time.
-func (p Partitions) Divide(syncTargets, replicas int) Load {
+func (p Shards) Divide(syncTargets, replicas int) Load {
 	random := rand.New(rand.NewPCG(uint64(syncTargets), uint64(replicas))) //nolint:gosec // A simulation must be reproducible.
 	sizes := sizesOf(UIDs(random, syncTargets))
 	var worst Load
@@ -50,22 +50,22 @@ func (p Partitions) Divide(syncTargets, replicas int) Load {
 	return worst
 }
 
-// partitionSizes are the numbers of SyncTargets in the partitions.
-type partitionSizes [PartitionCount]int
+// shardSizes are the numbers of SyncTargets in the shards.
+type shardSizes [ShardCount]int
 
-func sizesOf(syncTargets []string) (sizes partitionSizes) {
+func sizesOf(syncTargets []string) (sizes shardSizes) {
 	for _, uid := range syncTargets {
-		sizes[partitionOf(uid)]++
+		sizes[shardOf(uid)]++
 	}
 	return sizes
 }
 
 // divide returns the load of replicas. joined are those and one more.
-func (s partitionSizes) divide(names, joined []string) Load {
+func (s shardSizes) divide(names, joined []string) Load {
 	before, after := assign(names), assign(joined)
 	load := Load{Largest: s.largest(before)}
-	for partition, size := range s {
-		if before[partition] != after[partition] {
+	for shard, size := range s {
+		if before[shard] != after[shard] {
 			load.Moved += size
 		}
 	}
@@ -81,50 +81,50 @@ func (s partitionSizes) divide(names, joined []string) Load {
 }
 
 // largest returns the number of SyncTargets of the replica with most.
-func (s partitionSizes) largest(holders [PartitionCount]string) (largest int) {
+func (s shardSizes) largest(holders [ShardCount]string) (largest int) {
 	held := map[string]int{}
-	for partition, size := range s {
-		held[holders[partition]] += size
-		largest = max(largest, held[holders[partition]])
+	for shard, size := range s {
+		held[holders[shard]] += size
+		largest = max(largest, held[holders[shard]])
 	}
 	return largest
 }
 
-// assign divides partitions by rendezvous hashing with bounded loads, as provider/partitions does: the pairs of a partition and a replica
+// assign divides shards by rendezvous hashing with bounded loads, as provider/shards does: the pairs of a shard and a replica
 // are taken by their weight, the greatest first, and no replica gets more than an even share, rounded up.
-func assign(living []string) (holders [PartitionCount]string) {
+func assign(living []string) (holders [ShardCount]string) {
 	type pair struct {
-		weight    uint64
-		partition uint32
-		replica   string
+		weight  uint64
+		shard   uint32
+		replica string
 	}
-	pairs := make([]pair, 0, PartitionCount*len(living))
-	for partition := range uint32(PartitionCount) {
+	pairs := make([]pair, 0, ShardCount*len(living))
+	for shard := range uint32(ShardCount) {
 		for _, replica := range living {
-			pairs = append(pairs, pair{weight(partition, replica), partition, replica})
+			pairs = append(pairs, pair{weight(shard, replica), shard, replica})
 		}
 	}
 	slices.SortFunc(pairs, func(a, b pair) int {
-		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.replica, b.replica), cmp.Compare(a.partition, b.partition))
+		return cmp.Or(cmp.Compare(b.weight, a.weight), cmp.Compare(a.replica, b.replica), cmp.Compare(a.shard, b.shard))
 	})
 	held := map[string]int{}
 	for _, one := range pairs {
-		if holders[one.partition] == "" && held[one.replica] < (PartitionCount+len(living)-1)/len(living) {
-			holders[one.partition] = one.replica
+		if holders[one.shard] == "" && held[one.replica] < (ShardCount+len(living)-1)/len(living) {
+			holders[one.shard] = one.replica
 			held[one.replica]++
 		}
 	}
 	return holders
 }
 
-func partitionOf(syncTarget string) uint32 {
+func shardOf(syncTarget string) uint32 {
 	sum := fnv.New32a()
 	// The write of a hash returns no error.
 	_, _ = sum.Write([]byte(syncTarget))
-	return sum.Sum32() % PartitionCount
+	return sum.Sum32() % ShardCount
 }
 
-func weight(partition uint32, replica string) uint64 {
-	sum := sha256.Sum256(binary.BigEndian.AppendUint32([]byte(replica+"|"), partition))
+func weight(shard uint32, replica string) uint64 {
+	sum := sha256.Sum256(binary.BigEndian.AppendUint32([]byte(replica+"|"), shard))
 	return binary.BigEndian.Uint64(sum[:])
 }

@@ -14,7 +14,7 @@ See the License for the specific language governing permissions and
 limitations under the License.
 */
 
-package partitions
+package shards
 
 import (
 	"context"
@@ -37,6 +37,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/synchub-dev/synchub/provider/fence"
+	"github.com/synchub-dev/synchub/provider/leases"
 	"github.com/synchub-dev/synchub/test/framework/suite"
 	"github.com/synchub-dev/synchub/test/tier"
 )
@@ -52,48 +53,48 @@ type fleet struct {
 	// take and settle are the periods of all replicas.
 	take, settle time.Duration
 
-	lock   sync.Mutex
-	living []string
-	// undivided is true while the leader does not divide SyncTargets, and unknown while nobody knows.
-	undivided, unknown bool
+	lock sync.Mutex
+	live []string
+	// leaders is true while the leader does not shard SyncTargets, and unknown while nobody knows.
+	leaders, unknown bool
 }
 
-func (f *fleet) leaderDivides(context.Context) (bool, error) {
+func (f *fleet) leaderShards(context.Context) (bool, error) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
 	if f.unknown {
 		return false, errors.New("no route")
 	}
-	return !f.undivided, nil
+	return !f.leaders, nil
 }
 
 func (f *fleet) setLeader(divides, unknown bool) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
-	f.undivided, f.unknown = !divides, unknown
+	f.leaders, f.unknown = !divides, unknown
 }
 
 func (f *fleet) names() []string {
 	f.lock.Lock()
 	defer f.lock.Unlock()
-	return slices.Clone(f.living)
+	return slices.Clone(f.live)
 }
 
 // believe sets the replicas that all believe to be alive.
-func (f *fleet) believe(living ...string) {
+func (f *fleet) believe(live ...string) {
 	f.lock.Lock()
 	defer f.lock.Unlock()
-	f.living = living
+	f.live = live
 }
 
 // replica is one process of the hub.
 type replica struct {
-	*Partitions
+	*Shards
 	// cut is true while the hosting cluster cannot be reached.
 	lock    sync.Mutex
 	cut     bool
 	stopped map[int]int
-	// openAtStop are the partitions whose fence was open when the work for them was stopped.
+	// openAtStop are the shards whose fence was open when the work for them was stopped.
 	openAtStop []int
 	end        context.CancelFunc
 	ended      chan struct{}
@@ -115,10 +116,10 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
 
-// held returns how many partitions the replica holds.
+// held returns how many shards the replica holds.
 func (r *replica) held() (held int) {
 	for _, one := range r.all {
-		if one.isHeld() {
+		if one.isOwned() {
 			held++
 		}
 	}
@@ -131,43 +132,50 @@ func (r *replica) setCut(cut bool) {
 	r.cut = cut
 }
 
-func (f *fleet) start(name string, living func() []string) *replica {
+func (f *fleet) start(name string, live func() []string) *replica {
 	f.t.Helper()
 	r := &replica{stopped: map[int]int{}, ended: make(chan struct{})}
 	config := rest.CopyConfig(f.config)
 	config.QPS = -1
 	config.Wrap(r.RoundTrip)
-	leases, err := coordinationv1client.NewForConfig(config)
+	client, err := coordinationv1client.NewForConfig(config)
 	f.Expect(err).NotTo(HaveOccurred())
-	r.Partitions = New(Options{
-		Leases: leases, Namespace: metav1.NamespaceDefault, Replica: name, Living: living, LeaseDuration: 8 * time.Second, RenewDeadline: 5 * time.Second,
-		Stop: func(partition int) {
+	watcher := leases.NewWatcher(leases.Options{Leases: client.Leases(metav1.NamespaceDefault), Clock: clock.RealClock{}, Log: logr.Discard()})
+	r.Shards = New(Options{
+		Leases: client, Watcher: watcher, Namespace: metav1.NamespaceDefault, Replica: name, LiveReplicas: live, LeaseDuration: 8 * time.Second, RenewDeadline: 5 * time.Second, RenewPeriod: 2 * time.Second,
+		Stop: func(shard int) {
 			r.lock.Lock()
 			defer r.lock.Unlock()
-			r.stopped[partition]++
-			if r.all[partition].fence.IsOpen() {
-				r.openAtStop = append(r.openAtStop, partition)
+			r.stopped[shard]++
+			if r.all[shard].fence.IsOpen() {
+				r.openAtStop = append(r.openAtStop, shard)
 			}
 		},
-		LeaderDivides: f.leaderDivides,
-		OnChange:      func(int) {}, Clock: clock.RealClock{}, Log: logr.Discard(),
+		LeaderShards: f.leaderShards,
+		OnChange:     func(int) {}, Clock: clock.RealClock{}, Log: logr.Discard(),
 	})
 	r.take, r.settle = f.take, f.settle
 	var ctx context.Context
 	ctx, r.end = context.WithCancel(f.t.Context())
-	go func() { defer close(r.ended); _ = r.Start(ctx) }()
+	go func() {
+		defer close(r.ended)
+		var watching sync.WaitGroup
+		watching.Go(func() { _ = watcher.Start(ctx) })
+		_ = r.Start(ctx)
+		watching.Wait()
+	}()
 	f.t.Cleanup(func() { r.end(); <-r.ended })
 	return r
 }
 
-// holders returns how many of the replicas hold each partition, and how many of them may write for it.
+// holders returns how many of the replicas hold each shard, and how many of them may write for it.
 func holders(replicas ...*replica) (held, writing [Count]int) {
 	for number := range Count {
 		for _, one := range replicas {
 			if one.all[number].fence.IsOpen() {
 				writing[number]++
 			}
-			if one.all[number].isHeld() {
+			if one.all[number].isOwned() {
 				held[number]++
 			}
 		}
@@ -175,7 +183,7 @@ func holders(replicas ...*replica) (held, writing [Count]int) {
 	return held, writing
 }
 
-// expectDivided waits until each partition has one holder, the first of those that live, and checks all the time that nobody else may
+// expectDivided waits until each shard has one holder, the first of those that live, and checks all the time that nobody else may
 // write.
 func (f *fleet) expectDivided(replicas ...*replica) {
 	f.t.Helper()
@@ -183,27 +191,27 @@ func (f *fleet) expectDivided(replicas ...*replica) {
 		held, writing := holders(replicas...)
 		for number := range Count {
 			if writing[number] > 1 {
-				StopTrying(fmt.Sprintf("%d replicas may write for the partition %d", writing[number], number)).Now()
+				StopTrying(fmt.Sprintf("%d replicas may write for the shard %d", writing[number], number)).Now()
 			}
-			g.Expect(held[number]).To(Equal(1), "partition %d", number)
+			g.Expect(held[number]).To(Equal(1), "shard %d", number)
 		}
 		division := divide(f.names())
 		for _, one := range replicas {
-			for number, partition := range one.all {
-				g.Expect(partition.isHeld()).To(Equal(division.first[number] == one.Replica), "partition %d, %s", number, one.Replica)
+			for number, shard := range one.all {
+				g.Expect(shard.isOwned()).To(Equal(division.first[number] == one.Replica), "shard %d, %s", number, one.Replica)
 			}
 		}
 	}).WithTimeout(3 * time.Minute).WithPolling(50 * time.Millisecond).Should(Succeed())
 }
 
-func TestPartitions(t *testing.T) {
+func TestShards(t *testing.T) {
 	tier.Thorough(t)
 	f := &fleet{WithT: NewWithT(t), t: t, config: suite.Target(t).Config, take: 10 * time.Second, settle: 10 * time.Second}
 	f.believe("a", "b")
 	a, b := f.start("a", f.names), f.start("b", f.names)
 	f.expectDivided(a, b)
 	one := types.UID("one")
-	f.Expect(a.Holds(one)).NotTo(Equal(b.Holds(one)))
+	f.Expect(a.Owns(one)).NotTo(Equal(b.Owns(one)))
 	f.Expect(a.held() + b.held()).To(Equal(Count))
 
 	// A replica comes: only its share moves, and work stops before the Lease is released, with writes still allowed.
@@ -245,7 +253,7 @@ func TestPartitions(t *testing.T) {
 		_, writing := holders(a, b)
 		for number := range Count {
 			if writing[number] > 1 {
-				StopTrying(fmt.Sprintf("%d replicas may write for the partition %d", writing[number], number)).Now()
+				StopTrying(fmt.Sprintf("%d replicas may write for the shard %d", writing[number], number)).Now()
 			}
 		}
 		g.Expect(b.held()).To(Equal(Count), "the second is a candidate, whoever seems to live")
@@ -263,14 +271,13 @@ func TestPartitions(t *testing.T) {
 	f.setLeader(true, false)
 	f.expectDivided(a, b)
 
-	var leases *coordinationv1.LeaseList
-	leases, err := b.Leases.Leases(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
+	found, err := b.Leases.Leases(metav1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
 	f.Expect(err).NotTo(HaveOccurred())
-	f.Expect(leases.Items).To(HaveLen(Count))
+	f.Expect(found.Items).To(HaveLen(Count))
 }
 
-// The second replica for a partition takes it when the first ends, also soon after replicas have come or gone: it need not wait for a time, but
-// until it sees that the first has taken the partition.
+// The second replica for a shard takes it when the first ends, also soon after replicas have come or gone: it need not wait for a time, but
+// until it sees that the first has taken the shard.
 func TestSecondSeesThatTheFirstHasTaken(t *testing.T) {
 	tier.Thorough(t)
 	f := &fleet{WithT: NewWithT(t), t: t, config: suite.Target(t).Config, take: time.Hour, settle: time.Hour}
@@ -282,14 +289,14 @@ func TestSecondSeesThatTheFirstHasTaken(t *testing.T) {
 		_, writing := holders(a, b)
 		for number := range Count {
 			if writing[number] > 1 {
-				StopTrying(fmt.Sprintf("%d replicas may write for the partition %d", writing[number], number)).Now()
+				StopTrying(fmt.Sprintf("%d replicas may write for the shard %d", writing[number], number)).Now()
 			}
 		}
 		g.Expect(b.held()).To(Equal(Count))
 	}).WithTimeout(2 * time.Minute).WithPolling(20 * time.Millisecond).Should(Succeed())
 }
 
-// The first replica for half of the partitions has ended, and seems to live for an hour. The second takes them after the time that the first has
+// The first replica for half of the shards has ended, and seems to live for an hour. The second takes them after the time that the first has
 // for it, and keeps them.
 func TestSecondTakesBeforeTheFirstIsForgotten(t *testing.T) {
 	tier.Thorough(t)
@@ -336,10 +343,10 @@ func TestClocks(t *testing.T) {
 		}()
 		punctual := f.start("punctual", f.names)
 		f.Eventually(punctual.held).WithTimeout(time.Minute).Should(BeNumerically(">=", Count-1))
-		f.Consistently(punctual.all[number].isHeld).WithTimeout(12*time.Second).Should(BeFalse(), "%s", off)
+		f.Consistently(punctual.all[number].isOwned).WithTimeout(12*time.Second).Should(BeFalse(), "%s", off)
 		stop()
 		<-ended
-		f.Eventually(punctual.all[number].isHeld).WithTimeout(time.Minute).Should(BeTrue(), "%s", off)
+		f.Eventually(punctual.all[number].isOwned).WithTimeout(time.Minute).Should(BeTrue(), "%s", off)
 		punctual.end()
 		<-punctual.ended
 	}
@@ -350,7 +357,7 @@ func TestFence(t *testing.T) {
 	g := NewWithT(t)
 	p := New(Options{Clock: clock.RealClock{}})
 	syncTarget := uuid.NewUUID()
-	g.Expect(p.Holds(syncTarget)).To(BeFalse())
+	g.Expect(p.Owns(syncTarget)).To(BeFalse())
 	sent := 0
 	leader := fence.New(clock.RealClock{})
 	transport := leader.Wrap(roundTripper(func(*http.Request) (*http.Response, error) { sent++; return &http.Response{}, nil }))
@@ -367,6 +374,6 @@ func TestFence(t *testing.T) {
 	g.Expect(write(t.Context())).To(MatchError(fence.ErrClosed), "this replica does not lead")
 	leader.OpenUntil(time.Now().Add(time.Minute))
 	p.Fence(syncTarget).Close()
-	g.Expect(write(holder)).To(MatchError(fence.ErrClosed), "the leader does not hold this partition")
+	g.Expect(write(holder)).To(MatchError(fence.ErrClosed), "the leader does not hold this shard")
 	g.Expect(sent).To(Equal(1))
 }

@@ -34,14 +34,14 @@ import (
 	"github.com/synchub-dev/synchub/provider/ledger"
 )
 
-// heldTargets are Partitions that hold some SyncTargets.
-type heldTargets map[types.UID]bool
+// ownedTargets are Shards that hold some SyncTargets.
+type ownedTargets map[types.UID]bool
 
-var _ leadership.Partitions = heldTargets{}
+var _ leadership.Shards = ownedTargets{}
 
-func (h heldTargets) Holds(syncTarget types.UID) bool { return h[syncTarget] }
+func (h ownedTargets) Owns(syncTarget types.UID) bool { return h[syncTarget] }
 
-func (heldTargets) Fence(types.UID) *fence.Fence { return nil }
+func (ownedTargets) Fence(types.UID) *fence.Fence { return nil }
 
 // entries is a ledger in memory; nil is not loaded.
 type entries map[types.UID]*ledger.Entry
@@ -87,15 +87,15 @@ func TestShareOf(t *testing.T) {
 	}
 }
 
-// What this replica holds it counts itself, once it has observed all objects. What the former holder has counted counts until then.
-func TestDividedManager(t *testing.T) {
+// What this replica holds it counts itself, once it has observed all objects. What the former owner has counted counts until then.
+func TestFleetCounter(t *testing.T) {
 	secrets := schema.GroupResource{Resource: "secrets"}
 	synced := func(objects int64, unpublished ...types.UID) *ledger.SyncSummary {
 		return &ledger.SyncSummary{Synced: true, Objects: map[string]int64{"secrets": objects}, Missing: []string{"secrets"}, Unpublished: unpublished}
 	}
 	for name, test := range map[string]struct {
 		ledger entries
-		holds  heldTargets
+		holds  ownedTargets
 		// assigned is true if the manager syncs florin, and observed if it has observed all objects of it, of which there are none.
 		assigned, observed bool
 		later              time.Duration
@@ -109,17 +109,17 @@ func TestDividedManager(t *testing.T) {
 		"one still has objects":   {ledger: entries{"a": entryWith("a", synced(2, "u")), "b": entryWith("b", synced(3))}, want: Counts{2, 2, 5}, known: true, missing: []string{"a (inventory i)", "b (inventory i)"}},
 		"one has no answer":       {ledger: entries{"a": entryWith("a", synced(2, "u")), "b": entryWith("b", nil)}, want: Counts{1, 1, 2}, missing: []string{"a (inventory i)"}},
 		"one never answers":       {ledger: entries{"a": entryWith("a", synced(2, "u")), "b": entryWith("b", nil)}, later: countTimeout, want: Counts{1, 1, 2}, known: true, missing: []string{"a (inventory i)"}},
-		"held and observed":       {ledger: entries{florin: entryWith("f", synced(7, "u"))}, holds: heldTargets{florin: true}, assigned: true, observed: true, want: Counts{1, 1, 0}, known: true},
-		"held and not observed":   {ledger: entries{florin: entryWith("f", synced(7, "u"))}, holds: heldTargets{florin: true}, assigned: true, want: Counts{1, 1, 7}, known: true, missing: []string{"f (inventory i)"}},
-		"held and not synced yet": {ledger: entries{florin: entryWith("f", synced(7, "u"))}, holds: heldTargets{florin: true}, want: Counts{1, 1, 7}, known: true, missing: []string{"f (inventory i)"}},
-		"held and suspended":      {ledger: entries{florin: entryWith("f", &ledger.SyncSummary{})}, holds: heldTargets{florin: true}, known: true, unpublished: true},
-		"held and resumed":        {ledger: entries{florin: entryWith("f", &ledger.SyncSummary{})}, holds: heldTargets{florin: true}, assigned: true, want: Counts{1, 0, 0}},
+		"held and observed":       {ledger: entries{florin: entryWith("f", synced(7, "u"))}, holds: ownedTargets{florin: true}, assigned: true, observed: true, want: Counts{1, 1, 0}, known: true},
+		"held and not observed":   {ledger: entries{florin: entryWith("f", synced(7, "u"))}, holds: ownedTargets{florin: true}, assigned: true, want: Counts{1, 1, 7}, known: true, missing: []string{"f (inventory i)"}},
+		"held and not synced yet": {ledger: entries{florin: entryWith("f", synced(7, "u"))}, holds: ownedTargets{florin: true}, want: Counts{1, 1, 7}, known: true, missing: []string{"f (inventory i)"}},
+		"held and suspended":      {ledger: entries{florin: entryWith("f", &ledger.SyncSummary{})}, holds: ownedTargets{florin: true}, known: true, unpublished: true},
+		"held and resumed":        {ledger: entries{florin: entryWith("f", &ledger.SyncSummary{})}, holds: ownedTargets{florin: true}, assigned: true, want: Counts{1, 0, 0}},
 		"lost":                    {ledger: entries{florin: entryWith("f", synced(7, "u"))}, assigned: true, observed: true, want: Counts{1, 1, 7}, known: true, unpublished: true, missing: []string{"f (inventory i)"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			manager, notes := newManager(t)
-			manager.Role.Partitions = test.holds
-			divided := NewDivided(manager, test.ledger)
+			manager.Role.Shards = test.holds
+			sharded := NewFleetCounter(manager, test.ledger)
 			published := resources("configmaps", "secrets")
 			manager.Publish(published)
 			if test.assigned {
@@ -132,18 +132,18 @@ func TestDividedManager(t *testing.T) {
 					manager.setMissingAPIs(found, MissingAPIs{})
 				}
 			}
-			divided.Count(secrets)
+			sharded.Count(secrets)
 			manager.Clock.(*testclock.FakeClock).Step(test.later)
 			if test.observed {
 				manager.Clock.(*testclock.FakeClock).Step(countTimeout)
 			}
-			if got, known := divided.Count(secrets); got != test.want || known != test.known {
+			if got, known := sharded.Count(secrets); got != test.want || known != test.known {
 				t.Errorf("got %+v, known %v", got, known)
 			}
-			if got := divided.SyncTargetsMissingAPI(secrets); !slices.Equal(got, test.missing) {
+			if got := sharded.SyncTargetsMissingAPI(secrets); !slices.Equal(got, test.missing) {
 				t.Errorf("got %v", got)
 			}
-			if divided.IsUnpublished(secrets) {
+			if sharded.IsUnpublished(secrets) {
 				t.Error("it is published")
 			}
 			if test.assigned && test.holds[florin] {
@@ -152,7 +152,7 @@ func TestDividedManager(t *testing.T) {
 			withdrawn := slices.Clone(published)
 			withdrawn[1].Unpublishing, withdrawn[1].UID = true, "u"
 			manager.Publish(withdrawn)
-			if got := divided.IsUnpublished(secrets); got != test.unpublished {
+			if got := sharded.IsUnpublished(secrets); got != test.unpublished {
 				t.Errorf("unpublished: %v", got)
 			}
 		})
@@ -162,8 +162,8 @@ func TestDividedManager(t *testing.T) {
 // An API is withdrawn from a mailbox once the publication is in force there.
 func TestWithdrawalIsAnsweredOnceItIsInForce(t *testing.T) {
 	f := newFixture(t)
-	f.manager.Role.Partitions = heldTargets{florin: true}
-	divided := NewDivided(f.manager, entries{florin: entryWith("f", &ledger.SyncSummary{Synced: true, Unpublished: []types.UID{"u"}})})
+	f.manager.Role.Shards = ownedTargets{florin: true}
+	sharded := NewFleetCounter(f.manager, entries{florin: entryWith("f", &ledger.SyncSummary{Synced: true, Unpublished: []types.UID{"u"}})})
 	setMatcher(f.manager, selecting("configmaps"))
 	f.expectReconciled([]string{"configmaps", "secrets"}, "configmaps/v1 secrets/v1")
 	published := slices.Clone(f.manager.Published())
@@ -173,7 +173,7 @@ func TestWithdrawalIsAnsweredOnceItIsInForce(t *testing.T) {
 	is := func(what string, want bool) {
 		t.Helper()
 		configMaps := schema.GroupResource{Resource: "configmaps"}
-		if got := divided.IsUnpublished(configMaps); got != want {
+		if got := sharded.IsUnpublished(configMaps); got != want {
 			t.Errorf("%s: %v", what, got)
 		}
 		if got := slices.Contains(f.manager.summary(florin).Unpublished, "u"); got != want {
@@ -198,8 +198,8 @@ func TestWithdrawalIsAnsweredOnceItIsInForce(t *testing.T) {
 		t.Error("no controller of it runs")
 	}
 	f.manager.StopSync(florin)
-	if divided.IsUnpublished(schema.GroupResource{Resource: "configmaps"}) {
-		t.Error("a former holder is believed")
+	if sharded.IsUnpublished(schema.GroupResource{Resource: "configmaps"}) {
+		t.Error("a former owner is believed")
 	}
 }
 

@@ -1,0 +1,122 @@
+/*
+Copyright 2026 The synchub Authors.
+
+Licensed under the Apache License, Version 2.0 (the "License");
+you may not use this file except in compliance with the License.
+You may obtain a copy of the License at
+
+    http://www.apache.org/licenses/LICENSE-2.0
+
+Unless required by applicable law or agreed to in writing, software
+distributed under the License is distributed on an "AS IS" BASIS,
+WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+See the License for the specific language governing permissions and
+limitations under the License.
+*/
+
+package shards
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/uuid"
+)
+
+func TestOf(t *testing.T) {
+	counts := map[int]int{}
+	for range 100 * Count {
+		number := Of(uuid.NewUUID())
+		if number < 0 || number >= Count {
+			t.Fatalf("shard %d", number)
+		}
+		counts[number]++
+	}
+	if len(counts) != Count {
+		t.Errorf("%d shards have SyncTargets", len(counts))
+	}
+	if found := Of("3f1c2c3e-0001-4f00-8000-000000000001"); found != 11 {
+		t.Errorf("the shard of a SyncTarget changes between releases: %d", found)
+	}
+}
+
+// TestDivide has the names of Pods, and numbered ones. No replica has more than an even share, most shards stay where they are when a
+// replica comes or goes, and the second is who gets a shard when the first has ended.
+func TestDivide(t *testing.T) {
+	for _, format := range []string{"synchub-7d9f8b6c5d-x%dk2j", "synchub-%d"} {
+		for replicas := 1; replicas <= 12; replicas++ {
+			var live []string
+			for number := range replicas {
+				live = append(live, fmt.Sprintf(format, number))
+			}
+			division := divide(live)
+			expectEvenShares(t, live, division)
+			slices.Reverse(live)
+			if divide(live) != division {
+				t.Errorf("%d replicas: their order decides", replicas)
+			}
+			if replicas > 1 {
+				expectFewMoves(t, live, division)
+			}
+		}
+	}
+	if divide(nil).first != [Count]string{} {
+		t.Error("nobody lives, and has shards")
+	}
+}
+
+// expectEvenShares expects a first and a second replica for each shard, and of none too many.
+func expectEvenShares(t *testing.T, live []string, division division) {
+	t.Helper()
+	replicas := len(live)
+	shares := map[string]int{}
+	for shard, first := range division.first {
+		shares[first]++
+		if division.rank(shard, first) != rankFirst || !slices.Contains(live, first) {
+			t.Errorf("%d replicas, shard %d: the first is %q", replicas, shard, first)
+		}
+		if second := division.second[shard]; replicas > 1 && (second == first || division.rank(shard, second) != rankSecond || !slices.Contains(live, second)) {
+			t.Errorf("%d replicas, shard %d: the first is %q, and the second %q", replicas, shard, first, second)
+		}
+		if division.rank(shard, "unknown") != rankOther {
+			t.Errorf("a replica that does not live has a rank")
+		}
+	}
+	for replica, share := range shares {
+		if share > (Count+replicas-1)/replicas {
+			t.Errorf("%d replicas: %s has %d shards", replicas, replica, share)
+		}
+	}
+}
+
+// The division must stay the same, so that replicas of two releases divide alike while one replaces the other. The capacity model, which
+// has a copy of the code, expects the same digest.
+func TestAssignIsTheSameInEachRelease(t *testing.T) {
+	holders := assign([]string{"a", "b", "c", "d", "e", "f", "g"})
+	if digest := fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(holders[:], "")))); digest[:16] != "9a8ad0328aca5f10" {
+		t.Errorf("the digest of %v is %s", holders, digest)
+	}
+}
+
+// expectFewMoves takes each replica away: its shards go to the second ones, and few others move.
+func expectFewMoves(t *testing.T, live []string, before division) {
+	t.Helper()
+	for _, gone := range live {
+		after := divide(slices.DeleteFunc(slices.Clone(live), func(name string) bool { return name == gone }))
+		moved := 0
+		for shard, first := range before.first {
+			switch {
+			case first == gone && after.first[shard] != before.second[shard]:
+				t.Errorf("shard %d of %s goes to %s, not to the second", shard, gone, after.first[shard])
+			case first != gone && after.first[shard] != first:
+				moved++
+			}
+		}
+		if moved > Count/3 {
+			t.Errorf("%d of %d other shards move when one of %d replicas goes", moved, Count, len(live))
+		}
+	}
+}
