@@ -315,6 +315,17 @@ func (f *testFleet) registersTunnel(t *testing.T) {
 	}
 	fail(t, "The hub's rights on the target would grow by: secrets (get, list, watch) in the namespace shop.\nerror: nothing was changed: say --yes", with("--add-resources", "secrets:up")...)
 
+	f.rotatesTunnel(t, with)
+
+	fail(t, "leave --target-kubeconfig away", "unregister", "zloty", "--target-kubeconfig", f.Kubeconfig, "--yes")
+	if got := succeed(t, "unregister", "zloty", "--yes"); !strings.Contains(got.errs, "The tunnel and the hub's rights are still in the cluster.") || strings.Contains(got.errs, "ServiceAccount") {
+		t.Errorf("it says\n%s", got.errs)
+	}
+}
+
+// rotatesTunnel replaces the token of a tunnel. with returns the arguments that register it.
+func (f *testFleet) rotatesTunnel(t *testing.T, with func(more ...string) []string) {
+	t.Helper()
 	token := func() tunnel.Credential {
 		t.Helper()
 		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "zloty-tunnel"}}
@@ -340,11 +351,6 @@ func (f *testFleet) registersTunnel(t *testing.T) {
 		t.Errorf("the former token is accepted: %v", after.PreviousUntil)
 	}
 	fail(t, "leave --target-kubeconfig, --target-context and --wait away", "rotate", "zloty", "--target-kubeconfig", f.Kubeconfig)
-
-	fail(t, "leave --target-kubeconfig away", "unregister", "zloty", "--target-kubeconfig", f.Kubeconfig, "--yes")
-	if got := succeed(t, "unregister", "zloty", "--yes"); !strings.Contains(got.errs, "The tunnel and the hub's rights are still in the cluster.") || strings.Contains(got.errs, "ServiceAccount") {
-		t.Errorf("it says\n%s", got.errs)
-	}
 }
 
 func (f *testFleet) leavesOthers(t *testing.T) {

@@ -66,7 +66,7 @@ func undeclaredBindings(ctx context.Context, client rbacclient.RbacV1Interface, 
 		}
 		for i := range list.Items {
 			one := &list.Items[i]
-			undeclared = declared.appendOthers(undeclared, "ClusterRoleBinding "+one.Name, one, one.RoleRef, one.Subjects)
+			undeclared = declared.appendOthers(undeclared, "ClusterRoleBinding "+one.Name, one.RoleRef, one.Subjects)
 		}
 		return list.Continue, len(list.Items), nil
 	})
@@ -80,7 +80,7 @@ func undeclaredBindings(ctx context.Context, client rbacclient.RbacV1Interface, 
 		}
 		for i := range list.Items {
 			one := &list.Items[i]
-			undeclared = declared.appendOthers(undeclared, "RoleBinding "+one.Namespace+"/"+one.Name, one, one.RoleRef, one.Subjects)
+			undeclared = declared.appendOthers(undeclared, "RoleBinding "+one.Namespace+"/"+one.Name, one.RoleRef, one.Subjects)
 		}
 		return list.Continue, len(list.Items), nil
 	})
@@ -134,7 +134,7 @@ func (d declared) has(subject rbacv1.Subject, role string) bool {
 }
 
 // appendOthers appends a description of a binding if it gives a subject undeclared rights.
-func (d declared) appendOthers(undeclared []string, name string, object metav1.Object, role rbacv1.RoleRef, subjects []rbacv1.Subject) []string {
+func (d declared) appendOthers(undeclared []string, name string, role rbacv1.RoleRef, subjects []rbacv1.Subject) []string {
 	clusterRole := ""
 	if role.Kind == "ClusterRole" {
 		clusterRole = role.Name

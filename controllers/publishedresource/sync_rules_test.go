@@ -24,6 +24,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	edgev2alpha1 "github.com/synchub-dev/synchub/apis/edge/v2alpha1"
 	synchubv1alpha1 "github.com/synchub-dev/synchub/apis/synchub/v1alpha1"
 	"github.com/synchub-dev/synchub/test/fixtures"
 )
@@ -49,6 +50,12 @@ status: {conditions: [{type: Ready, status: "False", reason: SchemaMissing, mess
 	if text := string(rules.PublishedResources[1].Spec.Raw); strings.Contains(text, "secret-name") || widgets.Spec.API.SchemaFrom == nil {
 		t.Errorf("got %s", text)
 	}
+	expectShown(t, &widgets, rules)
+}
+
+// expectShown compares the second of the shown PublishedResources with the original.
+func expectShown(t *testing.T, widgets *synchubv1alpha1.PublishedResource, rules edgev2alpha1.SyncRulesStatus) {
+	t.Helper()
 	published, absent, err := FromSyncRules(&rules)
 	if err != nil || len(absent) != 0 || len(published) != 2 {
 		t.Fatalf("got %+v, %v, %v", published, absent, err)

@@ -81,7 +81,6 @@ type harness struct {
 	*Controller
 	mailboxes *fakeWorkspaces
 	clock     *testclock.FakeClock
-	objects   []runtime.Object
 }
 
 func newHarness(t *testing.T, published ...synchubv1alpha1.PublishedResource) *harness {

@@ -80,13 +80,6 @@ func (d *drainRun) setStatus(report edgev2alpha1.CleanupStatus) {
 	d.status = &report
 }
 
-// cleanupStatus returns the progress of the drain, nil before the first report.
-func (d *drainRun) cleanupStatus() *edgev2alpha1.CleanupStatus {
-	d.lock.Lock()
-	defer d.lock.Unlock()
-	return d.status.DeepCopy()
-}
-
 // currentDrain returns the running or finished drain of this mode and connection. It stops another drain, and returns nil.
 func (c *Controller) currentDrain(syncTarget types.UID, mode drain.Mode, connection *targets.Connection) *drainRun {
 	c.lock.Lock()

@@ -114,7 +114,7 @@ var _ = Describe("A cluster that dials the hub", func() {
 		}
 		unauthorized := handshakes("unauthorized")
 		for _, token := range []string{"", two.Token, one.Token + "x"} {
-			intruder, err := inventory.StartTunnel(ctx, one.SyncTarget, kubeconfigOf("guilder"), token)
+			intruder, err := inventory.StartTunnel(one.SyncTarget, kubeconfigOf("guilder"), token)
 			Expect(err).NotTo(HaveOccurred())
 			DeferCleanup(func() { _ = intruder.Kill9() })
 			Eventually(handshakes).WithArguments("unauthorized").Should(BeNumerically(">", unauthorized))
@@ -123,7 +123,7 @@ var _ = Describe("A cluster that dials the hub", func() {
 		}
 
 		By("refusing another cluster with the right token")
-		intruder, err := inventory.StartTunnel(ctx, one.SyncTarget, kubeconfigOf("guilder"), one.Token)
+		intruder, err := inventory.StartTunnel(one.SyncTarget, kubeconfigOf("guilder"), one.Token)
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func() { _ = intruder.Kill9() })
 		Eventually(reasonOf(ctx, inventory, "one", edgev2alpha1.ConditionTunnelRefused)).WithContext(ctx).Should(Equal("True ClusterChanged"))
@@ -136,7 +136,7 @@ var _ = Describe("A cluster that dials the hub", func() {
 		Eventually(reasonOf(ctx, inventory, "one", edgev2alpha1.ConditionReady)).WithContext(ctx).Should(Equal("False ClusterChanged"))
 		Expect(framework.Exists(ctx, target("guilder"), configMaps, ns, "settings")).To(BeFalse())
 		Expect(intruder.Kill9()).To(Succeed())
-		back, err := inventory.StartTunnel(ctx, one.SyncTarget, kubeconfigOf("hosting"), one.Token)
+		back, err := inventory.StartTunnel(one.SyncTarget, kubeconfigOf("hosting"), one.Token)
 		Expect(err).NotTo(HaveOccurred())
 		DeferCleanup(func() { _ = back.Kill9() })
 		Eventually(reasonOf(ctx, inventory, "one", edgev2alpha1.ConditionReady)).WithContext(ctx).Should(HavePrefix("True"))

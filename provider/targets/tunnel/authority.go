@@ -42,7 +42,7 @@ import (
 
 const (
 	// AuthoritySecret is the name of the Secret with the certificate authority that the hub makes for its port.
-	AuthoritySecret = "synchub-tunnel-ca"
+	AuthoritySecret = "synchub-tunnel-ca" //nolint:gosec // the name of a Secret is no secret
 	// authorityName is the common name of that authority.
 	authorityName = "synchub-tunnel-ca"
 	// certificateLifetime is the lifetime of a certificate for the port. It is renewed after two thirds.

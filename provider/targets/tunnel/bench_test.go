@@ -78,8 +78,8 @@ func BenchmarkWrite(b *testing.B) {
 		}
 	})
 	h := startHub(b, "one", 1)
-	startClient(b, h.address(), florin, h.admit(b, florin).Token, c)
-	NewWithT(b).Eventually(func() bool { return h.current(florin) != nil }, patience).Should(BeTrue())
+	startClient(b, h.address(), h.admit(b, florin).Token, c)
+	NewWithT(b).Eventually(func() bool { return h.current() != nil }, patience).Should(BeTrue())
 	through := h.Transport(florin)
 	write := func(b *testing.B) {
 		for b.Loop() {
@@ -116,8 +116,8 @@ func BenchmarkListWithLatency(b *testing.B) {
 	h, c := startHub(b, "one", 1), benchCluster(b)
 	way := startRelay(b, h.address())
 	way.delay = 100 * time.Millisecond
-	startClient(b, way.address(), florin, h.admit(b, florin).Token, c)
-	NewWithT(b).Eventually(func() bool { return h.current(florin) != nil }, patience).Should(BeTrue())
+	startClient(b, way.address(), h.admit(b, florin).Token, c)
+	NewWithT(b).Eventually(func() bool { return h.current() != nil }, patience).Should(BeTrue())
 	for b.Loop() {
 		roundTrip(b, h.Transport(florin), "https://cluster.tunnel/list")
 	}

@@ -213,7 +213,7 @@ func (c *Client) connect(ctx context.Context, serving *sync.WaitGroup, token str
 	serving.Go(func() {
 		stop := context.AfterFunc(ctx, session.close)
 		defer stop()
-		c.http2.ServeConn(opened, &http2.ServeConnOpts{Context: ctx, Handler: http.HandlerFunc(c.serve), BaseConfig: &http.Server{ErrorLog: discardLog}})
+		c.http2.ServeConn(opened, &http2.ServeConnOpts{Context: ctx, Handler: http.HandlerFunc(c.serve), BaseConfig: &http.Server{ErrorLog: discardLog, ReadHeaderTimeout: handshakeTimeout}})
 		session.close()
 		if c.Clock.Since(began) < minLifetime {
 			_ = (&backoff{next: minBackoff}).wait(ctx, c.Clock, errShortLived)

@@ -85,7 +85,7 @@ func startHub(t testing.TB, name string, replicas int) *hub {
 		},
 		OnChange: func(types.UID) { h.changes.Add(1) }, Clock: clock.RealClock{}, Log: logr.Discard(),
 	})
-	h.listener, err = net.Listen("tcp", "127.0.0.1:0")
+	h.listener, err = (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	g.Expect(err).NotTo(HaveOccurred())
 	ctx, cancel := context.WithCancel(context.Background())
 	h.stop = cancel
@@ -101,9 +101,9 @@ func startHub(t testing.TB, name string, replicas int) *hub {
 
 func (h *hub) address() string { return h.listener.Addr().String() }
 
-// current returns the open session of a SyncTarget; nil if there is none.
-func (h *hub) current(syncTarget types.UID) *session {
-	found := h.find(syncTarget)
+// current returns the open session of florin; nil if there is none.
+func (h *hub) current() *session {
+	found := h.find(florin)
 	found.lock.Lock()
 	defer found.lock.Unlock()
 	return found.current
@@ -120,8 +120,8 @@ func (h *hub) admit(t testing.TB, syncTarget types.UID) Credential {
 	return credential
 }
 
-// get sends a GET through the tunnel.
-func (h *hub) get(t testing.TB, syncTarget types.UID, path string) (string, error) {
+// get sends a GET through the tunnel of florin.
+func (h *hub) get(t testing.TB, path string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -129,7 +129,7 @@ func (h *hub) get(t testing.TB, syncTarget types.UID, path string) (string, erro
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := h.Transport(syncTarget).RoundTrip(request)
+	response, err := h.Transport(florin).RoundTrip(request)
 	if err != nil {
 		return "", err
 	}
@@ -160,7 +160,7 @@ func startCluster(t testing.TB, handle http.HandlerFunc) *cluster {
 
 // echo answers with the path, the credentials and the impersonated user of a request.
 func echo(w http.ResponseWriter, request *http.Request) {
-	_, _ = fmt.Fprintf(w, "%s %s %s|%s|%s", request.Method, request.Host, request.RequestURI, request.Header.Get("Authorization"), request.Header.Get("Impersonate-User"))
+	_, _ = fmt.Fprintf(w, "%s %s %s|%s|%s", request.Method, request.Host, request.RequestURI, request.Header.Get("Authorization"), request.Header.Get("Impersonate-User")) //nolint:gosec // no browser reads it
 }
 
 // program is a running client.
@@ -170,8 +170,8 @@ type program struct {
 	stop  func()
 }
 
-// startClient runs a client in front of the cluster. change may alter its options.
-func startClient(t testing.TB, hubAddress string, syncTarget types.UID, token string, to *cluster, change ...func(*ClientOptions)) *program {
+// startClient runs a client for florin in front of the cluster.
+func startClient(t testing.TB, hubAddress, token string, to *cluster) *program {
 	t.Helper()
 	g := NewWithT(t)
 	authority, err := testAuthority()
@@ -183,11 +183,8 @@ func startClient(t testing.TB, hubAddress string, syncTarget types.UID, token st
 	p := &program{token: filepath.Join(t.TempDir(), "token")}
 	g.Expect(os.WriteFile(p.token, []byte(token+"\n"), 0o600)).To(Succeed())
 	options := ClientOptions{
-		Hub: "https://" + hubAddress, SyncTarget: string(syncTarget), TokenFile: p.token, Authority: authority.PEM(), Handler: handler,
+		Hub: "https://" + hubAddress, SyncTarget: string(florin), TokenFile: p.token, Authority: authority.PEM(), Handler: handler,
 		Clock: clock.RealClock{}, Log: logr.Discard(),
-	}
-	for _, one := range change {
-		one(&options)
 	}
 	p.Client, err = NewClient(options)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -218,7 +215,7 @@ type relay struct {
 
 func startRelay(t testing.TB, to ...string) *relay {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +236,7 @@ func startRelay(t testing.TB, to ...string) *relay {
 func (r *relay) address() string { return r.listener.Addr().String() }
 
 func (r *relay) forward(accepted net.Conn) {
-	dialed, err := net.Dial("tcp", r.to[int(r.next.Add(1)-1)%len(r.to)])
+	dialed, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", r.to[int(r.next.Add(1)-1)%len(r.to)])
 	if err != nil {
 		_ = accepted.Close()
 		return
@@ -296,10 +293,12 @@ func (r *relay) cut() {
 // handshake sends a handshake by hand, and returns the connection with its response.
 func handshake(t testing.TB, h *hub, syncTarget types.UID, token string, headers ...string) (*tls.Conn, string, error) {
 	t.Helper()
-	connection, err := tls.Dial("tcp", h.address(), &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}) //nolint:gosec // the test is the hostile end
+	dialer := &tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS13}} //nolint:gosec // the test is the hostile end
+	dialed, err := dialer.DialContext(t.Context(), "tcp", h.address())
 	if err != nil {
 		return nil, "", err
 	}
+	connection := dialed.(*tls.Conn) //nolint:errcheck,forcetypeassert // as documented
 	t.Cleanup(func() { _ = connection.Close() })
 	_ = connection.SetDeadline(time.Now().Add(patience))
 	if _, err = fmt.Fprintf(connection, "GET %s%s HTTP/1.1\r\nHost: hub\r\nConnection: Upgrade\r\nUpgrade: %s\r\nAuthorization: Bearer %s\r\n%s: hostile\r\n%s\r\n",

@@ -42,14 +42,14 @@ func pemOf(raw []byte) []byte {
 func TestRequestsThroughATunnel(t *testing.T) {
 	g := NewWithT(t)
 	h, c := startHub(t, "one", 1), startCluster(t, echo)
-	_, err := h.get(t, florin, "/version")
+	_, err := h.get(t, "/version")
 	g.Expect(IsClosed(err)).To(BeTrue())
-	startClient(t, h.address(), florin, h.admit(t, florin).Token, c)
+	startClient(t, h.address(), h.admit(t, florin).Token, c)
 	host := strings.TrimPrefix(c.URL, "https://")
-	g.Eventually(func() (string, error) { return h.get(t, florin, "/api/v1/namespaces/a%2Fb?watch=1&x=%20") }, patience).Should(
+	g.Eventually(func() (string, error) { return h.get(t, "/api/v1/namespaces/a%2Fb?watch=1&x=%20") }, patience).Should(
 		Equal("200 GET " + host + " /api/v1/namespaces/a%2Fb?watch=1&x=%20|Bearer of-the-cluster|"))
 
-	send := func(method, target string) *http.Response {
+	send := func(method, target string) (status int, body string) {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		t.Cleanup(cancel)
 		request, err := http.NewRequestWithContext(ctx, method, target, nil)
@@ -58,23 +58,25 @@ func TestRequestsThroughATunnel(t *testing.T) {
 		request.Header.Set("Impersonate-User", "team")
 		response, err := h.Transport(florin).RoundTrip(request)
 		g.Expect(err).NotTo(HaveOccurred())
-		t.Cleanup(func() { _ = response.Body.Close() })
-		return response
+		defer func() { _ = response.Body.Close() }()
+		content, err := io.ReadAll(response.Body)
+		g.Expect(err).NotTo(HaveOccurred())
+		return response.StatusCode, string(content)
 	}
-	body, err := io.ReadAll(send(http.MethodPost, "https://elsewhere.example.com/x").Body)
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(body)).To(Equal("POST " + host + " /x|Bearer of-the-cluster|team"))
-	g.Expect(send(http.MethodConnect, "https://elsewhere.example.com:443").StatusCode).To(Equal(http.StatusMethodNotAllowed))
+	_, body := send(http.MethodPost, "https://elsewhere.example.com/x")
+	g.Expect(body).To(Equal("POST " + host + " /x|Bearer of-the-cluster|team"))
+	status, _ := send(http.MethodConnect, "https://elsewhere.example.com:443")
+	g.Expect(status).To(Equal(http.StatusMethodNotAllowed))
 }
 
 // An API server that does not respond is reported without its address.
 func TestAPIServerIsGone(t *testing.T) {
 	g := NewWithT(t)
 	h, c := startHub(t, "one", 1), startCluster(t, echo)
-	startClient(t, h.address(), florin, h.admit(t, florin).Token, c)
-	g.Eventually(func() (string, error) { return h.get(t, florin, "/version") }, patience).Should(HavePrefix("200"))
+	startClient(t, h.address(), h.admit(t, florin).Token, c)
+	g.Eventually(func() (string, error) { return h.get(t, "/version") }, patience).Should(HavePrefix("200"))
 	c.Close()
-	g.Expect(h.get(t, florin, "/version")).To(Equal("502 the tunnel is open, but its end in the cluster does not reach the API server"))
+	g.Expect(h.get(t, "/version")).To(Equal("502 the tunnel is open, but its end in the cluster does not reach the API server"))
 }
 
 func TestWhoMayConnect(t *testing.T) {
@@ -113,16 +115,16 @@ func TestReplicas(t *testing.T) {
 	credential := one.admit(t, florin)
 	two.Admit(florin, credential)
 	balanced := startRelay(t, one.address(), two.address())
-	p := startClient(t, balanced.address(), florin, credential.Token, c)
+	p := startClient(t, balanced.address(), credential.Token, c)
 	for _, replica := range []*hub{one, two} {
-		g.Eventually(func() (string, error) { return replica.get(t, florin, "/version") }, patience).Should(HavePrefix("200"))
+		g.Eventually(func() (string, error) { return replica.get(t, "/version") }, patience).Should(HavePrefix("200"))
 	}
 	g.Eventually(p.Sessions, patience).Should(Equal(2))
 	before := one.changes.Load()
 	balanced.cut()
 	// Lost sessions are replaced, and requests wait for that.
 	for _, replica := range []*hub{one, two} {
-		g.Eventually(func() (string, error) { return replica.get(t, florin, "/version") }, patience).Should(HavePrefix("200"))
+		g.Eventually(func() (string, error) { return replica.get(t, "/version") }, patience).Should(HavePrefix("200"))
 	}
 	g.Expect(one.changes.Load()).To(BeNumerically(">", before))
 	g.Eventually(p.Sessions, patience).Should(Equal(2))
@@ -136,10 +138,10 @@ func TestTwoClientsOfOneCluster(t *testing.T) {
 	}
 	h := startHub(t, "one", 1)
 	token := h.admit(t, florin).Token
-	responds := func() (string, error) { return h.get(t, florin, "/version") }
-	startClient(t, h.address(), florin, token, named("first"))
+	responds := func() (string, error) { return h.get(t, "/version") }
+	startClient(t, h.address(), token, named("first"))
 	g.Eventually(responds, patience).Should(Equal("200 first"))
-	second := startClient(t, h.address(), florin, token, named("second"))
+	second := startClient(t, h.address(), token, named("second"))
 	g.Eventually(responds, patience).Should(Equal("200 second"))
 	opened := h.changes.Load()
 	for range 20 {
@@ -157,8 +159,8 @@ func TestRefusedCluster(t *testing.T) {
 	token := h.admit(t, florin).Token
 	refuse := errors.New("it is another cluster")
 	h.refuse.Store(&refuse)
-	intruder := startClient(t, h.address(), florin, token, c)
-	responds := func() (string, error) { return h.get(t, florin, "/version") }
+	intruder := startClient(t, h.address(), token, c)
+	responds := func() (string, error) { return h.get(t, "/version") }
 	g.Eventually(func() error { _, err := responds(); return err }, patience).Should(MatchError(refuse))
 	g.Expect(h.Refusal(florin)).To(MatchError(refuse))
 	g.Expect(c.served.Load()).To(BeZero())
@@ -166,10 +168,10 @@ func TestRefusedCluster(t *testing.T) {
 
 	h.refuse.Store(nil)
 	h.Reconsider(florin)
-	startClient(t, h.address(), florin, token, c)
+	startClient(t, h.address(), token, c)
 	g.Eventually(responds, patience).Should(HavePrefix("200"))
 	h.refuse.Store(&refuse)
-	startClient(t, h.address(), florin, token, startCluster(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	startClient(t, h.address(), token, startCluster(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
 	g.Eventually(func() error { return h.Refusal(florin) }, patience).Should(MatchError(refuse))
 	g.Expect(responds()).To(HavePrefix("200"))
 }
@@ -179,16 +181,16 @@ func TestRotation(t *testing.T) {
 	g := NewWithT(t)
 	h, c := startHub(t, "one", 1), startCluster(t, echo)
 	first := h.admit(t, florin)
-	p := startClient(t, h.address(), florin, first.Token, c)
-	responds := func() (string, error) { return h.get(t, florin, "/version") }
+	p := startClient(t, h.address(), first.Token, c)
+	responds := func() (string, error) { return h.get(t, "/version") }
 	g.Eventually(responds, patience).Should(HavePrefix("200"))
 	second, err := first.Rotate(time.Now().Add(time.Hour))
 	g.Expect(err).NotTo(HaveOccurred())
 	h.Admit(florin, second)
 	g.Expect(responds()).To(HavePrefix("200"))
-	before := h.current(florin)
+	before := h.current()
 	g.Expect(os.WriteFile(p.token, []byte(second.Token), 0o600)).To(Succeed())
-	g.Eventually(func() bool { now := h.current(florin); return now != nil && now != before }, patience).Should(BeTrue())
+	g.Eventually(func() bool { now := h.current(); return now != nil && now != before }, patience).Should(BeTrue())
 	g.Expect(responds()).To(HavePrefix("200"))
 	// The first token ends, the session by the second one does not.
 	h.Admit(florin, Credential{Token: second.Token})
@@ -214,8 +216,8 @@ func TestManyWatches(t *testing.T) {
 		<-request.Context().Done()
 		ended <- struct{}{}
 	})
-	startClient(t, h.address(), florin, h.admit(t, florin).Token, c)
-	g.Eventually(func() bool { return h.current(florin) != nil }, patience).Should(BeTrue())
+	startClient(t, h.address(), h.admit(t, florin).Token, c)
+	g.Eventually(func() bool { return h.current() != nil }, patience).Should(BeTrue())
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	for range watches {
@@ -242,8 +244,8 @@ func TestUnreadResponse(t *testing.T) {
 			_, _ = w.Write(make([]byte, 2<<20))
 		}
 	})
-	startClient(t, h.address(), florin, h.admit(t, florin).Token, c)
-	g.Eventually(func() (string, error) { return h.get(t, florin, "/small") }, patience).Should(Equal("200 "))
+	startClient(t, h.address(), h.admit(t, florin).Token, c)
+	g.Eventually(func() (string, error) { return h.get(t, "/small") }, patience).Should(Equal("200 "))
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var unread []*http.Response
@@ -255,7 +257,7 @@ func TestUnreadResponse(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		unread = append(unread, response)
 	}
-	g.Expect(h.get(t, florin, "/small")).To(Equal("200 "))
+	g.Expect(h.get(t, "/small")).To(Equal("200 "))
 	for _, response := range unread {
 		size, err := io.Copy(io.Discard, response.Body)
 		g.Expect(err).NotTo(HaveOccurred())
@@ -269,28 +271,28 @@ func TestHalfOpenConnection(t *testing.T) {
 	g := NewWithT(t)
 	h, c := startHub(t, "one", 1), startCluster(t, echo)
 	way := startRelay(t, h.address())
-	startClient(t, way.address(), florin, h.admit(t, florin).Token, c)
-	g.Eventually(func() (string, error) { return h.get(t, florin, "/version") }, patience).Should(HavePrefix("200"))
-	lost := h.current(florin)
+	startClient(t, way.address(), h.admit(t, florin).Token, c)
+	g.Eventually(func() (string, error) { return h.get(t, "/version") }, patience).Should(HavePrefix("200"))
+	lost := h.current()
 	way.swallow.Store(true)
 	g.Eventually(lost.ended, patience).Should(BeClosed())
 	way.swallow.Store(false)
 	way.cut()
-	g.Eventually(func() (string, error) { return h.get(t, florin, "/version") }, patience).Should(HavePrefix("200"))
+	g.Eventually(func() (string, error) { return h.get(t, "/version") }, patience).Should(HavePrefix("200"))
 }
 
 // The hub's port renews its certificate without a restart, and clients trust it by its authority.
 func TestRenewedCertificate(t *testing.T) {
 	g := NewWithT(t)
 	h, c := startHub(t, "one", 1), startCluster(t, echo)
-	p := startClient(t, h.address(), florin, h.admit(t, florin).Token, c)
-	g.Eventually(func() (string, error) { return h.get(t, florin, "/version") }, patience).Should(HavePrefix("200"))
+	p := startClient(t, h.address(), h.admit(t, florin).Token, c)
+	g.Eventually(func() (string, error) { return h.get(t, "/version") }, patience).Should(HavePrefix("200"))
 	h.authority.lock.Lock()
 	before := h.authority.serving
 	h.authority.renewAt = time.Time{}
 	h.authority.lock.Unlock()
-	h.current(florin).close()
-	g.Eventually(func() (string, error) { return h.get(t, florin, "/version") }, patience).Should(HavePrefix("200"))
+	h.current().close()
+	g.Eventually(func() (string, error) { return h.get(t, "/version") }, patience).Should(HavePrefix("200"))
 	g.Eventually(p.Sessions, patience).Should(Equal(1))
 	h.authority.lock.Lock()
 	defer h.authority.lock.Unlock()

@@ -125,7 +125,7 @@ func (i *Inventory) RegisterTunnel(ctx context.Context, name string, kubeconfig 
 	if err != nil {
 		return nil, fmt.Errorf("the hub does not report where it takes tunnels: %w", err)
 	}
-	process, err := i.StartTunnel(ctx, syncTarget, kubeconfig, token)
+	process, err := i.StartTunnel(syncTarget, kubeconfig, token)
 	return &Tunnel{Process: process, SyncTarget: syncTarget, Token: token}, err
 }
 

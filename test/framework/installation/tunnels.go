@@ -43,7 +43,7 @@ type Balancer struct {
 }
 
 func newBalancer() (*Balancer, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen for tunnels: %w", err)
 	}
@@ -104,7 +104,7 @@ func (b *Balancer) dial() net.Conn {
 	}
 	b.lock.Unlock()
 	for _, backend := range order {
-		if dialed, err := net.Dial("tcp", backend); err == nil {
+		if dialed, err := (&net.Dialer{}).DialContext(context.Background(), "tcp", backend); err == nil {
 			return dialed
 		}
 	}
@@ -150,7 +150,7 @@ func (i *Installation) tunnelArguments() ([]string, error) {
 
 // StartTunnel starts the tunnel of a cluster, with a kubeconfig of the cluster, for the SyncTarget with the UID. The hub must have told
 // its certificate authority in the status of that SyncTarget.
-func (i *Inventory) StartTunnel(ctx context.Context, syncTarget *edgev2alpha1.SyncTarget, kubeconfig []byte, token string) (*servers.Process, error) {
+func (i *Inventory) StartTunnel(syncTarget *edgev2alpha1.SyncTarget, kubeconfig []byte, token string) (*servers.Process, error) {
 	install := i.installation
 	install.tunnels++
 	directory := filepath.Join(install.opts.Dir, fmt.Sprintf("tunnel-%d-%d", install.number, install.tunnels))
