@@ -100,7 +100,7 @@ goreleaser = VERSION='$(VERSION)' COMMIT='$(COMMIT)' DATE='$(DATE)' TIMESTAMP="$
 release: ## Build the archives, checksums, SBOMs, the manifest for krew and the packaged charts of a release into dist/; PUBLISH=1 publishes those of a tag
 	go run ./hack/buildtools -for release
 	rm -rf dist/chart
-	bin/helm package charts/synchub --destination dist/chart
+	bin/helm package charts/synchub charts/synchub-tunnel --destination dist/chart
 	go run ./hack/release $(if $(PUBLISH),-version='$(VERSION)') -created='$(DATE)' -notes=dist/release-notes.md dist/chart/*.tgz
 	$(if $(PUBLISH),GORELEASER_CURRENT_TAG='$(VERSION)') $(goreleaser) release --clean --release-notes=dist/release-notes.md $(if $(PUBLISH),,--snapshot --skip=sign --skip=publish)
 

@@ -57,6 +57,10 @@ func TestEachPodHasItsSecurityContexts(t *testing.T) {
 	for template, want := range map[string][]string{
 		"synchub/templates/deployment.yaml": fromValues,
 		"synchub/templates/wait.yaml":       fromValues,
+		"synchub-tunnel/templates/deployment.yaml": {
+			"      securityContext:\n        runAsNonRoot: true\n        seccompProfile: {type: RuntimeDefault}\n",
+			"          securityContext:\n            allowPrivilegeEscalation: false\n            readOnlyRootFilesystem: true\n            capabilities: {drop: [ALL]}\n",
+		},
 	} {
 		content := read(t, template)
 		if containers := strings.Count(content, "image: "); containers != 1 {

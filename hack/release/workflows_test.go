@@ -149,9 +149,11 @@ func TestWorkflowsHaveFewRights(t *testing.T) {
 	}
 }
 
-// TestChartDeploysTheImageOfTheRelease compares the default image of the chart with the one that the workflow pushes.
-func TestChartDeploysTheImageOfTheRelease(t *testing.T) {
-	checkImage(t, filepath.Join(root, "charts", "synchub"))
+// TestChartsDeployTheImageOfTheRelease compares the default image of each chart with the one that the workflow pushes.
+func TestChartsDeployTheImageOfTheRelease(t *testing.T) {
+	for _, name := range []string{"synchub", "synchub-tunnel"} {
+		t.Run(name, func(t *testing.T) { checkImage(t, filepath.Join(root, "charts", name)) })
+	}
 	var pushes bool
 	for _, step := range workflows(t)["image.yaml"].Jobs["image"].Steps {
 		pushes = pushes || strings.Contains(step.Run, `PUSH="$IMAGE_REPOSITORY:${GITHUB_REF_NAME#v}"`)

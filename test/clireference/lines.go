@@ -36,7 +36,7 @@ type Line struct {
 // Pages returns the Markdown files that show commands to users: README.md and docs/, without the design decisions.
 func Pages(repository fs.FS) (map[string]string, error) {
 	pages := map[string]string{}
-	for _, pattern := range []string{"README.md", "charts/synchub/README.md", "docs/*.md", "docs/reference/*.md"} {
+	for _, pattern := range []string{"README.md", "charts/synchub/README.md", "charts/synchub-tunnel/README.md", "docs/*.md", "docs/reference/*.md"} {
 		files, err := fs.Glob(repository, pattern)
 		if err != nil {
 			return nil, err
