@@ -289,6 +289,9 @@ func TestAllValuesAreUsed(t *testing.T) {
 		"name: global-pull-secret", "example.org/common: label", "example.org/common: note", "name: GOGC", "mountPath: /scratch", "emptyDir: {}", "ip: 192.0.2.7",
 		"name: hub-of-ours-fleet-dashboard", "example.org/grafana: dashboards", "example.org/folder: hubs", `"uid": "synchub-target"`, "kind: PrometheusRule", "example.org/prometheus: rules", "alert: SynchubNothingLeads", "kind: PodMonitor", "example.org/prometheus: pods", "interval: 31s", "scrapeTimeout: 11s", "kind: ServiceMonitor", "example.org/prometheus: services", "interval: 32s", "scrapeTimeout: 12s",
 		"initialDelaySeconds: 62", "periodSeconds: 63", "timeoutSeconds: 64", "failureThreshold: 65", "periodSeconds: 66", "timeoutSeconds: 67",
+		"--tunnel-bind-address=:9443", "--tunnel-url=https://tunnels.example.org:9443", "--tunnel-cert-dir=/etc/synchub/tunnel", "secretName: tunnel-certificate-of-ours",
+		"type: NodePort", "example.org/balancer", "203.0.113.0/24", "kind: Ingress", "ingressClassName: passthrough", "example.org/passthrough", "host: tunnels.example.org",
+		"kind: TLSRoute", "name: edge-of-ours", "hostnames: [tunnels.example.org]", "cidr: 198.51.100.0/24",
 		"kind: NetworkPolicy", "example.org/metrics: readers", "cidr: 192.0.2.0/24", "type: Recreate", "revisionHistoryLimit: 3", "- NET_RAW", "type: Localhost", "example.org/note: deployed",
 		"name: more-of-it", "name: 'hub-of-ours-more'",
 	} {
