@@ -71,16 +71,22 @@ func TestEachPackageIsInATier(t *testing.T) {
 // tunnels is the part in which all clusters dial the hub.
 const tunnels = "tunnels"
 
+// commandsOfPart returns the commands of a part. The specs of tunnels are in other parts too, so they count as if they had a label.
+func commandsOfPart(t *testing.T, part string) string {
+	t.Helper()
+	commands := output(t, "make", "--no-print-directory", "--dry-run", "test-part", "PART="+part)
+	if part != tunnels {
+		return commands
+	}
+	return strings.Replace(commands, "-label-filter='(!thorough || placement) && !direct'", "-label-filter='!thorough || "+tunnels+"'", 1)
+}
+
 // CI runs the parts in turn, so each thorough test must be in one.
 func TestEachThoroughTestIsInAPart(t *testing.T) {
 	var parts, labels []string
 	partsOf := map[string][]string{}
 	for part := range strings.FieldsSeq(variable(t, "PARTS")) {
-		commands := output(t, "make", "--no-print-directory", "--dry-run", "test-part", "PART="+part)
-		if part == tunnels {
-			// Its specs are in other parts too.
-			commands = strings.Replace(commands, "-label-filter='(!thorough || placement) && !direct'", "-label-filter='!thorough || "+tunnels+"'", 1)
-		}
+		commands := commandsOfPart(t, part)
 		filter := regexp.MustCompile(`-label-filter='!thorough \|\| ([^']*)'`).FindStringSubmatch(commands)
 		quick, all, ok := strings.Cut(commands[strings.Index(commands, "go test"):], " && go test ")
 		if filter == nil || !ok {

@@ -298,7 +298,7 @@ func handshake(t testing.TB, h *hub, syncTarget types.UID, token string, headers
 	if err != nil {
 		return nil, "", err
 	}
-	connection := dialed.(*tls.Conn) //nolint:errcheck,forcetypeassert // as documented
+	connection := dialed.(*tls.Conn) //nolint:forcetypeassert // as documented
 	t.Cleanup(func() { _ = connection.Close() })
 	_ = connection.SetDeadline(time.Now().Add(patience))
 	if _, err = fmt.Fprintf(connection, "GET %s%s HTTP/1.1\r\nHost: hub\r\nConnection: Upgrade\r\nUpgrade: %s\r\nAuthorization: Bearer %s\r\n%s: hostile\r\n%s\r\n",

@@ -223,7 +223,7 @@ func TestManyWatches(t *testing.T) {
 	for range watches {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://cluster.tunnel/watch", nil)
 		g.Expect(err).NotTo(HaveOccurred())
-		response, err := h.Transport(florin).RoundTrip(request)
+		response, err := h.Transport(florin).RoundTrip(request) //nolint:bodyclose // it ends with its context
 		g.Expect(err).NotTo(HaveOccurred())
 		event := make([]byte, len("event\n"))
 		_, err = io.ReadFull(response.Body, event)
@@ -253,9 +253,9 @@ func TestUnreadResponse(t *testing.T) {
 	for range connectionBuffer/streamBuffer - 2 {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://cluster.tunnel/large", nil)
 		g.Expect(err).NotTo(HaveOccurred())
-		response, err := h.Transport(florin).RoundTrip(request)
+		response, err := h.Transport(florin).RoundTrip(request) //nolint:bodyclose // it ends with its context
 		g.Expect(err).NotTo(HaveOccurred())
-		unread = append(unread, response)
+		unread = append(unread, response) //nolint:bodyclose // it ends with its context
 	}
 	g.Expect(h.get(t, "/small")).To(Equal("200 "))
 	for _, response := range unread {
