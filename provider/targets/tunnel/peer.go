@@ -17,8 +17,6 @@ limitations under the License.
 package tunnel
 
 import (
-	"fmt"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -91,7 +89,7 @@ func (p *peer) reserve(hello hello, now time.Time) *handshakeError {
 	defer p.lock.Unlock()
 	switch current := p.current; {
 	case p.refusal.instance == hello.instance && now.Before(p.refusal.until):
-		return p.refusal.handshakeError()
+		return errRefused
 	case current != nil && current.instance == hello.instance && hello.connected:
 		return errConnected
 	case current != nil && slices.Contains(p.replaced, hello.instance):
@@ -176,10 +174,6 @@ func (p *peer) lastRefusal(now time.Time) error {
 // isRecent reports whether the client may still be trying: it is refused without verification first, and then verified again.
 func (r refusal) isRecent(now time.Time) bool {
 	return r.err != nil && now.Before(r.until.Add(refusalPeriod))
-}
-
-func (r refusal) handshakeError() *handshakeError {
-	return &handshakeError{status: http.StatusForbidden, result: "refused", message: fmt.Sprintf("the hub does not use this cluster: %v", r.err)}
 }
 
 // state returns the present session, or why there is none, and a channel that is closed when that changes.

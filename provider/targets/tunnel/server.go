@@ -125,7 +125,11 @@ func (s *Server) Remove(syncTarget types.UID) {
 }
 
 // Reconsider forgets why a session of the SyncTarget was refused, after its expected cluster changed.
-func (s *Server) Reconsider(syncTarget types.UID) { s.peer(syncTarget).clearRefusal() }
+func (s *Server) Reconsider(syncTarget types.UID) {
+	if found := s.find(syncTarget); found != nil {
+		found.clearRefusal()
+	}
+}
 
 // Refusal returns why the last tunnel of a SyncTarget was refused; nil if it was not, or that was long ago.
 func (s *Server) Refusal(syncTarget types.UID) error {
@@ -172,7 +176,9 @@ var (
 	errUnauthorized = &handshakeError{http.StatusUnauthorized, "unauthorized", "this replica of the hub knows no such token for the SyncTarget; if that lasts for more than a minute, apply the manifest of `kubectl synchub register --tunnel` again"}
 	errTooMany      = &handshakeError{http.StatusTooManyRequests, "too_many", "the tunnel was opened too often in a short time"}
 	errConnected    = &handshakeError{http.StatusConflict, "connected", "there is a session with this replica already"}
-	errReplaced     = &handshakeError{http.StatusConflict, "replaced", "another client of the same cluster has the session"}
+	// errRefused does not say which cluster is expected: the client could claim to be that one.
+	errRefused  = &handshakeError{http.StatusForbidden, "refused", "the SyncTarget stands for another cluster, or the hub could not verify this one; see the condition TunnelRefused or Ready of the SyncTarget"}
+	errReplaced = &handshakeError{http.StatusConflict, "replaced", "another client of the same cluster has the session"}
 )
 
 // serveHTTP handles one handshake.
