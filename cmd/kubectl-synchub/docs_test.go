@@ -156,8 +156,8 @@ func isComplete(line []string) error {
 		return err
 	}
 	flags := command.Flags()
-	if slices.Contains([]string{"register", "rotate", "stale-objects"}, command.Name()) && !flags.Changed("target-kubeconfig") && !flags.Changed("kubeconfig-only") {
-		return errors.New("it needs --target-kubeconfig")
+	if slices.Contains([]string{"register", "rotate", "stale-objects"}, command.Name()) && !slices.ContainsFunc([]string{"target-kubeconfig", "kubeconfig-only", "tunnel"}, flags.Changed) {
+		return errors.New("it needs --target-kubeconfig, --kubeconfig-only or --tunnel")
 	}
 	return command.ValidateArgs(flags.Args())
 }

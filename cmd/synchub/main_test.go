@@ -225,6 +225,7 @@ func TestHelpListsEachFlag(t *testing.T) {
 			"kcp-qps": "2000", "kcp-burst": "4000", "target-qps": "1000", "target-burst": "2000",
 			"target-cache-objects": "100000", "target-cache-bytes": "134217728", "targets-max-bytes": "", "memory-limit": "",
 			"mailbox-max-objects": "20000", "mailbox-max-bytes": "67108864", "mailboxes-max-bytes": "", "inventory-max-mailboxes": "1000", "max-placed-objects": "100000", "binding-settle-period": "10s", "mass-deletion-delay": "10s", "denied-networks": "", "profiling": "",
+			"tunnel-bind-address": "0", "tunnel-cert-dir": "", "tunnel-url": "",
 			"protected-namespaces": "[kube-*,kcp-system,synchub,synchub-*]",
 			"log-level":            "info", "log-format": "json", "tracing-endpoint": "", "tracing-sampling-rate-per-million": "10000",
 		}},

@@ -136,7 +136,7 @@ func TestTable(t *testing.T) {
 		}
 	}
 	got := table.Rows[3].Cells
-	want := []any{"late", "True", "12", "0", "90s", "v1.35.4", "0s", "2d", "Hub", "<none>", "<none>", "Ready"}
+	want := []any{"late", "True", "12", "0", "90s", "v1.35.4", "0s", "2d", "Direct", "<none>", "<none>", "Ready"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

@@ -63,7 +63,7 @@ func (c Credential) Rotate(previousUntil time.Time) (Credential, error) {
 func (c Credential) Marshal() ([]byte, error) { return json.Marshal(c) }
 
 // errCredential quotes nothing of the stored value.
-var errCredential = errors.New("the value is not one that `kubectl synchub register --tunnel` wrote; run that command again")
+var errCredential = errors.New("the value is not one that `kubectl synchub register NAME --tunnel -o yaml` wrote; run that command again")
 
 // ParseCredential returns the credential that a Secret holds. Its error does not quote the value.
 func ParseCredential(stored []byte) (Credential, error) {

@@ -100,7 +100,7 @@ func (e *ClosedError) Error() string {
 	if e.Lost {
 		return "the tunnel to the cluster is closed; check that the Deployment synchub-tunnel runs there and reaches the hub"
 	}
-	return "no tunnel to the cluster has been opened yet; apply the manifest of `kubectl synchub register --tunnel` to the cluster, and look at the log of its Deployment synchub-tunnel"
+	return "no tunnel to the cluster has been opened yet; apply the manifest of `kubectl synchub register NAME --tunnel -o yaml` to the cluster, and look at the log of its Deployment synchub-tunnel"
 }
 
 // Redacted marks the text as free of secrets, see package transport.

@@ -173,7 +173,7 @@ type handshakeError struct {
 
 var (
 	errBadRequest   = &handshakeError{http.StatusBadRequest, "bad_request", "this port takes tunnels of clusters only"}
-	errUnauthorized = &handshakeError{http.StatusUnauthorized, "unauthorized", "this replica of the hub knows no such token for the SyncTarget; if that lasts for more than a minute, apply the manifest of `kubectl synchub register --tunnel` again"}
+	errUnauthorized = &handshakeError{http.StatusUnauthorized, "unauthorized", "this replica of the hub knows no such token for the SyncTarget; if that lasts for more than a minute, apply the manifest of `kubectl synchub register NAME --tunnel -o yaml` again"}
 	errTooMany      = &handshakeError{http.StatusTooManyRequests, "too_many", "the tunnel was opened too often in a short time"}
 	errConnected    = &handshakeError{http.StatusConflict, "connected", "there is a session with this replica already"}
 	// errRefused does not say which cluster is expected: the client could claim to be that one.
