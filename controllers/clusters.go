@@ -54,10 +54,9 @@ type clusters struct {
 	ledger   *ledger.Store
 	// history notices that kcp went back to an earlier state.
 	history *storehistory.Guard
-	// inventories and standbyInventories run the controllers that reconcile over all inventory workspaces, which inventoryProvider
-	// finds: those of the leader, and those of a warm standby too.
-	inventories, standbyInventories mcmanager.Manager
-	inventoryProvider               *inventories.Provider
+	// inventories runs the leader's controllers that reconcile over all inventory workspaces, which inventoryFinder finds.
+	inventories     mcmanager.Manager
+	inventoryFinder *inventoryFinder
 	// mailboxes are cached as the cachePolicy says.
 	mailboxes   *mailboxes.Mailboxes
 	cachePolicy *syncmanager.CachePolicy
@@ -112,16 +111,16 @@ func newClusters(ctx context.Context, hosting manager.Manager, identity bootstra
 			Client: provider.GetClient(), Reader: provider.GetAPIReader(), WatchClient: ledgerClient, Identity: identityOf, History: history,
 			Clock: clock.RealClock{}, Log: options.Log.WithName("ledger"),
 		}),
-		inventories: leaderInventories{multi}, standbyInventories: standbyInventories(multi, options), inventoryProvider: inventoryProvider,
+		inventories: leaderOnly{multi}, inventoryFinder: &inventoryFinder{provider: inventoryProvider, manager: multi, leaderOnly: options.ColdStandby},
 		mailboxes: mailboxes.New(mailboxes.Options{
 			Access: options.Access, Workspace: options.Workspace, Export: bootstrap.MailboxExport, Resources: syncmanager.ConfigResources, Needs: needs,
-			Policy: cachePolicy, MaxBytes: options.MailboxesBytes, AbsenceDelays: options.AbsenceDelays, History: history,
+			LeaderOnly: options.ColdStandby, Policy: cachePolicy, MaxBytes: options.MailboxesBytes, AbsenceDelays: options.AbsenceDelays, History: history,
 			Clock: clock.RealClock{}, Log: options.Log.WithName("mailboxes"),
 		}),
 		cachePolicy: cachePolicy,
 		workloads: mailboxes.New(mailboxes.Options{
 			Access: options.Access, Workspace: options.Workspace, Export: bootstrap.WorkloadExport, Resources: placement.Resources, BindLater: true, Needs: needsWorkload,
-			Policy: workloadPolicy, MaxBytes: options.MailboxesBytes / 2, AbsenceDelays: options.AbsenceDelays, History: history,
+			LeaderOnly: options.ColdStandby, Policy: workloadPolicy, MaxBytes: options.MailboxesBytes / 2, AbsenceDelays: options.AbsenceDelays, History: history,
 			Clock: clock.RealClock{}, Log: options.Log.WithName("workloads"),
 		}),
 		workloadPolicy: workloadPolicy,
@@ -135,6 +134,7 @@ func newClusters(ctx context.Context, hosting manager.Manager, identity bootstra
 			DeniedNetworks: options.DeniedNetworks,
 			CacheLimits:    options.TargetCacheLimits,
 			TotalBytes:     options.TargetsBytes,
+			LeaderOnly:     options.ColdStandby,
 
 			AggregateMetrics: options.AggregateMetrics,
 			Tunnels:          tunnelOptions(options),
@@ -148,15 +148,36 @@ func newClusters(ctx context.Context, hosting manager.Manager, identity bootstra
 	return made, nil
 }
 
-// addTo makes the manager of the hosting cluster run the ledger, and that of the standby the caches and the connections.
-func (c *clusters) addTo(hosting, standby manager.Manager) error {
+// addTo makes the manager of the hosting cluster run the ledger, the caches and the connections.
+func (c *clusters) addTo(hosting manager.Manager) error {
 	var shardedErr error
 	if c.ledger.IsShared() {
 		shardedErr = errors.Join(hosting.Add(c.ledger.Watcher()), hosting.Add(c.needed))
 	}
-	findInventories := manager.RunnableFunc(func(ctx context.Context) error { return c.inventoryProvider.Start(ctx, c.inventories) })
 	return errors.Join(hosting.Add(c.provider), hosting.Add(c.history), hosting.Add(c.ledger), shardedErr,
-		standby.Add(findInventories), standby.Add(c.mailboxes), standby.Add(c.workloads), standby.Add(c.targets))
+		hosting.Add(c.inventoryFinder), hosting.Add(c.mailboxes), hosting.Add(c.workloads), hosting.Add(c.targets))
+}
+
+// inventoryFinder engages the manager's controllers with the inventory workspaces that the provider finds.
+type inventoryFinder struct {
+	provider *inventories.Provider
+	manager  mcmanager.Manager
+	// leaderOnly is true if a standby does not need the workspaces.
+	leaderOnly bool
+}
+
+// Start implements [manager.Runnable].
+func (f *inventoryFinder) Start(ctx context.Context) error { return f.provider.Start(ctx, f.manager) }
+
+// NeedLeaderElection implements [manager.LeaderElectionRunnable].
+func (f *inventoryFinder) NeedLeaderElection() bool { return f.leaderOnly }
+
+// controllersOfStandby returns the manager of the controllers that run over all inventory workspaces on a warm standby, too.
+func (c *clusters) controllersOfStandby() mcmanager.Manager {
+	if c.inventoryFinder.leaderOnly {
+		return c.inventories
+	}
+	return everyReplica{c.inventoryFinder.manager}
 }
 
 // hubIdentityReader returns a function that returns the UIDs of the hub's Lease and of its namespace; both are empty if no Lease is
@@ -179,7 +200,7 @@ func hubIdentityReader(hosting manager.Manager, name types.NamespacedName, histo
 		namespace, err := read(ctx, corev1.SchemeGroupVersion.WithKind("Namespace"), types.NamespacedName{Name: name.Namespace})
 		self.Lease, self.Namespace = string(lease.UID), string(namespace.UID)
 		if apierrors.IsForbidden(err) {
-			// The rights are those of a former version, or an operator's own. The Lease alone identifies the hub then.
+			// An operator has cut the rights. The Lease alone identifies the hub then.
 			err = nil
 		}
 		return self, err

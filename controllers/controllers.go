@@ -33,7 +33,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	configv1alpha1 "github.com/synchub-dev/synchub/apis/config/v1alpha1"
@@ -169,7 +168,6 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 	if err != nil {
 		return err
 	}
-	logPlacementUnavailable(ctx, clusters.provider.GetAPIReader(), options)
 	quota := mailbox.NewQuota(clusters.provider, options.MaxMailboxes, options.Log.WithName("mailbox"))
 	locator := newLocator(clusters, quota, options)
 	syncManager := newSyncManager(clusters, identity, changed, role, options)
@@ -180,7 +178,7 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 	}
 	syncTargets = synctarget.NewController(synctarget.Options{
 		Tunnel:  tunnels.status(),
-		Replica: options.Replica, Role: role, Manager: clusters.standbyInventories, Registry: clusters.targets, Sync: syncManager, Ledger: clusters.ledger, Mailboxes: locator,
+		Replica: options.Replica, Role: role, Manager: clusters.controllersOfStandby(), Registry: clusters.targets, Sync: syncManager, Ledger: clusters.ledger, Mailboxes: locator,
 		ConnectionChanged: &changed.connectionChanged, StateChanged: &changed.stateChanged, Unauthorized: &changed.unauthorized, Readiness: &changed.readiness,
 		History: clusters.history,
 		Clock:   clock.RealClock{}, Log: options.Log.WithName("synctarget"),
@@ -195,13 +193,8 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 	if err != nil {
 		return err
 	}
-	standby := standbyHosting(hosting, options)
-	owners := hosting
-	if options.Sharded {
-		owners = standby
-	}
 	return errors.Join(
-		clusters.addTo(hosting, standby),
+		clusters.addTo(hosting),
 		hosting.Add(quota),
 		mailbox.NewController(clusters.inventories, locator, clusters.ledger, clock.RealClock{}, mailbox.Dependencies{
 			StopSync: syncTargets.Stop, IsCleanedUp: syncTargets.IsCleanedUp, RemoveFinalizers: syncManager.RemoveFinalizers, WorkspaceConfig: options.Access.WorkspaceConfig,
@@ -210,28 +203,16 @@ func Setup(ctx context.Context, hosting manager.Manager, options Options) error 
 		location.NewController(clusters.inventories, clock.RealClock{}).Register(),
 		fleet.Register(),
 		placement.Register(hosting),
-		schemas.Register(owners),
-		newExports(hosting, clusters, identity, syncManager, placement, role.Elected, options).Register(standby),
+		schemas.Register(hosting),
+		newExports(hosting, clusters, identity, syncManager, placement, role.Elected, options).Register(hosting),
 		newSyncRules(hosting, clusters, identity, options).Register(hosting),
-		syncManager.Register(standby),
-		syncerconfig.NewController(clusters.mailboxes, syncManager, clock.RealClock{}, options.Log.WithName("syncerconfig")).Register(owners),
-		division{hosting, owners, shards, clusters, syncManager, changed, role, options.Ready, options.Log}.add(copies, ownership.NewSealer(identity.HashKey)),
+		syncManager.Register(hosting),
+		syncerconfig.NewController(clusters.mailboxes, syncManager, !options.Sharded, clock.RealClock{}, options.Log.WithName("syncerconfig")).Register(hosting),
+		division{hosting, shards, clusters, syncManager, changed, role, options.Ready, options.Log}.add(copies, ownership.NewSealer(identity.HashKey)),
 		tunnels.addTo(hosting),
 		hosting.Add(kubeconfigWatcher{options.Access, options.Log.WithName("kcp")}),
 		hosting.AddReadyzCheck("kcp-caches", cachesReadyCheck(role.Elected.Leads, syncManager, clusters.mailboxes, options.ColdStandby)),
 	)
-}
-
-// logPlacementUnavailable says at the start what to do if an older release prepared the provider workspace. The hub works
-// without the workload export, and uses the export as soon as it is made.
-func logPlacementUnavailable(ctx context.Context, provider client.Reader, options Options) {
-	found, err := bootstrap.HasWorkloadExport(ctx, provider)
-	switch {
-	case err != nil:
-		options.Log.Error(err, "cannot find out whether placement is available")
-	case !found:
-		options.Log.Info(bootstrap.NoWorkloadExportMessage(options.Workspace))
-	}
 }
 
 // newLocator returns the locator of the mailboxes that the hub created.
@@ -276,6 +257,7 @@ func newSyncManager(clusters *clusters, identity bootstrap.Identity, changed *ch
 		ObjectsChanged:       &changed.objectsChanged,
 		ObjectStateChanged:   &changed.objectStateChanged,
 		Role:                 role,
+		LeaderOnly:           options.ColdStandby,
 		Checker:              schemacheck.NewChecker(clock.RealClock{}),
 		History:              clusters.history,
 		NameClearer:          &namelock.Clearer{ConfigFor: options.Access.WorkspaceConfig},
@@ -293,10 +275,8 @@ func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.
 		return nil, fmt.Errorf("cannot make a client for the hosting cluster: %w", err)
 	}
 	sources := &apiresourceschema.SyncTargets{Inventories: clusters.inventories, ResolvePath: options.Access.LogicalClusterOf, Registry: clusters.targets}
-	var elected leadership.Elected
 	if options.Sharded {
-		// Otherwise the controller runs on the leader only.
-		sources.Connect, elected = syncTargets.ConnectForSchemas, role.Elected
+		sources.Connect = syncTargets.ConnectForSchemas
 	}
 	return apiresourceschema.NewController(apiresourceschema.Options{
 		Hub:               publishedresource.Hub{UID: identity.HubUID, Workspace: options.Workspace},
@@ -309,9 +289,10 @@ func newSchemas(hosting manager.Manager, clusters *clusters, identity bootstrap.
 		CRDs: publishedresource.NewCRDStore(func(all []publishedresource.CRDInstallation) {
 			sync.SetCRDs(desiredCRDs(all))
 		}),
-		Elected:  elected,
-		Recorder: hosting.GetEventRecorder("synchub"),
-		Clock:    clock.RealClock{},
+		Elected:    role.Elected,
+		LeaderOnly: !options.Sharded,
+		Recorder:   hosting.GetEventRecorder("synchub"),
+		Clock:      clock.RealClock{},
 	}), nil
 }
 
@@ -328,6 +309,7 @@ func newExports(hosting manager.Manager, clusters *clusters, identity bootstrap.
 		Workloads:      clusters.workloads,
 		Placement:      placement,
 		Elected:        elected,
+		LeaderOnly:     options.ColdStandby,
 		Clock:          clock.RealClock{},
 		Recorder:       hosting.GetEventRecorder("synchub"),
 	})

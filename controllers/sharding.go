@@ -113,8 +113,7 @@ func fleetCounts(clusters *clusters, sync *syncmanager.Manager, options Options)
 
 // division adds the runnables that replicas need to shard SyncTargets.
 type division struct {
-	// hosting runs the leader's readers; owners runs the writers of every replica.
-	hosting, owners manager.Manager
+	hosting manager.Manager
 	// shards is nil if SyncTargets are not sharded.
 	shards   *shards.Shards
 	clusters *clusters
@@ -131,11 +130,17 @@ func (d division) add(states *copystates.Store, sealer *ownership.Sealer) error 
 	if d.shards == nil {
 		return nil
 	}
-	return errors.Join(d.hosting.Add(everyReplica{manager.RunnableFunc(d.awaitReady)}), d.hosting.Add(d.shards), d.addSyncSummaries(), d.addCopyStates(states, sealer))
+	return errors.Join(d.hosting.Add(readySetter{d}), d.hosting.Add(d.shards), d.addSyncSummaries(), d.addCopyStates(states, sealer))
 }
 
-// awaitReady sets ready once the ledger is loaded and the mailbox caches have synced. Until then the others keep what they hold.
-func (d division) awaitReady(ctx context.Context) error {
+// readySetter sets ready once the ledger is loaded and the mailbox caches have synced. Until then the other replicas keep their shards.
+type readySetter struct{ division }
+
+// NeedLeaderElection implements [manager.LeaderElectionRunnable].
+func (readySetter) NeedLeaderElection() bool { return false }
+
+// Start implements [manager.Runnable].
+func (d readySetter) Start(ctx context.Context) error {
 	hasAll := func(context.Context) (bool, error) {
 		return d.clusters.ledger.IsLoaded() && haveCachesSynced(d.sync, d.clusters.mailboxes), nil
 	}
@@ -147,7 +152,7 @@ func (d division) awaitReady(ctx context.Context) error {
 // are Ready.
 func (d division) addSyncSummaries() error {
 	return errors.Join(
-		syncmanager.NewSyncSummaryWriter(d.sync, d.clusters.ledger, &d.changed.readiness, d.log.WithName("answers")).Register(d.owners),
+		syncmanager.NewSyncSummaryWriter(d.sync, d.clusters.ledger, &d.changed.readiness, d.log.WithName("answers")).Register(d.hosting),
 		d.hosting.Add(&readiness.Follower{Registry: &d.changed.readiness, Ledger: d.clusters.ledger, Owns: d.role.Owns, Clock: clock.RealClock{}}),
 	)
 }
@@ -169,5 +174,5 @@ func (d division) addCopyStates(states *copystates.Store, sealer *ownership.Seal
 	writer := copystates.NewWriter(copystates.WriterOptions{
 		Storage: storage, Sync: d.sync, Sealer: sealer, ObjectStateChanged: &d.changed.objectStateChanged, Owner: d.role, Context: d.role.Context, Clock: clock.RealClock{}, Log: log,
 	})
-	return errors.Join(d.hosting.Add(watcher), writer.Register(d.owners))
+	return errors.Join(d.hosting.Add(watcher), writer.Register(d.hosting))
 }

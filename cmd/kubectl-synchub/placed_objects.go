@@ -128,7 +128,7 @@ func placeableResources(ctx context.Context, workspace client.Client, unplaced [
 	}
 	add := func(group, resource string) {
 		one := schema.GroupResource{Group: group, Resource: resource}
-		// The hub's own resources are in the list of bound ones, and an older hub has no list of unplaced ones.
+		// The hub's own resources are in the list of bound ones, and a workspace without EdgePlacements has no list of unplaced ones.
 		isUnplaced := group == edgev2alpha1.SchemeGroupVersion.Group || publishedresource.IsUnpublishable(one) || slices.Contains(unplaced, one.String())
 		if !isUnplaced && !slices.Contains(found, one) {
 			found = append(found, one)

@@ -36,6 +36,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -130,9 +131,11 @@ type Options struct {
 	Workloads Workloads
 	Placement Placer
 	// Elected tells whether this replica leads; without, it does. Another replica only publishes what the leader has exported.
-	Elected  leadership.Elected
-	Recorder events.EventRecorder
-	Clock    clock.PassiveClock
+	Elected leadership.Elected
+	// LeaderOnly is true if a standby does not need to know the published resources.
+	LeaderOnly bool
+	Recorder   events.EventRecorder
+	Clock      clock.PassiveClock
 }
 
 // Controller reconciles the mailbox export, its mirror and the status of all PublishedResources.
@@ -161,6 +164,7 @@ func (c *Controller) Register(hosting manager.Manager) error {
 		WatchesRawSource(source.Kind(c.Provider.GetCache(), client.Object(&apisv1alpha2.APIExport{}), toAll)).
 		WatchesRawSource(source.Kind(c.Provider.GetCache(), client.Object(&apisv1alpha1.APIResourceSchema{}), toAll)).
 		WatchesRawSource(leadership.Source(c.Elected, func(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) { queue.Add(exportRequest) })).
+		WithOptions(controller.Options{NeedLeaderElection: &c.LeaderOnly}).
 		Complete(c)
 }
 

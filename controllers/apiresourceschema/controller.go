@@ -76,9 +76,11 @@ type Options struct {
 	// CRDs receives the CRDs to install on targets.
 	CRDs *publishedresource.CRDStore
 	// Elected tells whether this replica leads; without, it does. Another replica only finds out the CRDs to install.
-	Elected  leadership.Elected
-	Recorder clientevents.EventRecorder
-	Clock    clock.Clock
+	Elected leadership.Elected
+	// LeaderOnly is true if no other replica owns SyncTargets, whose CRDs it would install.
+	LeaderOnly bool
+	Recorder   clientevents.EventRecorder
+	Clock      clock.Clock
 }
 
 // Controller creates an APIResourceSchema for each PublishedResource that needs one, and reports the condition SchemaReady.
@@ -124,7 +126,7 @@ func (c *Controller) Register(hosting manager.Manager) error {
 		WatchesRawSource(crsource.Func(c.watches.setQueue)).
 		WatchesRawSource(topic.Source(c.ConnectionChanged, c.targetChanged)).
 		WatchesRawSource(crsource.Func(c.enqueueAllWhenElected)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, NeedLeaderElection: &c.LeaderOnly}).
 		Complete(c)
 }
 
@@ -230,8 +232,6 @@ func (c *Controller) report(ctx context.Context, resource *synchubv1alpha1.Publi
 	stored := resource.DeepCopy()
 	c.Hub.SetOwner(resource)
 	found.updateStatus(resource)
-	// Every field of a PublishedResource has an effect; an earlier release may have set this condition.
-	meta.RemoveStatusCondition(&resource.Status.Conditions, synchubv1alpha1.ConditionNotImplemented)
 	if !apiequality.Semantic.DeepEqual(stored.Status, resource.Status) {
 		written, err := patch.Status(ctx, c.Hosting, stored, resource)
 		if err != nil || written.RequeueAfter > 0 {

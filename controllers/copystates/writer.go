@@ -110,11 +110,12 @@ func NewWriter(options WriterOptions) *Writer {
 	return &Writer{WriterOptions: options, stored: map[types.UID]storedStates{}}
 }
 
-// Register adds the writer to a manager.
+// Register adds the writer to a manager. Each replica writes the states of what it owns.
 func (w *Writer) Register(hosting manager.Manager) error {
 	worker, err := controller.NewTyped("copystates", hosting, controller.TypedOptions[types.UID]{
 		MaxConcurrentReconciles: writers,
 		Reconciler:              w,
+		NeedLeaderElection:      new(false),
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](minRetryDelay, maxRetryDelay),
 		LogConstructor: func(syncTarget *types.UID) logr.Logger {
 			if syncTarget == nil {

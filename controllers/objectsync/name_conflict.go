@@ -22,7 +22,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan"
 	"github.com/synchub-dev/synchub/controllers/objectsync/plan/ownership"
@@ -46,12 +45,9 @@ func (c *Controller) resolveTargetConflict(ctx context.Context, current plan.Cop
 	case markErr == nil && !plan.SameSource(observed.Mark, desired.Mark):
 		return &nameTakenError{ref: current.Ref(), reason: "it came from " + describeSource(observed.Mark.Source)}
 	case markErr == nil:
-		return c.reapplyOwned(ctx, current, desired, observed, c.applyToTarget)
+		return c.reapplyOwned(ctx, current, desired, observed)
 	case c.isEnsured(object, markErr):
 		return c.applyInPlace(ctx, current, desired, object.GetUID())
-	}
-	if mark, proven := c.unsealedMark(object, ownership.DirectionDown, desired, markErr); proven {
-		return c.reapplyOwned(ctx, current, desired, &plan.TargetObject{UID: object.GetUID(), Mark: mark}, c.applyInPlace)
 	}
 	allowed, err := c.mayAdopt(ctx, current, object, desired, markErr)
 	switch {
@@ -70,12 +66,6 @@ func (c *Controller) resolveMailboxConflict(ctx context.Context, s *plan.Snapsho
 	inMailbox := s.InMailbox
 	ctx = requestmetrics.WithClass(ctx, requestmetrics.Extra)
 	_, markErr := plan.MailboxMark(c.Owner, inMailbox)
-	if mark, proven := c.unsealedMark(inMailbox, ownership.DirectionUp, desired, markErr); proven {
-		if mark.Adopted {
-			desired = desired.AsAdopted()
-		}
-		return c.updateInMailbox(ctx, s, desired)
-	}
 	switch {
 	case c.isEnsured(inMailbox, markErr):
 		return c.updateInMailbox(ctx, s, desired)
@@ -88,30 +78,16 @@ func (c *Controller) resolveMailboxConflict(ctx context.Context, s *plan.Snapsho
 	}
 }
 
-// applyFunc applies to the object of a UID.
-type applyFunc func(ctx context.Context, here plan.Copy, desired *transform.Desired, uid types.UID) error
-
 // reapplyOwned brings an object that the hub wrote in sync.
-func (c *Controller) reapplyOwned(ctx context.Context, current plan.Copy, desired *transform.Desired, observed *plan.TargetObject, write applyFunc) error {
+func (c *Controller) reapplyOwned(ctx context.Context, current plan.Copy, desired *transform.Desired, observed *plan.TargetObject) error {
 	switch {
 	case desired.Mark.Policy == ownership.PolicyCreateOnly:
 		return c.updateMark(ctx, current, desired, observed)
 	case observed.Mark.Adopted:
-		return write(ctx, current, desired.AsAdopted(), observed.UID)
+		return c.applyToTarget(ctx, current, desired.AsAdopted(), observed.UID)
 	default:
-		return write(ctx, current, desired, observed.UID)
+		return c.applyToTarget(ctx, current, desired, observed.UID)
 	}
-}
-
-// unsealedMark returns the mark of an object that the hub marked before marks were sealed. Without a seal, the mark counts
-// only if its hash is that of the desired object.
-func (c *Controller) unsealedMark(object *unstructured.Unstructured, direction ownership.Direction, desired *transform.Desired, markErr error) (ownership.Mark, bool) {
-	if !errors.Is(markErr, ownership.ErrUnsealed) {
-		return ownership.Mark{}, false
-	}
-	text, _ := plan.Annotation(object, ownership.MarkAnnotation)
-	mark, proven := c.Owner.VerifyUnsealed(text, transform.SelfOf(object), direction, desired.Mark.Hash)
-	return mark, proven && plan.SameSource(mark, desired.Mark)
 }
 
 // isEnsured reports whether an unmarked object is a namespace that this hub created for its contents, or an object that it

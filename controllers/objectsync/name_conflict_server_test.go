@@ -191,10 +191,7 @@ func TestReclaimByOtherMarks(t *testing.T) {
 		taken    bool
 		says     string
 	}{
-		"unsealed":         {"", asUnsealed, "data: {a: x}", true, ""},
-		"unsealed-changed": {"", asUnsealed, "data: {a: w}", false, "spec.adoption"},
-		"unsealed-adopted": {synchubv1alpha1.AdoptionAlways, asUnsealed, "data: {a: w}", true, ""},
-		"forged":           {synchubv1alpha1.AdoptionAlways, ownership.Mark.String, "data: {a: x}", false, "take the annotation " + ownership.MarkAnnotation + " off"},
+		"forged": {synchubv1alpha1.AdoptionAlways, ownership.Mark.String, "data: {a: x}", false, "take the annotation " + ownership.MarkAnnotation + " off"},
 		"another-key": {synchubv1alpha1.AdoptionAlways, func(mark ownership.Mark) string {
 			return ownership.Owner{Sealer: ownership.NewSealer([]byte("x"))}.Seal(mark)
 		}, "data: {a: x}", false, "before its hash key was replaced"},
@@ -226,12 +223,6 @@ func TestReclaimByOtherMarks(t *testing.T) {
 			}
 		})
 	}
-}
-
-// asUnsealed is a mark as hubs wrote it before there were seals.
-func asUnsealed(mark ownership.Mark) string {
-	mark.Version = 1
-	return mark.String()
 }
 
 // What stays only because others would go with it is taken back when its source is made again. What was to stay anyway, or was

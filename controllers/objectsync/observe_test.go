@@ -314,21 +314,20 @@ func TestIsNeverUpsynced(t *testing.T) {
 		labels, annotations map[string]string
 		want                bool
 	}{
-		"nobody's":                           {nil, nil, false},
-		"ours":                               {map[string]string{ownership.OwnerLabel: testOwner.LabelValue()}, map[string]string{ownership.MarkAnnotation: testOwner.Seal(someMark)}, true},
-		"ours without its label":             {nil, map[string]string{ownership.MarkAnnotation: testOwner.Seal(someMark)}, true},
-		"made of ours, with its label":       {map[string]string{ownership.OwnerLabel: testOwner.LabelValue()}, nil, false},
-		"forged to be ours":                  {nil, map[string]string{ownership.MarkAnnotation: someMark.String()}, true},
-		"another's":                          {map[string]string{ownership.OwnerLabel: neighbour.LabelValue()}, map[string]string{ownership.MarkAnnotation: neighbour.Seal(theirs)}, true},
-		"another's without its label":        {nil, map[string]string{ownership.MarkAnnotation: neighbour.Seal(theirs)}, true},
-		"another's without its mark":         {map[string]string{ownership.OwnerLabel: neighbour.LabelValue()}, nil, true},
-		"another's, with a mark as if ours":  {map[string]string{ownership.OwnerLabel: neighbour.LabelValue()}, map[string]string{ownership.MarkAnnotation: testOwner.Seal(copyOf(someMark))}, true},
-		"forged to be another's":             {nil, map[string]string{ownership.MarkAnnotation: theirs.String()}, true},
-		"with an empty label":                {map[string]string{ownership.OwnerLabel: ""}, nil, true},
-		"ensured by us":                      {nil, map[string]string{ownership.EnsuredAnnotation: testOwner.EnsuredValue(someMark.Self)}, false},
-		"ensured by another":                 {nil, map[string]string{ownership.EnsuredAnnotation: neighbour.EnsuredValue(someMark.Self)}, true},
-		"said to be ensured by us":           {nil, map[string]string{ownership.EnsuredAnnotation: testOwner.LabelValue()}, true},
-		"with a mark of a version before us": {nil, map[string]string{ownership.MarkAnnotation: asUnsealed(someMark)}, true},
+		"nobody's":                          {nil, nil, false},
+		"ours":                              {map[string]string{ownership.OwnerLabel: testOwner.LabelValue()}, map[string]string{ownership.MarkAnnotation: testOwner.Seal(someMark)}, true},
+		"ours without its label":            {nil, map[string]string{ownership.MarkAnnotation: testOwner.Seal(someMark)}, true},
+		"made of ours, with its label":      {map[string]string{ownership.OwnerLabel: testOwner.LabelValue()}, nil, false},
+		"forged to be ours":                 {nil, map[string]string{ownership.MarkAnnotation: someMark.String()}, true},
+		"another's":                         {map[string]string{ownership.OwnerLabel: neighbour.LabelValue()}, map[string]string{ownership.MarkAnnotation: neighbour.Seal(theirs)}, true},
+		"another's without its label":       {nil, map[string]string{ownership.MarkAnnotation: neighbour.Seal(theirs)}, true},
+		"another's without its mark":        {map[string]string{ownership.OwnerLabel: neighbour.LabelValue()}, nil, true},
+		"another's, with a mark as if ours": {map[string]string{ownership.OwnerLabel: neighbour.LabelValue()}, map[string]string{ownership.MarkAnnotation: testOwner.Seal(copyOf(someMark))}, true},
+		"forged to be another's":            {nil, map[string]string{ownership.MarkAnnotation: theirs.String()}, true},
+		"with an empty label":               {map[string]string{ownership.OwnerLabel: ""}, nil, true},
+		"ensured by us":                     {nil, map[string]string{ownership.EnsuredAnnotation: testOwner.EnsuredValue(someMark.Self)}, false},
+		"ensured by another":                {nil, map[string]string{ownership.EnsuredAnnotation: neighbour.EnsuredValue(someMark.Self)}, true},
+		"said to be ensured by us":          {nil, map[string]string{ownership.EnsuredAnnotation: testOwner.LabelValue()}, true},
 	} {
 		object := fromTarget(t)
 		object.SetLabels(test.labels)

@@ -46,8 +46,7 @@ func (c *Controller) ownerOf(syncTarget types.UID) ownership.Owner {
 	return ownership.Owner{Hub: c.Hub, SyncTarget: syncTarget, Sealer: c.Sealer}.ForPlacements()
 }
 
-// creatorOf returns the creator of copies that the hub has released, and of namespaces that an earlier release made for copies. Only that
-// workspace may take them over. The creator of Namespaces and CustomResourceDefinitions is [workspace.ownerOf].
+// creatorOf returns the creator of copies that the hub has released. Only that workspace may take them over. The creator of Namespaces and CustomResourceDefinitions is [workspace.ownerOf].
 func (w *workspace) creatorOf(syncTarget types.UID) ownership.Owner {
 	creator := w.ownerOf(syncTarget)
 	creator.SyncTarget += "/" + types.UID(w.cluster)

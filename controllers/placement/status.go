@@ -282,8 +282,6 @@ func (c *Controller) writeStatus(ctx context.Context, client dynamic.Interface, 
 		condition.Message = events.Truncate(condition.Message)
 		meta.SetStatusCondition(&next.Conditions, condition)
 	}
-	// Every field has an effect; an earlier release may have set this condition.
-	meta.RemoveStatusCondition(&next.Conditions, edgev2alpha1.ConditionNotImplemented)
 	if apiequality.Semantic.DeepEqual(placement.Status, next) {
 		return false, nil
 	}

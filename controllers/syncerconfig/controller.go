@@ -81,6 +81,8 @@ type Controller struct {
 	manager   *syncmanager.Manager
 	clock     clock.Clock
 	log       logr.Logger
+	// leaderOnly is true if no other replica owns SyncTargets.
+	leaderOnly bool
 
 	lock          gosync.Mutex
 	schedules     map[types.UID]writeSchedule // by UID of the SyncTarget
@@ -98,9 +100,10 @@ type writeSchedule struct {
 	initialSyncSince time.Time
 }
 
-// NewController returns a controller that reports the state of the manager's sync controllers.
-func NewController(mailboxes *mailboxes.Mailboxes, manager *syncmanager.Manager, clock clock.Clock, log logr.Logger) *Controller {
-	return &Controller{mailboxes: mailboxes, manager: manager, clock: clock, log: log, schedules: map[types.UID]writeSchedule{}}
+// NewController returns a controller that reports the state of the manager's sync controllers. leaderOnly is false if other replicas own
+// SyncTargets, too.
+func NewController(mailboxes *mailboxes.Mailboxes, manager *syncmanager.Manager, leaderOnly bool, clock clock.Clock, log logr.Logger) *Controller {
+	return &Controller{mailboxes: mailboxes, manager: manager, leaderOnly: leaderOnly, clock: clock, log: log, schedules: map[types.UID]writeSchedule{}}
 }
 
 // Register adds the controller to the manager of the hosting cluster.
@@ -110,6 +113,7 @@ func (c *Controller) Register(hosting manager.Manager) error {
 	worker, err := controller.NewTyped("syncerconfig", hosting, controller.TypedOptions[types.UID]{
 		MaxConcurrentReconciles: workers,
 		Reconciler:              slow,
+		NeedLeaderElection:      &c.leaderOnly,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](writeInterval, 5*time.Minute),
 		LogConstructor: func(syncTarget *types.UID) logr.Logger {
 			if syncTarget == nil {

@@ -65,7 +65,7 @@ func TestBusyMailboxesTakeTurns(t *testing.T) {
 		"one by chance": {others: 1, first: busyWriteSpacing, then: busyWriteInterval},
 	} {
 		clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
-		c := NewController(nil, nil, clock, logr.Discard())
+		c := NewController(nil, nil, true, clock, logr.Discard())
 		for i := range test.others {
 			c.scheduleWriteWith(types.UID(fmt.Sprint(i)), true, true)
 		}
@@ -89,7 +89,7 @@ func TestBusyMailboxesTakeTurns(t *testing.T) {
 // A mailbox that becomes busy again and again is not written more often.
 func TestBusyAgain(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
-	c := NewController(nil, nil, clock, logr.Discard())
+	c := NewController(nil, nil, true, clock, logr.Discard())
 	if c.scheduleWriteWith("this", true, true) != 0 {
 		t.Fatal("the first of all was put off")
 	}
@@ -103,7 +103,7 @@ func TestBusyAgain(t *testing.T) {
 // A mailbox that alternates between busy and not busy waits no longer than others.
 func TestIntermittentlyBusy(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
-	c := NewController(nil, nil, clock, logr.Discard())
+	c := NewController(nil, nil, true, clock, logr.Discard())
 	for i := range 30 {
 		c.scheduleWriteWith(types.UID(fmt.Sprint(i)), true, true)
 	}
@@ -123,7 +123,7 @@ func TestIntermittentlyBusy(t *testing.T) {
 func TestNoLongerBusy(t *testing.T) {
 	for others, want := range map[int]time.Duration{0: 0, 1: busyWriteSpacing, 4: 2 * time.Second, 99: writeInterval} {
 		clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
-		c := NewController(nil, nil, clock, logr.Discard())
+		c := NewController(nil, nil, true, clock, logr.Discard())
 		c.scheduleWriteWith("this", true, true)
 		for i := range others {
 			c.scheduleWriteWith(types.UID(fmt.Sprint(i)), true, true)
@@ -144,7 +144,7 @@ func TestNoLongerBusy(t *testing.T) {
 func TestConfigsOfBusyMailboxesAreWrittenSeldom(t *testing.T) {
 	const mailboxes, duration = 100, 5 * time.Minute
 	clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
-	c := NewController(nil, nil, clock, logr.Discard())
+	c := NewController(nil, nil, true, clock, logr.Discard())
 	next, written := map[types.UID]time.Time{}, 0
 	for start := clock.Now(); clock.Since(start) < duration; clock.Step(100 * time.Millisecond) {
 		for i := range mailboxes {
@@ -176,7 +176,7 @@ func TestConfigsOfBusyMailboxesAreWrittenSeldom(t *testing.T) {
 // The counts from before a start may stay while objects are untried, but not for ever.
 func TestInitialSyncIsLimited(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Unix(1_000_000, 0))
-	c := NewController(nil, nil, clock, logr.Discard())
+	c := NewController(nil, nil, true, clock, logr.Discard())
 	within := func(want bool) {
 		t.Helper()
 		if got := c.isWithinInitialSync("this"); got != want {

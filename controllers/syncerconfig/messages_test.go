@@ -25,7 +25,6 @@ import (
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -121,15 +120,6 @@ func TestMessagesAreBounded(t *testing.T) {
 				t.Errorf("%s: the message of %s has %d bytes", name, condition.Type, len(condition.Message))
 			}
 		}
-	}
-}
-
-// The condition that an earlier release set on fields without effect is removed.
-func TestNothingIsUnimplementedAnyMore(t *testing.T) {
-	current := edgev2alpha1.SyncerConfigStatus{Conditions: []metav1.Condition{{Type: edgev2alpha1.ConditionNotImplemented, Status: metav1.ConditionTrue}}}
-	got := syncerconfig.NextStatus(observedConfig(func(*syncerconfig.ObservedConfig) {}), current)
-	if meta.FindStatusCondition(got.Conditions, edgev2alpha1.ConditionNotImplemented) != nil {
-		t.Errorf("got %+v", got.Conditions)
 	}
 }
 

@@ -149,8 +149,6 @@ func NextStatus(observed ObservedConfig, current edgev2alpha1.SyncerConfigStatus
 		Type: edgev2alpha1.ConditionFieldsDropped, Reason: ReasonNotInSchema, ObservedGeneration: observed.Generation,
 		Message: events.Truncate(fmt.Sprintf("The schema of the mailbox does not have these fields, which selected objects on the target have, or had since the hub began: %s.", joinFirst(summary.Dropped))),
 	})
-	// Every field of a config has an effect; an earlier release may have set this condition.
-	meta.RemoveStatusCondition(&next.Conditions, edgev2alpha1.ConditionNotImplemented)
 	return next
 }
 

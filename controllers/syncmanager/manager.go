@@ -141,6 +141,8 @@ type Options struct {
 	CachePolicy *CachePolicy
 	// Role says which work this replica does.
 	Role leadership.Role
+	// LeaderOnly is true if a standby prepares nothing.
+	LeaderOnly bool
 	// AggregateMetrics makes the series of a SyncTarget those of all its resources together.
 	AggregateMetrics bool
 	// Tracer records traces of changed objects; nil records none.
@@ -206,6 +208,7 @@ func (m *Manager) Register(hosting manager.Manager) error {
 	worker, err := controller.NewTyped("syncmanager", hosting, controller.TypedOptions[types.UID]{
 		MaxConcurrentReconciles: workers,
 		Reconciler:              slow,
+		NeedLeaderElection:      &m.LeaderOnly,
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](minRetryDelay, maxRetryDelay),
 		LogConstructor: func(syncTarget *types.UID) logr.Logger {
 			if syncTarget == nil {
@@ -227,6 +230,9 @@ func (m *Manager) Register(hosting manager.Manager) error {
 		return err
 	})))
 }
+
+// NeedLeaderElection implements [manager.LeaderElectionRunnable].
+func (m *Manager) NeedLeaderElection() bool { return m.LeaderOnly }
 
 // Start waits until ctx ends, and returns after all controllers that the manager runs have ended.
 func (m *Manager) Start(ctx context.Context) error {

@@ -74,11 +74,12 @@ func NewSyncSummaryWriter(sync *Manager, entries *ledger.Store, ready *readiness
 	return &SyncSummaryWriter{sync: sync, ledger: entries, readiness: ready, log: log, held: map[types.UID]*heldState{}}
 }
 
-// Register adds the writer to the manager of the hosting cluster.
+// Register adds the writer to the manager of the hosting cluster. Each replica writes the summaries of what it owns.
 func (w *SyncSummaryWriter) Register(hosting manager.Manager) error {
 	added, err := controller.NewTyped("syncanswers", hosting, controller.TypedOptions[types.UID]{
 		MaxConcurrentReconciles: summaryWorkers,
 		Reconciler:              w,
+		NeedLeaderElection:      new(false),
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[types.UID](minRetryDelay, maxRetryDelay),
 		LogConstructor: func(syncTarget *types.UID) logr.Logger {
 			if syncTarget == nil {

@@ -19,6 +19,5 @@ limitations under the License.
 // marks. `synchub init` calls [Run]. The hub calls [ReadIdentity] at its start.
 //
 // Run is idempotent. It adds to existing objects and removes nothing: the hub itself later adds the published resources to
-// the mailbox export and to the workload export. A release without placement made no workload export: [HasWorkloadExport]
-// tells whether it exists.
+// the mailbox export and to the workload export.
 package bootstrap

@@ -16,40 +16,10 @@ limitations under the License.
 
 package bootstrap
 
-import (
-	"context"
-	"fmt"
-
-	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-)
+import "k8s.io/apimachinery/pkg/runtime/schema"
 
 // WorkloadClaims returns the resources that the workload export claims before anything is published. Run adds the claims, and
 // the hub keeps them.
 func WorkloadClaims() []schema.GroupResource {
 	return []schema.GroupResource{namespaces, events, logicalClusters}
-}
-
-// HasWorkloadExport reports whether the provider workspace, which the reader reads, has the workload export. Without the
-// export there are no workload workspaces, so nothing can be placed; [NoWorkloadExportMessage] says what to do. The error may
-// be that the user lacks the rights.
-func HasWorkloadExport(ctx context.Context, provider client.Reader) (bool, error) {
-	err := provider.Get(ctx, types.NamespacedName{Name: WorkloadExport}, &apisv1alpha2.APIExport{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return false, nil
-	case err != nil:
-		return false, fmt.Errorf("cannot get the APIExport %s: %w", WorkloadExport, err)
-	default:
-		return true, nil
-	}
-}
-
-// NoWorkloadExportMessage says that placement is not available in the provider workspace, and what an operator must do.
-func NoWorkloadExportMessage(workspace string) string {
-	return fmt.Sprintf("placement is not available: the provider workspace %s has no APIExport %s, since an older release prepared it; "+
-		"run `synchub init --provider-workspace %s --hub-user <user>` again as its administrator", workspace, WorkloadExport, workspace)
 }

@@ -21,10 +21,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
 	kcpcache "github.com/kcp-dev/apimachinery/v2/pkg/cache"
 	kcpinformers "github.com/kcp-dev/apimachinery/v2/third_party/informers"
 	mcpcache "github.com/kcp-dev/multicluster-provider/pkg/cache"
@@ -65,10 +63,7 @@ var ErrNotSynced = errors.New("the cache is being filled")
 // endpointCache caches the SyncTargets, the Locations, and the metadata of the Secrets, of all inventory workspaces at one
 // endpoint of the export.
 type endpointCache struct {
-	// Cache has all kinds but Locations.
 	cache.Cache
-	// locations is the informer of the Locations.
-	locations toolscache.SharedIndexInformer
 	// sizes counts the cached objects of each kind.
 	sizes map[schema.GroupVersionKind]*cachesize.Counter
 }
@@ -76,16 +71,13 @@ type endpointCache struct {
 var _ mcpcache.WildcardCache = &endpointCache{}
 
 // newEndpointCache returns a cache for the endpoint at config.Host.
-func newEndpointCache(config *rest.Config, scheme *runtime.Scheme, log logr.Logger) (*endpointCache, error) {
+func newEndpointCache(config *rest.Config, scheme *runtime.Scheme) (*endpointCache, error) {
 	config.Host = strings.TrimSuffix(config.Host, "/") + "/clusters/*"
 	httpClient, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
 	}
 	made := &endpointCache{sizes: newSizes()}
-	if made.locations, err = made.newLocationInformer(config, httpClient, scheme, log); err != nil {
-		return nil, err
-	}
 	made.Cache, err = cache.New(config, cache.Options{
 		HTTPClient: httpClient, Scheme: scheme, Mapper: newMapper(),
 		DefaultTransform: stripObject, NewInformer: made.newInformer,
@@ -97,6 +89,7 @@ func newEndpointCache(config *rest.Config, scheme *runtime.Scheme, log logr.Logg
 func newMapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(syncTargets, meta.RESTScopeRoot)
+	mapper.Add(locations, meta.RESTScopeRoot)
 	mapper.Add(secrets, meta.RESTScopeNamespace)
 	return mapper
 }
@@ -109,23 +102,12 @@ func newSizes() map[schema.GroupVersionKind]*cachesize.Counter {
 // Start implements [mcpcache.WildcardCache]. It fills the cache until ctx ends. All kinds are listed at once: controllers ask for the
 // informer of one kind when that of the one before has synced.
 func (c *endpointCache) Start(ctx context.Context) error {
-	for _, of := range []client.Object{&edgev2alpha1.SyncTarget{}, SecretMetadata()} {
+	for _, of := range []client.Object{&edgev2alpha1.SyncTarget{}, &edgev2alpha1.Location{}, SecretMetadata()} {
 		if _, err := c.Cache.GetInformer(ctx, of, cache.BlockUntilSynced(false)); err != nil {
 			return err
 		}
 	}
-	var running sync.WaitGroup
-	running.Go(func() { c.locations.RunWithContext(ctx) })
-	defer running.Wait()
 	return c.Cache.Start(ctx)
-}
-
-// GetInformer implements [mcpcache.WildcardCache]. It does not wait for the Locations.
-func (c *endpointCache) GetInformer(ctx context.Context, of client.Object, options ...cache.InformerGetOption) (cache.Informer, error) {
-	if _, is := of.(*edgev2alpha1.Location); is {
-		return c.locations, nil
-	}
-	return c.Cache.GetInformer(ctx, of, options...)
 }
 
 // newInformer returns an informer that lists in pages, and indexes objects by their workspaces.
@@ -177,10 +159,8 @@ func (c *endpointCache) GetSharedInformer(of runtime.Object) (toolscache.SharedI
 		kind, scope = syncTargets, meta.RESTScopeNameRoot
 		informer, err = c.GetInformer(context.TODO(), &edgev2alpha1.SyncTarget{}, cache.BlockUntilSynced(false))
 	case *edgev2alpha1.Location, *edgev2alpha1.LocationList:
-		if !c.locations.HasSynced() {
-			return nil, locations, "", fmt.Errorf("cannot read Locations of the inventory workspaces: %w", ErrNotSynced)
-		}
-		return c.locations, locations, meta.RESTScopeNameRoot, nil
+		kind, scope = locations, meta.RESTScopeNameRoot
+		informer, err = c.GetInformer(context.TODO(), &edgev2alpha1.Location{}, cache.BlockUntilSynced(false))
 	case *metav1.PartialObjectMetadata:
 		if kind = known.GroupVersionKind(); kind != secrets {
 			return nil, kind, "", fmt.Errorf("the metadata of %s is not cached", kind)

@@ -23,9 +23,6 @@ limitations under the License.
 // fields that are addressed to the hub. An object that is larger than any sensible one is cached as a name, and [TooLarge]
 // reports it. Lists are read in pages, which are trimmed as they arrive.
 //
-// An installation that was prepared for an older hub has no Locations: its export lacks them until `synchub init` runs
-// again. The cache works without them until then.
-//
 // The cached objects lack fields that the API server has. Write them by patches, which leave other fields alone, and
 // never by an update.
 //

@@ -136,7 +136,7 @@ func (p *Provider) getOrStartCache(endpoint string) (*endpointCache, error) {
 	if err := p.ctx.Err(); err != nil {
 		return nil, fmt.Errorf("no cache is started any more: %w", err)
 	}
-	made, err := newEndpointCache(p.kcpConfig.InventoryConfigFor(endpoint), p.scheme, p.log.WithValues("endpoint", endpoint))
+	made, err := newEndpointCache(p.kcpConfig.InventoryConfigFor(endpoint), p.scheme)
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a cache for the endpoint %s: %w", endpoint, err)
 	}

@@ -27,7 +27,6 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/kcp-dev/logicalcluster/v3"
 	apisv1alpha1 "github.com/kcp-dev/sdk/apis/apis/v1alpha1"
-	apisv1alpha2 "github.com/kcp-dev/sdk/apis/apis/v1alpha2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -319,44 +318,4 @@ spec:
 			return modest.Create(ctx, &edgev2alpha1.SyncTarget{ObjectMeta: meta})
 		}).Should(MatchError(ContainSubstring("exceeded quota")))
 	})
-}
-
-// An installation that an older version prepared has no Locations. Its SyncTargets work, and the Locations appear in the
-// running hub when the installation is prepared again.
-func TestAnExportWithoutLocations(t *testing.T) {
-	tier.Thorough(t)
-	const workspace = "root:old"
-	g := NewWithT(t)
-	ctx, server := t.Context(), suite.KCP(t)
-	connections.Bootstrap(t, server, workspace)
-	scheme := testScheme(t)
-	g.Expect(apisv1alpha2.AddToScheme(scheme)).To(Succeed())
-	admin, err := client.New(server.Workspace(workspace), client.Options{Scheme: scheme})
-	g.Expect(err).NotTo(HaveOccurred())
-	suite.Eventually(t, func(g Gomega) {
-		var export apisv1alpha2.APIExport
-		g.Expect(admin.Get(ctx, types.NamespacedName{Name: bootstrap.InventoryExport}, &export)).To(Succeed())
-		export.Spec.Resources = slices.DeleteFunc(export.Spec.Resources, func(resource apisv1alpha2.ResourceSchema) bool { return resource.Name == "locations" })
-		g.Expect(admin.Update(ctx, &export)).To(Succeed())
-	})
-	provider, logged := startProvider(t, server, workspace, scheme)
-	name, writer := newInventory(t, server, "without-locations", workspace, scheme)
-	g.Expect(writer.Create(ctx, &edgev2alpha1.SyncTarget{ObjectMeta: metav1.ObjectMeta{Name: "florin"}})).To(Succeed())
-	var read edgev2alpha1.SyncTarget
-	var all edgev2alpha1.LocationList
-	suite.Eventually(t, func(g Gomega) {
-		cluster := provider.get(name)
-		g.Expect(cluster).NotTo(BeNil())
-		g.Expect(cluster.GetClient().Get(ctx, types.NamespacedName{Name: "florin"}, &read)).To(Succeed())
-		g.Expect(logged.lines()).To(ContainElement(ContainSubstring("synchub init")))
-	})
-	cluster := provider.get(name)
-	g.Expect(cluster.GetCache().WaitForCacheSync(ctx)).To(BeTrue())
-	g.Expect(cluster.GetClient().List(ctx, &all)).To(MatchError(ErrNotSynced))
-	_, err = cluster.GetCache().GetInformer(ctx, &edgev2alpha1.Location{})
-	g.Expect(err).NotTo(HaveOccurred())
-
-	connections.Bootstrap(t, server, workspace)
-	suite.Eventually(t, func(g Gomega) { g.Expect(cluster.GetClient().List(ctx, &all)).To(Succeed()) })
-	g.Expect(logged.lines()).To(HaveLen(1))
 }

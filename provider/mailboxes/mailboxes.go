@@ -94,9 +94,9 @@ type Mailboxes struct {
 	// alwaysWatched are the resources that are watched at each endpoint: bindings and configs.
 	alwaysWatched []schema.GroupVersionResource
 	subscribers   subscribers
-	// observer is nil before [Mailboxes.Observe]. bindLater is that of the options.
-	observer  atomic.Pointer[observer]
-	bindLater bool
+	// observer is nil before [Mailboxes.Observe]. bindLater and leaderOnly are those of the options.
+	observer              atomic.Pointer[observer]
+	bindLater, leaderOnly bool
 
 	lock           sync.RWMutex
 	ctx            context.Context // set by Start; the owner of all endpoints
@@ -112,6 +112,8 @@ type Options struct {
 	Workspace, Export string
 	// Resources are always watched; others follow [Mailboxes.SetResources].
 	Resources []schema.GroupVersionResource
+	// LeaderOnly is true if a replica that does not lead caches nothing.
+	LeaderOnly bool
 	// Policy decides how much of a mailbox is cached; nil caches everything.
 	Policy CachePolicy
 	// MaxBytes bounds the caches of all mailboxes together; zero means no limit.
@@ -143,6 +145,7 @@ func New(options Options) *Mailboxes {
 		policy:         options.Policy,
 		alwaysWatched:  always,
 		bindLater:      options.BindLater,
+		leaderOnly:     options.LeaderOnly,
 		resources:      slices.Clone(always),
 		endpoints:      map[string]*endpoint{},
 		memory:         memoryLimit{limit: options.MaxBytes, wake: newSignal()},
@@ -156,6 +159,9 @@ func New(options Options) *Mailboxes {
 	mailboxes.absence = absence.New(absenceCache{mailboxes}, options.AbsenceDelays, options.Clock, options.Log)
 	return mailboxes
 }
+
+// NeedLeaderElection implements [manager.LeaderElectionRunnable] of controller-runtime.
+func (m *Mailboxes) NeedLeaderElection() bool { return m.leaderOnly }
 
 // Start watches the export's endpoints, and through them all mailboxes, until ctx ends.
 func (m *Mailboxes) Start(ctx context.Context) error {

@@ -321,6 +321,8 @@ type Options struct {
 	CacheLimits CacheLimits
 	// TotalBytes bounds the caches of all targets together; zero means no bound.
 	TotalBytes int64
+	// LeaderOnly is true if a replica that does not lead connects to no target.
+	LeaderOnly bool
 	// AggregateMetrics makes the series of a target those of all its resources together.
 	AggregateMetrics bool
 	// Tunnels lets clusters connect that the hub cannot dial; nil lets none.

@@ -66,6 +66,9 @@ func NewRegistry(options Options) *Registry {
 	return r
 }
 
+// NeedLeaderElection implements [manager.LeaderElectionRunnable] of controller-runtime.
+func (r *Registry) NeedLeaderElection() bool { return r.options.LeaderOnly }
+
 // Start makes the registry able to connect until ctx ends, and closes all connections then.
 func (r *Registry) Start(ctx context.Context) error {
 	r.lock.Lock()

@@ -110,6 +110,7 @@ func start(t *testing.T) *hub {
 	h.install, err = installation.New(t.Context(), opts, suite.KCP(t), h.hosting, filepath.Join(opts.Bin, "synchub-race"), 1)
 	h.Expect(err).NotTo(HaveOccurred())
 	h.install.HubArguments = []string{"--coordination", "sharded"}
+	h.Expect(h.install.EnableTunnels()).To(Succeed())
 	t.Cleanup(func() {
 		for _, replica := range h.replicas {
 			code, err := replica.Terminate(context.WithoutCancel(t.Context()))

@@ -35,7 +35,7 @@ type TargetObject struct {
 	// UID and Mark are the object's.
 	UID  types.UID
 	Mark ownership.Mark
-	// Identity is what the hub noted beside the mark; zero for an object of an earlier release.
+	// Identity is what the hub noted beside the mark; zero if it noted nothing.
 	Identity ownership.Identity
 	// Restored is true if the object is not the one that the hub wrote: somebody made it from a copy of that one.
 	Restored bool

@@ -110,7 +110,7 @@ func Plan(mode Mode, owner ownership.Owner, object Object, allowsCascade func(sc
 	switch {
 	case labelled && err == nil:
 		return planOwned(mode, object, keepReason(mode, object, mark, installed, allowsCascade))
-	case labelled && (errors.Is(err, ownership.ErrUnknownVersion) || errors.Is(err, ownership.ErrUnsealed)):
+	case labelled && errors.Is(err, ownership.ErrUnknownVersion):
 		return Decision{Action: ActionKeep, Reason: ReasonUnknownMark}
 	case labelled && errors.Is(err, ownership.ErrUnverified):
 		return Decision{Action: ActionKeep, Reason: ReasonUnverifiedMark}

@@ -53,6 +53,9 @@ func NewRegistry(t testing.TB, options targets.Options) *targets.Registry {
 	if options.OnChange == nil {
 		options.OnChange = func(types.UID) {}
 	}
+	if tunnelled() {
+		options.Tunnels = &targets.TunnelOptions{Replica: "test", Replicas: func() int { return 1 }}
+	}
 	registry := targets.NewRegistry(options)
 	framework.RunInTest(t, registry.Start)
 	return registry
@@ -61,6 +64,9 @@ func NewRegistry(t testing.TB, options targets.Options) *targets.Registry {
 // Connect returns a connection, which need not be up.
 func Connect(t testing.TB, registry *targets.Registry, syncTarget types.UID, kubeconfig []byte, limits kcp.Limits) (connection *targets.Connection) {
 	t.Helper()
+	if tunnelled() {
+		return connectTunnel(t, registry, syncTarget, kubeconfig, limits)
+	}
 	suite.Eventually(t, func(g gomega.Gomega) {
 		var err error
 		connection, err = registry.Connect(syncTarget, kubeconfig, limits)

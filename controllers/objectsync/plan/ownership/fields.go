@@ -143,7 +143,7 @@ func managedPart(object map[string]any) map[string]any {
 	return result
 }
 
-// withoutIdentity leaves out [IdentityAnnotation]: copies of earlier releases of the hub lack it, and are not written only to get it.
+// withoutIdentity leaves out [IdentityAnnotation]: a copy that was only created lacks it, and is not written only to get it.
 func withoutIdentity(entries map[string]any) map[string]any {
 	if _, ok := entries[IdentityAnnotation]; !ok {
 		return entries

@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	// IdentityAnnotation is beside the mark of some copies on a target. Its value is the [Identity] as JSON. It is no part of the mark,
-	// so that an earlier release of the hub can still read the mark.
+	// IdentityAnnotation is beside the mark of some copies on a target. Its value is the [Identity] as JSON. It is no part of the mark:
+	// the UID of a copy is known only after the create, and a copy is not written only to note it.
 	IdentityAnnotation = "synchub.dev/identity"
 	// FinishedAnnotation is on a mailbox object that has run to completion on the target. Its value is that of [Owner.FinishedValue].
 	FinishedAnnotation = "synchub.dev/finished"

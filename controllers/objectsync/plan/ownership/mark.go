@@ -20,8 +20,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 	strictjson "sigs.k8s.io/json"
@@ -47,8 +45,6 @@ const (
 	// MarkVersion is the version of the format that this hub writes. It leaves objects with another version alone, because a
 	// newer hub may have given the fields another meaning.
 	MarkVersion = 2
-	// unsealedVersion is the version before marks were sealed.
-	unsealedVersion = 1
 )
 
 // Policy says what the hub does with a copy whose source is gone or deselected.
@@ -116,29 +112,8 @@ type Mark struct {
 	// claim holds, and keeps the object when the PublishedResource is gone.
 	Relation string `json:"relation,omitempty"`
 	// SourceVersion is the resourceVersion of the source at the last apply; zero if it is unknown. It is no reason for a write: see
-	// package storehistory for its use. The text of a mark has it behind the hash, where earlier releases take it for a part of the hash.
-	SourceVersion uint64 `json:"-"`
-}
-
-// versionSeparator separates the hash of a mark from its source version.
-const versionSeparator = "@"
-
-// withVersionInHash returns the mark as its text has it.
-func (m Mark) withVersionInHash() Mark {
-	if m.SourceVersion > 0 {
-		m.Hash += versionSeparator + strconv.FormatUint(m.SourceVersion, 36)
-	}
-	return m
-}
-
-// withVersionApart returns the mark of a text. A version that is no number is left in the hash, which then equals no other.
-func (m Mark) withVersionApart() Mark {
-	if hash, version, ok := strings.Cut(m.Hash, versionSeparator); ok {
-		if number, err := strconv.ParseUint(version, 36, 64); err == nil {
-			m.Hash, m.SourceVersion = hash, number
-		}
-	}
-	return m
+	// package storehistory for its use.
+	SourceVersion uint64 `json:"sourceVersion,omitempty"`
 }
 
 // String returns the mark as JSON, without a seal; equal marks give equal strings. Objects carry it sealed, see [Owner.Seal].
@@ -146,7 +121,7 @@ func (m Mark) String() string { return string(m.encode()) }
 
 func (m Mark) encode() []byte {
 	// A struct of strings and ints can always be marshalled.
-	data, _ := json.Marshal(m.withVersionInHash()) //nolint:errchkjson // see above
+	data, _ := json.Marshal(m) //nolint:errchkjson // see above
 	return data
 }
 
@@ -154,24 +129,20 @@ func (m Mark) encode() []byte {
 // JSON, unknown fields, and versions other than [MarkVersion]: the hub does not touch an object whose mark it cannot read
 // completely.
 func ParseMark(annotation string) (Mark, error) {
-	return parseMark(annotation, MarkVersion)
-}
-
-func parseMark(annotation string, wanted int) (Mark, error) {
 	var sealed struct {
 		Mark
 		Seal string `json:"seal,omitempty"`
 	}
 	unknown, err := strictjson.UnmarshalStrict([]byte(annotation), &sealed, strictjson.DisallowUnknownFields)
-	if err == nil && len(unknown) == 0 && sealed.Version == wanted {
-		return sealed.withVersionApart(), nil
+	if err == nil && len(unknown) == 0 && sealed.Version == MarkVersion {
+		return sealed.Mark, nil
 	}
 	// A mark of another version may have other fields and types.
 	var version struct {
 		Version int `json:"v"`
 	}
-	if json.Unmarshal([]byte(annotation), &version) == nil && version.Version != wanted {
-		return Mark{}, fmt.Errorf("the annotation %s has version %d, this hub knows version %d: %w", MarkAnnotation, version.Version, wanted, ErrUnknownVersion)
+	if json.Unmarshal([]byte(annotation), &version) == nil && version.Version != MarkVersion {
+		return Mark{}, fmt.Errorf("the annotation %s has version %d, this hub knows version %d: %w", MarkAnnotation, version.Version, MarkVersion, ErrUnknownVersion)
 	}
 	return Mark{}, fmt.Errorf("the annotation %s is not a mark: %w", MarkAnnotation, errors.Join(append(unknown, err)...))
 }

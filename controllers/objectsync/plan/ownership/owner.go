@@ -36,8 +36,6 @@ var (
 	// ErrUnverified means that the mark names this hub and its seal does not verify. A forged mark and one that was sealed
 	// with an earlier key look alike: nobody can tell them apart without that key.
 	ErrUnverified = errors.New("its mark names this hub and does not verify: somebody else wrote it, or this hub did before its hash key was replaced")
-	// ErrUnsealed means that the mark claims to be of a version of this hub that did not seal marks yet.
-	ErrUnsealed = errors.New("its mark has version 1, which anybody could have written")
 	// ErrCopied means that the mark was written for another object, on this side or the other: a controller copied it to a
 	// child, or a user copied the object.
 	ErrCopied = errors.New("the mark was copied from another object")
@@ -96,8 +94,8 @@ func FieldManager(hub types.UID) string {
 }
 
 // Verify returns the mark of a target object that the owner downsynced. Otherwise the error is, or wraps, [ErrUnmarked],
-// [ErrForeign], [ErrCopied], [ErrUnverified], [ErrUnsealed] or [ErrUnknownVersion], or says why the mark cannot be parsed. It
-// ignores the label: if somebody removed it, the mark alone tells the hub to restore it.
+// [ErrForeign], [ErrCopied], [ErrUnverified] or [ErrUnknownVersion], or the reason why the mark cannot be parsed. It
+// ignores the label: if somebody removed it, the mark suffices to restore it.
 func (o Owner) Verify(annotations map[string]string, self Self) (Mark, error) {
 	return o.verify(annotations, self, DirectionDown)
 }
@@ -135,8 +133,6 @@ func (o Owner) VerifyMark(text string, self Self, direction Direction) (Mark, er
 		err = o.checkClaim(mark, self, direction)
 	}
 	switch {
-	case errors.Is(err, ErrUnknownVersion):
-		return Mark{}, o.unknownVersionError(text, self, direction, err)
 	case err != nil:
 		return Mark{}, err
 	case !o.Sealer.verifyMark(text):
@@ -158,29 +154,10 @@ func (o Owner) checkClaim(mark Mark, self Self, direction Direction) error {
 	return nil
 }
 
-// unknownVersionError distinguishes the previous version, which the hub can take over, from later ones.
-func (o Owner) unknownVersionError(text string, self Self, direction Direction, unknown error) error {
-	mark, err := parseMark(text, unsealedVersion)
-	if err != nil {
-		return unknown
-	}
-	if err := o.checkClaim(mark, self, direction); err != nil {
-		return err
-	}
-	return ErrUnsealed
-}
-
-// VerifyUnsealed returns the mark of an object if it has version 1, names the owner, and has the hash. Nobody can guess that
-// hash without the hub's key, and no other object has it.
-func (o Owner) VerifyUnsealed(text string, self Self, direction Direction, hash string) (Mark, bool) {
-	mark, err := parseMark(text, unsealedVersion)
-	return mark, err == nil && o.checkClaim(mark, self, direction) == nil && mark.Hash == hash && hash != ""
-}
-
 // IsAdoptable reports whether an object with this verification error may be adopted: no mark claims credibly that a hub owns
 // it.
 func IsAdoptable(reason error) bool {
-	return errors.Is(reason, ErrUnmarked) || errors.Is(reason, ErrCopied) || errors.Is(reason, ErrUnsealed)
+	return errors.Is(reason, ErrUnmarked) || errors.Is(reason, ErrCopied)
 }
 
 // MayUpsync reports whether the mark of a target object allows its upsync for the owner. A mark that claims a downsync forbids

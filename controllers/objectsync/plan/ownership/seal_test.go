@@ -37,34 +37,28 @@ func TestForgedMarks(t *testing.T) {
 	up.Direction = ownership.DirectionUp
 	seal := func(text string) string { return text[strings.LastIndex(text, `,"seal"`):] }
 	body := strings.TrimSuffix(sealed, seal(sealed))
-	former := markOf(owner, self)
-	former.Version = 1
 	for name, test := range map[string]struct {
 		text string
 		want error
 	}{
-		"without a seal":                     {markOf(owner, self).String(), ownership.ErrUnverified},
-		"with an empty seal":                 {ownership.Owner{}.Seal(markOf(owner, self)), ownership.ErrUnverified},
-		"with another hub's key":             {another.Seal(markOf(owner, self)), ownership.ErrUnverified},
-		"with the seal of another object":    {body + seal(owner.Seal(markOf(owner, neighbour))), ownership.ErrUnverified},
-		"with the seal of what came up":      {body + seal(owner.Seal(up)), ownership.ErrUnverified},
-		"with half a seal":                   {sealed[:len(sealed)-14] + `"}`, ownership.ErrUnverified},
-		"with more than a seal":              {strings.TrimSuffix(sealed, `"}`) + `A"}`, ownership.ErrUnverified},
-		"with the policy changed":            {strings.Replace(sealed, `"Delete"`, `"Orphan"`, 1), ownership.ErrUnverified},
-		"with the source changed":            {strings.Replace(sealed, `"uid":"77"`, `"uid":"78"`, 1), ownership.ErrUnverified},
-		"as if it had not been adopted":      {strings.Replace(adoptedMark().text, `"adopted":true,`, "", 1), ownership.ErrUnverified},
-		"with a word before":                 {strings.Replace(sealed, `{"v":2`, `{"v":2,"adopted":true`, 1), ownership.ErrUnverified},
-		"with a word after the seal":         {strings.TrimSuffix(sealed, "}") + `,"adopted":true}`, ownership.ErrUnverified},
-		"with a blank":                       {strings.Replace(sealed, `,"self"`, `, "self"`, 1), ownership.ErrUnverified},
-		"with a seal for what ensures":       {body + `,"seal":"` + ensuring(self) + `"}`, ownership.ErrUnverified},
-		"of another object":                  {owner.Seal(markOf(owner, neighbour)), ownership.ErrCopied},
-		"of another object, with our name":   {strings.ReplaceAll(owner.Seal(markOf(owner, neighbour)), "web-0", "web"), ownership.ErrUnverified},
-		"of another SyncTarget of our hub":   {owner.Seal(markOf(ownership.Owner{Hub: owner.Hub, SyncTarget: "x"}, self)), ownership.ErrForeign},
-		"of another hub, with its key":       {another.Seal(markOf(ownership.Owner{Hub: "x", SyncTarget: owner.SyncTarget}, self)), ownership.ErrForeign},
-		"of the version without seals":       {former.String(), ownership.ErrUnsealed},
-		"of that version, with a seal":       {owner.Seal(former), ownership.ErrUnsealed},
-		"of that version, of another object": {strings.Replace(former.String(), `"kind":"Deployment"`, `"kind":"Pod"`, 1), ownership.ErrCopied},
-		"of that version, of another hub":    {strings.Replace(former.String(), string(owner.Hub), "x", 1), ownership.ErrForeign},
+		"without a seal":                   {markOf(owner, self).String(), ownership.ErrUnverified},
+		"with an empty seal":               {ownership.Owner{}.Seal(markOf(owner, self)), ownership.ErrUnverified},
+		"with another hub's key":           {another.Seal(markOf(owner, self)), ownership.ErrUnverified},
+		"with the seal of another object":  {body + seal(owner.Seal(markOf(owner, neighbour))), ownership.ErrUnverified},
+		"with the seal of what came up":    {body + seal(owner.Seal(up)), ownership.ErrUnverified},
+		"with half a seal":                 {sealed[:len(sealed)-14] + `"}`, ownership.ErrUnverified},
+		"with more than a seal":            {strings.TrimSuffix(sealed, `"}`) + `A"}`, ownership.ErrUnverified},
+		"with the policy changed":          {strings.Replace(sealed, `"Delete"`, `"Orphan"`, 1), ownership.ErrUnverified},
+		"with the source changed":          {strings.Replace(sealed, `"uid":"77"`, `"uid":"78"`, 1), ownership.ErrUnverified},
+		"as if it had not been adopted":    {strings.Replace(adoptedMark().text, `"adopted":true,`, "", 1), ownership.ErrUnverified},
+		"with a word before":               {strings.Replace(sealed, `{"v":2`, `{"v":2,"adopted":true`, 1), ownership.ErrUnverified},
+		"with a word after the seal":       {strings.TrimSuffix(sealed, "}") + `,"adopted":true}`, ownership.ErrUnverified},
+		"with a blank":                     {strings.Replace(sealed, `,"self"`, `, "self"`, 1), ownership.ErrUnverified},
+		"with a seal for what ensures":     {body + `,"seal":"` + ensuring(self) + `"}`, ownership.ErrUnverified},
+		"of another object":                {owner.Seal(markOf(owner, neighbour)), ownership.ErrCopied},
+		"of another object, with our name": {strings.ReplaceAll(owner.Seal(markOf(owner, neighbour)), "web-0", "web"), ownership.ErrUnverified},
+		"of another SyncTarget of our hub": {owner.Seal(markOf(ownership.Owner{Hub: owner.Hub, SyncTarget: "x"}, self)), ownership.ErrForeign},
+		"of another hub, with its key":     {another.Seal(markOf(ownership.Owner{Hub: "x", SyncTarget: owner.SyncTarget}, self)), ownership.ErrForeign},
 	} {
 		if test.text == sealed {
 			t.Fatalf("%s: the case does not change the mark", name)
@@ -135,32 +129,6 @@ func TestNoKey(t *testing.T) {
 	}
 	if _, err := owner.VerifyMark(believing.Seal(markOf(owner, self)), self, ownership.DirectionDown); !errors.Is(err, ownership.ErrUnverified) {
 		t.Errorf("what the plugin says counts: %v", err)
-	}
-}
-
-// Of what was marked before there were seals only that is taken back which is what it was then.
-func TestVerifyUnsealed(t *testing.T) {
-	former := markOf(owner, self)
-	former.Version = 1
-	for name, test := range map[string]struct {
-		text      string
-		self      ownership.Self
-		direction ownership.Direction
-		hash      string
-		want      bool
-	}{
-		"unchanged":          {former.String(), self, ownership.DirectionDown, "1:abc", true},
-		"changed since":      {former.String(), self, ownership.DirectionDown, "1:abd", false},
-		"without a hash":     {strings.Replace(former.String(), "1:abc", "", 1), self, ownership.DirectionDown, "", false},
-		"of another object":  {former.String(), ownership.Self{Kind: "Pod", Name: "x"}, ownership.DirectionDown, "1:abc", false},
-		"the other way":      {former.String(), self, ownership.DirectionUp, "1:abc", false},
-		"of another target":  {strings.Replace(former.String(), "8a0b", "9a0b", 1), self, ownership.DirectionDown, "1:abc", false},
-		"of this version":    {owner.Seal(markOf(owner, self)), self, ownership.DirectionDown, "1:abc", false},
-		"with what it lacks": {strings.Replace(former.String(), `"v":1`, `"v":1,"x":1`, 1), self, ownership.DirectionDown, "1:abc", false},
-	} {
-		if mark, ok := owner.VerifyUnsealed(test.text, test.self, test.direction, test.hash); ok != test.want || ok && mark != former {
-			t.Errorf("%s: %+v, %t", name, mark, ok)
-		}
 	}
 }
 
@@ -239,8 +207,5 @@ func FuzzSeal(f *testing.F) {
 			t.Errorf("took %q for what the hub writes", text)
 		}
 		_ = owner.MayUpsync(text, self)
-		if _, ok := owner.VerifyUnsealed(text, self, ownership.DirectionDown, "1:abc"); ok && err == nil {
-			t.Errorf("%q is of two versions", text)
-		}
 	})
 }
