@@ -23,6 +23,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -40,6 +41,9 @@ import (
 
 	"github.com/synchub-dev/synchub/apis/config/v1alpha1"
 )
+
+// tunnelGCPercent is Go's setting GOGC for the tunnel of a cluster.
+const tunnelGCPercent = 50
 
 // tunnelOptions are the options of `synchub tunnel`.
 type tunnelOptions struct {
@@ -89,6 +93,10 @@ func (o *tunnelOptions) run(ctx context.Context) error {
 		if value == "" {
 			return fmt.Errorf("--%s is needed; the manifest of `kubectl synchub register NAME --tunnel -o yaml` has it", flag)
 		}
+	}
+	if os.Getenv("GOGC") == "" {
+		// Many watches hold little, so the garbage may be little too.
+		debug.SetGCPercent(tunnelGCPercent)
 	}
 	log := newLogger(o.log, os.Stderr)
 	klog.SetLogger(log.WithName("client-go"))

@@ -19,14 +19,25 @@ package tunnel
 import (
 	"bytes"
 	"context"
+	"flag"
+	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
+
+var programPath = flag.String("program", "", "path of synchub for BenchmarkProgramMemory")
 
 // benchCluster answers writes, watches with five events a second, and lists of 3 MB.
 func benchCluster(b *testing.B) *cluster {
@@ -121,4 +132,63 @@ func BenchmarkListWithLatency(b *testing.B) {
 	for b.Loop() {
 		roundTrip(b, h.Transport(florin), "https://cluster.tunnel/list")
 	}
+}
+
+var residentSet = regexp.MustCompile(`Rss(Anon|File):\s+(\d+) kB`)
+
+// BenchmarkProgramMemory reports the memory of `synchub tunnel`, anonymous and of its file, with 1,000 open watches, each with five events a second.
+func BenchmarkProgramMemory(b *testing.B) {
+	if *programPath == "" {
+		b.Skip("set -program to the path of synchub")
+	}
+	g := NewWithT(b)
+	h, c := startHub(b, "one", 1), benchCluster(b)
+	process := startProgram(b, h, c)
+	g.Eventually(func() bool { return h.current() != nil }, patience).Should(BeTrue())
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	for range 1000 {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://cluster.tunnel/watch?watch=true", nil)
+		g.Expect(err).NotTo(HaveOccurred())
+		response, err := h.Transport(florin).RoundTrip(request)
+		g.Expect(err).NotTo(HaveOccurred())
+		go func() { defer func() { _ = response.Body.Close() }(); _, _ = io.Copy(io.Discard, response.Body) }()
+	}
+	for b.Loop() {
+		time.Sleep(30 * time.Second)
+	}
+	reportMemory(b, process)
+}
+
+// reportMemory reports the anonymous and the file-backed resident memory of a process.
+func reportMemory(b *testing.B, process int) {
+	b.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", process))
+	NewWithT(b).Expect(err).NotTo(HaveOccurred())
+	for _, found := range residentSet.FindAllSubmatch(status, -1) {
+		kilobytes, err := strconv.ParseFloat(string(found[2]), 64)
+		NewWithT(b).Expect(err).NotTo(HaveOccurred())
+		b.ReportMetric(kilobytes/1024, fmt.Sprintf("MiB-%s", found[1]))
+	}
+}
+
+// startProgram starts `synchub tunnel` in front of the cluster, and returns the ID of the process.
+func startProgram(b *testing.B, h *hub, c *cluster) int {
+	b.Helper()
+	g := NewWithT(b)
+	directory := b.TempDir()
+	file := func(name string) string { return filepath.Join(directory, name) }
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: c.URL, CertificateAuthorityData: pemOf(c.Certificate().Raw), TLSServerName: "example.com"}
+	config.AuthInfos["c"] = &clientcmdapi.AuthInfo{Token: "of-the-cluster"}
+	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "c"}
+	config.CurrentContext = "c"
+	g.Expect(clientcmd.WriteToFile(*config, file("kubeconfig"))).To(Succeed())
+	g.Expect(os.WriteFile(file("token"), []byte(h.admit(b, florin).Token), 0o600)).To(Succeed())
+	g.Expect(os.WriteFile(file("ca.crt"), h.authority.PEM(), 0o600)).To(Succeed())
+	command := exec.CommandContext(b.Context(), *programPath, "tunnel", "--hub", "https://"+h.address(), "--sync-target", string(florin), //nolint:gosec // the path is a flag of this test
+		"--token-file", file("token"), "--hub-certificate-authority", file("ca.crt"), "--kubeconfig", file("kubeconfig"), "--health-probe-bind-address", "0")
+	g.Expect(command.Start()).To(Succeed())
+	b.Cleanup(func() { _ = command.Wait() })
+	return command.Process.Pid
 }

@@ -21,9 +21,18 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"strconv"
+	"sync"
 
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
+)
+
+const (
+	// responseBuffer is the size of the buffer with which a response is copied.
+	responseBuffer = 32 << 10
+	// watchBuffer is the size for a watch. A watch holds its buffer as long as it is open, and most events are small.
+	watchBuffer = 2 << 10
 )
 
 // NewProxy returns a handler that forwards requests to the API server of a config, with its credentials, and to nothing else.
@@ -36,9 +45,10 @@ func NewProxy(config *rest.Config, log logr.Logger) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot connect to the API server: %w", err)
 	}
-	proxy := &httputil.ReverseProxy{
-		Rewrite:   func(request *httputil.ProxyRequest) { rewrite(request, server) },
-		Transport: transport,
+	proxy := httputil.ReverseProxy{
+		BufferPool: newBuffers(responseBuffer),
+		Rewrite:    func(request *httputil.ProxyRequest) { rewrite(request, server) },
+		Transport:  transport,
 		// Watches are streams.
 		FlushInterval: -1,
 		ErrorLog:      discardLog,
@@ -52,14 +62,38 @@ func NewProxy(config *rest.Config, log logr.Logger) (http.Handler, error) {
 			http.Error(w, "the tunnel is open, but its end in the cluster does not reach the API server", http.StatusBadGateway)
 		},
 	}
+	watchProxy := proxy
+	watchProxy.BufferPool = newBuffers(watchBuffer)
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		if request.Method == http.MethodConnect {
+		switch {
+		case request.Method == http.MethodConnect:
 			http.Error(w, "the tunnel leads to the API server only", http.StatusMethodNotAllowed)
-			return
+		case isWatch(request):
+			watchProxy.ServeHTTP(w, request)
+		default:
+			proxy.ServeHTTP(w, request)
 		}
-		proxy.ServeHTTP(w, request)
 	}), nil
 }
+
+// isWatch reports whether the response of a request is a stream of events.
+func isWatch(request *http.Request) bool {
+	isWatch, err := strconv.ParseBool(request.URL.Query().Get("watch"))
+	return err == nil && isWatch
+}
+
+// buffers is a pool of buffers of one size.
+type buffers struct{ sync.Pool }
+
+func newBuffers(size int) *buffers {
+	return &buffers{sync.Pool{New: func() any { buffer := make([]byte, size); return &buffer }}}
+}
+
+// Get implements [httputil.BufferPool].
+func (b *buffers) Get() []byte { return *b.Pool.Get().(*[]byte) }
+
+// Put implements [httputil.BufferPool].
+func (b *buffers) Put(buffer []byte) { b.Pool.Put(&buffer) }
 
 // rewrite sends a request to the API server without credentials of the hub. The transport adds those of the cluster.
 func rewrite(request *httputil.ProxyRequest, server *url.URL) {

@@ -53,7 +53,7 @@ func NewRegistry(t testing.TB, options targets.Options) *targets.Registry {
 	if options.OnChange == nil {
 		options.OnChange = func(types.UID) {}
 	}
-	if tunnelled() {
+	if Tunnelled() {
 		options.Tunnels = &targets.TunnelOptions{Replica: "test", Replicas: func() int { return 1 }}
 	}
 	registry := targets.NewRegistry(options)
@@ -64,7 +64,7 @@ func NewRegistry(t testing.TB, options targets.Options) *targets.Registry {
 // Connect returns a connection, which need not be up.
 func Connect(t testing.TB, registry *targets.Registry, syncTarget types.UID, kubeconfig []byte, limits kcp.Limits) (connection *targets.Connection) {
 	t.Helper()
-	if tunnelled() {
+	if Tunnelled() {
 		return connectTunnel(t, registry, syncTarget, kubeconfig, limits)
 	}
 	suite.Eventually(t, func(g gomega.Gomega) {
